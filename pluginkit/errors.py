@@ -1,0 +1,70 @@
+"""Everything that pluginkit raises for a person to read, each class with the exit code it ends the command with.
+
+Exit codes: 0 all right; 1 a check or comparison failed; 2 usage or configuration; 3 nothing selected;
+4 a tool or runtime is missing; 5 the build failed; 6 a plugin crashed; 70 a bug in pluginkit.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class PluginkitError(Exception):
+    """An error with a message (what happened, where, what was expected) and a hint (what to do)."""
+
+    exit_code: ClassVar[int] = 70
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword-only arguments would be lost on the way between processes.
+        return _rebuild, (type(self), self.message, self.hint, self.__dict__.copy())
+
+
+def _rebuild(kind: type[PluginkitError], message: str, hint: str, state: dict[str, object]) -> PluginkitError:
+    error = kind.__new__(kind)
+    PluginkitError.__init__(error, message, hint=hint)
+    error.__dict__.update(state)
+    return error
+
+
+class CheckFailed(PluginkitError):
+    """The plugin did something wrong: a wrong value, shape, type or answer."""
+
+    exit_code = 1
+
+
+class UsageError(PluginkitError):
+    """A command line, a file or a `pluginkit.toml` that says something impossible."""
+
+    exit_code = 2
+
+
+class NothingSelected(PluginkitError):
+    """The filters and options leave nothing to run."""
+
+    exit_code = 3
+
+
+class ToolMissing(PluginkitError):
+    """A compiler, a runtime or a package that is not on this machine, or too old."""
+
+    exit_code = 4
+
+
+class BuildFailed(PluginkitError):
+    """CMake, a compiler or the linker said no."""
+
+    exit_code = 5
+
+
+class PluginCrashed(PluginkitError):
+    """The plugin took its process down, or never came back."""
+
+    exit_code = 6
