@@ -1,0 +1,137 @@
+"""What a test run is made of, as plain data: networks, cases, tolerances; workers get them by pickle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy.typing as npt
+
+from pluginkit.dtypes import DType
+
+Dims: TypeAlias = tuple[int, ...]
+Range: TypeAlias = tuple[Dims, Dims, Dims]
+"""A shape (or a shape tensor's values) at min, opt and max."""
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class PluginCall:
+    """One plugin node of a network, as the host builds it.
+
+    Attributes:
+        node: the node's name, unique in the whole model, subgraphs included.
+        fields: what the creator's field collection carries: name -> (type, value), scale fields included.
+        types: the element type of each plugin input.
+        output_types: the element type of each plugin output.
+        inputs: per profile, the min/opt/max shape of each plugin input.
+        scales: the INT8 scale of each plugin input (0.0 for tensors that aren't INT8).
+        output_scales: the same of each plugin output.
+    """
+
+    node: str
+    fields: dict[str, tuple[DType, float | int]]
+    types: tuple[DType, ...]
+    output_types: tuple[DType, ...]
+    inputs: tuple[tuple[Range, ...], ...]
+    scales: tuple[float, ...]
+    output_scales: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class NetworkProfile:
+    """One optimization profile: shapes of the graph inputs, and values of those that are shape tensors."""
+
+    name: str
+    shapes: dict[str, Range]
+    values: dict[str, Range] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Network:
+    """An ONNX model around a plugin.
+
+    Attributes:
+        id: `family/precision`.
+        family: a key of `pluginkit.testing.networks.FAMILIES`.
+        precision: what the plugin computes in.
+        model: the serialized `onnx.ModelProto`.
+        calls: the plugin's nodes, those in subgraphs included.
+        profiles: in manifest order; `Case.profile` names one.
+        outputs: the graph's outputs, in order.
+    """
+
+    id: str
+    family: str
+    precision: DType
+    model: bytes
+    calls: tuple[PluginCall, ...]
+    profiles: tuple[NetworkProfile, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far an output may be from the oracle's.
+
+    `close`: |got - expected| <= atol + rtol * |expected|.
+    `steps`: |got - expected| <= steps * scale, where scale is one quantization step of that output;
+    `scales` gives it by output name.
+    """
+
+    kind: Literal["close", "steps"]
+    rtol: float = 0.0
+    atol: float = 0.0
+    steps: int = 0
+    scales: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of a network with its inputs and what must come out.
+
+    Attributes:
+        id: `family/precision/point`, with the profile's name before the point if there are several, and the
+            branch or trip count after it where the family has one.
+        network_id: which `Network`.
+        profile: the name of the network's profile that the shapes lie in.
+        point: `min`, `opt`, `max`, `random-1`, ... or `data`.
+        seed: what repeats the case alone.
+        feeds: graph input -> array.
+        expected: graph output -> float64 array.
+        tolerance: how far outputs may be off.
+        enqueues: how often the plugin's enqueue must be called; None if that isn't fixed.
+        symbols: the value of each shape symbol.
+    """
+
+    id: str
+    network_id: str
+    profile: str
+    point: str
+    seed: int
+    feeds: dict[str, Array]
+    expected: dict[str, Array]
+    tolerance: Tolerance
+    enqueues: int | None = None
+    symbols: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a run does: the networks to build and the cases to run on them."""
+
+    networks: tuple[Network, ...]
+    cases: tuple[Case, ...]
+    seed: int
+
+    def network(self, case: Case) -> Network:
+        """The network that a case runs on.
+
+        Raises:
+            KeyError: the case is from another plan.
+        """
+        for network in self.networks:
+            if network.id == case.network_id:
+                return network
+        raise KeyError(case.network_id)
