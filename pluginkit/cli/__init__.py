@@ -1,0 +1,95 @@
+"""The command line: `pluginkit new | build | test | info | demo`. Parse, call, print, exit code; no more."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from pluginkit import __version__
+from pluginkit.errors import PluginkitError, UsageError
+
+_COMMANDS = {
+    "new": "Write a new plugin project.",
+    "build": "Build the project's plugin library.",
+    "test": "Test the plugin in networks, and have NVIDIA's builder judge it.",
+    "info": "Show every tool, header set, runtime and GPU found.",
+    "demo": "Run new, build and test in a temporary folder.",
+}
+
+
+class _Lazy(click.Group):
+    """Imports a command's module when it is run, so that `pluginkit info` needs nothing that `test` needs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        command = importlib.import_module(f"pluginkit.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="pluginkit")
+def command() -> None:
+    """Write, build, prove and ship NVIDIA TensorRT plugins.
+
+    \b
+    pluginkit new MyPlugin && cd my_plugin
+    pluginkit build
+    pluginkit test --int8
+    """
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process with the exit code that `pluginkit.errors` documents."""
+    sys.exit(run(args))
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code."""
+    try:
+        result = command.main(args=None if args is None else list(args), prog_name="pluginkit", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return UsageError.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _say("stopped", "Stopped.", "")
+        return 130
+    except PluginkitError as error:
+        _say("error", error.message, error.hint)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader of our output went away (`pluginkit info | head`): nothing left to say, and no trace of it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception:  # noqa: BLE001 - whatever is left is a bug of ours, and must be told from the user's errors
+        traceback.print_exc()
+        _say("bug", "This is a bug in pluginkit.", "Please report it with the lines above.")
+        return PluginkitError.exit_code
+    return result if isinstance(result, int) else 0
+
+
+def _say(kind: str, message: str, hint: str) -> None:
+    console = Console(stderr=True, soft_wrap=True)
+    console.print(Text.assemble((f"{kind}: ", "bold red"), message))
+    if hint:
+        console.print(Text.assemble(("  fix: ", "bold"), hint))
