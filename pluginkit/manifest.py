@@ -188,7 +188,9 @@ class Manifest(_Model):
 
     def symbols(self) -> tuple[str, ...]:
         """The symbols of the inputs' shapes, in the order of their first use."""
-        return tuple(dict.fromkeys(s for t in self.inputs for dim in t.shape for s in shapes.symbols(shapes.parse(dim))))
+        return tuple(
+            dict.fromkeys(s for t in self.inputs for dim in t.shape for s in shapes.symbols(shapes.parse(dim)))
+        )
 
     def input_shapes(self, env: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
         """Each input's shape at the symbols' values."""
@@ -211,7 +213,9 @@ def slug(name: str) -> str:
 
 def _problems(manifest: Manifest) -> list[str]:
     """What the manifest says that can't be, first things first."""
-    empty = [f"{key}: at least one is needed" for key in ("inputs", "outputs", "profiles") if not getattr(manifest, key)]
+    empty = [
+        f"{key}: at least one is needed" for key in ("inputs", "outputs", "profiles") if not getattr(manifest, key)
+    ]
     empty += [f"{t.name}.types: at least one is needed" for t in (*manifest.inputs, *manifest.outputs) if not t.types]
     return empty or [*_naming(manifest), *_shaping(manifest), *_typing(manifest)]
 
@@ -250,7 +254,9 @@ def _shaping(manifest: Manifest) -> list[str]:
         for dim in tensor.shape:
             expr = _parse(dim)
             if expr is None or isinstance(expr, shapes.Operation):
-                found.append(f"{tensor.name}.shape: '{dim}' must be a symbol or a whole number (it is an input's dimension)")
+                found.append(
+                    f"{tensor.name}.shape: '{dim}' must be a symbol or a whole number (it is an input's dimension)"
+                )
     if found:
         return found
     known = list(manifest.symbols())
@@ -260,7 +266,9 @@ def _shaping(manifest: Manifest) -> list[str]:
             if expr is None:
                 found.append(f"{tensor.name}.shape: '{dim}' is not a dimension")
                 continue
-            found += [f"{tensor.name}.shape: {_unknown('symbol', s, known)}" for s in shapes.symbols(expr) if s not in known]
+            found += [
+                f"{tensor.name}.shape: {_unknown('symbol', s, known)}" for s in shapes.symbols(expr) if s not in known
+            ]
     if found:
         return found
     for profile in manifest.profiles:
@@ -312,8 +320,13 @@ def _parse(dim: str) -> shapes.Expr | None:
 
 
 _TABLES: dict[str, type[BaseModel]] = {
-    "plugin": Plugin, "inputs": Tensor, "outputs": Tensor, "fields": Attribute, "profiles": Profile, "tolerances": Tolerances,
-}  # fmt: skip
+    "plugin": Plugin,
+    "inputs": Tensor,
+    "outputs": Tensor,
+    "fields": Attribute,
+    "profiles": Profile,
+    "tolerances": Tolerances,
+}
 
 
 def _explain(error: ValidationError) -> list[str]:

@@ -62,7 +62,7 @@ def main(args: Sequence[str] | None = None) -> None:
     sys.exit(run(args))
 
 
-def run(args: Sequence[str] | None = None) -> int:
+def run(args: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one way out for each kind of ending
     """Run the command line; the exit code."""
     try:
         result = command.main(args=None if args is None else list(args), prog_name="pluginkit", standalone_mode=False)

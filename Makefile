@@ -1,0 +1,33 @@
+# Everything a person or CI runs. Needs Python 3.10+, g++ and make; the rest comes from PyPI into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+RUN := $(BIN)/python
+JOBS ?= 2
+
+.PHONY: demo test test-all lint setup wheel clean
+
+demo: setup
+	@$(BIN)/pluginkit demo
+
+test: setup lint
+	@$(RUN) -m pytest -n $(JOBS) -m "not slow"
+
+test-all: setup lint
+	@$(RUN) -m pytest -n $(JOBS)
+
+lint: setup
+	@$(RUN) tools/lint.py
+
+setup: $(STAMP)
+
+# One script does all set-up, so that what it needs is checked first and each failure has its remedy.
+$(STAMP): pyproject.toml CMakeLists.txt tools/setup_venv.py $(wildcard native/*)
+	@$(PYTHON) tools/setup_venv.py $(VENV)
+
+wheel: setup
+	@$(RUN) -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean:
+	rm -rf $(VENV) build dist .venv-nvidia

@@ -1,0 +1,153 @@
+"""What a test run found, as plain data, and its JSON and JUnit forms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import junitparser
+
+from pluginkit.dtypes import DType
+from pluginkit.errors import CheckFailed, PluginCrashed
+
+
+class Outcome(str, Enum):
+    """How a case or a build ended. A crash is no failure and a skip no pass."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    CRASHED = "crashed"
+    HUNG = "hung"
+    SKIPPED = "skipped"
+
+    @property
+    def bad(self) -> bool:
+        """Whether it must turn the run red."""
+        return self in (Outcome.FAILED, Outcome.CRASHED, Outcome.HUNG)
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """One case in the host.
+
+    Attributes:
+        id: the case's id, which repeats it: `pluginkit test --only ID`.
+        network: the network's id; `family` and `precision` are its parts.
+        point: `min`, `opt`, `max`, `random-1`, ..., `data`, with the branch or trip count behind it.
+        shape: the symbols' values, as in `n=2 c=3`.
+        error: the largest error, in `unit` (`abs` or `steps`); None where there is no number.
+        allowed: the tolerance at the place of that error, in `unit`.
+        message: what is wrong, where and by how much; empty if nothing is.
+        seconds: how long it took in the worker.
+    """
+
+    id: str
+    network: str
+    family: str
+    precision: DType
+    point: str
+    shape: str
+    outcome: Outcome
+    error: float | None = None
+    allowed: float | None = None
+    unit: str = "abs"
+    message: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a runtime's builder said of one network."""
+
+    network: str
+    runtime: str
+    outcome: Outcome
+    message: str = ""
+    log: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Report:
+    """A whole run."""
+
+    plugin: str
+    library: str
+    sha256: str
+    seed: int
+    cases: tuple[CaseResult, ...]
+    verdicts: tuple[Verdict, ...]
+    runtimes: dict[str, str] = field(default_factory=dict)
+    """Each runtime with its version, or why it took no part."""
+
+    @property
+    def bad(self) -> list[CaseResult | Verdict]:
+        """Everything that turns the run red."""
+        return [item for item in (*self.cases, *self.verdicts) if item.outcome.bad]
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 6 if the plugin crashed or hung anywhere, or 1."""
+        outcomes = {item.outcome for item in self.bad}
+        if outcomes & {Outcome.CRASHED, Outcome.HUNG}:
+            return PluginCrashed.exit_code
+        return CheckFailed.exit_code if outcomes else 0
+
+    def verdict(self, runtime: str, network: str) -> Verdict | None:
+        """The runtime's verdict on a network; None where it gave none."""
+        return next((v for v in self.verdicts if v.runtime == runtime and v.network == network), None)
+
+    def count(self, outcome: Outcome, items: Sequence[CaseResult | Verdict] | None = None) -> int:
+        """How many cases (or `items`) ended so."""
+        return sum(item.outcome is outcome for item in (self.cases if items is None else items))
+
+    def to_json(self) -> dict[str, Any]:
+        """The report for machines: plain JSON values; a number that JSON lacks (NaN, infinity) is null."""
+        plain = asdict(self)
+        plain["exit_code"] = self.exit_code
+        found = _plain(plain)
+        assert isinstance(found, dict)
+        return found
+
+    def write_junit(self, file: Path) -> None:
+        """Write JUnit XML: a suite for the host's cases, one for each runtime's verdicts."""
+        xml = junitparser.JUnitXml(name=self.plugin)
+        xml.append(_suite("host", [_test(c.id, c.family, c) for c in self.cases]))
+        for runtime in dict.fromkeys(v.runtime for v in self.verdicts):
+            verdicts = [v for v in self.verdicts if v.runtime == runtime]
+            xml.append(_suite(runtime, [_test(v.network, runtime, v) for v in verdicts]))
+        xml.update_statistics()
+        xml.write(str(file), pretty=True)
+
+
+def _suite(name: str, tests: list[junitparser.TestCase]) -> junitparser.TestSuite:
+    suite = junitparser.TestSuite(name)
+    suite.add_testcases(tests)
+    return suite
+
+
+def _test(name: str, classname: str, item: CaseResult | Verdict) -> junitparser.TestCase:
+    test = junitparser.TestCase(name, classname, item.seconds)
+    if item.outcome is Outcome.SKIPPED:
+        test.result = [junitparser.Skipped(item.message)]
+    elif item.outcome is Outcome.FAILED:
+        test.result = [junitparser.Failure(item.message, "failed")]
+    elif item.outcome.bad:
+        test.result = [junitparser.Error(item.message, item.outcome.value)]
+    return test
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

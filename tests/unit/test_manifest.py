@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pluginkit.dtypes import DType
+from pluginkit.errors import UsageError
+from pluginkit.manifest import Manifest, slug
+
+GOOD = """
+[plugin]
+name = "MyPlugin"
+version = "2"
+namespace = "acme"
+base = "dynamic"
+
+[[inputs]]
+name = "x"
+types = ["float32", "float16", "int8"]
+shape = ["n", "c", 3]
+scale = "x_scale"
+
+[[inputs]]
+name = "index"
+types = ["int32"]
+shape = ["m"]
+
+[[outputs]]
+name = "y"
+types = ["float32", "float16"]
+shape = ["n + m", "max(c, 2)", 3]
+
+[[fields]]
+name = "x_scale"
+type = "float32"
+default = 0.0
+
+[[profiles]]
+symbols = { n = [1, 2, 4], c = [1, 3, 8], m = [0, 1, 2] }
+
+[tolerances]
+int8 = { steps = 2 }
+"""
+
+
+def test_a_signature_is_read() -> None:
+    manifest = Manifest.parse(GOOD)
+    assert manifest.slug == "my_plugin"
+    assert manifest.symbols() == ("n", "c", "m")
+    assert manifest.precisions() == (DType.FLOAT32, DType.FLOAT16, DType.INT8)
+    x, index = manifest.inputs
+    (y,) = manifest.outputs
+    assert manifest.type_of(x, DType.INT8) is DType.INT8
+    assert manifest.type_of(index, DType.FLOAT16) is DType.INT32
+    assert manifest.type_of(y, DType.INT8) is DType.FLOAT32
+    env = manifest.profiles[0].at("max")
+    assert manifest.input_shapes(env) == {"x": (4, 8, 3), "index": (2,)}
+    assert manifest.output_shapes(env) == {"y": (6, 8, 3)}
+    assert manifest.scale_fields() == {"x_scale"}
+    assert manifest.tolerances.int8 is not None
+    assert manifest.tolerances.int8.steps == 2
+
+
+BAD = {
+    "unknown key": ('version = "2"', 'vershun = "2"', "unknown key 'vershun'; did you mean 'version'?"),
+    "unknown table": ("[tolerances]", "[tolerance]", "unknown key 'tolerance'; did you mean 'tolerances'?"),
+    "wrong type": ('name = "MyPlugin"', "name = 3", "plugin.name: input should be a valid string"),
+    "unknown element type": ('"float16", "int8"]', '"float61", "int8"]', "did you mean 'float16'?"),
+    "unknown symbol": ('"n + m"', '"n + mm"', "y.shape: unknown symbol 'mm'; did you mean 'm'?"),
+    "input expression": ('["m"]', '["m + 1"]', "must be a symbol or a whole number"),
+    "bad expression": ('"n + m"', '"n ** m"', "'n ** m' is not a dimension"),
+    "negative dimension": ('"n + m"', '"m - n"', "a dimension cannot be negative"),
+    "division by zero": ('"n + m"', '"n // m"', "divides by zero"),
+    "min above opt": ("n = [1, 2, 4]", "n = [3, 2, 4]", "must rise"),
+    "symbol without range": ("n = [1, 2, 4], ", "", "no [min, opt, max] for the symbol 'n'"),
+    "range without symbol": ("n = [1, 2, 4]", "n = [1, 2, 4], k = [1, 1, 1]", "unknown symbol 'k'"),
+    "two of a name": ('name = "index"', 'name = "x"', "two tensors or fields are called 'x'"),
+    "keyword": ('name = "index"', 'name = "lambda"', "'lambda' is not usable as a name"),
+    "no identifier": ('name = "MyPlugin"', 'name = "My Plugin"', "'My Plugin' is not a C++ identifier"),
+    "scale without field": (
+        'scale = "x_scale"',
+        'scale = "x_scael"',
+        "x.scale: unknown field 'x_scael'; did you mean 'x_scale'?",
+    ),
+    "scale of wrong type": ('type = "float32"', 'type = "int32"', "must be of type float32"),
+    "base": ('base = "dynamic"', 'base = "static"', "plugin.base"),
+    "type that nothing chooses": ('["float32", "float16", "int8"]', '["float32"]', "float16 is no input's type"),
+    "negative steps": ("steps = 2", "steps = -2", "tolerances.int8.steps"),
+    "long namespace": ('"acme"', '"' + "a" * 1024 + '"', "limit of 1023 bytes"),
+    "toml": ("[plugin]", "[plugin", "is not valid TOML"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_signature_is_explained(case: str) -> None:
+    before, after, message = BAD[case]
+    assert before in GOOD
+    with pytest.raises(UsageError) as caught:
+        Manifest.parse(GOOD.replace(before, after, 1), "here.toml")
+    assert "here.toml" in caught.value.message
+    assert message in caught.value.message
+
+
+def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        Manifest.load(tmp_path)
+    assert "pluginkit new" in caught.value.hint
+
+
+def test_no_text_file_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "pluginkit.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="cannot be read"):
+        Manifest.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name, expected", [("MyPlugin", "my_plugin"), ("RMSNorm2d", "rms_norm2d"), ("bar", "bar"), ("A", "a")]
+)
+def test_slugs(name: str, expected: str) -> None:
+    assert slug(name) == expected

@@ -1,0 +1,82 @@
+"""Make the virtual environment that the Makefile's targets run in; run again, it only updates what changed.
+
+Uses nothing but Python's standard library. What the machine lacks is said before anything is downloaded.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LEAN = {"lean10": "tensorrt-lean-cu12==10.16.1.11", "lean11": "tensorrt-lean-cu13==11.4.0.106"}
+"""NVIDIA's plugin registries, for the tests; both are called tensorrt_lean, so each has a folder of its own."""
+
+
+def main(folder: Path) -> None:
+    """Make or update the environment in `folder`."""
+    check_machine()
+    started = time.monotonic()
+    python = folder / "bin" / "python"
+    if not python.exists():
+        say(f"Making a virtual environment in {folder} ...")
+        venv.create(folder, with_pip=True, clear=folder.exists())
+    say("Installing pluginkit and what it needs from PyPI (the first time takes a few minutes) ...")
+    pip(python, "install", "--quiet", "--upgrade", "pip>=25.1")
+    pip(python, "install", "--quiet", "--group", f"{ROOT / 'pyproject.toml'}:dev")
+    pip(python, "install", "--quiet", "--no-build-isolation", "--editable", f"{ROOT}[rtx]")
+    say("Installing NVIDIA's plugin registries for the tests ...")
+    for name, requirement in LEAN.items():
+        install_beside(python, ROOT / ".venv-nvidia" / name, requirement)
+    (folder / ".ready").touch()
+    say(f"Ready after {time.monotonic() - started:.0f} s.")
+
+
+def check_machine() -> None:
+    """End with a sentence and the remedy where the machine lacks what can't come from PyPI."""
+    lacks = []
+    if sys.version_info < (3, 10):  # noqa: UP036 - this script also meets the Pythons that are too old
+        lacks.append((f"Python 3.10 or newer (this is {sys.version.split()[0]})", "python3"))
+    if not any(shutil.which(name) for name in ("g++", "clang++", "c++")):
+        lacks.append(("a C++ compiler", "g++"))
+    if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
+        lacks.append(("Python's C headers (Python.h)", "python3-dev"))
+    try:
+        import ensurepip  # noqa: F401
+    except ImportError:
+        lacks.append(("Python's venv module with pip", "python3-venv"))
+    if lacks:
+        for what, _ in lacks:
+            say(f"error: this machine lacks {what}.")
+        sys.exit("  fix: on Debian and Ubuntu: sudo apt-get install " + " ".join(package for _, package in lacks))
+
+
+def install_beside(python: Path, folder: Path, requirement: str) -> None:
+    """Install a requirement into a folder of its own, unless that very version is there already."""
+    done = folder / ".requirement"
+    if done.exists() and done.read_text() == requirement:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    pip(python, "install", "--quiet", "--target", str(folder), requirement)
+    done.write_text(requirement)
+
+
+def pip(python: Path, *args: str) -> None:
+    """Run pip; end with its own words when it fails."""
+    result = subprocess.run([python, "-m", "pip", "--disable-pip-version-check", *args], check=False)
+    if result.returncode:
+        sys.exit(f"error: pip {' '.join(args)} failed (exit code {result.returncode}); its own words stand above.")
+
+
+def say(text: str) -> None:
+    """Print a line at once, also on a pipe."""
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
