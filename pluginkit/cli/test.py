@@ -1,0 +1,82 @@
+"""`pluginkit test`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from pluginkit.cli import table
+from pluginkit.dtypes import DType
+from pluginkit.testing.runner import Options, run
+
+
+@click.command("test")
+@click.argument("project", type=click.Path(path_type=Path), default=".")
+@click.option("--fp32", "precisions", flag_value="float32", multiple=True, help="Test in float32 (kFLOAT).")
+@click.option("--fp16", "precisions", flag_value="float16", multiple=True, help="Test in float16 (kHALF).")
+@click.option("--int8", "precisions", flag_value="int8", multiple=True, help="Test in INT8, quantized explicitly (Q/DQ).")
+@click.option("--network", "networks", multiple=True, metavar="NAME", help="Only this network: plain, loop or cond.")
+@click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
+@click.option("--data", type=click.Path(path_type=Path), metavar="FILE.npz", help="Also run on your own inputs, by name.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="What random shapes and values follow from.")
+@click.option("--library", type=click.Path(path_type=Path), metavar="LIB.so", help="Test this library; build nothing.")
+@click.option("--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a plugin hangs.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Write JSON (- : stdout).")
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
+def command(
+    project: Path,
+    precisions: tuple[str, ...],
+    networks: tuple[str, ...],
+    only: tuple[str, ...],
+    data: Path | None,
+    seed: int,
+    library: Path | None,
+    timeout: float,
+    json_file: Path | None,
+    junit: Path | None,
+) -> int:
+    """Test PROJECT's plugin in networks, against its reference, and have NVIDIA's builder judge each network.
+
+    Builds what changed first. Without --fp32, --fp16 or --int8 it tests all that pluginkit.toml declares.
+    """
+    options = Options(
+        project=project,
+        precisions=tuple(DType(name) for name in dict.fromkeys(precisions)) or None,
+        families=networks or None,
+        only=only,
+        data=data,
+        seed=seed,
+        library=library,
+        timeout=timeout,
+    )
+    to_stdout = json_file is not None and str(json_file) == "-"
+    console = Console(stderr=to_stdout)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("planning", total=None)
+
+        def step(what: str, done: int, total: int | None) -> None:
+            progress.update(task, description=what, completed=done, total=total)
+
+        report = run(options, step)
+    table.show(report, console, command=_again(project, library, data))
+    if to_stdout:
+        click.echo(json.dumps(report.to_json(), indent=2))
+    elif json_file is not None:
+        json_file.write_text(json.dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
+    if junit is not None:
+        report.write_junit(junit)
+    return report.exit_code
+
+
+def _again(project: Path, library: Path | None, data: Path | None) -> str:
+    words = ["pluginkit", "test"]
+    words += [str(project)] if str(project) != "." else []
+    words += ["--library", str(library)] if library else []
+    words += ["--data", str(data)] if data else []
+    return shlex.join(words)
