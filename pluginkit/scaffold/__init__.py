@@ -1,0 +1,7 @@
+"""`pluginkit new`: write a plugin project that is right for its signature before its author has written a line."""
+
+from __future__ import annotations
+
+from pluginkit.scaffold.project import new
+
+__all__ = ["new"]

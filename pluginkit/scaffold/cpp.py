@@ -1,0 +1,172 @@
+"""What a manifest means in C++: the snippets that the template puts in its places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+from pluginkit import shapes
+from pluginkit.dtypes import DType
+from pluginkit.manifest import Attribute, Manifest, Tensor
+
+_CPP = {DType.FLOAT32: "float", DType.FLOAT16: "__half", DType.INT8: "int8_t", DType.INT32: "int32_t"}
+_LOAD = {
+    DType.FLOAT32: "element",
+    DType.FLOAT16: "__half2float(element)",
+    DType.INT8: "static_cast<float>(element) * scale",
+    DType.INT32: "static_cast<float>(element)",
+}
+_STORE = {
+    DType.FLOAT32: ["element = number;"],
+    DType.FLOAT16: ["element = __float2half(number);"],
+    DType.INT8: [
+        "// Half to even, as TensorRT quantizes; what is too large becomes the largest.",
+        "element = static_cast<int8_t>(fminf(fmaxf(rintf(number / scale), -128.0F), 127.0F));",
+    ],
+    DType.INT32: [
+        "// 2147483520 is the largest float that an int32_t can hold.",
+        "element = static_cast<int32_t>(fminf(fmaxf(rintf(number), -2147483648.0F), 2147483520.0F));",
+    ],
+}
+
+
+def snippets(manifest: Manifest) -> dict[str, Any]:
+    """The variables of the template's C++ files (`templates/README.md` lists them)."""
+    tensors = (*manifest.inputs, *manifest.outputs)
+    scales = manifest.scale_fields()
+    plain = [field for field in manifest.fields if field.name not in scales]
+    floats = [field for field in manifest.fields if field.dtype is DType.FLOAT32]
+    int8 = DType.INT8 in manifest.precisions()
+    inputs = [_input(manifest, index) for index in range(len(manifest.inputs))]
+    dims = [_dimensions(manifest, tensor) for tensor in manifest.outputs]
+    names = manifest.plugin.name
+    return {
+        "kernel": f"{names[0].lower()}{names[1:]}Kernel",
+        "fields": [_field(field) for field in manifest.fields],
+        "checks": [_check(field, scales) for field in floats],
+        "precisions": [
+            {"trt": p.trt, "cpp": _CPP[p], "row": ", ".join(f"DataType::{manifest.type_of(t, p).trt}" for t in tensors)}
+            for p in manifest.precisions()
+        ],
+        "inputs": inputs,
+        "outputs": [
+            {"name": t.name, "cpp": _type(manifest, t), "int8": DType.INT8 in t.types, "index": len(manifest.inputs) + k,
+             "result": "result" if k == 0 else f"{k + 1}.0F * result", "dims": dims[k],
+             "types": ", ".join(t.types), "shape": f"[{', '.join(t.shape)}]"}
+            for k, t in enumerate(manifest.outputs)
+        ],
+        "tensors": [{"scale": t.scale} for t in tensors],
+        "scaled": [{"index": index, "scale": t.scale} for index, t in enumerate(tensors) if t.scale],
+        "scale_names": ", ".join(f"`{t.scale}`" for t in tensors if t.scale),
+        "tensor_count": len(tensors),
+        "int8": int8,
+        "half": any(DType.FLOAT16 in t.types for t in tensors),
+        "same": any(tensor["load"] == "load" for tensor in inputs),
+        "cyclic": any(tensor["load"] == "loadCyclic" for tensor in inputs),
+        "loads": [_conversion(kind) for kind in _used(manifest, manifest.inputs)],
+        "stores": [_conversion(kind) for kind in _used(manifest, manifest.outputs)],
+        "slope": _number(plain[0]) if plain else "0.25F",
+        "biases": [field.name for field in plain[1:]],
+        "operations": any("apply(" in line for lines in dims for line in lines),
+        "constants": any("exprBuilder" in line for lines in dims for line in lines),
+        "serialized_size": f"pluginkit::serializedSize<{', '.join(_stored(manifest, int8))}>()",
+    }  # fmt: skip
+
+
+def same_shape(manifest: Manifest, tensor: Tensor) -> bool:
+    """Whether an input has every output's shape, so that element i goes to element i."""
+    return all(tensor.shape == output.shape for output in manifest.outputs)
+
+
+def _stored(manifest: Manifest, int8: bool) -> list[str]:
+    scales = len(manifest.inputs) + len(manifest.outputs) if int8 else 0
+    return [_CPP[field.dtype] for field in manifest.fields] + ["float"] * scales
+
+
+def _input(manifest: Manifest, index: int) -> dict[str, Any]:
+    tensor = manifest.inputs[index]
+    return {
+        "name": tensor.name,
+        "index": index,
+        "rank": len(tensor.shape),
+        "cpp": _type(manifest, tensor),
+        "int8": DType.INT8 in tensor.types,
+        "load": "load" if same_shape(manifest, tensor) else "loadCyclic",
+        "types": ", ".join(tensor.types),
+        "shape": f"[{', '.join(tensor.shape)}]",
+    }
+
+
+def _field(field: Attribute) -> dict[str, Any]:
+    value = 0 if field.default is None else field.default
+    return {
+        "name": field.name,
+        "cpp": _CPP[field.dtype],
+        "trt": "kFLOAT32" if field.dtype is DType.FLOAT32 else "kINT32",
+        "literal": f"{float(value)!r}F" if field.dtype is DType.FLOAT32 else str(value),
+        "reader": "required" if field.default is None else "optional",
+    }
+
+
+def _check(field: Attribute, scales: set[str]) -> str:
+    finite = f"std::isfinite(parameters.{field.name})"
+    return f"({finite} && parameters.{field.name} >= 0.0F)" if field.name in scales else finite
+
+
+def _number(field: Attribute) -> str:
+    member = f"args.parameters.{field.name}"
+    return member if field.dtype is DType.FLOAT32 else f"static_cast<float>({member})"
+
+
+def _used(manifest: Manifest, tensors: tuple[Tensor, ...]) -> list[DType]:
+    used = {manifest.type_of(tensor, precision) for tensor in tensors for precision in manifest.precisions()}
+    return [kind for kind in DType if kind in used]
+
+
+def _conversion(kind: DType) -> dict[str, Any]:
+    return {"cpp": _CPP[kind], "load": _LOAD[kind], "store": _STORE[kind], "scaled": kind is DType.INT8}
+
+
+def _type(manifest: Manifest, tensor: Tensor) -> str:
+    """The tensor's C++ type in the kernel, where T is the type of the precision.
+
+    There are three precisions at most, and a tensor has its first type in those that it doesn't declare: so one condition says it.
+    """
+    types = {precision: manifest.type_of(tensor, precision) for precision in manifest.precisions()}
+    others = [precision for precision, kind in types.items() if kind is not precision]
+    if not others:
+        return "T"
+    if len(set(types.values())) == 1:
+        return _CPP[tensor.types[0]]
+    first = _CPP[tensor.types[0]]
+    if len(others) == 1:
+        return f"std::conditional_t<std::is_same_v<T, {_CPP[others[0]]}>, {first}, T>"
+    own = next(precision for precision, kind in types.items() if kind is precision)
+    return f"std::conditional_t<std::is_same_v<T, {_CPP[own]}>, T, {first}>"
+
+
+def _dimensions(manifest: Manifest, output: Tensor) -> list[str]:
+    """The statements that fill `output`, a `DimsExprs`; intermediate results are called t0, t1, ..."""
+    lines, fresh = [f"output.nbDims = {len(output.shape)};"], count()
+    for index, dim in enumerate(output.shape):
+        value = _expression(manifest, shapes.parse(dim), lines, fresh)
+        lines.append(f"output.d[{index}] = {value};")
+    return lines
+
+
+def _expression(manifest: Manifest, expr: shapes.Expr, lines: list[str], fresh: Iterator[int]) -> str:
+    if isinstance(expr, shapes.Constant):
+        return f"exprBuilder.constant({expr.value})"
+    if isinstance(expr, shapes.Symbol):
+        places = ((i, d) for i, tensor in enumerate(manifest.inputs) for d, dim in enumerate(tensor.shape) if dim == expr.name)
+        return "inputs[{}].d[{}]".format(*next(places))
+    sides = []
+    for side in (expr.left, expr.right):
+        value = _expression(manifest, side, lines, fresh)
+        if isinstance(side, shapes.Operation):
+            name = f"t{next(fresh)}"
+            lines.append(f"IDimensionExpr const* const {name} = {value};")
+            value = name
+        sides.append(value)
+    return f"apply(DimensionOperation::{shapes.OPERATIONS[expr.op]}, {sides[0]}, {sides[1]})"

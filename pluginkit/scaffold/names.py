@@ -1,0 +1,98 @@
+"""Which names a generated project can carry: they become C++ classes and members, Python arguments, files and CMake targets."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+
+from pluginkit.errors import UsageError
+from pluginkit.manifest import slug
+
+_CPP = frozenset(
+    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class
+    co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default
+    delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long
+    mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
+    reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template this
+    thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
+    xor_eq""".split()
+)
+"""C++20's keywords and alternative tokens: C++17's and those that a project would stumble over later."""
+
+_MACROS = frozenset("NULL EOF assert errno stdin stdout stderr linux unix i386 major minor makedev signbit isnan isinf".split())
+_TYPES = frozenset("Input Output Inputs Outputs int8_t int32_t int64_t uint32_t size_t".split())
+_PYTHON = frozenset(["np", "total", "result", "reference", *(name for name in dir(builtins) if name.islower())])
+_TARGETS = frozenset(["all", "help", "install", "preinstall", "clean", "edit_cache", "rebuild_cache", "test", "package", "package_source"])
+"""What CMake reserves (its policy CMP0037)."""
+_LIBRARIES = frozenset(["c", "m", "dl", "rt", "pthread", "stdc++", "gcc_s", "cudart", "cuda", "nvinfer", "nvinfer_plugin"])
+_FILES = frozenset(["entry"])
+
+MAX_SLUG = 100
+"""File names have at most 255 bytes, and the slug is a part of several."""
+
+
+def check_plugin(name: str) -> None:
+    """Refuse a plugin name that cannot be a C++ class, a namespace, a folder and a library.
+
+    Raises:
+        UsageError: with the reason, and an example of a name that works.
+    """
+    hint = "A plugin's name is a C++ class name, such as MyPlugin or RMSNorm2d."
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+        raise UsageError(f"'{name}' cannot be a plugin's name: it is not a C++ identifier.", hint=hint)
+    _check_cpp(name, "a plugin's name", hint)
+    short = slug(name)
+    if short in _TARGETS or short in _LIBRARIES or short in _FILES:
+        what = "CMake has a target" if short in _TARGETS else "the system has a library" if short in _LIBRARIES else "a project has a file"
+        raise UsageError(f"'{name}' cannot be a plugin's name: {what} of the name '{short}'.", hint=f"Try {name}Plugin.")
+    if len(short) > MAX_SLUG:
+        raise UsageError(f"The plugin's name is too long: {len(short)} characters, at most {MAX_SLUG}.", hint=hint)
+
+
+def check_member(name: str, what: str) -> None:
+    """Refuse a tensor's or field's name that cannot be a member of a C++ struct and an argument in Python.
+
+    Raises:
+        UsageError: with the reason.
+    """
+    hint = "Such names are letters, digits and underscores, as x, input_ids or alpha."
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise UsageError(f"'{name}' cannot be {what}'s name: it is not a C++ identifier.", hint=hint)
+    _check_cpp(name, f"{what}'s name", hint)
+    if keyword.iskeyword(name) or name in _PYTHON:
+        kind = "a Python keyword" if keyword.iskeyword(name) else "taken in reference.py"
+        raise UsageError(f"'{name}' cannot be {what}'s name: it is {kind}.", hint=f"Try {name.lower()}_.")
+    if name in _TYPES:
+        raise UsageError(f"'{name}' cannot be {what}'s name: the generated C++ has a type of that name.", hint=hint)
+
+
+def cpp_namespace(name: str) -> str:
+    """The C++ namespace of a plugin's code: its slug; a slug of one word gets `_plugin`.
+
+    The C library puts words such as `round`, `select` and `index` into the global namespace, and `int` and `std` are taken too.
+    """
+    short = slug(name)
+    return short if "_" in short.strip("_") and not short.endswith("_t") else f"{short.rstrip('_')}_plugin"
+
+
+def check_text(value: str, what: str, limit: int) -> None:
+    """Refuse a version or namespace that no C++ string, TOML string or TensorRT name can hold.
+
+    Raises:
+        UsageError: unprintable characters, or more than `limit` bytes.
+    """
+    if not value.isprintable():
+        raise UsageError(f"The {what} {value!r} has characters that cannot be printed.", hint="Use letters, digits and punctuation.")
+    size = len(value.encode())
+    if size > limit:
+        raise UsageError(f"The {what} is too long: {size} bytes.", hint=f"TensorRT's limit is {limit} bytes.")
+
+
+def _check_cpp(name: str, what: str, hint: str) -> None:
+    if name in _CPP:
+        raise UsageError(f"'{name}' cannot be {what}: it is a C++ keyword.", hint=hint)
+    if "__" in name or re.match(r"_[A-Z]", name):
+        raise UsageError(f"'{name}' cannot be {what}: C++ reserves names with '__', or '_' before a capital.", hint=hint)
+    if name in _MACROS:
+        raise UsageError(f"'{name}' cannot be {what}: it is a macro in C or C++ headers.", hint=hint)

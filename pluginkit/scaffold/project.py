@@ -1,0 +1,86 @@
+"""Write the project: everything is checked first, rendered beside, then renamed into place."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pluginkit.errors import UsageError
+from pluginkit.manifest import Manifest
+from pluginkit.scaffold import cpp, names, python, signature
+from pluginkit.scaffold.layout import tidy
+
+_TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
+
+
+def new(
+    name: str,
+    *,
+    directory: Path | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    fields: Sequence[str] | None = None,
+    namespace: str = "",
+    version: str = "1",
+    base: str = "dynamic",
+) -> Path:
+    """Write a plugin project into a new folder of `directory` (default: the current one); the folder's path.
+
+    `inputs`, `outputs` and `fields` are written as on the command line: `x:float32,int8:n,c,h,w`, `alpha:float32=0.5`.
+    No inputs: one image-like x. No outputs: one y like the first floating input. `fields=None`: one alpha; `[]`: none.
+    Every tensor with INT8 gets a field for its scale.
+
+    Raises:
+        UsageError: a name, type, shape or combination that makes no sense, or the folder is there already. Nothing is written.
+    """
+    manifest, text = signature.manifest(
+        name, inputs=inputs, outputs=outputs, fields=fields, namespace=namespace, version=version, base=base
+    )
+    parent = (directory or Path()).resolve()
+    project = parent / manifest.slug
+    if project.exists() or project.is_symlink():
+        raise UsageError(f"{project} exists already.", hint="Remove it, give the plugin another name, or say another --dir.")
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=parent, prefix=f".{manifest.slug}-") as scratch:
+            made = _render(_context(manifest, text), base, Path(scratch))
+            # Renaming onto an empty folder that came up meanwhile would succeed; onto anything else it fails.
+            made.rename(project)
+    except OSError as error:
+        raise UsageError(f"{project} cannot be written: {error.strerror or error}.", hint="Say another --dir.") from None
+    return project
+
+
+def _context(manifest: Manifest, text: str) -> dict[str, Any]:
+    plugin = manifest.plugin
+    return {
+        "slug": manifest.slug,
+        "name": plugin.name,
+        "namespace": plugin.namespace,
+        "version": plugin.version,
+        "namespace_cpp": names.cpp_namespace(plugin.name),
+        "name_literal": signature.quote(plugin.name),
+        "version_literal": signature.quote(plugin.version),
+        "namespace_literal": signature.quote(plugin.namespace),
+        "manifest": text,
+        **cpp.snippets(manifest),
+        **python.snippets(manifest),
+        "test_shapes": json.dumps([list(t.dims(manifest.profiles[0].at("opt"))) for t in manifest.inputs]),
+    }
+
+
+def _render(context: dict[str, Any], base: str, scratch: Path) -> Path:
+    # cookiecutter's own entry point would read the user's ~/.cookiecutterrc and write a replay file into the home folder.
+    from cookiecutter.generate import generate_files
+
+    template = _TEMPLATES / base
+    settings = json.loads((template / "cookiecutter.json").read_text(encoding="utf-8"))
+    generate_files(str(template), {"cookiecutter": settings | context}, str(scratch), accept_hooks=False)
+    made = scratch / str(context["slug"])
+    for path in made.rglob("*"):
+        if path.suffix in (".h", ".cpp", ".cu"):
+            path.write_text(tidy(path.read_text(encoding="utf-8")), encoding="utf-8")
+    return made

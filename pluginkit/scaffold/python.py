@@ -1,0 +1,97 @@
+"""What a manifest means in NumPy: the body of reference.py, and a check of it with numbers worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pluginkit import shapes
+from pluginkit.dtypes import DType
+from pluginkit.manifest import Attribute, Manifest, Tensor
+from pluginkit.scaffold.cpp import same_shape
+
+
+def snippets(manifest: Manifest) -> dict[str, Any]:
+    """The variables of the template's Python files."""
+    fields = _plain(manifest)
+    given = [tensor.name for tensor in manifest.inputs]
+    keywords = ["*", *(field.name for field in fields)] if fields else []
+    return {
+        "py_signature": ", ".join([*given, *keywords]),
+        "py_fields_doc": "; fields are numbers" if fields else "",
+        "py_body": _body(manifest),
+        "py_test": _test(manifest),
+        "py_precisions": ", ".join(f'"--{precision.short.lower()}"' for precision in manifest.precisions()),
+    }
+
+
+def _plain(manifest: Manifest) -> list[Attribute]:
+    scales = manifest.scale_fields()
+    return [field for field in manifest.fields if field.name not in scales]
+
+
+def _body(manifest: Manifest) -> list[str]:
+    fields = _plain(manifest)
+    slope = fields[0].name if fields else "0.25"
+    biases = [field.name for field in fields[1:]]
+    same = len({output.shape for output in manifest.outputs}) == 1
+    lines = []
+    groups = [list(manifest.outputs)] if same else [[output] for output in manifest.outputs]
+    factor, results = 0, []
+    for group in groups:
+        terms = [*_terms(manifest, group[0]), *biases]
+        lines += [f"total = {terms[0]}", *(f"total = total + {term}" for term in terms[1:])]
+        lines.append(f"total = np.where(total >= 0, total, {slope} * total)")
+        for output in group:
+            factor += 1
+            value = "total" if factor == 1 else f"{factor} * total"
+            value = f"np.rint({value})" if output.types == (DType.INT32,) else value
+            if not same:
+                lines.append(f"{_result(factor)} = {value}")
+                value = _result(factor)
+            results.append(value)
+    return [*lines, f"return {', '.join(results)}"]
+
+
+def _result(number: int) -> str:
+    return f"result{number}"
+
+
+def _terms(manifest: Manifest, output: Tensor) -> list[str]:
+    shape = ", ".join(_dim(manifest, shapes.parse(dim)) for dim in output.shape)
+    shape = f"({shape},)" if len(output.shape) == 1 else f"({shape})"
+    return [t.name if same_shape(manifest, t) else f"np.resize({t.name}, {shape})" for t in manifest.inputs]
+
+
+def _dim(manifest: Manifest, expr: shapes.Expr) -> str:
+    if isinstance(expr, shapes.Constant):
+        return str(expr.value)
+    if isinstance(expr, shapes.Symbol):
+        places = ((t.name, t.shape.index(expr.name)) for t in manifest.inputs if expr.name in t.shape)
+        return "{}.shape[{}]".format(*next(places))
+    left, right = _dim(manifest, expr.left), _dim(manifest, expr.right)
+    if expr.op == "ceil_div":
+        return f"-(-{left} // {right})"
+    if expr.op in ("min", "max"):
+        return f"{expr.op}({left}, {right})"
+    return f"({left} {expr.op} {right})"
+
+
+def _test(manifest: Manifest) -> list[str]:
+    """Inputs of ones make N + biases, inputs of minus that size the flattened negative."""
+    fields = _plain(manifest)
+    env = manifest.profiles[0].at("opt")
+    known = {field.name: 1 if field.default is None else field.default for field in fields}
+    biases = [value for value in list(known.values())[1:]]
+    keywords = "".join(f", {name}={value!r}" for name, value in known.items())
+    slope = next(iter(known.values()), 0.25)
+    lines = ["reference = load_reference()"]
+    for value in (1, -3):
+        total = value * len(manifest.inputs) + sum(biases)
+        expected = total if total >= 0 else slope * total
+        lines.append(f"inputs = [np.full(shape, {value}.0) for shape in SHAPES]")
+        lines.append(f"outputs = reference(*inputs{keywords})")
+        lines.append(f"outputs = outputs if isinstance(outputs, tuple) else (outputs,)")
+        for index, output in enumerate(manifest.outputs):
+            number = round((index + 1) * expected) if output.types == (DType.INT32,) else (index + 1) * expected
+            lines.append(f"np.testing.assert_allclose(outputs[{index}], np.full({output.dims(env)}, {float(number)!r}))")
+    return lines

@@ -1,0 +1,211 @@
+"""From the options of `pluginkit new` to a manifest: `x:float32,int8:n,c,h,w` and `alpha:float32=0.5`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pluginkit import shapes
+from pluginkit.dtypes import DType
+from pluginkit.errors import UsageError
+from pluginkit.manifest import MAX_DIMS, MAX_NAME, Manifest
+from pluginkit.scaffold import names
+
+BASES = ("dynamic",)
+_LATER = ("ioext", "v3")
+_TENSOR_FORM = "Expected NAME:TYPE[,TYPE...]:DIM[,DIM...], as in x:float32,float16,int8:n,c,h,w"
+_FIELD_FORM = "Expected NAME:TYPE or NAME:TYPE=DEFAULT, as in alpha:float32=0.5; without a default it must be given"
+_FLOAT32_MAX = (2.0 - 2.0**-23) * 2.0**127
+_MAX_NUMBER = 2**31 - 1
+DEFAULT_INPUT = "x:float32,float16,int8:n,c,h,w"
+DEFAULT_FIELD = "alpha:float32=0.5"
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    name: str
+    types: tuple[DType, ...]
+    shape: tuple[str, ...]
+
+    @property
+    def scale(self) -> str | None:
+        return f"{self.name}_scale" if DType.INT8 in self.types else None
+
+
+@dataclass(frozen=True)
+class _Field:
+    name: str
+    type: DType
+    default: str | None
+    description: str = ""
+
+
+def manifest(
+    name: str,
+    *,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    fields: Sequence[str] | None,
+    namespace: str,
+    version: str,
+    base: str,
+) -> tuple[Manifest, str]:
+    """The manifest that the options describe, and the text of its `pluginkit.toml`.
+
+    Raises:
+        UsageError: a name, type, shape or combination that makes no sense.
+    """
+    _check_base(base)
+    names.check_plugin(name)
+    names.check_text(version, "version", MAX_NAME)
+    names.check_text(namespace, "namespace", MAX_NAME)
+    if not version:
+        raise UsageError("The version must not be empty.", hint="Leave --version out for version 1.")
+    ins = [_tensor(text, "an input") for text in inputs or [DEFAULT_INPUT]]
+    outs = [_tensor(text, "an output") for text in outputs] or [_like(ins)]
+    attributes = [_field(text) for text in ([DEFAULT_FIELD] if fields is None else fields)]
+    _check_names(ins, outs, attributes)
+    _check_types(ins, outs)
+    scales = [_Field(t.scale, DType.FLOAT32, "0.0", f"what an INT8 step of {t.name} is worth") for t in (*ins, *outs) if t.scale]
+    text = _toml(name, version, namespace, base, ins, outs, [*attributes, *scales])
+    return Manifest.parse(text, "The options"), text
+
+
+def _check_base(base: str) -> None:
+    if base in _LATER:
+        raise UsageError(f"The base '{base}' is not there yet.", hint=f"There is: {', '.join(BASES)} (IPluginV2DynamicExt).")
+    if base not in BASES:
+        raise UsageError(f"There is no base '{base}'.", hint=f"There is: {', '.join(BASES)} (IPluginV2DynamicExt).")
+
+
+def _tensor(text: str, what: str) -> _Tensor:
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise UsageError(f"'{text}' does not describe {what}.", hint=_TENSOR_FORM + ".")
+    name = parts[0].strip()
+    names.check_member(name, what)
+    types = [_dtype(word.strip(), text, list(DType)) for word in parts[1].split(",")]
+    if len(set(types)) < len(types):
+        raise UsageError(f"'{text}' names a type twice.", hint=_TENSOR_FORM + ".")
+    dims = _split(parts[2])
+    if "" in dims:
+        raise UsageError(f"'{text}' has an empty dimension.", hint=_TENSOR_FORM + "; no dimension at all is a scalar.")
+    if len(dims) > MAX_DIMS:
+        raise UsageError(f"'{name}' has {len(dims)} dimensions.", hint=f"TensorRT's limit is {MAX_DIMS}.")
+    return _Tensor(name, tuple(types), tuple(_dim(dim, text) for dim in dims))
+
+
+def _dim(dim: str, text: str) -> str:
+    try:
+        expr = shapes.parse(dim)
+    except UsageError as error:
+        raise UsageError(f"In '{text}': {error.message}", hint=error.hint) from None
+    if not all(shapes.SYMBOL.match(symbol) for symbol in shapes.symbols(expr)):
+        raise UsageError(f"In '{text}': the symbols of '{dim}' must be plain identifiers.", hint=_TENSOR_FORM + ".")
+    if any(int(number) > _MAX_NUMBER for number in re.findall(r"\b\d+\b", shapes.render(expr))):
+        raise UsageError(f"In '{text}': '{dim}' has a number above {_MAX_NUMBER}.", hint="TensorRT's dimensions end there.")
+    return shapes.render(expr)
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas that are not inside parentheses: `n,min(a,b)` has two dimensions."""
+    if not text.strip():
+        return []
+    dims, depth = [""], 0
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            dims.append("")
+        else:
+            dims[-1] += char
+    return [dim.strip() for dim in dims]
+
+
+def _dtype(word: str, text: str, known: list[DType]) -> DType:
+    values = [kind.value for kind in known]
+    if word in values:
+        return DType(word)
+    close = difflib.get_close_matches(word, values, n=1)
+    guess = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(values)}"
+    raise UsageError(f"Unknown type '{word}' in '{text}'; {guess}", hint=f"Types here: {', '.join(values)}.")
+
+
+def _like(inputs: Sequence[_Tensor]) -> _Tensor:
+    taken = {tensor.name for tensor in inputs}
+    name = next(word for word in ("y", "output", "output_") if word not in taken)
+    floating = [tensor for tensor in inputs if set(tensor.types) - {DType.INT32}] or list(inputs)
+    return _Tensor(name, floating[0].types, floating[0].shape)
+
+
+def _field(text: str) -> _Field:
+    found = re.fullmatch(r"([^:=]*):([^:=]*)(?:=(.*))?", text)
+    if not found:
+        raise UsageError(f"'{text}' does not describe a field.", hint=_FIELD_FORM + ".")
+    name = found[1].strip()
+    names.check_member(name, "a field")
+    kind = _dtype(found[2].strip(), text, [DType.FLOAT32, DType.INT32])
+    return _Field(name, kind, None if found[3] is None else _default(found[3].strip(), kind, text))
+
+
+def _default(word: str, kind: DType, text: str) -> str:
+    try:
+        value = float(word) if kind is DType.FLOAT32 else int(word)
+    except ValueError:
+        raise UsageError(f"The default '{word}' in '{text}' is not a {kind.value} number.", hint=_FIELD_FORM + ".") from None
+    fits = math.isfinite(value) and abs(value) <= _FLOAT32_MAX if kind is DType.FLOAT32 else -(2**31) <= value < 2**31
+    if not fits:
+        raise UsageError(f"The default '{word}' in '{text}' is out of {kind.value}'s range.", hint=_FIELD_FORM + ".")
+    return repr(value)
+
+
+def _check_names(inputs: Sequence[_Tensor], outputs: Sequence[_Tensor], fields: Sequence[_Field]) -> None:
+    seen: dict[str, str] = {}
+    owners = [(t.name, "an input") for t in inputs] + [(t.name, "an output") for t in outputs]
+    owners += [(t.scale, f"the scale field of {t.name}") for t in (*inputs, *outputs) if t.scale]
+    for name, what in [*owners, *((f.name, "a field") for f in fields)]:
+        if name in seen:
+            raise UsageError(f"The name '{name}' is taken twice: {seen[name]} and {what}.", hint="Give each a name of its own.")
+        seen[name] = what
+
+
+def _check_types(inputs: Sequence[_Tensor], outputs: Sequence[_Tensor]) -> None:
+    available = {kind for tensor in inputs for kind in tensor.types} | {DType.INT32}
+    for tensor in outputs:
+        for kind in tensor.types:
+            if kind not in available:
+                raise UsageError(
+                    f"The output '{tensor.name}' has the type {kind.value}, but no input has it.",
+                    hint="A plugin runs in a precision when an input declares it: add the type to an input, or drop it here.",
+                )
+
+
+def _toml(
+    name: str, version: str, namespace: str, base: str, inputs: Sequence[_Tensor], outputs: Sequence[_Tensor], fields: Sequence[_Field]
+) -> str:
+    lines = ["[plugin]", f"name = {quote(name)}", f"version = {quote(version)}"]
+    lines += [f"namespace = {quote(namespace)}", f"base = {quote(base)}", f"description = {quote(name + ': what it does')}"]
+    for table, tensors in (("inputs", inputs), ("outputs", outputs)):
+        for tensor in tensors:
+            lines += ["", f"[[{table}]]", f"name = {quote(tensor.name)}", f"types = {_list([kind.value for kind in tensor.types])}"]
+            lines += [f"shape = {_list(tensor.shape)}", *([f"scale = {quote(tensor.scale)}"] if tensor.scale else [])]
+    for item in fields:
+        lines += ["", "[[fields]]", f"name = {quote(item.name)}", f"type = {quote(item.type.value)}"]
+        lines += [f"default = {item.default}"] if item.default is not None else []
+        lines += [f"description = {quote(item.description)}"] if item.description else []
+    symbols = dict.fromkeys(s for t in inputs for dim in t.shape for s in shapes.symbols(shapes.parse(dim)))
+    ranges = [f"{symbol} = {'[1, 2, 4]' if index == 0 else '[1, 8, 16]'}" for index, symbol in enumerate(symbols)]
+    body = f"{{ {', '.join(ranges)} }}" if ranges else "{}"
+    return "\n".join([*lines, "", "[[profiles]]", 'name = "default"', f"symbols = {body}"])
+
+
+def _list(words: Sequence[str]) -> str:
+    return f"[{', '.join(word if word.isdigit() else quote(word) for word in words)}]"
+
+
+def quote(text: str) -> str:
+    """A string as TOML and C++ both write it (printable text: only the quote and the backslash are special)."""
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,16 @@
+"""What the layer means. Every test compares the plugin with this."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def reference(@{ cookiecutter.py_signature }@):
+    """Sum the inputs@{ " and the fields" if cookiecutter.biases }@, flatten what is negative; output k is k times that.
+
+    Inputs are float64 arrays (int64 for INT32 tensors)@{ cookiecutter.py_fields_doc }@.
+    Where the shapes differ, elements are counted in row-major order, and an input begins again at its end.
+    """
+@% for line in cookiecutter.py_body %@
+    @{ line }@
+@% endfor %@
