@@ -1,0 +1,69 @@
+#pragma once
+
+#include "NvInferRuntime.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pluginkit
+{
+
+//! An IPluginV2DynamicExt of either layout: each method is the plugin's method of that name, and nothing else.
+//! What appears here (descriptors, expressions, the creator) is the same in both layouts.
+class DynamicPlugin
+{
+public:
+    virtual ~DynamicPlugin() = default;
+
+    virtual std::int32_t getTensorRTVersion() const = 0;
+    virtual char const* getPluginType() const = 0;
+    virtual char const* getPluginVersion() const = 0;
+    virtual std::int32_t getNbOutputs() const = 0;
+    virtual std::int32_t initialize() = 0;
+    virtual void terminate() = 0;
+    virtual std::size_t getSerializationSize() const = 0;
+    virtual void serialize(void* buffer) const = 0;
+    virtual void destroy() = 0;
+    //! Null when the plugin answers null.
+    virtual std::unique_ptr<DynamicPlugin> clone() const = 0;
+    virtual void setPluginNamespace(char const* pluginNamespace) = 0;
+    virtual char const* getPluginNamespace() const = 0;
+    virtual nvinfer1::DataType getOutputDataType(
+        std::int32_t index, nvinfer1::DataType const* inputTypes, std::int32_t nbInputs) const = 0;
+    virtual void attachToContext() = 0;
+    virtual void detachFromContext() = 0;
+    virtual nvinfer1::DimsExprs getOutputDimensions(std::int32_t index, nvinfer1::DimsExprs const* inputs,
+        std::int32_t nbInputs, nvinfer1::IExprBuilder& builder) = 0;
+    virtual bool supportsFormatCombination(
+        std::int32_t pos, nvinfer1::PluginTensorDesc const* inOut, std::int32_t nbInputs, std::int32_t nbOutputs) = 0;
+    virtual void configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, std::int32_t nbInputs,
+        nvinfer1::DynamicPluginTensorDesc const* out, std::int32_t nbOutputs) = 0;
+    virtual std::size_t getWorkspaceSize(nvinfer1::PluginTensorDesc const* in, std::int32_t nbInputs,
+        nvinfer1::PluginTensorDesc const* out, std::int32_t nbOutputs) const = 0;
+    virtual std::int32_t enqueue(nvinfer1::PluginTensorDesc const* inDesc, nvinfer1::PluginTensorDesc const* outDesc,
+        void const* const* inputs, void* const* outputs, void* workspace, void* stream) = 0;
+};
+
+namespace layout10
+{
+std::unique_ptr<DynamicPlugin> wrapDynamic(nvinfer1::IPluginV2* plugin);
+//! The ILoggerFinder to hand to setLoggerFinder.
+void* loggerFinder();
+} // namespace layout10
+
+namespace layout11
+{
+std::unique_ptr<DynamicPlugin> wrapDynamic(nvinfer1::IPluginV2* plugin);
+void* loggerFinder();
+} // namespace layout11
+
+//! What plugins logged through the logger they found, (ILogger::Severity, text), oldest first.
+using LogLines = std::vector<std::pair<std::int32_t, std::string>>;
+void appendLog(std::int32_t severity, char const* text);
+LogLines takeLog();
+
+} // namespace pluginkit

@@ -1,0 +1,129 @@
+#include "library.h"
+
+#include "breadcrumb.h"
+
+#include <atomic>
+#include <dlfcn.h>
+#include <mutex>
+
+namespace
+{
+
+std::atomic<std::int32_t> gVersion{110100};
+std::mutex gLogMutex;
+pluginkit::LogLines gLog;
+
+} // namespace
+
+//! Looked up by plugin libraries in the object that holds the logger finder's vtable, which is this module.
+extern "C" __attribute__((visibility("default"))) std::int32_t getInferLibVersion() noexcept
+{
+    return gVersion;
+}
+
+namespace pluginkit
+{
+
+void appendLog(std::int32_t severity, char const* text)
+{
+    std::lock_guard<std::mutex> const lock{gLogMutex};
+    gLog.emplace_back(severity, text == nullptr ? "(null)" : text);
+}
+
+LogLines takeLog()
+{
+    std::lock_guard<std::mutex> const lock{gLogMutex};
+    return std::exchange(gLog, {});
+}
+
+void setHostVersion(std::int32_t version)
+{
+    gVersion = version;
+}
+
+std::int32_t hostVersion()
+{
+    return gVersion;
+}
+
+std::int32_t layoutOf(std::int32_t version)
+{
+    return version >= 110000 || (version >= 10500 && version < 100000) ? 11 : 10;
+}
+
+void* Library::symbol(char const* name) const
+{
+    return dlsym(mHandle, name);
+}
+
+Library::Library(std::string const& path, std::int32_t version) : mVersion{version}
+{
+    {
+        Call const call{"dlopen"};
+        mHandle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    }
+    if (mHandle == nullptr)
+    {
+        char const* const why = dlerror();
+        throw LoadError{"dlopen", why == nullptr ? path : why};
+    }
+    mGetCreators = symbol("getCreators");
+    void* const setFinder = symbol("setLoggerFinder");
+    if (mGetCreators == nullptr || setFinder == nullptr)
+    {
+        std::string missing = mGetCreators == nullptr ? "getCreators" : "";
+        if (setFinder == nullptr)
+        {
+            missing += missing.empty() ? "setLoggerFinder" : " and setLoggerFinder";
+        }
+        close();
+        throw LoadError{"dlsym", path + " does not export " + missing};
+    }
+    setHostVersion(version);
+    void* const finder = layoutOf(version) == 10 ? layout10::loggerFinder() : layout11::loggerFinder();
+    Call const call{"setLoggerFinder"};
+    reinterpret_cast<void (*)(void*)>(setFinder)(finder);
+}
+
+Library::~Library()
+{
+    close();
+}
+
+void Library::close()
+{
+    if (mHandle != nullptr)
+    {
+        Call const call{"dlclose"};
+        dlclose(mHandle);
+        mHandle = nullptr;
+    }
+}
+
+std::vector<nvinfer1::IPluginCreatorInterface*> Library::creators() const
+{
+    using Creators = nvinfer1::IPluginCreatorInterface* const* (*) (std::int32_t&);
+    std::int32_t count = 0;
+    nvinfer1::IPluginCreatorInterface* const* list = nullptr;
+    {
+        Call const call{"getCreators"};
+        list = reinterpret_cast<Creators>(mGetCreators)(count);
+    }
+    if (count < 0 || (count > 0 && list == nullptr))
+    {
+        throw LoadError{"getCreators",
+            "getCreators answered " + std::string{list == nullptr ? "a null list" : "a list"} + " and a count of "
+                + std::to_string(count)};
+    }
+    std::vector<nvinfer1::IPluginCreatorInterface*> creators(list, list + count);
+    for (std::size_t i = 0; i < creators.size(); ++i)
+    {
+        if (creators[i] == nullptr)
+        {
+            throw LoadError{"getCreators", "getCreators answered null as creator " + std::to_string(i)};
+        }
+    }
+    return creators;
+}
+
+} // namespace pluginkit

@@ -1,0 +1,52 @@
+#include "bind.h"
+#include "breadcrumb.h"
+#include "buffer.h"
+#include "library.h"
+
+#include <pybind11/stl.h>
+
+namespace py = pybind11;
+using namespace pluginkit;
+
+PYBIND11_MODULE(_native, module)
+{
+    module.doc() = "The plugin host: each method of a creator or plugin, one to one. See _native.pyi.";
+    static PyObject* const loadError = PyErr_NewException("pluginkit._native.LoadError", PyExc_RuntimeError, nullptr);
+    module.attr("LoadError") = py::handle{loadError};
+    py::register_exception_translator(
+        [](std::exception_ptr error)
+        {
+            try
+            {
+                std::rethrow_exception(error);
+            }
+            catch (LoadError const& e)
+            {
+                py::tuple const args = py::make_tuple(e.step, e.what());
+                PyErr_SetObject(loadError, args.ptr());
+            }
+        });
+    module.attr("BREADCRUMB_BYTES") = kBREADCRUMB_BYTES;
+    module.attr("GUARD_BYTES") = kGUARD_BYTES;
+    module.def("set_breadcrumb_file", &setBreadcrumbFile, py::arg("path"));
+    module.def("host_version", &hostVersion);
+    module.def("layout_of", &layoutOf, py::arg("version"));
+    module.def("take_log", &takeLog);
+    py::class_<Buffer>(module, "Buffer", py::buffer_protocol())
+        .def(py::init<std::size_t>(), py::arg("size"))
+        .def_property_readonly("address", [](Buffer& buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data()); })
+        .def_property_readonly("size", &Buffer::size)
+        .def("damage",
+            [](Buffer const& buffer)
+            {
+                auto const damage = buffer.damage();
+                return damage ? std::optional{std::pair{damage->offset, damage->found}} : std::nullopt;
+            })
+        .def_buffer(
+            [](Buffer& buffer)
+            {
+                return py::buffer_info(buffer.data(), static_cast<py::ssize_t>(buffer.size()), false);
+            });
+    bindExpressions(module);
+    bindPlugin(module);
+}
