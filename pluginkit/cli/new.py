@@ -15,17 +15,28 @@ from pluginkit.manifest import Manifest
 
 @click.command("new")
 @click.argument("name")
-@click.option("--dir", "directory", type=click.Path(path_type=Path, file_okay=False), help="Where to make the project's folder.")
 @click.option(
-    "--input", "inputs", multiple=True, metavar="NAME:TYPES:SHAPE",
+    "--dir", "directory", type=click.Path(path_type=Path, file_okay=False), help="Where to make the project's folder."
+)
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME:TYPES:SHAPE",
     help="An input, as x:float32,float16,int8:n,c,h,w (the default). May be repeated.",
 )
 @click.option(
-    "--output", "outputs", multiple=True, metavar="NAME:TYPES:SHAPE",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="NAME:TYPES:SHAPE",
     help="An output; its shape may compute: y:float32:n + m,c. Default: one y like the first input.",
 )
 @click.option(
-    "--field", "fields", multiple=True, metavar="NAME:TYPE=DEFAULT",
+    "--field",
+    "fields",
+    multiple=True,
+    metavar="NAME:TYPE=DEFAULT",
     help="A field (float32 or int32), as alpha:float32=0.5 (the default); without =DEFAULT it must be given.",
 )
 @click.option("--no-fields", is_flag=True, help="No fields but the INT8 scales.")
@@ -33,6 +44,7 @@ from pluginkit.manifest import Manifest
 @click.option("--version", "--plugin-version", "version", default="1", show_default=True, help="The plugin's version.")
 @click.option("--base", default="dynamic", show_default=True, help="The interface: dynamic is IPluginV2DynamicExt.")
 def command(
+    *,
     name: str,
     directory: Path | None,
     inputs: tuple[str, ...],

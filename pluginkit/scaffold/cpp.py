@@ -40,24 +40,28 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
     int8 = DType.INT8 in manifest.precisions()
     inputs = [_input(manifest, index) for index in range(len(manifest.inputs))]
     dims = [_dimensions(manifest, tensor) for tensor in manifest.outputs]
-    names = manifest.plugin.name
+    name, nb_inputs = manifest.plugin.name, len(manifest.inputs)
+    # fmt: off
     return {
-        "kernel": f"{names[0].lower()}{names[1:]}Kernel",
+        "kernel": f"{name[0].lower()}{name[1:]}Kernel",
         "fields": [_field(field) for field in manifest.fields],
-        "checks": [_check(field, scales) for field in floats],
+        "checks": [check for field in floats for check in _checks(field, scales)],
         "precisions": [
             {"trt": p.trt, "cpp": _CPP[p], "row": ", ".join(f"DataType::{manifest.type_of(t, p).trt}" for t in tensors)}
             for p in manifest.precisions()
         ],
         "inputs": inputs,
         "outputs": [
-            {"name": t.name, "cpp": _type(manifest, t), "int8": DType.INT8 in t.types, "index": len(manifest.inputs) + k,
+            {"name": t.name, "cpp": _type(manifest, t), "int8": DType.INT8 in t.types,
+             "index": len(manifest.inputs) + k,
              "result": "result" if k == 0 else f"{k + 1}.0F * result", "dims": dims[k],
              "types": ", ".join(t.types), "shape": f"[{', '.join(t.shape)}]"}
             for k, t in enumerate(manifest.outputs)
         ],
-        "tensors": [{"scale": t.scale} for t in tensors],
-        "scaled": [{"index": index, "scale": t.scale} for index, t in enumerate(tensors) if t.scale],
+        "scaled": [
+            {"index": index, "scale": t.scale, "desc": f"in[{index}]" if index < nb_inputs else f"out[{index - nb_inputs}]"}
+            for index, t in enumerate(tensors) if t.scale
+        ],
         "scale_names": ", ".join(f"`{t.scale}`" for t in tensors if t.scale),
         "tensor_count": len(tensors),
         "int8": int8,
@@ -71,7 +75,8 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "operations": any("apply(" in line for lines in dims for line in lines),
         "constants": any("exprBuilder" in line for lines in dims for line in lines),
         "serialized_size": f"pluginkit::serializedSize<{', '.join(_stored(manifest, int8))}>()",
-    }  # fmt: skip
+    }
+    # fmt: on
 
 
 def same_shape(manifest: Manifest, tensor: Tensor) -> bool:
@@ -109,9 +114,10 @@ def _field(field: Attribute) -> dict[str, Any]:
     }
 
 
-def _check(field: Attribute, scales: set[str]) -> str:
-    finite = f"std::isfinite(parameters.{field.name})"
-    return f"({finite} && parameters.{field.name} >= 0.0F)" if field.name in scales else finite
+def _checks(field: Attribute, scales: set[str]) -> list[str]:
+    """What makes a float field's value useless."""
+    member = f"parameters.{field.name}"
+    return [f"!std::isfinite({member})", *([f"{member} < 0.0F"] if field.name in scales else [])]
 
 
 def _number(field: Attribute) -> str:
@@ -131,7 +137,8 @@ def _conversion(kind: DType) -> dict[str, Any]:
 def _type(manifest: Manifest, tensor: Tensor) -> str:
     """The tensor's C++ type in the kernel, where T is the type of the precision.
 
-    There are three precisions at most, and a tensor has its first type in those that it doesn't declare: so one condition says it.
+    There are three precisions at most, and a tensor has its first type in those that it doesn't declare: so one
+    condition says it.
     """
     types = {precision: manifest.type_of(tensor, precision) for precision in manifest.precisions()}
     others = [precision for precision, kind in types.items() if kind is not precision]
@@ -159,7 +166,9 @@ def _expression(manifest: Manifest, expr: shapes.Expr, lines: list[str], fresh: 
     if isinstance(expr, shapes.Constant):
         return f"exprBuilder.constant({expr.value})"
     if isinstance(expr, shapes.Symbol):
-        places = ((i, d) for i, tensor in enumerate(manifest.inputs) for d, dim in enumerate(tensor.shape) if dim == expr.name)
+        places = (
+            (i, d) for i, tensor in enumerate(manifest.inputs) for d, dim in enumerate(tensor.shape) if dim == expr.name
+        )
         return "inputs[{}].d[{}]".format(*next(places))
     sides = []
     for side in (expr.left, expr.right):

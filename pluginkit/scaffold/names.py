@@ -1,4 +1,4 @@
-"""Which names a generated project can carry: they become C++ classes and members, Python arguments, files and CMake targets."""
+"""Which names a project can carry: they become C++ classes and members, Python arguments, files, CMake targets."""
 
 from __future__ import annotations
 
@@ -9,23 +9,42 @@ import re
 from pluginkit.errors import UsageError
 from pluginkit.manifest import slug
 
-_CPP = frozenset(
-    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class
-    co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default
-    delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long
-    mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
-    reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template this
-    thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
-    xor_eq""".split()
-)
+# fmt: off
+_CPP = frozenset([
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch",
+    "char", "char8_t", "char16_t", "char32_t", "class", "co_await", "co_return", "co_yield", "compl", "concept",
+    "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete",
+    "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
+    "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
+    "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast",
+    "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct",
+    "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename",
+    "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
+])
+# fmt: on
 """C++20's keywords and alternative tokens: C++17's and those that a project would stumble over later."""
 
-_MACROS = frozenset("NULL EOF assert errno stdin stdout stderr linux unix i386 major minor makedev signbit isnan isinf".split())
-_TYPES = frozenset("Input Output Inputs Outputs int8_t int32_t int64_t uint32_t size_t".split())
-_PYTHON = frozenset(["np", "total", "result", "reference", *(name for name in dir(builtins) if name.islower())])
-_TARGETS = frozenset(["all", "help", "install", "preinstall", "clean", "edit_cache", "rebuild_cache", "test", "package", "package_source"])
+# fmt: off
+_MACROS = frozenset([
+    "NULL", "EOF", "assert", "errno", "stdin", "stdout", "stderr", "linux", "unix", "i386", "major", "minor",
+    "makedev", "signbit", "isnan", "isinf",
+])
+# fmt: on
+_TYPES = frozenset(["Input", "Output", "Inputs", "Outputs", "int8_t", "int32_t", "int64_t", "uint32_t", "size_t"])
+_LOCALS = ["np", "total", "shape", "reference", *(f"result{number}" for number in range(1, 100))]
+_PYTHON = frozenset([*_LOCALS, *(name for name in dir(builtins) if name.islower())])
+# fmt: off
+_TARGETS = frozenset([
+    "all", "help", "install", "preinstall", "clean", "edit_cache", "rebuild_cache", "test", "package",
+    "package_source",
+])
+# fmt: on
 """What CMake reserves (its policy CMP0037)."""
-_LIBRARIES = frozenset(["c", "m", "dl", "rt", "pthread", "stdc++", "gcc_s", "cudart", "cuda", "nvinfer", "nvinfer_plugin"])
+# fmt: off
+_LIBRARIES = frozenset([
+    "c", "m", "dl", "rt", "pthread", "stdc++", "gcc_s", "cudart", "cuda", "nvinfer", "nvinfer_plugin",
+])
+# fmt: on
 _FILES = frozenset(["entry"])
 
 MAX_SLUG = 100
@@ -43,9 +62,11 @@ def check_plugin(name: str) -> None:
         raise UsageError(f"'{name}' cannot be a plugin's name: it is not a C++ identifier.", hint=hint)
     _check_cpp(name, "a plugin's name", hint)
     short = slug(name)
-    if short in _TARGETS or short in _LIBRARIES or short in _FILES:
-        what = "CMake has a target" if short in _TARGETS else "the system has a library" if short in _LIBRARIES else "a project has a file"
-        raise UsageError(f"'{name}' cannot be a plugin's name: {what} of the name '{short}'.", hint=f"Try {name}Plugin.")
+    owners = {"CMake has a target": _TARGETS, "the system has a library": _LIBRARIES, "a project has a file": _FILES}
+    for owner, taken in owners.items():
+        if short in taken:
+            message = f"'{name}' cannot be a plugin's name: {owner} of the name '{short}'."
+            raise UsageError(message, hint=f"Try {name}Plugin.")
     if len(short) > MAX_SLUG:
         raise UsageError(f"The plugin's name is too long: {len(short)} characters, at most {MAX_SLUG}.", hint=hint)
 
@@ -70,7 +91,7 @@ def check_member(name: str, what: str) -> None:
 def cpp_namespace(name: str) -> str:
     """The C++ namespace of a plugin's code: its slug; a slug of one word gets `_plugin`.
 
-    The C library puts words such as `round`, `select` and `index` into the global namespace, and `int` and `std` are taken too.
+    The C library puts words such as `round` and `select` into the global namespace; `int` and `std` are taken too.
     """
     short = slug(name)
     return short if "_" in short.strip("_") and not short.endswith("_t") else f"{short.rstrip('_')}_plugin"
@@ -83,7 +104,9 @@ def check_text(value: str, what: str, limit: int) -> None:
         UsageError: unprintable characters, or more than `limit` bytes.
     """
     if not value.isprintable():
-        raise UsageError(f"The {what} {value!r} has characters that cannot be printed.", hint="Use letters, digits and punctuation.")
+        raise UsageError(
+            f"The {what} {value!r} has characters that cannot be printed.", hint="Use letters, digits and punctuation."
+        )
     size = len(value.encode())
     if size > limit:
         raise UsageError(f"The {what} is too long: {size} bytes.", hint=f"TensorRT's limit is {limit} bytes.")
@@ -93,6 +116,8 @@ def _check_cpp(name: str, what: str, hint: str) -> None:
     if name in _CPP:
         raise UsageError(f"'{name}' cannot be {what}: it is a C++ keyword.", hint=hint)
     if "__" in name or re.match(r"_[A-Z]", name):
-        raise UsageError(f"'{name}' cannot be {what}: C++ reserves names with '__', or '_' before a capital.", hint=hint)
+        raise UsageError(
+            f"'{name}' cannot be {what}: C++ reserves names with '__', or '_' before a capital.", hint=hint
+        )
     if name in _MACROS:
         raise UsageError(f"'{name}' cannot be {what}: it is a macro in C or C++ headers.", hint=hint)

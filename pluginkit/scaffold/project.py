@@ -34,7 +34,8 @@ def new(
     Every tensor with INT8 gets a field for its scale.
 
     Raises:
-        UsageError: a name, type, shape or combination that makes no sense, or the folder is there already. Nothing is written.
+        UsageError: a name, type, shape or combination that makes no sense, or the folder is there already.
+            Nothing is written then.
     """
     manifest, text = signature.manifest(
         name, inputs=inputs, outputs=outputs, fields=fields, namespace=namespace, version=version, base=base
@@ -42,15 +43,18 @@ def new(
     parent = (directory or Path()).resolve()
     project = parent / manifest.slug
     if project.exists() or project.is_symlink():
-        raise UsageError(f"{project} exists already.", hint="Remove it, give the plugin another name, or say another --dir.")
+        raise UsageError(
+            f"{project} exists already.", hint="Remove it, give the plugin another name, or say another --dir."
+        )
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=parent, prefix=f".{manifest.slug}-") as scratch:
             made = _render(_context(manifest, text), base, Path(scratch))
-            # Renaming onto an empty folder that came up meanwhile would succeed; onto anything else it fails.
             made.rename(project)
     except OSError as error:
-        raise UsageError(f"{project} cannot be written: {error.strerror or error}.", hint="Say another --dir.") from None
+        raise UsageError(
+            f"{project} cannot be written: {error.strerror or error}.", hint="Say another --dir."
+        ) from None
     return project
 
 
@@ -68,12 +72,11 @@ def _context(manifest: Manifest, text: str) -> dict[str, Any]:
         "manifest": text,
         **cpp.snippets(manifest),
         **python.snippets(manifest),
-        "test_shapes": json.dumps([list(t.dims(manifest.profiles[0].at("opt"))) for t in manifest.inputs]),
     }
 
 
 def _render(context: dict[str, Any], base: str, scratch: Path) -> Path:
-    # cookiecutter's own entry point would read the user's ~/.cookiecutterrc and write a replay file into the home folder.
+    # cookiecutter's own entry point would read ~/.cookiecutterrc and write a replay file into the home folder.
     from cookiecutter.generate import generate_files
 
     template = _TEMPLATES / base

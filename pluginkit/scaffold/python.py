@@ -6,17 +6,21 @@ from typing import Any
 
 from pluginkit import shapes
 from pluginkit.dtypes import DType
-from pluginkit.manifest import Attribute, Manifest, Tensor
+from pluginkit.manifest import Attribute, Manifest
 from pluginkit.scaffold.cpp import same_shape
+
+_LIMIT = 88
 
 
 def snippets(manifest: Manifest) -> dict[str, Any]:
     """The variables of the template's Python files."""
     fields = _plain(manifest)
     given = [tensor.name for tensor in manifest.inputs]
+    env = manifest.profiles[0].at("opt")
     keywords = ["*", *(field.name for field in fields)] if fields else []
     return {
-        "py_signature": ", ".join([*given, *keywords]),
+        "py_def": call("def reference(", [*given, *keywords], "):"),
+        "py_shapes": call("SHAPES = [", [str(list(t.dims(env))) for t in manifest.inputs], "]"),
         "py_fields_doc": "; fields are numbers" if fields else "",
         "py_body": _body(manifest),
         "py_test": _test(manifest),
@@ -38,8 +42,10 @@ def _body(manifest: Manifest) -> list[str]:
     groups = [list(manifest.outputs)] if same else [[output] for output in manifest.outputs]
     factor, results = 0, []
     for group in groups:
-        terms = [*_terms(manifest, group[0]), *biases]
-        lines += [f"total = {terms[0]}", *(f"total = total + {term}" for term in terms[1:])]
+        if not all(same_shape(manifest, tensor) for tensor in manifest.inputs):
+            lines += call("shape = (", [_dim(manifest, shapes.parse(dim)) for dim in group[0].shape], ")", indent=4)
+        terms = [t.name if same_shape(manifest, t) else f"np.resize({t.name}, shape)" for t in manifest.inputs]
+        lines += [f"total = {terms[0]}", *(f"total = total + {term}" for term in [*terms[1:], *biases])]
         lines.append(f"total = np.where(total >= 0, total, {slope} * total)")
         for output in group:
             factor += 1
@@ -49,17 +55,21 @@ def _body(manifest: Manifest) -> list[str]:
                 lines.append(f"{_result(factor)} = {value}")
                 value = _result(factor)
             results.append(value)
-    return [*lines, f"return {', '.join(results)}"]
+    plain = f"return {', '.join(results)}"
+    return [*lines, *([plain] if len(plain) + 4 <= _LIMIT else call("return (", results, ")", indent=4))]
+
+
+def call(head: str, words: list[str], tail: str, *, indent: int = 0) -> list[str]:
+    """A bracketed list as ruff formats it: on one line where it fits into 88 columns, else one item a line."""
+    comma = "," if head.endswith("= (") and len(words) == 1 else ""
+    line = f"{head}{', '.join(words)}{comma}{tail}"
+    if len(line) + indent <= _LIMIT or not words:
+        return [line]
+    return [head, *(f"    {word}{'' if word == '*' and word is words[-1] else ','}" for word in words), tail]
 
 
 def _result(number: int) -> str:
     return f"result{number}"
-
-
-def _terms(manifest: Manifest, output: Tensor) -> list[str]:
-    shape = ", ".join(_dim(manifest, shapes.parse(dim)) for dim in output.shape)
-    shape = f"({shape},)" if len(output.shape) == 1 else f"({shape})"
-    return [t.name if same_shape(manifest, t) else f"np.resize({t.name}, {shape})" for t in manifest.inputs]
 
 
 def _dim(manifest: Manifest, expr: shapes.Expr) -> str:
@@ -70,10 +80,16 @@ def _dim(manifest: Manifest, expr: shapes.Expr) -> str:
         return "{}.shape[{}]".format(*next(places))
     left, right = _dim(manifest, expr.left), _dim(manifest, expr.right)
     if expr.op == "ceil_div":
+        left, right = (f"({side})" if _infix(e) else side for e, side in ((expr.left, left), (expr.right, right)))
         return f"-(-{left} // {right})"
     if expr.op in ("min", "max"):
         return f"{expr.op}({left}, {right})"
-    return f"({left} {expr.op} {right})"
+    left, right = (f"({side})" if _infix(e) else side for e, side in ((expr.left, left), (expr.right, right)))
+    return f"{left} {expr.op} {right}"
+
+
+def _infix(expr: shapes.Expr) -> bool:
+    return isinstance(expr, shapes.Operation) and expr.op not in ("min", "max")
 
 
 def _test(manifest: Manifest) -> list[str]:
@@ -81,17 +97,18 @@ def _test(manifest: Manifest) -> list[str]:
     fields = _plain(manifest)
     env = manifest.profiles[0].at("opt")
     known = {field.name: 1 if field.default is None else field.default for field in fields}
-    biases = [value for value in list(known.values())[1:]]
-    keywords = "".join(f", {name}={value!r}" for name, value in known.items())
+    biases = list(known.values())[1:]
+    keywords = [f"{name}={value!r}" for name, value in known.items()]
     slope = next(iter(known.values()), 0.25)
     lines = ["reference = load_reference()"]
     for value in (1, -3):
         total = value * len(manifest.inputs) + sum(biases)
         expected = total if total >= 0 else slope * total
         lines.append(f"inputs = [np.full(shape, {value}.0) for shape in SHAPES]")
-        lines.append(f"outputs = reference(*inputs{keywords})")
-        lines.append(f"outputs = outputs if isinstance(outputs, tuple) else (outputs,)")
+        lines += call("outputs = reference(", ["*inputs", *keywords], ")", indent=4)
+        lines.append("outputs = outputs if isinstance(outputs, tuple) else (outputs,)")
         for index, output in enumerate(manifest.outputs):
             number = round((index + 1) * expected) if output.types == (DType.INT32,) else (index + 1) * expected
-            lines.append(f"np.testing.assert_allclose(outputs[{index}], np.full({output.dims(env)}, {float(number)!r}))")
+            lines.append(f"expected = np.full({output.dims(env)}, {float(number)!r})")
+            lines.append(f"np.testing.assert_allclose(outputs[{index}], expected)")
     return lines

@@ -70,14 +70,24 @@ def manifest(
     attributes = [_field(text) for text in ([DEFAULT_FIELD] if fields is None else fields)]
     _check_names(ins, outs, attributes)
     _check_types(ins, outs)
-    scales = [_Field(t.scale, DType.FLOAT32, "0.0", f"what an INT8 step of {t.name} is worth") for t in (*ins, *outs) if t.scale]
-    text = _toml(name, version, namespace, base, ins, outs, [*attributes, *scales])
+    scales = [_scale(tensor.scale, tensor) for tensor in (*ins, *outs) if tensor.scale]
+    text = _toml(
+        name=name,
+        version=version,
+        namespace=namespace,
+        base=base,
+        inputs=ins,
+        outputs=outs,
+        fields=[*attributes, *scales],
+    )
     return Manifest.parse(text, "The options"), text
 
 
 def _check_base(base: str) -> None:
     if base in _LATER:
-        raise UsageError(f"The base '{base}' is not there yet.", hint=f"There is: {', '.join(BASES)} (IPluginV2DynamicExt).")
+        raise UsageError(
+            f"The base '{base}' is not there yet.", hint=f"There is: {', '.join(BASES)} (IPluginV2DynamicExt)."
+        )
     if base not in BASES:
         raise UsageError(f"There is no base '{base}'.", hint=f"There is: {', '.join(BASES)} (IPluginV2DynamicExt).")
 
@@ -107,7 +117,9 @@ def _dim(dim: str, text: str) -> str:
     if not all(shapes.SYMBOL.match(symbol) for symbol in shapes.symbols(expr)):
         raise UsageError(f"In '{text}': the symbols of '{dim}' must be plain identifiers.", hint=_TENSOR_FORM + ".")
     if any(int(number) > _MAX_NUMBER for number in re.findall(r"\b\d+\b", shapes.render(expr))):
-        raise UsageError(f"In '{text}': '{dim}' has a number above {_MAX_NUMBER}.", hint="TensorRT's dimensions end there.")
+        raise UsageError(
+            f"In '{text}': '{dim}' has a number above {_MAX_NUMBER}.", hint="TensorRT's dimensions end there."
+        )
     return shapes.render(expr)
 
 
@@ -134,6 +146,10 @@ def _dtype(word: str, text: str, known: list[DType]) -> DType:
     raise UsageError(f"Unknown type '{word}' in '{text}'; {guess}", hint=f"Types here: {', '.join(values)}.")
 
 
+def _scale(name: str, tensor: _Tensor) -> _Field:
+    return _Field(name, DType.FLOAT32, "0.0", f"what an INT8 step of {tensor.name} is worth")
+
+
 def _like(inputs: Sequence[_Tensor]) -> _Tensor:
     taken = {tensor.name for tensor in inputs}
     name = next(word for word in ("y", "output", "output_") if word not in taken)
@@ -155,7 +171,9 @@ def _default(word: str, kind: DType, text: str) -> str:
     try:
         value = float(word) if kind is DType.FLOAT32 else int(word)
     except ValueError:
-        raise UsageError(f"The default '{word}' in '{text}' is not a {kind.value} number.", hint=_FIELD_FORM + ".") from None
+        raise UsageError(
+            f"The default '{word}' in '{text}' is not a {kind.value} number.", hint=_FIELD_FORM + "."
+        ) from None
     fits = math.isfinite(value) and abs(value) <= _FLOAT32_MAX if kind is DType.FLOAT32 else -(2**31) <= value < 2**31
     if not fits:
         raise UsageError(f"The default '{word}' in '{text}' is out of {kind.value}'s range.", hint=_FIELD_FORM + ".")
@@ -168,7 +186,9 @@ def _check_names(inputs: Sequence[_Tensor], outputs: Sequence[_Tensor], fields: 
     owners += [(t.scale, f"the scale field of {t.name}") for t in (*inputs, *outputs) if t.scale]
     for name, what in [*owners, *((f.name, "a field") for f in fields)]:
         if name in seen:
-            raise UsageError(f"The name '{name}' is taken twice: {seen[name]} and {what}.", hint="Give each a name of its own.")
+            raise UsageError(
+                f"The name '{name}' is taken twice: {seen[name]} and {what}.", hint="Give each a name of its own."
+            )
         seen[name] = what
 
 
@@ -179,18 +199,34 @@ def _check_types(inputs: Sequence[_Tensor], outputs: Sequence[_Tensor]) -> None:
             if kind not in available:
                 raise UsageError(
                     f"The output '{tensor.name}' has the type {kind.value}, but no input has it.",
-                    hint="A plugin runs in a precision when an input declares it: add the type to an input, or drop it here.",
+                    hint="A plugin runs in a precision that an input declares: add it to an input, or drop it here.",
                 )
 
 
 def _toml(
-    name: str, version: str, namespace: str, base: str, inputs: Sequence[_Tensor], outputs: Sequence[_Tensor], fields: Sequence[_Field]
+    *,
+    name: str,
+    version: str,
+    namespace: str,
+    base: str,
+    inputs: Sequence[_Tensor],
+    outputs: Sequence[_Tensor],
+    fields: Sequence[_Field],
 ) -> str:
     lines = ["[plugin]", f"name = {quote(name)}", f"version = {quote(version)}"]
-    lines += [f"namespace = {quote(namespace)}", f"base = {quote(base)}", f"description = {quote(name + ': what it does')}"]
+    lines += [
+        f"namespace = {quote(namespace)}",
+        f"base = {quote(base)}",
+        f"description = {quote(name + ': what it does')}",
+    ]
     for table, tensors in (("inputs", inputs), ("outputs", outputs)):
         for tensor in tensors:
-            lines += ["", f"[[{table}]]", f"name = {quote(tensor.name)}", f"types = {_list([kind.value for kind in tensor.types])}"]
+            lines += [
+                "",
+                f"[[{table}]]",
+                f"name = {quote(tensor.name)}",
+                f"types = {_list([kind.value for kind in tensor.types])}",
+            ]
             lines += [f"shape = {_list(tensor.shape)}", *([f"scale = {quote(tensor.scale)}"] if tensor.scale else [])]
     for item in fields:
         lines += ["", "[[fields]]", f"name = {quote(item.name)}", f"type = {quote(item.type.value)}"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 
-def reference(@{ cookiecutter.py_signature }@):
+@% for line in cookiecutter.py_def %@
+@{ line }@
+@% endfor %@
     """Sum the inputs@{ " and the fields" if cookiecutter.biases }@, flatten what is negative; output k is k times that.
 
     Inputs are float64 arrays (int64 for INT32 tensors)@{ cookiecutter.py_fields_doc }@.

@@ -84,12 +84,20 @@ bool isScale(float scale) noexcept
     return std::isfinite(scale) && scale > 0.0F;
 }
 
+void takeScale(float& scale, nvinfer1::PluginTensorDesc const& desc) noexcept
+{
+    if (desc.type == DataType::kINT8 && isScale(desc.scale))
+    {
+        scale = desc.scale;
+    }
+}
+
 @% endif %@
 @% if cookiecutter.checks %@
 bool isValid(@{ cookiecutter.name }@Parameters const& parameters) noexcept
 {
 @% for check in cookiecutter.checks %@
-    if (!@{ check }@)
+    if (@{ check }@)
     {
         return false;
     }
@@ -106,12 +114,14 @@ std::string asNamespace(char const* pluginNamespace)
 
 } // namespace
 
-@{ cookiecutter.name }@::@{ cookiecutter.name }@(@{ cookiecutter.name }@Parameters const& parameters) : mParameters{parameters}, mNamespace{kNamespace}
+@{ cookiecutter.name }@::@{ cookiecutter.name }@(@{ cookiecutter.name }@Parameters const& parameters) : mParameters{parameters}, mNamespace{kNamespace}@{ "" if cookiecutter.scaled else " {}" }@
+@% if cookiecutter.scaled %@
 {
 @% for tensor in cookiecutter.scaled %@
     mScales[@{ tensor.index }@] = parameters.@{ tensor.scale }@;
 @% endfor %@
 }
+@% endif %@
 
 size_t @{ cookiecutter.name }@::getSerializationSize() const noexcept
 {
@@ -242,8 +252,8 @@ DimsExprs @{ cookiecutter.name }@::getOutputDimensions(int32_t outputIndex, Dims
     default:
         return impossible;
     }
-    auto const* const end = output.d + output.nbDims;
-    return std::find(output.d, end, nullptr) == end ? output : impossible;
+    bool const failed = std::count(output.d, output.d + output.nbDims, nullptr) > 0;
+    return failed ? impossible : output;
 }
 
 bool @{ cookiecutter.name }@::supportsFormatCombination(int32_t pos, nvinfer1::PluginTensorDesc const* inOut, int32_t nbInputs, int32_t nbOutputs) noexcept
@@ -266,19 +276,12 @@ void @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc 
     }
     // A scale that the node's attributes give wins. In implicit quantization TensorRT knows the scales and gives them here;
     // in explicit quantization (Q/DQ) it doesn't: then the attributes are the only place that they can come from.
-    float const given[kNbTensors] = {
-@% for tensor in cookiecutter.tensors %@
-        @{ "mParameters." ~ tensor.scale if tensor.scale else "0.0F" }@,
-@% endfor %@
-    };
-    for (int32_t i = 0; i < kNbTensors; ++i)
+@% for tensor in cookiecutter.scaled %@
+    if (!isScale(mParameters.@{ tensor.scale }@))
     {
-        nvinfer1::PluginTensorDesc const& desc = i < kNbInputs ? in[i].desc : out[i - kNbInputs].desc;
-        if (!isScale(given[i]) && desc.type == DataType::kINT8 && isScale(desc.scale))
-        {
-            mScales[static_cast<size_t>(i)] = desc.scale;
-        }
+        takeScale(mScales[@{ tensor.index }@], @{ tensor.desc }@.desc);
     }
+@% endfor %@
 }
 @% else %@
 void @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* /*in*/, int32_t /*nbInputs*/, nvinfer1::DynamicPluginTensorDesc const* /*out*/, int32_t /*nbOutputs*/) noexcept

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[1]
-SHAPES = @{ cookiecutter.test_shapes }@
+@% for line in cookiecutter.py_shapes %@
+@{ line }@
+@% endfor %@
 
 
 def pluginkit(*args: str) -> None:

@@ -1,0 +1,344 @@
+"""`pluginkit new` without a compiler: what it refuses, and that what it writes agrees with the options."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pluginkit import cli, scaffold
+from pluginkit.dtypes import DType
+from pluginkit.errors import UsageError
+from pluginkit.manifest import Manifest
+from pluginkit.scaffold.names import cpp_namespace
+
+ROOT = Path(scaffold.__file__).resolve().parents[2]
+
+SIGNATURES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "three in, two out": {
+        "inputs": ["x:float32,float16,int8:n,c", "w:float32,float16:c", "index:int32:n"],
+        "outputs": ["y:float32,float16,int8:n,c", "z:float32,float16:n,2"],
+        "fields": ["alpha:float32=0.1", "bias:float32=-2.5", "shift:int32=3"],
+        "namespace": "acme",
+    },
+    "index input": {"inputs": ["x:float32,float16:n,c", "index:int32:n,c"]},
+    "no fields": {"inputs": ["x:float32,float16:n", "b:float32,float16:n"], "fields": []},
+    "arithmetic": {
+        "inputs": ["x:float32,int8:n,c", "b:float32,int8:m,3"],
+        "outputs": ["y:float32,int8:n+m*2,min(c, 3)", "z:int32:ceil_div(n + m, 2)*(m-1+1)//1,max(c,2),4"],
+        "fields": ["k:int32", "beta:float32=1e-5"],
+        "namespace": 'a"c\\me',
+        "version": "2-beta",
+    },
+    "scalar": {"inputs": ["x:float16:"], "outputs": ["y:float16:"]},
+    "one word": {"name": "Round", "inputs": ["x:int8:n"]},
+}
+
+
+def make(folder: Path, **options: Any) -> Path:
+    options = {"name": "MyPlugin", **options}
+    return scaffold.new(options.pop("name"), directory=folder, **options)
+
+
+def reference_of(project: Path) -> Callable[..., Any]:
+    spec = importlib.util.spec_from_file_location("reference", project / "reference.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.reference  # type: ignore[no-any-return]
+
+
+def files(project: Path) -> dict[str, str]:
+    return {str(p.relative_to(project)): p.read_text() for p in sorted(project.rglob("*")) if p.is_file()}
+
+
+X = "x:float32:n"
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "no identifier": ({"name": "My-Plugin"}, "not a C++ identifier"),
+    "digit first": ({"name": "2D"}, "not a C++ identifier"),
+    "empty": ({"name": ""}, "not a C++ identifier"),
+    "not ASCII": ({"name": "Plugün"}, "not a C++ identifier"),
+    "newline": ({"name": "My\n"}, "not a C++ identifier"),
+    "path": ({"name": "../evil"}, "not a C++ identifier"),
+    "keyword": ({"name": "class"}, "C++ keyword"),
+    "reserved": ({"name": "My__Plugin"}, "C++ reserves"),
+    "leading underscore": ({"name": "_X"}, "not a C++ identifier"),
+    "CMake target": ({"name": "Test"}, "CMake has a target of the name 'test'"),
+    "system library": ({"name": "M"}, "the system has a library"),
+    "entry": ({"name": "Entry"}, "a project has a file"),
+    "long name": ({"name": "A" * 101}, "too long"),
+    "tensor keyword": ({"inputs": ["float:float32:n"]}, "C++ keyword"),
+    "tensor reserved": ({"inputs": ["__x:float32:n"]}, "C++ reserves"),
+    "tensor reserved capital": ({"inputs": ["_X:float32:n"]}, "C++ reserves"),
+    "tensor path": ({"inputs": ["../x:float32:n"]}, "not a C++ identifier"),
+    "tensor Python keyword": ({"inputs": ["lambda:float32:n"]}, "Python keyword"),
+    "tensor macro": ({"inputs": ["NULL:float32:n"]}, "macro"),
+    "tensor type": ({"inputs": ["Input:float32:n"]}, "has a type of that name"),
+    "tensor np": ({"inputs": ["np:float32:n"]}, "taken in reference.py"),
+    "field Python keyword": ({"fields": ["None:float32=0"]}, "Python keyword"),
+    "twice": ({"inputs": [X, X]}, "'x' is taken twice: an input and an input"),
+    "in and out": ({"inputs": [X], "outputs": [X]}, "an input and an output"),
+    "field as tensor": ({"fields": ["x:float32=1"]}, "an input and a field"),
+    "field as scale": ({"fields": ["x_scale:float32=1"]}, "the scale field of x and a field"),
+    "two fields": ({"fields": ["a:float32=1", "a:int32=1"]}, "a field and a field"),
+    "unknown type": ({"inputs": ["x:float61:n"]}, "did you mean 'float16'?"),
+    "field type": ({"fields": ["a:float16=1"]}, "Unknown type 'float16'"),
+    "type twice": ({"inputs": ["x:float32,float32:n"]}, "names a type twice"),
+    "no type": ({"inputs": ["x::n"]}, "Unknown type ''"),
+    "unknown symbol": (
+        {"inputs": ["x:float32:batch"], "outputs": ["y:float32:bacth"]},
+        "unknown symbol 'bacth'; did you mean 'batch'?",
+    ),
+    "int8 only out": ({"inputs": [X], "outputs": ["y:float32,int8:n"]}, "int8, but no input has it"),
+    "nothing to test": ({"inputs": ["x:int32:n"]}, "nothing to test"),
+    "negative shape": ({"inputs": [X], "outputs": ["y:float32:n - 9"]}, "cannot be negative"),
+    "by zero": ({"inputs": [X], "outputs": ["y:float32:n // 0"]}, "divides by zero"),
+    "ioext": ({"base": "ioext"}, "not there yet"),
+    "v3": ({"base": "v3"}, "not there yet"),
+    "base": ({"base": "dinamic"}, "There is no base"),
+    "input form": ({"inputs": ["x:n,c"]}, "does not describe an input"),
+    "output form": ({"outputs": ["y"]}, "does not describe an output"),
+    "field form": ({"fields": ["alpha"]}, "does not describe a field"),
+    "no dimension": ({"inputs": ["x:float32:n,,c"]}, "empty dimension"),
+    "bad dimension": ({"inputs": [X], "outputs": ["y:float32:n ** 2"]}, "'n ** 2' is not a dimension"),
+    "computed input": ({"inputs": ["x:float32:n+1"]}, "must be a symbol or a whole number"),
+    "negative input": ({"inputs": ["x:float32:-1"]}, "is not a dimension"),
+    "rank": ({"inputs": ["x:float32:a,b,c,d,e,f,g,h,i"]}, "9 dimensions"),
+    "huge dimension": ({"inputs": ["x:float32:99999999999"]}, "number above"),
+    "foreign symbol": ({"inputs": ["x:float32:ñ"]}, "plain identifiers"),
+    "long namespace": ({"namespace": "a" * 1024}, "1024 bytes"),
+    "namespace bytes": ({"namespace": "é" * 512}, "1024 bytes"),
+    "unprintable namespace": ({"namespace": "a\nb"}, "cannot be printed"),
+    "version": ({"version": ""}, "must not be empty"),
+    "default": ({"fields": ["a:float32=half"]}, "is not a float32 number"),
+    "int default": ({"fields": ["a:int32=0.5"]}, "is not a int32 number"),
+    "float range": ({"fields": ["a:float32=1e39"]}, "out of float32's range"),
+    "infinite": ({"fields": ["a:float32=inf"]}, "out of float32's range"),
+    "int range": ({"fields": ["a:int32=2147483648"]}, "out of int32's range"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_options_are_refused_and_nothing_is_written(case: str, tmp_path: Path) -> None:
+    options, message = BAD[case]
+    with pytest.raises(UsageError) as caught:
+        make(tmp_path / "here", **options)
+    assert message in caught.value.message
+    assert not list(tmp_path.iterdir())
+
+
+def test_malformed_specs_show_the_expected_form(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        make(tmp_path, inputs=["x"])
+    assert "x:float32,float16,int8:n,c,h,w" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "dangling link"])
+def test_an_existing_folder_is_left_alone(kind: str, tmp_path: Path) -> None:
+    there = tmp_path / "my_plugin"
+    {"folder": there.mkdir, "file": there.touch, "dangling link": lambda: there.symlink_to("nowhere")}[kind]()
+    with pytest.raises(UsageError, match="exists already"):
+        make(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["my_plugin"]
+
+
+def test_a_failing_render_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(text: str) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pluginkit.scaffold.project.tidy", fail)
+    with pytest.raises(UsageError, match="No space left on device"):
+        make(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_parent_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot be written"):
+        make(tmp_path / "file")
+
+
+@pytest.mark.parametrize("name", ["Int", "Std", "Round", "Select", "SizeT", "Bar"])
+def test_namespaces_never_collide_with_the_language_or_the_c_library(name: str) -> None:
+    assert cpp_namespace(name).endswith("_plugin")
+
+
+def test_what_is_written(tmp_path: Path) -> None:
+    made = files(make(tmp_path))
+    assert set(made) == {
+        "pluginkit.toml", "CMakeLists.txt", "README.md", "reference.py", ".clang-format", ".gitignore",
+        ".github/workflows/ci.yml", "src/entry.cpp", "src/my_plugin.cpp", "src/my_plugin.h",
+        "src/my_plugin_kernel.cu", "src/my_plugin_kernel.h", "tests/test_my_plugin.py",
+    }  # fmt: skip
+    assert made[".clang-format"] == (ROOT / ".clang-format").read_text()
+    assert "PLUGINKIT_PLUGINS(MyPlugin, my_plugin::MyPluginCreator)" in made["src/entry.cpp"]
+    assert "<<<blocks, kThreads, 0, stream>>>(args)" in made["src/my_plugin_kernel.cu"]
+    assert "DimsExprs const impossible{-1, {}};" in made["src/my_plugin.cpp"]
+    assert "NvInfer" not in made["src/my_plugin_kernel.cu"] + made["src/my_plugin_kernel.h"]
+
+
+def test_double_braces_of_cpp_survive_the_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import shutil
+
+    templates = tmp_path / "templates"
+    shutil.copytree(ROOT / "pluginkit" / "templates", templates)
+    tricky = "std::array<int, 2> a{{1, 2}}; // {#pragma#} {% if %} [[nodiscard]] <<<1, 2>>> %= {{kA, kB}}\n"
+    source = templates / "dynamic" / "@{cookiecutter.slug}@" / "src" / "entry.cpp"
+    source.write_text(source.read_text() + tricky)
+    monkeypatch.setattr("pluginkit.scaffold.project._TEMPLATES", templates)
+    assert (make(tmp_path) / "src" / "entry.cpp").read_text().endswith(tricky)
+
+
+@pytest.mark.parametrize("case", SIGNATURES)
+def test_rendered_files_are_clean(case: str, tmp_path: Path) -> None:
+    project = make(tmp_path, **SIGNATURES[case])
+    for name, text in files(project).items():
+        assert not re.search(r"Undefined|@\{|\}@|@%|%@|@#|#@|cookiecutter", text), name
+        assert not re.search(r"[ \t]$|\n\n\n\n|\n\n\Z", text, re.MULTILINE), name
+        assert text.endswith("\n"), name
+    tool = Path(sys.executable).with_name("clang-format")
+    if not tool.exists():
+        pytest.skip("no clang-format in this environment")
+    sources = sorted((project / "src").iterdir())
+    subprocess.run([tool, "--dry-run", "-Werror", "--style=file", *sources], check=True)
+    subprocess.run([tool.with_name("ruff"), "format", "--isolated", "--check", project], check=True)
+
+
+@pytest.mark.parametrize("case", SIGNATURES)
+def test_the_generated_reference_test_passes(case: str, tmp_path: Path) -> None:
+    project = make(tmp_path, **SIGNATURES[case])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "worked_out_by_hand"]
+    done = subprocess.run(
+        [*command, f"--rootdir={project}", project / "tests"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def expected(
+    manifest: Manifest, inputs: list[np.ndarray[Any, Any]], fields: list[float], env: dict[str, int]
+) -> list[Any]:
+    """The generated layer's meaning, element by element and nothing of NumPy's repetition."""
+    results = []
+    for k, shape in enumerate(manifest.output_shapes(env).values()):
+        flat = []
+        for i in range(int(np.prod(shape, dtype=int))):
+            s = sum(float(x.ravel()[i % x.size]) if x.size else 0.0 for x in inputs) + sum(fields[1:])
+            flat.append((k + 1) * (s if s >= 0 else (fields[0] if fields else 0.25) * s))
+        results.append(np.array(flat, dtype=float).reshape(shape))
+    return results
+
+
+def check_against_formula(project: Path, env: dict[str, int], seed: int) -> None:
+    manifest = Manifest.load(project)
+    rng = np.random.default_rng(seed)
+    inputs = [rng.integers(-9, 9, shape).astype(float) / 4 for shape in manifest.input_shapes(env).values()]
+    plain = [field for field in manifest.fields if field.name not in manifest.scale_fields()]
+    values = {f.name: (2 if f.default is None else f.default) for f in plain}
+    outputs = reference_of(project)(*inputs, **values)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    wanted = expected(manifest, inputs, list(values.values()), env)
+    assert len(outputs) == len(wanted)
+    for tensor, got, want in zip(manifest.outputs, outputs, wanted, strict=True):
+        assert np.shape(got) == want.shape
+        np.testing.assert_allclose(got, np.rint(want) if tensor.types == (DType.INT32,) else want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("point", ["min", "opt", "max"])
+@pytest.mark.parametrize("case", SIGNATURES)
+def test_the_reference_means_what_is_documented(case: str, point: Any, tmp_path: Path) -> None:
+    project = make(tmp_path, **SIGNATURES[case])
+    check_against_formula(project, Manifest.load(project).profiles[0].at(point), seed=1)
+
+
+def test_an_empty_input_counts_as_zeros(tmp_path: Path) -> None:
+    project = make(tmp_path, inputs=["x:float32:n", "b:float32:m"])
+    check_against_formula(project, {"n": 3, "m": 0}, seed=2)
+
+
+names = st.from_regex(r"[a-z][a-z0-9]{0,6}_t[0-9]", fullmatch=True)
+symbols = st.sampled_from(["n", "c", "h", "w"])
+types = st.lists(st.sampled_from([kind.value for kind in DType]), min_size=1, max_size=4, unique=True)
+
+
+@st.composite
+def signatures(draw: st.DrawFn) -> dict[str, Any]:
+    count_in, count_out, count_fields = draw(st.integers(1, 4)), draw(st.integers(1, 3)), draw(st.integers(0, 3))
+    named = draw(st.lists(names, min_size=count_in + count_out + count_fields, max_size=99, unique=True))
+    dims = st.lists(st.one_of(symbols, st.integers(1, 5).map(str)), min_size=0, max_size=4)
+    shapes = [["n", *draw(dims)], *([draw(dims) for _ in range(count_in - 1)])]
+    kinds = [draw(types.filter(lambda kinds: kinds != ["int32"])), *(draw(types) for _ in range(count_in - 1))]
+    known = sorted({dim for shape in shapes for dim in shape if not dim.isdigit()})
+    available = sorted({kind for each in kinds for kind in each} | {"int32"})
+    pick = st.sampled_from(known)
+    computed = st.builds("{}{}{}".format, pick, st.sampled_from(["+", "*"]), st.one_of(pick, st.just("2")))
+    out_dims = st.lists(st.one_of(pick, computed, st.builds("max({}, {})".format, pick, pick)), min_size=0, max_size=3)
+    outputs = [
+        (draw(st.lists(st.sampled_from(available), min_size=1, max_size=4, unique=True)), draw(st.one_of(out_dims, st.sampled_from(shapes))))
+        for _ in range(count_out)
+    ]  # fmt: skip
+    tensors = [
+        f"{name}:{','.join(kind)}:{','.join(shape)}"
+        for name, (kind, shape) in zip(named, [*zip(kinds, shapes, strict=True), *outputs], strict=False)
+    ]
+    fields = [
+        f"{name}:{draw(st.sampled_from(['float32=-0.75', 'int32=2', 'float32=0.5']))}"
+        for name in named[-count_fields or len(named) :]
+    ]
+    return {"inputs": tensors[:count_in], "outputs": tensors[count_in:], "fields": fields[:count_fields]}
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(options=signatures(), seed=st.integers(0, 99))
+def test_any_signature_lands_in_the_manifest_and_the_reference(
+    options: dict[str, Any], seed: int, tmp_path_factory: Any
+) -> None:
+    project = make(tmp_path_factory.mktemp("any"), **options)
+    manifest = Manifest.load(project)
+    for key, tensors in (("inputs", manifest.inputs), ("outputs", manifest.outputs)):
+        assert len(tensors) == len(options[key])
+        for text, tensor in zip(options[key], tensors, strict=True):
+            name, kinds, _ = text.split(":")
+            assert tensor.name == name
+            assert ",".join(tensor.types) == kinds
+            assert tensor.scale == (f"{name}_scale" if "int8" in kinds else None)
+    plain = [f for f in manifest.fields if f.name not in manifest.scale_fields()]
+    assert [(f.name, f.type, float(f.default or 0)) for f in plain] == [
+        (t.split(":")[0], t.split(":")[1].split("=")[0], float(t.split("=")[1])) for t in options["fields"]
+    ]
+    rng = np.random.default_rng(seed)
+    check_against_formula(project, {symbol: int(rng.integers(1, 5)) for symbol in manifest.symbols()}, seed)
+
+
+def test_the_command_says_what_it_made_and_what_comes_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(["new", "MyPlugin", "--namespace", "acme", "--version", "3", "--field", "beta:int32=1"]) == 0
+    out = capsys.readouterr().out
+    for words in ("my_plugin.cpp", "cd my_plugin\n", "pluginkit build\n", "pluginkit test --int8\n"):
+        assert words in out
+    manifest = Manifest.load(tmp_path / "my_plugin")
+    assert (manifest.plugin.namespace, manifest.plugin.version, manifest.fields[0].name) == ("acme", "3", "beta")
+    assert cli.run(["new", "MyPlugin"]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert cli.run(["new", "Other", "--no-fields", "--field", "a:int32=1"]) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["my_plugin"]
+
+
+def test_nothing_is_written_into_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    make(tmp_path / "work")
+    assert not list(home.iterdir())

@@ -1,0 +1,87 @@
+"""What `pluginkit new` writes compiles without a warning: g++, clang++ and nvcc, both layouts of TensorRT's classes."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pluginkit
+from pluginkit import scaffold
+
+pytestmark = pytest.mark.compile
+
+WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
+
+SIGNATURES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "three in, two out": {
+        "inputs": ["x:float32,float16,int8:n,c", "w:float32,float16:c", "index:int32:n"],
+        "outputs": ["y:float32,float16,int8:n,c", "z:float32,float16:n,2"],
+        "fields": ["alpha:float32=0.1", "bias:float32=-2.5", "shift:int32=3"],
+    },
+    "index input": {"inputs": ["x:float32,float16:n,c", "index:int32:n,c"]},
+    "no fields": {"inputs": ["x:float32,float16:n", "b:float32,float16:n"], "fields": []},
+    "arithmetic": {
+        "inputs": ["x:int32,float32,float16,int8:n,c", "b:float32,int8:m,3"],
+        "outputs": ["y:float32,int8:n+m*2,min(c, 3)", "z:int32:ceil_div(n + m, 2)*(m-1+1)//1,max(c,2),4"],
+        "fields": ["k:int32", "beta:float32=1e-5"],
+        "namespace": 'a"c\\me',
+    },
+    "constant shape": {"inputs": ["x:float16:2,3"], "outputs": ["y:float16:6"]},
+    "scalar": {"inputs": ["x:float16:"], "outputs": ["y:float16:"]},
+    "one word": {"name": "Round", "inputs": ["x:int8:n"]},
+}
+
+
+def cuda_include() -> Path:
+    """CUDA's headers: the machine's, or those of NVIDIA's wheels beside this Python's packages."""
+    nvcc = shutil.which("nvcc")
+    places = [Path(nvcc).resolve().parents[1] / "include"] if nvcc else []
+    spec = importlib.util.find_spec("nvidia")
+    for root in spec.submodule_search_locations or [] if spec else []:
+        places.append(Path(root) / "cu13" / "include")
+    found = [place for place in places if (place / "cuda_runtime_api.h").exists()]
+    if not found:
+        pytest.skip("no CUDA headers")
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    made = {}
+    for case, options in SIGNATURES.items():
+        options = {"name": "MyPlugin", **options}
+        made[case] = scaffold.new(options.pop("name"), directory=tmp_path_factory.mktemp("project"), **options)
+    return made
+
+
+def compile_with(command: list[str | Path]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stderr}"
+    assert "warning" not in done.stderr
+
+
+@pytest.mark.parametrize("case", SIGNATURES)
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_the_plugin_compiles(compiler: str, case: str, projects: dict[str, Path]) -> None:
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler}")
+    include = [f"-I{pluginkit.include_dir()}", "-isystem", str(cuda_include())]
+    for source in sorted((projects[case] / "src").glob("*.cpp")):
+        for layout in ([], ["-DPLUGINKIT_TRT_LAYOUT=10"]):
+            compile_with([compiler, "-std=c++17", "-fsyntax-only", *WARNINGS, *layout, *include, source])
+
+
+@pytest.mark.parametrize("case", SIGNATURES)
+def test_the_kernel_compiles_with_nvcc(case: str, projects: dict[str, Path], tmp_path: Path) -> None:
+    nvcc = shutil.which("nvcc")
+    if not nvcc:
+        pytest.skip("no nvcc")
+    (source,) = (projects[case] / "src").glob("*.cu")
+    flags = ["-std=c++17", "-Werror", "all-warnings", "-Xcompiler", ",".join(WARNINGS)]
+    compile_with([nvcc, *flags, "-c", source, "-o", tmp_path / "kernel.o"])
