@@ -1,0 +1,145 @@
+"""Outputs against the oracle's, by Polygraphy. The only module that imports it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from polygraphy.comparator import IterationResult, SimpleCompareFunc
+from polygraphy.logger import G_LOGGER
+
+from pluginkit.testing.model import Array, Tolerance
+
+STEP_SLACK = 1e-3
+"""In steps: dequantized values are float32 products, so whole steps come out slightly off."""
+
+
+@dataclass(frozen=True)
+class OutputComparison:
+    """One output's verdict.
+
+    Attributes:
+        name: the graph output.
+        ok: whether it is within tolerance.
+        error: the worst error found, in `unit`; infinity for NaN, a wrong shape, none.
+        unit: `abs`, or `steps` of quantization.
+        allowed: what the tolerance allows at that place, in `unit`.
+        index: where the worst error is; None if that is no place.
+        got: the value there.
+        expected: the oracle's value there.
+        message: what is wrong, a sentence; empty if nothing is.
+    """
+
+    name: str
+    ok: bool
+    error: float
+    unit: Literal["abs", "steps"]
+    allowed: float
+    index: tuple[int, ...] | None = None
+    got: float | None = None
+    expected: float | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All outputs' verdicts, in the oracle's order."""
+
+    outputs: tuple[OutputComparison, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every output is within tolerance."""
+        return all(output.ok for output in self.outputs)
+
+    @property
+    def worst(self) -> OutputComparison:
+        """The output to show: the one that uses most of its tolerance, those that failed first."""
+        return max(self.outputs, key=lambda output: (not output.ok, _used(output)))
+
+    @property
+    def message(self) -> str:
+        """Every failing output's sentence, a line each; empty if all is well."""
+        return "\n".join(output.message for output in self.outputs if not output.ok)
+
+
+def _used(output: OutputComparison) -> float:
+    return output.error / output.allowed if output.allowed > 0 else np.inf if output.error > 0 else 0.0
+
+
+def compare(outputs: Mapping[str, Array], expected: Mapping[str, Array], tolerance: Tolerance) -> Comparison:
+    """Compare a run's outputs with the oracle's.
+
+    Args:
+        outputs: graph output -> array, float32 (int32 where the oracle's is int64).
+        expected: graph output -> float64 or int64 array.
+        tolerance: how far off is still right. Floats: Polygraphy's element-wise check, which passes
+            an element that is within `atol` or within `rtol * |expected|`; INT8: within `steps` of the
+            output's scale; integers: equal.
+
+    NaN is right where the oracle has NaN, an infinity where it has the same infinity.
+    """
+    return Comparison(tuple(_one(name, outputs.get(name), want, tolerance) for name, want in expected.items()))
+
+
+def _one(name: str, got: Array | None, want: Array, tolerance: Tolerance) -> OutputComparison:
+    step = tolerance.scales.get(name, 0.0)
+    unit: Literal["abs", "steps"] = "steps" if step else "abs"
+    exact = want.dtype.kind in "iub"
+
+    def broken(message: str, index: tuple[int, ...] | None = None) -> OutputComparison:
+        values = {} if index is None or got is None else {"got": float(got[index]), "expected": float(want[index])}
+        return OutputComparison(name, False, np.inf, unit, 0.0, index, **values, message=f"output '{name}' {message}")
+
+    if got is None:
+        return broken("is missing")
+    kind = np.dtype(np.int32 if exact else np.float32)
+    if got.dtype != kind:
+        return broken(f"is {got.dtype}, expected {kind}")
+    if got.shape != want.shape:
+        return broken(f"has shape {list(got.shape)}, expected {list(want.shape)}")
+    for what, test in (("NaN", np.isnan), ("infinite", np.isinf)):
+        bad = np.argwhere(test(got) & ~test(want))
+        if len(bad):
+            index = tuple(int(axis) for axis in bad[0])
+            return broken(f"is {what} at {list(index)}, expected {want[index]:g} ({len(bad)} such values)", index)
+    rtol, atol = (0.0, 0.0) if exact else (tolerance.rtol, tolerance.atol)
+    if step:
+        rtol, atol = 0.0, (tolerance.steps + STEP_SLACK) * step
+    return _values(name, got.astype(np.float64), want.astype(np.float64), rtol=rtol, atol=atol, step=step)
+
+
+def _values(name: str, got: Array, want: Array, *, rtol: float, atol: float, step: float) -> OutputComparison:
+    unit: Literal["abs", "steps"] = "steps" if step else "abs"
+    size = step or 1.0
+    same = (np.isnan(got) & np.isnan(want)) | (got == want)
+    with np.errstate(invalid="ignore"):
+        error = np.where(same, 0.0, np.abs(got - want))
+        bound = np.where(same, np.inf, np.maximum(atol, rtol * np.abs(want)))
+    if not error.size:
+        return OutputComparison(name, True, 0.0, unit, atol / size)
+    ok = _polygraphy(np.where(same, 0.0, got), np.where(same, 0.0, want), rtol, atol)
+    used = np.where(error > 0, error / np.maximum(bound, 1e-300), 0.0)
+    index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(used)), used.shape))
+    allowed = max(atol, rtol * abs(float(want[index]))) if np.isfinite(want[index]) else atol
+    found = float(error[index]) / size
+    # The slack is for float32 products, not for a person to read.
+    limit = round(allowed / size - STEP_SLACK) if step else allowed
+    message = ""
+    if not ok:
+        wrong = int(np.count_nonzero(error > bound))
+        message = (
+            f"output '{name}' is {got[index]:g} at {list(index)}, expected {want[index]:g}: "
+            f"off by {found:.4g}{' steps' if step else ''}, allowed {limit:.4g} "
+            f"({wrong} of {error.size} values are off)"
+        )
+    return OutputComparison(name, ok, found, unit, limit, index, float(got[index]), float(want[index]), message)
+
+
+def _polygraphy(got: Array, want: Array, rtol: float, atol: float) -> bool:
+    with G_LOGGER.verbosity(G_LOGGER.CRITICAL), np.errstate(all="ignore"):
+        check = SimpleCompareFunc(rtol=rtol, atol=atol, check_error_stat="elemwise", infinities_compare_equal=True)
+        results = check(IterationResult({"value": got}), IterationResult({"value": want}))
+    return bool(results["value"])

@@ -1,0 +1,281 @@
+"""What the families share: the plugin's setting, ONNX graph pieces, and one application in the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from pluginkit.dtypes import DType
+from pluginkit.manifest import Manifest, Point, Tensor
+from pluginkit.testing.model import Array, Network, NetworkProfile, PluginCall, Range
+from pluginkit.testing.precision import represent
+from pluginkit.testing.reference import Reference
+
+DOMAIN = "pluginkit"
+"""The plugin nodes' domain: onnx's checker knows no such operator in the default one."""
+OPSET = 17
+IR_VERSION = 8
+"""Both are old enough for every parser that TensorRT 10 and later come with."""
+
+_POINTS: tuple[Point, ...] = ("min", "opt", "max")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A plugin at a precision.
+
+    Attributes:
+        manifest: the signature.
+        precision: what it computes in.
+        fields: the values of the fields that are no scales.
+        scales: tensor -> INT8 scale.
+        else_factor: what the inputs of `cond`'s other branch are multiplied by.
+    """
+
+    manifest: Manifest
+    precision: DType
+    fields: dict[str, float | int]
+    scales: dict[str, float] = field(default_factory=dict)
+    else_factor: float = -1.0
+
+    def kind(self, tensor: Tensor) -> DType:
+        """A tensor's type here."""
+        return self.manifest.type_of(tensor, self.precision)
+
+    def scale(self, tensor: Tensor) -> float:
+        """A tensor's scale, 0.0 if it isn't INT8."""
+        return self.scales[tensor.name] if self.kind(tensor) is DType.INT8 else 0.0
+
+    def is_float(self, tensor: Tensor) -> bool:
+        """Whether a tensor is float32 outside of the plugin's surroundings."""
+        return self.kind(tensor) is not DType.INT32
+
+    def attributes(self) -> dict[str, tuple[DType, float | int]]:
+        """All fields that the creator gets: the scales of INT8 tensors, and the others' values."""
+        given: dict[str, tuple[DType, float | int]] = {}
+        scale_of = {t.scale: self.scale(t) for t in (*self.manifest.inputs, *self.manifest.outputs) if t.scale}
+        for attribute in self.manifest.fields:
+            if attribute.name not in scale_of:
+                given[attribute.name] = (attribute.dtype, self.fields[attribute.name])
+            elif scale_of[attribute.name] > 0:
+                given[attribute.name] = (attribute.dtype, scale_of[attribute.name])
+            elif attribute.default is None:
+                given[attribute.name] = (attribute.dtype, 1.0)
+        return given
+
+    def ranges(self, tensor: Tensor) -> tuple[Range, ...]:
+        """Per profile, a tensor's shape at min, opt and max."""
+        found = []
+        for profile in self.manifest.profiles:
+            low, best, high = (tensor.dims(profile.at(point)) for point in _POINTS)
+            found.append((low, best, high))
+        return tuple(found)
+
+    def free_name(self, name: str) -> str:
+        """`name`, or that with underscores if a tensor of the plugin is called so."""
+        taken = {tensor.name for tensor in (*self.manifest.inputs, *self.manifest.outputs)}
+        while name in taken:
+            name += "_"
+        return name
+
+
+@dataclass
+class Applier:
+    """The oracle's plugin: the reference in FP64 on what the precision represents, rounded as there.
+
+    With `exact` nothing is rounded and the ranges of all tensors are collected: that is calibration.
+    """
+
+    setting: Setting
+    reference: Reference
+    exact: bool = False
+    calls: int = 0
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def __call__(self, values: Sequence[Array]) -> list[Array]:
+        """Graph values in, graph values out (float64 holding float32 values; int64 for INT32)."""
+        manifest, self.calls = self.setting.manifest, self.calls + 1
+        entered = [self._at(tensor, value) for tensor, value in zip(manifest.inputs, values, strict=True)]
+        outputs = self.reference(entered, self.setting.fields)
+        return [self._at(tensor, value) for tensor, value in zip(manifest.outputs, outputs, strict=True)]
+
+    def _at(self, tensor: Tensor, value: Array) -> Array:
+        if not self.exact:
+            return represent(value, self.setting.kind(tensor), self.setting.scale(tensor))
+        finite = value[np.isfinite(value)]
+        if finite.size:
+            low, high = self.ranges.get(tensor.name, (0.0, 0.0))
+            self.ranges[tensor.name] = (min(low, float(finite.min())), max(high, float(finite.max())))
+        else:
+            self.ranges.setdefault(tensor.name, (0.0, 0.0))
+        return np.asarray(value)
+
+    def state(self, value: Array) -> Array:
+        """A float32 graph tensor's value (unrounded while calibrating)."""
+        return np.asarray(value) if self.exact else represent(value, DType.FLOAT32)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an oracle says of one run.
+
+    Attributes:
+        outputs: graph output -> value (float64, or int64 for INT32).
+        enqueues: how often the plugin is enqueued.
+        chain: how many applications feed one another.
+    """
+
+    outputs: dict[str, Array]
+    enqueues: int
+    chain: int
+
+
+class Names:
+    """Unique names in a model. No node's is a prefix of another's: NVIDIA's parser finds layers by prefix."""
+
+    def __init__(self, taken: Sequence[str]) -> None:
+        self._taken = set(taken)
+        self._nodes = 0
+
+    def tensor(self, name: str) -> str:
+        """A tensor name that nothing else has."""
+        free = name
+        while free in self._taken:
+            free += "_"
+        self._taken.add(free)
+        return free
+
+    def node(self, label: str) -> str:
+        """A node name: a number of fixed width comes first."""
+        self._nodes += 1
+        return f"n{self._nodes:03d}_{label}"
+
+
+class Body:
+    """The nodes and constants of one (sub)graph."""
+
+    def __init__(self, setting: Setting, names: Names, label: str) -> None:
+        self.setting = setting
+        self.names = names
+        self.label = label
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+
+    def constant(self, name: str, kind: int, dims: Sequence[int], values: Sequence[float]) -> str:
+        """An initializer; returns its name."""
+        free = self.names.tensor(f"{self.label}_{name}")
+        self.constants.append(helper.make_tensor(free, kind, dims, values))
+        return free
+
+    def op(self, kind: str, inputs: Sequence[str], outputs: str | Sequence[str], **attributes: Any) -> str:
+        """A standard node; returns its first output."""
+        names = [outputs] if isinstance(outputs, str) else list(outputs)
+        node = helper.make_node(
+            kind, list(inputs), names, self.names.node(f"{self.label}_{kind.lower()}"), **attributes
+        )
+        self.nodes.append(node)
+        return names[0]
+
+    def plugin(self, inputs: Sequence[str]) -> tuple[list[str], PluginCall]:
+        """Enter (Cast or QuantizeLinear), the plugin's node, leave: from graph tensors to graph tensors."""
+        setting, manifest = self.setting, self.setting.manifest
+        entered = [self._enter(tensor, name) for tensor, name in zip(manifest.inputs, inputs, strict=True)]
+        raw = [self.names.tensor(f"{self.label}_{tensor.name}_raw") for tensor in manifest.outputs]
+        attributes = {name: value for name, (_, value) in setting.attributes().items()}
+        node = helper.make_node(
+            manifest.plugin.name,
+            entered,
+            raw,
+            self.names.node(f"{self.label}_plugin"),
+            domain=DOMAIN,
+            plugin_version=manifest.plugin.version,
+            plugin_namespace=manifest.plugin.namespace,
+            **attributes,
+        )
+        self.nodes.append(node)
+        ranges = [setting.ranges(tensor) for tensor in manifest.inputs]
+        call = PluginCall(
+            node=node.name,
+            fields=setting.attributes(),
+            types=tuple(setting.kind(tensor) for tensor in manifest.inputs),
+            output_types=tuple(setting.kind(tensor) for tensor in manifest.outputs),
+            inputs=tuple(zip(*ranges, strict=True)),
+            scales=tuple(setting.scale(tensor) for tensor in manifest.inputs),
+            output_scales=tuple(setting.scale(tensor) for tensor in manifest.outputs),
+        )
+        return [self._leave(tensor, name) for tensor, name in zip(manifest.outputs, raw, strict=True)], call
+
+    def _enter(self, tensor: Tensor, name: str) -> str:
+        return self._convert(tensor, name, "QuantizeLinear", self.setting.kind(tensor).onnx)
+
+    def _leave(self, tensor: Tensor, name: str) -> str:
+        return self._convert(tensor, name, "DequantizeLinear", TensorProto.FLOAT)
+
+    def _convert(self, tensor: Tensor, name: str, quantizer: str, cast_to: int) -> str:
+        kind = self.setting.kind(tensor)
+        if kind in (DType.FLOAT32, DType.INT32):
+            return name
+        out = self.names.tensor(f"{self.label}_{tensor.name}_{quantizer[0].lower()}")
+        if kind is DType.FLOAT16:
+            return self.op("Cast", [name], out, to=cast_to)
+        scale = self.constant(f"{tensor.name}_scale", TensorProto.FLOAT, [], [self.setting.scale(tensor)])
+        zero = self.constant(f"{tensor.name}_zero", TensorProto.INT8, [], [0])
+        return self.op(quantizer, [name, scale, zero], out)
+
+
+def value_info(setting: Setting, tensor: Tensor, name: str, *, lead: Sequence[str] = ()) -> onnx.ValueInfoProto:
+    """A graph input or output of a plugin tensor's shape; computed dimensions get no name."""
+    sizes = [int(dim) if dim.isdigit() else dim if dim.isidentifier() else None for dim in tensor.shape]
+    kind = TensorProto.FLOAT if setting.is_float(tensor) else TensorProto.INT32
+    return helper.make_tensor_value_info(name, kind, [*lead, *sizes])
+
+
+def network(
+    setting: Setting,
+    family: str,
+    body: Body,
+    *,
+    inputs: Sequence[onnx.ValueInfoProto],
+    outputs: Sequence[onnx.ValueInfoProto],
+    calls: Sequence[PluginCall],
+    control: tuple[str, Range | None] | None = None,
+) -> Network:
+    """Wrap a main graph up as a checked model.
+
+    `control` is a 0-D graph input beside the plugin's: its name, and its values if it is a shape tensor.
+
+    Raises:
+        onnx.checker.ValidationError: the graph is wrong, which is a bug of the family.
+    """
+    manifest = setting.manifest
+    graph = helper.make_graph(body.nodes, f"{manifest.slug}_{family}", inputs, outputs, body.constants)
+    model = helper.make_model(
+        graph,
+        producer_name="pluginkit",
+        ir_version=IR_VERSION,
+        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)],
+    )
+    onnx.checker.check_model(model)
+    profiles = []
+    for index, profile in enumerate(manifest.profiles):
+        dims: dict[str, Range] = {tensor.name: setting.ranges(tensor)[index] for tensor in manifest.inputs}
+        values: dict[str, Range] = {}
+        if control:
+            dims[control[0]] = ((), (), ())
+            if control[1]:
+                values[control[0]] = control[1]
+        profiles.append(NetworkProfile(profile.name, dims, values))
+    return Network(
+        id=f"{family}/{setting.precision.value}",
+        family=family,
+        precision=setting.precision,
+        model=model.SerializeToString(),
+        calls=tuple(calls),
+        profiles=tuple(profiles),
+        outputs=tuple(output.name for output in outputs),
+    )

@@ -1,0 +1,190 @@
+"""From a signature and its reference to networks and cases."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from pluginkit.dtypes import DType
+from pluginkit.errors import CheckFailed, NothingSelected, UsageError
+from pluginkit.manifest import Manifest
+from pluginkit.testing import precision as precisions_
+from pluginkit.testing.model import Array, Case, Plan
+from pluginkit.testing.networks import FAMILIES, Family
+from pluginkit.testing.networks.base import Applier, Setting
+from pluginkit.testing.points import Point, generator, points
+from pluginkit.testing.reference import Reference
+
+_ELSE_FACTORS = (-1.0, 0.5, 0.25)
+
+
+def plan(
+    manifest: Manifest,
+    reference: Reference,
+    *,
+    precisions: Iterable[DType] | None = None,
+    families: Iterable[str] | None = None,
+    seed: int = 0,
+    data: Path | None = None,
+    random: int = 1,
+) -> Plan:
+    """The networks and cases of a run.
+
+    Args:
+        manifest: the signature.
+        reference: its oracle.
+        precisions: which of the manifest's; None means all.
+        families: which of `FAMILIES`; None means all.
+        seed: all random shapes and values follow from it.
+        data: an .npz with a person's own inputs, for one more point.
+        random: how many random points a profile gets.
+
+    Raises:
+        UsageError: an unknown family, or data that doesn't fit.
+        NothingSelected: a precision that no input declares, or nothing left.
+        CheckFailed: the reference is wrong.
+    """
+    chosen = _families(families)
+    wanted = _precisions(manifest, precisions)
+    tried = points(manifest, seed, random=random, data=data)
+    fields = field_values(manifest)
+    factor = else_factor(manifest, reference, fields, tried)
+    networks, cases = [], []
+    for family in chosen:
+        for kind in wanted:
+            setting = calibrated(family, Setting(manifest, kind, fields, else_factor=factor), tried, reference)
+            networks.append(family.build(setting))
+            for point in tried:
+                cases += _cases(family, setting, point, reference, seed)
+    return Plan(tuple(networks), tuple(cases), seed)
+
+
+def field_values(manifest: Manifest) -> dict[str, float | int]:
+    """The fields' values in tests: their defaults; a required one gets 0.5, or 1 if it is int32."""
+    values: dict[str, float | int] = {}
+    for field in manifest.fields:
+        if field.name not in manifest.scale_fields():
+            fallback = 0.5 if field.dtype is DType.FLOAT32 else 1
+            value = fallback if field.default is None else field.default
+            # What the plugin sees is a float32: the reference must get the same number.
+            values[field.name] = float(np.float32(value)) if field.dtype is DType.FLOAT32 else int(value)
+    return values
+
+
+def else_factor(
+    manifest: Manifest, reference: Reference, fields: dict[str, float | int], tried: Sequence[Point]
+) -> float:
+    """The first factor on the inputs that changes the reference's outputs (so a swapped branch is seen).
+
+    -1 unless the reference is even, or not defined there; -1 too if no factor changes anything.
+    """
+    point = next(point for point in tried if point.name == "opt")
+
+    def outputs(factor: float) -> tuple[Array, ...]:
+        entered = [
+            array.astype(np.float64) * factor if array.dtype.kind == "f" else array.astype(np.int64)
+            for array in (point.feeds[tensor.name] for tensor in manifest.inputs)
+        ]
+        return reference(entered, fields)
+
+    plain = outputs(1.0)
+    for factor in _ELSE_FACTORS:
+        try:
+            other = outputs(factor)
+        except CheckFailed:
+            continue
+        if any(not np.allclose(a, b, rtol=1e-2, atol=1e-2, equal_nan=True) for a, b in zip(plain, other, strict=True)):
+            return factor
+    return _ELSE_FACTORS[0]
+
+
+def calibrated(family: Family, setting: Setting, tried: Sequence[Point], reference: Reference) -> Setting:
+    """The setting with INT8 scales, by max calibration over all points' runs of this family in FP64."""
+    manifest = setting.manifest
+    if all(setting.kind(tensor) is not DType.INT8 for tensor in (*manifest.inputs, *manifest.outputs)):
+        return setting
+    applier = Applier(setting, reference, exact=True)
+    for point in tried:
+        for _, extra in family.controls(setting, point):
+            family.oracle(applier, {**_ordinary(setting, point), **extra})
+    return replace(setting, scales=precisions_.scales(manifest, setting.precision, applier.ranges))
+
+
+def _ordinary(setting: Setting, point: Point) -> dict[str, Array]:
+    """The feeds, without large values where they would make the INT8 scales too coarse to see anything."""
+    feeds = dict(point.feeds)
+    for tensor in setting.manifest.inputs if point.spread else ():
+        if setting.kind(tensor) is DType.INT8:
+            feeds[tensor.name] = np.clip(feeds[tensor.name], -8.0, 8.0)
+    return feeds
+
+
+def _cases(family: Family, setting: Setting, point: Point, reference: Reference, seed: int) -> list[Case]:
+    network_id = f"{family.NAME}/{setting.precision.value}"
+    several = len(setting.manifest.profiles) > 1
+    found = []
+    for suffix, extra in family.controls(setting, point):
+        parts = [network_id, *([point.profile] if several else []), point.name, *([suffix] if suffix else [])]
+        feeds = {**_ordinary(setting, point), **extra}
+        for tensor in setting.manifest.inputs if point.spread else ():
+            if setting.kind(tensor) is DType.INT8:
+                rng = generator(seed, "spikes", point.profile, point.name, tensor.name)
+                feeds[tensor.name] = precisions_.add_spikes(feeds[tensor.name], setting.scale(tensor), rng)
+        answer = family.oracle(Applier(setting, reference), feeds)
+        scale_of = {name: setting.scales.get(source, 0.0) for name, source in family.sources(setting).items()}
+        ratios = [
+            setting.scales[taker] / setting.scales[giver]
+            for taker, giver in family.feedback(setting)
+            if taker in setting.scales and giver in setting.scales
+        ]
+        allowed = precisions_.tolerance(
+            setting.manifest,
+            setting.precision,
+            {name: scale for name, scale in scale_of.items() if scale > 0},
+            chain=answer.chain,
+            ratios=ratios,
+        )
+        found.append(
+            Case(
+                id="/".join(parts),
+                network_id=network_id,
+                profile=point.profile,
+                point=point.name,
+                seed=seed,
+                feeds=feeds,
+                expected=answer.outputs,
+                tolerance=allowed,
+                enqueues=answer.enqueues,
+                symbols=dict(point.symbols),
+            )
+        )
+    return found
+
+
+def _families(wanted: Iterable[str] | None) -> list[Family]:
+    names = list(FAMILIES) if wanted is None else list(dict.fromkeys(wanted))
+    for name in names:
+        if name not in FAMILIES:
+            close = difflib.get_close_matches(name, FAMILIES, n=1)
+            raise UsageError(
+                f"There is no network '{name}'" + (f"; did you mean '{close[0]}'?" if close else "."),
+                hint=f"The networks are: {', '.join(FAMILIES)}.",
+            )
+    if not names:
+        raise NothingSelected("No network is selected.", hint=f"The networks are: {', '.join(FAMILIES)}.")
+    return [FAMILIES[name] for name in names]
+
+
+def _precisions(manifest: Manifest, wanted: Iterable[DType] | None) -> list[DType]:
+    offered = manifest.precisions()
+    kinds = list(offered) if wanted is None else list(dict.fromkeys(wanted))
+    missing = [kind for kind in kinds if kind not in offered]
+    if missing or not kinds:
+        told = ", ".join(kind.value for kind in offered)
+        what = f"No input of {manifest.plugin.name} is {missing[0].value}" if missing else "No precision is selected"
+        raise NothingSelected(f"{what}; on offer: {told}.", hint="Precisions are the inputs' types in pluginkit.toml.")
+    return kinds

@@ -1,0 +1,177 @@
+"""Where in its profiles a plugin is tried, and with which values."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pluginkit import shapes
+from pluginkit.dtypes import DType
+from pluginkit.errors import UsageError
+from pluginkit.manifest import Manifest, Profile, Tensor
+from pluginkit.testing.model import Array, Dims
+
+LARGE = (60.0, -60.0)
+"""Some values far outside the bulk (normal, deviation 2), yet small enough for FP16 to take their squares."""
+_DRAWS = 8
+
+
+@dataclass(frozen=True)
+class Point:
+    """Shapes within a profile, and one array for each plugin input (float32, or int32 for INT32 tensors).
+
+    `spread` is False for a person's own data: no large values or spikes are added to it.
+    """
+
+    profile: str
+    name: str
+    symbols: dict[str, int]
+    feeds: dict[str, Array]
+    spread: bool = True
+
+
+def generator(seed: int, *path: str) -> np.random.Generator:
+    """Random numbers that depend on the seed and on what they are for, never on what was drawn before."""
+    digest = hashlib.sha256("/".join((str(seed), *path)).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "little"))
+
+
+def is_integer(tensor: Tensor) -> bool:
+    """Whether a tensor stays INT32 in every precision."""
+    return tensor.types[0] is DType.INT32
+
+
+def bind(manifest: Manifest, sizes: Mapping[str, Dims]) -> dict[str, int]:
+    """The symbols' values that the inputs' shapes give.
+
+    Raises:
+        UsageError: a wrong rank, a dimension other than the manifest's number, or a symbol with two values.
+    """
+    env: dict[str, int] = {}
+    origin: dict[str, str] = {}
+    for tensor in manifest.inputs:
+        size = tuple(sizes[tensor.name])
+        told = f"'{tensor.name}' has shape {list(size)}; the manifest says ({', '.join(tensor.shape)})"
+        if len(size) != len(tensor.shape):
+            raise UsageError(f"{told}: {len(tensor.shape)} dimension(s) expected.")
+        for axis, (dim, got) in enumerate(zip(tensor.shape, size, strict=True)):
+            expr = shapes.parse(dim)
+            if isinstance(expr, shapes.Symbol):
+                if env.setdefault(expr.name, got) != got:
+                    raise UsageError(f"{told}: '{expr.name}' is {env[expr.name]} in '{origin[expr.name]}'.")
+                origin.setdefault(expr.name, tensor.name)
+            elif shapes.evaluate(expr, {}) != got:
+                raise UsageError(f"{told}: dimension {axis} must be {dim}.")
+    return env
+
+
+def holds(profile: Profile, env: Mapping[str, int]) -> bool:
+    """Whether all symbols lie within a profile."""
+    return all(profile.symbols[name][0] <= value <= profile.symbols[name][2] for name, value in env.items())
+
+
+def points(manifest: Manifest, seed: int, *, random: int = 1, data: Path | None = None) -> list[Point]:
+    """Min, opt, max and `random` random points of each profile, then the point of a person's own data.
+
+    A profile whose symbols are all fixed has no random points.
+
+    Raises:
+        UsageError: the data file is none, or fits no profile.
+    """
+    found = []
+    for profile in manifest.profiles:
+        named = {"min": profile.at("min"), "opt": profile.at("opt"), "max": profile.at("max")}
+        if any(low < high for low, _, high in profile.symbols.values()):
+            taken = list(named.values())
+            for number in range(1, random + 1):
+                named[f"random-{number}"] = _draw(profile, generator(seed, profile.name, str(number)), taken)
+                taken.append(named[f"random-{number}"])
+        found += [
+            Point(profile.name, name, env, _values(manifest, env, seed, f"{profile.name}/{name}"))
+            for name, env in named.items()
+        ]
+    return [*found, read_data(manifest, data)] if data else found
+
+
+def _draw(profile: Profile, rng: np.random.Generator, taken: list[dict[str, int]]) -> dict[str, int]:
+    for _ in range(_DRAWS):
+        env = {name: int(rng.integers(low, high + 1)) for name, (low, _, high) in profile.symbols.items()}
+        if env not in taken:
+            break
+    return env
+
+
+def _values(manifest: Manifest, env: Mapping[str, int], seed: int, where: str) -> dict[str, Array]:
+    sizes = manifest.input_shapes(env)
+    # An INT32 input may be an index: below every dimension it is a valid one.
+    bound = max(1, min((dim for size in sizes.values() for dim in size), default=2))
+    feeds: dict[str, Array] = {}
+    for tensor in manifest.inputs:
+        rng, size = generator(seed, where, tensor.name), sizes[tensor.name]
+        if is_integer(tensor):
+            feeds[tensor.name] = rng.integers(0, bound, size).astype(np.int32)
+            continue
+        array = np.asarray(rng.normal(0.0, 2.0, size), np.float32).reshape(size)
+        if array.size > 2 * len(LARGE):
+            special = (*LARGE, 0.0, -0.0)
+            array.flat[rng.choice(array.size, len(special), replace=False)] = special
+        feeds[tensor.name] = array
+    return feeds
+
+
+def read_data(manifest: Manifest, file: Path) -> Point:
+    """The point `data`: an .npz with one array per input, under the inputs' names.
+
+    Raises:
+        UsageError: no such file or no .npz, names missing or unknown, a wrong type, rank or dimension, values
+            that aren't finite, inconsistent symbols, or shapes outside of every profile.
+    """
+    wanted = [tensor.name for tensor in manifest.inputs]
+    hint = f"Write it with numpy.savez({str(file.name)!r}, {', '.join(f'{name}=...' for name in wanted)})."
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise UsageError(f"{file} is no .npz archive of named arrays.", hint=hint)
+            arrays = {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+        raise UsageError(f"{file} cannot be read as .npz: {error}.", hint=hint) from None
+    missing = [name for name in wanted if name not in arrays]
+    unknown = [name for name in arrays if name not in wanted]
+    if missing or unknown:
+        told = [f"has no array '{name}'" for name in missing] + [f"has an unknown array '{name}'" for name in unknown]
+        raise UsageError(f"{file} {'; '.join(told)}. The inputs are: {', '.join(wanted)}.", hint=hint)
+    feeds = {tensor.name: _converted(file, tensor, arrays[tensor.name]) for tensor in manifest.inputs}
+    try:
+        env = bind(manifest, {name: array.shape for name, array in feeds.items()})
+    except UsageError as error:
+        raise UsageError(f"{file}: {error.message}") from None
+    for profile in manifest.profiles:
+        if holds(profile, env):
+            return Point(profile.name, "data", env, feeds, spread=False)
+    ranges = "; ".join(
+        f"{profile.name}: " + ", ".join(f"{name} {ends[0]}..{ends[2]}" for name, ends in profile.symbols.items())
+        for profile in manifest.profiles
+    )
+    got = ", ".join(f"{name} = {value}" for name, value in env.items())
+    raise UsageError(f"{file}: {got} is outside of every profile ({ranges}).", hint="Resize it, or widen a profile.")
+
+
+def _converted(file: Path, tensor: Tensor, array: Array) -> Array:
+    integer = is_integer(tensor)
+    target = "int32" if integer else "float32"
+    told = f"{file}: '{tensor.name}' is {array.dtype}; expected {target}"
+    if array.dtype.kind not in ("iu" if integer else "f"):
+        raise UsageError(f"{told}.", hint=f"Convert it first: array.astype('{target}').")
+    with np.errstate(over="ignore"):
+        out: Array = array.astype(target)
+    if integer and not np.array_equal(out, array):
+        raise UsageError(f"{told}, and its values don't fit.")
+    if not integer and not np.isfinite(out).all():
+        where = np.argwhere(~np.isfinite(out))[0].tolist()
+        raise UsageError(f"{file}: '{tensor.name}' has a value at index {where} that isn't finite in float32.")
+    return out

@@ -1,0 +1,160 @@
+"""What each element type can represent, INT8 scales by calibration, and how far a right plugin may be off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from pluginkit.dtypes import DType
+from pluginkit.manifest import Close, Manifest, Tensor
+from pluginkit.testing.model import Array, Tolerance
+
+INPUT_HEADROOM = 1.24
+"""An input's scale covers more than the calibrated range, so that spikes reach the plugin unclipped."""
+OUTPUT_HEADROOM = 1.0131
+"""An output's scale covers about the calibrated range: spikes saturate in the plugin. The odd number keeps
+input and output scales from a simple ratio, which would put many values on rounding ties."""
+SPIKES = (1.2, -1.2, 1.6, -1.6)
+"""Values put into INT8 feeds, in calibrated ranges: the first two saturate outputs, the others inputs too."""
+_SMALL_SIDE = 0.25
+
+_EPSILONS = {DType.FLOAT32: 2.0**-23, DType.FLOAT16: 2.0**-10}
+_ROUNDINGS = {DType.FLOAT32: 16, DType.FLOAT16: 4}
+
+
+def quantize(values: Array, scale: float) -> Array:
+    """Real values -> steps -128..127 (float64), rounded half to even in float32 like QuantizeLinear."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = np.rint(np.asarray(values, np.float32) / np.float32(scale))
+    clipped: Array = np.clip(steps, -128.0, 127.0).astype(np.float64)
+    return clipped
+
+
+def dequantize(steps: Array, scale: float) -> Array:
+    """Quantization steps -> real values as DequantizeLinear's float32 gives them (in float64)."""
+    values: Array = (np.asarray(steps, np.float32) * np.float32(scale)).astype(np.float64)
+    return values
+
+
+def represent(values: Array, kind: DType, scale: float = 0.0) -> Array:
+    """The nearest values that a type holds, in float64 (int64 for INT32). INT8 needs the scale."""
+    if kind is DType.INT32:
+        return np.asarray(values).astype(np.int64)
+    if kind is DType.INT8:
+        return dequantize(quantize(values, scale), scale)
+    with np.errstate(over="ignore"):
+        return np.asarray(values).astype(kind.numpy).astype(np.float64)
+
+
+def scales(manifest: Manifest, precision: DType, ranges: Mapping[str, tuple[float, float]]) -> dict[str, float]:
+    """INT8 scales by max calibration, for the tensors that are INT8 at a precision.
+
+    Args:
+        manifest: the signature.
+        precision: what the plugin computes in.
+        ranges: tensor -> (smallest, largest) value seen in the FP64 run.
+
+    Inputs: `INPUT_HEADROOM * max(|range|) / 127`. Outputs: `OUTPUT_HEADROOM * side / 127`, side being the smaller
+    of the two ends, if it is at least a quarter of the larger (so both ends saturate), else the larger. Tensors
+    that name the same scale field share the largest input-like scale, and so do all INT8 tensors when the
+    manifest has no scale fields (such a plugin only moves values). Scales are float32 values.
+    """
+    groups: dict[str, list[tuple[Tensor, bool]]] = {}
+    for tensors, is_input in ((manifest.inputs, True), (manifest.outputs, False)):
+        for tensor in tensors:
+            if manifest.type_of(tensor, precision) is DType.INT8:
+                key = (tensor.scale or f"{tensor.name} alone") if manifest.scale_fields() else "all"
+                groups.setdefault(key, []).append((tensor, is_input))
+    found: dict[str, float] = {}
+    for members in groups.values():
+        if len(members) == 1 and not members[0][1]:
+            scale = OUTPUT_HEADROOM * _side(ranges[members[0][0].name]) / 127
+        else:
+            scale = INPUT_HEADROOM * max(_largest(ranges[tensor.name]) for tensor, _ in members) / 127
+        usable = scale if math.isfinite(scale) and scale > 0 else INPUT_HEADROOM / 127
+        found.update({tensor.name: float(np.float32(usable)) for tensor, _ in members})
+    return found
+
+
+def _largest(ends: tuple[float, float]) -> float:
+    return max(abs(ends[0]), abs(ends[1]))
+
+
+def _side(ends: tuple[float, float]) -> float:
+    low, high = max(0.0, -ends[0]), max(0.0, ends[1])
+    small, large = sorted((low, high))
+    return small if small >= _SMALL_SIDE * large else large
+
+
+def add_spikes(feed: Array, scale: float, rng: np.random.Generator) -> Array:
+    """A copy of an INT8 input's feed with `SPIKES` at random places, as many as there is room for.
+
+    A tensor of one element gets one spike; which end is then random.
+    """
+    out: Array = feed.copy()
+    room = min(len(SPIKES), feed.size)
+    reach = scale * 127 / INPUT_HEADROOM
+    chosen = SPIKES if feed.size > 1 else (SPIKES[int(rng.integers(2))],)
+    for index, spike in zip(rng.choice(feed.size, room, replace=False) if room else [], chosen, strict=False):
+        out.flat[index] = spike * reach
+    return out
+
+
+def close(manifest: Manifest, kind: DType) -> Close:
+    """One application's floating-point tolerance: the manifest's, or `r` roundings of the type's epsilon.
+
+    r is 16 for FP32 (epsilon 2^-23) and 4 for FP16 (epsilon 2^-10), for the relative and absolute part alike.
+    """
+    said = manifest.tolerances.float16 if kind is DType.FLOAT16 else manifest.tolerances.float32
+    allowed = _ROUNDINGS.get(kind, 16) * _EPSILONS.get(kind, 2.0**-23)
+    return said or Close(rtol=allowed, atol=allowed)
+
+
+def int8_steps(manifest: Manifest) -> int:
+    """One application's tolerance in steps: the manifest's; else 1, or 0 without scale fields."""
+    if manifest.tolerances.int8 is not None:
+        return manifest.tolerances.int8.steps
+    return 1 if manifest.scale_fields() else 0
+
+
+def chained_steps(steps: int, chain: int, ratios: Iterable[float]) -> int:
+    """The INT8 tolerance after `chain` applications, each fed the one before.
+
+    An output that is t steps off moves the next input by ceil(t / r) of its steps, r being input scale / output
+    scale, and a reference that doesn't amplify moves the next output by r times that, plus its own `steps`.
+    """
+    ratio_list = list(ratios)
+    total = float(steps)
+    for _ in range(chain - 1 if ratio_list else 0):
+        total = steps + max(math.ceil(total / r - 1e-9) * r for r in ratio_list)
+    return math.ceil(total - 1e-9)
+
+
+def tolerance(
+    manifest: Manifest,
+    precision: DType,
+    step_scales: Mapping[str, float],
+    *,
+    chain: int,
+    ratios: Sequence[float],
+) -> Tolerance:
+    """How far a network's outputs may be off.
+
+    Args:
+        manifest: the signature.
+        precision: what the plugin computes in.
+        step_scales: graph output -> scale, for those that come from INT8; all others compare as floats.
+        chain: how many applications follow one another; floating-point tolerances are multiplied by it.
+        ratios: input scale / output scale of each INT8 feedback (see `chained_steps`).
+    """
+    types = {manifest.type_of(tensor, precision) for tensor in (*manifest.inputs, *manifest.outputs)}
+    floats = close(manifest, DType.FLOAT16 if DType.FLOAT16 in types else DType.FLOAT32)
+    return Tolerance(
+        kind="steps" if step_scales else "close",
+        rtol=floats.rtol * chain,
+        atol=floats.atol * chain,
+        steps=chained_steps(int8_steps(manifest), chain, ratios) if step_scales else 0,
+        scales=dict(step_scales),
+    )
