@@ -59,7 +59,8 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
             for k, t in enumerate(manifest.outputs)
         ],
         "scaled": [
-            {"index": index, "scale": t.scale, "desc": f"in[{index}]" if index < nb_inputs else f"out[{index - nb_inputs}]"}
+            {"index": index, "scale": t.scale,
+             "desc": f"in[{index}]" if index < nb_inputs else f"out[{index - nb_inputs}]"}
             for index, t in enumerate(tensors) if t.scale
         ],
         "scale_names": ", ".join(f"`{t.scale}`" for t in tensors if t.scale),

@@ -283,19 +283,15 @@ def signatures(draw: st.DrawFn) -> dict[str, Any]:
     pick = st.sampled_from(known)
     computed = st.builds("{}{}{}".format, pick, st.sampled_from(["+", "*"]), st.one_of(pick, st.just("2")))
     out_dims = st.lists(st.one_of(pick, computed, st.builds("max({}, {})".format, pick, pick)), min_size=0, max_size=3)
-    outputs = [
-        (draw(st.lists(st.sampled_from(available), min_size=1, max_size=4, unique=True)), draw(st.one_of(out_dims, st.sampled_from(shapes))))
-        for _ in range(count_out)
-    ]  # fmt: skip
+    chosen = st.lists(st.sampled_from(available), min_size=1, max_size=4, unique=True)
+    outputs = [(draw(chosen), draw(st.one_of(out_dims, st.sampled_from(shapes)))) for _ in range(count_out)]
     tensors = [
         f"{name}:{','.join(kind)}:{','.join(shape)}"
         for name, (kind, shape) in zip(named, [*zip(kinds, shapes, strict=True), *outputs], strict=False)
     ]
-    fields = [
-        f"{name}:{draw(st.sampled_from(['float32=-0.75', 'int32=2', 'float32=0.5']))}"
-        for name in named[-count_fields or len(named) :]
-    ]
-    return {"inputs": tensors[:count_in], "outputs": tensors[count_in:], "fields": fields[:count_fields]}
+    defaults = st.sampled_from(["float32=-0.75", "int32=2", "float32=0.5"])
+    fields = [f"{name}:{draw(defaults)}" for name in named[len(tensors) :][:count_fields]]
+    return {"inputs": tensors[:count_in], "outputs": tensors[count_in:], "fields": fields}
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -43,8 +43,8 @@ def cuda_include() -> Path:
     nvcc = shutil.which("nvcc")
     places = [Path(nvcc).resolve().parents[1] / "include"] if nvcc else []
     spec = importlib.util.find_spec("nvidia")
-    for root in spec.submodule_search_locations or [] if spec else []:
-        places.append(Path(root) / "cu13" / "include")
+    roots = spec.submodule_search_locations if spec else None
+    places += [Path(root) / "cu13" / "include" for root in roots or []]
     found = [place for place in places if (place / "cuda_runtime_api.h").exists()]
     if not found:
         pytest.skip("no CUDA headers")
@@ -55,8 +55,8 @@ def cuda_include() -> Path:
 def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     made = {}
     for case, options in SIGNATURES.items():
-        options = {"name": "MyPlugin", **options}
-        made[case] = scaffold.new(options.pop("name"), directory=tmp_path_factory.mktemp("project"), **options)
+        rest = {"name": "MyPlugin", **options}
+        made[case] = scaffold.new(rest.pop("name"), directory=tmp_path_factory.mktemp("project"), **rest)
     return made
 
 
