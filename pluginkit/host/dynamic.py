@@ -1,0 +1,116 @@
+"""The build of a layer with an IPluginV2DynamicExt, in TensorRT's order.
+
+| step | what is called | why so |
+| --- | --- | --- |
+| network | createPlugin, setPluginNamespace | the parser sets what the creator has (S6) |
+|  | clone, then destroy of the first | a network keeps a copy and its caller frees his own (L1, L4) |
+| analysis | getNbOutputs, getOutputDataType, getOutputDimensions | before any configure (T1, T4, T16); dimensions as expressions, which the builder computes for each profile (T9-T13) |
+| per profile | supportsFormatCombination for each tensor | later tensors are not set (C1) |
+|  | configurePlugin with -1, min, opt, max | C11 |
+|  | initialize, getWorkspaceSize at max and opt, terminate | L6, C14 |
+| engine | getSerializationSize, serialize, destroy | S1, S2 |
+
+The rules are those of TensorRT's headers (IPluginV2, IPluginV2Ext, IPluginV2DynamicExt). No kernel runs here: a builder
+on a machine without a GPU calls enqueue only when it times tactics, and this host's runs are all in `context`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pluginkit.dtypes import DType
+from pluginkit.host import formats
+from pluginkit.host.errors import Finding, HostBug
+from pluginkit.host.expressions import ShapeProgram
+from pluginkit.host.library import Creator, Fields
+from pluginkit.host.plugin import Desc, Plugin, name_of
+from pluginkit.host.spec import BuiltPlugin, TensorSpec, as_dict
+
+Profile = Sequence[TensorSpec]
+
+
+def build(creator: Creator, layer_name: str, fields: Fields, profiles: Sequence[Profile]) -> BuiltPlugin:
+    """Builds a layer for these profiles, each the list of the plugin's inputs.
+
+    Raises:
+        Finding: the plugin answers wrongly.
+        HostBug: the profiles contradict each other or themselves.
+    """
+    _check_profiles(profiles)
+    plugin = _network_clone(creator, layer_name, fields)
+    types = tuple(spec.dtype for spec in profiles[0])
+    dims = tuple(spec.dims for spec in profiles[0])
+    nb_outputs = plugin.nb_outputs()
+    out_types = [plugin.output_data_type(i, types) for i in range(nb_outputs)]
+    shapes = tuple(plugin.output_dimensions(i, dims) for i in range(nb_outputs))
+    outputs = [_outputs(profile, shapes, out_types) for profile in profiles]
+    configured, workspaces = [], []
+    for profile, outs in zip(profiles, outputs, strict=True):
+        formats.walk(plugin, [s.desc() for s in (*profile, *outs)], len(profile))
+        described = [s.dynamic() for s in profile], [s.dynamic() for s in outs]
+        plugin.configure_plugin(*described)
+        configured.append({"inputs": [as_dict(d) for d in described[0]], "outputs": [as_dict(d) for d in described[1]]})
+        plugin.initialize()
+        workspaces.append(_workspace(plugin, profile, outs))
+        plugin.terminate()
+    _same_outputs(plugin, nb_outputs)
+    serialized = plugin.serialize()
+    plugin.destroy()
+    return BuiltPlugin(layer_name, creator.name, creator.version, creator.namespace, serialized, dims, shapes,
+                       tuple(outputs), tuple(configured), max(workspaces))
+
+
+def _check_profiles(profiles: Sequence[Profile]) -> None:
+    if not profiles:
+        raise HostBug("a build without a profile")
+    first = [(s.dtype, s.dims) for s in profiles[0]]
+    for profile in profiles:
+        if [(s.dtype, s.dims) for s in profile] != first:
+            raise HostBug(f"profiles of one network with different inputs: {profile} and {profiles[0]}")
+        for spec in profile:
+            rows = list(zip(spec.dims, spec.min, spec.opt, spec.max, strict=True))
+            if any(not 0 <= low <= opt <= high for _, low, opt, high in rows):
+                raise HostBug(f"{spec} has not 0 <= min <= opt <= max")
+            if any(dim >= 0 and {low, opt, high} != {dim} for dim, low, opt, high in rows):
+                raise HostBug(f"{spec} has a constant dimension with other values in its profile")
+
+
+def _network_clone(creator: Creator, layer: str, fields: Fields) -> Plugin:
+    original = creator.create(layer, fields)
+    original.set_plugin_namespace(creator.namespace)
+    for method, mine, its in (("getPluginType", original.plugin_type(), creator.name),
+                              ("getPluginVersion", original.plugin_version(), creator.version)):
+        if mine != its:
+            raise Finding(name_of(method), f"answered {mine!r}, but its creator is that of {its!r}")
+    plugin = original.clone()
+    original.destroy()
+    return plugin
+
+
+def _outputs(inputs: Profile, shapes: Sequence[ShapeProgram], types: Sequence[DType]) -> tuple[TensorSpec, ...]:
+    network = [s.dims for s in inputs]
+    low, opt, high = ([getattr(s, point) for s in inputs] for point in ("min", "opt", "max"))
+    return tuple(
+        TensorSpec(dtype, shape.dims, shape.at(network, low), shape.at(network, opt), shape.at(network, high))
+        for shape, dtype in zip(shapes, types, strict=True)
+    )
+
+
+def _workspace(plugin: Plugin, inputs: Profile, outputs: Profile) -> int:
+    def ask(point: str) -> int:
+        def at(specs: Profile) -> list[Desc]:
+            return [s.at(getattr(s, point)) for s in specs]
+
+        return plugin.workspace_size(at(inputs), at(outputs))
+
+    most, some = ask("max"), ask("opt")
+    if most < some:
+        raise Finding(name_of("getWorkspaceSize"), f"answered {most} bytes for the profile's max and more, {some}, for "
+                      "its opt")
+    return most
+
+
+def _same_outputs(plugin: Plugin, before: int) -> None:
+    now = plugin.nb_outputs()
+    if now != before:
+        raise Finding(name_of("getNbOutputs"), f"answered {before} before configurePlugin and {now} after it")

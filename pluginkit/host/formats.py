@@ -1,0 +1,51 @@
+"""The format walk: TensorRT asks for one tensor after the other whether its type and format are fine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pluginkit.dtypes import DType
+from pluginkit.host.errors import Finding
+from pluginkit.host.plugin import LINEAR, Desc, Plugin, name_of
+
+POISON = Desc((-0x5EED,) * 8, 0x5EED, 0x5EED, float("nan"))
+"""What stands at the positions that the plugin may not look at yet (rule C1)."""
+
+_METHOD = name_of("supportsFormatCombination")
+
+
+def walk(plugin: Plugin, descs: Sequence[Desc], nb_inputs: int) -> None:
+    """Asks for each position whether its type and format are supported, later positions poisoned (rules C1, C2, T5).
+
+    `descs` are those of the inputs, then of the outputs. Scales are 0, as in NVIDIA's builder at this point.
+
+    Raises:
+        Finding: a position is refused (the message lists what was asked and answered), an answer depends on later
+            positions, or changes when asked again.
+    """
+    asked = [replace(d, scale=0.0) for d in descs]
+    nb_outputs = len(asked) - nb_inputs
+    rows: list[str] = []
+    for pos, desc in enumerate(asked):
+        poisoned = [*asked[: pos + 1], *([POISON] * (len(asked) - pos - 1))]
+        answers = [plugin.supports_format_combination(pos, list(d), nb_inputs, nb_outputs)
+                   for d in (poisoned, asked, poisoned)]
+        if answers[0] != answers[1]:
+            raise Finding(_METHOD, f"the answer for pos {pos} depends on tensors behind it: {answers[1]} when they are "
+                          f"set, {answers[0]} when they are not; only inOut[0..pos] may be read")
+        if answers[0] != answers[2]:
+            raise Finding(_METHOD, f"answered {answers[0]} for pos {pos}, and {answers[2]} when asked again")
+        rows.append(f"  pos {pos} ({_place(pos, nb_inputs)}): {_text(desc)}: {'yes' if answers[0] else 'NO'}")
+        if not answers[0]:
+            table = "\n".join(rows)
+            raise Finding(_METHOD, f"no combination of the types and formats that the network has:\n{table}")
+
+
+def _place(pos: int, nb_inputs: int) -> str:
+    return f"input {pos}" if pos < nb_inputs else f"output {pos - nb_inputs}"
+
+
+def _text(desc: Desc) -> str:
+    layout = "kLINEAR" if desc.format == LINEAR else f"TensorFormat {desc.format}"
+    return f"{DType.from_code(desc.type).trt} {layout}, dims {desc.dims}"

@@ -1,0 +1,367 @@
+// One plugin for the host's tests, without pluginkit/entry.h: y0 = x0 * factor of shape [2n + 1, ceil(c / 2)] filled
+// with the sum of x0, y1 = x0. -DFAULT=name makes exactly one thing wrong (see faults.py).
+#include "NvInferRuntime.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+using namespace nvinfer1;
+
+#define FAULTS(X)                                                                                                      \
+    X(none) X(name_null) X(fields_null) X(field_name_null) X(field_twice) X(field_type) X(create_null) X(not_dynamic)  \
+    X(other_layout) X(type_other) X(namespace_lost) X(outputs_zero) X(outputs_change) X(type_bool) X(type_unstable)    \
+    X(dims_nine) X(dims_null) X(dims_foreign) X(dims_stale) X(expr_foreign) X(expr_kept) X(divide_zero) X(not_constant)\
+    X(size_tensor) X(dims_negative) X(dims_zero_div) X(format_none) X(format_later) X(format_unstable) X(init_fails)   \
+    X(workspace_shrinks) X(serialize_long) X(serialize_short) X(serialize_size) X(clone_null) X(clone_other)           \
+    X(clone_namespace) X(deserialize_null) X(deserialize_other) X(enqueue_fails) X(unwritten) X(unwritten_int8)        \
+    X(beyond) X(before) X(modified) X(workspace_beyond) X(workspace_run) X(creators_none) X(creators_null)             \
+    X(keeps_field) X(crash_configure) X(abort_clone) X(throw_enqueue) X(exit_initialize) X(hang_serialize)             \
+    X(crash_load) X(kind_unknown)
+
+enum class Fault
+{
+#define ENUM(name) name,
+    FAULTS(ENUM)
+#undef ENUM
+};
+
+constexpr Fault kFAULT = Fault::FAULT;
+
+constexpr bool is(Fault fault)
+{
+    return kFAULT == fault;
+}
+
+namespace
+{
+
+ILoggerFinder* gFinder = nullptr;
+IDimensionExpr const* gStale = nullptr;
+
+class Plugin final : public IPluginV2DynamicExt
+{
+public:
+    explicit Plugin(float const* factor) : mFactorData{factor}, mFactor{*factor}
+    {
+    }
+
+    std::int32_t getTensorRTVersion() const noexcept override
+    {
+        std::int32_t const good = IPluginV2DynamicExt::getTensorRTVersion();
+        return is(Fault::not_dynamic) ? (good & 0xFFFFFF) | (2 << 24)
+            : is(Fault::other_layout) ? (3 << 24) | (PLUGINKIT_TRT_LAYOUT == 11 ? 101600 : 110100)
+                                      : good;
+    }
+    char const* getPluginType() const noexcept override
+    {
+        return is(Fault::type_other) ? "Other" : "Probe";
+    }
+    char const* getPluginVersion() const noexcept override
+    {
+        return "1";
+    }
+    std::int32_t getNbOutputs() const noexcept override
+    {
+        return is(Fault::outputs_zero) ? 0 : is(Fault::outputs_change) && mConfigured ? 1 : 2;
+    }
+    std::int32_t initialize() noexcept override
+    {
+        if (is(Fault::exit_initialize))
+        {
+            _exit(3);
+        }
+        return is(Fault::init_fails) ? 7 : 0;
+    }
+    void terminate() noexcept override
+    {
+    }
+    std::size_t getSerializationSize() const noexcept override
+    {
+        return is(Fault::serialize_size) ? std::numeric_limits<std::size_t>::max() : sizeof(float);
+    }
+    void serialize(void* buffer) const noexcept override
+    {
+        while (is(Fault::hang_serialize))
+        {
+            usleep(1000);
+        }
+        float const factor = is(Fault::keeps_field) ? *mFactorData : mFactor;
+        std::memcpy(buffer, &factor, is(Fault::serialize_short) ? 3 : sizeof(float));
+        if (is(Fault::serialize_long))
+        {
+            static_cast<char*>(buffer)[4] = 1;
+        }
+    }
+    void destroy() noexcept override
+    {
+        if (is(Fault::expr_kept))
+        {
+            gStale->isConstant();
+        }
+        delete this;
+    }
+    IPluginV2DynamicExt* clone() const noexcept override
+    {
+        if (is(Fault::abort_clone))
+        {
+            std::abort();
+        }
+        if (is(Fault::clone_null))
+        {
+            return nullptr;
+        }
+        float const other = mFactor + 1.0F;
+        auto* copy = new Plugin(is(Fault::clone_other) ? &other : &mFactor);
+        copy->mFactorData = mFactorData;
+        copy->mNamespace = is(Fault::clone_namespace) ? "lost" : mNamespace;
+        return copy;
+    }
+    void setPluginNamespace(char const* value) noexcept override
+    {
+        mNamespace = is(Fault::namespace_lost) ? "fixed" : value;
+    }
+    char const* getPluginNamespace() const noexcept override
+    {
+        return mNamespace.c_str();
+    }
+    DataType getOutputDataType(std::int32_t, DataType const* types, std::int32_t) const noexcept override
+    {
+        static int calls = 0;
+        return is(Fault::type_bool)      ? DataType::kBOOL
+            : is(Fault::type_unstable) && ++calls % 2 == 0 ? DataType::kINT32
+                                         : types[0];
+    }
+    DimsExprs getOutputDimensions(
+        std::int32_t index, DimsExprs const* inputs, std::int32_t, IExprBuilder& builder) noexcept override
+    {
+        DimsExprs dims = inputs[0];
+        if (index == 1)
+        {
+            return dims;
+        }
+        auto const op = [&builder](DimensionOperation what, IDimensionExpr const* a, IDimensionExpr const* b)
+        { return builder.operation(what, *a, *b); };
+        auto const* const n = inputs[0].d[0];
+        auto const* const two = builder.constant(2);
+        dims.d[0] = op(DimensionOperation::kSUM, op(DimensionOperation::kPROD, n, two), builder.constant(1));
+        dims.d[1] = op(DimensionOperation::kCEIL_DIV, inputs[0].d[1], two);
+        switch (kFAULT)
+        {
+        case Fault::dims_nine: dims.nbDims = 9; break;
+        case Fault::dims_null: dims.d[1] = nullptr; break;
+        case Fault::dims_foreign: dims.d[1] = reinterpret_cast<IDimensionExpr const*>(&gFinder); break;
+        case Fault::dims_stale:
+        case Fault::expr_foreign:
+            if (gStale != nullptr)
+            {
+                dims.d[1] = is(Fault::dims_stale) ? gStale : op(DimensionOperation::kSUM, n, gStale);
+            }
+            gStale = n;
+            break;
+        case Fault::expr_kept: gStale = n; break;
+        case Fault::divide_zero: dims.d[1] = op(DimensionOperation::kFLOOR_DIV, n, builder.constant(0)); break;
+        case Fault::not_constant: dims.d[1] = builder.constant(n->getConstantValue() > 0 ? 1 : 2); break;
+        case Fault::size_tensor: dims.d[1] = builder.declareSizeTensor(0, *n, *n); break;
+        case Fault::dims_negative: dims.d[1] = op(DimensionOperation::kSUB, n, builder.constant(100)); break;
+        case Fault::dims_zero_div:
+            dims.d[1] = op(DimensionOperation::kFLOOR_DIV, n, op(DimensionOperation::kSUB, n, n));
+            break;
+        default: break;
+        }
+        return dims;
+    }
+    bool supportsFormatCombination(
+        std::int32_t pos, PluginTensorDesc const* inOut, std::int32_t nbInputs, std::int32_t) noexcept override
+    {
+        static int calls = 0;
+        if (is(Fault::format_none) && pos == nbInputs)
+        {
+            return false;
+        }
+        if (is(Fault::format_later) && pos == 0)
+        {
+            return inOut[1].type == inOut[0].type;
+        }
+        if (is(Fault::format_unstable) && pos == 0)
+        {
+            return ++calls < 3;
+        }
+        bool const known = inOut[pos].type == DataType::kFLOAT || inOut[pos].type == DataType::kINT8;
+        return inOut[pos].format == TensorFormat::kLINEAR && known && inOut[pos].type == inOut[0].type;
+    }
+    void configurePlugin(DynamicPluginTensorDesc const*, std::int32_t, DynamicPluginTensorDesc const*,
+        std::int32_t) noexcept override
+    {
+        mConfigured = true;
+        if (is(Fault::crash_configure))
+        {
+            *static_cast<int volatile*>(nullptr) = 1;
+        }
+    }
+    std::size_t getWorkspaceSize(
+        PluginTensorDesc const* in, std::int32_t, PluginTensorDesc const*, std::int32_t) const noexcept override
+    {
+        auto const n = static_cast<std::size_t>(in[0].dims.d[0]);
+        return is(Fault::workspace_shrinks) ? 64 - n
+            : is(Fault::workspace_run)      ? (n == 3 ? 1000 : 10)
+                                            : sizeof(float) * n;
+    }
+    std::int32_t enqueue(PluginTensorDesc const* in, PluginTensorDesc const* out, void const* const* inputs,
+        void* const* outputs, void* workspace, cudaStream_t) noexcept override
+    {
+        if (in[0].type == DataType::kINT8)
+        {
+            return run<std::int8_t>(in, out, inputs, outputs, workspace);
+        }
+        return run<float>(in, out, inputs, outputs, workspace);
+    }
+
+private:
+    template <class T>
+    std::int32_t run(PluginTensorDesc const* in, PluginTensorDesc const* out, void const* const* inputs,
+        void* const* outputs, void* workspace) const
+    {
+        auto const size = [](Dims const& dims)
+        {
+            std::int64_t product = 1;
+            for (std::int32_t i = 0; i < dims.nbDims; ++i)
+            {
+                product *= dims.d[i];
+            }
+            return product;
+        };
+        auto const* x = static_cast<T const*>(inputs[0]);
+        auto* y0 = static_cast<T*>(outputs[0]);
+        auto* y1 = static_cast<T*>(outputs[1]);
+        auto* sums = static_cast<char*>(workspace);
+        T sum = 0;
+        for (std::int64_t i = 0; i < size(in[0].dims); ++i)
+        {
+            sum = static_cast<T>(sum + x[i]);
+            y1[i] = x[i];
+        }
+        std::memcpy(sums, &sum, sizeof(T));
+        for (std::int64_t i = 0; i < size(out[0].dims); ++i)
+        {
+            y0[i] = static_cast<T>(static_cast<float>(sum) * mFactor);
+        }
+        T const bad = 1;
+        switch (kFAULT)
+        {
+        case Fault::enqueue_fails: return 1;
+        case Fault::throw_enqueue: throw 1;
+        case Fault::beyond: std::memcpy(y0 + size(out[0].dims), &bad, sizeof(T)); break;
+        case Fault::before: std::memcpy(y0 - 1, &bad, sizeof(T)); break;
+        case Fault::modified: const_cast<T*>(x)[1] = static_cast<T>(x[1] + 1); break;
+        case Fault::workspace_beyond: sums[sizeof(float) * static_cast<std::size_t>(in[0].dims.d[0])] = 0; break;
+        default: break;
+        }
+        if (is(Fault::unwritten) || is(Fault::unwritten_int8))
+        {
+            skip(y1);
+        }
+        return 0;
+    }
+
+    // As if element 2 had never been written: the host's patterns, in the order of its turns.
+    static void skip(float* y)
+    {
+        static int turn = 0;
+        std::uint32_t const bits = turn++ == 0 ? 0x7FC01234U : 0x7FC04321U;
+        std::memcpy(y + 2, &bits, sizeof bits);
+    }
+    static void skip(std::int8_t* y)
+    {
+        static int turn = 0;
+        y[2] = static_cast<std::int8_t>(turn++ == 0 ? 0x5B : 0xA4);
+    }
+
+    float const* mFactorData;
+    float mFactor;
+    std::string mNamespace;
+    bool mConfigured{false};
+};
+
+class Creator final : public IPluginCreator
+{
+public:
+    InterfaceInfo getInterfaceInfo() const noexcept override
+    {
+        return is(Fault::kind_unknown) ? InterfaceInfo{"PLUGIN CREATOR_V9", 1, 0} : IPluginCreator::getInterfaceInfo();
+    }
+    char const* getPluginName() const noexcept override
+    {
+        return is(Fault::name_null) ? nullptr : "Probe";
+    }
+    char const* getPluginVersion() const noexcept override
+    {
+        return "1";
+    }
+    PluginFieldCollection const* getFieldNames() noexcept override
+    {
+        return is(Fault::fields_null) ? nullptr : &mCollection;
+    }
+    IPluginV2* createPlugin(char const*, PluginFieldCollection const* fields) noexcept override
+    {
+        if (gFinder != nullptr && gFinder->findLogger() != nullptr)
+        {
+            gFinder->findLogger()->log(ILogger::Severity::kINFO, "createPlugin");
+        }
+        bool const given = fields->nbFields == 1 && std::strcmp(fields->fields[0].name, "factor") == 0;
+        if (is(Fault::create_null) || !given)
+        {
+            return nullptr;
+        }
+        return new Plugin(static_cast<float const*>(fields->fields[0].data));
+    }
+    IPluginV2* deserializePlugin(char const*, void const* data, std::size_t size) noexcept override
+    {
+        float factor = 0;
+        if (is(Fault::deserialize_null) || size != sizeof factor)
+        {
+            return nullptr;
+        }
+        std::memcpy(&factor, data, sizeof factor);
+        factor += is(Fault::deserialize_other) ? 1.0F : 0.0F;
+        return new Plugin(&factor);
+    }
+    void setPluginNamespace(char const*) noexcept override
+    {
+    }
+    char const* getPluginNamespace() const noexcept override
+    {
+        return "tests";
+    }
+
+private:
+    PluginField mFields[2]{
+        {is(Fault::field_name_null) ? nullptr : "factor", nullptr,
+            is(Fault::field_type) ? static_cast<PluginFieldType>(99) : PluginFieldType::kFLOAT32, 1},
+        {"factor", nullptr, PluginFieldType::kFLOAT32, 1}};
+    PluginFieldCollection mCollection{is(Fault::field_twice) ? 2 : 1, mFields};
+};
+
+} // namespace
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+EXPORT void setLoggerFinder(ILoggerFinder* finder)
+{
+    if (is(Fault::crash_load))
+    {
+        std::abort();
+    }
+    gFinder = finder;
+}
+
+EXPORT IPluginCreatorInterface* const* getCreators(std::int32_t& count)
+{
+    static Creator creator;
+    static IPluginCreatorInterface* const list[]{is(Fault::creators_null) ? nullptr : &creator};
+    count = is(Fault::creators_none) ? 0 : 1;
+    return list;
+}
