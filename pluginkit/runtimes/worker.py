@@ -1,0 +1,262 @@
+"""A child process for code that may crash, hang or exit: a plugin, or NVIDIA's libraries with a plugin in them.
+
+The child (`python -m pluginkit.runtimes.child`) leads a process group of its own and dies with its parent. Messages
+are pickles on two pipes of their own, so that whatever a plugin prints can't disturb them; stdout and stderr go to a
+file. A small file shared by mmap, the breadcrumb, holds the native call that is under way: it is what remains
+when a plugin takes the process down.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pluginkit.errors import PluginCrashed, PluginkitError
+
+HEADER = struct.Struct("<Q")
+BREADCRUMB_SIZE = 256
+LOG_TAIL = 4000
+"""How many bytes of the child's stdout and stderr a failure carries."""
+
+
+class WorkerCrashed(PluginCrashed):
+    """The child ended while it owed an answer.
+
+    Attributes:
+        how: the signal's name, or `exit code N`.
+        last_call: the native call that was under way; empty if none was.
+        log_tail: the last of what the child printed.
+    """
+
+    def __init__(self, how: str, last_call: str, log_tail: str) -> None:
+        where = f" in {last_call}" if last_call else ""
+        said = f"\n{log_tail}" if log_tail else ""
+        super().__init__(f"the process ended with {how}{where}{said}")
+        self.how = how
+        self.last_call = last_call
+        self.log_tail = log_tail
+
+
+class WorkerTimeout(PluginCrashed):
+    """The child gave no answer in time and was killed.
+
+    Attributes:
+        seconds: how long it had.
+        last_call: the native call that was under way; empty if none was.
+        log_tail: the last of what the child printed.
+    """
+
+    def __init__(self, seconds: float, last_call: str, log_tail: str) -> None:
+        where = f" in {last_call}" if last_call else ""
+        said = f"\n{log_tail}" if log_tail else ""
+        super().__init__(f"no answer within {seconds:g} s{where}; the process was killed{said}")
+        self.seconds = seconds
+        self.last_call = last_call
+        self.log_tail = log_tail
+
+
+class WorkerError(PluginkitError):
+    """The child's code raised an exception that isn't one of pluginkit's.
+
+    Attributes:
+        kind: the exception's class.
+        traceback: the child's.
+    """
+
+    def __init__(self, kind: str, message: str, traceback: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+        self.traceback = traceback
+
+
+class Worker:
+    """One child process running one child-side module.
+
+    The module has a function `open(**init)`; the object it returns answers `call`: each call names a method of it.
+    """
+
+    def __init__(
+        self, module: str, init: dict[str, Any], *, timeout: float, env: Mapping[str, str] | None = None
+    ) -> None:
+        """Starts the child and waits until `module.open(**init)` has returned.
+
+        Args:
+            module: dotted name of the child-side module.
+            init: arguments of its `open`.
+            timeout: seconds for each call, this first one included.
+            env: environment variables set on top of this process's own.
+
+        Raises:
+            WorkerCrashed, WorkerTimeout: as for `call`.
+            PluginkitError: what `open` raised.
+        """
+        self._timeout = timeout
+        self._folder = Path(tempfile.mkdtemp(prefix="pluginkit-worker-"))
+        self._log = self._folder / "log"
+        self.breadcrumb = self._folder / "breadcrumb"
+        self.breadcrumb.write_bytes(bytes(BREADCRUMB_SIZE))
+        self._process: subprocess.Popen[bytes] | None = None
+        to_child_read, self._to_child = os.pipe()
+        self._from_child, from_child_write = os.pipe()
+        try:
+            self._process = self._start(to_child_read, from_child_write, env or {})
+        except OSError:
+            self.close()
+            raise
+        finally:
+            os.close(to_child_read)
+            os.close(from_child_write)
+        self._ask(("open", {"module": module, "init": init, "breadcrumb": str(self.breadcrumb)}), timeout)
+
+    def _start(self, read: int, write: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "pluginkit.runtimes.child", str(read), str(write), str(os.getpid())]
+        package_root = str(Path(__file__).parents[2])
+        full = {**os.environ, "PYTHONUNBUFFERED": "1", **env}
+        # The child must find this very pluginkit, also when it was found by the working directory.
+        full["PYTHONPATH"] = os.pathsep.join(p for p in (package_root, full.get("PYTHONPATH", "")) if p)
+        with self._log.open("wb") as log:
+            return subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=full, pass_fds=(read, write),
+                start_new_session=True,
+            )  # fmt: skip
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id; None once it is gone."""
+        return self._process.pid if self._process else None
+
+    def call(self, method: str, *, timeout: float | None = None, **kwargs: Any) -> Any:
+        """Calls a method of the child's object and returns what it returns.
+
+        Args:
+            method: its name.
+            timeout: seconds, instead of the worker's own.
+            kwargs: its arguments; they and the result must be picklable.
+
+        Raises:
+            WorkerCrashed: the child ended; this worker is closed.
+            WorkerTimeout: no answer in time; the child was killed, this worker is closed.
+            PluginkitError: what the method raised, if it is one of pluginkit's exceptions.
+            WorkerError: the method raised another exception; the child lives on.
+        """
+        if self._process is None:
+            raise WorkerError("Closed", f"the worker was closed before {method} was called", "")
+        return self._ask((method, kwargs), self._timeout if timeout is None else timeout)
+
+    def _ask(self, request: tuple[str, dict[str, Any]], timeout: float) -> Any:
+        deadline = time.monotonic() + timeout
+        try:
+            self._send(pickle.dumps(request, protocol=5), deadline)
+            kind, value = pickle.loads(self._receive(deadline))
+        except TimeoutError:
+            last, tail = self._remains()
+            self.close()
+            raise WorkerTimeout(timeout, last, tail) from None
+        except (EOFError, BrokenPipeError):
+            how = self._reap()
+            last, tail = self._remains()
+            self.close()
+            raise WorkerCrashed(how, last, tail) from None
+        except BaseException:
+            # An interrupted exchange leaves the pipes in the middle of a message.
+            self.close()
+            raise
+        if kind == "result":
+            return value
+        if request[0] == "open":
+            self.close()
+        raise value if kind == "raised" else WorkerError(*value)
+
+    def _send(self, data: bytes, deadline: float) -> None:
+        os.set_blocking(self._to_child, False)
+        left = memoryview(HEADER.pack(len(data)) + data)
+        while left:
+            self._wait([], [self._to_child], deadline)
+            left = left[os.write(self._to_child, left[:65536]) :]
+
+    def _receive(self, deadline: float) -> bytearray:
+        (size,) = HEADER.unpack(self._read(HEADER.size, deadline))
+        return self._read(size, deadline)
+
+    def _read(self, size: int, deadline: float) -> bytearray:
+        data = bytearray()
+        while len(data) < size:
+            self._wait([self._from_child], [], deadline)
+            part = os.read(self._from_child, min(size - len(data), 1 << 20))
+            if not part:
+                raise EOFError
+            data += part
+        return data
+
+    def _wait(self, read: list[int], write: list[int], deadline: float) -> None:
+        """Until one of the pipes is ready. A grandchild can keep the pipe open, so the child is looked at too."""
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            ready = select.select(read, write, [], min(left, 0.2))
+            if ready[0] or ready[1]:
+                return
+            if self._process is None or self._process.poll() is not None:
+                raise EOFError
+
+    def _reap(self) -> str:
+        """Waits for a child that closed its pipe; says how it ended."""
+        if self._process is None:
+            return "no process"
+        try:
+            code = self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            return "a closed pipe"
+        if code < 0:
+            try:
+                return signal.Signals(-code).name
+            except ValueError:
+                return f"signal {-code}"
+        return f"exit code {code}"
+
+    def _remains(self) -> tuple[str, str]:
+        """The last native call and the tail of the log."""
+        last = self.breadcrumb.read_bytes().split(b"\0", 1)[0].decode(errors="replace")
+        size = self._log.stat().st_size
+        with self._log.open("rb") as log:
+            log.seek(max(0, size - LOG_TAIL))
+            tail = log.read().decode(errors="replace").strip()
+        return last, tail
+
+    def close(self) -> None:
+        """Kills the child's process group, waits for the child and removes its files. Safe to call again."""
+        if self._process is not None:
+            # The group outlives its leader as long as a grandchild is in it, and the leader isn't reaped before
+            # this, unless it ended by itself: then its number may only be taken by a group of the same number.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+        for name in ("_to_child", "_from_child"):
+            fd = getattr(self, name)
+            if fd >= 0:
+                os.close(fd)
+                setattr(self, name, -1)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
