@@ -261,6 +261,33 @@ def test_the_reference_means_what_is_documented(case: str, point: Any, tmp_path:
     check_against_formula(project, Manifest.load(project).profiles[0].at(point), seed=1)
 
 
+@pytest.mark.parametrize("case", SIGNATURES)
+def test_the_shapes_in_cpp_are_those_of_the_manifest(case: str, tmp_path: Path) -> None:
+    """The statements of getOutputDimensions, run as Python on plain numbers."""
+    project = make(tmp_path, **SIGNATURES[case])
+    manifest = Manifest.load(project)
+    text = (project / "src" / f"{manifest.slug}.cpp").read_text()
+    cases = re.findall(r"    case \d+: // (\w+)\n    \{\n(.*?)        break;", text, re.DOTALL)
+    compute = {
+        "kSUM": lambda a, b: a + b, "kSUB": lambda a, b: a - b, "kPROD": lambda a, b: a * b, "kMIN": min, "kMAX": max,
+        "kFLOOR_DIV": lambda a, b: a // b, "kCEIL_DIV": lambda a, b: -(-a // b),
+    }  # fmt: skip
+    env = {symbol: 5 + 2 * index for index, symbol in enumerate(manifest.symbols())}
+    shapes = {}
+    for name, body in cases:
+        source = re.sub(r"IDimensionExpr const\* const |;", "", body).replace("DimensionOperation::", "")
+        source = re.sub(r"inputs\[(\d+)\]\.d\[", r"inputs[\1][", source).replace("exprBuilder.constant", "")
+        source = re.sub(r"output\.nbDims = (\d+)", r"dims = [None] * \1", source).replace("output.d[", "dims[")
+        scope: dict[str, Any] = {
+            **{operation: operation for operation in compute},
+            "apply": lambda operation, a, b: compute[operation](a, b),
+            "inputs": list(manifest.input_shapes(env).values()),
+        }
+        exec("\n".join(line.strip() for line in source.splitlines()), scope)
+        shapes[name] = tuple(scope["dims"])
+    assert shapes == manifest.output_shapes(env)
+
+
 def test_an_empty_input_counts_as_zeros(tmp_path: Path) -> None:
     project = make(tmp_path, inputs=["x:float32:n", "b:float32:m"])
     check_against_formula(project, {"n": 3, "m": 0}, seed=2)
