@@ -1,0 +1,171 @@
+"""Every family's oracle against onnxruntime, which runs the same model with standard operators for the plugin."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from pluginkit.dtypes import DType
+from pluginkit.testing.compare import compare
+from pluginkit.testing.model import Case, Network, Plan
+from pluginkit.testing.networks import FAMILIES
+from pluginkit.testing.plan import plan
+
+from .conftest import EXAMPLES, Example, inlined, session
+
+PLANS: dict[str, Plan] = {name: plan(e.manifest, e.reference, seed=3) for name, e in EXAMPLES.items()}
+
+
+def cases_of(name: str, network_id: str) -> tuple[Network, list[Case]]:
+    network = next(network for network in PLANS[name].networks if network.id == network_id)
+    return network, [case for case in PLANS[name].cases if case.network_id == network_id]
+
+
+def failing(model: onnx.ModelProto, cases: list[Case]) -> list[str]:
+    run = session(model)
+    return [case.id for case in cases if not compare(run(case), case.expected, case.tolerance).ok]
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_oracle_is_onnxruntimes_answer(name: str, family: str, precision: str) -> None:
+    network, cases = cases_of(name, f"{family}/{precision}")
+    run = session(inlined(network, EXAMPLES[name]))
+    assert cases
+    for case in cases:
+        result = compare(run(case), case.expected, case.tolerance)
+        assert result.ok, f"{case.id}: {result.message}"
+        assert tuple(case.expected) == network.outputs
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_case_lies_in_its_profile_and_feeds_every_input(name: str) -> None:
+    for case in PLANS[name].cases:
+        network = PLANS[name].network(case)
+        profile = next(profile for profile in network.profiles if profile.name == case.profile)
+        assert set(case.feeds) == set(profile.shapes)
+        for tensor, feed in case.feeds.items():
+            low, _, high = profile.shapes[tensor]
+            assert all(a <= b <= c for a, b, c in zip(low, feed.shape, high, strict=True))
+            if tensor in profile.values:
+                assert profile.values[tensor][0][0] <= int(feed) <= profile.values[tensor][2][0]
+
+
+def test_ids_are_unique_and_name_the_profile_only_if_there_are_several() -> None:
+    for made in PLANS.values():
+        assert len({case.id for case in made.cases}) == len(made.cases)
+    assert "cond/int8/opt/else" in {case.id for case in PLANS["leaky"].cases}
+    assert "loop/float16/large/max" in {case.id for case in PLANS["bar"].cases}
+
+
+def all_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
+    inner = [a.g for node in graph.node for a in node.attribute if a.HasField("g")]
+    return [*graph.node, *[node for sub in inner for node in all_nodes(sub)]]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_node_names_are_no_prefixes_of_one_another_and_plugin_nodes_carry_their_identity(name: str) -> None:
+    manifest = EXAMPLES[name].manifest
+    for network in PLANS[name].networks:
+        nodes = all_nodes(onnx.load_from_string(network.model).graph)
+        names = [node.name for node in nodes]
+        assert not [(a, b) for a in names for b in names if a != b and b.startswith(a)]
+        assert len(set(names)) == len(names)
+        for node in (node for node in nodes if node.domain):
+            attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+            assert attributes["plugin_version"].decode() == manifest.plugin.version
+            assert attributes["plugin_namespace"].decode() == manifest.plugin.namespace
+            assert node.op_type == manifest.plugin.name
+            call = next(call for call in network.calls if call.node == node.name)
+            for field, (_, value) in call.fields.items():
+                assert attributes[field] == pytest.approx(value)
+
+
+def test_loops_feed_back_what_fits_and_concatenate_the_rest() -> None:
+    outputs = {name: cases_of(name, "loop/float32")[0].outputs for name in EXAMPLES}
+    assert outputs["leaky"] == ("x_last",)
+    assert outputs["bar"] == ("a_last", "b_last", "joined_all")
+    assert outputs["trio"] == ("a_last", "b_last", "wide_all")
+
+
+def test_enqueues_follow_the_trips() -> None:
+    counts = {case.point: case.enqueues for case in cases_of("leaky", "loop/float32")[1]}
+    assert counts == {"min": 1, "opt": 3, "max": 4, "random-1": 2}
+
+
+def test_int8_saturates_the_plugins_output_at_both_ends() -> None:
+    for family in FAMILIES:
+        network, cases = cases_of("leaky", f"{family}/int8")
+        scale = network.calls[0].output_scales[0]
+        assert scale not in (1.0, network.calls[0].scales[0])
+        for case in cases:
+            if case.point != "min" and case.enqueues == 1:
+                steps = np.rint(case.expected["y"] / scale)
+                assert steps.max() == 127
+                assert steps.min() == -128
+
+
+# Planted faults: each must be seen.
+
+
+def subgraph(model: onnx.ModelProto, op: str) -> onnx.NodeProto:
+    return next(node for node in model.graph.node if node.op_type == op)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_swapped_branches_are_seen(name: str, precision: str) -> None:
+    network, cases = cases_of(name, f"cond/{precision}")
+    model = inlined(network, EXAMPLES[name])
+    for attribute in subgraph(model, "If").attribute:
+        attribute.name = {"then_branch": "else_branch", "else_branch": "then_branch"}[attribute.name]
+    assert failing(model, cases) == [case.id for case in cases]
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_one_trip_too_many_is_seen(name: str, precision: str) -> None:
+    network, cases = cases_of(name, f"loop/{precision}")
+    model = inlined(network, EXAMPLES[name])
+    model.graph.initializer.append(helper.make_tensor("one", onnx.TensorProto.INT64, [], [1]))
+    loop = subgraph(model, "Loop")
+    add = helper.make_node("Add", [loop.input[0], "one"], ["more"], "n999_add")
+    loop.input[0] = "more"
+    model.graph.node.insert(0, add)
+    missed = [case.id for case in cases if case.id not in failing(model, cases)]
+    # Trips that change nothing can't be seen: a single positive value stays what it is.
+    assert all(case_id.endswith("/min") for case_id in missed)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_swapped_scales_are_seen(family: str) -> None:
+    network, cases = cases_of("leaky", f"{family}/int8")
+    import dataclasses
+
+    calls = tuple(dataclasses.replace(c, scales=c.output_scales, output_scales=c.scales) for c in network.calls)
+    wrong = failing(inlined(dataclasses.replace(network, calls=calls), EXAMPLES["leaky"]), cases)
+    assert [case.id for case in cases if case.point in ("opt", "max", "random-1") and case.id not in wrong] == []
+
+
+def test_a_wrong_kernel_is_seen() -> None:
+    example = EXAMPLES["leaky"]
+    wrong = Example(
+        example.manifest, example.function, lambda i, o, p: [helper.make_node("LeakyRelu", i, o, alpha=0.45)]
+    )
+    for precision in example.manifest.precisions():
+        network, cases = cases_of("leaky", f"plain/{precision.value}")
+        missed = set(case.id for case in cases) - set(failing(inlined(network, wrong), cases))
+        assert all(case_id.endswith("/min") for case_id in missed)
+
+
+def test_precisions_and_types_of_a_call() -> None:
+    network, _ = cases_of("trio", "plain/int8")
+    call = network.calls[0]
+    assert call.types == (DType.INT8, DType.INT8, DType.INT32)
+    assert call.scales[2] == 0.0
+    assert call.inputs[0][0] == ((1, 4), (2, 6), (5, 9))
+    assert set(call.fields) == {"a_scale", "b_scale", "mix_scale", "wide_scale"}
+    assert not cases_of("trio", "plain/float32")[0].calls[0].fields
