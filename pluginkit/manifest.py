@@ -102,7 +102,7 @@ class Profile(_Model):
 
 
 class Close(_Model):
-    """A floating-point tolerance: `|got - expected| <= atol + rtol * |expected|`."""
+    """A floating-point tolerance: `|got - expected|` is at most `atol`, or at most `rtol * |expected|` (Polygraphy's rule)."""
 
     rtol: float = Field(ge=0)
     atol: float = Field(ge=0)

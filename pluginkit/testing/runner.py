@@ -1,0 +1,207 @@
+"""One test run: build, plan, have every runtime judge, run every case, compare. The meeting point of all rooms."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pluginkit.build import build
+from pluginkit.dtypes import DType
+from pluginkit.errors import CheckFailed, NothingSelected
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes import BuildVerdict, Runtime, Session, host, tensorrt_rtx
+from pluginkit.runtimes.liveness import problems
+from pluginkit.runtimes.worker import WorkerCrashed, WorkerTimeout
+from pluginkit.testing import planning
+from pluginkit.testing.compare import compare
+from pluginkit.testing.model import Case, Network, Plan
+from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
+
+Step = Callable[[str, int, int | None], None]
+"""Told what is being done, how many are done, and of how many (None: not known)."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a run is asked to do.
+
+    Attributes:
+        project: the folder with `pluginkit.toml`.
+        precisions: None means all that the manifest declares.
+        families: networks by name; None means all.
+        only: patterns of case ids; none means all.
+        data: an .npz with the person's own inputs.
+        seed: what random shapes and values follow from.
+        library: a library to test as it is; None means: build the project's.
+        timeout: seconds that any one call into the plugin may take.
+    """
+
+    project: Path = Path()
+    precisions: tuple[DType, ...] | None = None
+    families: tuple[str, ...] | None = None
+    only: tuple[str, ...] = ()
+    data: Path | None = None
+    seed: int = 0
+    library: Path | None = None
+    timeout: float = 60.0
+
+
+@dataclass
+class _Run:
+    """A run under way: what is known so far."""
+
+    options: Options
+    manifest: Manifest
+    library: Path
+    plan: Plan
+    step: Step
+    cases: list[CaseResult] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+
+
+def run(options: Options, step: Step = lambda *_: None) -> Report:
+    """Test a plugin.
+
+    Raises:
+        PluginkitError: the run could not take place (no project, build failed, wrong reference, no such library).
+            What the plugin does wrong is in the report.
+    """
+    manifest = Manifest.load(options.project)
+    step("building", 0, None)
+    library = options.library or build(options.project, "cpu")[0].library
+    step("asking the reference", 0, None)
+    plan = planning.make(
+        manifest,
+        options.project,
+        precisions=options.precisions,
+        families=options.families,
+        seed=options.seed,
+        data=options.data,
+        timeout=options.timeout,
+    )
+    this = _Run(options, manifest, library, select(plan, options.only), step)
+    with host.open(library, manifest, timeout=options.timeout) as session:
+        _host(this, session)
+    said = _judge(this, tensorrt_rtx)
+    return Report(
+        plugin=manifest.plugin.name,
+        library=str(library),
+        sha256=hashlib.sha256(library.read_bytes()).hexdigest(),
+        seed=options.seed,
+        cases=tuple(this.cases),
+        verdicts=tuple(this.verdicts),
+        runtimes={host.NAME: "pluginkit's own, on target cpu", tensorrt_rtx.NAME: said},
+    )
+
+
+def select(plan: Plan, only: Sequence[str]) -> Plan:
+    """The part of a plan whose case ids match one of the patterns; all of it if there are none.
+
+    Raises:
+        NothingSelected: no case matches.
+    """
+    if not only:
+        return plan
+    cases = tuple(case for case in plan.cases if any(fnmatchcase(case.id, pattern) for pattern in only))
+    if not cases:
+        raise NothingSelected(
+            f"No case matches {' or '.join(only)}.", hint=f"Case ids look like {plan.cases[0].id}; * stands for anything."
+        )
+    used = {case.network_id for case in cases}
+    return replace(plan, cases=cases, networks=tuple(n for n in plan.networks if n.id in used))
+
+
+def _host(this: _Run, session: Session) -> None:
+    done = 0
+    for network in this.plan.networks:
+        cases = [case for case in this.plan.cases if case.network_id == network.id]
+        this.step(f"host: {network.id}", done, len(this.plan.cases))
+        outcome, message, _ = _guarded(lambda network=network: _built(session.build(network)))  # type: ignore[misc]
+        for case in cases:
+            this.step(f"host: {case.id}", done, len(this.plan.cases))
+            done += 1
+            if outcome is Outcome.PASSED:
+                this.cases.append(_case(session, network, case))
+            else:
+                this.cases.append(_result(network, case, outcome, message=message))
+
+
+def _built(verdict: BuildVerdict) -> str:
+    if not verdict.ok:
+        raise CheckFailed(verdict.message)
+    return ""
+
+
+def _guarded(action: Callable[[], str]) -> tuple[Outcome, str, float]:
+    """Run something in a worker: how it ended, what is to say of it, and the seconds it took."""
+    started = time.monotonic()
+    try:
+        message = action()
+        outcome = Outcome.FAILED if message else Outcome.PASSED
+    except WorkerTimeout as hang:
+        outcome, message = Outcome.HUNG, hang.message
+    except WorkerCrashed as crash:
+        outcome, message = Outcome.CRASHED, crash.message
+    except CheckFailed as failure:
+        outcome, message = Outcome.FAILED, failure.message
+    return outcome, message, time.monotonic() - started
+
+
+def _case(session: Session, network: Network, case: Case) -> CaseResult:
+    found: dict[str, float | str | None] = {}
+
+    def action() -> str:
+        ran = session.run(case)
+        comparison = compare(ran.outputs, case.expected, case.tolerance)
+        worst = comparison.worst
+        found.update(error=worst.error, allowed=worst.allowed, unit=worst.unit)
+        if not comparison.ok:
+            return comparison.message
+        if case.enqueues is not None and ran.enqueues != case.enqueues:
+            return f"enqueue was called {ran.enqueues} times, expected {case.enqueues}"
+        return ""
+
+    outcome, message, seconds = _guarded(action)
+    return replace(_result(network, case, outcome, message=message, seconds=seconds), **found)  # type: ignore[arg-type]
+
+
+def _result(network: Network, case: Case, outcome: Outcome, *, message: str = "", seconds: float = 0.0) -> CaseResult:
+    return CaseResult(
+        id=case.id,
+        network=network.id,
+        family=network.family,
+        precision=network.precision,
+        point=case.id.removeprefix(f"{network.id}/"),
+        shape=" ".join(f"{name}={value}" for name, value in case.symbols.items()),
+        outcome=outcome,
+        message=message,
+        seconds=seconds,
+    )
+
+
+def _judge(this: _Run, runtime: Runtime) -> str:
+    """Have a runtime build every network; what to say of its part in the run."""
+    found = runtime.probe()
+    if not found.found:
+        return f"took no part: {found.reason} ({found.remedy})"
+    with runtime.open(this.library, this.manifest, timeout=this.options.timeout) as session:
+        for done, network in enumerate(this.plan.networks):
+            this.step(f"{runtime.NAME}: {network.id}", done, len(this.plan.networks))
+            this.verdicts.append(_verdict(runtime, session, network))
+    return f"{found.version}, V3 adapter; engines built, not run"
+
+
+def _verdict(runtime: Runtime, session: Session, network: Network) -> Verdict:
+    log: list[str] = []
+
+    def action() -> str:
+        verdict = session.build(network)
+        log.extend(verdict.log)
+        return "\n".join(problems(network, verdict.configured)) if verdict.ok else verdict.message or "refused"
+
+    outcome, message, seconds = _guarded(action)
+    return Verdict(network.id, runtime.NAME, outcome, message, tuple(log), seconds)
