@@ -100,21 +100,26 @@ def _one(name: str, got: Array | None, want: Array, tolerance: Tolerance) -> Out
         return broken(f"is {got.dtype}, expected {kind}")
     if got.shape != want.shape:
         return broken(f"has shape {list(got.shape)}, expected {list(want.shape)}")
-    for what, test in (("NaN", np.isnan), ("infinite", np.isinf)):
-        bad = np.argwhere(test(got) & ~test(want))
-        if len(bad):
-            index = tuple(int(axis) for axis in bad[0])
-            return broken(f"is {what} at {list(index)}, expected {want[index]:g} ({len(bad)} such values)", index)
+    bad = np.argwhere(~(np.isfinite(got) & np.isfinite(want)) & ~_same(got, want))
+    if len(bad):
+        index = tuple(int(axis) for axis in bad[0])
+        what = "NaN" if np.isnan(got[index]) else "infinite" if np.isinf(got[index]) else f"{got[index]:g}"
+        return broken(f"is {what} at {list(index)}, expected {want[index]:g} ({len(bad)} such values)", index)
     rtol, atol = (0.0, 0.0) if exact else (tolerance.rtol, tolerance.atol)
     if step:
         rtol, atol = 0.0, (tolerance.steps + STEP_SLACK) * step
     return _values(name, got.astype(np.float64), want.astype(np.float64), rtol=rtol, atol=atol, step=step)
 
 
+def _same(got: Array, want: Array) -> Array:
+    alike: Array = (np.isnan(got) & np.isnan(want)) | (got == want)
+    return alike
+
+
 def _values(name: str, got: Array, want: Array, *, rtol: float, atol: float, step: float) -> OutputComparison:
     unit: Literal["abs", "steps"] = "steps" if step else "abs"
     size = step or 1.0
-    same = (np.isnan(got) & np.isnan(want)) | (got == want)
+    same = _same(got, want)
     with np.errstate(invalid="ignore"):
         error = np.where(same, 0.0, np.abs(got - want))
         bound = np.where(same, np.inf, np.maximum(atol, rtol * np.abs(want)))

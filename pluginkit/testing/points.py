@@ -134,11 +134,13 @@ def read_data(manifest: Manifest, file: Path) -> Point:
     wanted = [tensor.name for tensor in manifest.inputs]
     hint = f"Write it with numpy.savez({str(file.name)!r}, {', '.join(f'{name}=...' for name in wanted)})."
     try:
-        with np.load(file, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
+        # numpy.load leaves a file open that it opened itself and could not read.
+        with file.open("rb") as stream:
+            loaded = np.load(stream, allow_pickle=False)
+            if not isinstance(loaded, np.lib.npyio.NpzFile):
                 raise UsageError(f"{file} is no .npz archive of named arrays.", hint=hint)
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+            arrays = {name: loaded[name] for name in loaded.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UsageError(f"{file} cannot be read as .npz: {error}.", hint=hint) from None
     missing = [name for name in wanted if name not in arrays]
     unknown = [name for name in arrays if name not in wanted]

@@ -56,8 +56,10 @@ BAR = Manifest.parse(
     '[plugin]\nname = "BarPlugin"\n'
     + tensors("inputs", ("a", NCHW, False), ("b", '"m", "c", "h", "w"', False))
     + tensors("outputs", ("copy", '"m", "c", "h", "w"', False), ("joined", '"n + m", "c", "h", "w"', False))
-    + '[[profiles]]\nname = "small"\nsymbols = { n = [1, 2, 3], m = [1, 1, 2], c = [1, 2, 4], h = [1, 4, 6], w = [1, 4, 6] }\n'
-    + '[[profiles]]\nname = "large"\nsymbols = { n = [4, 5, 6], m = [2, 3, 4], c = [3, 3, 3], h = [7, 7, 8], w = [7, 7, 8] }\n'
+    + '[[profiles]]\nname = "small"\n'
+    + "symbols = { n = [1, 2, 3], m = [1, 1, 2], c = [1, 2, 4], h = [1, 4, 6], w = [1, 4, 6] }\n"
+    + '[[profiles]]\nname = "large"\n'
+    + "symbols = { n = [4, 5, 6], m = [2, 3, 4], c = [3, 3, 3], h = [7, 7, 8], w = [7, 7, 8] }\n"
 )
 TRIO = Manifest.parse(
     '[plugin]\nname = "Trio"\nnamespace = "lab"\nversion = "7"\n'

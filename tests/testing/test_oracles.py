@@ -157,7 +157,7 @@ def test_a_wrong_kernel_is_seen() -> None:
     )
     for precision in example.manifest.precisions():
         network, cases = cases_of("leaky", f"plain/{precision.value}")
-        missed = set(case.id for case in cases) - set(failing(inlined(network, wrong), cases))
+        missed = {case.id for case in cases} - set(failing(inlined(network, wrong), cases))
         assert all(case_id.endswith("/min") for case_id in missed)
 
 

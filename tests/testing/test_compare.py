@@ -1,0 +1,113 @@
+"""What the comparison says, and that it speaks only through its result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pluginkit.testing.compare import compare
+from pluginkit.testing.model import Tolerance
+
+CLOSE = Tolerance("close", rtol=1e-3, atol=1e-2)
+STEPS = Tolerance("steps", rtol=1e-6, atol=1e-6, steps=1, scales={"y": 0.25})
+WANT = np.array([[1.0, 2.0], [0.0, 100.0]])
+
+
+def changed(index: tuple[int, ...], value: float) -> np.ndarray:
+    got = WANT.astype(np.float32)
+    got[index] = value
+    return got
+
+
+def test_equal_outputs_pass_without_a_word(capfd: pytest.CaptureFixture[str]) -> None:
+    result = compare({"y": WANT.astype(np.float32)}, {"y": WANT}, CLOSE)
+    assert result.ok
+    assert result.message == ""
+    assert not compare({"y": changed((0, 0), 2.0)}, {"y": WANT}, CLOSE).ok
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("index", "value", "ok"),
+    [((0, 0), 1.0099, True), ((0, 0), 1.0101, False), ((1, 1), 100.099, True), ((1, 1), 100.12, False)],
+)
+def test_floats_are_within_the_absolute_or_the_relative_tolerance(
+    index: tuple[int, ...], value: float, ok: bool
+) -> None:
+    assert compare({"y": changed(index, value)}, {"y": WANT}, CLOSE).ok is ok
+
+
+def test_the_message_names_output_index_values_and_tolerance() -> None:
+    result = compare({"y": changed((1, 0), 0.5)}, {"y": WANT}, CLOSE)
+    assert result.message == (
+        "output 'y' is 0.5 at [1, 0], expected 0: off by 0.5, allowed 0.01 (1 of 4 values are off)"
+    )
+    assert (result.worst.index, result.worst.error, result.worst.unit) == ((1, 0), 0.5, "abs")
+
+
+@pytest.mark.parametrize(("value", "ok"), [(1.25, True), (0.75, True), (1.5, False), (1.26, False)])
+def test_steps_are_the_outputs_scale(value: float, ok: bool) -> None:
+    result = compare({"y": changed((0, 0), value)}, {"y": WANT}, STEPS)
+    assert result.ok is ok
+    assert result.worst.unit == "steps"
+    assert result.worst.allowed == 1
+    assert result.worst.error == pytest.approx(abs(value - 1.0) / 0.25)
+
+
+def test_no_steps_allows_none() -> None:
+    exact = Tolerance("steps", steps=0, scales={"y": 0.25})
+    assert compare({"y": changed((0, 0), 1.0)}, {"y": WANT}, exact).ok
+    result = compare({"y": changed((0, 0), 1.25)}, {"y": WANT}, exact)
+    assert result.message.startswith("output 'y' is 1.25 at [0, 0], expected 1: off by 1 steps, allowed 0")
+
+
+def test_outputs_without_scale_compare_as_floats_beside_steps() -> None:
+    wrong = WANT.astype(np.float32) + 0.25
+    result = compare({"y": wrong, "z": wrong}, {"y": WANT, "z": WANT}, STEPS)
+    assert [output.ok for output in result.outputs] == [True, False]
+    assert result.worst.name == "z"
+
+
+@pytest.mark.parametrize(("value", "what"), [(np.nan, "NaN"), (np.inf, "infinite"), (-np.inf, "infinite")])
+def test_nan_and_infinity_are_named_with_their_index(value: float, what: str) -> None:
+    result = compare({"y": changed((0, 1), value)}, {"y": WANT}, CLOSE)
+    assert result.message == f"output 'y' is {what} at [0, 1], expected 2 (1 such values)"
+    assert result.worst.index == (0, 1)
+
+
+def test_what_the_oracle_has_too_is_right() -> None:
+    want = np.array([np.nan, np.inf, -np.inf, 1.0])
+    assert compare({"y": want.astype(np.float32)}, {"y": want}, CLOSE).ok
+    for index, value in ((0, 1.0), (1, -np.inf), (2, 3.0)):
+        got = want.astype(np.float32)
+        got[index] = value
+        result = compare({"y": got}, {"y": want}, CLOSE)
+        assert not result.ok
+        assert result.worst.index == (index,)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        ({}, "output 'y' is missing"),
+        ({"y": np.zeros((2, 3), np.float32)}, "output 'y' has shape [2, 3], expected [2, 2]"),
+        ({"y": WANT}, "output 'y' is float64, expected float32"),
+        ({"y": WANT.astype(np.int32)}, "output 'y' is int32, expected float32"),
+    ],
+)
+def test_missing_outputs_shapes_and_types(outputs: dict[str, np.ndarray], message: str) -> None:
+    result = compare(outputs, {"y": WANT}, CLOSE)
+    assert not result.ok
+    assert result.message == message
+    assert result.worst.error == np.inf
+
+
+def test_integers_are_equal_or_wrong() -> None:
+    want = np.array([1, 2], np.int64)
+    assert compare({"y": want.astype(np.int32)}, {"y": want}, CLOSE).ok
+    assert not compare({"y": np.array([1, 3], np.int32)}, {"y": want}, CLOSE).ok
+    assert compare({"y": want}, {"y": want}, CLOSE).message == "output 'y' is int64, expected int32"
+
+
+def test_empty_outputs_have_nothing_wrong() -> None:
+    assert compare({"y": np.zeros((0, 3), np.float32)}, {"y": np.zeros((0, 3))}, CLOSE).ok
