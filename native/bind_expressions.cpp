@@ -71,11 +71,11 @@ void bindExpressions(py::module_& module)
         .def("constant_value", &PyBuilder::constantValue, py::arg("expr"))
         .def_property_readonly("nodes", &PyBuilder::nodes)
         .def_property_readonly("faults", &PyBuilder::faults);
-    module.def("evaluate",
-        [](PyNodes const& nodes, std::vector<std::int64_t> const& symbols)
-        { return evaluate(fromPython(nodes, symbols.size()), symbols); },
-        py::arg("nodes"), py::arg("symbols"));
-    module.def("bounds",
+    module.def(
+        "evaluate", [](PyNodes const& nodes, std::vector<std::int64_t> const& symbols)
+        { return evaluate(fromPython(nodes, symbols.size()), symbols); }, py::arg("nodes"), py::arg("symbols"));
+    module.def(
+        "bounds",
         [](PyNodes const& nodes, std::vector<std::pair<std::int64_t, std::int64_t>> const& symbols)
         {
             std::vector<Interval> intervals;

@@ -92,9 +92,7 @@ struct UseError : std::logic_error
 class PyPlugin
 {
 public:
-    explicit PyPlugin(std::unique_ptr<DynamicPlugin> plugin) : mPlugin{std::move(plugin)}
-    {
-    }
+    explicit PyPlugin(std::unique_ptr<DynamicPlugin> plugin) : mPlugin{std::move(plugin)} {}
 
     DynamicPlugin& get() const
     {
@@ -213,7 +211,8 @@ public:
     }
 
     //! Nothing when the answer is null; else (nbFields, the fields, or nothing when their array is null).
-    std::optional<std::pair<std::int32_t, std::optional<std::vector<std::tuple<OptionalText, std::int32_t, std::int32_t>>>>>
+    std::optional<
+        std::pair<std::int32_t, std::optional<std::vector<std::tuple<OptionalText, std::int32_t, std::int32_t>>>>>
     fieldNames() const
     {
         nvinfer1::PluginFieldCollection const* answer = nullptr;
@@ -238,7 +237,7 @@ public:
         return std::pair{answer->nbFields, std::optional{fields}};
     }
 
-    std::unique_ptr<PyPlugin> create(std::string const& layer, std::vector<PyField> const& fields) const
+    std::unique_ptr<PyPlugin> create(std::string const& layer, std::vector<PyField> const& fields)
     {
         // Owned here and wiped after the call: what a plugin keeps a pointer to is not what it was (rule F5).
         std::vector<std::string> names;
@@ -252,7 +251,7 @@ public:
             std::string const bytes = value ? std::string{*value} : std::string{};
             values.emplace_back(bytes.begin(), bytes.end());
             list.push_back({names.back().c_str(), value ? values.back().data() : nullptr,
-                static_cast<nvinfer1::PluginFieldType>(type), length});
+                            static_cast<nvinfer1::PluginFieldType>(type), length});
         }
         nvinfer1::PluginFieldCollection collection{};
         collection.nbFields = count(list);
@@ -270,6 +269,9 @@ public:
         {
             std::fill(name.begin(), name.end(), '~');
         }
+        // Not freed: a plugin that kept a pointer reads the wiped bytes, and not what the heap puts there next.
+        mWipedNames.push_back(std::move(names));
+        mWipedValues.push_back(std::move(values));
         return wrap(made);
     }
 
@@ -288,18 +290,28 @@ public:
     }
 
 private:
+    void checkLoaded() const
+    {
+        if (!mLibrary->loaded())
+        {
+            throw UseError{"a creator was called after its library was closed"};
+        }
+    }
+
     nvinfer1::IPluginCreator& v2() const
     {
+        checkLoaded();
         if (!isV2())
         {
-            throw UseError{"this creator is no IPluginCreator: its interface kind is "
-                + std::string{mInfo.kind == nullptr ? "null" : mInfo.kind}};
+            throw UseError{"this creator is no IPluginCreator: its interface kind is " +
+                           std::string{mInfo.kind == nullptr ? "null" : mInfo.kind}};
         }
         return *static_cast<nvinfer1::IPluginCreator*>(mCreator);
     }
 
     nvinfer1::IPluginCreatorV3One& v3() const
     {
+        checkLoaded();
         return *static_cast<nvinfer1::IPluginCreatorV3One*>(mCreator);
     }
 
@@ -324,11 +336,12 @@ private:
         {
             Call const call{"IPluginV2::destroy"};
             made->destroy();
-            throw std::invalid_argument{dynamic
-                    ? "getTensorRTVersion answered " + std::to_string(compiled) + ", but the host is of version "
-                        + std::to_string(mLibrary->version()) + " and calls the vtable of layout " + std::to_string(layout)
-                    : "getTensorRTVersion answered the base " + std::to_string(base)
-                        + " in its top byte, expected 3 (IPluginV2DynamicExt)"};
+            throw std::invalid_argument{dynamic ? "getTensorRTVersion answered " + std::to_string(compiled) +
+                                                      ", but the host is of version " +
+                                                      std::to_string(mLibrary->version()) +
+                                                      " and calls the vtable of layout " + std::to_string(layout)
+                                                : "getTensorRTVersion answered the base " + std::to_string(base) +
+                                                      " in its top byte, expected 3 (IPluginV2DynamicExt)"};
         }
         return std::make_unique<PyPlugin>(layout == 10 ? layout10::wrapDynamic(made) : layout11::wrapDynamic(made));
     }
@@ -336,6 +349,8 @@ private:
     std::shared_ptr<Library> mLibrary;
     nvinfer1::IPluginCreatorInterface* mCreator;
     nvinfer1::InterfaceInfo mInfo;
+    std::vector<std::vector<std::string>> mWipedNames;
+    std::vector<std::vector<std::vector<char>>> mWipedValues;
 };
 
 std::vector<void*> toPointers(std::vector<std::uintptr_t> const& addresses)
@@ -364,15 +379,15 @@ void bindCreator(py::module_& module)
     py::class_<Library, std::shared_ptr<Library>>(module, "Library")
         .def(py::init<std::string const&, std::int32_t>(), py::arg("path"), py::arg("version"))
         .def("creators",
-            [](std::shared_ptr<Library> const& library)
-            {
-                std::vector<std::unique_ptr<PyCreator>> creators;
-                for (auto* const creator : library->creators())
-                {
-                    creators.push_back(std::make_unique<PyCreator>(library, creator));
-                }
-                return creators;
-            })
+             [](std::shared_ptr<Library> const& library)
+             {
+                 std::vector<std::unique_ptr<PyCreator>> creators;
+                 for (auto* const creator : library->creators())
+                 {
+                     creators.push_back(std::make_unique<PyCreator>(library, creator));
+                 }
+                 return creators;
+             })
         .def("close", &Library::close);
 }
 
@@ -390,21 +405,22 @@ void bindPlugin(py::module_& module)
         .def("initialize", [](PyPlugin const& p) { return p.get().initialize(); })
         .def("terminate", [](PyPlugin const& p) { p.get().terminate(); })
         .def("serialization_size", [](PyPlugin const& p) { return p.get().getSerializationSize(); })
-        .def("serialize",
-            [](PyPlugin const& p, std::uintptr_t buffer) { p.get().serialize(reinterpret_cast<void*>(buffer)); },
-            py::arg("buffer"))
+        .def(
+            "serialize", [](PyPlugin const& p, std::uintptr_t buffer)
+            { p.get().serialize(reinterpret_cast<void*>(buffer)); }, py::arg("buffer"))
         .def("destroy", &PyPlugin::destroy)
         .def("clone",
-            [](PyPlugin const& p) -> std::unique_ptr<PyPlugin>
-            {
-                auto copy = p.get().clone();
-                return copy == nullptr ? nullptr : std::make_unique<PyPlugin>(std::move(copy));
-            })
-        .def("set_plugin_namespace",
-            [](PyPlugin const& p, std::string const& value) { p.get().setPluginNamespace(value.c_str()); },
-            py::arg("value"))
+             [](PyPlugin const& p) -> std::unique_ptr<PyPlugin>
+             {
+                 auto copy = p.get().clone();
+                 return copy == nullptr ? nullptr : std::make_unique<PyPlugin>(std::move(copy));
+             })
+        .def(
+            "set_plugin_namespace", [](PyPlugin const& p, std::string const& value)
+            { p.get().setPluginNamespace(value.c_str()); }, py::arg("value"))
         .def("plugin_namespace", [](PyPlugin const& p) { return text(p.get().getPluginNamespace()); })
-        .def("output_data_type",
+        .def(
+            "output_data_type",
             [](PyPlugin const& p, std::int32_t index, std::vector<std::int32_t> const& codes)
             {
                 std::vector<nvinfer1::DataType> types;
@@ -419,26 +435,30 @@ void bindPlugin(py::module_& module)
         .def("detach_from_context", [](PyPlugin const& p) { p.get().detachFromContext(); })
         .def("output_dimensions", &PyPlugin::outputDimensions, py::arg("index"), py::arg("inputs"))
         .def("shape_faults", &PyPlugin::shapeFaults)
-        .def("supports_format_combination",
+        .def(
+            "supports_format_combination",
             [](PyPlugin const& p, std::int32_t pos, std::vector<PyDesc> const& inOut, std::int32_t nbInputs,
-                std::int32_t nbOutputs)
+               std::int32_t nbOutputs)
             { return p.get().supportsFormatCombination(pos, toDescs(inOut).data(), nbInputs, nbOutputs); },
             py::arg("pos"), py::arg("in_out"), py::arg("nb_inputs"), py::arg("nb_outputs"))
-        .def("configure_plugin",
+        .def(
+            "configure_plugin",
             [](PyPlugin const& p, std::vector<PyDynamicDesc> const& in, std::vector<PyDynamicDesc> const& out)
             { p.get().configurePlugin(toDynamicDescs(in).data(), count(in), toDynamicDescs(out).data(), count(out)); },
             py::arg("inputs"), py::arg("outputs"))
-        .def("workspace_size",
-            [](PyPlugin const& p, std::vector<PyDesc> const& in, std::vector<PyDesc> const& out)
+        .def(
+            "workspace_size", [](PyPlugin const& p, std::vector<PyDesc> const& in, std::vector<PyDesc> const& out)
             { return p.get().getWorkspaceSize(toDescs(in).data(), count(in), toDescs(out).data(), count(out)); },
             py::arg("inputs"), py::arg("outputs"))
-        .def("enqueue",
+        .def(
+            "enqueue",
             [](PyPlugin const& p, std::vector<PyDesc> const& in, std::vector<PyDesc> const& out,
-                std::vector<std::uintptr_t> const& inputs, std::vector<std::uintptr_t> const& outputs,
-                std::uintptr_t workspace, std::uintptr_t stream)
+               std::vector<std::uintptr_t> const& inputs, std::vector<std::uintptr_t> const& outputs,
+               std::uintptr_t workspace, std::uintptr_t stream)
             {
                 return p.get().enqueue(toDescs(in).data(), toDescs(out).data(), toPointers(inputs).data(),
-                    toPointers(outputs).data(), reinterpret_cast<void*>(workspace), reinterpret_cast<void*>(stream));
+                                       toPointers(outputs).data(), reinterpret_cast<void*>(workspace),
+                                       reinterpret_cast<void*>(stream));
             },
             py::arg("input_descs"), py::arg("output_descs"), py::arg("inputs"), py::arg("outputs"),
             py::arg("workspace"), py::arg("stream"));

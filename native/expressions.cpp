@@ -15,8 +15,8 @@ namespace
 using nvinfer1::DimensionOperation;
 using nvinfer1::IDimensionExpr;
 
-constexpr std::array<char const*, 9> kNAMES{
-    "kSUM", "kPROD", "kMAX", "kMIN", "kSUB", "kEQUAL", "kLESS", "kFLOOR_DIV", "kCEIL_DIV"};
+constexpr std::array<char const*, 9> kNAMES{"kSUM",   "kPROD", "kMAX",       "kMIN",     "kSUB",
+                                            "kEQUAL", "kLESS", "kFLOOR_DIV", "kCEIL_DIV"};
 
 bool isDivision(DimensionOperation op)
 {
@@ -51,18 +51,24 @@ std::optional<std::int64_t> compute(DimensionOperation op, std::int64_t left, st
         return __builtin_mul_overflow(left, right, &result) ? std::nullopt : std::optional{result};
     case DimensionOperation::kSUB:
         return __builtin_sub_overflow(left, right, &result) ? std::nullopt : std::optional{result};
-    case DimensionOperation::kMAX: return std::max(left, right);
-    case DimensionOperation::kMIN: return std::min(left, right);
-    case DimensionOperation::kEQUAL: return left == right ? 1 : 0;
-    case DimensionOperation::kLESS: return left < right ? 1 : 0;
-    case DimensionOperation::kFLOOR_DIV: return divide(left, right, false);
-    case DimensionOperation::kCEIL_DIV: return divide(left, right, true);
+    case DimensionOperation::kMAX:
+        return std::max(left, right);
+    case DimensionOperation::kMIN:
+        return std::min(left, right);
+    case DimensionOperation::kEQUAL:
+        return left == right ? 1 : 0;
+    case DimensionOperation::kLESS:
+        return left < right ? 1 : 0;
+    case DimensionOperation::kFLOOR_DIV:
+        return divide(left, right, false);
+    case DimensionOperation::kCEIL_DIV:
+        return divide(left, right, true);
     }
     return std::nullopt;
 }
 
-std::vector<std::optional<std::int64_t>> evaluate(
-    std::vector<Node> const& nodes, std::vector<std::int64_t> const& symbols)
+std::vector<std::optional<std::int64_t>> evaluate(std::vector<Node> const& nodes,
+                                                  std::vector<std::int64_t> const& symbols)
 {
     std::vector<std::optional<std::int64_t>> values(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i)
@@ -181,16 +187,17 @@ public:
         mImpl = this;
     }
     IDimensionExpr const* constant(std::int64_t value) override;
-    IDimensionExpr const* operation(
-        DimensionOperation op, IDimensionExpr const& first, IDimensionExpr const& second) override;
-    IDimensionExpr const* declareSizeTensor(
-        std::int32_t outputIndex, IDimensionExpr const& opt, IDimensionExpr const& upper) override;
+    IDimensionExpr const* operation(DimensionOperation op, IDimensionExpr const& first,
+                                    IDimensionExpr const& second) override;
+    IDimensionExpr const* declareSizeTensor(std::int32_t outputIndex, IDimensionExpr const& opt,
+                                            IDimensionExpr const& upper) override;
 
 private:
     ExprSession::Impl& mSession;
 };
 
-//! Every expression that was ever handed out, by the pointer that the plugin has. They are never freed: see ExprSession.
+//! Every expression that was ever handed out, by the pointer that the plugin has. They are never freed: see
+//! ExprSession.
 std::unordered_map<IDimensionExpr const*, Expr const*>& handedOut()
 {
     static auto* const all = new std::unordered_map<IDimensionExpr const*, Expr const*>;
@@ -279,22 +286,24 @@ IDimensionExpr const* Builder::constant(std::int64_t value)
     return mSession.add({Node::kCONSTANT, 0, 0, 0, value});
 }
 
-IDimensionExpr const* Builder::operation(
-    DimensionOperation op, IDimensionExpr const& first, IDimensionExpr const& second)
+IDimensionExpr const* Builder::operation(DimensionOperation op, IDimensionExpr const& first,
+                                         IDimensionExpr const& second)
 {
     mSession.use("IExprBuilder::operation");
     auto const code = static_cast<std::int32_t>(op);
     if (code < 0 || static_cast<std::size_t>(code) >= kNAMES.size())
     {
-        return mSession.invalid("IExprBuilder::operation was called with the unknown operation " + std::to_string(code));
+        return mSession.invalid("IExprBuilder::operation was called with the unknown operation " +
+                                std::to_string(code));
     }
     std::string const name = kNAMES[static_cast<std::size_t>(code)];
     auto const left = mSession.find(&first);
     auto const right = mSession.find(&second);
     if (!left || !right)
     {
-        return mSession.invalid("IExprBuilder::operation(" + name + ") was called with "
-            + ExprSession::describe(left ? &second : &first) + " as its " + (left ? "second" : "first") + " operand");
+        return mSession.invalid("IExprBuilder::operation(" + name + ") was called with " +
+                                ExprSession::describe(left ? &second : &first) + " as its " +
+                                (left ? "second" : "first") + " operand");
     }
     auto const constantOf = [this](std::int32_t index)
     { return mSession.nodes[static_cast<std::size_t>(index)].value; };
@@ -307,28 +316,26 @@ IDimensionExpr const* Builder::operation(
         auto const value = compute(op, constantOf(*left), constantOf(*right));
         if (!value)
         {
-            return mSession.invalid("IExprBuilder::operation(" + name + ") of " + std::to_string(constantOf(*left))
-                + " and " + std::to_string(constantOf(*right)) + " has no answer in 64 bits");
+            return mSession.invalid("IExprBuilder::operation(" + name + ") of " + std::to_string(constantOf(*left)) +
+                                    " and " + std::to_string(constantOf(*right)) + " has no answer in 64 bits");
         }
         return mSession.add({Node::kCONSTANT, 0, 0, 0, *value});
     }
     return mSession.add({Node::kOPERATION, code, *left, *right, 0});
 }
 
-IDimensionExpr const* Builder::declareSizeTensor(
-    std::int32_t outputIndex, IDimensionExpr const& /*opt*/, IDimensionExpr const& /*upper*/)
+IDimensionExpr const* Builder::declareSizeTensor(std::int32_t outputIndex, IDimensionExpr const& /*opt*/,
+                                                 IDimensionExpr const& /*upper*/)
 {
     mSession.use("IExprBuilder::declareSizeTensor");
     // Size tensors belong to IPluginV3OneBuild::getOutputShapes; an IPluginV2DynamicExt has no way to fill one.
-    return mSession.invalid("IExprBuilder::declareSizeTensor was called for output " + std::to_string(outputIndex)
-        + ", but size tensors exist for IPluginV3 only");
+    return mSession.invalid("IExprBuilder::declareSizeTensor was called for output " + std::to_string(outputIndex) +
+                            ", but size tensors exist for IPluginV3 only");
 }
 
 } // namespace
 
-ExprSession::ExprSession() : mImpl{new Impl}
-{
-}
+ExprSession::ExprSession() : mImpl{new Impl} {}
 
 ExprSession::~ExprSession()
 {

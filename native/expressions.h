@@ -43,15 +43,15 @@ struct Interval
 std::optional<std::int64_t> compute(nvinfer1::DimensionOperation op, std::int64_t left, std::int64_t right);
 
 //! The value of every node; nothing where there is none.
-std::vector<std::optional<std::int64_t>> evaluate(
-    std::vector<Node> const& nodes, std::vector<std::int64_t> const& symbols);
+std::vector<std::optional<std::int64_t>> evaluate(std::vector<Node> const& nodes,
+                                                  std::vector<std::int64_t> const& symbols);
 
 //! An interval that holds every value of each node, given those of the symbols; nothing where it has no bound.
 std::vector<std::optional<Interval>> bounds(std::vector<Node> const& nodes, std::vector<Interval> const& symbols);
 
 //! What one shape call of a plugin is handed: the builder and the expressions it makes. Every pointer that comes back
-//! is looked up, and what the plugin did wrong is recorded. Expressions stay readable after the call ends and after this
-//! object is gone, so that a plugin that kept one is reported and does not read freed memory.
+//! is looked up, and what the plugin did wrong is recorded. Expressions stay readable after the call ends and after
+//! this object is gone, so that a plugin that kept one is reported and does not read freed memory.
 class ExprSession
 {
 public:

@@ -12,9 +12,7 @@ namespace
 class Wrapped final : public DynamicPlugin
 {
 public:
-    explicit Wrapped(nvinfer1::IPluginV2DynamicExt* plugin) : mPlugin{plugin}
-    {
-    }
+    explicit Wrapped(nvinfer1::IPluginV2DynamicExt* plugin) : mPlugin{plugin} {}
 
     std::int32_t getTensorRTVersion() const override
     {
@@ -91,8 +89,8 @@ public:
         return mPlugin->getPluginNamespace();
     }
 
-    nvinfer1::DataType getOutputDataType(
-        std::int32_t index, nvinfer1::DataType const* inputTypes, std::int32_t nbInputs) const override
+    nvinfer1::DataType getOutputDataType(std::int32_t index, nvinfer1::DataType const* inputTypes,
+                                         std::int32_t nbInputs) const override
     {
         Call const call{"IPluginV2DynamicExt::getOutputDataType"};
         return mPlugin->getOutputDataType(index, inputTypes, nbInputs);
@@ -111,35 +109,35 @@ public:
     }
 
     nvinfer1::DimsExprs getOutputDimensions(std::int32_t index, nvinfer1::DimsExprs const* inputs,
-        std::int32_t nbInputs, nvinfer1::IExprBuilder& builder) override
+                                            std::int32_t nbInputs, nvinfer1::IExprBuilder& builder) override
     {
         Call const call{"IPluginV2DynamicExt::getOutputDimensions"};
         return mPlugin->getOutputDimensions(index, inputs, nbInputs, builder);
     }
 
     bool supportsFormatCombination(std::int32_t pos, nvinfer1::PluginTensorDesc const* inOut, std::int32_t nbInputs,
-        std::int32_t nbOutputs) override
+                                   std::int32_t nbOutputs) override
     {
         Call const call{"IPluginV2DynamicExt::supportsFormatCombination"};
         return mPlugin->supportsFormatCombination(pos, inOut, nbInputs, nbOutputs);
     }
 
     void configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, std::int32_t nbInputs,
-        nvinfer1::DynamicPluginTensorDesc const* out, std::int32_t nbOutputs) override
+                         nvinfer1::DynamicPluginTensorDesc const* out, std::int32_t nbOutputs) override
     {
         Call const call{"IPluginV2DynamicExt::configurePlugin"};
         mPlugin->configurePlugin(in, nbInputs, out, nbOutputs);
     }
 
     std::size_t getWorkspaceSize(nvinfer1::PluginTensorDesc const* in, std::int32_t nbInputs,
-        nvinfer1::PluginTensorDesc const* out, std::int32_t nbOutputs) const override
+                                 nvinfer1::PluginTensorDesc const* out, std::int32_t nbOutputs) const override
     {
         Call const call{"IPluginV2DynamicExt::getWorkspaceSize"};
         return mPlugin->getWorkspaceSize(in, nbInputs, out, nbOutputs);
     }
 
     std::int32_t enqueue(nvinfer1::PluginTensorDesc const* inDesc, nvinfer1::PluginTensorDesc const* outDesc,
-        void const* const* inputs, void* const* outputs, void* workspace, void* stream) override
+                         void const* const* inputs, void* const* outputs, void* workspace, void* stream) override
     {
         Call const call{"IPluginV2DynamicExt::enqueue"};
         return mPlugin->enqueue(inDesc, outDesc, inputs, outputs, workspace, static_cast<cudaStream_t>(stream));

@@ -32,20 +32,20 @@ public:
     virtual std::unique_ptr<DynamicPlugin> clone() const = 0;
     virtual void setPluginNamespace(char const* pluginNamespace) = 0;
     virtual char const* getPluginNamespace() const = 0;
-    virtual nvinfer1::DataType getOutputDataType(
-        std::int32_t index, nvinfer1::DataType const* inputTypes, std::int32_t nbInputs) const = 0;
+    virtual nvinfer1::DataType getOutputDataType(std::int32_t index, nvinfer1::DataType const* inputTypes,
+                                                 std::int32_t nbInputs) const = 0;
     virtual void attachToContext() = 0;
     virtual void detachFromContext() = 0;
     virtual nvinfer1::DimsExprs getOutputDimensions(std::int32_t index, nvinfer1::DimsExprs const* inputs,
-        std::int32_t nbInputs, nvinfer1::IExprBuilder& builder) = 0;
-    virtual bool supportsFormatCombination(
-        std::int32_t pos, nvinfer1::PluginTensorDesc const* inOut, std::int32_t nbInputs, std::int32_t nbOutputs) = 0;
+                                                    std::int32_t nbInputs, nvinfer1::IExprBuilder& builder) = 0;
+    virtual bool supportsFormatCombination(std::int32_t pos, nvinfer1::PluginTensorDesc const* inOut,
+                                           std::int32_t nbInputs, std::int32_t nbOutputs) = 0;
     virtual void configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, std::int32_t nbInputs,
-        nvinfer1::DynamicPluginTensorDesc const* out, std::int32_t nbOutputs) = 0;
+                                 nvinfer1::DynamicPluginTensorDesc const* out, std::int32_t nbOutputs) = 0;
     virtual std::size_t getWorkspaceSize(nvinfer1::PluginTensorDesc const* in, std::int32_t nbInputs,
-        nvinfer1::PluginTensorDesc const* out, std::int32_t nbOutputs) const = 0;
+                                         nvinfer1::PluginTensorDesc const* out, std::int32_t nbOutputs) const = 0;
     virtual std::int32_t enqueue(nvinfer1::PluginTensorDesc const* inDesc, nvinfer1::PluginTensorDesc const* outDesc,
-        void const* const* inputs, void* const* outputs, void* workspace, void* stream) = 0;
+                                 void const* const* inputs, void* const* outputs, void* workspace, void* stream) = 0;
 };
 
 namespace layout10

@@ -102,7 +102,7 @@ void Library::close()
 
 std::vector<nvinfer1::IPluginCreatorInterface*> Library::creators() const
 {
-    using Creators = nvinfer1::IPluginCreatorInterface* const* (*) (std::int32_t&);
+    using Creators = nvinfer1::IPluginCreatorInterface* const* (*)(std::int32_t&);
     std::int32_t count = 0;
     nvinfer1::IPluginCreatorInterface* const* list = nullptr;
     {
@@ -111,9 +111,9 @@ std::vector<nvinfer1::IPluginCreatorInterface*> Library::creators() const
     }
     if (count < 0 || (count > 0 && list == nullptr))
     {
-        throw LoadError{"getCreators",
-            "getCreators answered " + std::string{list == nullptr ? "a null list" : "a list"} + " and a count of "
-                + std::to_string(count)};
+        throw LoadError{"getCreators", "getCreators answered " +
+                                           std::string{list == nullptr ? "a null list" : "a list"} +
+                                           " and a count of " + std::to_string(count)};
     }
     std::vector<nvinfer1::IPluginCreatorInterface*> creators(list, list + count);
     for (std::size_t i = 0; i < creators.size(); ++i)

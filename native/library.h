@@ -40,6 +40,10 @@ public:
     //! Calls getCreators; may be called again, as deregisterLibrary does.
     std::vector<nvinfer1::IPluginCreatorInterface*> creators() const;
     void close();
+    bool loaded() const
+    {
+        return mHandle != nullptr;
+    }
     std::int32_t version() const
     {
         return mVersion;

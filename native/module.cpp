@@ -34,19 +34,17 @@ PYBIND11_MODULE(_native, module)
     module.def("take_log", &takeLog);
     py::class_<Buffer>(module, "Buffer", py::buffer_protocol())
         .def(py::init<std::size_t>(), py::arg("size"))
-        .def_property_readonly("address", [](Buffer& buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data()); })
+        .def_property_readonly("address",
+                               [](Buffer& buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data()); })
         .def_property_readonly("size", &Buffer::size)
         .def("damage",
-            [](Buffer const& buffer)
-            {
-                auto const damage = buffer.damage();
-                return damage ? std::optional{std::pair{damage->offset, damage->found}} : std::nullopt;
-            })
-        .def_buffer(
-            [](Buffer& buffer)
-            {
-                return py::buffer_info(buffer.data(), static_cast<py::ssize_t>(buffer.size()), false);
-            });
+             [](Buffer const& buffer)
+             {
+                 auto const damage = buffer.damage();
+                 return damage ? std::optional{std::pair{damage->offset, damage->found}} : std::nullopt;
+             })
+        .def_buffer([](Buffer& buffer)
+                    { return py::buffer_info(buffer.data(), static_cast<py::ssize_t>(buffer.size()), false); });
     bindExpressions(module);
     bindPlugin(module);
 }

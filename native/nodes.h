@@ -32,9 +32,9 @@ inline std::vector<Node> fromPython(PyNodes const& nodes, std::size_t nbSymbols)
         auto const earlier = [&result](std::int32_t index)
         { return index >= 0 && static_cast<std::size_t>(index) < result.size(); };
         bool const symbol = op >= 0 && static_cast<std::size_t>(op) < nbSymbols;
-        bool const fine = kind == Node::kSYMBOL ? symbol
-            : kind == Node::kOPERATION          ? earlier(left) && earlier(right)
-                                                : kind == Node::kCONSTANT || kind == Node::kINVALID;
+        bool const fine = kind == Node::kSYMBOL      ? symbol
+                          : kind == Node::kOPERATION ? earlier(left) && earlier(right)
+                                                     : kind == Node::kCONSTANT || kind == Node::kINVALID;
         if (!fine)
         {
             throw std::invalid_argument{"node " + std::to_string(result.size()) + " is no node of an expression"};

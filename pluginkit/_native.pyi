@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 # (kind, operation or symbol number, left, right, value); kinds: 0 symbol, 1 constant, 2 operation, 3 invalid.
 Node: TypeAlias = tuple[int, int, int, int, int]
-# (dims, type, format, scale)
+# A PluginTensorDesc: dims, type, format and scale.
 Desc: TypeAlias = tuple[Sequence[int], int, int, float]
-# (desc, min, opt, max)
+# A DynamicPluginTensorDesc: what is above, min, opt and max.
 DynamicDesc: TypeAlias = tuple[Desc, Sequence[int], Sequence[int], Sequence[int]]
 
 BREADCRUMB_BYTES: int
@@ -28,7 +28,8 @@ class Buffer:
     def address(self) -> int: ...
     @property
     def size(self) -> int: ...
-    def damage(self) -> tuple[int, int] | None: ...  # The damaged guard byte nearest to the buffer: (offset from its first byte, value found).
+    # The damaged guard byte nearest to the buffer: (offset from its first byte, value found).
+    def damage(self) -> tuple[int, int] | None: ...
 
 class ExprBuilder:
     # An IExprBuilder without a plugin; expressions are numbers in the order they were made.
@@ -59,10 +60,12 @@ class Plugin:
     def output_data_type(self, index: int, input_types: Sequence[int]) -> int: ...
     def attach_to_context(self) -> None: ...
     def detach_from_context(self) -> None: ...
+    # Answers (nbDims, for each dimension its node or what the pointer was instead, nodes, faults).
     def output_dimensions(
         self, index: int, inputs: Sequence[Sequence[int]]
-    ) -> tuple[int, list[int | str], list[Node], list[str]]: ...  # (nbDims, for each dimension its node or what the pointer was instead, nodes, faults).
-    def shape_faults(self) -> list[str]: ...  # The faults of all shape calls, those made after the call had ended included.
+    ) -> tuple[int, list[int | str], list[Node], list[str]]: ...
+    # The faults of all shape calls, those made after the call had ended included.
+    def shape_faults(self) -> list[str]: ...
     def supports_format_combination(
         self, pos: int, in_out: Sequence[Desc], nb_inputs: int, nb_outputs: int
     ) -> bool: ...
@@ -89,8 +92,10 @@ class Creator:
     def version(self) -> str | None: ...
     def namespace(self) -> str | None: ...
     def set_namespace(self, value: str) -> None: ...
-    def field_names(self) -> tuple[int, list[tuple[str | None, int, int]] | None] | None: ...  # None for a null answer; else nbFields and (name, PluginFieldType, length), None for a null array.
-    def create(self, layer: str, fields: Sequence[tuple[str, int, bytes | None, int]]) -> Plugin | None: ...  # `fields`: (name, PluginFieldType, data, length).
+    # None for a null answer; else nbFields and (name, PluginFieldType, length), None for a null array.
+    def field_names(self) -> tuple[int, list[tuple[str | None, int, int]] | None] | None: ...
+    # `fields`: (name, PluginFieldType, data, length).
+    def create(self, layer: str, fields: Sequence[tuple[str, int, bytes | None, int]]) -> Plugin | None: ...
     def deserialize(self, layer: str, data: bytes) -> Plugin | None: ...
 
 class Library:

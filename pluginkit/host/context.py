@@ -13,11 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from typing_extensions import Self
 
 from pluginkit import _native
 from pluginkit.host.errors import Finding, HostBug
@@ -25,6 +23,9 @@ from pluginkit.host.library import Creator
 from pluginkit.host.memory import Input, Tensor, check_guards, report_unwritten
 from pluginkit.host.plugin import Desc, DynamicDesc, Plugin, name_of
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Array = np.ndarray[Any, Any]
 
@@ -110,8 +111,8 @@ class Context:
             output.poison(turn)
         size = self._plugin.workspace_size(ins, outs)
         if size > self.built.workspace:
-            raise Finding(name_of("getWorkspaceSize"), f"answered {size} bytes for shapes of a profile for whose max it "
-                          f"had answered {self.built.workspace}")
+            raise Finding(name_of("getWorkspaceSize"), f"answered {size} bytes for shapes of a profile for whose max "
+                          f"it had answered {self.built.workspace}")
         workspace = _native.Buffer(size)
         np.asarray(memoryview(workspace))[:] = 0xFF
         self._plugin.enqueue(ins, outs, in_addresses=[t.address for t in inputs],
@@ -136,5 +137,4 @@ def _check_restored(plugin: Plugin, built: BuiltPlugin) -> None:
                       f"serializes to {len(again)} other bytes")
     count = plugin.nb_outputs()
     if count != len(built.shapes):
-        raise Finding(name_of("getNbOutputs"), f"answered {count} after deserialization, and {len(built.shapes)} at the "
-                      "build")
+        raise Finding(name_of("getNbOutputs"), f"answered {count} after deserialization, {len(built.shapes)} at build")

@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | network | createPlugin, setPluginNamespace | the parser sets what the creator has (S6) |
 |  | clone, then destroy of the first | a network keeps a copy and its caller frees his own (L1, L4) |
-| analysis | getNbOutputs, getOutputDataType, getOutputDimensions | before any configure (T1, T4, T16); dimensions as expressions, which the builder computes for each profile (T9-T13) |
+| analysis | getNbOutputs, getOutputDataType, getOutputDimensions | before any configure (T1, T4, T9-T13, T16) |
 | per profile | supportsFormatCombination for each tensor | later tensors are not set (C1) |
 |  | configurePlugin with -1, min, opt, max | C11 |
 |  | initialize, getWorkspaceSize at max and opt, terminate | L6, C14 |

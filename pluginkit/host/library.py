@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from typing_extensions import Self
 
 from pluginkit import _native
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.plugin import Plugin, must
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 FIELD_TYPES: dict[DType, int] = {DType.FLOAT16: 0, DType.FLOAT32: 1, DType.INT8: 3, DType.INT32: 5}
 """The `nvinfer1::PluginFieldType` of a field of each element type."""

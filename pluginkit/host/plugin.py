@@ -189,14 +189,14 @@ class Plugin:
         if size > MAX_SERIALIZED:
             raise Finding(name_of("getSerializationSize"), f"answered {size} bytes, expected at most {MAX_SERIALIZED}")
         buffer = _native.Buffer(size)
-        data: np.ndarray[Any, np.dtype[np.uint8]] = np.asarray(memoryview(buffer))
+        data = np.asarray(memoryview(buffer))
         data[:] = fill
         self.native.serialize(buffer.address)
         damage = buffer.damage()
         if damage:
             raise Finding(name_of("serialize"), f"wrote at byte {damage[0]} of a buffer of {size} bytes, which is what "
                           "getSerializationSize had answered")
-        return data.copy()
+        return np.array(data, dtype=np.uint8)
 
     def clone(self) -> Plugin:
         """A copy that serializes to the same bytes and has the same namespace (rules L1, S6)."""
@@ -213,8 +213,9 @@ class Plugin:
 
     def destroy(self) -> None:
         """Ends it, and reports what it did with expressions behind the host's back."""
-        faults = self.native.shape_faults()
-        self.native.destroy()
+        native = self.native
+        native.destroy()
         self._raw = None
+        faults = native.shape_faults()
         if faults:
             raise Finding(name_of("getOutputDimensions"), faults[0])

@@ -98,7 +98,7 @@ public:
     }
     void destroy() noexcept override
     {
-        if (is(Fault::expr_kept))
+        if (is(Fault::expr_kept) && gStale != nullptr)
         {
             gStale->isConstant();
         }
@@ -139,7 +139,7 @@ public:
         std::int32_t index, DimsExprs const* inputs, std::int32_t, IExprBuilder& builder) noexcept override
     {
         DimsExprs dims = inputs[0];
-        if (index == 1)
+        if (index == 1 && !is(Fault::dims_stale) && !is(Fault::expr_foreign))
         {
             return dims;
         }

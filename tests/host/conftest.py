@@ -1,0 +1,35 @@
+"""The plugins that the host's tests load: one source, one fault per library, compiled when first asked for."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import pluginkit
+
+SOURCE = Path(__file__).with_name("plugin.cpp")
+VERSIONS = {10: 101600, 11: 110100}
+
+Compile = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def compile_plugin(tmp_path_factory: pytest.TempPathFactory) -> Compile:
+    """`compile_plugin(fault, layout) -> Path` of the library."""
+    folder = tmp_path_factory.mktemp("plugins")
+
+    @functools.cache
+    def compiled(fault: str = "none", layout: int = 11) -> Path:
+        library = folder / f"{fault}-{layout}.so"
+        command = ["g++", "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", f"-DFAULT={fault}",
+                   f"-DPLUGINKIT_TRT_LAYOUT={layout}", f"-I{pluginkit.include_dir()}", str(SOURCE), "-o", str(library)]
+        if fault == "none":
+            command[1:1] = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
+        subprocess.run(command, check=True)
+        return library
+
+    return compiled

@@ -1,0 +1,168 @@
+"""For each thing that the host finds, a plugin that does just that."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pluginkit.dtypes import DType
+from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.host import Finding, HostBug, Library, read_breadcrumb
+
+from .conftest import VERSIONS, Compile
+from .drive import FIELDS, drive
+
+FAULTS: dict[str, tuple[str, str]] = {
+    "creators_none": ("getCreators", "no creator for a host of version 110100"),
+    "creators_null": ("getCreators", "answered null as creator 0"),
+    "kind_unknown": ("IPluginCreatorInterface::getInterfaceInfo", "unknown kind 'PLUGIN CREATOR_V9' 1"),
+    "name_null": ("IPluginCreator::getPluginName", "answered null"),
+    "fields_null": ("IPluginCreator::getFieldNames", "answered null"),
+    "field_name_null": ("IPluginCreator::getFieldNames", "field 0 has a null name"),
+    "field_twice": ("IPluginCreator::getFieldNames", "two fields named 'factor'"),
+    "field_type": ("IPluginCreator::getFieldNames", "type 99"),
+    "create_null": ("IPluginCreator::createPlugin", r"answered null, expected a plugin for the fields \(factor=2.0\)"),
+    "not_dynamic": ("IPluginCreator::createPlugin", "answered the base 2 .* expected 3"),
+    "other_layout": ("IPluginCreator::createPlugin", "answered 101600, .* calls the vtable of layout 11"),
+    "type_other": ("IPluginV2DynamicExt::getPluginType", "answered 'Other', but its creator is that of 'Probe'"),
+    "namespace_lost": ("IPluginV2DynamicExt::getPluginNamespace", "answered 'fixed' after"),
+    "outputs_zero": ("IPluginV2DynamicExt::getNbOutputs", "answered 0, expected 1 to"),
+    "outputs_change": ("IPluginV2DynamicExt::getNbOutputs", "answered 2 before configurePlugin and 1 after"),
+    "type_bool": ("IPluginV2DynamicExt::getOutputDataType", "wrong type for output 0: nvinfer1::DataType 4"),
+    "type_unstable": ("IPluginV2DynamicExt::getOutputDataType", "answered 0 for output 0, and 3 when asked again"),
+    "dims_nine": ("IPluginV2DynamicExt::getOutputDimensions", "output 0 has nbDims 9, expected 0 to 8"),
+    "dims_null": ("IPluginV2DynamicExt::getOutputDimensions", r"output 0: d\[1\] is null"),
+    "dims_foreign": ("IPluginV2DynamicExt::getOutputDimensions", r"d\[1\] is a pointer that is no expression"),
+    "dims_stale": ("IPluginV2DynamicExt::getOutputDimensions", r"d\[1\] is an expression of another call"),
+    "expr_foreign": ("IPluginV2DynamicExt::getOutputDimensions", (r"operation\(kSUM\) was called with an expression of "
+                     "another call as its second operand")),
+    "expr_kept": ("IPluginV2DynamicExt::getOutputDimensions", "isConstant was called after getOutputDimensions"),
+    "divide_zero": ("IPluginV2DynamicExt::getOutputDimensions", r"operation\(kFLOOR_DIV\) .* divide by the constant 0"),
+    "not_constant": ("IPluginV2DynamicExt::getOutputDimensions", "getConstantValue .* not constant"),
+    "size_tensor": ("IPluginV2DynamicExt::getOutputDimensions", "declareSizeTensor was called for output 0"),
+    "dims_negative": ("IPluginV2DynamicExt::getOutputDimensions", r"d\[1\] = kSUB\(s0, 100\) is -99"),
+    "dims_zero_div": ("IPluginV2DynamicExt::getOutputDimensions", r"kFLOOR_DIV\(s0, kSUB\(s0, s0\)\) has no value"),
+    "format_none": ("IPluginV2DynamicExt::supportsFormatCombination", (r"pos 0 \(input 0\): kFLOAT kLINEAR, dims "
+                    r"\(-1, 5\): yes\n  pos 1 \(output 0\): .*: NO")),
+    "format_later": ("IPluginV2DynamicExt::supportsFormatCombination", "pos 0 depends on tensors behind it"),
+    "format_unstable": ("IPluginV2DynamicExt::supportsFormatCombination", "answered True for pos 0, and False when"),
+    "init_fails": ("IPluginV2DynamicExt::initialize", "answered 7, expected 0"),
+    "workspace_shrinks": ("IPluginV2DynamicExt::getWorkspaceSize", "answered 60 bytes for the profile's max .* 62"),
+    "workspace_run": ("IPluginV2DynamicExt::getWorkspaceSize", "answered 1000 bytes for shapes .* answered 10"),
+    "serialize_long": ("IPluginV2DynamicExt::serialize", "wrote at byte 4 of a buffer of 4 bytes"),
+    "serialize_short": ("IPluginV2DynamicExt::serialize", "byte 3 of 4 was not written"),
+    "serialize_size": ("IPluginV2DynamicExt::getSerializationSize", "answered 18446744073709551615 bytes"),
+    "clone_null": ("IPluginV2DynamicExt::clone", "answered null"),
+    "clone_other": ("IPluginV2DynamicExt::clone", "the clone serializes to other bytes"),
+    "clone_namespace": ("IPluginV2DynamicExt::clone", "getPluginNamespace answers 'lost', the original's 'tests'"),
+    "deserialize_null": ("IPluginCreator::deserializePlugin", "answered null, expected a plugin from 4 bytes"),
+    "deserialize_other": ("IPluginCreator::deserializePlugin", "made of 4 bytes serializes to 4 other bytes"),
+    "enqueue_fails": ("IPluginV2DynamicExt::enqueue", "answered 1, expected 0"),
+    "unwritten": ("IPluginV2DynamicExt::enqueue", (r"left unwritten: 1 of 20 elements of output 1, the first at index "
+                  r"\(0, 2\) \(byte 8\)")),
+    "beyond": ("IPluginV2DynamicExt::enqueue", r"written beyond output 0, which has 108 bytes: at byte 1\d\d"),
+    "before": ("IPluginV2DynamicExt::enqueue", r"written beyond output 0, .*: at byte -\d \(\d bytes before it\)"),
+    "modified": ("IPluginV2DynamicExt::enqueue", (r"input modified: 1 of 20 elements of input 0, the first at index "
+                 r"\(0, 1\) \(byte 4\)")),
+    "workspace_beyond": ("IPluginV2DynamicExt::enqueue", "written beyond the workspace, .* 16 bytes: at byte 16"),
+}
+
+DEADLY = {
+    "crash_load": (-signal.SIGABRT, "setLoggerFinder"),
+    "crash_configure": (-signal.SIGSEGV, "IPluginV2DynamicExt::configurePlugin"),
+    "abort_clone": (-signal.SIGABRT, "IPluginV2DynamicExt::clone"),
+    "throw_enqueue": (-signal.SIGABRT, "IPluginV2DynamicExt::enqueue"),
+    "exit_initialize": (3, "IPluginV2DynamicExt::initialize"),
+    "hang_serialize": (-signal.SIGKILL, "IPluginV2DynamicExt::serialize"),
+}
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_fault_is_found(compile_plugin: Compile, fault: str) -> None:
+    method, message = FAULTS[fault]
+    with pytest.raises(Finding) as caught:
+        drive(compile_plugin(fault))
+    assert caught.value.method == method
+    assert re.search(message, str(caught.value), re.DOTALL)
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("layout", [10])
+@pytest.mark.parametrize("fault", ["beyond", "expr_kept", "format_later", "other_layout"])
+def test_the_other_layout_finds_it_too(compile_plugin: Compile, fault: str, layout: int) -> None:
+    with pytest.raises(Finding) as caught:
+        drive(compile_plugin(fault, layout), VERSIONS[layout])
+    assert caught.value.method == FAULTS[fault][0]
+
+
+@pytest.mark.compile
+def test_an_unwritten_int8_element_is_found(compile_plugin: Compile) -> None:
+    with pytest.raises(Finding, match=r"left unwritten: 1 of 20 elements of output 1, .* index \(0, 2\) \(byte 2\)"):
+        drive(compile_plugin("unwritten_int8"), dtype=DType.INT8)
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("fault", DEADLY)
+def test_the_breadcrumb_survives(compile_plugin: Compile, fault: str, tmp_path: Path) -> None:
+    code, method = DEADLY[fault]
+    crumb = tmp_path / "crumb"
+    command = [sys.executable, Path(__file__).with_name("drive.py"), compile_plugin(fault), crumb]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        try:
+            child.wait(3 if fault == "hang_serialize" else 60)
+        except subprocess.TimeoutExpired:
+            child.kill()
+    assert child.returncode == code
+    assert read_breadcrumb(crumb) == (method, True)
+
+
+def test_files_that_are_no_library(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no plugin library"):
+        Library(tmp_path / "none.so")
+    text = tmp_path / "text.so"
+    text.write_text("#!/bin/sh")
+    with pytest.raises(UsageError, match="no ELF"):
+        Library(text)
+    text.write_bytes(b"\x7fELF but no more")
+    with pytest.raises(CheckFailed, match="can't be loaded"):
+        Library(text)
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize(("source", "message"), [
+    ("", "does not export getCreators and setLoggerFinder"),
+    ('extern "C" void setLoggerFinder(void*) {}', "does not export getCreators$"),
+    ('extern "C" void* getCreators(int*) { return nullptr; }', "does not export setLoggerFinder"),
+    ('extern "C" int gone(); extern "C" int getCreators(int*) { return gone(); }', "undefined symbol: gone"),
+])
+def test_libraries_that_are_no_plugin(tmp_path: Path, source: str, message: str) -> None:
+    (tmp_path / "a.cpp").write_text(source)
+    subprocess.run(["g++", "-shared", "-fPIC", "-o", tmp_path / "a.so", tmp_path / "a.cpp"], check=True)
+    with pytest.raises(CheckFailed) as caught:
+        Library(tmp_path / "a.so")
+    assert re.search(message, caught.value.message)
+    assert caught.value.hint
+
+
+@pytest.mark.compile
+def test_field_data_is_wiped_after_create(compile_plugin: Compile) -> None:
+    for fault, expected in (("none", b"\x00\x00\x00\x40"), ("keeps_field", b"\xee" * 4)):
+        with Library(compile_plugin(fault)) as library:
+            assert library.creators[0].create("layer", FIELDS).serialize() == expected
+
+
+@pytest.mark.compile
+def test_the_creator_asked_for(compile_plugin: Compile) -> None:
+    with Library(compile_plugin()) as library:
+        assert library.creator("Probe", "1", "tests").fields[0].name == "factor"
+        with pytest.raises(UsageError, match=r"has no creator ::Probe version 1; it has .*tests::Probe 1"):
+            library.creator("Probe")
+        kept = library.creators[0]
+    with pytest.raises(HostBug, match="after its library was closed"):
+        kept.create("layer", FIELDS)
