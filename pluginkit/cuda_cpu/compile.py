@@ -1,0 +1,96 @@
+"""`python -m pluginkit.cuda_cpu.compile --cxx g++ -o x.o [-MD -MF x.d] flags... x.cu`: one source to one object."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pluginkit import include_dir
+from pluginkit.cuda_cpu import launches, symbols
+from pluginkit.errors import BuildFailed, PluginkitError, UsageError
+
+_SOURCES = (".cu", ".cpp", ".cc", ".cxx")
+_TAKES_VALUE = frozenset({"-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafter", "-MF", "-MT", "-MQ", "-x"})
+_PREPROCESSOR = ("-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafter", "-M")
+
+
+@dataclass
+class _Command:
+    cxx: str = "g++"
+    output: Path | None = None
+    source: Path | None = None
+    preprocess: list[str] = field(default_factory=list)
+    compile: list[str] = field(default_factory=list)
+
+
+def compile_source(arguments: Sequence[str]) -> None:
+    """Compile one source, as the compiler's own command line says.
+
+    Raises:
+        UsageError: no source or no output is named.
+        BuildFailed: the preprocessor or the compiler said no (its words went to stderr), or a CUDA function is not there.
+    """
+    command = _parse(arguments)
+    if command.source is None or command.output is None:
+        raise UsageError("cuda_cpu.compile needs one source and -o OUTPUT.")
+    cuda = command.source.suffix == ".cu"
+    prelude = include_dir() / "pluginkit" / "cpu" / "prelude.h"
+    target = [] if any(flag.startswith(("-MT", "-MQ")) for flag in command.preprocess) else ["-MT", str(command.output)]
+    dependencies = target if any(flag.startswith("-M") for flag in command.preprocess) else []
+    defines = ["-DPLUGINKIT_CPU_CUDA_SOURCE"] if cuda else []
+    with tempfile.TemporaryDirectory(prefix="pluginkit-cuda-") as folder:
+        plain = Path(folder) / f"{command.source.name}.ii"
+        _run(
+            [command.cxx, "-x", "c++", "-E", *command.compile, *command.preprocess, *dependencies, *defines]
+            + ["-isystem", str(include_dir()), "-include", str(prelude), str(command.source), "-o", str(plain)]
+        )
+        text = plain.read_text(encoding="utf-8", errors="surrogateescape")
+        plain.write_text(launches.rewrite(text), encoding="utf-8", errors="surrogateescape")
+        _run([command.cxx, "-x", "c++-cpp-output", *command.compile, "-c", str(plain), "-o", str(command.output)])
+    symbols.rename(command.output, str(command.source))
+
+
+def _parse(arguments: Sequence[str]) -> _Command:
+    command = _Command()
+    rest = list(arguments)
+    while rest:
+        flag = rest.pop(0)
+        value = [rest.pop(0)] if flag in _TAKES_VALUE and rest else []
+        if flag == "--cxx":
+            command.cxx = rest.pop(0)
+        elif flag == "-o":
+            command.output = Path(rest.pop(0))
+        elif flag == "-x" or flag == "-c":
+            continue
+        elif flag.startswith(_PREPROCESSOR):
+            command.preprocess += [flag, *value]
+        elif flag.endswith(_SOURCES) and not flag.startswith("-"):
+            command.source = Path(flag)
+        else:
+            command.compile += [flag, *value]
+    return command
+
+
+def _run(command: list[str]) -> None:
+    # The compiler speaks for itself: its words go to our stderr as they are, colours included.
+    if subprocess.run(command, check=False).returncode:
+        raise BuildFailed("")
+
+
+def main() -> int:
+    """The command line; the exit code."""
+    try:
+        compile_source(sys.argv[1:])
+    except PluginkitError as error:
+        if error.message:
+            sys.stderr.write(f"error: {error.message}\n" + (f"  fix: {error.hint}\n" if error.hint else ""))
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,21 @@
+//! Put in front of every source of target cpu: CUDA C++ as plain C++.
+//!
+//! CUDA's own headers give the types, the declarations of the runtime's functions and the host halves of the
+//! half-precision arithmetic. What they leave to nvcc stands here.
+#pragma once
+
+// The declarations of threadIdx and its like are ours: CUDA's would make them constants of the linker.
+#define __DEVICE_LAUNCH_PARAMETERS_H__
+
+#include <cuda_runtime.h>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <pluginkit/cpu/kernel.h>
+
+// From here on the source sees itself compiled as by nvcc; CUDA's headers above must not, or they would use PTX.
+#ifdef PLUGINKIT_CPU_CUDA_SOURCE
+#define __CUDACC__ 1
+#define __NVCC__ 1
+#endif
