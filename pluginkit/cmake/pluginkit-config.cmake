@@ -1,0 +1,375 @@
+# pluginkit's CMake package: build a TensorRT plugin library from plain .cpp and .cu sources.
+#
+#   find_package(pluginkit REQUIRED)
+#   pluginkit_add_plugin(my_plugin NAME MyPlugin SOURCES src/entry.cpp src/my_plugin.cpp src/my_plugin_kernel.cu)
+#
+# Cache variables (`pluginkit build` sets them; by hand only what differs from what is found):
+#   PLUGINKIT_TARGET              cpu: the .cu sources run on the host, by pluginkit's CUDA-on-CPU layer (default);
+#                                 gpu: nvcc.
+#   PLUGINKIT_WERROR              Warnings in the project's sources are errors.
+#   PLUGINKIT_PYTHON              The Python that has pluginkit; it runs the CUDA-on-CPU compiler.
+#   PLUGINKIT_CUDA_INCLUDE_DIRS   CUDA's headers.
+#   PLUGINKIT_TRT10_INCLUDE_DIR   Folder of a TensorRT SDK's NvInfer.h of that major; empty: pluginkit's own headers.
+#   PLUGINKIT_TRT11_INCLUDE_DIR
+#
+# pluginkit_add_plugin is made of the smaller functions below, which are there for projects that need something else.
+
+cmake_minimum_required(VERSION 3.24)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is on this machine
+# ---------------------------------------------------------------------------------------------------------------------
+
+set(PLUGINKIT_TARGET cpu CACHE STRING "What the .cu sources are compiled for: cpu or gpu")
+set_property(CACHE PLUGINKIT_TARGET PROPERTY STRINGS cpu gpu)
+option(PLUGINKIT_WERROR "Warnings in the project's sources are errors" OFF)
+
+if(NOT PLUGINKIT_TARGET MATCHES "^(cpu|gpu)$")
+    message(FATAL_ERROR "PLUGINKIT_TARGET is '${PLUGINKIT_TARGET}'; it must be cpu or gpu.")
+endif()
+if(NOT CMAKE_CXX_COMPILER_LOADED)
+    message(FATAL_ERROR "find_package(pluginkit) comes before C++ is enabled: put project(<name> LANGUAGES CXX) above it.")
+endif()
+get_property(_pluginkit_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+if(_pluginkit_multi_config)
+    message(FATAL_ERROR "pluginkit builds one configuration at a time; the generator '${CMAKE_GENERATOR}' has several. "
+        "Use -G Ninja or -G \"Unix Makefiles\".")
+endif()
+unset(_pluginkit_multi_config)
+
+get_filename_component(PLUGINKIT_ROOT "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
+set(PLUGINKIT_INCLUDE_DIR "${PLUGINKIT_ROOT}/include")
+
+# Discovery is written once, in Python. `pluginkit build` has handed over its result; otherwise ask for it.
+if(NOT DEFINED PLUGINKIT_PYTHON)
+    find_package(Python3 REQUIRED COMPONENTS Interpreter)
+    set(PLUGINKIT_PYTHON "${Python3_EXECUTABLE}" CACHE FILEPATH "The Python that has pluginkit")
+endif()
+if(NOT DEFINED PLUGINKIT_CUDA_INCLUDE_DIRS)
+    execute_process(
+        COMMAND "${PLUGINKIT_PYTHON}" -m pluginkit.build.cache "${PLUGINKIT_TARGET}"
+        OUTPUT_FILE "${CMAKE_BINARY_DIR}/pluginkit-found.cmake"
+        ERROR_VARIABLE _pluginkit_error
+        RESULT_VARIABLE _pluginkit_result)
+    if(NOT _pluginkit_result EQUAL 0)
+        message(FATAL_ERROR "'${PLUGINKIT_PYTHON} -m pluginkit.build.cache' could not say what is on this machine. "
+            "If that Python lacks pluginkit, give another by -DPLUGINKIT_PYTHON=...\n${_pluginkit_error}")
+    endif()
+    include("${CMAKE_BINARY_DIR}/pluginkit-found.cmake")
+    unset(_pluginkit_error)
+    unset(_pluginkit_result)
+endif()
+
+find_program(PLUGINKIT_LD NAMES ld.bfd ld DOC "GNU ld, for joining the objects of one layout")
+find_program(PLUGINKIT_OBJCOPY NAMES objcopy DOC "GNU objcopy, for hiding one layout's names from the other")
+if(NOT PLUGINKIT_LD OR NOT PLUGINKIT_OBJCOPY)
+    message(FATAL_ERROR "ld or objcopy is missing; both come with binutils: apt install binutils")
+endif()
+
+# A language can't be enabled in a function, so it is done here, in the scope of the project's CMakeLists.txt.
+if(PLUGINKIT_TARGET STREQUAL "gpu")
+    enable_language(CUDA)
+endif()
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Public functions
+# ---------------------------------------------------------------------------------------------------------------------
+
+# pluginkit_add_plugin(<slug> NAME <Name> SOURCES <file>...)
+#
+# Makes the target <slug>: lib<slug>.so, which exports getCreators, setLoggerFinder and init<Name>Plugins and holds the
+# plugin for both layouts of TensorRT's plugin classes. <Name> is the first argument of PLUGINKIT_PLUGINS(...).
+# target_include_directories, target_compile_definitions, target_compile_options and target_link_libraries on <slug>
+# hold for all of its sources, in both layouts and on both targets.
+function(pluginkit_add_plugin slug)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME" "SOURCES")
+    _pluginkit_check_arguments()
+
+    set(cpp_sources ${arg_SOURCES})
+    list(FILTER cpp_sources INCLUDE REGEX "\\.(cpp|cc|cxx)$")
+    set(cu_sources ${arg_SOURCES})
+    list(FILTER cu_sources INCLUDE REGEX "\\.cu$")
+
+    pluginkit_layout_headers(11 headers_11 from_11)
+    pluginkit_layout_headers(10 headers_10 from_10)
+    set(primary PLUGINKIT_TRT_LAYOUT=11)
+    set(secondary PLUGINKIT_TRT_LAYOUT=10 PLUGINKIT_SECONDARY)
+
+    if(PLUGINKIT_TARGET STREQUAL "cpu")
+        pluginkit_cpu_objects(cu_objects ${slug} once SOURCES ${cu_sources} HEADERS ${headers_11})
+        pluginkit_cpu_objects(objects_11 ${slug} layout11 SOURCES ${cpp_sources} HEADERS ${headers_11} DEFINES ${primary})
+        pluginkit_cpu_objects(objects_10 ${slug} layout10 SOURCES ${cpp_sources} HEADERS ${headers_10} DEFINES ${secondary})
+        add_library(${slug} SHARED ${objects_11} ${cu_objects})
+        set_target_properties(${slug} PROPERTIES LINKER_LANGUAGE CXX)
+        pluginkit_link_cpu_runtime(${slug})
+        pluginkit_editor_commands(${slug} SOURCES ${arg_SOURCES} HEADERS ${headers_11} DEFINES ${primary})
+    else()
+        pluginkit_gpu_objects(${slug}_once ${slug} SOURCES ${cu_sources} HEADERS ${headers_11})
+        pluginkit_gpu_objects(${slug}_layout11 ${slug} SOURCES ${cpp_sources} HEADERS ${headers_11} DEFINES ${primary})
+        pluginkit_gpu_objects(${slug}_layout10 ${slug} SOURCES ${cpp_sources} HEADERS ${headers_10} DEFINES ${secondary})
+        set(objects_10 $<TARGET_OBJECTS:${slug}_layout10>)
+        add_library(${slug} SHARED $<TARGET_OBJECTS:${slug}_layout11>)
+        if(cu_sources)
+            target_sources(${slug} PRIVATE $<TARGET_OBJECTS:${slug}_once>)
+        endif()
+        # Linked by the C++ compiler or by nvcc alike: the CUDA runtime goes in statically, and its names stay inside.
+        set_target_properties(${slug} PROPERTIES LINKER_LANGUAGE CUDA CUDA_RUNTIME_LIBRARY Static)
+    endif()
+
+    pluginkit_join_objects("${CMAKE_CURRENT_BINARY_DIR}/${slug}-layout10.o" ${objects_10})
+    target_sources(${slug} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/${slug}-layout10.o")
+    pluginkit_export_only(${slug} getCreators setLoggerFinder init${arg_NAME}Plugins)
+    _pluginkit_describe(${slug} ${arg_NAME} "${from_10}" "${from_11}")
+endfunction()
+
+# pluginkit_layout_headers(<10|11> <dirs> <from>)
+#
+# Sets <dirs> to the include folders in which NvInfer.h of that layout is found first, and <from> to their source:
+# `pluginkit`, or the folder of the SDK. An SDK's headers are linked into a folder of their own, because compilers
+# ignore an -I of a folder like /usr/include/x86_64-linux-gnu, which they search last.
+function(pluginkit_layout_headers layout dirs from)
+    set(sdk "${PLUGINKIT_TRT${layout}_INCLUDE_DIR}")
+    if(NOT sdk)
+        set(${dirs} "${PLUGINKIT_INCLUDE_DIR}" PARENT_SCOPE)
+        set(${from} pluginkit PARENT_SCOPE)
+        return()
+    endif()
+    if(NOT EXISTS "${sdk}/NvInfer.h")
+        message(FATAL_ERROR "PLUGINKIT_TRT${layout}_INCLUDE_DIR is ${sdk}, which has no NvInfer.h.")
+    endif()
+    set(staged "${CMAKE_BINARY_DIR}/trt${layout}-headers")
+    file(REMOVE_RECURSE "${staged}")
+    file(MAKE_DIRECTORY "${staged}")
+    file(GLOB headers "${sdk}/NvInfer*.h")
+    foreach(header IN LISTS headers)
+        get_filename_component(name "${header}" NAME)
+        file(CREATE_LINK "${header}" "${staged}/${name}" SYMBOLIC)
+    endforeach()
+    set(${dirs} "${staged}" "${PLUGINKIT_INCLUDE_DIR}" PARENT_SCOPE)
+    set(${from} "${sdk}" PARENT_SCOPE)
+endfunction()
+
+# pluginkit_warnings(<out>): sets <out> to the warning options for the project's own C++ sources.
+function(pluginkit_warnings out)
+    set(options -Wall -Wextra -Wconversion)
+    if(PLUGINKIT_WERROR)
+        list(APPEND options -Werror)
+    endif()
+    set(${out} ${options} PARENT_SCOPE)
+endfunction()
+
+# pluginkit_cpu_objects(<out> <slug> <tag> SOURCES <file>... HEADERS <dir>... [DEFINES <definition>...])
+#
+# Compiles the sources by pluginkit's CUDA-on-CPU compiler and sets <out> to the objects. All sources of a library go
+# this way, .cpp too: calls of the CUDA runtime are led to pluginkit's own.
+function(pluginkit_cpu_objects out slug tag)
+    cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "SOURCES;HEADERS;DEFINES")
+    _pluginkit_cpu_flags(flags)
+    list(TRANSFORM arg_DEFINES PREPEND -D)
+    list(TRANSFORM arg_HEADERS PREPEND -isystem)
+    set(cuda_includes ${PLUGINKIT_CUDA_INCLUDE_DIRS})
+    list(TRANSFORM cuda_includes PREPEND -isystem)
+    set(definitions "$<TARGET_PROPERTY:${slug},COMPILE_DEFINITIONS>")
+    set(includes "$<TARGET_PROPERTY:${slug},INCLUDE_DIRECTORIES>")
+    file(GLOB compiler CONFIGURE_DEPENDS "${PLUGINKIT_ROOT}/cuda_cpu/*.py")
+
+    set(objects)
+    foreach(source IN LISTS arg_SOURCES)
+        get_filename_component(path "${source}" ABSOLUTE)
+        _pluginkit_object_name(object "${source}")
+        set(object "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${slug}-${tag}/${object}.o")
+        get_filename_component(folder "${object}" DIRECTORY)
+        file(MAKE_DIRECTORY "${folder}")
+        add_custom_command(
+            OUTPUT "${object}"
+            COMMAND
+                "${PLUGINKIT_PYTHON}" -m pluginkit.cuda_cpu.compile --cxx "${CMAKE_CXX_COMPILER}"
+                -o "${object}" -MD -MF "${object}.d"
+                ${flags} ${arg_DEFINES}
+                "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
+                "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>"
+                ${arg_HEADERS} ${cuda_includes}
+                "$<TARGET_PROPERTY:${slug},COMPILE_OPTIONS>"
+                "${path}"
+            MAIN_DEPENDENCY "${path}"
+            DEPENDS ${compiler}
+            DEPFILE "${object}.d"
+            COMMENT "Compiling ${source} for the CPU (${tag})"
+            COMMAND_EXPAND_LISTS
+            VERBATIM)
+        list(APPEND objects "${object}")
+    endforeach()
+    set(${out} ${objects} PARENT_SCOPE)
+endfunction()
+
+# pluginkit_gpu_objects(<target> <slug> SOURCES <file>... HEADERS <dir>... [DEFINES <definition>...])
+#
+# Makes the object library <target>: .cu by nvcc, .cpp by the host compiler, with what is set on <slug>.
+function(pluginkit_gpu_objects target slug)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;HEADERS;DEFINES")
+    if(NOT arg_SOURCES)
+        return()
+    endif()
+    add_library(${target} OBJECT ${arg_SOURCES})
+    set_target_properties(${target} PROPERTIES
+        CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
+        CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF CUDA_VISIBILITY_PRESET hidden
+        VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON CUDA_RUNTIME_LIBRARY Static)
+    target_compile_definitions(${target} PRIVATE ${arg_DEFINES} $<TARGET_PROPERTY:${slug},COMPILE_DEFINITIONS>)
+    target_include_directories(${target} PRIVATE $<TARGET_PROPERTY:${slug},INCLUDE_DIRECTORIES>)
+    target_include_directories(${target} SYSTEM PRIVATE ${arg_HEADERS} ${PLUGINKIT_CUDA_INCLUDE_DIRS})
+    pluginkit_warnings(warnings)
+    string(JOIN "," host_warnings ${warnings})
+    target_compile_options(${target} PRIVATE
+        "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
+        "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${host_warnings}>"
+        $<TARGET_PROPERTY:${slug},COMPILE_OPTIONS>)
+    if(PLUGINKIT_WERROR)
+        target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>")
+    endif()
+    if(NOT CMAKE_BUILD_TYPE)
+        target_compile_options(${target} PRIVATE -O2)
+        target_compile_definitions(${target} PRIVATE NDEBUG)
+    endif()
+endfunction()
+
+# pluginkit_link_cpu_runtime(<slug>): links what the CUDA-on-CPU objects need, with hidden names.
+function(pluginkit_link_cpu_runtime slug)
+    file(GLOB runtime CONFIGURE_DEPENDS "${PLUGINKIT_ROOT}/cuda_cpu/runtime/*.cpp")
+    add_library(${slug}_cpu_runtime OBJECT ${runtime})
+    set_target_properties(${slug}_cpu_runtime PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_STANDARD 17
+        CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    target_include_directories(${slug}_cpu_runtime SYSTEM PRIVATE "${PLUGINKIT_INCLUDE_DIR}" ${PLUGINKIT_CUDA_INCLUDE_DIRS})
+    target_compile_options(${slug}_cpu_runtime PRIVATE -O2)
+    target_sources(${slug} PRIVATE $<TARGET_OBJECTS:${slug}_cpu_runtime>)
+    find_package(Threads REQUIRED)
+    target_link_libraries(${slug} PRIVATE Threads::Threads)
+endfunction()
+
+# pluginkit_join_objects(<output> <object>...)
+#
+# Joins objects into one and makes all of its hidden names local, so that the same class compiled for two layouts can
+# stand in one library: without this the linker would keep one of the two for both.
+function(pluginkit_join_objects output)
+    add_custom_command(
+        OUTPUT "${output}"
+        COMMAND "${PLUGINKIT_LD}" -r --force-group-allocation -o "${output}" ${ARGN}
+        COMMAND "${PLUGINKIT_OBJCOPY}" --localize-hidden "${output}"
+        DEPENDS ${ARGN}
+        COMMENT "Joining ${output}"
+        COMMAND_EXPAND_LISTS
+        VERBATIM)
+endfunction()
+
+# pluginkit_export_only(<target> <symbol>...): a shared library that exports these symbols alone and lacks none.
+function(pluginkit_export_only target)
+    set(script "${CMAKE_CURRENT_BINARY_DIR}/${target}.version")
+    list(JOIN ARGN ";\n        " symbols)
+    file(CONFIGURE OUTPUT "${script}" CONTENT "{\n    global:\n        @symbols@;\n    local:\n        *;\n};\n" @ONLY)
+    target_link_options(${target} PRIVATE
+        "LINKER:--version-script=${script}" "LINKER:--no-undefined" "LINKER:-z,now" "LINKER:--exclude-libs,ALL")
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${script}")
+endfunction()
+
+# pluginkit_editor_commands(<slug> SOURCES <file>... HEADERS <dir>... [DEFINES <definition>...])
+#
+# Lists the sources in compile_commands.json for editors; nothing of it is ever compiled.
+function(pluginkit_editor_commands slug)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;DEFINES")
+    add_library(${slug}_editor OBJECT EXCLUDE_FROM_ALL ${arg_SOURCES})
+    set(cu_sources ${arg_SOURCES})
+    list(FILTER cu_sources INCLUDE REGEX "\\.cu$")
+    set_source_files_properties(${cu_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-x;c++")
+    set_target_properties(${slug}_editor PROPERTIES CXX_STANDARD 17 CXX_EXTENSIONS OFF EXPORT_COMPILE_COMMANDS ON)
+    target_compile_definitions(${slug}_editor PRIVATE ${arg_DEFINES} $<TARGET_PROPERTY:${slug},COMPILE_DEFINITIONS>)
+    target_include_directories(${slug}_editor PRIVATE $<TARGET_PROPERTY:${slug},INCLUDE_DIRECTORIES>)
+    target_include_directories(${slug}_editor SYSTEM PRIVATE ${arg_HEADERS} ${PLUGINKIT_CUDA_INCLUDE_DIRS})
+endfunction()
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Internal
+# ---------------------------------------------------------------------------------------------------------------------
+
+# Stops at arguments of pluginkit_add_plugin, or flags beside them, that can't be meant.
+macro(_pluginkit_check_arguments)
+    set(_where "pluginkit_add_plugin(${slug} ...)")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "${_where}: '${arg_UNPARSED_ARGUMENTS}' is none of NAME and SOURCES.")
+    endif()
+    if(NOT slug MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
+        message(FATAL_ERROR "${_where}: '${slug}' is no name for a library: letters, digits and _ only.")
+    endif()
+    if(NOT arg_NAME MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
+        message(FATAL_ERROR "${_where}: NAME is '${arg_NAME}'; it must be a C++ identifier, as in PLUGINKIT_PLUGINS(<NAME>, ...).")
+    endif()
+    foreach(_source IN LISTS arg_SOURCES)
+        if(NOT _source MATCHES "\\.(cpp|cc|cxx|cu)$")
+            message(FATAL_ERROR "${_where}: ${_source} is neither C++ (.cpp, .cc, .cxx) nor CUDA (.cu). Headers need no mention.")
+        endif()
+        get_filename_component(_path "${_source}" ABSOLUTE)
+        if(NOT EXISTS "${_path}")
+            message(FATAL_ERROR "${_where}: ${_path} does not exist.")
+        endif()
+    endforeach()
+    if(NOT arg_SOURCES MATCHES "\\.(cpp|cc|cxx)(;|$)")
+        message(FATAL_ERROR "${_where}: SOURCES has no .cpp file; the one with PLUGINKIT_PLUGINS(${arg_NAME}, ...) makes the exports.")
+    endif()
+    string(TOUPPER "${CMAKE_BUILD_TYPE}" _config)
+    set(_flags "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${_config}}")
+    if(CMAKE_INTERPROCEDURAL_OPTIMIZATION OR _flags MATCHES "-flto")
+        message(FATAL_ERROR "${_where}: link-time optimization (-flto) and two layouts in one library contradict each other: "
+            "the layouts' names are made local in machine code, which LTO objects don't hold yet. Leave it out.")
+    endif()
+    if(_flags MATCHES "PLUGINKIT_(TRT_LAYOUT|SECONDARY)")
+        message(FATAL_ERROR "${_where}: CMAKE_CXX_FLAGS defines PLUGINKIT_TRT_LAYOUT or PLUGINKIT_SECONDARY; the library holds "
+            "both layouts and sets them itself. Leave it out.")
+    endif()
+    if(_flags MATCHES "-fvisibility=(default|protected)")
+        message(FATAL_ERROR "${_where}: CMAKE_CXX_FLAGS sets ${CMAKE_MATCH_0}, and the two layouts of a class can share a library "
+            "only with -fvisibility=hidden. Leave it out.")
+    endif()
+endmacro()
+
+# Compiler options for a source of target cpu. Without CMAKE_BUILD_TYPE: optimised, with line numbers, and with
+# assert() alive, for this target is there to find bugs.
+function(_pluginkit_cpu_flags out)
+    string(TOUPPER "${CMAKE_BUILD_TYPE}" config)
+    separate_arguments(user UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${config}}")
+    if(NOT CMAKE_BUILD_TYPE)
+        set(user -O2 -g ${user})
+    endif()
+    pluginkit_warnings(warnings)
+    set(flags -std=c++17 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        # Unique names can't be made local to one layout, and they would keep the library in memory for good.
+        list(APPEND flags -fno-gnu-unique)
+    endif()
+    set(${out} ${flags} ${warnings} ${user} PARENT_SCOPE)
+endfunction()
+
+# A file name for the object of a source: its path, made flat, so that a/x.cpp and b/x.cpp don't meet.
+function(_pluginkit_object_name out source)
+    file(RELATIVE_PATH name "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
+    if(IS_ABSOLUTE "${source}")
+        file(RELATIVE_PATH name "${CMAKE_CURRENT_SOURCE_DIR}" "${source}")
+    endif()
+    string(REPLACE "../" "__/" name "${name}")
+    set(${out} "${name}" PARENT_SCOPE)
+endfunction()
+
+# Writes pluginkit-<slug>.json, from which `pluginkit build` learns what was made, and by what.
+function(_pluginkit_describe slug name from_10 from_11)
+    set(info "{}")
+    foreach(pair IN ITEMS "name=${name}" "slug=${slug}" "target=${PLUGINKIT_TARGET}" "library=$<TARGET_FILE:${slug}>")
+        string(REGEX MATCH "^([^=]*)=(.*)$" _ "${pair}")
+        string(JSON info SET "${info}" "${CMAKE_MATCH_1}" "\"${CMAKE_MATCH_2}\"")
+    endforeach()
+    string(JSON info SET "${info}" layouts "{\"10\": {\"headers\": \"${from_10}\"}, \"11\": {\"headers\": \"${from_11}\"}}")
+    string(JSON info SET "${info}" compiler "{\"id\": \"${CMAKE_CXX_COMPILER_ID}\", \"version\": \"${CMAKE_CXX_COMPILER_VERSION}\"}")
+    if(PLUGINKIT_TARGET STREQUAL "gpu")
+        list(JOIN CMAKE_CUDA_ARCHITECTURES "\", \"" archs)
+        string(JSON info SET "${info}" cuda_compiler "{\"id\": \"${CMAKE_CUDA_COMPILER_ID}\", \"version\": \"${CMAKE_CUDA_COMPILER_VERSION}\"}")
+        string(JSON info SET "${info}" architectures "[\"${archs}\"]")
+    endif()
+    file(GENERATE OUTPUT "${CMAKE_BINARY_DIR}/pluginkit-${slug}.json" CONTENT "${info}")
+endfunction()

@@ -1,0 +1,168 @@
+"""The one door to other programs: run, capture, time out, and leave nothing running behind."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pluginkit.errors import PluginkitError, ToolMissing
+
+_CHUNK = 65536
+
+
+class ProcessTimeout(PluginkitError):
+    """A program that didn't end in time. Its process group was killed."""
+
+    exit_code = 4
+
+
+@dataclass(frozen=True)
+class Completed:
+    """What a program left: its exit status (negative = the signal that ended it) and what it wrote."""
+
+    command: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended with status 0."""
+        return self.returncode == 0
+
+    @property
+    def status(self) -> str:
+        """`exit status 2`, or `signal SIGSEGV`."""
+        if self.returncode < 0:
+            with suppress(ValueError):
+                return f"signal {signal.Signals(-self.returncode).name}"
+            return f"signal {-self.returncode}"
+        return f"exit status {self.returncode}"
+
+    def __str__(self) -> str:
+        return f"{shlex.join(self.command)}: {self.status}"
+
+
+def run(
+    command: Sequence[str | os.PathLike[str]],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str | None] | None = None,
+    timeout: float | None = None,
+    on_line: Callable[[str], None] | None = None,
+) -> Completed:
+    """Run a program to its end and return what it wrote, whatever its exit status.
+
+    Args:
+        command: The program and its arguments; no shell is involved.
+        cwd: The folder to run in.
+        env: Changes to this process's environment; None removes a variable.
+        timeout: Seconds, after which the program and its descendants are killed.
+        on_line: Called with each line as it comes; stderr is then part of stdout.
+
+    Raises:
+        ToolMissing: The program doesn't exist or can't be executed.
+        ProcessTimeout: It ran past `timeout`.
+    """
+    words = tuple(os.fspath(word) for word in command)
+    try:
+        child = subprocess.Popen(
+            words,
+            cwd=cwd,
+            env=_environment(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if on_line else subprocess.PIPE,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        missing = f"the folder {cwd} does not exist" if cwd and not cwd.is_dir() else f"{words[0]} does not exist"
+        raise ToolMissing(f"Can't run {shlex.join(words)}: {missing}.") from error
+    except OSError as error:
+        raise ToolMissing(f"Can't run {shlex.join(words)}: {error.strerror}.") from error
+    try:
+        stdout, stderr = _collect(child, timeout, on_line)
+    except TimeoutError as error:
+        raise ProcessTimeout(
+            f"{shlex.join(words)} was stopped after {timeout:g} s: it had not ended by itself."
+        ) from error
+    finally:
+        _end(child)
+    return Completed(words, child.returncode, stdout, stderr)
+
+
+def _environment(changes: Mapping[str, str | None] | None) -> dict[str, str] | None:
+    if not changes:
+        return None
+    merged: dict[str, str | None] = {**os.environ, **changes}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def _collect(
+    child: subprocess.Popen[bytes], timeout: float | None, on_line: Callable[[str], None] | None
+) -> tuple[str, str]:
+    """Read both pipes until the program closes them or the time is over.
+
+    A grandchild that keeps a pipe open after the program ended must not keep us: half a second is left for its words.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    texts: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
+    seen = 0
+    with selectors.DefaultSelector() as selector:
+        for name, pipe in (("stdout", child.stdout), ("stderr", child.stderr)):
+            if pipe is not None:
+                selector.register(pipe, selectors.EVENT_READ, name)
+        ended: float | None = None
+        while selector.get_map():
+            now = time.monotonic()
+            if deadline is not None and now >= deadline:
+                raise TimeoutError
+            if ended is not None and now >= ended + 0.5:
+                break
+            wait = 0.5 if deadline is None else min(0.5, deadline - now)
+            for key, _ in selector.select(wait):
+                data = os.read(key.fd, _CHUNK)
+                if data:
+                    texts[key.data] += data
+                else:
+                    selector.unregister(key.fileobj)
+            if on_line:
+                seen = _lines(texts["stdout"], seen, on_line)
+            if ended is None and child.poll() is not None:
+                ended = time.monotonic()
+    rest = None if deadline is None else max(0.0, deadline - time.monotonic())
+    try:
+        child.wait(rest)
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError from error
+    if on_line and seen < len(texts["stdout"]):
+        on_line(texts["stdout"][seen:].decode(errors="replace"))
+    return texts["stdout"].decode(errors="replace"), texts["stderr"].decode(errors="replace")
+
+
+def _lines(text: bytearray, start: int, on_line: Callable[[str], None]) -> int:
+    while (end := text.find(b"\n", start)) >= 0:
+        on_line(text[start:end].decode(errors="replace"))
+        start = end + 1
+    return start
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of the program's process group, reap the program and close the pipes."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    for pipe in (child.stdout, child.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
+__all__ = ["Completed", "ProcessTimeout", "run"]
