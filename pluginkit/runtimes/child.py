@@ -1,4 +1,4 @@
-"""The child's side of `pluginkit.runtimes.worker`: `python -m pluginkit.runtimes.child READ_FD WRITE_FD PARENT_PID`."""
+"""The child's side of `pluginkit.runtimes.worker`: started there with the arguments READ_FD WRITE_FD PARENT_PID."""
 
 from __future__ import annotations
 
@@ -14,23 +14,30 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pluginkit.errors import PluginkitError
-from pluginkit.runtimes.worker import BREADCRUMB_SIZE, HEADER
+from pluginkit.runtimes.worker import HEADER
 
 PR_SET_PDEATHSIG = 1
+BREADCRUMB_BYTES = 4096
+"""As in native/breadcrumb.h."""
 
 
 class Breadcrumb:
-    """Names the native call under way, in a file that the parent reads after a crash."""
+    """Names the last native call, in a file that the parent reads after a crash. `pluginkit.host` writes the same."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         with path.open("r+b") as file:
-            self._map = mmap.mmap(file.fileno(), BREADCRUMB_SIZE)
+            file.truncate(BREADCRUMB_BYTES)
+            self._map = mmap.mmap(file.fileno(), BREADCRUMB_BYTES)
 
-    def write(self, text: str) -> None:
-        """Writes `text`; an empty one says that no native call is under way."""
-        data = text.encode()[: BREADCRUMB_SIZE - 1]
-        self._map[: len(data) + 1] = data + b"\0"
+    def enter(self, call: str) -> None:
+        """A native call begins."""
+        name = call.encode()[: BREADCRUMB_BYTES - 2]
+        self._map[: len(name) + 2] = b"I" + name + b"\0"
+
+    def leave(self) -> None:
+        """It has returned."""
+        self._map[:1] = b"R"
 
 
 def die_with_parent(parent: int) -> None:
@@ -71,6 +78,13 @@ def _crosses(error: Exception) -> bool:
     return True
 
 
+def _open(module: str, init: dict[str, Any], breadcrumb: str) -> Any:
+    loaded = importlib.import_module(module)
+    if not hasattr(loaded, "open"):
+        return loaded
+    return loaded.open(Breadcrumb(Path(breadcrumb)), **init)
+
+
 def serve(read: int, write: int) -> None:
     """Answers requests until the parent closes its pipe. SystemExit and the like end the process as they would."""
     served: Any = None
@@ -78,9 +92,8 @@ def serve(read: int, write: int) -> None:
         while (request := _receive(requests)) is not None:
             method, kwargs = request
             try:
-                if method == "open" and served is None:
-                    crumb = Breadcrumb(Path(kwargs["breadcrumb"]))
-                    served = importlib.import_module(kwargs["module"]).open(crumb, **kwargs["init"])
+                if served is None:
+                    served = _open(**kwargs)
                     answer: tuple[str, Any] = ("result", None)
                 else:
                     answer = ("result", getattr(served, method)(**kwargs))

@@ -2,8 +2,10 @@
 
 The child (`python -m pluginkit.runtimes.child`) leads a process group of its own and dies with its parent. Messages
 are pickles on two pipes of their own, so that whatever a plugin prints can't disturb them; stdout and stderr go to a
-file. A small file shared by mmap, the breadcrumb, holds the native call that is under way: it is what remains
-when a plugin takes the process down.
+file. A small file shared by mmap, the breadcrumb, holds the last native call: it is what remains when a plugin takes
+the process down. Its first byte is I while that call is under way and R when it has returned; the name follows.
+
+The kernel kills a child when the thread that started it ends: start a worker in a thread that outlives it.
 """
 
 from __future__ import annotations
@@ -27,7 +29,6 @@ from typing import Any
 from pluginkit.errors import PluginCrashed, PluginkitError
 
 HEADER = struct.Struct("<Q")
-BREADCRUMB_SIZE = 256
 LOG_TAIL = 4000
 """How many bytes of the child's stdout and stderr a failure carries."""
 
@@ -37,16 +38,16 @@ class WorkerCrashed(PluginCrashed):
 
     Attributes:
         how: the signal's name, or `exit code N`.
-        last_call: the native call that was under way; empty if none was.
+        last_call: the last native call; empty if there was none.
+        inside: whether that call was still under way.
         log_tail: the last of what the child printed.
     """
 
-    def __init__(self, how: str, last_call: str, log_tail: str) -> None:
-        where = f" in {last_call}" if last_call else ""
-        said = f"\n{log_tail}" if log_tail else ""
-        super().__init__(f"the process ended with {how}{where}{said}")
+    def __init__(self, how: str, last_call: str, inside: bool, log_tail: str) -> None:
+        super().__init__(f"the process ended with {how}{_where(last_call, inside)}{_said(log_tail)}")
         self.how = how
         self.last_call = last_call
+        self.inside = inside
         self.log_tail = log_tail
 
 
@@ -55,17 +56,27 @@ class WorkerTimeout(PluginCrashed):
 
     Attributes:
         seconds: how long it had.
-        last_call: the native call that was under way; empty if none was.
-        log_tail: the last of what the child printed.
+        last_call, inside, log_tail: as of `WorkerCrashed`.
     """
 
-    def __init__(self, seconds: float, last_call: str, log_tail: str) -> None:
-        where = f" in {last_call}" if last_call else ""
-        said = f"\n{log_tail}" if log_tail else ""
-        super().__init__(f"no answer within {seconds:g} s{where}; the process was killed{said}")
+    def __init__(self, seconds: float, last_call: str, inside: bool, log_tail: str) -> None:
+        super().__init__(
+            f"no answer within {seconds:g} s{_where(last_call, inside)}; the process was killed{_said(log_tail)}"
+        )
         self.seconds = seconds
         self.last_call = last_call
+        self.inside = inside
         self.log_tail = log_tail
+
+
+def _where(last_call: str, inside: bool) -> str:
+    if not last_call:
+        return ""
+    return f" in {last_call}" if inside else f" after {last_call} had returned"
+
+
+def _said(log_tail: str) -> str:
+    return f"\n{log_tail}" if log_tail else ""
 
 
 class WorkerError(PluginkitError):
@@ -85,13 +96,14 @@ class WorkerError(PluginkitError):
 class Worker:
     """One child process running one child-side module.
 
-    The module has a function `open(**init)`; the object it returns answers `call`: each call names a method of it.
+    The module has a function `open(breadcrumb, **init)`: the object that it returns answers `call`, by methods. A
+    module without one answers by its functions.
     """
 
     def __init__(
         self, module: str, init: dict[str, Any], *, timeout: float, env: Mapping[str, str] | None = None
     ) -> None:
-        """Starts the child and waits until `module.open(**init)` has returned.
+        """Starts the child and waits until `module.open(breadcrumb, **init)` has returned.
 
         Args:
             module: dotted name of the child-side module.
@@ -107,7 +119,7 @@ class Worker:
         self._folder = Path(tempfile.mkdtemp(prefix="pluginkit-worker-"))
         self._log = self._folder / "log"
         self.breadcrumb = self._folder / "breadcrumb"
-        self.breadcrumb.write_bytes(bytes(BREADCRUMB_SIZE))
+        self.breadcrumb.touch()
         self._process: subprocess.Popen[bytes] | None = None
         to_child_read, self._to_child = os.pipe()
         self._from_child, from_child_write = os.pipe()
@@ -122,16 +134,20 @@ class Worker:
         self._ask(("open", {"module": module, "init": init, "breadcrumb": str(self.breadcrumb)}), timeout)
 
     def _start(self, read: int, write: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "pluginkit.runtimes.child", str(read), str(write), str(os.getpid())]
-        package_root = str(Path(__file__).parents[2])
-        full = {**os.environ, "PYTHONUNBUFFERED": "1", **env}
-        # The child must find this very pluginkit, also when it was found by the working directory.
-        full["PYTHONPATH"] = os.pathsep.join(p for p in (package_root, full.get("PYTHONPATH", "")) if p)
+        # What the parent can import the child can too, wherever it was started; and nothing else: `-m` and `-c` would
+        # search the working directory first.
+        boot = "import sys; sys.path[:] = sys.argv.pop(1).split(':'); import pluginkit.runtimes.child as c; c.main()"
+        command = [sys.executable, "-c", boot, ":".join(sys.path), str(read), str(write), str(os.getpid())]
         with self._log.open("wb") as log:
             return subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=full, pass_fds=(read, write),
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **env},
+                pass_fds=(read, write),
                 start_new_session=True,
-            )  # fmt: skip
+            )
 
     @property
     def pid(self) -> int | None:
@@ -162,14 +178,14 @@ class Worker:
             self._send(pickle.dumps(request, protocol=5), deadline)
             kind, value = pickle.loads(self._receive(deadline))
         except TimeoutError:
-            last, tail = self._remains()
+            remains = self._remains()
             self.close()
-            raise WorkerTimeout(timeout, last, tail) from None
+            raise WorkerTimeout(timeout, *remains) from None
         except (EOFError, BrokenPipeError):
             how = self._reap()
-            last, tail = self._remains()
+            remains = self._remains()
             self.close()
-            raise WorkerCrashed(how, last, tail) from None
+            raise WorkerCrashed(how, *remains) from None
         except BaseException:
             # An interrupted exchange leaves the pipes in the middle of a message.
             self.close()
@@ -228,14 +244,14 @@ class Worker:
                 return f"signal {-code}"
         return f"exit code {code}"
 
-    def _remains(self) -> tuple[str, str]:
-        """The last native call and the tail of the log."""
-        last = self.breadcrumb.read_bytes().split(b"\0", 1)[0].decode(errors="replace")
-        size = self._log.stat().st_size
+    def _remains(self) -> tuple[str, bool, str]:
+        """The last native call, whether it is under way, and the tail of the log."""
+        crumb = self.breadcrumb.read_bytes()
+        last = crumb[1:].split(b"\0", 1)[0].decode(errors="replace")
         with self._log.open("rb") as log:
-            log.seek(max(0, size - LOG_TAIL))
+            log.seek(max(0, self._log.stat().st_size - LOG_TAIL))
             tail = log.read().decode(errors="replace").strip()
-        return last, tail
+        return last, crumb[:1] == b"I", tail
 
     def close(self) -> None:
         """Kills the child's process group, waits for the child and removes its files. Safe to call again."""

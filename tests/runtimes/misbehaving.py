@@ -25,7 +25,7 @@ class Misbehaving:
         return os.getpid()
 
     def abort(self) -> None:
-        self.breadcrumb.write("configurePlugin")
+        self.breadcrumb.enter("configurePlugin")
         os.write(2, b"about to abort\n")
         os.abort()
 
@@ -40,11 +40,16 @@ class Misbehaving:
         time.sleep(60)
 
     def segfault(self) -> None:
-        self.breadcrumb.write("enqueue")
+        self.breadcrumb.enter("enqueue")
         ctypes.string_at(0)
 
+    def exit_after_a_call(self) -> None:
+        self.breadcrumb.enter("terminate")
+        self.breadcrumb.leave()
+        os._exit(1)
+
     def hang(self, where: str) -> None:
-        self.breadcrumb.write(where)
+        self.breadcrumb.enter(where)
         while True:
             pass
 

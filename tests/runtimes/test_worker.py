@@ -17,11 +17,15 @@ from pluginkit.errors import CheckFailed
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 
 HERE = Path(__file__).parent
-ENV = {"PYTHONPATH": str(HERE)}
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(HERE))
 
 
 def start(timeout: float = 20.0, **init: object) -> Worker:
-    return Worker("misbehaving", dict(init), timeout=timeout, env=ENV)
+    return Worker("misbehaving", dict(init), timeout=timeout)
 
 
 @pytest.fixture
@@ -77,6 +81,19 @@ def test_exits(worker: Worker, method: str, arguments: dict[str, int], how: str)
     with pytest.raises(WorkerCrashed) as caught:
         worker.call(method, **arguments)
     assert caught.value.how == how
+
+
+def test_an_end_outside_of_native_code_says_so(worker: Worker) -> None:
+    with pytest.raises(WorkerCrashed, match="exit code 1 after terminate had returned") as caught:
+        worker.call("exit_after_a_call")
+    assert (caught.value.last_call, caught.value.inside) == ("terminate", False)
+
+
+def test_the_childs_environment_and_module_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "os.py").write_text("raise SystemExit('the working directory was searched')")
+    with Worker("posixpath", {}, timeout=20, env={"PLUGINKIT_X": "1"}) as worker:
+        assert worker.call("expandvars", path="$PLUGINKIT_X") == "1"
 
 
 def test_a_hang_is_killed_in_time_and_named() -> None:
@@ -156,11 +173,11 @@ def test_close_removes_the_files_and_can_be_repeated(worker: Worker) -> None:
 
 def test_no_orphans_when_the_parent_is_killed(tmp_path: Path) -> None:
     script = (
-        "import sys\nfrom pluginkit.runtimes.worker import Worker\n"
-        f"w = Worker('misbehaving', {{}}, timeout=60, env={ENV!r})\n"
+        f"import sys\nsys.path[:] = {sys.path!r}\nfrom pluginkit.runtimes.worker import Worker\n"
+        "w = Worker('misbehaving', {}, timeout=60)\n"
         "print(w.call('pid'), flush=True)\nw.call('hang', where='x')\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "TMPDIR": str(tmp_path)}
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())

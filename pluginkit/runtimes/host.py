@@ -1,0 +1,116 @@
+"""pluginkit's own host: builds the plugin's layers in one process, and runs networks in another, fresh one."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import Self
+
+import pluginkit
+from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran
+from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.testing.model import Case, Network
+
+NAME = "host"
+CHILD = "pluginkit.runtimes.host_child"
+
+
+def probe() -> Availability:
+    """It comes with pluginkit."""
+    return Availability(True, pluginkit.__version__, str(Path(__file__).parent))
+
+
+def open(library: Path, manifest: Manifest, *, timeout: float = 60.0) -> HostSession:  # noqa: A001
+    """Loads the library in a worker.
+
+    Raises:
+        UsageError: no such file, or no ELF.
+        CheckFailed: no exports, or no creator of the manifest's plugin.
+        WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
+    """
+    return HostSession(library, manifest, timeout)
+
+
+class HostSession:
+    """A plugin library in the host. `build` and `run` have a process each, so what `run` has is what was serialized."""
+
+    def __init__(self, library: Path, manifest: Manifest, timeout: float) -> None:
+        self._init = {"library": library, "manifest": manifest}
+        self._timeout = timeout
+        self._built: dict[str, Any] = {}
+        self._builder: Worker | None = self._start()
+        self._runner: Worker | None = None
+
+    def _start(self) -> Worker:
+        return Worker(CHILD, self._init, timeout=self._timeout)
+
+    def build(self, network: Network) -> BuildVerdict:
+        """Builds all plugin nodes of a network for all profiles."""
+        begun = time.monotonic()
+        verdict = self._verdict(network)
+        return BuildVerdict(
+            verdict.status, verdict.message, verdict.log, verdict.configured, time.monotonic() - begun
+        )
+
+    def _verdict(self, network: Network) -> BuildVerdict:
+        try:
+            if self._builder is None:
+                self._builder = self._start()
+            built = self._builder.call("build", calls=network.calls)
+        except WorkerTimeout as error:
+            self._builder = None
+            return BuildVerdict("hung", error.message)
+        except WorkerCrashed as error:
+            self._builder = None
+            return BuildVerdict("crashed", error.message)
+        except CheckFailed as error:
+            # After a finding the plugin may be in any state: the next network gets a process of its own.
+            self._builder = _closed(self._builder)
+            return BuildVerdict("refused", str(error))
+        self._built[network.id] = (network, built)
+        configured = [Configured.of(node, record) for node, plugin in built.items() for record in plugin.configured]
+        return BuildVerdict("built", f"{len(built)} plugin nodes built", configured=tuple(configured))
+
+    def run(self, case: Case) -> Ran:
+        """Runs a case on a network that `build` has built.
+
+        Raises:
+            UsageError: the network isn't built.
+            Finding: the plugin did something wrong (a CheckFailed with the method's name).
+            WorkerCrashed, WorkerTimeout: it took its process down, or never came back. The next run works again.
+        """
+        if case.network_id not in self._built:
+            raise UsageError(f"case {case.id}: the network {case.network_id} isn't built")
+        network, built = self._built[case.network_id]
+        try:
+            if self._runner is None:
+                self._runner = self._start()
+            ran = self._runner.call("run", network=network, built=built, profile=case.profile, feeds=case.feeds)
+        except (WorkerTimeout, WorkerCrashed):
+            self._runner = None
+            raise
+        except (CheckFailed, WorkerError):
+            self._runner = _closed(self._runner)
+            raise
+        assert isinstance(ran, Ran)
+        return ran
+
+    def close(self) -> None:
+        """Ends both processes."""
+        self._builder = _closed(self._builder)
+        self._runner = _closed(self._runner)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def _closed(worker: Worker | None) -> None:
+    if worker is not None:
+        worker.close()

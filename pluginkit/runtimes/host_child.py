@@ -1,0 +1,93 @@
+"""The worker's side of `pluginkit.runtimes.host`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from pluginkit import host
+from pluginkit.errors import CheckFailed
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes import walker
+from pluginkit.runtimes.child import Breadcrumb
+from pluginkit.runtimes.verdict import Ran
+from pluginkit.testing.model import Array, Network, PluginCall, Range
+
+
+def open(breadcrumb: Breadcrumb, *, library: Path, manifest: Manifest) -> HostChild:  # noqa: A001
+    """Loads the library and finds the plugin's creator."""
+    host.set_breadcrumb_file(breadcrumb.path)
+    return HostChild(library, manifest)
+
+
+class HostChild:
+    """A loaded plugin library."""
+
+    def __init__(self, library: Path, manifest: Manifest) -> None:
+        plugin = manifest.plugin
+        self._op_type = plugin.name
+        self._library = host.Library(library)
+        self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
+
+    def build(self, calls: Sequence[PluginCall]) -> dict[str, host.BuiltPlugin]:
+        """Builds layers: node -> what was built."""
+        return {
+            call.node: host.build(
+                self._creator, call.node, call.fields, [_specs(call, index) for index in range(len(call.inputs))]
+            )
+            for call in calls
+        }
+
+    def run(
+        self, network: Network, built: dict[str, host.BuiltPlugin], profile: str, feeds: dict[str, Array]
+    ) -> Ran:
+        """Deserializes the layers, runs the model once, and destroys the layers."""
+        index = [p.name for p in network.profiles].index(profile)
+        with ExitStack() as stack:
+            contexts = {
+                call.node: stack.enter_context(
+                    host.Context(self._creator, built[call.node], _specs(call, index))
+                )
+                for call in network.calls
+            }
+
+            def enqueue(node: str, inputs: Sequence[Array]) -> Sequence[Array]:
+                context = contexts[node]
+                _check_types(node, inputs, context.specs)
+                return context.run([np.ascontiguousarray(value) for value in inputs])
+
+            model = onnx.load_from_string(network.model)
+            outputs = walker.run(model, self._op_type, enqueue, feeds)
+            enqueues = sum(context.enqueues for context in contexts.values())
+        return Ran(outputs, enqueues)
+
+
+def _specs(call: PluginCall, profile: int) -> list[host.TensorSpec]:
+    return [
+        host.TensorSpec(dtype, _dims([ranges[i] for ranges in call.inputs]), *call.inputs[profile][i])
+        for i, dtype in enumerate(call.types)
+    ]
+
+
+def _dims(ranges: Sequence[Range]) -> tuple[int, ...]:
+    """The network's dimensions: those that differ anywhere in any profile are dynamic."""
+    shapes = [shape for low_opt_high in ranges for shape in low_opt_high]
+    return tuple(sizes[0] if len(set(sizes)) == 1 else -1 for sizes in zip(*shapes, strict=True))
+
+
+def _check_types(node: str, inputs: Sequence[Array], specs: Sequence[host.TensorSpec]) -> None:
+    for index, (value, spec) in enumerate(zip(inputs, specs, strict=True)):
+        inside = len(value.shape) == len(spec.dims) and all(
+            low <= size <= high for low, size, high in zip(spec.min, value.shape, spec.max, strict=True)
+        )
+        if not inside:
+            # Only a plugin that feeds a plugin, itself in a loop say, can bring this about.
+            raise CheckFailed(
+                f"plugin node {node!r}: input {index} has the shape {value.shape}, outside of the profile's "
+                f"{spec.min} to {spec.max}",
+                hint="Is the shape that the plugin feeding it computes right?",
+            )

@@ -1,0 +1,75 @@
+"""Proof that a build has really asked the plugin: a plugin that the builder optimised away would pass everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pluginkit.dtypes import DType
+from pluginkit.runtimes.verdict import Configured, SeenTensor
+from pluginkit.testing.model import Dims, Network, PluginCall
+
+Key = tuple[tuple[int, Dims, Dims, Dims], ...]
+"""Per tensor: type, min, opt, max."""
+
+
+def problems(network: Network, seen: Sequence[Configured], expected: Sequence[Configured] = ()) -> list[str]:
+    """What is missing for each plugin node to have been configured for each profile as the host expects.
+
+    Args:
+        network: gives the types and the min/opt/max of each node's inputs.
+        seen: what the plugin's configure was called with by the runtime.
+        expected: what it was called with by the host: then outputs are compared as well.
+
+    Returns:
+        One sentence for each fault; none if all is well.
+    """
+    found = []
+    for call in network.calls:
+        mine = [record for record in seen if record.node == call.node]
+        for index, profile in enumerate(network.profiles):
+            where = f"plugin node {call.node!r}, profile {profile.name!r}"
+            if not mine:
+                found.append(f"{where}: never configured. Was it optimised away?")
+                continue
+            inputs = _inputs(call, index)
+            matching = [record for record in mine if _key(record.inputs) == inputs]
+            if not matching:
+                saw = "; ".join(sorted({_text(_key(record.inputs)) for record in mine}))
+                found.append(f"{where}: configured with other inputs than {_text(inputs)}, namely {saw}")
+                continue
+            outputs = _outputs(call, inputs, expected)
+            if outputs is not None and outputs not in [_key(record.outputs) for record in matching]:
+                saw = "; ".join(sorted({_text(_key(record.outputs)) for record in matching}))
+                found.append(f"{where}: the host expects the outputs {_text(outputs)}, configure saw {saw}")
+    return found
+
+
+def _inputs(call: PluginCall, profile: int) -> Key:
+    ranges = call.inputs[profile]
+    return tuple((dtype.code, *shape) for dtype, shape in zip(call.types, ranges, strict=True))
+
+
+def _outputs(call: PluginCall, inputs: Key, expected: Iterable[Configured]) -> Key | None:
+    for record in expected:
+        if record.node == call.node and _key(record.inputs) == inputs:
+            return _key(record.outputs)
+    return None
+
+
+def _key(tensors: Iterable[SeenTensor]) -> Key:
+    return tuple((tensor.type, tensor.min, tensor.opt, tensor.max) for tensor in tensors)
+
+
+def _text(key: Key) -> str:
+    return ", ".join(f"{_type(code)} {_dims(low)}/{_dims(best)}/{_dims(high)}" for code, low, best, high in key)
+
+
+def _type(code: int) -> str:
+    try:
+        return DType.from_code(code).value
+    except ValueError:
+        return f"DataType {code}"
+
+
+def _dims(dims: Dims) -> str:
+    return "x".join(str(n) for n in dims) or "scalar"

@@ -1,0 +1,94 @@
+"""What runtimes answer, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pluginkit.testing.model import Array, Dims
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Whether a runtime is on this machine: which version, where; or why not, and how to get it."""
+
+    found: bool
+    version: str = ""
+    where: str = ""
+    reason: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class SeenTensor:
+    """A tensor as the plugin's configure saw it (`nvinfer1::DynamicPluginTensorDesc`).
+
+    Attributes:
+        dims: -1 is a dynamic dimension.
+        type: the number of `nvinfer1::DataType`.
+        format: the number of `nvinfer1::TensorFormat`.
+        scale: `desc.scale`.
+        min, opt, max: the shape at the profile's points.
+    """
+
+    dims: Dims
+    type: int
+    format: int
+    scale: float
+    min: Dims
+    opt: Dims
+    max: Dims
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> SeenTensor:
+        """From a mapping with the attributes' names."""
+        shapes = {key: tuple(data[key]) for key in ("dims", "min", "opt", "max")}
+        return cls(**shapes, type=data["type"], format=data["format"], scale=data["scale"])
+
+
+@dataclass(frozen=True)
+class Configured:
+    """One call of configurePlugin: of which layer, with which tensors."""
+
+    node: str
+    inputs: tuple[SeenTensor, ...]
+    outputs: tuple[SeenTensor, ...]
+
+    @classmethod
+    def of(cls, node: str, data: Mapping[str, Any]) -> Configured:
+        """From a mapping with lists `inputs` and `outputs` of tensors."""
+        inputs, outputs = (tuple(SeenTensor.of(tensor) for tensor in data[key]) for key in ("inputs", "outputs"))
+        return cls(node, inputs, outputs)
+
+
+@dataclass(frozen=True)
+class BuildVerdict:
+    """What a runtime says to a network.
+
+    Attributes:
+        status: `built`; `refused` (the runtime or a plugin's wrong answer ended it); `crashed`; `hung`.
+        message: why, in the runtime's words; what it says beside a success.
+        log: the runtime's log lines, errors first.
+        configured: every call of configurePlugin, in order.
+        seconds: how long it took.
+    """
+
+    status: Literal["built", "refused", "crashed", "hung"]
+    message: str
+    log: tuple[str, ...] = ()
+    configured: tuple[Configured, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether the network was built."""
+        return self.status == "built"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run of a network: graph output -> array, and how often the plugin's enqueue was called for it."""
+
+    outputs: dict[str, Array]
+    enqueues: int
