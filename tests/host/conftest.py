@@ -19,15 +19,16 @@ Compile = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def compile_plugin(tmp_path_factory: pytest.TempPathFactory) -> Compile:
-    """`compile_plugin(fault, layout) -> Path` of the library."""
+    """`compile_plugin(fault, layout, *defines) -> Path` of the library."""
     folder = tmp_path_factory.mktemp("plugins")
 
     @functools.cache
-    def compiled(fault: str = "none", layout: int = 11) -> Path:
-        library = folder / f"{fault}-{layout}.so"
+    def compiled(fault: str = "none", layout: int = 11, *defines: str) -> Path:
+        library = folder / f"{'-'.join((fault, str(layout), *defines))}.so"
         command = ["g++", "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", f"-DFAULT={fault}",
-                   f"-DPLUGINKIT_TRT_LAYOUT={layout}", f"-I{pluginkit.include_dir()}", str(SOURCE), "-o", str(library)]
-        if fault == "none":
+                   f"-DPLUGINKIT_TRT_LAYOUT={layout}", f"-I{pluginkit.include_dir()}", str(SOURCE), "-o", str(library),
+                   *(f"-D{define}" for define in defines)]
+        if fault == "none" and not defines:
             command[1:1] = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
         subprocess.run(command, check=True)
         return library

@@ -12,15 +12,17 @@
 using namespace nvinfer1;
 
 #define FAULTS(X)                                                                                                      \
-    X(none) X(name_null) X(fields_null) X(field_name_null) X(field_twice) X(field_type) X(create_null) X(not_dynamic)  \
-    X(other_layout) X(type_other) X(namespace_lost) X(outputs_zero) X(outputs_change) X(type_bool) X(type_unstable)    \
-    X(dims_nine) X(dims_null) X(dims_foreign) X(dims_stale) X(expr_foreign) X(expr_kept) X(divide_zero) X(not_constant)\
-    X(size_tensor) X(dims_negative) X(dims_zero_div) X(format_none) X(format_later) X(format_unstable) X(init_fails)   \
-    X(workspace_shrinks) X(serialize_long) X(serialize_short) X(serialize_size) X(clone_null) X(clone_other)           \
-    X(clone_namespace) X(deserialize_null) X(deserialize_other) X(enqueue_fails) X(unwritten) X(unwritten_int8)        \
-    X(beyond) X(before) X(modified) X(workspace_beyond) X(workspace_run) X(creators_none) X(creators_null)             \
-    X(keeps_field) X(crash_configure) X(abort_clone) X(throw_enqueue) X(exit_initialize) X(hang_serialize)             \
-    X(crash_load) X(kind_unknown)
+    X(none)                                                                                                            \
+    X(name_null) X(fields_null) X(field_name_null) X(field_twice) X(field_type) X(create_null) X(not_dynamic)          \
+        X(other_layout) X(type_other) X(namespace_lost) X(outputs_zero) X(outputs_change) X(type_bool)                 \
+            X(type_unstable) X(dims_nine) X(dims_null) X(dims_foreign) X(dims_stale) X(expr_foreign) X(expr_kept)      \
+                X(divide_zero) X(not_constant) X(size_tensor) X(dims_negative) X(dims_zero_div) X(format_none)         \
+                    X(format_later) X(format_unstable) X(init_fails) X(workspace_shrinks) X(serialize_long)            \
+                        X(serialize_short) X(serialize_size) X(clone_null) X(clone_other) X(clone_namespace)           \
+                            X(deserialize_null) X(deserialize_other) X(enqueue_fails) X(unwritten) X(unwritten_int8)   \
+                                X(beyond) X(before) X(modified) X(workspace_beyond) X(workspace_run) X(creators_none)  \
+                                    X(creators_null) X(keeps_field) X(crash_configure) X(abort_clone) X(throw_enqueue) \
+                                        X(exit_initialize) X(hang_serialize) X(crash_load) X(kind_unknown)
 
 enum class Fault
 {
@@ -45,16 +47,14 @@ IDimensionExpr const* gStale = nullptr;
 class Plugin final : public IPluginV2DynamicExt
 {
 public:
-    explicit Plugin(float const* factor) : mFactorData{factor}, mFactor{*factor}
-    {
-    }
+    explicit Plugin(float const* factor) : mFactorData{factor}, mFactor{*factor} {}
 
     std::int32_t getTensorRTVersion() const noexcept override
     {
         std::int32_t const good = IPluginV2DynamicExt::getTensorRTVersion();
-        return is(Fault::not_dynamic) ? (good & 0xFFFFFF) | (2 << 24)
-            : is(Fault::other_layout) ? (3 << 24) | (PLUGINKIT_TRT_LAYOUT == 11 ? 101600 : 110100)
-                                      : good;
+        return is(Fault::not_dynamic)    ? (good & 0xFFFFFF) | (2 << 24)
+               : is(Fault::other_layout) ? (3 << 24) | (PLUGINKIT_TRT_LAYOUT == 11 ? 101600 : 110100)
+                                         : good;
     }
     char const* getPluginType() const noexcept override
     {
@@ -76,9 +76,7 @@ public:
         }
         return is(Fault::init_fails) ? 7 : 0;
     }
-    void terminate() noexcept override
-    {
-    }
+    void terminate() noexcept override {}
     std::size_t getSerializationSize() const noexcept override
     {
         return is(Fault::serialize_size) ? std::numeric_limits<std::size_t>::max() : sizeof(float);
@@ -131,12 +129,12 @@ public:
     DataType getOutputDataType(std::int32_t, DataType const* types, std::int32_t) const noexcept override
     {
         static int calls = 0;
-        return is(Fault::type_bool)      ? DataType::kBOOL
-            : is(Fault::type_unstable) && ++calls % 2 == 0 ? DataType::kINT32
-                                         : types[0];
+        return is(Fault::type_bool)                           ? DataType::kBOOL
+               : is(Fault::type_unstable) && ++calls % 2 == 0 ? DataType::kINT32
+                                                              : types[0];
     }
-    DimsExprs getOutputDimensions(
-        std::int32_t index, DimsExprs const* inputs, std::int32_t, IExprBuilder& builder) noexcept override
+    DimsExprs getOutputDimensions(std::int32_t index, DimsExprs const* inputs, std::int32_t,
+                                  IExprBuilder& builder) noexcept override
     {
         DimsExprs dims = inputs[0];
         if (index == 1 && !is(Fault::dims_stale) && !is(Fault::expr_foreign))
@@ -151,9 +149,15 @@ public:
         dims.d[1] = op(DimensionOperation::kCEIL_DIV, inputs[0].d[1], two);
         switch (kFAULT)
         {
-        case Fault::dims_nine: dims.nbDims = 9; break;
-        case Fault::dims_null: dims.d[1] = nullptr; break;
-        case Fault::dims_foreign: dims.d[1] = reinterpret_cast<IDimensionExpr const*>(&gFinder); break;
+        case Fault::dims_nine:
+            dims.nbDims = 9;
+            break;
+        case Fault::dims_null:
+            dims.d[1] = nullptr;
+            break;
+        case Fault::dims_foreign:
+            dims.d[1] = reinterpret_cast<IDimensionExpr const*>(&gFinder);
+            break;
         case Fault::dims_stale:
         case Fault::expr_foreign:
             if (gStale != nullptr)
@@ -162,20 +166,31 @@ public:
             }
             gStale = n;
             break;
-        case Fault::expr_kept: gStale = n; break;
-        case Fault::divide_zero: dims.d[1] = op(DimensionOperation::kFLOOR_DIV, n, builder.constant(0)); break;
-        case Fault::not_constant: dims.d[1] = builder.constant(n->getConstantValue() > 0 ? 1 : 2); break;
-        case Fault::size_tensor: dims.d[1] = builder.declareSizeTensor(0, *n, *n); break;
-        case Fault::dims_negative: dims.d[1] = op(DimensionOperation::kSUB, n, builder.constant(100)); break;
+        case Fault::expr_kept:
+            gStale = n;
+            break;
+        case Fault::divide_zero:
+            dims.d[1] = op(DimensionOperation::kFLOOR_DIV, n, builder.constant(0));
+            break;
+        case Fault::not_constant:
+            dims.d[1] = builder.constant(n->getConstantValue() > 0 ? 1 : 2);
+            break;
+        case Fault::size_tensor:
+            dims.d[1] = builder.declareSizeTensor(0, *n, *n);
+            break;
+        case Fault::dims_negative:
+            dims.d[1] = op(DimensionOperation::kSUB, n, builder.constant(100));
+            break;
         case Fault::dims_zero_div:
             dims.d[1] = op(DimensionOperation::kFLOOR_DIV, n, op(DimensionOperation::kSUB, n, n));
             break;
-        default: break;
+        default:
+            break;
         }
         return dims;
     }
-    bool supportsFormatCombination(
-        std::int32_t pos, PluginTensorDesc const* inOut, std::int32_t nbInputs, std::int32_t) noexcept override
+    bool supportsFormatCombination(std::int32_t pos, PluginTensorDesc const* inOut, std::int32_t nbInputs,
+                                   std::int32_t) noexcept override
     {
         static int calls = 0;
         if (is(Fault::format_none) && pos == nbInputs)
@@ -194,7 +209,7 @@ public:
         return inOut[pos].format == TensorFormat::kLINEAR && known && inOut[pos].type == inOut[0].type;
     }
     void configurePlugin(DynamicPluginTensorDesc const*, std::int32_t, DynamicPluginTensorDesc const*,
-        std::int32_t) noexcept override
+                         std::int32_t) noexcept override
     {
         mConfigured = true;
         if (is(Fault::crash_configure))
@@ -202,16 +217,16 @@ public:
             *static_cast<int volatile*>(nullptr) = 1;
         }
     }
-    std::size_t getWorkspaceSize(
-        PluginTensorDesc const* in, std::int32_t, PluginTensorDesc const*, std::int32_t) const noexcept override
+    std::size_t getWorkspaceSize(PluginTensorDesc const* in, std::int32_t, PluginTensorDesc const*,
+                                 std::int32_t) const noexcept override
     {
         auto const n = static_cast<std::size_t>(in[0].dims.d[0]);
         return is(Fault::workspace_shrinks) ? 64 - n
-            : is(Fault::workspace_run)      ? (n == 3 ? 1000 : 10)
+               : is(Fault::workspace_run)   ? (n == 3 ? 1000 : 10)
                                             : sizeof(float) * n;
     }
     std::int32_t enqueue(PluginTensorDesc const* in, PluginTensorDesc const* out, void const* const* inputs,
-        void* const* outputs, void* workspace, cudaStream_t) noexcept override
+                         void* const* outputs, void* workspace, cudaStream_t) noexcept override
     {
         if (in[0].type == DataType::kINT8)
         {
@@ -223,7 +238,7 @@ public:
 private:
     template <class T>
     std::int32_t run(PluginTensorDesc const* in, PluginTensorDesc const* out, void const* const* inputs,
-        void* const* outputs, void* workspace) const
+                     void* const* outputs, void* workspace) const
     {
         auto const size = [](Dims const& dims)
         {
@@ -252,13 +267,24 @@ private:
         T const bad = 1;
         switch (kFAULT)
         {
-        case Fault::enqueue_fails: return 1;
-        case Fault::throw_enqueue: throw 1;
-        case Fault::beyond: std::memcpy(y0 + size(out[0].dims), &bad, sizeof(T)); break;
-        case Fault::before: std::memcpy(y0 - 1, &bad, sizeof(T)); break;
-        case Fault::modified: const_cast<T*>(x)[1] = static_cast<T>(x[1] + 1); break;
-        case Fault::workspace_beyond: sums[sizeof(float) * static_cast<std::size_t>(in[0].dims.d[0])] = 0; break;
-        default: break;
+        case Fault::enqueue_fails:
+            return 1;
+        case Fault::throw_enqueue:
+            throw 1;
+        case Fault::beyond:
+            std::memcpy(y0 + size(out[0].dims), &bad, sizeof(T));
+            break;
+        case Fault::before:
+            std::memcpy(y0 - 1, &bad, sizeof(T));
+            break;
+        case Fault::modified:
+            const_cast<T*>(x)[1] = static_cast<T>(x[1] + 1);
+            break;
+        case Fault::workspace_beyond:
+            sums[sizeof(float) * static_cast<std::size_t>(in[0].dims.d[0])] = 0;
+            break;
+        default:
+            break;
         }
         if (is(Fault::unwritten) || is(Fault::unwritten_int8))
         {
@@ -329,23 +355,28 @@ public:
         factor += is(Fault::deserialize_other) ? 1.0F : 0.0F;
         return new Plugin(&factor);
     }
-    void setPluginNamespace(char const*) noexcept override
-    {
-    }
+    void setPluginNamespace(char const*) noexcept override {}
     char const* getPluginNamespace() const noexcept override
     {
         return "tests";
     }
 
 private:
-    PluginField mFields[2]{
-        {is(Fault::field_name_null) ? nullptr : "factor", nullptr,
-            is(Fault::field_type) ? static_cast<PluginFieldType>(99) : PluginFieldType::kFLOAT32, 1},
-        {"factor", nullptr, PluginFieldType::kFLOAT32, 1}};
+    PluginField mFields[2]{{is(Fault::field_name_null) ? nullptr : "factor", nullptr,
+                            is(Fault::field_type) ? static_cast<PluginFieldType>(99) : PluginFieldType::kFLOAT32, 1},
+                           {"factor", nullptr, PluginFieldType::kFLOAT32, 1}};
     PluginFieldCollection mCollection{is(Fault::field_twice) ? 2 : 1, mFields};
 };
 
 } // namespace
+
+#ifdef WITH_ENTRY
+
+#include <pluginkit/entry.h>
+
+PLUGINKIT_PLUGINS(Probe, Creator)
+
+#else
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -365,3 +396,5 @@ EXPORT IPluginCreatorInterface* const* getCreators(std::int32_t& count)
     count = is(Fault::creators_none) ? 0 : 1;
     return list;
 }
+
+#endif // WITH_ENTRY

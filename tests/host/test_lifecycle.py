@@ -55,6 +55,17 @@ def test_a_fresh_process_runs_what_another_built(compile_plugin: Compile, tmp_pa
     np.testing.assert_array_equal(y0, np.full((5, 3), 30, np.float32))
 
 
+@pytest.mark.parametrize(("version", "kind"), [(110100, "v2"), (10701, "v3")])
+def test_a_library_of_pluginkits_entry_code_knows_its_host(compile_plugin: Compile, version: int, kind: str) -> None:
+    with Library(compile_plugin("none", 11, "WITH_ENTRY"), version) as library:
+        (creator,) = library.creators
+        assert (creator.kind, creator.name, creator.namespace) == (kind, "Probe", "tests")
+        assert [field.name for field in creator.fields] == ["factor"]
+        if kind == "v3":
+            with pytest.raises(HostBug, match="no IPluginCreator: its interface kind is PLUGIN CREATOR_V3ONE"):
+                creator.create("layer", FIELDS)
+
+
 def test_zero_size(compile_plugin: Compile) -> None:
     spec = TensorSpec(DType.FLOAT32, (-1, 0), (1, 0), (1, 0), (2, 0))
     with Library(compile_plugin()) as library:
