@@ -1,7 +1,8 @@
 """Runs an ONNX model: the plugin's nodes by a function, all else by onnx's reference implementation.
 
-onnx's reference is replaced where it is wrong: Loop (onnx 1.23.2 concatenates scan outputs instead of stacking them
-and fails on zero trips). The tests hold every operator used here against onnxruntime.
+onnx's reference is replaced where it is wrong (onnx 1.23.2): Loop concatenates scan outputs instead of stacking them
+and fails on zero trips; QuantizeLinear and DequantizeLinear are missing before opset 19. The tests hold every operator
+used here against onnxruntime.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def run(model: onnx.ModelProto, op_type: str, call: Call, feeds: Mapping[str, Ar
     """
     domains = {node.domain for node in nodes(model.graph) if node.op_type == op_type}
     plugins = [type(op_type, (_PluginNode,), {"op_domain": domain, "call": staticmethod(call)}) for domain in domains]
-    evaluator = ReferenceEvaluator(model, new_ops=[*plugins, Loop])
+    evaluator = ReferenceEvaluator(model, new_ops=[*plugins, Loop, QuantizeLinear, DequantizeLinear])
     with np.errstate(all="ignore"), warnings.catch_warnings():
         # Infinities and NaNs are values like others here; whether they are right is the comparison's question.
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -105,3 +106,28 @@ def _no_trips(output: onnx.ValueInfoProto) -> Array:
     tensor = output.type.tensor_type
     dims = [dim.dim_value if dim.HasField("dim_value") else 0 for dim in tensor.shape.dim]
     return np.zeros((0, *dims), onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+
+
+class QuantizeLinear(OpRun):
+    """round_half_even(x / scale) + zero point, saturated: https://onnx.ai/onnx/operators/onnx__QuantizeLinear.html."""
+
+    def _run(self, x: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_newer: Any) -> tuple[Array]:
+        zero = np.zeros_like(scale, np.uint8) if zero is None else zero
+        limits = np.iinfo(zero.dtype)
+        steps = np.rint(x / _along(scale, x, axis)) + _along(zero, x, axis)
+        return (np.clip(steps, limits.min, limits.max).astype(zero.dtype),)
+
+
+class DequantizeLinear(OpRun):
+    """(q - zero point) * scale: https://onnx.ai/onnx/operators/onnx__DequantizeLinear.html."""
+
+    def _run(self, q: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_newer: Any) -> tuple[Array]:
+        steps = q.astype(np.int32) - (0 if zero is None else _along(zero, q, axis).astype(np.int32))
+        return ((steps.astype(scale.dtype) * _along(scale, q, axis)).astype(scale.dtype),)
+
+
+def _along(values: Array, like: Array, axis: int) -> Array:
+    """A scale or zero point of one element, or one for each index of `axis`, shaped to be combined with `like`."""
+    if values.size == 1:
+        return values.reshape(())
+    return values.reshape([values.size if i == axis % like.ndim else 1 for i in range(like.ndim)])

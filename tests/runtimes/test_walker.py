@@ -182,6 +182,22 @@ def test_quantize_and_dequantize(scale: float) -> None:
     assert ours["q"].max() == 127
 
 
+@pytest.mark.parametrize("opset", [13, 17, 19])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_quantize_along_an_axis(axis: int, opset: int) -> None:
+    size = (4, 3)[axis]
+    graph = parser.parse_graph(f"""
+        agraph (float[4, 3] x, float[{size}] s, uint8[{size}] z) => (uint8[4, 3] q, float[4, 3] y)
+        {{ q = QuantizeLinear<axis = {axis}>(x, s, z) y = DequantizeLinear<axis = {axis}>(q, s, z) }}""")
+    random = np.random.default_rng(2)
+    feeds = {
+        "x": random.normal(0, 30, (4, 3)).astype(np.float32),
+        "s": random.uniform(0.1, 1, size).astype(np.float32),
+        "z": random.integers(0, 255, size).astype(np.uint8),
+    }
+    both(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)]), feeds)
+
+
 PLUGIN = HEAD + """
 agraph (int64 trips, float[2] x) => (float[2] last)
 {
