@@ -1,0 +1,124 @@
+"""The worker's side of `pluginkit.runtimes.tensorrt_rtx`: the only place that imports NVIDIA's tensorrt_rtx."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx
+import tensorrt_rtx as trt
+
+from pluginkit.errors import CheckFailed
+from pluginkit.runtimes.child import Breadcrumb
+from pluginkit.runtimes.walker import nodes
+from pluginkit.testing.model import NetworkProfile
+
+
+def open(breadcrumb: Breadcrumb) -> RtxChild:  # noqa: A001, ARG001 (the probe's trace says more than the breadcrumb)
+    """Makes a builder; its logger gets the registry's words too."""
+    return RtxChild()
+
+
+class _Log(trt.ILogger):  # type: ignore[misc]
+    """Keeps what NVIDIA says, from warnings up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[tuple[int, str]] = []
+
+    def log(self, severity: Any, message: str) -> None:
+        """Called by NVIDIA's libraries."""
+        if severity <= trt.ILogger.WARNING:
+            self.lines.append((int(severity), message))
+
+    def take(self) -> list[tuple[int, str]]:
+        """What was said since the last time, the gravest first."""
+        lines, self.lines = sorted(self.lines, key=lambda line: line[0]), []
+        return lines
+
+
+class RtxChild:
+    """TensorRT-RTX in this process."""
+
+    def __init__(self) -> None:
+        self._log = _Log()
+        self._builder = trt.Builder(self._log)
+        self._registry = self._builder.get_plugin_registry()
+        self._before = {_identity(creator) for creator in self._registry.all_creators}
+        self._log.take()
+
+    def load(self, library: str) -> None:
+        """Has the registry load a library.
+
+        Raises:
+            CheckFailed: it doesn't, with its words.
+        """
+        if self._registry.load_library(library) is None:
+            said = "\n".join(text for _, text in self._log.take()) or "(no reason given)"
+            raise CheckFailed(f"TensorRT-RTX's registry doesn't load {library}:\n{said}")
+
+    def creators(self) -> list[tuple[str, str, str, str]]:
+        """The creators that came by `load`: name, version, namespace, class."""
+        return [
+            (*_identity(creator), type(creator).__name__)
+            for creator in self._registry.all_creators
+            if _identity(creator) not in self._before
+        ]
+
+    def build(
+        self, model: bytes, profiles: Sequence[NetworkProfile], to_default_domain: str
+    ) -> tuple[bool, str, tuple[str, ...]]:
+        """Parses and builds: whether it went well, the reason, the log's lines with the errors first."""
+        self._log.take()
+        network = self._builder.create_network(0)
+        parser = trt.OnnxParser(network, self._log)
+        if not parser.parse(_moved(model, to_default_domain) if to_default_domain else model):
+            said = [_parser_error(parser.get_error(index)) for index in range(parser.num_errors)]
+            return self._refused("NVIDIA's parser", said)
+        config = self._builder.create_builder_config()
+        for profile in profiles:
+            made = self._builder.create_optimization_profile()
+            try:
+                _fill(made, profile, network)
+            except ValueError as error:
+                return self._refused("NVIDIA's builder", [f"profile {profile.name!r}: {error}"])
+            if config.add_optimization_profile(made) < 0:
+                return self._refused("NVIDIA's builder", [f"profile {profile.name!r} is not taken"])
+        engine = self._builder.build_serialized_network(network, config)
+        if engine is None:
+            return self._refused("NVIDIA's builder", [])
+        return True, "built, not run", tuple(text for _, text in self._log.take())
+
+    def _refused(self, who: str, said: list[str]) -> tuple[bool, str, tuple[str, ...]]:
+        lines = self._log.take()
+        said = said or [text for severity, text in lines if severity <= int(trt.ILogger.ERROR)]
+        return False, f"{who}: " + ("\n".join(said) or "refused, no reason given"), tuple(text for _, text in lines)
+
+
+def _identity(creator: Any) -> tuple[str, str, str]:
+    return creator.name, creator.plugin_version, creator.plugin_namespace
+
+
+def _moved(model: bytes, op_type: str) -> bytes:
+    """The model with the plugin's nodes in ONNX's default domain."""
+    proto = onnx.load_from_string(model)
+    for node in nodes(proto.graph):
+        if node.op_type == op_type:
+            node.domain = ""
+    moved: bytes = proto.SerializeToString()
+    return moved
+
+
+def _parser_error(error: Any) -> str:
+    node = f" at node {error.node_name()!r} ({error.node_operator()})" if error.node_name() else ""
+    return f"{error.desc()}{node}"
+
+
+def _fill(made: Any, profile: NetworkProfile, network: Any) -> None:
+    """Sets shapes and shape tensors' values, of the inputs that the parsed network has."""
+    for index in range(network.num_inputs):
+        tensor = network.get_input(index)
+        if tensor.is_shape_tensor and tensor.name in profile.values:
+            made.set_shape_input(tensor.name, *profile.values[tensor.name])
+        elif tensor.name in profile.shapes:
+            made.set_shape(tensor.name, *profile.shapes[tensor.name])

@@ -1,0 +1,196 @@
+"""NVIDIA's TensorRT-RTX: its ONNX parser and its builder judge networks with the plugin, without a GPU.
+
+Its parser takes V3 creators only, so what is judged is the V3 adapter around a V2 plugin. A probe library stands
+between: it shows what the plugin was asked, and what it was doing when the process died. Engines are built, not run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import Self
+
+from pluginkit.errors import CheckFailed, PluginCrashed, ToolMissing
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured
+from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.testing.model import Network
+
+NAME = "tensorrt-rtx"
+CHILD = "pluginkit.runtimes.rtx_child"
+REMEDY = "pip install 'pluginkit[rtx]'"
+OLDEST = (1, 7)
+"""1.6.1 and older refuse plugin nodes."""
+UNVERSIONED = "libtensorrt_rtx.so"
+CONFIGURE = "IPluginV3OneBuild::configurePlugin"
+
+
+def probe() -> Availability:
+    """Whether NVIDIA's wheels and pluginkit's probe library are there. Loads nothing."""
+    libraries = importlib.util.find_spec("tensorrt_rtx_libs")
+    if libraries is None or libraries.origin is None or importlib.util.find_spec("tensorrt_rtx") is None:
+        return Availability(False, reason="the Python package tensorrt_rtx is not installed", remedy=REMEDY)
+    version = importlib.metadata.version("tensorrt_rtx")
+    where = Path(libraries.origin).parent
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+        reason = f"tensorrt_rtx {version} takes no plugins from ONNX models; 1.7.1 and later do"
+        return Availability(False, version, str(where), reason, REMEDY)
+    if not list(where.glob(f"{UNVERSIONED}.*")):
+        return Availability(False, version, str(where), f"{where} has no {UNVERSIONED}.*", REMEDY)
+    if _probe_library() is None:
+        reason = "pluginkit's probe library _probe.so is not built"
+        return Availability(False, version, str(where), reason, "Reinstall pluginkit.")
+    return Availability(True, version, str(where))
+
+
+def open(library: Path, manifest: Manifest, *, timeout: float = 60.0) -> RtxSession:  # noqa: A001
+    """Has NVIDIA's registry load the library, in a process of its own, and checks that it lists the plugin.
+
+    Raises:
+        ToolMissing: see `probe`.
+        CheckFailed: the registry doesn't load the library, or lists no V3 creator of the manifest's plugin.
+        WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
+    """
+    found = probe()
+    if not found.found:
+        raise ToolMissing(f"TensorRT-RTX: {found.reason}", hint=found.remedy)
+    session = RtxSession(library.resolve(), manifest, Path(found.where), timeout)
+    try:
+        session.check()
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
+class RtxSession:
+    """A plugin library in TensorRT-RTX. A context manager."""
+
+    def __init__(self, library: Path, manifest: Manifest, wheel: Path, timeout: float) -> None:
+        self._library = library
+        self._plugin = manifest.plugin
+        self._timeout = timeout
+        self._folder = Path(tempfile.mkdtemp(prefix="pluginkit-rtx-"))
+        self._trace = self._folder / "trace"
+        self._worker: Worker | None = None
+        # The parser opens the library by its unversioned name, which the wheel hasn't got. It must be the very file
+        # that is loaded already: another copy has other globals.
+        (self._folder / UNVERSIONED).symlink_to(next(wheel.glob(f"{UNVERSIONED}.*")).resolve())
+
+    def check(self) -> None:
+        """Has the registry load the library itself, without the probe.
+
+        Raises:
+            CheckFailed: NVIDIA's words for why not.
+            WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
+        """
+        with self._start() as worker:
+            worker.call("load", library=str(self._library))
+            creators = worker.call("creators")
+        wanted = (self._plugin.name, self._plugin.version, self._plugin.namespace)
+        kinds = [kind for *identity, kind in creators if tuple(identity) == wanted]
+        name = f"{self._plugin.name} {self._plugin.version} in namespace {self._plugin.namespace!r}"
+        if not kinds:
+            listed = ", ".join(f"{c[0]} {c[1]} in {c[2]!r}" for c in creators) or "none"
+            raise CheckFailed(f"{self._library}: TensorRT-RTX's registry lists no creator {name}; new: {listed}")
+        if kinds != ["IPluginCreatorV3One"]:
+            raise CheckFailed(
+                f"{self._library}: TensorRT-RTX's registry lists {name} as {', '.join(kinds)}",
+                hint="Its parser takes IPluginCreatorV3One only: <pluginkit/entry.h> gives it one.",
+            )
+
+    def _start(self) -> Worker:
+        paths = [str(self._folder), os.environ.get("LD_LIBRARY_PATH", "")]
+        env = {
+            "LD_LIBRARY_PATH": ":".join(path for path in paths if path),
+            "PLUGINKIT_PROBE_LIBRARY": str(self._library),
+            "PLUGINKIT_PROBE_TRACE": str(self._trace),
+        }
+        return Worker(CHILD, {}, timeout=self._timeout, env=env)
+
+    def build(self, network: Network, *, default_domain: bool = False) -> BuildVerdict:
+        """Parses and builds a network with NVIDIA's parser and builder.
+
+        Args:
+            network: what to build, with all its profiles.
+            default_domain: move the plugin's nodes to ONNX's default domain first.
+        """
+        begun = time.monotonic()
+        self._trace.write_bytes(b"")
+        message, log = "", ()
+        try:
+            if self._worker is None:
+                self._worker = self._start()
+                self._worker.call("load", library=str(_probe_library()))
+            asked = {"model": network.model, "profiles": network.profiles}
+            moved = self._plugin.name if default_domain else ""
+            ok, message, log = self._worker.call("build", **asked, to_default_domain=moved)
+            status = "built" if ok else "refused"
+        except WorkerTimeout as error:
+            self._worker, status, message = None, "hung", self._died(f"no end within {error.seconds:g} s", error)
+        except WorkerCrashed as error:
+            self._worker, status, message = None, "crashed", self._died(error.how, error)
+        except (CheckFailed, WorkerError) as error:
+            self._worker, status, message = self._end_worker(), "refused", str(error)
+        configured = tuple(
+            Configured.of(call["node"], call) for call in self._calls() if call.get("enter") == CONFIGURE
+        )
+        return BuildVerdict(status, message, tuple(log), configured, time.monotonic() - begun)  # type: ignore[arg-type]
+
+    def _calls(self) -> list[dict[str, Any]]:
+        calls = []
+        for line in self._trace.read_text().splitlines():
+            # The process may have died in the middle of the last line.
+            with contextlib.suppress(json.JSONDecodeError):
+                calls.append(json.loads(line))
+        return calls
+
+    def _died(self, how: str, error: PluginCrashed) -> str:
+        """How it ended and in which of the plugin's methods."""
+        inside: list[dict[str, Any]] = []
+        last = ""
+        for call in self._calls():
+            if "enter" in call:
+                inside.append(call)
+            elif inside:
+                last = inside.pop()["enter"]
+        if inside:
+            where = f" in {inside[-1]['enter']} of layer {inside[-1]['node']!r}"
+        else:
+            where = f" outside of the plugin, after {last}" if last else " before the plugin was called"
+        tail = getattr(error, "log_tail", "")
+        return f"TensorRT-RTX: {how}{where}" + (f"\n{tail}" if tail else "")
+
+    def _end_worker(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+
+    def close(self) -> None:
+        """Ends the process and removes the files."""
+        self._end_worker()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def _probe_library() -> Path | None:
+    """_probe.so lies beside the native module, which an editable install keeps elsewhere than the sources."""
+    native = importlib.util.find_spec("pluginkit._native")
+    if native is None or native.origin is None:
+        return None
+    path = Path(native.origin).with_name("_probe.so")
+    return path if path.is_file() else None

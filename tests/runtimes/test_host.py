@@ -1,0 +1,127 @@
+"""The host runtime with a plugin that behaves, and one that doesn't."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pluginkit.errors import CheckFailed, PluginkitError, UsageError
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes import ALL_RUNTIMES, host, liveness, runtime
+from pluginkit.runtimes.worker import WorkerCrashed, WorkerTimeout
+from pluginkit.testing.compare import compare
+from pluginkit.testing.model import Plan
+
+pytestmark = pytest.mark.compile
+
+CONFIGURE_SEGFAULT, NO_FORMAT, ENQUEUE_SEGFAULT, ENQUEUE_EXIT, ENQUEUE_HANG, ENQUEUE_ERROR, CONFIGURE_HANG = range(1, 8)
+FORMATS_ABORT, CREATE_NULL, DESERIALIZE_NULL, SERIALIZE_OTHER = range(8, 12)
+
+
+@pytest.fixture
+def session(library: Path, manifest: Manifest) -> Iterator[host.HostSession]:
+    with host.open(library, manifest, timeout=30) as session:
+        yield session
+
+
+def test_every_runtime_has_the_protocol() -> None:
+    for name in ALL_RUNTIMES:
+        module = runtime(name)
+        assert module.NAME
+        found = module.probe()
+        assert found.found or (found.reason and found.remedy)
+
+
+def test_all_cases_are_right_and_every_node_is_live(session: host.HostSession, whole_plan: Plan) -> None:
+    for network in whole_plan.networks:
+        verdict = session.build(network)
+        assert verdict.ok, verdict.message
+        assert liveness.problems(network, verdict.configured) == []
+    for case in whole_plan.cases:
+        ran = session.run(case)
+        comparison = compare(ran.outputs, case.expected, case.tolerance)
+        assert comparison.ok, (case.id, comparison.message)
+        assert ran.enqueues == case.enqueues, case.id
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "word"),
+    [
+        (CONFIGURE_SEGFAULT, "crashed", "SIGSEGV in IPluginV2DynamicExt::configurePlugin"),
+        (FORMATS_ABORT, "crashed", "SIGABRT in IPluginV2DynamicExt::supportsFormatCombination"),
+        (NO_FORMAT, "refused", "supportsFormatCombination"),
+        (CREATE_NULL, "refused", "createPlugin"),
+    ],
+)
+def test_faults_of_the_build(session, networks, whole_plan, fault, status, word) -> None:  # type: ignore[no-untyped-def]
+    verdict = session.build(networks(fault=fault))
+    assert verdict.status == status
+    assert word in verdict.message
+    assert session.build(networks()).ok, "the next network has a process again"
+
+
+def test_a_hang_in_the_build(library: Path, manifest: Manifest, networks) -> None:  # type: ignore[no-untyped-def]
+    with host.open(library, manifest, timeout=3) as session:
+        verdict = session.build(networks(fault=CONFIGURE_HANG))
+        assert verdict.status == "hung"
+        assert "configurePlugin" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "word"),
+    [
+        (ENQUEUE_SEGFAULT, WorkerCrashed, "SIGSEGV in IPluginV2DynamicExt::enqueue"),
+        (ENQUEUE_EXIT, WorkerCrashed, "exit code 0 in IPluginV2DynamicExt::enqueue"),
+        (ENQUEUE_ERROR, CheckFailed, "enqueue"),
+        (DESERIALIZE_NULL, CheckFailed, "deserializePlugin"),
+    ],
+)
+def test_faults_of_the_run(session, networks, whole_plan, fault, kind, word) -> None:  # type: ignore[no-untyped-def]
+    good, bad = networks(), replace(networks(fault=fault), id="bad")
+    assert session.build(good).ok
+    assert session.build(bad).ok
+    cases = [case for case in whole_plan.cases if case.network_id == good.id]
+    with pytest.raises(kind) as caught:
+        session.run(replace(cases[0], network_id="bad"))
+    assert isinstance(caught.value, PluginkitError)
+    assert word in str(caught.value)
+    assert compare(session.run(cases[1]).outputs, cases[1].expected, cases[1].tolerance).ok, "case k+1 runs"
+
+
+def test_a_hang_in_a_run(library: Path, manifest: Manifest, networks, whole_plan: Plan) -> None:  # type: ignore[no-untyped-def]
+    with host.open(library, manifest, timeout=3) as session:
+        assert session.build(networks(fault=ENQUEUE_HANG)).ok
+        with pytest.raises(WorkerTimeout, match="enqueue"):
+            session.run(next(case for case in whole_plan.cases if case.network_id == "plain/float32"))
+
+
+def test_the_run_has_only_what_was_serialized(session, networks, whole_plan) -> None:  # type: ignore[no-untyped-def]
+    verdict = session.build(networks(fault=SERIALIZE_OTHER))
+    if verdict.ok:
+        with pytest.raises(CheckFailed, match="serializ"):
+            session.run(next(case for case in whole_plan.cases if case.network_id == "plain/float32"))
+    else:
+        assert "serializ" in verdict.message
+
+
+def test_an_unbuilt_network(session: host.HostSession, whole_plan: Plan) -> None:
+    with pytest.raises(UsageError, match="isn't built"):
+        session.run(whole_plan.cases[0])
+
+
+def test_libraries_that_are_none(tmp_path: Path, manifest: Manifest) -> None:
+    with pytest.raises(UsageError):
+        host.open(tmp_path / "missing.so", manifest)
+    text = tmp_path / "text.so"
+    text.write_text("no ELF")
+    with pytest.raises(UsageError):
+        host.open(text, manifest)
+
+
+def test_another_plugin_in_the_library(library: Path, manifest: Manifest) -> None:
+    other = manifest.model_copy(update={"plugin": manifest.plugin.model_copy(update={"name": "Other"})})
+    with pytest.raises(PluginkitError, match="Other"):
+        host.open(library, other)

@@ -1,0 +1,161 @@
+"""NVIDIA's parser and builder with a plugin that behaves, and one that doesn't."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+import pytest
+from conftest import compile_library
+
+from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes import host, liveness, tensorrt_rtx
+from pluginkit.runtimes.tensorrt_rtx import RtxSession
+from pluginkit.testing.model import Plan
+
+needs_rtx = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
+pytestmark = [pytest.mark.rtx, pytest.mark.compile, needs_rtx]
+
+CONFIGURE_SEGFAULT, NO_FORMAT, CONFIGURE_HANG, FORMATS_ABORT, CREATE_NULL = 1, 2, 7, 8, 9
+
+
+@pytest.fixture(scope="module")
+def session(library: Path, manifest: Manifest) -> Iterator[RtxSession]:
+    with tensorrt_rtx.open(library, manifest, timeout=60) as session:
+        yield session
+
+
+@pytest.fixture
+def own_session(library: Path, manifest: Manifest) -> Iterator[RtxSession]:
+    with tensorrt_rtx.open(library, manifest, timeout=20) as session:
+        yield session
+
+
+def test_every_network_builds_and_is_live(session, library, manifest, whole_plan: Plan) -> None:  # type: ignore[no-untyped-def]
+    assert len(whole_plan.networks) >= 9
+    with host.open(library, manifest) as ours:
+        for network in whole_plan.networks:
+            expected = ours.build(network).configured
+            for default_domain in (False, True):
+                verdict = session.build(network, default_domain=default_domain)
+                assert verdict.ok, (network.id, verdict.message)
+                assert liveness.problems(network, verdict.configured, expected) == []
+
+
+def test_one_process_builds_them_all(own_session: RtxSession, networks) -> None:  # type: ignore[no-untyped-def]
+    own_session.build(networks())
+    worker = own_session._worker
+    own_session.build(networks("loop/int8"))
+    assert worker is not None
+    assert own_session._worker is worker
+
+
+def dead(network):  # type: ignore[no-untyped-def]
+    """The same network, its outputs taken from the inputs: nothing needs the plugin."""
+    model = onnx.load_from_string(network.model)
+    for output in model.graph.output:
+        for node in model.graph.node:
+            node.output[:] = [f"{name}_dead" if name == output.name else name for name in node.output]
+        model.graph.node.append(onnx.helper.make_node("Neg", [model.graph.input[0].name], [output.name]))
+    return replace(network, model=model.SerializeToString())
+
+
+def test_a_dead_plugin_is_no_success(session: RtxSession, networks) -> None:  # type: ignore[no-untyped-def]
+    network = dead(networks())
+    verdict = session.build(network)
+    assert verdict.ok, verdict.message
+    problems = liveness.problems(network, verdict.configured)
+    assert len(problems) == 2, problems
+    assert f"plugin node {network.calls[0].node!r}, profile 'default': never configured" in problems[0]
+    assert "'large'" in problems[1]
+
+
+def test_shapes_other_than_the_hosts_are_found(session, library, manifest, networks) -> None:  # type: ignore[no-untyped-def]
+    network = networks()
+    verdict = session.build(network)
+    with host.open(library, manifest) as ours:
+        expected = ours.build(network).configured
+    wrong = [replace(e, outputs=(replace(e.outputs[0], max=(9, 9)), *e.outputs[1:])) for e in expected]
+    problems = liveness.problems(network, verdict.configured, wrong)
+    assert len(problems) == 2
+    assert "9x9" in problems[0]
+    other = replace(network, calls=(replace(network.calls[0], inputs=(network.calls[0].inputs[0],) * 2),))
+    assert liveness.problems(other, [c for c in verdict.configured if c.inputs[0].max == (7, 8)])
+    fewer = [c for c in verdict.configured if c.inputs[0].max == (4, 8)]
+    assert [p.split(":")[0] for p in liveness.problems(network, fewer)] == [
+        f"plugin node {network.calls[0].node!r}, profile 'large'"
+    ]
+
+
+def test_a_segfault_names_the_method_and_the_next_network_builds(own_session, networks) -> None:  # type: ignore[no-untyped-def]
+    verdict = own_session.build(networks(fault=CONFIGURE_SEGFAULT))
+    assert verdict.status == "crashed"
+    node = networks().calls[0].node
+    assert f"SIGSEGV in IPluginV3OneBuild::configurePlugin of layer {node!r}" in verdict.message
+    assert verdict.configured, "the call that never came back is in the trace"
+    assert own_session.build(networks()).ok
+
+
+def test_an_abort_and_a_hang(library: Path, manifest: Manifest, networks) -> None:  # type: ignore[no-untyped-def]
+    with tensorrt_rtx.open(library, manifest, timeout=6) as session:
+        verdict = session.build(networks(fault=FORMATS_ABORT))
+        assert (verdict.status, "SIGABRT in IPluginV3OneBuild::supportsFormatC" in verdict.message) == ("crashed", True)
+        verdict = session.build(networks(fault=CONFIGURE_HANG))
+        assert (verdict.status, "IPluginV3OneBuild::configurePlugin" in verdict.message) == ("hung", True)
+
+
+def test_refusals_are_in_nvidias_words(session: RtxSession, networks) -> None:  # type: ignore[no-untyped-def]
+    verdict = session.build(networks(fault=NO_FORMAT))
+    assert verdict.status == "refused"
+    assert "NVIDIA's builder: " in verdict.message
+    assert "format" in verdict.message.lower()
+    verdict = session.build(networks(fault=CREATE_NULL))
+    assert verdict.status == "refused"
+    assert "NVIDIA's parser: " in verdict.message
+    profile = networks().profiles[0]
+    upside_down = replace(profile, shapes={name: tuple(reversed(r)) for name, r in profile.shapes.items()})
+    verdict = session.build(replace(networks(), profiles=(upside_down,)))
+    assert verdict.status == "refused"
+    assert "profile" in verdict.message.lower()
+    assert session.build(networks()).ok
+
+
+def test_libraries_that_nvidia_does_not_load(tmp_path: Path, manifest: Manifest) -> None:
+    with pytest.raises(CheckFailed, match="cannot open shared object file"):
+        tensorrt_rtx.open(tmp_path / "missing.so", manifest)
+    source = tmp_path / "empty.cpp"
+    source.write_text('extern "C" int nothing() { return 0; }\n')
+    with pytest.raises(CheckFailed, match="getCreators"):
+        tensorrt_rtx.open(compile_library(source, tmp_path / "libempty.so"), manifest)
+
+
+def test_a_library_that_crashes_on_load(tmp_path: Path, manifest: Manifest) -> None:
+    source = tmp_path / "crash.cpp"
+    source.write_text("#include <cstdlib>\nstatic int const now = (std::abort(), 1);\n")
+    with pytest.raises(PluginkitError, match="SIGABRT"):
+        tensorrt_rtx.open(compile_library(source, tmp_path / "libcrash.so"), manifest)
+
+
+def test_another_plugins_name(library: Path, manifest: Manifest) -> None:
+    other = manifest.model_copy(update={"plugin": manifest.plugin.model_copy(update={"name": "Other"})})
+    with pytest.raises(CheckFailed, match="lists no creator Other 1 in namespace ''; new: Behaving 1 in ''"):
+        tensorrt_rtx.open(library, other)
+
+
+def test_close_removes_the_link(library: Path, manifest: Manifest) -> None:
+    session = tensorrt_rtx.open(library, manifest)
+    folder = session._folder
+    assert (folder / "libtensorrt_rtx.so").exists()
+    session.close()
+    assert not folder.exists()
+
+
+def test_missing_wheels_are_named_with_the_remedy(library, manifest, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(tensorrt_rtx.importlib.util, "find_spec", lambda name: None)
+    found = tensorrt_rtx.probe()
+    assert (found.found, found.remedy) == (False, "pip install 'pluginkit[rtx]'")
+    with pytest.raises(ToolMissing, match="not installed"):
+        tensorrt_rtx.open(library, manifest)
