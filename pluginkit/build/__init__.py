@@ -1,0 +1,8 @@
+"""From a project's sources to plugin libraries: tools found, CMake driven, the result looked at before it is used."""
+
+from __future__ import annotations
+
+from pluginkit.build.artifact import Artifact, find_artifact
+from pluginkit.build.builder import build
+
+__all__ = ["Artifact", "build", "find_artifact"]

@@ -1,0 +1,57 @@
+"""A built library and the JSON file beside it that says what it is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pluginkit.errors import UsageError
+from pluginkit.manifest import Manifest
+
+TARGETS = ("cpu", "gpu")
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A built library.
+
+    Attributes:
+        library: `build/<target>/lib<slug>.so`.
+        info: what `lib<slug>.json` beside it says: `target`, `sha256`, `size` (bytes), `layouts` (each with where its
+            headers came from), `compiler`, and for target gpu `architectures`.
+        fresh: whether this build made it anew; False if nothing had changed.
+    """
+
+    library: Path
+    info: dict[str, Any]
+    fresh: bool = False
+
+    @property
+    def target(self) -> str:
+        """`cpu` or `gpu`."""
+        return str(self.info["target"])
+
+
+def library_path(project: Path, slug: str, target: str) -> Path:
+    """Where a project's library of a target lies."""
+    return project / "build" / target / f"lib{slug}.so"
+
+
+def find_artifact(project: Path, target: str = "cpu") -> Artifact:
+    """The library that the last build of `target` made.
+
+    Raises:
+        UsageError: there is none, or its JSON file is gone or no JSON.
+    """
+    library = library_path(project, Manifest.load(project).slug, target)
+    if not library.exists():
+        raise UsageError(f"{library} is not built yet.", hint=f"pluginkit build --target {target}")
+    try:
+        info = json.loads(library.with_suffix(".json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{library.with_suffix('.json')} cannot be read: {error}", hint=f"pluginkit build --target {target}"
+        ) from None
+    return Artifact(library, info)

@@ -1,0 +1,61 @@
+"""`pluginkit build`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from pluginkit.build import Artifact, build
+
+
+@click.command("build")
+@click.argument("project", type=click.Path(path_type=Path), default=".")
+@click.option("--target", type=click.Choice(["auto", "cpu", "gpu"]), default="auto", show_default=True,
+              help="cpu: the kernels run on the host; gpu: nvcc; auto: cpu, and gpu where nvcc is found.")  # fmt: skip
+@click.option(
+    "--arch", "archs", multiple=True, metavar="SM", help="GPU architecture, such as 80 or 90; may be repeated."
+)
+@click.option("--werror", is_flag=True, help="Warnings in the project's sources are errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was built as JSON.")
+def command(project: Path, target: str, archs: tuple[str, ...], werror: bool, as_json: bool) -> None:
+    """Build PROJECT's plugin library (default: the current folder); what has not changed is not compiled again."""
+    console = Console(stderr=as_json)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("configuring", total=None)
+
+        def told(line: str) -> None:
+            if "warning:" in line:
+                progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
+            elif re.match(r"\[\d+/\d+\]", line):
+                progress.update(task, description=line)
+
+        made = build(project, target, archs=archs, werror=werror, told=told)
+    if as_json:
+        click.echo(
+            json.dumps([{"library": str(one.library), **one.info, "fresh": one.fresh} for one in made], indent=2)
+        )
+        return
+    for one in made:
+        console.print(_sentence(one), soft_wrap=True, highlight=False)
+    if any(one.target == "cpu" for one in made):
+        console.print("Next: pluginkit test", highlight=False)
+
+
+def _sentence(artifact: Artifact) -> str:
+    library = artifact.library
+    shown = library.relative_to(Path.cwd()) if library.is_relative_to(Path.cwd()) else library
+    size = f"{int(artifact.info['size']) / 1024:.0f} KiB"
+    headers = {layout: facts["headers"] for layout, facts in artifact.info["layouts"].items()}
+    layouts = ", ".join(
+        f"TensorRT {layout} ({'own headers' if h == 'pluginkit' else h})" for layout, h in headers.items()
+    )
+    archs = artifact.info.get("architectures")
+    what = f"target gpu, SM {', '.join(archs)}" if archs else f"target {artifact.target}"
+    state = "Built" if artifact.fresh else "Up to date:"
+    return f"{state} {shown} ({what}; {size}; sha256 {artifact.info['sha256'][:12]}; {layouts})"
