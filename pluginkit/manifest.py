@@ -102,7 +102,7 @@ class Profile(_Model):
 
 
 class Close(_Model):
-    """A floating-point tolerance: `|got - expected|` is at most `atol`, or at most `rtol * |expected|` (Polygraphy's rule)."""
+    """A floating-point tolerance: `|got - expected|` is within `atol` or within `rtol * |expected|`."""
 
     rtol: float = Field(ge=0)
     atol: float = Field(ge=0)

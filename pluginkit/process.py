@@ -106,7 +106,7 @@ def _environment(changes: Mapping[str, str | None] | None) -> dict[str, str] | N
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def _collect(
+def _collect(  # noqa: C901 - one loop over two pipes and a clock
     child: subprocess.Popen[bytes], timeout: float | None, on_line: Callable[[str], None] | None
 ) -> tuple[str, str]:
     """Read both pipes until the program closes them or the time is over.

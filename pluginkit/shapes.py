@@ -16,7 +16,15 @@ from pluginkit.errors import UsageError
 
 SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
-OPERATIONS = {"+": "kSUM", "-": "kSUB", "*": "kPROD", "//": "kFLOOR_DIV", "ceil_div": "kCEIL_DIV", "min": "kMIN", "max": "kMAX"}
+OPERATIONS = {
+    "+": "kSUM",
+    "-": "kSUB",
+    "*": "kPROD",
+    "//": "kFLOOR_DIV",
+    "ceil_div": "kCEIL_DIV",
+    "min": "kMIN",
+    "max": "kMAX",
+}
 """Each operation as it is written, and its name in `nvinfer1::DimensionOperation`."""
 
 _BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//"}

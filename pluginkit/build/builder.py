@@ -60,7 +60,7 @@ def build(
     return [_build_one(project, manifest.slug, one, archs, werror, told) for one in targets]
 
 
-def _build_one(  # noqa: PLR0917 - private, and called onceproject: Path, slug: str, target: str, archs: Sequence[str], werror: bool, told: Told) -> Artifact:
+def _build_one(project: Path, slug: str, target: str, archs: Sequence[str], werror: bool, told: Told) -> Artifact:
     folder = project / "build" / target / "cmake"
     cmake, ninja = toolchain.cmake().best().path, toolchain.ninja().best().path
     settings = {**cache.settings(target, archs=archs, werror=werror), "CMAKE_MAKE_PROGRAM": str(ninja)}
@@ -105,11 +105,8 @@ def _errors(lines: list[str]) -> list[str]:
     begins = [i for i, line in enumerate(lines) if line.startswith(("FAILED:", "CMake Error"))]
     kept = lines[begins[0] :] if begins else lines
     noise = ("FAILED:", "ninja: build stopped", "[", "cd ", ":")
-    return [
-        line
-        for line in kept
-        if line.strip() and not line.startswith(noise) and "pluginkit.cuda_cpu.compile" not in line
-    ]
+    command = "pluginkit.cuda_cpu.compile"
+    return [line for line in kept if line.strip() and not line.startswith(noise) and command not in line]
 
 
 def _install(built: Path, library: Path, described: dict[str, object]) -> Artifact:
@@ -153,5 +150,5 @@ def _check_exports(library: Path, name: str) -> None:
     if missing:
         raise BuildFailed(
             f"{library.name} does not export {', '.join(missing)}, so TensorRT cannot load it.",
-            hint=f"Does a source of pluginkit_add_plugin say PLUGINKIT_PLUGINS({name}, YourCreator), with pluginkit/entry.h?",
+            hint=f"Does a source of pluginkit_add_plugin say PLUGINKIT_PLUGINS({name}, YourCreator)?",
         )

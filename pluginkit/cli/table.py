@@ -20,6 +20,9 @@ _STYLE = {
     Outcome.HUNG: "bold red",
     Outcome.SKIPPED: "yellow",
 }
+PIPE_WIDTH = 120
+"""Columns where there is no terminal: nothing may be cut in a log."""
+
 LOG_LINES = 12
 """How many of a runtime's log lines are shown for a network that it refused."""
 
@@ -36,12 +39,13 @@ def show(report: Report, console: Console, *, command: str) -> None:
 def cases_table(report: Report) -> RenderableType:
     """Network × precision × shape point, the largest error beside its tolerance, and who says what."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in ("network", "precision", "point", "shape"):
-        table.add_column(name, no_wrap=name != "shape")
-    table.add_column("largest error", justify="right", no_wrap=True)
-    table.add_column("tolerance", justify="right", no_wrap=True)
+    table.add_column("network", no_wrap=True)
+    table.add_column("point", no_wrap=True)
+    table.add_column("shape")
+    for name in ("largest\nerror", "tolerance"):
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("host", no_wrap=True)
-    table.add_column("RTX build (V3 adapter)", no_wrap=True)
+    table.add_column("RTX build\n(V3 adapter)", no_wrap=True)
     previous = ""
     for case in report.cases:
         first = case.network != previous
@@ -49,8 +53,7 @@ def cases_table(report: Report) -> RenderableType:
             table.add_section()
         previous = case.network
         table.add_row(
-            case.family if first else "",
-            case.precision.short if first else "",
+            f"{case.family} {case.precision.short}" if first else "",
             case.point,
             case.shape,
             number(case.error, case.unit),

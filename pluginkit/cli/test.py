@@ -19,14 +19,28 @@ from pluginkit.testing.runner import Options, run
 @click.argument("project", type=click.Path(path_type=Path), default=".")
 @click.option("--fp32", "precisions", flag_value="float32", multiple=True, help="Test in float32 (kFLOAT).")
 @click.option("--fp16", "precisions", flag_value="float16", multiple=True, help="Test in float16 (kHALF).")
-@click.option("--int8", "precisions", flag_value="int8", multiple=True, help="Test in INT8, quantized explicitly (Q/DQ).")
+@click.option(
+    "--int8", "precisions", flag_value="int8", multiple=True, help="Test in INT8, quantized explicitly (Q/DQ)."
+)
 @click.option("--network", "networks", multiple=True, metavar="NAME", help="Only this network: plain, loop or cond.")
 @click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
-@click.option("--data", type=click.Path(path_type=Path), metavar="FILE.npz", help="Also run on your own inputs, by name.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="What random shapes and values follow from.")
+@click.option(
+    "--data", type=click.Path(path_type=Path), metavar="FILE.npz", help="Also run on your own inputs, by name."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="What random shapes and values follow from."
+)
 @click.option("--library", type=click.Path(path_type=Path), metavar="LIB.so", help="Test this library; build nothing.")
-@click.option("--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a plugin hangs.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Write JSON (- : stdout).")
+@click.option(
+    "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a plugin hangs."
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Write JSON (- : stdout).",
+)
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
 def command(
     project: Path,
@@ -56,6 +70,8 @@ def command(
     )
     to_stdout = json_file is not None and str(json_file) == "-"
     console = Console(stderr=to_stdout)
+    if not console.is_terminal:
+        console = Console(stderr=to_stdout, width=table.PIPE_WIDTH)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("planning", total=None)

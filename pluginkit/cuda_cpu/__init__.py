@@ -1,7 +1,7 @@
-"""CUDA on the CPU: compiles the same `.cu` sources with the host compiler, and runs kernels as loops over their threads.
+"""CUDA on the CPU: compiles the same `.cu` sources with the host compiler, and runs kernels as loops over threads.
 
-A source is preprocessed with `pluginkit/cpu/prelude.h` in front; launches (`kernel<<<grid, block>>>(args)`), which are no
-C++, are rewritten; the result is compiled; and the CUDA functions that the object calls are renamed, so that they
+A source is preprocessed with `pluginkit/cpu/prelude.h` in front; launches (`kernel<<<grid, block>>>(args)`), which are
+no C++, are rewritten; the result is compiled; and the CUDA functions that the object calls are renamed, so that they
 are answered by the runtime that is linked into the same library, never by a real CUDA runtime of the process.
 """
 

@@ -32,7 +32,7 @@ def compile_source(arguments: Sequence[str]) -> None:
 
     Raises:
         UsageError: no source or no output is named.
-        BuildFailed: the preprocessor or the compiler said no (its words went to stderr), or a CUDA function is not there.
+        BuildFailed: the compiler said no (its words went to stderr), or a CUDA function is not there.
     """
     command = _parse(arguments)
     if command.source is None or command.output is None:
@@ -44,10 +44,9 @@ def compile_source(arguments: Sequence[str]) -> None:
     defines = ["-DPLUGINKIT_CPU_CUDA_SOURCE"] if cuda else []
     with tempfile.TemporaryDirectory(prefix="pluginkit-cuda-") as folder:
         plain = Path(folder) / f"{command.source.name}.ii"
-        _run(
-            [command.cxx, "-x", "c++", "-E", *command.compile, *command.preprocess, *dependencies, *defines]
-            + ["-isystem", str(include_dir()), "-include", str(prelude), str(command.source), "-o", str(plain)]
-        )
+        ours = [*dependencies, *defines, "-isystem", str(include_dir()), "-include", str(prelude)]
+        source = [str(command.source), "-o", str(plain)]
+        _run([command.cxx, "-x", "c++", "-E", *command.compile, *command.preprocess, *ours, *source])
         text = plain.read_text(encoding="utf-8", errors="surrogateescape")
         plain.write_text(launches.rewrite(text), encoding="utf-8", errors="surrogateescape")
         _run([command.cxx, "-x", "c++-cpp-output", *command.compile, "-c", str(plain), "-o", str(command.output)])
@@ -64,7 +63,7 @@ def _parse(arguments: Sequence[str]) -> _Command:
             command.cxx = rest.pop(0)
         elif flag == "-o":
             command.output = Path(rest.pop(0))
-        elif flag == "-x" or flag == "-c":
+        elif flag in {"-x", "-c"}:
             continue
         elif flag.startswith(_PREPROCESSOR):
             command.preprocess += [flag, *value]

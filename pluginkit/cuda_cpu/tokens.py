@@ -20,7 +20,7 @@ CLOSE = frozenset(OPEN.values())
 
 @dataclass
 class Token:
-    """A piece of source. `kind` is blank (white space, line marker), text, name, number or mark (one character, :: or ->)."""
+    """A piece of source; `kind` is blank (space or line marker), text, name, number or mark (a character, `::`, `->`)."""
 
     text: str
     kind: str

@@ -54,7 +54,7 @@ ALL_RUNTIMES = ("host", "tensorrt_rtx", "lean")
 
 def runtime(module: str) -> Runtime:
     """One of `ALL_RUNTIMES`, imported."""
-    return cast(Runtime, importlib.import_module(f"pluginkit.runtimes.{module}"))
+    return cast("Runtime", importlib.import_module(f"pluginkit.runtimes.{module}"))
 
 
 __all__ = [

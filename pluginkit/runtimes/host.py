@@ -52,9 +52,7 @@ class HostSession:
         """Builds all plugin nodes of a network for all profiles."""
         begun = time.monotonic()
         verdict = self._verdict(network)
-        return BuildVerdict(
-            verdict.status, verdict.message, verdict.log, verdict.configured, time.monotonic() - begun
-        )
+        return BuildVerdict(verdict.status, verdict.message, verdict.log, verdict.configured, time.monotonic() - begun)
 
     def _verdict(self, network: Network) -> BuildVerdict:
         try:

@@ -42,16 +42,12 @@ class HostChild:
             for call in calls
         }
 
-    def run(
-        self, network: Network, built: dict[str, host.BuiltPlugin], profile: str, feeds: dict[str, Array]
-    ) -> Ran:
+    def run(self, network: Network, built: dict[str, host.BuiltPlugin], profile: str, feeds: dict[str, Array]) -> Ran:
         """Deserializes the layers, runs the model once, and destroys the layers."""
         index = [p.name for p in network.profiles].index(profile)
         with ExitStack() as stack:
             contexts = {
-                call.node: stack.enter_context(
-                    host.Context(self._creator, built[call.node], _specs(call, index))
-                )
+                call.node: stack.enter_context(host.Context(self._creator, built[call.node], _specs(call, index)))
                 for call in network.calls
             }
 

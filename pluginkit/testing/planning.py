@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
@@ -28,7 +29,7 @@ def make(
         UsageError, NothingSelected, CheckFailed: as `pluginkit.testing.plan.plan`.
         PluginCrashed: the reference took its process down, or did not come back within `timeout` seconds.
     """
-    asked = {
+    asked: dict[str, Any] = {
         "manifest": manifest,
         "project": project,
         "precisions": precisions,

@@ -7,30 +7,19 @@ from pathlib import Path
 
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.testing import plan as plan_
 from pluginkit.testing.model import Plan
 from pluginkit.testing.reference import FILE_NAME, Reference
 
 
-class Planner:
-    """Makes plans."""
-
-    def plan(
-        self,
-        manifest: Manifest,
-        project: Path,
-        precisions: Sequence[DType] | None,
-        families: Sequence[str] | None,
-        seed: int,
-        data: Path | None,
-    ) -> Plan:
-        """Load the project's reference and plan the run."""
-        reference = Reference.load(project / FILE_NAME, manifest)
-        return plan_.plan(manifest, reference, precisions=precisions, families=families, seed=seed, data=data)
-
-
-def open(crumb: Breadcrumb) -> Planner:  # noqa: A001 - the name that the worker looks for
-    """Called by the worker."""
-    del crumb
-    return Planner()
+def plan(
+    manifest: Manifest,
+    project: Path,
+    precisions: Sequence[DType] | None,
+    families: Sequence[str] | None,
+    seed: int,
+    data: Path | None,
+) -> Plan:
+    """Load the project's reference and plan the run."""
+    reference = Reference.load(project / FILE_NAME, manifest)
+    return plan_.plan(manifest, reference, precisions=precisions, families=families, seed=seed, data=data)

@@ -87,7 +87,8 @@ class Report:
     @property
     def bad(self) -> list[CaseResult | Verdict]:
         """Everything that turns the run red."""
-        return [item for item in (*self.cases, *self.verdicts) if item.outcome.bad]
+        everything: list[CaseResult | Verdict] = [*self.cases, *self.verdicts]
+        return [item for item in everything if item.outcome.bad]
 
     @property
     def exit_code(self) -> int:

@@ -13,7 +13,8 @@ from pluginkit.build import build
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, NothingSelected
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import BuildVerdict, Runtime, Session, host, tensorrt_rtx
+from pluginkit.runtimes import BuildVerdict, Configured, host, tensorrt_rtx
+from pluginkit.runtimes.host import HostSession
 from pluginkit.runtimes.liveness import problems
 from pluginkit.runtimes.worker import WorkerCrashed, WorkerTimeout
 from pluginkit.testing import planning
@@ -61,6 +62,8 @@ class _Run:
     step: Step
     cases: list[CaseResult] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
+    configured: dict[str, tuple[Configured, ...]] = field(default_factory=dict)
+    """By network: what configure saw in the host, which is what a builder is expected to say."""
 
 
 def run(options: Options, step: Step = lambda *_: None) -> Report:
@@ -86,7 +89,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
     this = _Run(options, manifest, library, select(plan, options.only), step)
     with host.open(library, manifest, timeout=options.timeout) as session:
         _host(this, session)
-    said = _judge(this, tensorrt_rtx)
+    said = _rtx(this)
     return Report(
         plugin=manifest.plugin.name,
         library=str(library),
@@ -109,31 +112,35 @@ def select(plan: Plan, only: Sequence[str]) -> Plan:
     cases = tuple(case for case in plan.cases if any(fnmatchcase(case.id, pattern) for pattern in only))
     if not cases:
         raise NothingSelected(
-            f"No case matches {' or '.join(only)}.", hint=f"Case ids look like {plan.cases[0].id}; * stands for anything."
+            f"No case matches {' or '.join(only)}.",
+            hint=f"Case ids look like {plan.cases[0].id}; * stands for anything.",
         )
     used = {case.network_id for case in cases}
     return replace(plan, cases=cases, networks=tuple(n for n in plan.networks if n.id in used))
 
 
-def _host(this: _Run, session: Session) -> None:
+_BUILDS = {
+    "built": Outcome.PASSED,
+    "refused": Outcome.FAILED,
+    "crashed": Outcome.CRASHED,
+    "hung": Outcome.HUNG,
+}
+"""What a build's status means for the run."""
+
+
+def _host(this: _Run, session: HostSession) -> None:
     done = 0
     for network in this.plan.networks:
-        cases = [case for case in this.plan.cases if case.network_id == network.id]
         this.step(f"host: {network.id}", done, len(this.plan.cases))
-        outcome, message, _ = _guarded(lambda network=network: _built(session.build(network)))  # type: ignore[misc]
-        for case in cases:
+        built = session.build(network)
+        this.configured[network.id] = built.configured
+        for case in (case for case in this.plan.cases if case.network_id == network.id):
             this.step(f"host: {case.id}", done, len(this.plan.cases))
             done += 1
-            if outcome is Outcome.PASSED:
+            if built.ok:
                 this.cases.append(_case(session, network, case))
             else:
-                this.cases.append(_result(network, case, outcome, message=message))
-
-
-def _built(verdict: BuildVerdict) -> str:
-    if not verdict.ok:
-        raise CheckFailed(verdict.message)
-    return ""
+                this.cases.append(_result(network, case, _BUILDS[built.status], message=built.message))
 
 
 def _guarded(action: Callable[[], str]) -> tuple[Outcome, str, float]:
@@ -151,7 +158,7 @@ def _guarded(action: Callable[[], str]) -> tuple[Outcome, str, float]:
     return outcome, message, time.monotonic() - started
 
 
-def _case(session: Session, network: Network, case: Case) -> CaseResult:
+def _case(session: HostSession, network: Network, case: Case) -> CaseResult:
     found: dict[str, float | str | None] = {}
 
     def action() -> str:
@@ -183,25 +190,26 @@ def _result(network: Network, case: Case, outcome: Outcome, *, message: str = ""
     )
 
 
-def _judge(this: _Run, runtime: Runtime) -> str:
-    """Have a runtime build every network; what to say of its part in the run."""
-    found = runtime.probe()
+def _rtx(this: _Run) -> str:
+    """Have NVIDIA's builder judge every network; what to say of its part in the run."""
+    found = tensorrt_rtx.probe()
     if not found.found:
         return f"took no part: {found.reason} ({found.remedy})"
-    with runtime.open(this.library, this.manifest, timeout=this.options.timeout) as session:
+    with tensorrt_rtx.open(this.library, this.manifest, timeout=this.options.timeout) as session:
         for done, network in enumerate(this.plan.networks):
-            this.step(f"{runtime.NAME}: {network.id}", done, len(this.plan.networks))
-            this.verdicts.append(_verdict(runtime, session, network))
-    return f"{found.version}, V3 adapter; engines built, not run"
+            this.step(f"NVIDIA's builder: {network.id}", done, len(this.plan.networks))
+            verdict = session.build(network)
+            if verdict.ok and network.family == "plain":
+                # The same network once more, as models have it whose exporter knows no domains.
+                again = session.build(network, default_domain=True)
+                verdict = verdict if again.ok else replace(again, message=f"in ONNX's default domain: {again.message}")
+            this.verdicts.append(_verdict(network, verdict, this.configured.get(network.id, ())))
+    return f"{found.version}, through the V3 adapter; engines built, not run"
 
 
-def _verdict(runtime: Runtime, session: Session, network: Network) -> Verdict:
-    log: list[str] = []
-
-    def action() -> str:
-        verdict = session.build(network)
-        log.extend(verdict.log)
-        return "\n".join(problems(network, verdict.configured)) if verdict.ok else verdict.message or "refused"
-
-    outcome, message, seconds = _guarded(action)
-    return Verdict(network.id, runtime.NAME, outcome, message, tuple(log), seconds)
+def _verdict(network: Network, verdict: BuildVerdict, expected: Sequence[Configured]) -> Verdict:
+    outcome, message = _BUILDS[verdict.status], verdict.message
+    if verdict.ok:
+        message = "\n".join(problems(network, verdict.configured, expected))
+        outcome = Outcome.FAILED if message else Outcome.PASSED
+    return Verdict(network.id, tensorrt_rtx.NAME, outcome, message, verdict.log, verdict.seconds)
