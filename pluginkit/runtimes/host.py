@@ -67,7 +67,7 @@ class HostSession:
             return BuildVerdict("crashed", error.message)
         except CheckFailed as error:
             # After a finding the plugin may be in any state: the next network gets a process of its own.
-            self._builder = _closed(self._builder)
+            self._end_builder()
             return BuildVerdict("refused", str(error))
         self._built[network.id] = (network, built)
         configured = [Configured.of(node, record) for node, plugin in built.items() for record in plugin.configured]
@@ -92,23 +92,28 @@ class HostSession:
             self._runner = None
             raise
         except (CheckFailed, WorkerError):
-            self._runner = _closed(self._runner)
+            self._end_runner()
             raise
         assert isinstance(ran, Ran)
         return ran
 
     def close(self) -> None:
         """Ends both processes."""
-        self._builder = _closed(self._builder)
-        self._runner = _closed(self._runner)
+        self._end_builder()
+        self._end_runner()
+
+    def _end_builder(self) -> None:
+        if self._builder is not None:
+            self._builder.close()
+        self._builder = None
+
+    def _end_runner(self) -> None:
+        if self._runner is not None:
+            self._runner.close()
+        self._runner = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-
-def _closed(worker: Worker | None) -> None:
-    if worker is not None:
-        worker.close()

@@ -19,9 +19,9 @@ from typing import Any
 
 from typing_extensions import Self
 
-from pluginkit.errors import CheckFailed, PluginCrashed, ToolMissing
+from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured
+from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Status
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 from pluginkit.testing.model import Network
 
@@ -126,25 +126,31 @@ class RtxSession:
         """
         begun = time.monotonic()
         self._trace.write_bytes(b"")
-        message, log = "", ()
+        status, message, log = self._judge(network, self._plugin.name if default_domain else "")
+        configured = tuple(
+            Configured.of(call["node"], call) for call in self._calls() if call.get("enter") == CONFIGURE
+        )
+        return BuildVerdict(status, message, log, configured, time.monotonic() - begun)
+
+    def _judge(self, network: Network, to_default_domain: str) -> tuple[Status, str, tuple[str, ...]]:
+        """The status, the message and the log."""
         try:
             if self._worker is None:
                 self._worker = self._start()
                 self._worker.call("load", library=str(_probe_library()))
-            asked = {"model": network.model, "profiles": network.profiles}
-            moved = self._plugin.name if default_domain else ""
-            ok, message, log = self._worker.call("build", **asked, to_default_domain=moved)
-            status = "built" if ok else "refused"
+            ok, message, log = self._worker.call(
+                "build", model=network.model, profiles=network.profiles, to_default_domain=to_default_domain
+            )
         except WorkerTimeout as error:
-            self._worker, status, message = None, "hung", self._died(f"no end within {error.seconds:g} s", error)
+            self._worker = None
+            return "hung", self._died(f"no end within {error.seconds:g} s", error.log_tail), ()
         except WorkerCrashed as error:
-            self._worker, status, message = None, "crashed", self._died(error.how, error)
+            self._worker = None
+            return "crashed", self._died(error.how, error.log_tail), ()
         except (CheckFailed, WorkerError) as error:
-            self._worker, status, message = self._end_worker(), "refused", str(error)
-        configured = tuple(
-            Configured.of(call["node"], call) for call in self._calls() if call.get("enter") == CONFIGURE
-        )
-        return BuildVerdict(status, message, tuple(log), configured, time.monotonic() - begun)  # type: ignore[arg-type]
+            self._end_worker()
+            return "refused", str(error), ()
+        return "built" if ok else "refused", message, log
 
     def _calls(self) -> list[dict[str, Any]]:
         calls = []
@@ -154,7 +160,7 @@ class RtxSession:
                 calls.append(json.loads(line))
         return calls
 
-    def _died(self, how: str, error: PluginCrashed) -> str:
+    def _died(self, how: str, log_tail: str) -> str:
         """How it ended and in which of the plugin's methods."""
         inside: list[dict[str, Any]] = []
         last = ""
@@ -167,8 +173,7 @@ class RtxSession:
             where = f" in {inside[-1]['enter']} of layer {inside[-1]['node']!r}"
         else:
             where = f" outside of the plugin, after {last}" if last else " before the plugin was called"
-        tail = getattr(error, "log_tail", "")
-        return f"TensorRT-RTX: {how}{where}" + (f"\n{tail}" if tail else "")
+        return f"TensorRT-RTX: {how}{where}" + (f"\n{log_tail}" if log_tail else "")
 
     def _end_worker(self) -> None:
         if self._worker is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pluginkit.testing.model import Array, Dims
 
@@ -62,6 +62,9 @@ class Configured:
         return cls(node, inputs, outputs)
 
 
+Status: TypeAlias = Literal["built", "refused", "crashed", "hung"]
+
+
 @dataclass(frozen=True)
 class BuildVerdict:
     """What a runtime says to a network.
@@ -74,7 +77,7 @@ class BuildVerdict:
         seconds: how long it took.
     """
 
-    status: Literal["built", "refused", "crashed", "hung"]
+    status: Status
     message: str
     log: tuple[str, ...] = ()
     configured: tuple[Configured, ...] = ()

@@ -54,7 +54,7 @@ def nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
                 yield from nodes(attribute.g)
 
 
-class _PluginNode(OpRun):
+class _PluginNode(OpRun):  # type: ignore[misc]
     """An operator of the plugin's name; `run` derives one with the domain and the function."""
 
     call: Call
@@ -63,7 +63,7 @@ class _PluginNode(OpRun):
         return tuple(self.call(self.onnx_node.name, inputs))
 
 
-class Loop(OpRun):
+class Loop(OpRun):  # type: ignore[misc]
     """Loop as ONNX defines it: https://onnx.ai/onnx/operators/onnx__Loop.html."""
 
     def need_context(self) -> bool:
@@ -108,7 +108,7 @@ def _no_trips(output: onnx.ValueInfoProto) -> Array:
     return np.zeros((0, *dims), onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
 
 
-class QuantizeLinear(OpRun):
+class QuantizeLinear(OpRun):  # type: ignore[misc]
     """round_half_even(x / scale) + zero point, saturated: https://onnx.ai/onnx/operators/onnx__QuantizeLinear.html."""
 
     def _run(self, x: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_newer: Any) -> tuple[Array]:
@@ -118,7 +118,7 @@ class QuantizeLinear(OpRun):
         return (np.clip(steps, limits.min, limits.max).astype(zero.dtype),)
 
 
-class DequantizeLinear(OpRun):
+class DequantizeLinear(OpRun):  # type: ignore[misc]
     """(q - zero point) * scale: https://onnx.ai/onnx/operators/onnx__DequantizeLinear.html."""
 
     def _run(self, q: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_newer: Any) -> tuple[Array]:

@@ -26,6 +26,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from typing_extensions import Self
+
 from pluginkit.errors import PluginCrashed, PluginkitError
 
 HEADER = struct.Struct("<Q")
@@ -269,7 +271,7 @@ class Worker:
                 setattr(self, name, -1)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

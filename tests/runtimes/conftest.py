@@ -81,6 +81,12 @@ def compile_library(source: Path, library: Path, *flags: str) -> Path:
     return library
 
 
+@pytest.fixture(scope="session", name="compile_library")
+def compiler() -> Callable[..., Path]:
+    """`compile_library`, for test modules."""
+    return compile_library
+
+
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The plugin Behaving, layout 11 and V3."""

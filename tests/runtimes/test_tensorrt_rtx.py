@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import onnx
 import pytest
-from conftest import compile_library
 
 from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import host, liveness, tensorrt_rtx
 from pluginkit.runtimes.tensorrt_rtx import RtxSession
 from pluginkit.testing.model import Plan
+
+Compile = Callable[..., Path]
 
 needs_rtx = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
 pytestmark = [pytest.mark.rtx, pytest.mark.compile, needs_rtx]
@@ -123,7 +124,7 @@ def test_refusals_are_in_nvidias_words(session: RtxSession, networks) -> None:  
     assert session.build(networks()).ok
 
 
-def test_libraries_that_nvidia_does_not_load(tmp_path: Path, manifest: Manifest) -> None:
+def test_libraries_that_nvidia_does_not_load(tmp_path: Path, manifest: Manifest, compile_library: Compile) -> None:
     with pytest.raises(CheckFailed, match="cannot open shared object file"):
         tensorrt_rtx.open(tmp_path / "missing.so", manifest)
     source = tmp_path / "empty.cpp"
@@ -132,7 +133,7 @@ def test_libraries_that_nvidia_does_not_load(tmp_path: Path, manifest: Manifest)
         tensorrt_rtx.open(compile_library(source, tmp_path / "libempty.so"), manifest)
 
 
-def test_a_library_that_crashes_on_load(tmp_path: Path, manifest: Manifest) -> None:
+def test_a_library_that_crashes_on_load(tmp_path: Path, manifest: Manifest, compile_library: Compile) -> None:
     source = tmp_path / "crash.cpp"
     source.write_text("#include <cstdlib>\nstatic int const now = (std::abort(), 1);\n")
     with pytest.raises(PluginkitError, match="SIGABRT"):

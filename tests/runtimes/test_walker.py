@@ -36,7 +36,9 @@ def both(model: onnx.ModelProto, feeds: dict[str, Array]) -> dict[str, Array]:
     return ours
 
 
-LOOP = HEAD + """
+LOOP = (
+    HEAD
+    + """
 agraph (int64 trips, float[N, 3] x) => (float[N, 3] last, float[T, N, 3] all, float[T] sums, int64[T] iters)
 {
   yes = Constant <value: tensor = bool {1}> ()
@@ -49,6 +51,7 @@ agraph (int64 trips, float[N, 3] x) => (float[N, 3] last, float[T, N, 3] all, fl
     iter = Identity (i)
   }> (trips, yes, x)
 }"""
+)
 
 
 @pytest.mark.parametrize("trips", [1, 2, 5])
@@ -66,7 +69,9 @@ def test_loop_of_no_trips() -> None:
     assert ours["iters"].dtype == np.int64
 
 
-WHILE = HEAD + """
+WHILE = (
+    HEAD
+    + """
 agraph (float x) => (float last, float[T] all)
 {
   yes = Constant <value: tensor = bool {1}> ()
@@ -77,6 +82,7 @@ agraph (float x) => (float last, float[T] all)
     still = Less (next, limit)
   }> (, yes, x)
 }"""
+)
 
 
 @pytest.mark.parametrize("x", [1.0, 99.0, 3.5])
@@ -85,13 +91,16 @@ def test_loop_until_a_condition(x: float) -> None:
     assert ours["last"] >= 100
 
 
-IF = HEAD + """
+IF = (
+    HEAD
+    + """
 agraph (bool flag, float[2, 3] x) => (float[2, 3] y)
 {
   outer = Add (x, x)
   y = If (flag) <then_branch = yes () => (float[2, 3] a) { a = Mul (outer, x) },
                  else_branch = no () => (float[2, 3] b) { b = Sub (outer, x) }>
 }"""
+)
 
 
 @pytest.mark.parametrize("flag", [True, False])
@@ -101,7 +110,9 @@ def test_if_uses_outer_values(flag: bool) -> None:
     np.testing.assert_array_equal(ours["y"], 2 * x * x if flag else x)
 
 
-NESTED = HEAD + """
+NESTED = (
+    HEAD
+    + """
 agraph (int64 trips, bool flag, float[2] x) => (float[2] last, float[T, 2] all)
 {
   yes = Constant <value: tensor = bool {1}> ()
@@ -121,6 +132,7 @@ agraph (int64 trips, bool flag, float[2] x) => (float[2] last, float[T, 2] all)
     scan = Identity (between)
   }> (trips, yes, x)
 }"""
+)
 
 
 @pytest.mark.parametrize("flag", [True, False])
@@ -130,7 +142,9 @@ def test_nested_bodies_see_all_outer_values(flag: bool, trips: int) -> None:
     both(parser.parse_model(NESTED), feeds)
 
 
-SCAN = HEAD + """
+SCAN = (
+    HEAD
+    + """
 agraph (float[2] start, float[T, 2] xs) => (float[2] last, float[T, 2] all)
 {
   last, all = Scan <num_scan_inputs = 1, body = body (float[2] state, float[2] x) => (float[2] next, float[2] y) {
@@ -138,6 +152,7 @@ agraph (float[2] start, float[T, 2] xs) => (float[2] last, float[T, 2] all)
     y = Mul (next, x)
   }> (start, xs)
 }"""
+)
 
 
 def test_scan() -> None:
@@ -198,7 +213,9 @@ def test_quantize_along_an_axis(axis: int, opset: int) -> None:
     both(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)]), feeds)
 
 
-PLUGIN = HEAD + """
+PLUGIN = (
+    HEAD
+    + """
 agraph (int64 trips, float[2] x) => (float[2] last)
 {
   yes = Constant <value: tensor = bool {1}> ()
@@ -208,6 +225,7 @@ agraph (int64 trips, float[2] x) => (float[2] last)
     next, side = DOMAINPlug (state, first)
   }> (trips, yes, first)
 }"""
+)
 
 
 @pytest.mark.parametrize("domain", ["", "pluginkit."])

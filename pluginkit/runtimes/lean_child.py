@@ -1,0 +1,137 @@
+"""The worker's side of `pluginkit.runtimes.lean`: the only place that imports NVIDIA's tensorrt_lean."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import numpy as np
+
+from pluginkit.dtypes import DType
+from pluginkit.errors import CheckFailed
+from pluginkit.runtimes.child import Breadcrumb
+
+
+def open(breadcrumb: Breadcrumb, *, library: str, identity: tuple[str, str, str], folder: str) -> LeanChild:  # noqa: A001
+    """Imports the library from `folder` ('' = as Python finds it) and loads the plugin library.
+
+    Raises:
+        CheckFailed: the registry doesn't load it, or doesn't list the plugin.
+    """
+    if folder:
+        sys.path.insert(0, folder)
+    return LeanChild(breadcrumb, importlib.import_module("tensorrt_lean"), library, identity)
+
+
+def _recorder(trt: Any) -> Any:
+    """An error recorder; without one NVIDIA's words go to a logger that only a GPU machine can have."""
+
+    class Recorder(trt.IErrorRecorder):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.said: list[tuple[Any, str]] = []
+
+        def clear(self) -> None:
+            self.said.clear()
+
+        def get_error_code(self, index: int) -> Any:
+            return self.said[index][0]
+
+        def get_error_desc(self, index: int) -> str:
+            return self.said[index][1]
+
+        def has_overflowed(self) -> bool:
+            return False
+
+        def num_errors(self) -> int:
+            return len(self.said)
+
+        def report_error(self, code: Any, text: str) -> bool:
+            # Every message is followed by one that there is no GPU.
+            if "catchCudaError" not in text:
+                self.said.append((code, text))
+            return True
+
+    return Recorder()
+
+
+class LeanChild:
+    """NVIDIA's registry with the plugin library in it."""
+
+    def __init__(self, breadcrumb: Breadcrumb, trt: Any, library: str, identity: tuple[str, str, str]) -> None:
+        self._crumb = breadcrumb
+        self._trt = trt
+        self._identity = identity
+        self._registry = trt.get_plugin_registry()
+        self._recorder = _recorder(trt)
+        self._registry.error_recorder = self._recorder
+        breadcrumb.enter("IPluginRegistry::loadLibrary")
+        # None where it fails, a capsule of a null pointer in some versions: what is listed decides.
+        self._registry.load_library(library)
+        breadcrumb.leave()
+        self._creator = self._find(library)
+
+    def _find(self, library: str) -> Any:
+        found = [
+            creator
+            for creator in self._registry.all_creators
+            if (creator.name, creator.plugin_version, creator.plugin_namespace) == self._identity
+        ]
+        name, version, namespace = self._identity
+        if not found:
+            raise CheckFailed(
+                f"{self._who()} lists no creator {name} {version} in namespace {namespace!r} after loading "
+                f"{library}{self._said()}"
+            )
+        if not isinstance(found[0], self._trt.IPluginCreator):
+            raise CheckFailed(f"{self._who()} lists {name} as {type(found[0]).__name__}, not as IPluginCreator")
+        return found[0]
+
+    def check(self, node: str, fields: dict[str, tuple[DType, float | int]]) -> None:
+        """Makes a plugin, serializes it, makes another of the bytes, and clones both.
+
+        Raises:
+            CheckFailed: what went wrong, with NVIDIA's words.
+        """
+        self._recorder.clear()
+        plugin = self._do("IPluginCreator::createPlugin", lambda: self._creator.create_plugin(node, self._made(fields)))
+        data = self._serialized(plugin)
+        restored = self._do("IPluginCreator::deserializePlugin", lambda: self._creator.deserialize_plugin(node, data))
+        clones = [self._do("IPluginV2::clone", one.clone) for one in (plugin, restored)]
+        for what, other in zip(("the restored plugin", "the clone", "the restored one's clone"), [restored, *clones],
+                               strict=True):  # fmt: skip
+            again = self._serialized(other)
+            if again != data:
+                raise CheckFailed(f"{self._who()}: {what} serializes to {again.hex()}, the plugin to {data.hex()}")
+            if (other.plugin_type, other.plugin_version) != self._identity[:2]:
+                raise CheckFailed(
+                    f"{self._who()}: {what} is a {other.plugin_type} {other.plugin_version}, its creator's "
+                    f"{' '.join(self._identity[:2])}"
+                )
+
+    def _made(self, fields: dict[str, tuple[DType, float | int]]) -> Any:
+        kinds = {DType.FLOAT32: self._trt.PluginFieldType.FLOAT32, DType.INT32: self._trt.PluginFieldType.INT32}
+        return self._trt.PluginFieldCollection(
+            [
+                self._trt.PluginField(name, np.array([value], dtype.numpy), kinds[dtype])
+                for name, (dtype, value) in fields.items()
+            ]
+        )
+
+    def _serialized(self, plugin: Any) -> bytes:
+        return bytes(self._do("IPluginV2::serialize", plugin.serialize))
+
+    def _do(self, call: str, function: Any) -> Any:
+        self._crumb.enter(call)
+        result = function()
+        self._crumb.leave()
+        if result is None:
+            raise CheckFailed(f"{self._who()}: {call} gave nothing{self._said()}")
+        return result
+
+    def _who(self) -> str:
+        return f"TensorRT {self._trt.__version__}'s registry"
+
+    def _said(self) -> str:
+        return "".join(f"\n{text}" for _, text in self._recorder.said)
