@@ -29,7 +29,7 @@ def main(folder: Path) -> None:
     say("Installing pluginkit and what it needs from PyPI (the first time takes a few minutes) ...")
     pip(python, "install", "--quiet", "--upgrade", "pip>=25.1")
     pip(python, "install", "--quiet", "--group", f"{ROOT / 'pyproject.toml'}:dev")
-    pip(python, "install", "--quiet", "--no-build-isolation", "--editable", f"{ROOT}[rtx]")
+    pip(python, "install", "--quiet", "--editable", f"{ROOT}[rtx]")
     say("Installing NVIDIA's plugin registries for the tests ...")
     for name, requirement in LEAN.items():
         install_beside(python, ROOT / ".venv-nvidia" / name, requirement)
