@@ -105,8 +105,12 @@ def _errors(lines: list[str]) -> list[str]:
     begins = [i for i, line in enumerate(lines) if line.startswith(("FAILED:", "CMake Error"))]
     kept = lines[begins[0] :] if begins else lines
     noise = ("FAILED:", "ninja: build stopped", "[", "cd ", ":")
-    command = "pluginkit.cuda_cpu.compile"
-    return [line for line in kept if line.strip() and not line.startswith(noise) and command not in line]
+    return [line for line in kept if line.strip() and not line.startswith(noise) and not _is_command(line)]
+
+
+def _is_command(line: str) -> bool:
+    """Whether Ninja shows here what it ran."""
+    return " -o " in line and (" -c " in line or "pluginkit.cuda_cpu.compile" in line or " -shared " in line)
 
 
 def _install(built: Path, library: Path, described: dict[str, object]) -> Artifact:

@@ -27,11 +27,11 @@ def settings(target: str, *, archs: Sequence[str] = (), werror: bool = False) ->
         "PLUGINKIT_TRT11_INCLUDE_DIR": str(sdk.get(11, "")),
     }
     if target == "gpu":
-        found["CMAKE_CUDA_COMPILER"] = str(toolchain.nvcc().best().path)
+        nvcc = toolchain.nvcc().best().path
+        found["CMAKE_CUDA_COMPILER"] = str(nvcc)
         found["CMAKE_CUDA_HOST_COMPILER"] = found["CMAKE_CXX_COMPILER"]
         found["CMAKE_CUDA_ARCHITECTURES"] = ";".join(archs or toolchain.native_architectures())
-        # nvcc brings its own headers; what the .cpp sources need is found beside it.
-        found["PLUGINKIT_CUDA_INCLUDE_DIRS"] = ""
+        found["PLUGINKIT_CUDA_INCLUDE_DIRS"] = ";".join(str(folder) for folder in toolchain.headers_beside(nvcc))
     else:
         found["PLUGINKIT_CUDA_INCLUDE_DIRS"] = ";".join(str(folder) for folder in toolchain.cuda_include_dirs())
     return found

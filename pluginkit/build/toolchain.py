@@ -151,6 +151,16 @@ def cuda_include_dirs() -> list[Path]:
     )
 
 
+def headers_beside(nvcc: Path) -> list[Path]:
+    """The folders of CUDA's headers that belong to an nvcc; those for target cpu where it has none beside it.
+
+    Raises:
+        ToolMissing: there are neither.
+    """
+    include = nvcc.resolve().parent.parent / "include"
+    return [include] if (include / "cuda_runtime.h").exists() else cuda_include_dirs()
+
+
 def tensorrt_sdks() -> list[Found]:
     """The TensorRT SDKs whose headers are on this machine. The first usable one of each major is used."""
     named = [Path(os.environ[name]) for name in ("TENSORRT_ROOT", "TENSORRT_DIR", "TRT_ROOT") if os.environ.get(name)]

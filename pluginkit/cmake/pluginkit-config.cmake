@@ -122,6 +122,15 @@ function(pluginkit_add_plugin slug)
     _pluginkit_describe(${slug} ${arg_NAME} "${from_10}" "${from_11}")
 endfunction()
 
+# pluginkit_ordinary_names(<out>): the flag that keeps g++ from making names unique in the process. Unique names can't be
+# made local to one layout, and they would keep the library in memory for good.
+function(pluginkit_ordinary_names out)
+    set(${out} PARENT_SCOPE)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        set(${out} -fno-gnu-unique PARENT_SCOPE)
+    endif()
+endfunction()
+
 # pluginkit_layout_headers(<10|11> <dirs> <from>)
 #
 # Sets <dirs> to the include folders in which NvInfer.h of that layout is found first, and <from> to their source:
@@ -219,9 +228,10 @@ function(pluginkit_gpu_objects target slug)
     target_include_directories(${target} PRIVATE $<TARGET_PROPERTY:${slug},INCLUDE_DIRECTORIES>)
     target_include_directories(${target} SYSTEM PRIVATE ${arg_HEADERS} ${PLUGINKIT_CUDA_INCLUDE_DIRS})
     pluginkit_warnings(warnings)
-    string(JOIN "," host_warnings ${warnings})
+    pluginkit_ordinary_names(ordinary)
+    string(JOIN "," host_warnings ${warnings} ${ordinary})
     target_compile_options(${target} PRIVATE
-        "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
+        "$<$<COMPILE_LANGUAGE:CXX>:${warnings};${ordinary}>"
         "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${host_warnings}>"
         $<TARGET_PROPERTY:${slug},COMPILE_OPTIONS>)
     if(PLUGINKIT_WERROR)
@@ -339,11 +349,8 @@ function(_pluginkit_cpu_flags out)
         set(user -O2 -g ${user})
     endif()
     pluginkit_warnings(warnings)
-    set(flags -std=c++17 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden)
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-        # Unique names can't be made local to one layout, and they would keep the library in memory for good.
-        list(APPEND flags -fno-gnu-unique)
-    endif()
+    pluginkit_ordinary_names(ordinary)
+    set(flags -std=c++17 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden ${ordinary})
     set(${out} ${flags} ${warnings} ${user} PARENT_SCOPE)
 endfunction()
 
