@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import onnx
 import tensorrt_rtx as trt
 
 from pluginkit.errors import CheckFailed
 from pluginkit.runtimes.child import Breadcrumb
-from pluginkit.runtimes.walker import nodes
+from pluginkit.runtimes.walker import in_default_domain
 from pluginkit.testing.model import NetworkProfile
 
 
@@ -72,7 +71,7 @@ class RtxChild:
         self._log.take()
         network = self._builder.create_network(0)
         parser = trt.OnnxParser(network, self._log)
-        if not parser.parse(_moved(model, to_default_domain) if to_default_domain else model):
+        if not parser.parse(in_default_domain(model, to_default_domain) if to_default_domain else model):
             said = [_parser_error(parser.get_error(index)) for index in range(parser.num_errors)]
             return self._refused("NVIDIA's parser", said)
         config = self._builder.create_builder_config()
@@ -97,16 +96,6 @@ class RtxChild:
 
 def _identity(creator: Any) -> tuple[str, str, str]:
     return creator.name, creator.plugin_version, creator.plugin_namespace
-
-
-def _moved(model: bytes, op_type: str) -> bytes:
-    """The model with the plugin's nodes in ONNX's default domain."""
-    proto = onnx.load_from_string(model)
-    for node in nodes(proto.graph):
-        if node.op_type == op_type:
-            node.domain = ""
-    moved: bytes = proto.SerializeToString()
-    return moved
 
 
 def _parser_error(error: Any) -> str:

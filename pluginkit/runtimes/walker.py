@@ -54,6 +54,16 @@ def nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
                 yield from nodes(attribute.g)
 
 
+def in_default_domain(model: bytes, op_type: str) -> bytes:
+    """A serialized model with the nodes of type `op_type` moved to ONNX's default domain."""
+    proto = onnx.load_from_string(model)
+    for node in nodes(proto.graph):
+        if node.op_type == op_type:
+            node.domain = ""
+    moved: bytes = proto.SerializeToString()
+    return moved
+
+
 class _PluginNode(OpRun):  # type: ignore[misc]
     """An operator of the plugin's name; `run` derives one with the domain and the function."""
 

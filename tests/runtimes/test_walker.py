@@ -233,6 +233,8 @@ def test_plugin_nodes_go_to_the_function_by_name(domain: str) -> None:
     model = parser.parse_model(PLUGIN.replace("DOMAIN", domain))
     for index, node in enumerate(n for n in walker.nodes(model.graph) if n.op_type == "Plug"):
         node.name = f"p{index}"
+    moved = onnx.load_from_string(walker.in_default_domain(model.SerializeToString(), "Plug"))
+    assert {node.domain for node in walker.nodes(moved.graph)} == {""}
     calls = []
 
     def plug(node: str, inputs: Sequence[Array]) -> Sequence[Array]:

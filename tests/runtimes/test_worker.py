@@ -175,12 +175,15 @@ def test_no_orphans_when_the_parent_is_killed(tmp_path: Path) -> None:
     script = (
         f"import sys\nsys.path[:] = {sys.path!r}\nfrom pluginkit.runtimes.worker import Worker\n"
         "w = Worker('misbehaving', {}, timeout=60)\n"
-        "print(w.call('pid'), flush=True)\nw.call('hang', where='x')\n"
+        f"print(w.call('pid'), flush=True)\nw.call('hang_deaf', started={str(tmp_path / 'started')!r})\n"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
+        # A child that waits for a request would see the closed pipe: this one looks at nothing.
+        while not (tmp_path / "started").exists():
+            time.sleep(0.02)
         parent.send_signal(signal.SIGKILL)
         parent.wait()
     assert gone(child)
