@@ -11,18 +11,18 @@
 
 using namespace nvinfer1;
 
-#define FAULTS(X)                                                                                                      \
-    X(none)                                                                                                            \
-    X(name_null) X(fields_null) X(field_name_null) X(field_twice) X(field_type) X(create_null) X(not_dynamic)          \
-        X(other_layout) X(type_other) X(namespace_lost) X(outputs_zero) X(outputs_change) X(type_bool)                 \
-            X(type_unstable) X(dims_nine) X(dims_null) X(dims_foreign) X(dims_stale) X(expr_foreign) X(expr_kept)      \
-                X(divide_zero) X(not_constant) X(size_tensor) X(dims_negative) X(dims_zero_div) X(format_none)         \
-                    X(format_later) X(format_unstable) X(init_fails) X(workspace_shrinks) X(serialize_long)            \
-                        X(serialize_short) X(serialize_size) X(clone_null) X(clone_other) X(clone_namespace)           \
-                            X(deserialize_null) X(deserialize_other) X(enqueue_fails) X(unwritten) X(unwritten_int8)   \
-                                X(beyond) X(before) X(modified) X(workspace_beyond) X(workspace_run) X(creators_none)  \
-                                    X(creators_null) X(keeps_field) X(crash_configure) X(abort_clone) X(throw_enqueue) \
-                                        X(exit_initialize) X(hang_serialize) X(crash_load) X(kind_unknown)
+// clang-format off: it would indent each line further than the one before
+#define FAULTS(X) \
+    X(none) X(name_null) X(fields_null) X(field_name_null) X(field_twice) X(field_type) X(create_null) \
+    X(not_dynamic) X(other_layout) X(type_other) X(namespace_lost) X(outputs_zero) X(outputs_change) X(type_bool) \
+    X(type_unstable) X(dims_nine) X(dims_null) X(dims_foreign) X(dims_stale) X(expr_foreign) X(expr_kept) \
+    X(divide_zero) X(not_constant) X(size_tensor) X(dims_negative) X(dims_zero_div) X(format_none) X(format_later) \
+    X(format_unstable) X(init_fails) X(workspace_shrinks) X(serialize_long) X(serialize_short) X(serialize_size) \
+    X(clone_null) X(clone_other) X(clone_namespace) X(deserialize_null) X(deserialize_other) X(enqueue_fails) \
+    X(unwritten) X(unwritten_int8) X(beyond) X(before) X(modified) X(workspace_beyond) X(workspace_run) \
+    X(creators_none) X(creators_null) X(keeps_field) X(crash_configure) X(abort_clone) X(throw_enqueue) \
+    X(exit_initialize) X(hang_serialize) X(crash_load) X(kind_unknown)
+// clang-format on
 
 enum class Fault
 {
