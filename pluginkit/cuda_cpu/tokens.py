@@ -20,7 +20,7 @@ CLOSE = frozenset(OPEN.values())
 
 @dataclass
 class Token:
-    """A piece of source; `kind` is blank (space or line marker), text, name, number or mark (a character, `::`, `->`)."""
+    """A piece of source; `kind` is blank (or a line marker), text, name, number or mark (a character, `::`, `->`)."""
 
     text: str
     kind: str
