@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -10,19 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
-
 from pluginkit import __version__
 from pluginkit.build import cache, toolchain
 from pluginkit.build.artifact import TARGETS, Artifact, library_path
+from pluginkit.build.exports import check_exports
+from pluginkit.build.output import Output, hint_for
 from pluginkit.errors import BuildFailed, UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.process import run
 
 Told = Callable[[str], None]
-"""Called with each line that CMake, Ninja and the compilers say."""
+"""Called with a line of Ninja's progress (`[3/7] ...`), what a compiler says, and why all is compiled anew."""
 
 
 def build(
@@ -40,7 +39,7 @@ def build(
         target: `cpu`, `gpu`, or `auto`: cpu always, and gpu where nvcc is found.
         archs: GPU architectures such as `80` or `90`; none means those of this machine's GPUs, else a default set.
         werror: whether warnings in the project's sources are errors.
-        told: called with each line of the tools' output.
+        told: called with each line that a person may want to see.
 
     Raises:
         UsageError: no project, or an unknown target.
@@ -55,70 +54,123 @@ def build(
         )
     if target not in (*TARGETS, "auto"):
         raise UsageError(f"There is no target '{target}'.", hint="The targets are cpu, gpu and auto.")
-    has_nvcc = any(one.usable for one in toolchain.nvcc().found())
-    targets = [target] if target != "auto" else ["cpu", *(["gpu"] if has_nvcc else [])]
-    return [_build_one(project, manifest.slug, one, archs, werror, told) for one in targets]
+    targets = [target] if target != "auto" else ["cpu", *(["gpu"] if _has_nvcc() else [])]
+    if archs and "gpu" not in targets:
+        raise UsageError(
+            f"GPU architecture {', '.join(archs)} is asked for, and target gpu is not built here.",
+            hint="Say --target gpu." if target == "cpu" else "No nvcc was found: see pluginkit info.",
+        )
+    return [_build_one(project, manifest, one, archs, werror, told) for one in targets]
 
 
-def _build_one(project: Path, slug: str, target: str, archs: Sequence[str], werror: bool, told: Told) -> Artifact:
-    folder = project / "build" / target / "cmake"
-    cmake, ninja = toolchain.cmake().best().path, toolchain.ninja().best().path
-    settings = {**cache.settings(target, archs=archs, werror=werror), "CMAKE_MAKE_PROGRAM": str(ninja)}
-    _configure(project, folder, cmake, settings, told)
-    _run([str(cmake), "--build", str(folder)], folder, told, "building")
-    described = json.loads((folder / f"pluginkit-{slug}.json").read_text(encoding="utf-8"))
-    return _install(Path(described["library"]), library_path(project, slug, target), described)
+def _has_nvcc() -> bool:
+    return any(one.usable for one in toolchain.nvcc().found())
+
+
+def _build_one(
+    project: Path, manifest: Manifest, target: str, archs: Sequence[str], werror: bool, told: Told
+) -> Artifact:
+    library = library_path(project, manifest.slug, target)
+    folder = library.parent / "cmake"
+    cmake, ninja = toolchain.cmake().best(), toolchain.ninja().best()
+    settings = {**cache.settings(target, archs=archs, werror=werror), "CMAKE_MAKE_PROGRAM": str(ninja.path)}
+    settings["PLUGINKIT_TOOLS"] += f", CMake {cmake.version}, Ninja {ninja.version}"
+    library.parent.mkdir(parents=True, exist_ok=True)
+    with (library.parent / ".lock").open("w", encoding="utf-8") as lock:
+        # Two builds at once would write the same objects; the second waits, and then finds all done.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            _configure(project, folder, cmake.path, settings, told)
+            _run([ninja.path, "-C", folder], folder, told)
+            return _install(_described(folder, manifest), library, manifest.plugin.name)
+        except BuildFailed as error:
+            raise _with_place(error, target, library) from None
+
+
+def _with_place(error: BuildFailed, target: str, library: Path) -> BuildFailed:
+    """The error, with what was built and what is left of the build before."""
+    kept = f"{library} is still that of the last good build." if library.exists() else ""
+    return BuildFailed(
+        f"Target {target} did not build.\n{error.message}", hint="\n  ".join(filter(None, (error.hint, kept)))
+    )
 
 
 def _configure(project: Path, folder: Path, cmake: Path, settings: dict[str, str], told: Told) -> None:
     """Configure once, and anew when a setting has changed: a stale cache would keep the old compiler or headers."""
-    script = cache.script(settings) + f"# {project}\n"
+    script = cache.script({**settings, "PLUGINKIT_PROJECT": str(project)})
     init = folder / "pluginkit-init.cmake"
-    if (folder / "build.ninja").exists() and init.exists() and init.read_text(encoding="utf-8") == script:
+    before = init.read_text(encoding="utf-8") if init.exists() else ""
+    if (folder / "build.ninja").exists() and before == script:
         return
-    if init.exists():
-        told("A tool or setting has changed since the last build: everything is compiled anew.")
+    if (folder / "build.ninja").exists():
+        told(f"Everything is compiled anew: {cache.difference(before, script)}.")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     init.write_text(script, encoding="utf-8")
-    _run(
-        [str(cmake), "-G", "Ninja", "-C", str(init), "-S", str(project), "-B", str(folder)], folder, told, "configuring"
-    )
+    _run([cmake, "-G", "Ninja", "-C", init, "-S", project, "-B", folder], folder, told)
+    _show_to_editors(project / "build", folder)
 
 
-def _run(command: list[str], folder: Path, told: Told, what: str) -> None:
-    lines: list[str] = []
+def _show_to_editors(build: Path, folder: Path) -> None:
+    """Editors look for compile_commands.json in the project and in its build folder."""
+    link = build / "compile_commands.json"
+    if (folder / link.name).exists() and not link.exists():
+        link.unlink(missing_ok=True)
+        link.symlink_to((folder / link.name).relative_to(build))
 
-    def on_line(line: str) -> None:
-        lines.append(line.rstrip("\n"))
-        told(lines[-1])
 
-    result = run(command, on_line=on_line)
+def _run(command: Sequence[str | Path], folder: Path, told: Told) -> None:
+    """Run CMake or Ninja, and write all it says to pluginkit.log.
+
+    Raises:
+        BuildFailed: with the errors as the compiler, the linker or CMake said them.
+    """
     log = folder / "pluginkit.log"
-    log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    # Ninja's progress is what tells its own lines from the compilers', so nobody's NINJA_STATUS may change it.
+    env = {"NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": None}
+    output = Output(told)
+    with log.open("w", encoding="utf-8") as file:
+
+        def on_line(line: str) -> None:
+            file.write(line + "\n")
+            output.take(line)
+
+        result = run(command, env=env, on_line=on_line)
     if not result.ok:
-        raise BuildFailed(f"{what} failed:\n" + "\n".join(_errors(lines)), hint=f"The whole output is in {log}.")
+        tail = result.stdout.splitlines()[-20:]
+        said = "\n".join(output.errors or tail or [f"{command[0]} ended with {result.status}."])
+        raise BuildFailed(said, hint="\n  ".join(filter(None, (hint_for(said), f"The whole output is in {log}."))))
 
 
-def _errors(lines: list[str]) -> list[str]:
-    """What the compiler said, without Ninja's progress and its long command lines."""
-    begins = [i for i, line in enumerate(lines) if line.startswith(("FAILED:", "CMake Error"))]
-    kept = lines[begins[0] :] if begins else lines
-    noise = ("FAILED:", "ninja: build stopped", "[", "cd ", ":")
-    return [line for line in kept if line.strip() and not line.startswith(noise) and not _is_command(line)]
+def _described(folder: Path, manifest: Manifest) -> dict[str, object]:
+    """What pluginkit_add_plugin wrote on the plugin of the manifest.
+
+    Raises:
+        BuildFailed: CMakeLists.txt makes no such plugin.
+    """
+    path = folder / f"pluginkit-{manifest.slug}.json"
+    call = f"pluginkit_add_plugin({manifest.slug} NAME {manifest.plugin.name} ...)"
+    if not path.exists():
+        others = sorted(other.stem.removeprefix("pluginkit-") for other in folder.glob("pluginkit-*.json"))
+        made = f"makes {', '.join(others)}" if others else "makes no plugin"
+        raise BuildFailed(f"CMakeLists.txt {made}; pluginkit.toml is about {manifest.slug}.", hint=f"Write {call}.")
+    described: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+    if described["name"] != manifest.plugin.name:
+        raise BuildFailed(
+            f"CMakeLists.txt says NAME {described['name']}, and pluginkit.toml says {manifest.plugin.name}.",
+            hint=f"Write {call}.",
+        )
+    return described
 
 
-def _is_command(line: str) -> bool:
-    """Whether Ninja shows here what it ran."""
-    return " -o " in line and (" -c " in line or "pluginkit.cuda_cpu.compile" in line or " -shared " in line)
-
-
-def _install(built: Path, library: Path, described: dict[str, object]) -> Artifact:
+def _install(described: dict[str, object], library: Path, name: str) -> Artifact:
     """Check the library and put it in place by renaming, so that a process that has the old one open keeps it."""
-    _check_exports(built, str(described["name"]))
+    built = Path(str(described["library"]))
+    exports = check_exports(built, name)
     data = built.read_bytes()
     info = {
         **{key: value for key, value in described.items() if key != "library"},
+        "exports": exports,
         "sha256": hashlib.sha256(data).hexdigest(),
         "size": len(data),
         "pluginkit": __version__,
@@ -134,25 +186,3 @@ def _install(built: Path, library: Path, described: dict[str, object]) -> Artifa
         new.chmod(0o755 if path is library else 0o644)
         new.replace(path)
     return replace(artifact, fresh=True)
-
-
-def _check_exports(library: Path, name: str) -> None:
-    """Look for what TensorRT's loadLibrary looks for.
-
-    Raises:
-        BuildFailed: an entry symbol is missing; it says the likely cause.
-    """
-    wanted = {"getCreators", "setLoggerFinder", f"init{name}Plugins"}
-    try:
-        with library.open("rb") as file:
-            symbols = ELFFile(file).get_section_by_name(".dynsym")
-            assert isinstance(symbols, SymbolTableSection)
-            exported = {s.name for s in symbols.iter_symbols() if s["st_shndx"] != "SHN_UNDEF"}
-    except (OSError, ELFError) as error:
-        raise BuildFailed(f"{library} cannot be read as a library: {error}") from None
-    missing = sorted(wanted - exported)
-    if missing:
-        raise BuildFailed(
-            f"{library.name} does not export {', '.join(missing)}, so TensorRT cannot load it.",
-            hint=f"Does a source of pluginkit_add_plugin say PLUGINKIT_PLUGINS({name}, YourCreator)?",
-        )

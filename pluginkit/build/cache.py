@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 
-from pluginkit import cmake_dir
+from pluginkit import __version__, cmake_dir
 from pluginkit.build import toolchain
 from pluginkit.errors import PluginkitError
 
@@ -15,31 +16,44 @@ def settings(target: str, *, archs: Sequence[str] = (), werror: bool = False) ->
 
     Raises:
         ToolMissing: no usable compiler, or no CUDA headers.
+        UsageError: a GPU architecture that nvcc doesn't know.
     """
     sdk = toolchain.sdk_headers()
+    cxx = toolchain.cxx_compiler().best()
     found = {
-        "CMAKE_CXX_COMPILER": str(toolchain.cxx_compiler().best().path),
+        "CMAKE_CXX_COMPILER": str(cxx.path),
         "pluginkit_DIR": str(cmake_dir()),
         "PLUGINKIT_PYTHON": sys.executable,
         "PLUGINKIT_TARGET": target,
         "PLUGINKIT_WERROR": "ON" if werror else "OFF",
         "PLUGINKIT_TRT10_INCLUDE_DIR": str(sdk.get(10, "")),
         "PLUGINKIT_TRT11_INCLUDE_DIR": str(sdk.get(11, "")),
+        # Nothing reads it: with it a tool that was upgraded in its place is noticed.
+        "PLUGINKIT_TOOLS": f"pluginkit {__version__}, {cxx.note} {cxx.version}",
     }
     if target == "gpu":
-        nvcc = toolchain.nvcc().best().path
-        found["CMAKE_CUDA_COMPILER"] = str(nvcc)
+        nvcc = toolchain.nvcc().best()
+        found["CMAKE_CUDA_COMPILER"] = str(nvcc.path)
         found["CMAKE_CUDA_HOST_COMPILER"] = found["CMAKE_CXX_COMPILER"]
-        found["CMAKE_CUDA_ARCHITECTURES"] = ";".join(archs or toolchain.native_architectures())
-        found["PLUGINKIT_CUDA_INCLUDE_DIRS"] = ";".join(str(folder) for folder in toolchain.headers_beside(nvcc))
+        found["CMAKE_CUDA_ARCHITECTURES"] = ";".join(toolchain.architectures(nvcc.path, archs))
+        found["PLUGINKIT_TOOLS"] += f", nvcc {nvcc.version}"
+        headers = toolchain.headers_beside(nvcc.path)
     else:
-        found["PLUGINKIT_CUDA_INCLUDE_DIRS"] = ";".join(str(folder) for folder in toolchain.cuda_include_dirs())
+        headers = toolchain.cuda_include_dirs()
+    found["PLUGINKIT_CUDA_INCLUDE_DIRS"] = ";".join(str(folder) for folder in headers)
     return found
 
 
 def script(values: dict[str, str]) -> str:
     """The settings as CMake's set() commands, for `cmake -C`."""
     return "".join(f'set({name} "{value}" CACHE STRING "" FORCE)\n' for name, value in values.items())
+
+
+def difference(before: str, after: str) -> str:
+    """Which settings two scripts differ in, for a person: `CMAKE_CXX_COMPILER was /usr/bin/g++ and is ...`."""
+    old, new = (dict(re.findall(r'^set\((\w+) "(.*)" CACHE', text, re.MULTILINE)) for text in (before, after))
+    changed = [name for name in (*new, *(name for name in old if name not in new)) if old.get(name) != new.get(name)]
+    return "; ".join(f"{name} was {old.get(name) or 'not set'} and is {new.get(name) or 'not set'}" for name in changed)
 
 
 def main() -> int:

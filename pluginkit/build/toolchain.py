@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import site
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from pluginkit.errors import PluginkitError, ToolMissing
+from pluginkit.build.gpus import find_driver
+from pluginkit.errors import PluginkitError, ToolMissing, UsageError
 from pluginkit.process import run
 
 ASK_SECONDS = 20.0
@@ -45,50 +47,110 @@ class Found:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool that is looked for: its name, the versions that will do, and how to get it."""
+    """A tool that is looked for: its name, the versions that will do, how to get it, and where it may be.
+
+    Attributes:
+        name: what to call it.
+        needs: the versions that will do, in words for a person.
+        remedy: how to get it.
+        places: where the candidates come from, in words for a person.
+        candidates: the files that may be it, in order.
+        ask: says what a file is.
+    """
 
     name: str
-    needs: SpecifierSet
+    needs: str
     remedy: str
+    places: str
     candidates: tuple[Path, ...]
+    ask: Callable[[Path], Found]
+
+    def existing(self) -> list[Path]:
+        """The candidates that exist, in order, each file once."""
+        once: dict[Path, Path] = {}
+        for path in self.candidates:
+            if path.is_file():
+                once.setdefault(path.resolve(), path)
+        return list(once.values())
 
     def found(self) -> list[Found]:
-        """Every candidate that exists, in order."""
-        return [self._ask(path) for path in dict.fromkeys(self.candidates) if path.exists()]
+        """Every candidate that exists, asked."""
+        return [self.ask(path) for path in self.existing()]
 
     def best(self) -> Found:
-        """The first that can be used.
+        """The first that can be used; those after it are not asked.
 
         Raises:
-            ToolMissing: there is none; it says what was found and why that won't do.
+            ToolMissing: there is none; it says what was found and why that won't do, or where it looked.
         """
-        found = self.found()
-        for one in found:
+        seen = []
+        for path in self.existing():
+            one = self.ask(path)
             if one.usable:
                 return one
-        seen = "; ".join(f"{one.path}: {one.why_not}" for one in found)
-        what = f"No usable {self.name}: {seen}." if found else f"{self.name} is not on this machine."
-        raise ToolMissing(f"{what} Version {self.needs} is needed.", hint=self.remedy)
+            seen.append(f"\n  {one.path}: {one.why_not}")
+        what = f"No usable {self.name}:{''.join(seen)}" if seen else f"No {self.name} in {self.places}."
+        raise ToolMissing(what, hint=f"Needed is {self.needs}: {self.remedy}")
 
-    def _ask(self, path: Path) -> Found:
-        try:
-            said = run([path, "--version"], timeout=ASK_SECONDS)
-        except PluginkitError as error:
-            return Found(path, None, error.message)
-        # nvcc's own version stands behind "release", and it names other numbers before it.
-        release = re.search(r"release (\d+\.\d+)", said.stdout)
-        match = release or re.search(r"(\d+\.\d+(?:\.\d+)?)", said.stdout)
-        if not said.ok or match is None:
-            return Found(path, None, f"does not say its version ({said.status})")
+
+def _asking(needs: SpecifierSet, pattern: str) -> Callable[[Path], Found]:
+    """A question that is put by --version; the answer's version is what `pattern` holds in its group."""
+
+    def ask(path: Path) -> Found:
+        said, problem = _answer(path, "--version")
+        match = re.search(pattern, said, re.MULTILINE)
+        if problem or match is None:
+            return Found(path, None, problem or f"does not say its version but {said.strip()[:60]!r}")
         version = Version(match[1])
-        return Found(path, version, "" if version in self.needs else f"version {version} is too old")
+        return Found(path, version, "" if version in needs else f"version {version} is too old")
+
+    return ask
 
 
-def _on_path(*names: str) -> Iterator[Path]:
-    for name in names:
-        where = shutil.which(name)
-        if where:
-            yield Path(where)
+def _answer(path: Path, *arguments: str) -> tuple[str, str]:
+    """What a program says on stdout, and why it says nothing of use."""
+    try:
+        said = run([path, *arguments], timeout=ASK_SECONDS, env={"LC_ALL": "C"})
+    except PluginkitError as error:
+        return "", error.message
+    if said.ok:
+        return said.stdout, ""
+    words = said.stderr.strip().splitlines()
+    return "", f"'{path.name} {' '.join(arguments)}' ended with {said.status}" + (f": {words[0]}" if words else "")
+
+
+def _ask_compiler(path: Path) -> Found:
+    """A compiler's predefined macros say more surely than its name what it is (clang++ defines __GNUC__ too)."""
+    said, problem = _answer(path, "-dM", "-E", "-x", "c++", "/dev/null")
+    macros = dict(re.findall(r"^#define __(\w+?)__ (\d+)$", said, re.MULTILINE))
+    for kind, oldest, names in _COMPILERS:
+        if names[0] in macros and not problem:
+            version = Version(".".join(macros.get(name, "0") for name in names))
+            too_old = "" if version.major >= oldest else f"{kind} {version} is too old, needed is {kind} {oldest}"
+            return Found(path, version, too_old, kind)
+    return Found(path, None, problem or "is neither g++ nor clang++: it does not say __GNUC__ or __clang_major__")
+
+
+_COMPILERS = (
+    # The first releases with C++17's language and library complete enough for plugin code:
+    # https://clang.llvm.org/cxx_status.html and https://gcc.gnu.org/projects/cxx-status.html#cxx17
+    ("clang++", 10, ("clang_major", "clang_minor", "clang_patchlevel")),
+    ("g++", 9, ("GNUC", "GNUC_MINOR", "GNUC_PATCHLEVEL")),
+)
+
+
+def _on_path(*patterns: str) -> list[Path]:
+    """The programs in PATH whose whole name matches: by pattern, then by PATH's order, the highest number first."""
+    found = []
+    for pattern in patterns:
+        for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+            try:
+                names = [entry.name for entry in os.scandir(folder or ".") if re.fullmatch(pattern, entry.name)]
+            except OSError:
+                continue
+            names.sort(key=lambda name: int("0" + re.sub(r"\D", "", name)), reverse=True)
+            found += [path for name in names if os.access(path := Path(folder or ".").absolute() / name, os.X_OK)]
+    return found
 
 
 def _script(name: str) -> Path:
@@ -97,28 +159,52 @@ def _script(name: str) -> Path:
 
 
 def cxx_compiler() -> Tool:
-    """The C++ compiler: $CXX alone if it is set, else g++, else clang++."""
-    named = os.environ.get("CXX")
-    chosen = [Path(shutil.which(named) or named)] if named else list(_on_path("g++", "clang++", "c++"))
-    return Tool("C++ compiler", SpecifierSet(">=9"), "sudo apt-get install g++ (or set CXX)", tuple(chosen))
+    """The C++ compiler: $CXX alone if it is set, else g++, clang++, and numbered ones such as g++-12.
+
+    Raises:
+        ToolMissing: $CXX names no program.
+    """
+    named = os.environ.get("CXX", "").strip()
+    if named and not shutil.which(named):
+        words = "; options belong in CXXFLAGS" if len(named.split()) > 1 else ""
+        raise ToolMissing(f"CXX is '{named}', and there is no such program{words}.", hint="Correct CXX, or unset it.")
+    chosen = [Path(shutil.which(named) or named)] if named else _on_path(*_COMPILER_NAMES)
+    places = "$CXX" if named else "PATH (g++, clang++, g++-N, clang++-N)"
+    remedy = "sudo apt-get install g++ (or set CXX to one)"
+    return Tool("C++ compiler", "g++ 9 or clang++ 10, or newer", remedy, places, tuple(chosen), _ask_compiler)
+
+
+_COMPILER_NAMES = (r"g\+\+", r"clang\+\+", r"g\+\+-\d+", r"clang\+\+-\d+")
 
 
 def cmake() -> Tool:
     """CMake: the wheel's, else the machine's."""
-    return Tool("CMake", SpecifierSet(">=3.24"), "pip install cmake", (_script("cmake"), *_on_path("cmake")))
+    ask = _asking(SpecifierSet(">=3.24"), r"cmake version (\d+\.\d+(?:\.\d+)?)")
+    places = "this Python's scripts and PATH"
+    candidates = (_script("cmake"), *_on_path("cmake"))
+    return Tool("CMake", "CMake 3.24 or newer", "pip install cmake", places, candidates, ask)
 
 
 def ninja() -> Tool:
     """Ninja: the wheel's, else the machine's."""
-    return Tool(
-        "Ninja", SpecifierSet(">=1.10"), "pip install ninja", (_script("ninja"), *_on_path("ninja", "ninja-build"))
-    )
+    ask = _asking(SpecifierSet(">=1.10"), r"^(\d+\.\d+(?:\.\d+)?)")
+    places = "this Python's scripts and PATH"
+    candidates = (_script("ninja"), *_on_path("ninja", "ninja-build"))
+    return Tool("Ninja", "Ninja 1.10 or newer", "pip install ninja", places, candidates, ask)
 
 
 def nvcc() -> Tool:
     """CUDA's compiler: a toolkit's, else the one that PyPI's wheels carry."""
-    homes = [root / "bin" / "nvcc" for root in (*_cuda_homes(), *_wheel_roots())]
-    return Tool("nvcc", SpecifierSet(">=11.8"), "pip install 'pluginkit[cuda]'", (*homes, *_on_path("nvcc")))
+    ask = _asking(SpecifierSet(">=11.8"), r"release (\d+\.\d+)")
+    named = [Path(os.environ[name]) / "bin/nvcc" for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    candidates = (
+        *named,
+        *_on_path("nvcc"),
+        Path("/usr/local/cuda/bin/nvcc"),
+        *(r / "bin/nvcc" for r in _wheel_roots()),
+    )
+    places = "$CUDA_HOME, $CUDA_PATH, PATH, /usr/local/cuda and the PyPI package nvidia-cuda-nvcc"
+    return Tool("nvcc", "nvcc 11.8 or newer", "pip install 'pluginkit[cuda]'", places, candidates, ask)
 
 
 def _cuda_homes() -> list[Path]:
@@ -151,29 +237,63 @@ def cuda_include_dirs() -> list[Path]:
     )
 
 
+def toolkit_root(nvcc: Path) -> Path:
+    """The folder of an nvcc's toolkit, by its own word: nvcc in PATH may be a script that calls another."""
+    try:
+        said = run([nvcc, "--dryrun", "-x", "cu", "-c", "/dev/null", "-o", "/dev/null"], timeout=ASK_SECONDS).stderr
+    except PluginkitError:
+        said = ""
+    match = re.search(r"^#\$ TOP=(.+)$", said, re.MULTILINE)
+    return Path(match[1].strip()).resolve() if match else nvcc.resolve().parent.parent
+
+
 def headers_beside(nvcc: Path) -> list[Path]:
     """The folders of CUDA's headers that belong to an nvcc; those for target cpu where it has none beside it.
 
     Raises:
         ToolMissing: there are neither.
     """
-    include = nvcc.resolve().parent.parent / "include"
-    return [include] if (include / "cuda_runtime.h").exists() else cuda_include_dirs()
+    root = toolkit_root(nvcc)
+    for include in (root / "include", root / f"targets/{platform.machine()}-linux/include"):
+        if (include / "cuda_runtime.h").exists():
+            return [folder for folder in (include, include / "cccl") if folder.is_dir()]
+    return cuda_include_dirs()
+
+
+def cuda_headers_version(include: Path) -> Version | None:
+    """The version of the CUDA headers in a folder."""
+    try:
+        number = _macro(
+            (include / "cuda_runtime_api.h").read_text(encoding="utf-8", errors="replace"), "CUDART_VERSION"
+        )
+    except OSError:
+        return None
+    return Version(f"{number // 1000}.{number % 1000 // 10}") if number else None
 
 
 def tensorrt_sdks() -> list[Found]:
     """The TensorRT SDKs whose headers are on this machine. The first usable one of each major is used."""
     named = [Path(os.environ[name]) for name in ("TENSORRT_ROOT", "TENSORRT_DIR", "TRT_ROOT") if os.environ.get(name)]
     folders = [folder for root in named for folder in (root / "include", root)]
-    folders += [Path("/usr/include/x86_64-linux-gnu"), Path("/usr/include/aarch64-linux-gnu"), Path("/usr/include")]
-    folders += sorted(Path("/usr/local").glob("TensorRT*/include"))
-    folders += sorted(Path("/opt").glob("TensorRT*/include"))
-    return [_sdk(folder) for folder in dict.fromkeys(folders) if (folder / "NvInferVersion.h").exists()]
+    folders += [Path("/usr/include") / f"{platform.machine()}-linux-gnu", Path("/usr/include")]
+    for parent in ("/usr/local", "/opt"):
+        folders += sorted(
+            (*Path(parent).glob("TensorRT*/include"), *Path(parent).glob("tensorrt*/include")), reverse=True
+        )
+    here = [folder for folder in dict.fromkeys(folders) if (folder / "NvInferVersion.h").exists()]
+    empty = [
+        root for root in named if not any((folder / "NvInferVersion.h").exists() for folder in (root / "include", root))
+    ]
+    absent = [
+        Found(root, None, "named by the environment, but has no NvInfer.h, nor has its include folder")
+        for root in empty
+    ]
+    return absent + [_sdk(folder) for folder in here]
 
 
 def _sdk(folder: Path) -> Found:
     text = (folder / "NvInferVersion.h").read_text(encoding="utf-8", errors="replace")
-    numbers = [_macro(text, f"{stem}_{part}") for part in ("MAJOR", "MINOR", "PATCH") for stem in ("NV_TENSORRT",)]
+    numbers = [_macro(text, f"NV_TENSORRT_{part}") for part in ("MAJOR", "MINOR", "PATCH")]
     if None in numbers or not (folder / "NvInfer.h").exists():
         return Found(folder, None, "no NvInfer.h with a version beside NvInferVersion.h")
     version = Version(".".join(str(number) for number in numbers))
@@ -187,6 +307,8 @@ def _macro(text: str, name: str) -> int | None:
     match = re.search(rf"#define\s+{name}\s+(\w+)", text)
     if match is None:
         return None
+    if match[1] == name:
+        return None
     return int(match[1]) if match[1].isdigit() else _macro(text, match[1])
 
 
@@ -199,27 +321,41 @@ def sdk_headers() -> dict[int, Path]:
     return chosen
 
 
-def native_architectures() -> Sequence[str]:
-    """What `nvcc -arch` gets by default: the GPUs of this machine, else a set for the data centre and the desk."""
-    ask = shutil.which("nvidia-smi")
-    if ask:
-        try:
-            said = run([ask, "--query-gpu=compute_cap", "--format=csv,noheader"], timeout=ASK_SECONDS)
-        except PluginkitError:
-            return DEFAULT_ARCHITECTURES
-        found = sorted(
-            {
-                line.strip().replace(".", "")
-                for line in said.stdout.splitlines()
-                if re.fullmatch(r"\d+\.\d", line.strip())
-            }
+def native_architectures() -> list[str]:
+    """The architectures of this machine's GPUs, as nvcc numbers them (`90`); none without a driver or a GPU."""
+    return sorted({gpu.arch for gpu in find_driver().gpus}, key=int)
+
+
+def known_architectures(nvcc: Path) -> list[str]:
+    """The architectures that an nvcc makes code for, as it numbers them."""
+    said, _ = _answer(nvcc, "--list-gpu-code")
+    return sorted(re.findall(r"^sm_(\d+)$", said, re.MULTILINE), key=int)
+
+
+def architectures(nvcc: Path, wanted: Sequence[str] = ()) -> list[str]:
+    """CMake's list of architectures: code for each, and PTX of the highest for GPUs that come later.
+
+    Args:
+        nvcc: the compiler, which knows some and not others.
+        wanted: such as `90`, `sm_90` or `9.0`; none means those of this machine's GPUs, else a set for the data
+            centre and the desk.
+
+    Raises:
+        UsageError: nvcc doesn't know a wanted one.
+    """
+    known = known_architectures(nvcc)
+    numbers = [re.sub(r"^(sm_|compute_)", "", name.strip().lower()).replace(".", "") for name in wanted]
+    unknown = [name for name, number in zip(wanted, numbers, strict=True) if number not in known]
+    if unknown:
+        raise UsageError(
+            f"{nvcc} makes no code for GPU architecture {', '.join(unknown)}.", hint=f"It knows {', '.join(known)}."
         )
-        if said.ok and found:
-            return found
-    return DEFAULT_ARCHITECTURES
+    chosen = numbers or [number for number in native_architectures() or DEFAULT_ARCHITECTURES if number in known]
+    chosen = sorted(set(chosen or known[-1:]), key=int)
+    return [*(f"{number}-real" for number in chosen), *(f"{number}-virtual" for number in chosen[-1:])]
 
 
-DEFAULT_ARCHITECTURES = ("80", "86", "89", "90")
+DEFAULT_ARCHITECTURES = ("75", "80", "86", "89", "90", "100", "120")
 
 ALL = (cxx_compiler, cmake, ninja, nvcc)
 """Everything that `pluginkit info` shows."""

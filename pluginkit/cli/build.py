@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import click
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from pluginkit.build import Artifact, build
+from pluginkit.build.output import PROGRESS
 
 
 @click.command("build")
@@ -30,10 +30,10 @@ def command(project: Path, target: str, archs: tuple[str, ...], werror: bool, as
         task = progress.add_task("configuring", total=None)
 
         def told(line: str) -> None:
-            if "warning:" in line:
-                progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
-            elif re.match(r"\[\d+/\d+\]", line):
+            if PROGRESS.match(line):
                 progress.update(task, description=line)
+            else:
+                progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
         made = build(project, target, archs=archs, werror=werror, told=told)
     if as_json:

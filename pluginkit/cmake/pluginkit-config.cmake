@@ -223,7 +223,8 @@ function(pluginkit_gpu_objects target slug)
     set_target_properties(${target} PROPERTIES
         CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
         CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF CUDA_VISIBILITY_PRESET hidden
-        VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON CUDA_RUNTIME_LIBRARY Static)
+        VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON CUDA_RUNTIME_LIBRARY Static
+        EXPORT_COMPILE_COMMANDS ON)
     target_compile_definitions(${target} PRIVATE ${arg_DEFINES} $<TARGET_PROPERTY:${slug},COMPILE_DEFINITIONS>)
     target_include_directories(${target} PRIVATE $<TARGET_PROPERTY:${slug},INCLUDE_DIRECTORIES>)
     target_include_directories(${target} SYSTEM PRIVATE ${arg_HEADERS} ${PLUGINKIT_CUDA_INCLUDE_DIRS})
@@ -354,7 +355,7 @@ function(_pluginkit_cpu_flags out)
     set(${out} ${flags} ${warnings} ${user} PARENT_SCOPE)
 endfunction()
 
-# A file name for the object of a source: its path, made flat, so that a/x.cpp and b/x.cpp don't meet.
+# The object's path for a source: below the build folder, also for a source outside of the project.
 function(_pluginkit_object_name out source)
     file(RELATIVE_PATH name "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
     if(IS_ABSOLUTE "${source}")

@@ -1,0 +1,82 @@
+"""Which NVIDIA GPUs this machine has, by the driver's own library.
+
+The driver is asked in a process of its own, because a broken one may crash or hang. That process runs this file
+as a script, so nothing of pluginkit may be imported at its top.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+_MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR of cuda.h
+_DEVICES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/nvhost-gpu", "/dev/dxg")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU: its name and its compute capability, e.g. `9.0`."""
+
+    name: str
+    capability: str
+
+    @property
+    def arch(self) -> str:
+        """The number by which nvcc calls its architecture, e.g. `90`."""
+        return self.capability.replace(".", "")
+
+
+@dataclass(frozen=True)
+class Driver:
+    """What the driver says: the highest CUDA version it supports and its GPUs; `problem` if it says nothing."""
+
+    cuda: str = ""
+    gpus: tuple[Gpu, ...] = ()
+    problem: str = ""
+
+
+def find_driver(timeout: float = 20.0) -> Driver:
+    """Ask NVIDIA's driver, in a child process that is given `timeout` seconds."""
+    from pluginkit.errors import PluginkitError
+    from pluginkit.process import run
+
+    if not any(Path(device).exists() for device in _DEVICES):
+        return Driver(problem=f"no NVIDIA device here: none of {', '.join(_DEVICES)} exists")
+    try:
+        answer = run([sys.executable, "-I", __file__], timeout=timeout)
+    except PluginkitError as error:
+        return Driver(problem=error.message)
+    if not answer.ok:
+        return Driver(problem=f"asking libcuda ended with {answer.status}: {answer.stderr.strip()[-200:]}")
+    said = json.loads(answer.stdout)
+    return Driver(said["cuda"], tuple(Gpu(**gpu) for gpu in said["gpus"]), said["problem"])
+
+
+def _ask_driver() -> Driver:
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        return Driver(problem=f"the driver's library can't be loaded: {error}")
+    if status := cuda.cuInit(0):
+        return Driver(problem=f"cuInit gave error {status}")
+    number = ctypes.c_int()
+    cuda.cuDriverGetVersion(ctypes.byref(number))
+    version = f"{number.value // 1000}.{number.value % 1000 // 10}"
+    cuda.cuDeviceGetCount(ctypes.byref(number))
+    gpus = []
+    for index in range(number.value):
+        device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        name = ctypes.create_string_buffer(256)
+        cuda.cuDeviceGet(ctypes.byref(device), index)
+        cuda.cuDeviceGetName(name, len(name), device)
+        cuda.cuDeviceGetAttribute(ctypes.byref(major), _MAJOR, device)
+        cuda.cuDeviceGetAttribute(ctypes.byref(minor), _MINOR, device)
+        gpus.append(Gpu(name.value.decode(errors="replace"), f"{major.value}.{minor.value}"))
+    return Driver(version, tuple(gpus))
+
+
+if __name__ == "__main__":
+    json.dump(asdict(_ask_driver()), sys.stdout)

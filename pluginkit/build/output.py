@@ -1,0 +1,73 @@
+"""What CMake, Ninja and the compilers say, told apart while they say it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+PROGRESS = re.compile(r"^\[\d+/\d+\] ")
+"""Ninja's progress, as `NINJA_STATUS` makes it."""
+
+_OTHERS_SYMBOL = (
+    "{0} belongs to libnvinfer, which a plugin library does not link, so that it loads in every host. "
+    "PLUGINKIT_PLUGINS gives the creators; REGISTER_TENSORRT_PLUGIN is not needed."
+)
+_HINTS = (
+    (r"undefined reference to .?(getPluginRegistry|getLogger|createInfer\w+)", _OTHERS_SYMBOL),
+    (
+        r"undefined reference to .?(cublas\w+|cudnn\w+)",
+        "{0} is of a library that target cpu does not have; on target gpu link it by target_link_libraries.",
+    ),
+    (
+        r"fatal error: ([\w./]+): No such file|fatal error: '([\w./]+)' file not found",
+        "{0} is in none of the include folders: see target_include_directories.",
+    ),
+    (
+        r"multiple definition of .?(getCreators|setLoggerFinder)",
+        "{0} is defined twice: PLUGINKIT_PLUGINS stands in one source only.",
+    ),
+)
+
+
+class Output:
+    """Takes the lines as they come: passes on those for a person, and keeps those that say what went wrong.
+
+    Ninja shows a failed step as `FAILED: ...`, one line with its whole command, and then what the step wrote; a step
+    that succeeded as its progress line, and then what it wrote (warnings). CMake's talk begins with `-- `.
+
+    Attributes:
+        errors: what failed steps, the linker or CMake said.
+    """
+
+    def __init__(self, told: Callable[[str], None]) -> None:
+        self.errors: list[str] = []
+        self._told = told
+        self._failing = False
+        self._command_next = False
+
+    def take(self, line: str) -> None:
+        """Look at one line."""
+        if PROGRESS.match(line):
+            self._failing = False
+            self._told(line)
+        elif line.startswith("FAILED: "):
+            self._failing = self._command_next = True
+        elif self._command_next:
+            self._command_next = False
+        elif line.startswith(("CMake Error", "ninja: error: ")):
+            self._failing = True
+            self.errors.append(line)
+        elif line.startswith(("ninja: ", "loading initial cache file", "-- ")):
+            pass
+        elif self._failing:
+            self.errors.append(line)
+        else:
+            self._told(line)
+
+
+def hint_for(text: str) -> str:
+    """What to do about an error that plugin authors meet; empty if it is none of the known ones."""
+    for pattern, hint in _HINTS:
+        if match := re.search(pattern, text):
+            return hint.format(next(filter(None, match.groups())))
+    return ""
