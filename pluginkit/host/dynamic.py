@@ -29,8 +29,18 @@ from pluginkit.host.spec import BuiltPlugin, TensorSpec, as_dict
 Profile = Sequence[TensorSpec]
 
 
-def build(creator: Creator, layer_name: str, fields: Fields, profiles: Sequence[Profile]) -> BuiltPlugin:
+def build(
+    creator: Creator,
+    layer_name: str,
+    fields: Fields,
+    profiles: Sequence[Profile],
+    *,
+    output_scales: Sequence[float] = (),
+) -> BuiltPlugin:
     """Builds a layer for these profiles, each the list of the plugin's inputs.
+
+    `output_scales` are the outputs' INT8 scales in implicit quantization, where configure sees them in `desc.scale`;
+    none means explicit quantization: 1 for all.
 
     Raises:
         Finding: the plugin answers wrongly.
@@ -43,7 +53,8 @@ def build(creator: Creator, layer_name: str, fields: Fields, profiles: Sequence[
     nb_outputs = plugin.nb_outputs()
     out_types = [plugin.output_data_type(i, types) for i in range(nb_outputs)]
     shapes = tuple(plugin.output_dimensions(i, dims) for i in range(nb_outputs))
-    outputs = [_outputs(profile, shapes, out_types) for profile in profiles]
+    scales = output_scales or [1.0] * nb_outputs
+    outputs = [_outputs(profile, shapes, out_types, scales) for profile in profiles]
     configured, workspaces = [], []
     for profile, outs in zip(profiles, outputs, strict=True):
         formats.walk(plugin, [s.desc() for s in (*profile, *outs)], len(profile))
@@ -87,12 +98,14 @@ def _network_clone(creator: Creator, layer: str, fields: Fields) -> Plugin:
     return plugin
 
 
-def _outputs(inputs: Profile, shapes: Sequence[ShapeProgram], types: Sequence[DType]) -> tuple[TensorSpec, ...]:
+def _outputs(
+    inputs: Profile, shapes: Sequence[ShapeProgram], types: Sequence[DType], scales: Sequence[float]
+) -> tuple[TensorSpec, ...]:
     network = [s.dims for s in inputs]
     low, opt, high = ([getattr(s, point) for s in inputs] for point in ("min", "opt", "max"))
     return tuple(
-        TensorSpec(dtype, shape.dims, shape.at(network, low), shape.at(network, opt), shape.at(network, high))
-        for shape, dtype in zip(shapes, types, strict=True)
+        TensorSpec(dtype, shape.dims, shape.at(network, low), shape.at(network, opt), shape.at(network, high), scale)
+        for shape, dtype, scale in zip(shapes, types, scales, strict=True)
     )
 
 
