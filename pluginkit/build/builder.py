@@ -112,9 +112,9 @@ def _configure(project: Path, folder: Path, cmake: Path, settings: dict[str, str
 
 
 def _show_to_editors(build: Path, folder: Path) -> None:
-    """Editors look for compile_commands.json in the project and in its build folder."""
+    """Editors look for compile_commands.json in the project's build folder; target cpu's is the one to show."""
     link = build / "compile_commands.json"
-    if (folder / link.name).exists() and not link.exists():
+    if "cpu" in folder.relative_to(build).parts or not link.exists():
         link.unlink(missing_ok=True)
         link.symlink_to((folder / link.name).relative_to(build))
 

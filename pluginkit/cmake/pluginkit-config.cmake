@@ -200,8 +200,8 @@ function(pluginkit_cpu_objects out slug tag)
                 ${arg_HEADERS} ${cuda_includes}
                 "$<TARGET_PROPERTY:${slug},COMPILE_OPTIONS>"
                 "${path}"
-            MAIN_DEPENDENCY "${path}"
-            DEPENDS ${compiler}
+            # Not as MAIN_DEPENDENCY: that would take the source away from the target that editors read.
+            DEPENDS "${path}" ${compiler}
             DEPFILE "${object}.d"
             COMMENT "Compiling ${source} for the CPU (${tag})"
             COMMAND_EXPAND_LISTS
@@ -290,7 +290,9 @@ function(pluginkit_editor_commands slug)
     add_library(${slug}_editor OBJECT EXCLUDE_FROM_ALL ${arg_SOURCES})
     set(cu_sources ${arg_SOURCES})
     list(FILTER cu_sources INCLUDE REGEX "\\.cu$")
-    set_source_files_properties(${cu_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-x;c++")
+    set_source_files_properties(${cu_sources} PROPERTIES LANGUAGE CXX
+        COMPILE_DEFINITIONS PLUGINKIT_CPU_CUDA_SOURCE
+        COMPILE_OPTIONS "-include;${PLUGINKIT_INCLUDE_DIR}/pluginkit/cpu/prelude.h")
     set_target_properties(${slug}_editor PROPERTIES CXX_STANDARD 17 CXX_EXTENSIONS OFF EXPORT_COMPILE_COMMANDS ON)
     target_compile_definitions(${slug}_editor PRIVATE ${arg_DEFINES} $<TARGET_PROPERTY:${slug},COMPILE_DEFINITIONS>)
     target_include_directories(${slug}_editor PRIVATE $<TARGET_PROPERTY:${slug},INCLUDE_DIRECTORIES>)

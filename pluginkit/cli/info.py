@@ -1,0 +1,56 @@
+"""`pluginkit info`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pluginkit.info import EXTRAS, Item, as_json, survey
+
+_TITLES = {
+    "tools": "Tools",
+    "headers": "Headers",
+    "runtimes": "Runtimes: what judges plugins",
+    "packages": "Python packages",
+    "gpus": "GPUs",
+}
+_PIPE_WIDTH = 160
+"""Columns where there is no terminal: paths are not to be cut in a log."""
+
+
+@click.command("info")
+@click.option("--json", "machine", is_flag=True, help="Print it as JSON.")
+def command(machine: bool) -> None:
+    """Show every tool, header set, runtime and GPU found: where, which version, and (*) which is used."""
+    items = survey()
+    if machine:
+        click.echo(json.dumps(as_json(items), indent=2))
+        return
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_PIPE_WIDTH)
+    for group, title in _TITLES.items():
+        console.print(_table(title, [item for item in items if item.group == group]))
+    extras = _empty("Optional parts: pip install 'pluginkit[extra]'", "extra", "what it brings")
+    for name, sentence in EXTRAS.items():
+        extras.add_row(name, Text(sentence))
+    console.print(extras)
+
+
+def _empty(title: str, *columns: str) -> Table:
+    return Table(*columns, title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def _table(title: str, items: list[Item]) -> Table:
+    table = _empty(title, "", "what", "version", "where, and what to know")
+    for item in items:
+        mark = Text("*", style="green") if item.used else Text("-" if item.found else "!", style="dim")
+        version = Text(item.version) if item.found else Text(item.version or "not found", style="yellow")
+        said = [item.where, item.note, f"Get it: {item.remedy}" if item.remedy and not item.found else ""]
+        table.add_row(mark, Text(item.name), version, Text("\n".join(filter(None, said)), overflow="fold"))
+    return table

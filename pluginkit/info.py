@@ -1,0 +1,146 @@
+"""What is on this machine: tools, headers, runtimes and GPUs, where, in which version, and which of them is used."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pluginkit import __version__, include_dir, runtimes
+from pluginkit.build import toolchain
+from pluginkit.build.gpus import find_driver
+from pluginkit.errors import ToolMissing
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing that was looked for.
+
+    Attributes:
+        group: `tools`, `headers`, `runtimes`, `packages` or `gpus`.
+        name: what it is.
+        found: whether it is here.
+        version: what it says of itself.
+        where: its file or folder.
+        used: whether pluginkit uses this one: of several candidates, one.
+        note: what there is to say on it: why it can't be used, or what it is for.
+        remedy: how to get it, where it is missing.
+    """
+
+    group: str
+    name: str
+    found: bool
+    version: str = ""
+    where: str = ""
+    used: bool = False
+    note: str = ""
+    remedy: str = ""
+
+
+EXTRAS = {
+    "rtx": "tensorrt-rtx: NVIDIA's builder, ONNX parser and plugin registry; `test` asks it. From PyPI, needs no GPU.",
+    "lean": "tensorrt-lean: NVIDIA's plugin registry of TensorRT 10 or 11, one of them in an environment. From PyPI.",
+    "tensorrt": "tensorrt: the full TensorRT. Its libraries come from NVIDIA's own package index, and need a GPU.",
+    "cuda": "nvcc and CUDA's libraries from PyPI: target gpu without a CUDA toolkit on the machine.",
+    "pycuda": "PyCUDA: for your own GPU code in Python. Builds from source and needs a CUDA toolkit.",
+}
+"""What each optional part of pluginkit brings: `pip install 'pluginkit[rtx]'`."""
+
+
+def survey() -> list[Item]:
+    """Look for everything. Loads none of the runtimes."""
+    python = Item("tools", "Python", True, platform.python_version(), sys.executable, used=True)
+    ours = Item("tools", "pluginkit", True, __version__, str(Path(__file__).parent), used=True)
+    return [ours, python, *_tools(), *_cuda_headers(), *_tensorrt_headers(), *_runtimes(), *_packages(), *_gpus()]
+
+
+def as_json(items: list[Item]) -> dict[str, Any]:
+    """The survey as plain data."""
+    return {"items": [asdict(item) for item in items], "extras": EXTRAS}
+
+
+def _tools() -> Iterator[Item]:
+    for find in toolchain.ALL:
+        try:
+            tool = find()
+            found = tool.found()
+        except ToolMissing as error:
+            yield Item("tools", "C++ compiler", False, note=error.message, remedy=error.hint)
+            continue
+        first = next((one for one in found if one.usable), None)
+        if first is None:
+            yield Item("tools", tool.name, False, note=f"needed is {tool.needs}", remedy=tool.remedy)
+        for one in found:
+            version = f"{one.note} {one.version or ''}".strip()
+            yield Item("tools", tool.name, one.usable, version, str(one.path), used=one is first, note=one.why_not)
+
+
+def _cuda_headers() -> Iterator[Item]:
+    """Target cpu's headers, and those of the nvcc of target gpu where they are others."""
+    chosen: dict[Path, str] = {}
+    for target, find in (("cpu", toolchain.cuda_include_dirs), ("gpu", _headers_of_nvcc)):
+        try:
+            folder = find()[0]
+        except ToolMissing as error:
+            if target == "cpu":
+                yield Item("headers", "CUDA", False, note=error.message, remedy=error.hint)
+            continue
+        chosen[folder] = f"{chosen[folder]} and {target}" if folder in chosen else f"target {target}"
+    for folder, note in chosen.items():
+        version = str(toolchain.cuda_headers_version(folder) or "")
+        yield Item("headers", "CUDA", True, version, str(folder), used=True, note=note)
+
+
+def _headers_of_nvcc() -> list[Path]:
+    return toolchain.headers_beside(toolchain.nvcc().best().path)
+
+
+def _tensorrt_headers() -> Iterator[Item]:
+    chosen = toolchain.sdk_headers()
+    for sdk in toolchain.tensorrt_sdks():
+        used = sdk.path in chosen.values()
+        note = sdk.why_not or ("" if used else "another one of this major is used")
+        yield Item("headers", "TensorRT SDK", sdk.usable, str(sdk.version or ""), str(sdk.path), used, note)
+    own = [str(layout) for layout in (10, 11) if layout not in chosen]
+    note = f"for layout {' and '.join(own)}" if own else "the SDKs' are used for both layouts"
+    yield Item("headers", "TensorRT, pluginkit's own", True, __version__, str(include_dir()), used=bool(own), note=note)
+
+
+def _runtimes() -> Iterator[Item]:
+    for module in runtimes.ALL_RUNTIMES:
+        runtime = runtimes.runtime(module)
+        said = runtime.probe()
+        yield Item("runtimes", runtime.NAME, said.found, said.version, said.where, said.found, said.reason, said.remedy)
+    yield _package("runtimes", "tensorrt", "NVIDIA's own index has its libraries: pip install 'pluginkit[tensorrt]'")
+
+
+def _packages() -> Iterator[Item]:
+    for name in ("onnxruntime", "polygraphy", "onnx", "numpy"):
+        yield _package("packages", name, f"pip install {name}")
+    yield _package("packages", "pycuda", "pip install 'pluginkit[pycuda]'; nothing of pluginkit needs it")
+
+
+def _package(group: str, name: str, remedy: str) -> Item:
+    """A Python package, by what is written about it on disk: importing some of them takes seconds or a GPU."""
+    try:
+        distribution = importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return Item(group, name, False, remedy=remedy)
+    where = str(distribution.locate_file(name))
+    return Item(group, name, True, distribution.version, where, used=group == "packages")
+
+
+def _gpus() -> Iterator[Item]:
+    driver = find_driver()
+    if not driver.gpus:
+        reason = driver.problem or "the driver lists no GPU"
+        note = f"{reason}\nBuilding for GPUs, and testing on the CPU, need none."
+        yield Item("gpus", "NVIDIA GPU", False, note=note)
+    for gpu in driver.gpus:
+        note = f"compute capability {gpu.capability}; the driver takes CUDA up to {driver.cuda}"
+        yield Item("gpus", gpu.name, True, f"SM {gpu.arch}", "", used=True, note=note)
