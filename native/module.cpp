@@ -3,6 +3,8 @@
 #include "buffer.h"
 #include "library.h"
 
+#include <utility>
+
 #include <pybind11/stl.h>
 
 namespace py = pybind11;
@@ -18,7 +20,7 @@ PYBIND11_MODULE(_native, module)
         {
             try
             {
-                std::rethrow_exception(error);
+                std::rethrow_exception(std::move(error));
             }
             catch (LoadError const& e)
             {
