@@ -26,8 +26,9 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml CMakeLists.txt tools/setup_venv.py $(wildcard native/*)
 	@$(PYTHON) tools/setup_venv.py $(VENV)
 
+# The wheel is built from the sdist, so that one run proves both complete.
 wheel: setup
-	@$(RUN) -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@$(RUN) -m build --quiet --outdir dist .
 
 clean:
 	rm -rf $(VENV) build dist .venv-nvidia
