@@ -310,4 +310,6 @@ using IPluginV3OneRuntime = v_1_0::IPluginV3OneRuntime;
 
 } // namespace nvinfer1
 
+#include "pluginkit/registered.h" // REGISTER_TENSORRT_PLUGIN
+
 #endif

@@ -6,11 +6,16 @@
 //!
 //! gives the library
 //!   setLoggerFinder, getCreators     what IPluginRegistry::loadLibrary looks for. TensorRT calls setLoggerFinder
-//!   first, and
-//!                                    that tells which library is loading, so getCreators gives exactly one creator a
-//!                                    plugin: V2 of the right layout, or the V3 adapter for TensorRT-RTX
+//!                                    first, and that tells which library is loading, so getCreators gives exactly one
+//!                                    creator a plugin: V2 of the right layout, or the V3 adapter for TensorRT-RTX
 //!   initMyPluginPlugins              bool (void* logger, char const* libNamespace): registers the creators under that
-//!                                    namespace in the registry of every TensorRT library of the process
+//!                                    namespace in the registry of every TensorRT library of the process. True where
+//!                                    all have them, also the second time; false where there is none, or one refuses.
+//!                                    The library then stays loaded, since registries point into it. `logger` is not
+//!                                    used: what ILogger's table looks like depends on who has made it
+//!
+//! Creators named by REGISTER_TENSORRT_PLUGIN are given too; a library that names all of its creators so says
+//! PLUGINKIT_REGISTERED_PLUGINS(MyPlugin).
 //!
 //! pluginkit's CMake package compiles this file once for each layout (PLUGINKIT_TRT_LAYOUT). The one with
 //! PLUGINKIT_SECONDARY exports nothing; the other reaches it through pluginkitSecondaryLayout. Compiled once and by
@@ -19,14 +24,17 @@
 
 #include <NvInfer.h>
 #include <pluginkit/loader.h>
+#include <pluginkit/registered.h>
 #include <pluginkit/v3_adapter.h>
 
-#include <array>
+#include <memory>
+#include <mutex>
 #include <string>
-#include <tuple>
-#include <type_traits>
-#include <utility>
 #include <vector>
+
+#if defined(PLUGINKIT_TRT_LAYOUT) && PLUGINKIT_TRT_LAYOUT != NV_TENSORRT_MAJOR
+#error "NvInfer.h is of another TensorRT than PLUGINKIT_TRT_LAYOUT says: put the headers of that major first."
+#endif
 
 #define PLUGINKIT_EXPORT __attribute__((visibility("default")))
 
@@ -45,50 +53,81 @@ struct LayoutHooks
     bool (*enroll)(void* registry, char const* pluginNamespace, bool v3) noexcept;
 };
 
-//! One creator of each class, as V2 and, on top of these, as V3.
-template <typename... Creators>
+//! One creator of each class, as it is and, for those of V2, as V3.
 class CreatorSet
 {
 public:
-    CreatorSet() : CreatorSet(std::index_sequence_for<Creators...>{}) {}
-    nvinfer1::IPluginCreatorInterface* const* listed(bool v3) const noexcept
+    explicit CreatorSet(std::vector<CreatorMaker> const& makers)
     {
-        return v3 ? mListV3.data() : mListV2.data();
+        for (CreatorMaker const& maker : makers)
+        {
+            if (maker.v2 != nullptr)
+            {
+                mV2.emplace_back(maker.v2());
+                mV3.emplace_back(new V3AdapterCreator{*mV2.back()});
+                mListV2.push_back(mV2.back().get());
+            }
+            else
+            {
+                mV3.emplace_back(maker.v3());
+                mListV2.push_back(mV3.back().get());
+            }
+            mListV3.push_back(mV3.back().get());
+        }
     }
+
+    std::vector<nvinfer1::IPluginCreatorInterface*> const& listed(bool v3) const noexcept
+    {
+        return v3 ? mListV3 : mListV2;
+    }
+
     void setNamespace(char const* pluginNamespace) noexcept
     {
-        std::apply([=](auto&... creator) { (creator.setPluginNamespace(pluginNamespace), ...); }, mV2);
+        for (auto const& creator : mV2)
+        {
+            creator->setPluginNamespace(pluginNamespace);
+        }
     }
-
-    static constexpr int32_t kCOUNT{static_cast<int32_t>(sizeof...(Creators))};
 
 private:
-    template <size_t... I>
-    explicit CreatorSet(std::index_sequence<I...> /*indices*/)
-        : mV3{V3AdapterCreator{std::get<I>(mV2)}...}, mListV2{&std::get<I>(mV2)...}, mListV3{&mV3[I]...}
-    {
-    }
-
-    std::tuple<Creators...> mV2;
-    std::array<V3AdapterCreator, sizeof...(Creators)> mV3;
-    std::array<nvinfer1::IPluginCreatorInterface*, sizeof...(Creators)> mListV2;
-    std::array<nvinfer1::IPluginCreatorInterface*, sizeof...(Creators)> mListV3;
+    std::vector<std::unique_ptr<nvinfer1::IPluginCreator>> mV2;
+    std::vector<std::unique_ptr<nvinfer1::IPluginCreatorV3One>> mV3;
+    std::vector<nvinfer1::IPluginCreatorInterface*> mListV2;
+    std::vector<nvinfer1::IPluginCreatorInterface*> mListV3;
 };
 
+//! This layout's half of the library. `Creators` are those that PLUGINKIT_PLUGINS names.
 template <typename... Creators>
 struct Layout
 {
-    static_assert(sizeof...(Creators) > 0, "PLUGINKIT_PLUGINS needs at least one creator");
-    static_assert((std::is_base_of_v<nvinfer1::IPluginCreator, Creators> && ...),
-                  "PLUGINKIT_PLUGINS takes classes that derive from nvinfer1::IPluginCreator");
+    //! The creator classes of the library, each once.
+    static std::vector<CreatorMaker> makers()
+    {
+        std::vector<CreatorMaker> all{makerOf<Creators>()...};
+#ifdef PLUGINKIT_NV_INFER
+        for (RegisteredCreator const* one = gRegisteredCreators; one != nullptr; one = one->next)
+        {
+            bool known{false};
+            for (CreatorMaker const& other : all)
+            {
+                known = known || (other.v2 == one->maker.v2 && other.v3 == one->maker.v3);
+            }
+            if (!known)
+            {
+                all.push_back(one->maker);
+            }
+        }
+#endif
+        return all;
+    }
 
     static nvinfer1::IPluginCreatorInterface* const* listed(bool v3, int32_t& count) noexcept
     {
         try
         {
-            static CreatorSet<Creators...> creators;
-            count = creators.kCOUNT;
-            return creators.listed(v3);
+            static CreatorSet const creators{makers()};
+            count = static_cast<int32_t>(creators.listed(v3).size());
+            return creators.listed(v3).data();
         }
         catch (...)
         {
@@ -99,39 +138,35 @@ struct Layout
 
     static bool enroll(void* where, char const* pluginNamespace, bool v3) noexcept
     {
-        using Set = CreatorSet<Creators...>;
+        struct Enrolled
+        {
+            void* registry;
+            std::string pluginNamespace;
+            std::unique_ptr<CreatorSet> creators;
+        };
         try
         {
-            auto& registry = *static_cast<nvinfer1::IPluginRegistry*>(where);
-            // The registry keeps pointers to creators as long as the process lives, so they are never given back.
-            static auto* const enrolled = new std::vector<std::pair<std::pair<void*, std::string>, Set*>>;
-            std::pair<void*, std::string> const key{where, pluginNamespace};
-            for (auto const& [known, creators] : *enrolled)
+            // Registries keep pointers to creators as long as the process lives, so nothing of this is given back.
+            static auto* const mutex = new std::mutex;
+            static auto* const enrolled = new std::vector<Enrolled>;
+            std::lock_guard<std::mutex> const lock{*mutex};
+            for (Enrolled const& known : *enrolled)
             {
-                if (known == key)
+                if (known.registry == where && known.pluginNamespace == pluginNamespace)
                 {
                     return true;
                 }
             }
-            auto creators = std::make_unique<Set>();
+            auto creators = std::make_unique<CreatorSet>(makers());
             creators->setNamespace(pluginNamespace);
-            int32_t taken{0};
-            for (; taken < Set::kCOUNT; ++taken)
+            // All that can throw comes before the registry has a pointer.
+            enrolled->push_back({where, pluginNamespace, std::move(creators)});
+            if (!addAll(*static_cast<nvinfer1::IPluginRegistry*>(where), enrolled->back().creators->listed(v3),
+                        pluginNamespace))
             {
-                if (!registry.registerCreator(*creators->listed(v3)[taken], pluginNamespace))
-                {
-                    break;
-                }
-            }
-            if (taken < Set::kCOUNT)
-            {
-                while (taken > 0)
-                {
-                    registry.deregisterCreator(*creators->listed(v3)[--taken]);
-                }
+                enrolled->pop_back();
                 return false;
             }
-            enrolled->emplace_back(key, creators.release());
             stayLoaded(&hooks);
             return true;
         }
@@ -139,6 +174,25 @@ struct Layout
         {
             return false;
         }
+    }
+
+    //! All or, where the registry refuses one (it has that name, version and namespace already), none.
+    static bool addAll(nvinfer1::IPluginRegistry& registry,
+                       std::vector<nvinfer1::IPluginCreatorInterface*> const& creators,
+                       char const* pluginNamespace) noexcept
+    {
+        for (size_t i = 0; i < creators.size(); ++i)
+        {
+            if (!registry.registerCreator(*creators[i], pluginNamespace))
+            {
+                while (i > 0)
+                {
+                    registry.deregisterCreator(*creators[--i]);
+                }
+                return false;
+            }
+        }
+        return !creators.empty();
     }
 
     static constexpr LayoutHooks hooks{&listed, &enroll};
@@ -150,17 +204,18 @@ struct Layout
 
 #ifdef PLUGINKIT_SECONDARY
 
-#define PLUGINKIT_PLUGINS(Stem, ...)                                                                                   \
+#define PLUGINKIT_ENTRY(Stem, Half)                                                                                    \
     extern "C" PLUGINKIT_EXPORT pluginkit::detail::LayoutHooks const* pluginkitSecondaryLayout() noexcept              \
     {                                                                                                                  \
-        return &pluginkit::detail::Layout<__VA_ARGS__>::hooks;                                                         \
+        return &Half::hooks;                                                                                           \
     }
 
 #else
 
-//! The other layout's half of this library; null where the library was compiled for one layout only.
-extern "C" PLUGINKIT_EXPORT pluginkit::detail::LayoutHooks const* pluginkitSecondaryLayout() noexcept
-    __attribute__((weak));
+//! The other layout's half of this library; null where the library was compiled for one layout only. Hidden, so that
+//! no other library's half can stand in for it.
+extern "C" __attribute__((weak, visibility("hidden"))) pluginkit::detail::LayoutHooks const*
+pluginkitSecondaryLayout() noexcept;
 
 namespace pluginkit
 {
@@ -225,23 +280,41 @@ inline bool enrollEverywhere(char const* pluginNamespace, LayoutHooks const& pri
 
 } // namespace pluginkit
 
-#define PLUGINKIT_PLUGINS(Stem, ...)                                                                                   \
+#define PLUGINKIT_ENTRY(Stem, Half)                                                                                    \
     namespace                                                                                                          \
     {                                                                                                                  \
     pluginkit::Served gPluginkitServed{pluginkit::Served::kV2_LAYOUT11};                                               \
     }                                                                                                                  \
-    extern "C" PLUGINKIT_EXPORT void setLoggerFinder(nvinfer1::ILoggerFinder* finder)                                  \
+    extern "C" PLUGINKIT_EXPORT void setLoggerFinder(nvinfer1::ILoggerFinder* finder) noexcept                         \
     {                                                                                                                  \
         gPluginkitServed = pluginkit::detail::servedBy(pluginkit::detail::versionBehind(finder));                      \
     }                                                                                                                  \
-    extern "C" PLUGINKIT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(int32_t& nbCreators)             \
+    extern "C" PLUGINKIT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(int32_t& nbCreators) noexcept    \
     {                                                                                                                  \
-        return pluginkit::detail::creatorsFor(gPluginkitServed, pluginkit::detail::Layout<__VA_ARGS__>::hooks,         \
-                                              nbCreators);                                                             \
+        return pluginkit::detail::creatorsFor(gPluginkitServed, Half::hooks, nbCreators);                              \
     }                                                                                                                  \
-    extern "C" PLUGINKIT_EXPORT bool init##Stem##Plugins(void* /*logger*/, char const* libNamespace)                   \
+    extern "C" PLUGINKIT_EXPORT bool init##Stem##Plugins(void* /*logger*/, char const* libNamespace) noexcept          \
     {                                                                                                                  \
-        return pluginkit::detail::enrollEverywhere(libNamespace, pluginkit::detail::Layout<__VA_ARGS__>::hooks);       \
+        return pluginkit::detail::enrollEverywhere(libNamespace, Half::hooks);                                         \
     }
 
+#endif
+
+//! The entry of a library whose creators are these and those that REGISTER_TENSORRT_PLUGIN names.
+#define PLUGINKIT_PLUGINS(Stem, ...)                                                                                   \
+    namespace                                                                                                          \
+    {                                                                                                                  \
+    using PluginkitHalf = pluginkit::detail::Layout<__VA_ARGS__>;                                                      \
+    }                                                                                                                  \
+    PLUGINKIT_ENTRY(Stem, PluginkitHalf)
+
+#ifdef PLUGINKIT_NV_INFER
+//! The entry of a library whose creators are all named by REGISTER_TENSORRT_PLUGIN. Not with a TensorRT SDK's headers,
+//! whose macro calls libnvinfer instead.
+#define PLUGINKIT_REGISTERED_PLUGINS(Stem)                                                                             \
+    namespace                                                                                                          \
+    {                                                                                                                  \
+    using PluginkitHalf = pluginkit::detail::Layout<>;                                                                 \
+    }                                                                                                                  \
+    PLUGINKIT_ENTRY(Stem, PluginkitHalf)
 #endif

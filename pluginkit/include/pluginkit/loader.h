@@ -49,7 +49,7 @@ constexpr int32_t registryLayout(int32_t version) noexcept
 //! The version that the library at `path` says; 0 where it is not loaded or does not say. Loads nothing.
 inline int32_t versionOf(char const* path) noexcept
 {
-    void* const library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    void* const library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr)
     {
         return 0;
@@ -86,44 +86,63 @@ struct FoundRegistry
     int32_t version;
 };
 
-//! The registries of all TensorRT libraries of this process.
+//! The registry of the library at `path`; nullptr and 0 where it has none. Both functions must be this library's own:
+//! dlsym also finds those of the libraries that it depends on, which are found by themselves.
+inline FoundRegistry registryIn(char const* path) noexcept
+{
+    FoundRegistry found{nullptr, 0};
+    void* const library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr)
+    {
+        return found;
+    }
+    void* const registry = dlsym(library, "getPluginRegistry");
+    void* const version = dlsym(library, "getInferLibVersion");
+    Dl_info first{};
+    Dl_info second{};
+    if (registry != nullptr && version != nullptr && dladdr(registry, &first) != 0 && dladdr(version, &second) != 0 &&
+        first.dli_fbase == second.dli_fbase)
+    {
+        void* (*get)() noexcept {nullptr};
+        int32_t (*ask)() noexcept {nullptr};
+        std::memcpy(&get, &registry, sizeof get);
+        std::memcpy(&ask, &version, sizeof ask);
+        found = {get(), ask()};
+    }
+    dlclose(library);
+    return found;
+}
+
+//! The registries of all TensorRT libraries of this process, whatever their files are called.
 inline std::vector<FoundRegistry> findRegistries()
 {
     std::vector<std::string> paths;
     auto const collect = [](dl_phdr_info* info, size_t /*size*/, void* into) -> int
     {
-        char const* const path = info->dlpi_name;
-        if (path != nullptr &&
-            (std::strstr(path, "libnvinfer") != nullptr || std::strstr(path, "libtensorrt") != nullptr))
+        try
         {
-            static_cast<std::vector<std::string>*>(into)->emplace_back(path);
+            static_cast<std::vector<std::string>*>(into)->emplace_back(info->dlpi_name != nullptr ? info->dlpi_name
+                                                                                                  : "");
+            return 0;
         }
-        return 0;
+        catch (...)
+        {
+            return 1; // no exception may pass through dl_iterate_phdr
+        }
     };
     dl_iterate_phdr(collect, &paths);
     std::vector<FoundRegistry> found;
     for (std::string const& path : paths)
     {
-        void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
-        void* const symbol = library != nullptr ? dlsym(library, "getPluginRegistry") : nullptr;
-        if (symbol != nullptr)
+        FoundRegistry const one = registryIn(path.c_str());
+        bool known = one.registry == nullptr;
+        for (FoundRegistry const& other : found)
         {
-            void* (*ask)() noexcept {nullptr};
-            std::memcpy(&ask, &symbol, sizeof ask);
-            void* const registry = ask();
-            bool known = registry == nullptr;
-            for (FoundRegistry const& other : found)
-            {
-                known = known || other.registry == registry;
-            }
-            if (!known)
-            {
-                found.push_back({registry, versionOf(path.c_str())});
-            }
+            known = known || other.registry == one.registry;
         }
-        if (library != nullptr)
+        if (!known)
         {
-            dlclose(library);
+            found.push_back(one);
         }
     }
     return found;

@@ -5,18 +5,22 @@
 //!   supportsFormatCombination             the descriptors as they are; the profile's bounds are left out
 //!   configurePlugin                       as it is
 //!   getWorkspaceSize                      V2's, for the largest shapes of the profile
-//!   attachToContext                       clone, V2's attachToContext (no cuDNN, no cuBLAS), initialize
+//!   attachToContext                       initialize, clone, V2's attachToContext on the clone (no cuDNN, no cuBLAS)
 //!   onShapeChange                         V2's configurePlugin with min = opt = max = the shape
 //!   enqueue                               as it is
 //!   getFieldsToSerialize                  one field with the bytes that V2's serialize() writes
-//! TensorRT initializes a V2 plugin before the first enqueue and terminates it after the last; V3 has no such calls. So
-//! the adapter initializes on attach, or before the first enqueue where a builder enqueues without attaching, and
-//! terminates when it is destroyed.
+//! V3 has no initialize and no terminate. TensorRT initializes a V2 plugin once, before its contexts are made; a
+//! context's clone of an initialized plugin is one already, and is detached and destroyed but not terminated. So the
+//! adapter initializes the V2 plugin before the first attachToContext, or before the first enqueue where a builder
+//! enqueues without attaching, and terminates it in its destructor if it has initialized it. A clone neither
+//! initializes nor terminates what it was cloned from.
 #pragma once
 
 #include <NvInfer.h>
 
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -58,7 +62,7 @@ public:
         {
             mPlugin->detachFromContext();
         }
-        if (mInitialized)
+        if (mTerminate)
         {
             mPlugin->terminate();
         }
@@ -126,7 +130,7 @@ public:
         for (int32_t i = 0; i < nbOutputs; ++i)
         {
             outputs[i] = mPlugin->getOutputDimensions(i, inputs, nbInputs, exprBuilder);
-            if (outputs[i].nbDims < 0)
+            if (!complete(outputs[i]))
             {
                 return -1;
             }
@@ -200,8 +204,8 @@ public:
 
     nvinfer1::IPluginV3* attachToContext(nvinfer1::IPluginResourceContext* context) noexcept override
     {
-        std::unique_ptr<V3Adapter> attached = copy();
-        if (attached == nullptr || !attached->initialized())
+        std::unique_ptr<V3Adapter> attached = initialized() ? copy() : nullptr;
+        if (attached == nullptr)
         {
             return nullptr;
         }
@@ -212,17 +216,22 @@ public:
 
     nvinfer1::PluginFieldCollection const* getFieldsToSerialize() noexcept override
     {
+        size_t const size = mPlugin->getSerializationSize();
+        if (size > static_cast<size_t>(std::numeric_limits<int32_t>::max()))
+        {
+            return nullptr; // more than a field's length can say
+        }
         try
         {
-            mState.resize(mPlugin->getSerializationSize());
-            mPlugin->serialize(mState.data());
+            mState.resize(size + 1); // a plugin without state gets an address too
         }
         catch (...)
         {
             return nullptr;
         }
+        mPlugin->serialize(mState.data());
         mStateField = nvinfer1::PluginField{kStateField, mState.data(), nvinfer1::PluginFieldType::kCHAR,
-                                            static_cast<int32_t>(mState.size())};
+                                            static_cast<int32_t>(size)};
         mFields.nbFields = 1;
         mFields.fields = &mStateField;
         return &mFields;
@@ -238,7 +247,9 @@ private:
         }
         try
         {
-            return std::make_unique<V3Adapter>(std::move(plugin));
+            auto adapter = std::make_unique<V3Adapter>(std::move(plugin));
+            adapter->mInitialized = mInitialized;
+            return adapter;
         }
         catch (...)
         {
@@ -248,8 +259,21 @@ private:
 
     bool initialized() noexcept
     {
-        mInitialized = mInitialized || mPlugin->initialize() == 0;
+        if (!mInitialized)
+        {
+            mInitialized = mTerminate = mPlugin->initialize() == 0;
+        }
         return mInitialized;
+    }
+
+    static bool complete(nvinfer1::DimsExprs const& dims) noexcept
+    {
+        bool all = dims.nbDims >= 0 && dims.nbDims <= nvinfer1::Dims::MAX_DIMS;
+        for (int32_t i = 0; all && i < dims.nbDims; ++i)
+        {
+            all = dims.d[i] != nullptr;
+        }
+        return all;
     }
 
     static std::vector<nvinfer1::PluginTensorDesc> described(nvinfer1::DynamicPluginTensorDesc const* from,
@@ -285,6 +309,7 @@ private:
 
     OwnedV2 mPlugin;
     bool mInitialized{false};
+    bool mTerminate{false}; // this adapter has called initialize
     bool mAttached{false};
     std::vector<char> mState;
     nvinfer1::PluginField mStateField{};
@@ -302,13 +327,18 @@ public:
     {
         nvinfer1::IPluginV2* const made =
             phase == nvinfer1::TensorRTPhase::kRUNTIME ? restored(name, fields) : mCreator.createPlugin(name, fields);
-        // The creators of a library made with PLUGINKIT_PLUGINS make IPluginV2DynamicExt plugins: entry.h checks it.
-        OwnedV2 plugin{static_cast<nvinfer1::IPluginV2DynamicExt*>(made)};
-        if (plugin == nullptr)
+        if (made == nullptr)
         {
             return nullptr;
         }
-        plugin->setPluginNamespace(mCreator.getPluginNamespace());
+        constexpr auto wanted = static_cast<uint32_t>(nvinfer1::PluginVersion::kV2_DYNAMICEXT);
+        if (static_cast<uint32_t>(made->getTensorRTVersion()) >> 24 != wanted)
+        {
+            made->destroy(); // an IPluginV2IOExt or older has no dynamic shapes, which V3 asks for
+            return nullptr;
+        }
+        OwnedV2 plugin{static_cast<nvinfer1::IPluginV2DynamicExt*>(made)};
+        plugin->setPluginNamespace(getPluginNamespace());
         try
         {
             return new V3Adapter(std::move(plugin));
@@ -333,7 +363,8 @@ public:
     }
     char const* getPluginNamespace() const noexcept override
     {
-        return mCreator.getPluginNamespace();
+        char const* const name = mCreator.getPluginNamespace();
+        return name != nullptr ? name : ""; // creators that nobody has given a namespace may have none
     }
 
 private:

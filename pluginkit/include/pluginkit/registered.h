@@ -1,0 +1,94 @@
+//! The creator classes of a library, and REGISTER_TENSORRT_PLUGIN for pluginkit's own TensorRT headers.
+#pragma once
+
+#include <NvInferRuntime.h>
+
+#include <type_traits>
+
+namespace pluginkit
+{
+
+namespace detail
+{
+
+//! A creator class that this library has, as the way to make one. What it is decides which of the two is not null.
+struct CreatorMaker
+{
+    nvinfer1::IPluginCreator* (*v2)();
+    nvinfer1::IPluginCreatorV3One* (*v3)();
+};
+
+template <typename Creator>
+constexpr CreatorMaker makerOf() noexcept
+{
+    static_assert(std::is_base_of_v<nvinfer1::IPluginCreator, Creator> ||
+                      std::is_base_of_v<nvinfer1::IPluginCreatorV3One, Creator>,
+                  "a creator derives from nvinfer1::IPluginCreator or nvinfer1::IPluginCreatorV3One");
+    if constexpr (std::is_base_of_v<nvinfer1::IPluginCreator, Creator>)
+    {
+        return {+[]() -> nvinfer1::IPluginCreator* { return new Creator; }, nullptr};
+    }
+    else
+    {
+        return {nullptr, +[]() -> nvinfer1::IPluginCreatorV3One* { return new Creator; }};
+    }
+}
+
+} // namespace detail
+
+} // namespace pluginkit
+
+#ifdef PLUGINKIT_NV_INFER // a TensorRT SDK's headers have a macro of that name
+
+namespace pluginkit
+{
+
+namespace detail
+{
+
+//! The creator classes that REGISTER_TENSORRT_PLUGIN has named, chained through the macro's static objects.
+struct RegisteredCreator
+{
+    CreatorMaker maker;
+    RegisteredCreator* next;
+};
+
+// Hidden, so that each library has a list of its own even where all its names are visible.
+__attribute__((visibility("hidden"))) inline RegisteredCreator* gRegisteredCreators{nullptr};
+
+} // namespace detail
+
+} // namespace pluginkit
+
+namespace nvinfer1
+{
+
+//! Puts a creator class on this library's list. Unlike a TensorRT SDK's, which calls the registry while the library is
+//! being loaded, it needs no libnvinfer: getCreators of pluginkit/entry.h gives what is on the list.
+template <typename T>
+class PluginRegistrar
+{
+public:
+    PluginRegistrar() noexcept
+    {
+        pluginkit::detail::RegisteredCreator** last = &pluginkit::detail::gRegisteredCreators;
+        while (*last != nullptr)
+        {
+            last = &(*last)->next;
+        }
+        *last = &mEntry;
+    }
+    PluginRegistrar(PluginRegistrar const&) = delete;
+    PluginRegistrar& operator=(PluginRegistrar const&) = delete;
+
+private:
+    pluginkit::detail::RegisteredCreator mEntry{pluginkit::detail::makerOf<T>(), nullptr};
+};
+
+} // namespace nvinfer1
+
+//! `name` is a creator class's name without its namespace.
+#define REGISTER_TENSORRT_PLUGIN(name)                                                                                 \
+    static nvinfer1::PluginRegistrar<name> pluginRegistrar##name {}
+
+#endif
