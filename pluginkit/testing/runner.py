@@ -195,6 +195,15 @@ def _rtx(this: _Run) -> str:
     found = tensorrt_rtx.probe()
     if not found.found:
         return f"took no part: {found.reason} ({found.remedy})"
+    outcome, message, seconds = _guarded(lambda: _judge(this))
+    if outcome is not Outcome.PASSED:
+        # Loading failed, so no network was judged: each gets that answer, or the run would look as if none was asked.
+        for network in this.plan.networks[len(this.verdicts) :]:
+            this.verdicts.append(Verdict(network.id, tensorrt_rtx.NAME, outcome, message, (), seconds))
+    return f"{found.version}, through the V3 adapter; engines built, not run"
+
+
+def _judge(this: _Run) -> str:
     with tensorrt_rtx.open(this.library, this.manifest, timeout=this.options.timeout) as session:
         for done, network in enumerate(this.plan.networks):
             this.step(f"NVIDIA's builder: {network.id}", done, len(this.plan.networks))
@@ -204,7 +213,7 @@ def _rtx(this: _Run) -> str:
                 again = session.build(network, default_domain=True)
                 verdict = verdict if again.ok else replace(again, message=f"in ONNX's default domain: {again.message}")
             this.verdicts.append(_verdict(network, verdict, this.configured.get(network.id, ())))
-    return f"{found.version}, through the V3 adapter; engines built, not run"
+    return ""
 
 
 def _verdict(network: Network, verdict: BuildVerdict, expected: Sequence[Configured]) -> Verdict:
