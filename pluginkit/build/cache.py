@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,8 @@ def settings(target: str, *, archs: Sequence[str] = (), werror: bool = False) ->
         "pluginkit_DIR": str(cmake_dir()),
         "PLUGINKIT_PYTHON": sys.executable,
         "PLUGINKIT_TARGET": target,
+        # CMake would read these once, and keep them when they change.
+        "CMAKE_CXX_FLAGS": os.environ.get("CXXFLAGS", ""),
         "PLUGINKIT_WERROR": "ON" if werror else "OFF",
         "PLUGINKIT_TRT10_INCLUDE_DIR": str(sdk.get(10, "")),
         "PLUGINKIT_TRT11_INCLUDE_DIR": str(sdk.get(11, "")),
@@ -35,6 +38,7 @@ def settings(target: str, *, archs: Sequence[str] = (), werror: bool = False) ->
         nvcc = toolchain.nvcc().best()
         found["CMAKE_CUDA_COMPILER"] = str(nvcc.path)
         found["CMAKE_CUDA_HOST_COMPILER"] = found["CMAKE_CXX_COMPILER"]
+        found["CMAKE_CUDA_FLAGS"] = os.environ.get("CUDAFLAGS", "")
         found["CMAKE_CUDA_ARCHITECTURES"] = ";".join(toolchain.architectures(nvcc.path, archs))
         found["PLUGINKIT_TOOLS"] += f", nvcc {nvcc.version}"
         headers = toolchain.headers_beside(nvcc.path)
@@ -46,7 +50,8 @@ def settings(target: str, *, archs: Sequence[str] = (), werror: bool = False) ->
 
 def script(values: dict[str, str]) -> str:
     """The settings as CMake's set() commands, for `cmake -C`."""
-    return "".join(f'set({name} "{value}" CACHE STRING "" FORCE)\n' for name, value in values.items())
+    quoted = {name: re.sub(r'(["\\$])', r"\\\1", value) for name, value in values.items()}
+    return "".join(f'set({name} "{value}" CACHE STRING "" FORCE)\n' for name, value in quoted.items())
 
 
 def difference(before: str, after: str) -> str:

@@ -1,0 +1,323 @@
+"""Real builds of a tiny project: what is compiled when, what comes out, what is said when it fails."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import pluginkit
+from pluginkit.build import build, builder, find_artifact, toolchain
+from pluginkit.build.output import PROGRESS
+from pluginkit.cli.build import command
+from pluginkit.errors import BuildFailed, ToolMissing, UsageError
+
+from .conftest import CMAKE, ENTRY, OTHER, write_project
+
+pytestmark = pytest.mark.compile
+HAS_NVCC = any(one.usable for one in toolchain.nvcc().found())
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_project(tmp_path_factory.mktemp("a folder") / "tiny")  # with a space, as people have them
+    build(folder, "cpu")
+    return folder
+
+
+@pytest.fixture
+def project(built: Path) -> Iterator[Path]:
+    """The built project, its sources as they were when the test is over."""
+    yield built
+    write_project(built)
+    build(built, "cpu")
+
+
+def steps(project: Path, target: str = "cpu", **options: object) -> list[str]:
+    """Build, and return the sources that were compiled."""
+    lines: list[str] = []
+    build(project, target, told=lines.append, **options)  # type: ignore[arg-type]
+    return [word for line in lines if PROGRESS.match(line) and "Compiling" in line for word in [line.split()[2]]]
+
+
+def exported(library: Path) -> set[str]:
+    said = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    return {line.split()[-1] for line in said.splitlines()}
+
+
+def answers(library: Path) -> tuple[int, int, bool]:
+    """getCreators, setLoggerFinder and initTinyPlugins of the library, called in a process of its own."""
+    code = "import ctypes, sys; x = ctypes.CDLL(sys.argv[1]); x.initTinyPlugins.restype = ctypes.c_bool; " \
+           "print(x.getCreators(), x.setLoggerFinder(), int(x.initTinyPlugins()))"  # fmt: skip
+    said = subprocess.run([sys.executable, "-c", code, library], capture_output=True, text=True, check=True).stdout
+    creators, finder, init = (int(word) for word in said.split())
+    return creators, finder, bool(init)
+
+
+def test_one_library_with_both_layouts_that_exports_three_symbols(built: Path) -> None:
+    library = built / "build/cpu/libtiny.so"
+    assert exported(library) == {"getCreators", "setLoggerFinder", "initTinyPlugins"}
+    assert answers(library) == (11010, 42, True)
+    dynamic = subprocess.run(["readelf", "-dW", library], capture_output=True, text=True, check=True).stdout
+    assert "nvinfer" not in dynamic
+    assert "cudart" not in dynamic
+    assert "BIND_NOW" in dynamic or "NOW" in dynamic.split("FLAGS_1", 1)[-1]
+
+
+def test_the_json_beside_it_says_what_it_is(built: Path) -> None:
+    artifact = find_artifact(built)
+    assert artifact.library == built / "build/cpu/libtiny.so"
+    assert artifact.info["sha256"] == hashlib.sha256(artifact.library.read_bytes()).hexdigest()
+    assert artifact.info["size"] == artifact.library.stat().st_size
+    assert artifact.info["layouts"] == {"10": {"headers": "pluginkit"}, "11": {"headers": "pluginkit"}}
+    assert artifact.info["exports"] == ["getCreators", "initTinyPlugins", "setLoggerFinder"]
+    assert artifact.info["pluginkit"] == pluginkit.__version__
+    assert artifact.info["target"] == "cpu"
+    assert artifact.info["compiler"]["version"]
+
+
+def test_a_second_build_compiles_nothing_and_takes_no_time(project: Path) -> None:
+    before = (project / "build/cpu/libtiny.so").stat()
+    start = time.monotonic()
+    assert steps(project) == []
+    assert time.monotonic() - start < 2  # 0.3 s on an idle machine
+    after = (project / "build/cpu/libtiny.so").stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_a_header_recompiles_what_includes_it(project: Path) -> None:
+    header = project / "src/other.h"  # only other.cpp includes it
+    header.write_text(header.read_text().replace("kFACTOR = 2", "kFACTOR = 3"))
+    assert steps(project) == ["src/other.cpp"] * 2
+    assert answers(project / "build/cpu/libtiny.so")[1] == 63
+    header.write_text(header.read_text().replace("tiny.h", "new.h"))
+    (project / "src/new.h").write_text('#include "tiny.h"\n')
+    steps(project)
+    (project / "src/new.h").write_text('#include "tiny.h"\n// changed\n')
+    assert steps(project) == ["src/other.cpp"] * 2
+
+
+def test_the_new_library_is_a_new_file(project: Path) -> None:
+    """A process that has the old one open keeps it."""
+    library = project / "build/cpu/libtiny.so"
+    with library.open("rb") as old:
+        content = old.read()
+        (project / "src/other.cpp").write_text(OTHER.replace("value;", "value + 1;"))
+        build(project, "cpu")
+        old.seek(0)
+        assert old.read() == content
+    assert library.read_bytes() != content
+    assert sorted(path.name for path in library.parent.iterdir()) == [".lock", "cmake", "libtiny.json", "libtiny.so"]
+
+
+def test_an_error_is_shown_as_the_compiler_said_it_and_the_old_library_stays(project: Path) -> None:
+    library = project / "build/cpu/libtiny.so"
+    before = library.read_bytes(), library.with_suffix(".json").read_bytes()
+    (project / "src/other.cpp").write_text(OTHER.replace("value;", "value + nowhere;"))
+    with pytest.raises(BuildFailed) as error:
+        build(project, "cpu")
+    message = error.value.message
+    assert f"{project}/src/other.cpp:4:" in message
+    assert "nowhere" in message
+    assert "    4 |     return kFACTOR * value + nowhere;" in message  # the compiler's picture of the line
+    assert "FAILED" not in message
+    assert "pluginkit.cuda_cpu.compile" not in message
+    assert f"{library} is still that of the last good build" in error.value.hint
+    assert (project / "build/cpu/cmake/pluginkit.log").exists()
+    assert before == (library.read_bytes(), library.with_suffix(".json").read_bytes())
+
+
+def test_a_line_of_a_cu_source_is_named_too(project: Path) -> None:
+    kernel = project / "src/kernel.cu"
+    kernel.write_text(kernel.read_text().replace("1.F;", "oops;"))
+    with pytest.raises(BuildFailed, match=r"kernel\.cu:4:.*oops"):
+        build(project, "cpu")
+
+
+def test_warnings_are_shown_and_are_errors_only_when_asked(project: Path) -> None:
+    (project / "src/other.cpp").write_text(OTHER.replace("int value)\n{", "int value)\n{\n    char c = value;\n"))
+    lines: list[str] = []
+    build(project, "cpu", told=lines.append)
+    assert any("-Wconversion" in line for line in lines)
+    assert any("-Wunused-variable" in line for line in lines)
+    with pytest.raises(BuildFailed, match="-Werror=conversion"):
+        build(project, "cpu", werror=True)
+
+
+def test_a_changed_setting_compiles_all_anew_and_says_why(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O1")
+    lines: list[str] = []
+    build(project, "cpu", told=lines.append)
+    assert lines[0] == "Everything is compiled anew: CMAKE_CXX_FLAGS was not set and is -O1."
+    compiled = [line for line in lines if "Compiling" in line]
+    assert len(compiled) == 5
+
+
+@pytest.mark.parametrize(("source", "change", "message", "hint"), [
+    ("src/entry.cpp", ("twice(kTINY)", "getPluginRegistry()"), "getPluginRegistry", "REGISTER_TENSORRT_PLUGIN"),
+    ("src/entry.cpp", ("int getCreators", "int getMakers"), "does not export getCreators", "PLUGINKIT_PLUGINS(Tiny"),
+    ("src/entry.cpp", ("initTinyPlugins", "initTeenyPlugins"), "not export initTinyPlugins", "first argument"),
+    ("src/other.h", ("tiny.h", "nowhere.h"), "nowhere.h", "target_include_directories"),
+])  # fmt: skip
+def test_likely_causes_are_named(project: Path, source: str, change: tuple[str, str], message: str, hint: str) -> None:
+    path = project / source
+    text = path.read_text()
+    assert change[0] in text
+    path.write_text("int getPluginRegistry();\n" * ("Registry" in hint or "REGISTER" in hint) + text.replace(*change))
+    with pytest.raises(BuildFailed, match=message) as error:
+        build(project, "cpu")
+    assert hint in error.value.hint
+
+
+def test_what_is_set_on_the_target_reaches_every_source(project: Path) -> None:
+    (project / "CMakeLists.txt").write_text(
+        CMAKE + "target_compile_definitions(tiny PRIVATE ADDED=5)\ntarget_include_directories(tiny PRIVATE extra)\n"
+    )
+    (project / "extra").mkdir(exist_ok=True)
+    (project / "extra/extra.h").write_text("constexpr int kEXTRA = 100;\n")
+    body = OTHER.replace("value;", "value + ADDED + kEXTRA;")
+    (project / "src/other.cpp").write_text("#include <extra.h>\n" + body)
+    build(project, "cpu")
+    assert answers(project / "build/cpu/libtiny.so")[1] == 147
+
+
+def test_editors_get_every_source(built: Path) -> None:
+    commands = json.loads((built / "build/compile_commands.json").read_text())
+    assert {Path(one["file"]).name for one in commands} >= {"entry.cpp", "other.cpp", "kernel.cu"}
+
+
+def test_clang_builds_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not shutil.which("clang++"):
+        pytest.skip("clang++ is not on this machine")
+    monkeypatch.setenv("CXX", "clang++")
+    artifact = build(write_project(tmp_path / "tiny"), "cpu", werror=True)[0]
+    assert artifact.info["compiler"]["id"] == "Clang"
+    assert answers(artifact.library) == (11010, 42, True)
+
+
+@pytest.mark.skipif(not HAS_NVCC, reason="nvcc is not on this machine")
+def test_target_gpu(tmp_path: Path) -> None:
+    folder = write_project(tmp_path / "tiny")
+    artifact = build(folder, "gpu", archs=["sm_90"], werror=True)[0]
+    assert artifact.library == folder / "build/gpu/libtiny.so"
+    assert exported(artifact.library) == {"getCreators", "setLoggerFinder", "initTinyPlugins"}
+    assert artifact.info["architectures"] == ["90-real", "90-virtual"]
+    assert artifact.info["cuda_compiler"]["id"] == "NVIDIA"
+    needed = subprocess.run(["readelf", "-dW", artifact.library], capture_output=True, text=True, check=True).stdout
+    assert "cudart" not in needed
+    creators, finder, init = answers(artifact.library)
+    assert (creators, finder) == (11010, 42)
+    assert init is False or ctypes.CDLL("libcuda.so.1")  # the kernel needs a GPU to run
+    lines: list[str] = []
+    build(folder, "gpu", archs=["90"], werror=True, told=lines.append)
+    assert not [line for line in lines if PROGRESS.match(line)]
+
+
+@pytest.mark.skipif(not HAS_NVCC, reason="nvcc is not on this machine")
+def test_an_architecture_that_nvcc_does_not_know(built: Path) -> None:
+    with pytest.raises(UsageError, match="no code for GPU architecture 10"):
+        build(built, "gpu", archs=["10"])
+    with pytest.raises(UsageError, match="target gpu is not built"):
+        build(built, "cpu", archs=["90"])
+
+
+def test_auto_is_cpu_alone_without_nvcc(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builder, "_has_nvcc", lambda: False)
+    assert [one.target for one in build(project)] == ["cpu"]
+
+
+def test_a_missing_compiler_is_said_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_project(tmp_path / "tiny")
+    monkeypatch.setattr(toolchain, "_on_path", lambda *_: [])
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(ToolMissing, match=r"No C\+\+ compiler in PATH") as error:
+        build(folder, "cpu")
+    assert "apt-get install g++" in error.value.hint
+    assert not (folder / "build").exists()
+
+
+@pytest.mark.parametrize(("call", "said"), [
+    ("pluginkit_add_plugin(tiny NAME Tiny SOURCES src/entry.cpp TARGET gpu)", "TARGET is neither C++"),
+    ("pluginkit_add_plugin(tiny gpu NAME Tiny SOURCES src/entry.cpp)", "'gpu' is none of NAME and SOURCES"),
+    ("pluginkit_add_plugin(tiny NAME Tiny SOURCES src/entry.cpp src/tiny.h)", "Headers need no mention"),
+    ("pluginkit_add_plugin(tiny NAME Tiny SOURCES src/gone.cpp)", "src/gone.cpp does not"),
+    ("pluginkit_add_plugin(tiny NAME Tiny SOURCES src/kernel.cu)", "SOURCES has no .cpp file"),
+    ("pluginkit_add_plugin(tiny SOURCES src/entry.cpp)", "NAME is ''"),
+    ("pluginkit_add_plugin(ti-ny NAME Tiny SOURCES src/entry.cpp)", "'ti-ny' is no name"),
+    ("set(CMAKE_CXX_FLAGS -flto)\npluginkit_add_plugin(tiny NAME Tiny SOURCES src/entry.cpp)", "-flto"),
+    ("set(CMAKE_CXX_FLAGS -DPLUGINKIT_TRT_LAYOUT=10)\npluginkit_add_plugin(tiny NAME Tiny SOURCES src/entry.cpp)",
+     "sets them itself"),
+    ("set(CMAKE_CXX_FLAGS -fvisibility=default)\npluginkit_add_plugin(tiny NAME Tiny SOURCES src/entry.cpp)",
+     "only with -fvisibility=hidden"),
+    ("", "makes no plugin; pluginkit.toml is about tiny"),
+    ("pluginkit_add_plugin(tiny NAME Tidy SOURCES src/entry.cpp)", "says NAME Tidy, and pluginkit.toml says Tiny"),
+])  # fmt: skip
+def test_contradictions_in_cmake_are_said_in_a_sentence(tmp_path: Path, call: str, said: str) -> None:
+    folder = write_project(tmp_path / "tiny")
+    (folder / "src/entry.cpp").write_text(ENTRY.replace("twice(kTINY)", "1").replace("launch()", "0"))
+    (folder / "CMakeLists.txt").write_text(CMAKE[: CMAKE.index("pluginkit_add_plugin")] + call)
+    with pytest.raises(BuildFailed) as error:
+        build(folder, "cpu")
+    assert said in " ".join(str(error.value).split())
+    assert not list(folder.glob("build/cpu/*.so"))
+
+
+def test_folders_that_are_no_project(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"pluginkit\.toml"):
+        build(tmp_path)
+    write_project(tmp_path / "tiny")
+    (tmp_path / "tiny/CMakeLists.txt").unlink()
+    with pytest.raises(UsageError, match=r"no CMakeLists\.txt"):
+        build(tmp_path / "tiny")
+    with pytest.raises(UsageError, match="no target 'tpu'"):
+        build(write_project(tmp_path / "other"), "tpu")
+
+
+def test_plain_cmake_builds_it_by_hand(built: Path, tmp_path: Path) -> None:
+    """Discovery is asked of Python then; and Makefiles know about headers too."""
+    out = tmp_path / "out"
+    cmake = toolchain.cmake().best().path
+    options = [f"-Dpluginkit_DIR={pluginkit.cmake_dir()}", f"-DPLUGINKIT_PYTHON={sys.executable}"]
+    for arguments in (["-S", built, "-B", out, "-G", "Ninja", *options], ["--build", out]):
+        done = subprocess.run([cmake, *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert answers(out / "libtiny.so") == (11010, 42, True)
+
+
+def test_an_sdks_headers_are_used_for_its_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside other folders that are searched before, and with the version that the library's JSON names."""
+    include = tmp_path / "sdk/include"
+    shutil.copytree(pluginkit.include_dir(), include, ignore=shutil.ignore_patterns("pluginkit"))
+    with (include / "NvInfer.h").open("a") as header:
+        header.write("#define FROM_THE_SDK 1\n")
+    (include / "NvInferVersion.h").write_text(
+        "#define NV_TENSORRT_MAJOR 10\n#define NV_TENSORRT_MINOR 9\n#define NV_TENSORRT_PATCH 0\n"
+    )
+    monkeypatch.setenv("TENSORRT_ROOT", str(tmp_path / "sdk"))
+    folder = write_project(tmp_path / "tiny")
+    text = '#include <NvInfer.h>\n#if defined(FROM_THE_SDK) != (PLUGINKIT_TRT_LAYOUT == 10)\n#error wrong\n#endif\n'
+    (folder / "src/entry.cpp").write_text(text + ENTRY)
+    info = build(folder, "cpu")[0].info
+    assert info["layouts"] == {"10": {"headers": str(include)}, "11": {"headers": "pluginkit"}}
+
+
+def test_the_command(project: Path) -> None:
+    result = CliRunner().invoke(command, [str(project), "--target", "cpu"])
+    assert result.exit_code == 0
+    assert f"Up to date: {project}/build/cpu/libtiny.so" in result.output
+    assert find_artifact(project).info["sha256"][:12] in result.output
+    assert "KiB" in result.output
+    assert "Next: pluginkit test" in result.output
+    result = CliRunner().invoke(command, [str(project), "--target", "cpu", "--json"])
+    said = json.loads(result.stdout)
+    assert said[0]["library"] == f"{project}/build/cpu/libtiny.so"
+    assert said[0]["fresh"] is False
