@@ -4,7 +4,7 @@
 //! type or length, or have no data. Nothing here throws, and nothing is read that is not there.
 #pragma once
 
-#include <NvInferPluginBase.h>
+#include <NvInfer.h>
 
 #include <cmath>
 #include <cstdint>
