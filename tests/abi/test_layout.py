@@ -138,6 +138,7 @@ def test_a_mistake_in_a_header_is_found(name: str, tmp_path: Path) -> None:
     include.mkdir()
     for header in INCLUDE.glob("NvInfer*.h"):
         shutil.copy(header, include)
+    (include / "pluginkit").symlink_to(INCLUDE / "pluginkit")
     text = (include / file).read_text()
     assert old in text
     (include / file).write_text(text.replace(old, new, 1))
