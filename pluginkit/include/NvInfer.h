@@ -3,6 +3,7 @@
 #ifndef PLUGINKIT_NV_INFER_H
 #define PLUGINKIT_NV_INFER_H
 
+#include "NvInferLegacyDims.h"
 #include "NvInferRuntime.h"
 
 #endif

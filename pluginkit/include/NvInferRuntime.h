@@ -59,6 +59,15 @@ public:
 
 } // namespace apiv
 
+//! Constant values, as plugins keep them: `count` elements of `type`. Who made them owns them.
+class Weights
+{
+public:
+    DataType type;
+    void const* values;
+    int64_t count;
+};
+
 class INoCopy
 {
 protected:
