@@ -23,6 +23,9 @@ _STYLE = {
 PIPE_WIDTH = 120
 """Columns where there is no terminal: nothing may be cut in a log."""
 
+FAILURES = 8
+"""How many failures are explained; a wrong kernel fails everywhere in the same way."""
+
 LOG_LINES = 12
 """How many of a runtime's log lines are shown for a network that it refused."""
 
@@ -31,8 +34,10 @@ def show(report: Report, console: Console, *, command: str) -> None:
     """Print a report. `command` is what repeats the run; a failing case's own command is made from it."""
     console.print(cases_table(report))
     bad = report.bad
-    for item in bad:
+    for item in bad[:FAILURES]:
         console.print(_failure(item, report, command))
+    if len(bad) > FAILURES:
+        console.print(Text(f"\n... and {len(bad) - FAILURES} more; --json FILE has them all.", style="bold red"))
     console.print(summary(report))
 
 
