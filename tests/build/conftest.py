@@ -97,7 +97,7 @@ int launch()
 
 
 def write_project(folder: Path) -> Path:
-    """Write the project into a folder; files that are as they should be keep their time, so nothing compiles for them."""
+    """Write the project into a folder; files that are right already keep their time, so they are not compiled anew."""
     files = {
         "pluginkit.toml": MANIFEST,
         "CMakeLists.txt": CMAKE,

@@ -62,7 +62,9 @@ def test_hints(text: str, said: str) -> None:
     assert bool(said) == bool(hint_for(text))
 
 
-@given(st.dictionaries(st.from_regex(r"[A-Z_]{1,20}", fullmatch=True), st.text(st.characters(exclude_characters="\r\n"))))
+@given(
+    st.dictionaries(st.from_regex(r"[A-Z_]{1,20}", fullmatch=True), st.text(st.characters(exclude_characters="\r\n")))
+)
 def test_a_script_differs_from_itself_in_nothing(values: dict[str, str]) -> None:
     assert cache.difference(cache.script(values), cache.script(values)) == ""
 

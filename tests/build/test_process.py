@@ -61,7 +61,7 @@ def test_a_grandchild_that_keeps_the_pipe_does_not_keep_us() -> None:
 def test_what_can_not_be_run_is_said(tmp_path: Path) -> None:
     with pytest.raises(ToolMissing, match="/no/such does not exist"):
         run(["/no/such"])
-    with pytest.raises(ToolMissing, match="the folder .*gone does not exist"):
+    with pytest.raises(ToolMissing, match=r"the folder .*gone does not exist"):
         run(["true"], cwd=tmp_path / "gone")
     (tmp_path / "file").write_text("")
     with pytest.raises(ToolMissing, match="Permission denied"):

@@ -56,8 +56,10 @@ def exported(library: Path) -> set[str]:
 
 def answers(library: Path) -> tuple[int, int, bool]:
     """getCreators, setLoggerFinder and initTinyPlugins of the library, called in a process of its own."""
-    code = "import ctypes, sys; x = ctypes.CDLL(sys.argv[1]); x.initTinyPlugins.restype = ctypes.c_bool; " \
-           "print(x.getCreators(), x.setLoggerFinder(), int(x.initTinyPlugins()))"  # fmt: skip
+    code = (
+        "import ctypes, sys; x = ctypes.CDLL(sys.argv[1]); x.initTinyPlugins.restype = ctypes.c_bool; "
+        "print(x.getCreators(), x.setLoggerFinder(), int(x.initTinyPlugins()))"
+    )
     said = subprocess.run([sys.executable, "-c", code, library], capture_output=True, text=True, check=True).stdout
     creators, finder, init = (int(word) for word in said.split())
     return creators, finder, bool(init)
@@ -301,10 +303,11 @@ def test_an_sdks_headers_are_used_for_its_layout(tmp_path: Path, monkeypatch: py
         header.write("#define FROM_THE_SDK 1\n")
     (include / "NvInferVersion.h").write_text(
         "#define NV_TENSORRT_MAJOR 10\n#define NV_TENSORRT_MINOR 9\n#define NV_TENSORRT_PATCH 0\n"
+        "#define NV_TENSORRT_VERSION 100900\n"
     )
     monkeypatch.setenv("TENSORRT_ROOT", str(tmp_path / "sdk"))
     folder = write_project(tmp_path / "tiny")
-    text = '#include <NvInfer.h>\n#if defined(FROM_THE_SDK) != (PLUGINKIT_TRT_LAYOUT == 10)\n#error wrong\n#endif\n'
+    text = "#include <NvInfer.h>\n#if defined(FROM_THE_SDK) != (PLUGINKIT_TRT_LAYOUT == 10)\n#error wrong\n#endif\n"
     (folder / "src/entry.cpp").write_text(text + ENTRY)
     info = build(folder, "cpu")[0].info
     assert info["layouts"] == {"10": {"headers": str(include)}, "11": {"headers": "pluginkit"}}

@@ -131,7 +131,7 @@ def test_headers_beside_an_nvcc_that_is_a_script(fake: Fake, tmp_path: Path) -> 
 def test_architectures(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     nvcc = fake("nvcc", "printf 'sm_75\\nsm_80\\nsm_90\\n'")
     assert toolchain.architectures(nvcc, ["sm_90", "8.0"]) == ["80-real", "90-real", "90-virtual"]
-    with pytest.raises(UsageError, match="no code for GPU architecture 7.0, sm_1") as error:
+    with pytest.raises(UsageError, match=r"no code for GPU architecture 7\.0, sm_1") as error:
         toolchain.architectures(nvcc, ["7.0", "80", "sm_1"])
     assert error.value.hint == "It knows 75, 80, 90."
     monkeypatch.setattr(toolchain, "find_driver", lambda: Driver("13.0", (Gpu("A", "8.0"), Gpu("B", "8.0"))))
@@ -184,6 +184,6 @@ def test_cuda_headers_of_the_wheels_hold_cub() -> None:
 def test_missing_cuda_headers_name_every_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "_wheel_roots", lambda: [tmp_path / "wheel"])
     monkeypatch.setattr(toolchain, "_cuda_homes", lambda: [tmp_path / "toolkit"])
-    with pytest.raises(ToolMissing, match="wheel/include.*toolkit/include") as error:
+    with pytest.raises(ToolMissing, match=r"wheel/include.*toolkit/include") as error:
         toolchain.cuda_include_dirs()
     assert "nvidia-cuda-crt" in error.value.hint
