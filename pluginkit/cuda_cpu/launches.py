@@ -13,6 +13,10 @@ from pluginkit.cuda_cpu.tokens import Tokens, Unbalanced
 from pluginkit.errors import BuildFailed
 
 _ARGUMENTS = "pluginkit_cpu_arguments"
+_LAUNCH_FUNCTION = "cudaLaunchKernel"
+_SHARED = "pluginkit_cpu_shared_memory"  # what prelude.h makes of __shared__
+_ZEROS = frozenset({"0", "NULL", "__null"})
+_CASTS = frozenset({"(void*)", "(constvoid*)", "(voidconst*)"})
 _STATEMENT_WORDS = frozenset({"return", "else", "do", "case", "throw", "co_return"})
 
 
@@ -20,12 +24,20 @@ def rewrite(source: str) -> str:
     """Rewrite every launch of a preprocessed source; all else, line breaks included, stays as it is.
 
     Raises:
-        BuildFailed: a `<<<` without its `>>>`, or without arguments in parentheses; it names file and line.
+        BuildFailed: a `<<<` without its `>>>`, or without arguments in parentheses, or `__shared__` memory, which
+            target cpu does not have yet; it names file and line.
     """
-    if "<<<" not in source:
+    if not any(mark in source for mark in ("<<<", _LAUNCH_FUNCTION, _SHARED)):
         return source
     tokens = Tokens(source)
     for index in range(len(tokens.all)):
+        if tokens.text(index) == _SHARED:
+            raise BuildFailed(
+                f"{_place(tokens, index)}: __shared__ memory, which CUDA on the CPU (target cpu) does not have yet.",
+                hint="Build target gpu only, or see docs/cpu-target.md.",
+            )
+        if tokens.text(index) == _LAUNCH_FUNCTION:
+            _uncast(tokens, index)
         if _is_triple(tokens, index, "<"):
             try:
                 _rewrite_one(tokens, index)
@@ -52,16 +64,89 @@ def _rewrite_one(tokens: Tokens, index: int) -> None:
     arguments = tokens.after(end + 2)
     if tokens.text(arguments) != "(":
         raise Unbalanced
-    tokens.closing(arguments)
+    literals = _literals(tokens, arguments)
     begin = _callee(tokens, tokens.before(index))
     name = "".join(t.text for t in tokens.all[begin:index] if not t.text.startswith("#"))
     name = re.sub(r"\s+", " ", name).strip().replace("\\", "\\\\").replace('"', '\\"')
-    tokens.all[begin].text = f"::pluginkit_cpu::v1::kernel([=](auto... {_ARGUMENTS}) {{ {tokens.text(begin)}"
-    tokens.all[index].text = f'({_ARGUMENTS}...); }}, "{name}").on('
+    taken, given = f"auto... {_ARGUMENTS}", f"{_ARGUMENTS}..."
+    if any(literals):
+        named = [f"{_ARGUMENTS}{i}" for i in range(len(literals))]
+        taken = ", ".join(f"auto {each}" for each, literal in zip(named, literals, strict=True) if not literal)
+        given = ", ".join(literal or each for each, literal in zip(named, literals, strict=True))
+        _drop_literals(tokens, arguments)
+    tokens.all[begin].text = f"::pluginkit_cpu::v1::kernel([=]({taken}) {{ {tokens.text(begin)}"
+    tokens.all[index].text = f'({given}); }}, "{name}").on('
     tokens.all[end].text = ")"
     for at in (index + 1, index + 2, end + 1, end + 2):
         tokens.all[at].text = ""
     tokens.all[arguments].text = ".with("
+
+
+def _pieces(tokens: Tokens, opening: int) -> list[list[int]] | None:
+    """The tokens of each argument of the parentheses at `opening`, blanks left out.
+
+    None if that can't be told without knowing the types: a comma that may stand in template arguments, or a pack.
+    """
+    closing = tokens.closing(opening)
+    pieces: list[list[int]] = [[]]
+    angle = False
+    at = tokens.after(opening)
+    while at < closing:
+        text = tokens.text(at)
+        inner = tokens.closing(at) if text in {"(", "[", "{"} and tokens.kind(at) == "mark" else at
+        if text == "," and angle:
+            return None
+        if text == ",":
+            pieces.append([])
+        else:
+            pieces[-1] += [i for i in range(at, inner + 1) if tokens.kind(i) != "blank"]
+        angle = text == "<" or (angle and text != ">")
+        if text == "." and tokens.text(at + 1) == ".":
+            return None
+        at = tokens.after(inner)
+    return pieces
+
+
+def _literals(tokens: Tokens, opening: int) -> list[str]:
+    """For each argument the literal zero that it is, or nothing. (A zero is a null pointer only while it is a literal.)"""
+    pieces = _pieces(tokens, opening) or []
+    texts = ["".join(tokens.text(at) for at in piece) for piece in pieces]
+    return [text if text in _ZEROS else "" for text in texts]
+
+
+def _drop_literals(tokens: Tokens, opening: int) -> None:
+    """Take the literal zeros, and the commas that parted them, out of the arguments."""
+    pieces = _pieces(tokens, opening) or []
+    kept = False
+    for number, piece in enumerate(pieces):
+        literal = "".join(tokens.text(at) for at in piece) in _ZEROS
+        comma = tokens.before(piece[0])
+        if number and (literal or not kept):
+            tokens.all[comma].text = ""
+        if literal:
+            tokens.all[piece[0]].text = ""
+        kept = kept or not literal
+
+
+def _uncast(tokens: Tokens, index: int) -> None:
+    """`cudaLaunchKernel((void*)k, ...)` without the cast: the kernel's type says what its arguments point to."""
+    opening = tokens.after(index)
+    if tokens.text(opening) != "(" or tokens.text(tokens.before(index)) == "::":
+        return
+    first = tokens.after(opening)
+    if tokens.text(first) == "reinterpret_cast":
+        end = tokens.after(first)
+        while tokens.text(end) not in {">", ""}:
+            end = tokens.after(end)
+        for at in range(first, end + 1):
+            if tokens.kind(at) != "blank":
+                tokens.all[at].text = ""
+    elif tokens.text(first) == "(":
+        end = tokens.closing(first)
+        if "".join(tokens.text(at) for at in range(first, end + 1) if tokens.kind(at) != "blank") in _CASTS:
+            for at in range(first, end + 1):
+                if tokens.kind(at) != "blank":
+                    tokens.all[at].text = ""
 
 
 def _callee(tokens: Tokens, last: int) -> int:
@@ -73,6 +158,9 @@ def _callee(tokens: Tokens, last: int) -> int:
         if tokens.text(at) in {")", "]"}:
             at = tokens.opening(at)
             before = tokens.before(at)
+            if tokens.text(at) == "[" and tokens.text(before) in {")", "]"}:
+                at = before
+                continue
             if tokens.kind(before) == "name" and tokens.text(before) not in _STATEMENT_WORDS:
                 at = before
                 continue

@@ -3,6 +3,8 @@
 //! Each function is the CUDA function of its name behind `pluginkit_cpu_v1_`: objects of target cpu are renamed to call
 //! it. Compiled into every library of target cpu, and hidden there.
 
+#include "state.h"
+
 #include <pluginkit/cpu/kernel.h>
 
 #include <cstdlib>
@@ -19,15 +21,6 @@ namespace
 //! What cudaGetLastError() gives and clears; one a host thread, as in CUDA.
 __thread cudaError_t gLastError{cudaSuccess};
 
-cudaError_t failed(cudaError_t error) noexcept
-{
-    if (error != cudaSuccess)
-    {
-        gLastError = error;
-    }
-    return error;
-}
-
 //! The limits of a device of compute capability 7.5 and later (CUDA C++ Programming Guide, technical specifications).
 bool fits(dim3 const& grid, dim3 const& block) noexcept
 {
@@ -39,6 +32,15 @@ bool fits(dim3 const& grid, dim3 const& block) noexcept
 
 } // namespace
 
+cudaError_t pluginkit_cpu::v1::failed(cudaError_t error) noexcept
+{
+    if (error != cudaSuccess)
+    {
+        gLastError = error;
+    }
+    return error;
+}
+
 bool pluginkit_cpu::v1::accept(Configuration const& configuration, char const* /*kernelName*/) noexcept
 {
     if (!fits(configuration.grid, configuration.block))
@@ -48,6 +50,8 @@ bool pluginkit_cpu::v1::accept(Configuration const& configuration, char const* /
     }
     return true;
 }
+
+using pluginkit_cpu::v1::failed;
 
 extern "C"
 {
@@ -76,6 +80,10 @@ extern "C"
             return "cudaErrorMemoryAllocation";
         case cudaErrorInvalidConfiguration:
             return "cudaErrorInvalidConfiguration";
+        case cudaErrorInvalidResourceHandle:
+            return "cudaErrorInvalidResourceHandle";
+        case cudaErrorInvalidDevice:
+            return "cudaErrorInvalidDevice";
         default:
             return "a CUDA error that target cpu never gives";
         }
@@ -101,6 +109,32 @@ extern "C"
     {
         std::free(memory);
         return cudaSuccess;
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaMallocAsync(void** memory, size_t size,
+                                                                      cudaStream_t /*stream*/)
+    {
+        return pluginkit_cpu_v1_cudaMalloc(memory, size);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaFreeAsync(void* memory, cudaStream_t /*stream*/)
+    {
+        return pluginkit_cpu_v1_cudaFree(memory);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaHostAlloc(void** memory, size_t size, unsigned int /*flags*/)
+    {
+        return pluginkit_cpu_v1_cudaMalloc(memory, size);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaMallocHost(void** memory, size_t size)
+    {
+        return pluginkit_cpu_v1_cudaMalloc(memory, size);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaFreeHost(void* memory)
+    {
+        return pluginkit_cpu_v1_cudaFree(memory);
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaMemcpy(void* to, void const* from, size_t size,
@@ -152,6 +186,30 @@ extern "C"
         void* const handle = std::malloc(1);
         *stream = static_cast<cudaStream_t>(handle);
         return failed(handle == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaStreamCreateWithFlags(cudaStream_t* stream,
+                                                                                unsigned int flags)
+    {
+        bool const known = flags == cudaStreamDefault || flags == cudaStreamNonBlocking;
+        return known ? pluginkit_cpu_v1_cudaStreamCreate(stream) : failed(cudaErrorInvalidValue);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaStreamCreateWithPriority(cudaStream_t* stream,
+                                                                                   unsigned int flags, int /*priority*/)
+    {
+        return pluginkit_cpu_v1_cudaStreamCreateWithFlags(stream, flags);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaStreamQuery(cudaStream_t /*stream*/)
+    {
+        return cudaSuccess;
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaStreamWaitEvent(cudaStream_t /*stream*/, cudaEvent_t event,
+                                                                          unsigned int /*flags*/)
+    {
+        return failed(event == nullptr ? cudaErrorInvalidResourceHandle : cudaSuccess);
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaStreamDestroy(cudaStream_t stream)

@@ -12,10 +12,18 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <pluginkit/cpu/device.h>
 #include <pluginkit/cpu/kernel.h>
 
 // From here on the source sees itself compiled as by nvcc; CUDA's headers above must not, or they would use PTX.
 #ifdef PLUGINKIT_CPU_CUDA_SOURCE
 #define __CUDACC__ 1
 #define __NVCC__ 1
+#undef __launch_bounds__
+#define __launch_bounds__(...)
+#undef __grid_constant__
+#define __grid_constant__
+// The compiler of target cpu stops at this name and says so: each thread would have a copy of its own.
+#undef __shared__
+#define __shared__ pluginkit_cpu_shared_memory
 #endif

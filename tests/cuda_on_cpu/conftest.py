@@ -1,0 +1,74 @@
+"""Small `.cu` sources, compiled for target cpu and called by ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pluginkit.build.toolchain import cuda_include_dirs
+from pluginkit.cuda_cpu import RUNTIME_DIR
+from pluginkit.process import Completed, run
+
+SOURCES = Path(__file__).with_name("sources")
+FLAGS = ["-std=c++17", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden",
+         "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+
+
+@functools.cache
+def cuda_flags() -> tuple[str, ...]:
+    """-isystem for each folder of CUDA's headers: the wheels' alone."""
+    return tuple(f"-isystem{folder}" for folder in cuda_include_dirs())
+
+
+def compile_object(source: Path, obj: Path, *, cxx: str = "g++", flags: Sequence[str] = ()) -> Completed:
+    """`python -m pluginkit.cuda_cpu.compile`, as CMake calls it."""
+    command = [sys.executable, "-m", "pluginkit.cuda_cpu.compile", "--cxx", cxx, "-o", str(obj)]
+    return run([*command, *FLAGS, *cuda_flags(), *flags, str(source)])
+
+
+@dataclass
+class Kit:
+    """Builds sources of tests/cuda_on_cpu/sources into libraries of target cpu."""
+
+    folder: Path
+
+    @functools.cached_property
+    def runtime(self) -> list[str]:
+        """The runtime's objects, as the CMake package makes them."""
+        objects = []
+        for source in sorted(RUNTIME_DIR.glob("*.cpp")):
+            obj = self.folder / f"runtime-{source.stem}.o"
+            include = f"-isystem{RUNTIME_DIR.parent.parent / 'include'}"
+            subprocess.run(["g++", *FLAGS, include, *cuda_flags(), "-c", str(source), "-o", str(obj)], check=True)
+            objects.append(str(obj))
+        return objects
+
+    def library(self, name: str, cxx: str = "g++") -> Path:
+        """`sources/NAME.cu` as a shared library, with the runtime inside."""
+        library = self.folder / f"lib{name}-{cxx.rstrip('+')}.so"
+        if not library.exists():
+            obj = library.with_suffix(".o")
+            done = compile_object(SOURCES / f"{name}.cu", obj, cxx=cxx)
+            assert done.ok, done.stderr
+            link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,now"]
+            subprocess.run([cxx, *link, str(obj), *self.runtime, "-o", str(library)], check=True)
+        return library
+
+
+@pytest.fixture(scope="session")
+def kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
+    """One for all tests of a run: a library is built once for each compiler."""
+    return Kit(tmp_path_factory.mktemp("cuda-on-cpu"))
+
+
+@pytest.fixture(params=["g++", "clang++"])
+def load(request: pytest.FixtureRequest, kit: Kit) -> Callable[[str], ctypes.CDLL]:
+    """`load(name)` gives the library of a source, once by each compiler."""
+    return lambda name: ctypes.CDLL(str(kit.library(name, request.param)))

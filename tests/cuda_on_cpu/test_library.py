@@ -1,0 +1,109 @@
+"""What a library of target cpu shows to the process, and what the compiler refuses."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from .conftest import SOURCES, Kit, compile_object
+
+pytestmark = pytest.mark.compile
+
+_KERNEL = "__global__ void k(float* y) { BODY; }\nvoid run(float* y) { k<<<1, 1>>>(y); }\n"
+
+
+def _names(library: Path, *flags: str) -> list[str]:
+    listing = subprocess.run(["nm", "-D", "-P", *flags, str(library)], check=True, capture_output=True, text=True).stdout
+    return [line.split()[0] for line in listing.splitlines()]
+
+
+@pytest.mark.parametrize("cxx", ["g++", "clang++"])
+@pytest.mark.parametrize("name", ["kernels", "api"])
+def test_nothing_of_the_runtime_is_seen_outside(kit: Kit, name: str, cxx: str) -> None:
+    library = kit.library(name, cxx)
+    ours = re.compile(r"cuda|pluginkit|threadIdx|blockIdx|blockDim|gridDim|atomic")
+    assert [each for each in _names(library, "--defined-only") if ours.search(each)] == []
+    assert [each for each in _names(library, "-u") if re.search(r"\bcu[a-z]*[A-Z]|pluginkit", each)] == []
+
+
+def test_loading_and_unloading(kit: Kit, tmp_path: Path) -> None:
+    libc = ctypes.CDLL(None)
+    libc.dlclose.argtypes = [ctypes.c_void_p]
+    path = str(shutil.copy(kit.library("api"), tmp_path / "own.so"))  # one that no other test has loaded
+    for _ in range(50):
+        library = ctypes.CDLL(path)
+        assert library.memory() == 0
+        libc.dlclose(library._handle)
+    assert path not in Path("/proc/self/maps").read_text(encoding="utf-8")
+
+
+def test_two_libraries_know_nothing_of_each_other(kit: Kit) -> None:
+    first, second = ctypes.CDLL(str(kit.library("api"))), ctypes.CDLL(str(kit.library("kernels", "clang++")))
+    y = np.zeros(3, np.float32)
+    second.functors(ctypes.c_void_p(y.ctypes.data), 3, ctypes.c_float(2))
+    assert y.tolist() == [2, 2, 2]
+    assert first.configuration(0, 1, 1, 1) == -9
+    assert first.streams() == 0
+
+
+def test_the_users_warnings_are_shown(tmp_path: Path) -> None:
+    source = tmp_path / "narrow.cu"
+    source.write_text(_KERNEL.replace("BODY", "\n double const x = static_cast<double>(*y) / 3;\n *y = x;\n"), encoding="utf-8")
+    done = compile_object(source, tmp_path / "narrow.o")
+    assert done.returncode == 5
+    assert re.search(rf"{re.escape(str(source))}:3:\d+: error: .*-W(error=)?(float-)?conversion", done.stderr), done.stderr
+    assert not (tmp_path / "narrow.o").exists()
+
+
+@pytest.mark.parametrize("cxx", ["g++", "clang++"])
+@pytest.mark.parametrize(
+    "body",
+    ["*y = 1; __syncthreads()", "*y = __shfl_down_sync(~0U, *y, 1)", "*y = 1; __syncwarp()", "__shared__ float s[4]; s[0] = *y; *y = s[0]"],
+)
+def test_what_threads_do_together_is_refused_in_a_sentence(tmp_path: Path, body: str, cxx: str) -> None:
+    source = tmp_path / "together.cu"
+    source.write_text(_KERNEL.replace("BODY", body), encoding="utf-8")
+    done = compile_object(source, tmp_path / "together.o", cxx=cxx)
+    name = re.search(r"__\w+", body)
+    assert name
+    assert done.returncode == 5
+    assert re.search(rf"{name[0]}.*target cpu\)?,? (which )?does not have yet|{name[0]}.*target cpu does not have yet",
+                     done.stderr.replace("), which CUDA", "")), done.stderr
+    assert f"{source}:1" in done.stderr
+    assert not (tmp_path / "together.o").exists()
+
+
+@pytest.mark.parametrize(("name", "call"), [("cudaGraphLaunch", "cudaGraphLaunch(nullptr, nullptr)"),
+                                            ("cublasCreate", "cublasCreate(nullptr)")])
+def test_unknown_functions_are_named(tmp_path: Path, name: str, call: str) -> None:
+    source = tmp_path / "unknown.cu"
+    declared = 'extern "C" int cublasCreate(void*);\n' if name == "cublasCreate" else ""
+    source.write_text(f"{declared}int run() {{ return static_cast<int>({call}); }}\n", encoding="utf-8")
+    done = compile_object(source, tmp_path / "unknown.o")
+    assert done.returncode == 5
+    assert f"unknown.cu calls {name}, which CUDA on the CPU (target cpu) does not have" in done.stderr
+    assert not (tmp_path / "unknown.o").exists()
+
+
+def test_the_dependency_file_names_the_users_headers(tmp_path: Path) -> None:
+    (tmp_path / "mine.h").write_text("inline int mine() { return 1; }\n", encoding="utf-8")
+    (tmp_path / "a.cu").write_text('#include "mine.h"\nint run() { return mine(); }\n', encoding="utf-8")
+    done = compile_object(tmp_path / "a.cu", tmp_path / "a.o", flags=["-MD", "-MF", str(tmp_path / "a.d")])
+    assert done.ok, done.stderr
+    target, _, files = (tmp_path / "a.d").read_text(encoding="utf-8").partition(":")
+    assert target == str(tmp_path / "a.o")
+    assert {str(tmp_path / "mine.h"), str(tmp_path / "a.cu")} <= set(files.split())
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc here; the CUDA toolkit has it")
+@pytest.mark.parametrize("name", ["kernels", "api"])
+def test_nvcc_takes_the_same_sources(tmp_path: Path, name: str) -> None:
+    command = ["nvcc", "-std=c++17", "--extended-lambda", "-arch=sm_80", "-c", str(SOURCES / f"{name}.cu"), "-o", str(tmp_path / "x.o")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
