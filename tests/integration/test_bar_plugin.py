@@ -1,0 +1,67 @@
+"""samples/bar_plugin passes everything, NVIDIA's builder included, also on a photograph."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from pluginkit import cli
+from pluginkit.testing.report import Outcome
+from pluginkit.testing.runner import Options, run
+
+pytestmark = [pytest.mark.compile, pytest.mark.rtx]
+
+SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "bar_plugin"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copy = tmp_path_factory.mktemp("sample") / "bar_plugin"
+    shutil.copytree(SAMPLE, copy, ignore=shutil.ignore_patterns("build"))
+    return copy
+
+
+def test_every_network_in_every_precision(project: Path) -> None:
+    report = run(Options(project=project))
+    assert report.bad == []
+    assert report.exit_code == 0
+    assert {(case.family, case.precision.short) for case in report.cases} == {
+        (family, precision) for family in ("plain", "loop", "cond") for precision in ("FP32", "FP16", "INT8")
+    }
+    assert all(case.error == 0 for case in report.cases), "values are moved, so they must be the same to the last bit"
+    assert [verdict.outcome for verdict in report.verdicts] == [Outcome.PASSED] * 9
+
+
+def test_a_photograph(project: Path, tmp_path: Path) -> None:
+    photo = np.load(SAMPLE / "data" / "photo.npy").astype(np.float32).transpose(2, 0, 1)[None]
+    np.savez(tmp_path / "photo.npz", a=photo[..., :64, :64], b=photo[..., -64:, -64:])
+    json_file, junit = tmp_path / "report.json", tmp_path / "report.xml"
+    arguments = ["test", str(project), "--network", "plain", "--data", str(tmp_path / "photo.npz")]
+    assert cli.run([*arguments, "--json", str(json_file), "--junit", str(junit)]) == 0
+    report = json.loads(json_file.read_text())
+    mine = [case for case in report["cases"] if case["point"].startswith("data")]
+    assert len(mine) == 3
+    assert all("h=64 w=64" in case["shape"] for case in mine)
+    suites = ET.parse(junit).getroot()
+    names = {test.get("name") for test in suites.iter("testcase")}
+    assert {case["id"] for case in report["cases"]} <= names
+
+
+def test_the_photograph_as_int8_would_notice_one_wrong_byte(project: Path, tmp_path: Path) -> None:
+    kernel = project / "src" / "bar_plugin_kernel.cu"
+    right = kernel.read_text()
+    wrong = right.replace("joined[i] = word;", "joined[i] = wordsA > 0 ? a[0] : word;")
+    assert wrong != right
+    kernel.write_text(wrong)
+    try:
+        report = run(Options(project=project, only=("plain/*/opt",)))
+    finally:
+        kernel.write_text(right)
+    assert report.exit_code == 1
+    assert {case.id for case in report.bad} == {f"plain/{kind}/opt" for kind in ("float32", "float16", "int8")}
+    assert all("joined" in case.message and "copy" not in case.message for case in report.bad)
