@@ -108,7 +108,7 @@ def _pieces(tokens: Tokens, opening: int) -> list[list[int]] | None:
 
 
 def _literals(tokens: Tokens, opening: int) -> list[str]:
-    """For each argument the literal zero that it is, or nothing. (A zero is a null pointer only while it is a literal.)"""
+    """For each argument the literal zero that it is, or nothing."""
     pieces = _pieces(tokens, opening) or []
     texts = ["".join(tokens.text(at) for at in piece) for piece in pieces]
     return [text if text in _ZEROS else "" for text in texts]

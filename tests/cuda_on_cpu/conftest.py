@@ -17,8 +17,18 @@ from pluginkit.cuda_cpu import RUNTIME_DIR
 from pluginkit.process import Completed, run
 
 SOURCES = Path(__file__).with_name("sources")
-FLAGS = ["-std=c++17", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden",
-         "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+FLAGS = [
+    "-std=c++17",
+    "-O2",
+    "-g",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fvisibility-inlines-hidden",
+    "-Wall",
+    "-Wextra",
+    "-Wconversion",
+    "-Werror",
+]
 
 
 @functools.cache

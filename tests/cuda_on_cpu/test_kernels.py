@@ -96,8 +96,16 @@ def test_runtime_functions(load: Load, check: str) -> None:
 
 @pytest.mark.parametrize(
     ("shape", "error"),
-    [((1, 1, 8, 1), 0), ((0, 1, 8, 1), 9), ((1, 1, 0, 1), 9), ((1, 1, 1025, 1), 9), ((1, 65536, 1, 1), 9),
-     ((1, 1, 1, 65), 9), ((1, 1, 32, 33), 9), ((2, 2, 1, 64), 0)],
+    [
+        ((1, 1, 8, 1), 0),
+        ((0, 1, 8, 1), 9),
+        ((1, 1, 0, 1), 9),
+        ((1, 1, 1025, 1), 9),
+        ((1, 65536, 1, 1), 9),
+        ((1, 1, 1, 65), 9),
+        ((1, 1, 32, 33), 9),
+        ((2, 2, 1, 64), 0),
+    ],
 )
 def test_configurations(load: Load, shape: tuple[int, ...], error: int) -> None:
     assert load("api").configuration(*shape) == -error

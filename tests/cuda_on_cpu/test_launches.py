@@ -15,7 +15,9 @@ from pluginkit.errors import BuildFailed
 
 def _kernel(source: str) -> str:
     """What the first launch calls."""
-    found = re.search(r"auto\.\.\. pluginkit_cpu_arguments\) \{ (.*?)\(pluginkit_cpu_arguments\.\.\.\)", source, re.DOTALL)
+    found = re.search(
+        r"auto\.\.\. pluginkit_cpu_arguments\) \{ (.*?)\(pluginkit_cpu_arguments\.\.\.\)", source, re.DOTALL
+    )
     assert found, source
     return found[1].strip()
 
@@ -32,7 +34,14 @@ def test_without_launches_nothing_changes(source: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ['s = "k<<<1, 2>>>(x)";', 's = R"(k<<<1,2>>>(x))";', 's = R"x(" k<<<1 )x";', "c = '<<<';", 'u8"<<<" L"<<<"', "a << 1 < b;"],
+    [
+        's = "k<<<1, 2>>>(x)";',
+        's = R"(k<<<1,2>>>(x))";',
+        's = R"x(" k<<<1 )x";',
+        "c = '<<<';",
+        'u8"<<<" L"<<<"',
+        "a << 1 < b;",
+    ],
 )
 def test_literals_are_no_launches(source: str) -> None:
     assert rewrite(source) == source
@@ -40,8 +49,22 @@ def test_literals_are_no_launches(source: str) -> None:
 
 @pytest.mark.parametrize(
     "callee",
-    ["k", "k<T>", "k<float, 4>", "ns::k", "::ns::k<T>", "a::b<c>::k<(1 > 2)>", "this->kernels[i]", "table[i][j]",
-     "(*pointer)", "object.kernel", "get(x, y)", "k<a<b<1> > >", "t.template k<int>", "k<sizeof(int[2])>"],
+    [
+        "k",
+        "k<T>",
+        "k<float, 4>",
+        "ns::k",
+        "::ns::k<T>",
+        "a::b<c>::k<(1 > 2)>",
+        "this->kernels[i]",
+        "table[i][j]",
+        "(*pointer)",
+        "object.kernel",
+        "get(x, y)",
+        "k<a<b<1> > >",
+        "t.template k<int>",
+        "k<sizeof(int[2])>",
+    ],
 )
 @pytest.mark.parametrize("before", ["", "return ", "if (a < b) ", "else ", "{ x = 1; } ", "a = b; ", "do "])
 def test_callees(callee: str, before: str) -> None:
@@ -51,7 +74,9 @@ def test_callees(callee: str, before: str) -> None:
     assert out.endswith(").on(g, b).with(x, y);")
 
 
-@pytest.mark.parametrize("configuration", ["dim3{1, 2}, dim3(3)", "f(a, b), 1", "{1, 2}, {3}", "(n + 1) >> 2, 1", "a < b, 2, 0, s"])
+@pytest.mark.parametrize(
+    "configuration", ["dim3{1, 2}, dim3(3)", "f(a, b), 1", "{1, 2}, {3}", "(n + 1) >> 2, 1", "a < b, 2, 0, s"]
+)
 def test_configurations_stay_as_they_are(configuration: str) -> None:
     assert f".on({configuration}).with(x)" in rewrite(f"k<<<{configuration}>>>(x);")
 

@@ -19,7 +19,9 @@ _KERNEL = "__global__ void k(float* y) { BODY; }\nvoid run(float* y) { k<<<1, 1>
 
 
 def _names(library: Path, *flags: str) -> list[str]:
-    listing = subprocess.run(["nm", "-D", "-P", *flags, str(library)], check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run(
+        ["nm", "-D", "-P", *flags, str(library)], check=True, capture_output=True, text=True
+    ).stdout
     return [line.split()[0] for line in listing.splitlines()]
 
 
@@ -54,17 +56,26 @@ def test_two_libraries_know_nothing_of_each_other(kit: Kit) -> None:
 
 def test_the_users_warnings_are_shown(tmp_path: Path) -> None:
     source = tmp_path / "narrow.cu"
-    source.write_text(_KERNEL.replace("BODY", "\n double const x = static_cast<double>(*y) / 3;\n *y = x;\n"), encoding="utf-8")
+    source.write_text(
+        _KERNEL.replace("BODY", "\n double const x = static_cast<double>(*y) / 3;\n *y = x;\n"), encoding="utf-8"
+    )
     done = compile_object(source, tmp_path / "narrow.o")
     assert done.returncode == 5
-    assert re.search(rf"{re.escape(str(source))}:3:\d+: error: .*-W(error=)?(float-)?conversion", done.stderr), done.stderr
+    assert re.search(rf"{re.escape(str(source))}:3:\d+: error: .*-W(error=)?(float-)?conversion", done.stderr), (
+        done.stderr
+    )
     assert not (tmp_path / "narrow.o").exists()
 
 
 @pytest.mark.parametrize("cxx", ["g++", "clang++"])
 @pytest.mark.parametrize(
     "body",
-    ["*y = 1; __syncthreads()", "*y = __shfl_down_sync(~0U, *y, 1)", "*y = 1; __syncwarp()", "__shared__ float s[4]; s[0] = *y; *y = s[0]"],
+    [
+        "*y = 1; __syncthreads()",
+        "*y = __shfl_down_sync(~0U, *y, 1)",
+        "*y = 1; __syncwarp()",
+        "__shared__ float s[4]; s[0] = *y; *y = s[0]",
+    ],
 )
 def test_what_threads_do_together_is_refused_in_a_sentence(tmp_path: Path, body: str, cxx: str) -> None:
     source = tmp_path / "together.cu"
@@ -73,14 +84,18 @@ def test_what_threads_do_together_is_refused_in_a_sentence(tmp_path: Path, body:
     name = re.search(r"__\w+", body)
     assert name
     assert done.returncode == 5
-    assert re.search(rf"{name[0]}.*target cpu\)?,? (which )?does not have yet|{name[0]}.*target cpu does not have yet",
-                     done.stderr.replace("), which CUDA", "")), done.stderr
+    assert re.search(
+        rf"{name[0]}.*target cpu\)?,? (which )?does not have yet|{name[0]}.*target cpu does not have yet",
+        done.stderr.replace("), which CUDA", ""),
+    ), done.stderr
     assert f"{source}:1" in done.stderr
     assert not (tmp_path / "together.o").exists()
 
 
-@pytest.mark.parametrize(("name", "call"), [("cudaGraphLaunch", "cudaGraphLaunch(nullptr, nullptr)"),
-                                            ("cublasCreate", "cublasCreate(nullptr)")])
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [("cudaGraphLaunch", "cudaGraphLaunch(nullptr, nullptr)"), ("cublasCreate", "cublasCreate(nullptr)")],
+)
 def test_unknown_functions_are_named(tmp_path: Path, name: str, call: str) -> None:
     source = tmp_path / "unknown.cu"
     declared = 'extern "C" int cublasCreate(void*);\n' if name == "cublasCreate" else ""
@@ -104,6 +119,15 @@ def test_the_dependency_file_names_the_users_headers(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc here; the CUDA toolkit has it")
 @pytest.mark.parametrize("name", ["kernels", "api"])
 def test_nvcc_takes_the_same_sources(tmp_path: Path, name: str) -> None:
-    command = ["nvcc", "-std=c++17", "--extended-lambda", "-arch=sm_80", "-c", str(SOURCES / f"{name}.cu"), "-o", str(tmp_path / "x.o")]
+    command = [
+        "nvcc",
+        "-std=c++17",
+        "--extended-lambda",
+        "-arch=sm_80",
+        "-c",
+        str(SOURCES / f"{name}.cu"),
+        "-o",
+        str(tmp_path / "x.o"),
+    ]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
