@@ -45,10 +45,11 @@ def both_layouts(folder: Path, source: Path, stem: str, cxx: str = "g++", define
     return library
 
 
-def one_layout(folder: Path, source: Path, layout: int, cxx: str = "g++") -> Path:
+def one_layout(folder: Path, source: Path, layout: int, *defines: str) -> Path:
     """The library as a person makes it with one command: one layout, and no version script."""
     library = folder / f"lib{source.stem}-{layout}.so"
-    run(*compiler(cxx), *FLAGS, *WARNINGS, f"-DPLUGINKIT_TRT_LAYOUT={layout}", "-shared", source, "-o", library)
+    flags = [*FLAGS, *WARNINGS, f"-DPLUGINKIT_TRT_LAYOUT={layout}", *defines]
+    run(*compiler("g++"), *flags, "-shared", source, "-o", library)
     return library
 
 

@@ -126,12 +126,13 @@ def test_init_where_a_registry_refuses(library: Path, tmp_path: Path) -> None:
     assert python(code, library, fake(tmp_path, 110100, 11))[0] == "[False, False, False, False]"
 
 
-def test_two_libraries_share_nothing(library: Path, tmp_path: Path) -> None:
-    """Compiled by hand and without a version script beside one with both layouts: no half is taken for another's."""
-    by_hand = building.one_layout(tmp_path, HERE / "registered.cpp", 11)
-    host = fake(tmp_path, 101600, 10)
+def test_two_libraries_share_nothing(tmp_path: Path) -> None:
+    """Another library's half for layout 10, visible to all, is not taken for this one's."""
+    one_half = building.one_layout(tmp_path, HERE / "entry.cpp", 11)
+    other_half = building.one_layout(tmp_path, HERE / "registered.cpp", 10, "-DPLUGINKIT_SECONDARY")
+    assert "pluginkitSecondaryLayout" in building.exports(other_half)
     code = "import os\nctypes.CDLL(sys.argv[4], mode=os.RTLD_GLOBAL)\n" + LOAD
-    assert python(code, by_hand, host, "finder", library) == ["0", ""]
+    assert python(code, one_half, fake(tmp_path, 101600, 10), "finder", other_half) == ["0", ""]
 
 
 @COMPILERS
