@@ -133,7 +133,7 @@ EXPORT void swapHalves(void const* x, void* y, int n)
 EXPORT void functors(float* y, int n, float offset)
 {
     apply<<<(n + 255) / 256, 256>>>(y, n, Square{});
-    apply<<<(n + 255) / 256, 256>>>(y, n, [offset](float x) { return x + offset; });
+    apply<<<(n + 255) / 256, 256>>>(y, n, [offset] __device__(float x) { return x + offset; });
 }
 
 EXPORT void pointers(float const* x, float* y, float alpha, int n)
@@ -165,7 +165,7 @@ EXPORT int byFunction(float const* x, float* y, float alpha, int n)
     return error * 1000 + second;
 }
 
-EXPORT void intrinsics(int* y, float* z)
+__global__ void intrinsicsKernel(int* y, float* z)
 {
     y[0] = __popc(0xF0F0U);
     y[1] = __clz(1);
@@ -174,4 +174,9 @@ EXPORT void intrinsics(int* y, float* z)
     y[4] = __float2int_rn(3e9F);
     z[0] = __expf(1.0F);
     z[1] = __ldg(z + 2);
+}
+
+EXPORT void intrinsics(int* y, float* z)
+{
+    intrinsicsKernel<<<1, 1>>>(y, z);
 }
