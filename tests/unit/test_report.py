@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import io
+import json
+import math
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from rich.console import Console
+
+from pluginkit.cli import table
+from pluginkit.dtypes import DType
+from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
+
+
+def case(name: str, outcome: Outcome, **more: object) -> CaseResult:
+    facts: dict = {"error": 0.5, "allowed": 1.0, "unit": "steps", "message": "", **more}
+    return CaseResult(f"plain/int8/{name}", "plain/int8", "plain", DType.INT8, name, "n=1", outcome, **facts)
+
+
+def report(*cases: CaseResult, verdicts: tuple[Verdict, ...] = ()) -> Report:
+    return Report("MyPlugin", "lib.so", "abc", 7, cases, verdicts, {"tensorrt-rtx": "1.7"})
+
+
+def shown(what: Report) -> str:
+    out = io.StringIO()
+    table.show(what, Console(file=out, width=table.PIPE_WIDTH), command="pluginkit test")
+    return out.getvalue()
+
+
+def verdict(outcome: Outcome, message: str = "", log: tuple[str, ...] = ()) -> Verdict:
+    return Verdict("plain/int8", "tensorrt-rtx", outcome, message, log)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code"),
+    [
+        (["passed"], 0),
+        (["passed", "skipped"], 0),
+        (["passed", "failed"], 1),
+        (["failed", "crashed"], 6),
+        (["hung"], 6),
+    ],
+)
+def test_exit_codes(outcomes: list[str], code: int) -> None:
+    cases = [case(str(i), Outcome(name)) for i, name in enumerate(outcomes)]
+    assert report(*cases).exit_code == code
+
+
+def test_a_refused_network_turns_the_run_red() -> None:
+    assert report(case("opt", Outcome.PASSED), verdicts=(verdict(Outcome.FAILED, "no"),)).exit_code == 1
+
+
+def test_json_has_no_numbers_that_json_lacks() -> None:
+    found = json.loads(json.dumps(report(case("opt", Outcome.FAILED, error=math.inf)).to_json(), allow_nan=False))
+    assert found["cases"][0]["error"] is None
+    assert found["cases"][0]["outcome"] == "failed"
+    assert found["exit_code"] == 1
+
+
+def test_junit_tells_the_outcomes_apart(tmp_path: Path) -> None:
+    cases = [case(kind.value, kind, message=f"why {kind.value}") for kind in Outcome]
+    report(*cases, verdicts=(verdict(Outcome.PASSED),)).write_junit(tmp_path / "junit.xml")
+    root = ET.parse(tmp_path / "junit.xml").getroot()
+    marks = {test.get("name"): [child.tag for child in test] for test in root.iter("testcase")}
+    assert marks == {
+        "plain/int8/passed": [],
+        "plain/int8/failed": ["failure"],
+        "plain/int8/crashed": ["error"],
+        "plain/int8/hung": ["error"],
+        "plain/int8/skipped": ["skipped"],
+        "plain/int8": [],
+    }
+    assert root.get("failures") == "1"
+    assert root.get("errors") == "2"
+
+
+def test_the_table_shows_error_beside_tolerance_and_both_verdicts() -> None:
+    text = shown(report(case("opt", Outcome.PASSED), verdicts=(verdict(Outcome.PASSED),)))
+    (row,) = [line for line in text.splitlines() if " opt " in line]
+    assert row.split() == ["plain", "INT8", "opt", "n=1", "0.5", "steps", "1", "step", "passed", "built,", "live"]
+    assert "1 passed of 1 cases; NVIDIA's builder took 1 of 1 networks; seed 7" in text
+
+
+def test_a_failure_says_what_and_how_to_repeat_it() -> None:
+    text = shown(report(case("opt", Outcome.FAILED, message="off by 3 steps at [0, 1]")))
+    assert "plain/int8/opt: failed" in text
+    assert "off by 3 steps at [0, 1]" in text
+    assert "pluginkit test --only plain/int8/opt --seed 7" in text
+    assert "not asked" in text
+
+
+def test_a_refusal_shows_the_runtimes_words() -> None:
+    text = shown(report(case("opt", Outcome.PASSED), verdicts=(verdict(Outcome.FAILED, "no format", ("[E] why",)),)))
+    assert "refused" in text
+    assert "no format" in text
+    assert "[E] why" in text
+    assert "--only 'plain/int8/*'" in text
+
+
+def test_many_failures_are_not_all_explained() -> None:
+    cases = [case(str(i), Outcome.FAILED, message="wrong") for i in range(table.FAILURES + 3)]
+    text = shown(report(*cases))
+    assert text.count("again:") == table.FAILURES
+    assert "... and 3 more" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (None, "abs", "-"),
+        (math.nan, "abs", "no number"),
+        (0.0, "abs", "0"),
+        (3.14e-7, "abs", "3.1e-07"),
+        (1.0, "steps", "1 step"),
+        (0.0, "steps", "0 steps"),
+        (2.5, "steps", "2.5 steps"),
+    ],
+)
+def test_numbers(value: float | None, unit: str, text: str) -> None:
+    assert table.number(value, unit) == text
