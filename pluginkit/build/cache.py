@@ -38,7 +38,8 @@ def settings(target: str, *, archs: Sequence[str] = (), werror: bool = False) ->
         nvcc = toolchain.nvcc().best()
         found["CMAKE_CUDA_COMPILER"] = str(nvcc.path)
         found["CMAKE_CUDA_HOST_COMPILER"] = found["CMAKE_CXX_COMPILER"]
-        found["CMAKE_CUDA_FLAGS"] = os.environ.get("CUDAFLAGS", "")
+        flags = (os.environ.get("CUDAFLAGS", ""), toolchain.library_flags(nvcc.path))
+        found["CMAKE_CUDA_FLAGS"] = " ".join(filter(None, flags))
         found["CMAKE_CUDA_ARCHITECTURES"] = ";".join(toolchain.architectures(nvcc.path, archs))
         found["PLUGINKIT_TOOLS"] += f", nvcc {nvcc.version}"
         headers = toolchain.headers_beside(nvcc.path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shlex
 import shutil
 import site
 import sysconfig
@@ -258,6 +259,14 @@ def headers_beside(nvcc: Path) -> list[Path]:
         if (include / "cuda_runtime.h").exists():
             return [folder for folder in (include, include / "cccl") if folder.is_dir()]
     return cuda_include_dirs()
+
+
+def library_flags(nvcc: Path) -> str:
+    """What an nvcc must be told to find its own libraries: it looks in lib64, and PyPI's wheels have lib alone."""
+    root = toolkit_root(nvcc)
+    if (root / "lib64").exists() or not (root / "lib/libcudart_static.a").exists():
+        return ""
+    return shlex.quote(f"-L{root / 'lib'}")
 
 
 def cuda_headers_version(include: Path) -> Version | None:

@@ -128,6 +128,15 @@ def test_headers_beside_an_nvcc_that_is_a_script(fake: Fake, tmp_path: Path) -> 
     assert toolchain.headers_beside(script) == [include, include / "cccl"]
 
 
+def test_an_nvcc_from_wheels_is_told_where_its_libraries_are(fake: Fake, tmp_path: Path) -> None:
+    script = fake("nvcc", f"echo '#$ TOP={tmp_path}/cu13' >&2")
+    (tmp_path / "cu13/lib").mkdir(parents=True)
+    (tmp_path / "cu13/lib/libcudart_static.a").write_text("")
+    assert toolchain.library_flags(script) == f"-L{tmp_path}/cu13/lib"
+    (tmp_path / "cu13/lib64").symlink_to("lib")
+    assert toolchain.library_flags(script) == ""
+
+
 def test_architectures(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     nvcc = fake("nvcc", "printf 'sm_75\\nsm_80\\nsm_90\\n'")
     assert toolchain.architectures(nvcc, ["sm_90", "8.0"]) == ["80-real", "90-real", "90-virtual"]
