@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
+from pluginkit.errors import UsageError
 from pluginkit.testing.runner import Options, run
 
 
@@ -58,6 +60,8 @@ def command(
 
     Builds what changed first. Without --fp32, --fp16 or --int8 it tests all that pluginkit.toml declares.
     """
+    for file in (json_file, junit):
+        _check_writable(file)
     options = Options(
         project=project,
         precisions=tuple(DType(name) for name in dict.fromkeys(precisions)) or None,
@@ -88,6 +92,15 @@ def command(
     if junit is not None:
         report.write_junit(junit)
     return report.exit_code
+
+
+def _check_writable(file: Path | None) -> None:
+    """Refuse a report's path before the run, not after it."""
+    if file is None or str(file) == "-":
+        return
+    folder = file.absolute().parent
+    if file.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise UsageError(f"{file} cannot be written.", hint=f"Is {folder} a folder that you may write to?")
 
 
 def _again(project: Path, library: Path | None, data: Path | None) -> str:

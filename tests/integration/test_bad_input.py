@@ -1,0 +1,142 @@
+"""What a person gets wrong: a clear message, the documented exit code, no traceback."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pluginkit import cli, scaffold
+from pluginkit.build import build
+
+pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("bad-input")]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    project = scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("bad"))
+    return project, build(project, "cpu")[0].library
+
+
+@pytest.fixture
+def project(built: tuple[Path, Path], tmp_path: Path) -> Path:
+    """A copy without its build folder: the tests name the library, so nothing is compiled."""
+    return Path(shutil.copytree(built[0], tmp_path / "my_plugin", ignore=shutil.ignore_patterns("build")))
+
+
+@pytest.fixture
+def library(built: tuple[Path, Path]) -> Path:
+    return built[1]
+
+
+def said(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -> str:
+    """Run the command line; what it said, once the exit code is as expected."""
+    capsys.readouterr()
+    got = cli.run([str(argument) for argument in arguments])
+    out = capsys.readouterr()
+    text = " ".join((out.out + out.err).split())
+    assert got == code, text
+    assert "Traceback (most recent" not in text
+    return text
+
+
+QUICK = ("--fp32", "--only", "plain/*/min")
+
+
+def compiled(folder: Path, source: str) -> Path:
+    (folder / "bad.cpp").write_text(source)
+    subprocess.run(["g++", "-shared", "-fPIC", "-o", folder / "bad.so", folder / "bad.cpp"], check=True)
+    return folder / "bad.so"
+
+
+def test_a_library_that_is_missing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "nope.so" in said(capsys, 2, "test", project, *QUICK, "--library", project / "nope.so")
+
+
+def test_a_library_that_is_no_library(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no ELF" in said(capsys, 2, "test", project, *QUICK, "--library", project / "pluginkit.toml")
+
+
+def test_a_library_without_exports(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = compiled(tmp_path, "int nothing() { return 0; }")
+    assert "getCreators" in said(capsys, 1, "test", project, *QUICK, "--library", bad)
+
+
+def test_a_library_that_crashes_on_load(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = compiled(tmp_path, "#include <cstdlib>\n__attribute__((constructor)) void die() { std::abort(); }")
+    assert "SIGABRT" in said(capsys, 6, "test", project, *QUICK, "--library", bad)
+
+
+REFERENCES = {
+    "raises": ("def reference(x, *, alpha):\n    return x + undefined\n", 1, "undefined"),
+    "wrong shape": ("def reference(x, *, alpha):\n    return x[:, :0]\n", 1, "shape"),
+    "wrong type": ("def reference(x, *, alpha):\n    return 'text'\n", 1, "expected real numbers"),
+    "NaN": ("def reference(x, *, alpha):\n    return x * float('nan')\n", 1, "NaN"),
+    "no function": ("answer = 42\n", 2, "reference"),
+    "no Python": ("def reference(x:\n", 2, "reference.py"),
+    "dies": ("import os\n\ndef reference(x, *, alpha):\n    os._exit(3)\n", 6, "exit code 3"),
+    "hangs": ("def reference(x, *, alpha):\n    while True:\n        pass\n", 1, "did not come back within 3 s"),
+}
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_a_bad_reference(project: Path, library: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    source, code, message = REFERENCES[name]
+    (project / "reference.py").write_text(source)
+    timeout = ("--timeout", "3") if name == "hangs" else ()
+    assert message in said(capsys, code, "test", project, *QUICK, "--library", library, *timeout)
+
+
+def test_a_reference_that_is_missing(project: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "reference.py").unlink()
+    assert "reference.py" in said(capsys, 2, "test", project, *QUICK, "--library", library)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("[[inputs]]", "[[input]]", "did you mean 'inputs'?"),
+        ('version = "1"', "version = 1", "plugin.version"),
+        ('shape = ["n", "c", "h", "w"]\nscale = "y_scale"', 'shape = ["n", "c", "h", "ww"]', "did you mean 'w'?"),
+    ],
+)
+def test_a_bad_manifest(
+    project: Path, before: str, after: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = project / "pluginkit.toml"
+    text = file.read_text()
+    assert before in text
+    file.write_text(text.replace(before, after, 1))
+    assert message in said(capsys, 2, "test", project)
+
+
+def test_bad_data(project: Path, library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = ("test", project, "--fp32", "--network", "plain", "--library", library, "--data")
+    assert "none.npz" in said(capsys, 2, *run, tmp_path / "none.npz")
+    np.savez(tmp_path / "names.npz", z=np.zeros((1, 1, 1, 1), np.float32))
+    assert "'z'" in said(capsys, 2, *run, tmp_path / "names.npz")
+    np.savez(tmp_path / "rank.npz", x=np.zeros((1, 1), np.float32))
+    assert "x" in said(capsys, 2, *run, tmp_path / "rank.npz")
+    np.savez(tmp_path / "outside.npz", x=np.zeros((1, 1, 1, 999), np.float32))
+    assert "profile" in said(capsys, 2, *run, tmp_path / "outside.npz")
+
+
+def test_nothing_selected(project: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "No case matches" in said(capsys, 3, "test", project, "--only", "nothing/*", "--library", library)
+    assert "did you mean 'loop'?" in said(capsys, 2, "test", project, "--network", "lop", "--library", library)
+    text = (project / "pluginkit.toml").read_text()
+    (project / "pluginkit.toml").write_text(text.replace(', "int8"]', "]"))
+    assert "int8" in said(capsys, 3, "test", project, "--int8", "--library", library)
+
+
+def test_a_report_that_cannot_be_written(project: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    where = project / "no" / "such" / "folder" / "report.json"
+    assert "report.json" in said(capsys, 2, "test", project, *QUICK, "--library", library, "--json", where)
+
+
+def test_no_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("build", "test"):
+        assert "pluginkit new" in said(capsys, 2, command, tmp_path)
