@@ -12,10 +12,10 @@ demo: setup
 	@$(BIN)/pluginkit demo
 
 test: setup lint
-	@$(RUN) -m pytest -n $(JOBS) -m "not slow"
+	@$(RUN) -m pytest -n $(JOBS) --dist loadgroup -m "not slow"
 
 test-all: setup lint
-	@$(RUN) -m pytest -n $(JOBS)
+	@$(RUN) -m pytest -n $(JOBS) --dist loadgroup
 
 lint: setup
 	@$(RUN) tools/lint.py

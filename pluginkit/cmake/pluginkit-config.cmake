@@ -161,6 +161,10 @@ endfunction()
 # pluginkit_warnings(<out>): sets <out> to the warning options for the project's own C++ sources.
 function(pluginkit_warnings out)
     set(options -Wall -Wextra -Wconversion)
+    if(PLUGINKIT_TRT10_INCLUDE_DIR OR PLUGINKIT_TRT11_INCLUDE_DIR)
+        # An SDK's headers call every V2 interface deprecated, which says nothing about the project's own code.
+        list(APPEND options -Wno-deprecated-declarations)
+    endif()
     if(PLUGINKIT_WERROR)
         list(APPEND options -Werror)
     endif()
