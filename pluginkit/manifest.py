@@ -139,7 +139,7 @@ class Manifest(_Model):
         Raises:
             UsageError: no such file, no TOML, or a signature that makes no sense; it names the line or the key.
         """
-        file = path / FILE_NAME if path.is_dir() else path
+        file = path if path.is_file() or path.name == FILE_NAME else path / FILE_NAME
         try:
             text = file.read_text(encoding="utf-8")
         except FileNotFoundError:

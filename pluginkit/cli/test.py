@@ -99,7 +99,8 @@ def _check_writable(file: Path | None) -> None:
     if file is None or str(file) == "-":
         return
     folder = file.absolute().parent
-    if file.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+    # A file that is there needs no right to its folder: /dev/stdout, for one.
+    if file.is_dir() or not folder.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
         raise UsageError(f"{file} cannot be written.", hint=f"Is {folder} a folder that you may write to?")
 
 

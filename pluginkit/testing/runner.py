@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pluginkit.build import build
 from pluginkit.dtypes import DType
-from pluginkit.errors import CheckFailed, NothingSelected
+from pluginkit.errors import CheckFailed, NothingSelected, PluginCrashed
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import BuildVerdict, Configured, host, tensorrt_rtx
 from pluginkit.runtimes.host import HostSession
@@ -87,7 +87,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         timeout=options.timeout,
     )
     this = _Run(options, manifest, library, select(plan, options.only), step)
-    with host.open(library, manifest, timeout=options.timeout) as session:
+    with _loaded(this) as session:
         _host(this, session)
     said = _rtx(this)
     return Report(
@@ -126,6 +126,21 @@ _BUILDS = {
     "hung": Outcome.HUNG,
 }
 """What a build's status means for the run."""
+
+
+def _loaded(this: _Run) -> HostSession:
+    """The library in the host.
+
+    Raises:
+        PluginCrashed: loading it took the process down, or never ended.
+    """
+    try:
+        return host.open(this.library, this.manifest, timeout=this.options.timeout)
+    except (WorkerCrashed, WorkerTimeout) as death:
+        raise PluginCrashed(
+            f"{this.library} cannot be loaded: {death.message}",
+            hint="Look at what runs on loading: constructors of globals, and functions with the attribute constructor.",
+        ) from None
 
 
 def _host(this: _Run, session: HostSession) -> None:

@@ -65,9 +65,24 @@ def test_a_library_without_exports(project: Path, tmp_path: Path, capsys: pytest
     assert "getCreators" in said(capsys, 1, "test", project, *QUICK, "--library", bad)
 
 
-def test_a_library_that_crashes_on_load(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bad = compiled(tmp_path, "#include <cstdlib>\n__attribute__((constructor)) void die() { std::abort(); }")
-    assert "SIGABRT" in said(capsys, 6, "test", project, *QUICK, "--library", bad)
+@pytest.mark.parametrize(
+    ("die", "how"),
+    [
+        ("std::abort();", "SIGABRT in dlopen"),
+        ("std::raise(SIGSEGV);", "SIGSEGV in dlopen"),
+        ("std::_Exit(0);", "exit code 0 in dlopen"),
+        ("for (volatile int i = 0;; i = 0) {}", "no answer within 3 s in dlopen"),
+    ],
+)
+def test_a_library_that_crashes_on_load(
+    project: Path, tmp_path: Path, die: str, how: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    headers = "#include <csignal>\n#include <cstdlib>\n"
+    bad = compiled(tmp_path, f"{headers}__attribute__((constructor)) void die() {{ {die} }}")
+    timeout = ("--timeout", "3") if "3 s" in how else ()
+    text = said(capsys, 6, "test", project, *QUICK, "--library", bad, *timeout)
+    assert how in text
+    assert f"{bad} cannot be loaded" in text
 
 
 REFERENCES = {
@@ -135,6 +150,27 @@ def test_nothing_selected(project: Path, library: Path, capsys: pytest.CaptureFi
 def test_a_report_that_cannot_be_written(project: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:
     where = project / "no" / "such" / "folder" / "report.json"
     assert "report.json" in said(capsys, 2, "test", project, *QUICK, "--library", library, "--json", where)
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive at all", b"PK\x03\x04 cut off"])
+def test_data_that_cannot_be_read(
+    project: Path, library: Path, tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.npz").write_bytes(content)
+    data = ("--data", tmp_path / "mine.npz")
+    assert "mine.npz" in said(capsys, 2, "test", project, *QUICK, "--library", library, *data)
+
+
+def test_a_report_may_be_a_file_in_a_folder_that_is_not_mine(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: str(path) != "/dev")  # root may write everywhere
+    text = said(capsys, 2, "test", project, *QUICK, "--library", project / "no.so", "--json", "/dev/null")
+    assert "there is no plugin library" in text
+
+
+def test_a_project_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"no pluginkit.toml in {tmp_path / 'gone'}." in said(capsys, 2, "test", tmp_path / "gone")
 
 
 def test_no_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
