@@ -130,6 +130,63 @@ FAULTS = {
 }
 
 
+CRASH = "    *static_cast<volatile int*>(nullptr) = 0;\n"
+CONFIGURE, DIMENSIONS = (
+    "    // A scale that the node's attributes give wins.",
+    "    DimsExprs const impossible{-1, {}};",
+)
+INITIALIZE = "int32_t MyPlugin::initialize() noexcept\n{\n"
+SPOIL = "const_cast<T*>(static_cast<T const*>(args.inputs.x.data))[i] = T{};\n        store<T>"
+MORE_FAULTS = {
+    "a clone that loses a field": Fault(
+        PLUGIN,
+        "        return new MyPlugin{*this};",
+        "        auto* copy = new MyPlugin{*this};\n        copy->mParameters.alpha = 0.0F;\n        return copy;",
+        "plain/float32/opt",
+        Outcome.FAILED,
+        "",
+    ),
+    "an input written to": Fault(
+        KERNEL, "store<T>(args", SPOIL + "(args", "plain/float32/opt", Outcome.FAILED, "input"
+    ),
+    "a wrong output type": Fault(
+        PLUGIN,
+        "return kTypes[row == kNoRow ? 0 : row][kNbInputs + index];",
+        "return kTypes[row == kNoRow ? 0 : 1][kNbInputs + index];",
+        "plain/float32/opt",
+        Outcome.FAILED,
+        "kHALF",
+    ),
+    "a segmentation fault in configurePlugin": Fault(
+        PLUGIN,
+        CONFIGURE,
+        CRASH + CONFIGURE,
+        "plain/float32/opt",
+        Outcome.CRASHED,
+        "SIGSEGV in IPluginV2DynamicExt::configurePlugin",
+    ),
+    "a segmentation fault in getOutputDimensions": Fault(
+        PLUGIN,
+        DIMENSIONS,
+        CRASH + DIMENSIONS,
+        "plain/float32/opt",
+        Outcome.CRASHED,
+        "SIGSEGV in IPluginV2DynamicExt::getOutputDimensions",
+    ),
+    "an abort in initialize": Fault(
+        PLUGIN, INITIALIZE, INITIALIZE + "    std::abort();\n", "plain/float32/opt", Outcome.CRASHED, "::initialize"
+    ),
+    "a throw in configurePlugin": Fault(
+        PLUGIN,
+        CONFIGURE,
+        "    throw 1;\n" + CONFIGURE,
+        "plain/float32/opt",
+        Outcome.CRASHED,
+        "SIGABRT in IPluginV2DynamicExt::configurePlugin",
+    ),
+}
+
+
 @contextmanager
 def planted(project: Path, fault: Fault) -> Iterator[None]:
     file = project / fault.file
@@ -142,9 +199,9 @@ def planted(project: Path, fault: Fault) -> Iterator[None]:
         file.write_text(right)
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", [*FAULTS, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE_FAULTS)])
 def test_a_fault_in_the_plugin(project: Path, name: str) -> None:
-    fault = FAULTS[name]
+    fault = {**FAULTS, **MORE_FAULTS}[name]
     with planted(project, fault):
         report = runner.run(Options(project=project, only=(fault.only,), timeout=10 if "hang" in name else 60))
     (case,) = report.cases

@@ -1,0 +1,54 @@
+"""New projects of other signatures than the default, through the whole path, and a new project's own tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from pluginkit import scaffold
+from pluginkit.testing.report import Outcome
+from pluginkit.testing.runner import Options, run
+
+pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.slow]
+
+
+def test_three_inputs_one_of_them_int32_and_two_outputs(tmp_path: Path) -> None:
+    project = scaffold.new(
+        "ThreeTwo",
+        directory=tmp_path,
+        inputs=["x:float32,float16,int8:n,c", "w:float32,float16:c", "index:int32:n"],
+        outputs=["y:float32,float16,int8:n,c", "z:float32,float16:n,2"],
+        fields=["alpha:float32=0.1", "bias:float32=-2.5", "shift:int32=3"],
+    )
+    report = run(Options(project=project))
+    assert report.bad == []
+    assert {(case.family, case.precision.short) for case in report.cases} == {
+        (family, precision) for family in ("plain", "loop", "cond") for precision in ("FP32", "FP16", "INT8")
+    }
+    assert [verdict.outcome for verdict in report.verdicts] == [Outcome.PASSED] * 9
+
+
+def test_a_new_project_passes_its_own_tests_and_reports_agree(tmp_path: Path) -> None:
+    project = scaffold.new("MyPlugin", directory=tmp_path)
+    own = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(project)],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert own.returncode == 0, own.stdout + own.stderr
+    assert "4 passed" in own.stdout
+    json_file, junit = tmp_path / "report.json", tmp_path / "report.xml"
+    command = [sys.executable, "-m", "pluginkit", "test", "--int8", "--json", str(json_file), "--junit", str(junit)]
+    subprocess.run(command, cwd=project, check=True, capture_output=True)
+    report = json.loads(json_file.read_text())
+    assert report["exit_code"] == 0
+    asked = {case["id"] for case in report["cases"]} | {verdict["network"] for verdict in report["verdicts"]}
+    told = {test.get("name"): [child.tag for child in test] for test in ET.parse(junit).getroot().iter("testcase")}
+    assert told == {name: [] for name in asked}
