@@ -24,6 +24,7 @@ def main() -> int:
     tidied = [f for f in cpp if f.startswith(TIDIED) and f.endswith(".cpp")]
     checks = {
         "ruff check": ["ruff", "check", "--quiet", "."],
+        "ruff format": ["ruff", "format", "--check", "--quiet", "."],
         "mypy": [sys.executable, "-m", "mypy", "--no-error-summary"],
         "clang-format": ["clang-format", "--dry-run", "--Werror", *cpp],
         "clang-tidy": ["clang-tidy", "--quiet", *tidied, "--", *tidy_flags()],

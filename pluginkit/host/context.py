@@ -63,8 +63,10 @@ class Context:
         arrays = [self._checked(spec, value) for spec, value in zip(self.specs, inputs, strict=True)]
         shapes = [a.shape for a in arrays]
         ins = [s.at(a.shape) for s, a in zip(self.specs, arrays, strict=True)]
-        outs = [spec.at(shape.at(self.built.input_dims, shapes))
-                for spec, shape in zip(self.built.outputs[0], self.built.shapes, strict=True)]
+        outs = [
+            spec.at(shape.at(self.built.input_dims, shapes))
+            for spec, shape in zip(self.built.outputs[0], self.built.shapes, strict=True)
+        ]
         if shapes != self._shapes:
             self._plugin.configure_plugin([_fixed(d) for d in ins], [_fixed(d) for d in outs])
             self._shapes = shapes
@@ -105,19 +107,28 @@ class Context:
 
     def _enqueue(self, arrays: Sequence[Array], ins: list[Desc], outs: list[Desc], turn: int) -> list[Tensor]:
         inputs = [Input(f"input {i}", s.dtype, a) for i, (s, a) in enumerate(zip(self.specs, arrays, strict=True))]
-        outputs = [Tensor(f"output {i}", s.dtype, d.dims)
-                   for i, (s, d) in enumerate(zip(self.built.outputs[0], outs, strict=True))]
+        outputs = [
+            Tensor(f"output {i}", s.dtype, d.dims)
+            for i, (s, d) in enumerate(zip(self.built.outputs[0], outs, strict=True))
+        ]
         for output in outputs:
             output.poison(turn)
         size = self._plugin.workspace_size(ins, outs)
         if size > self.built.workspace:
-            raise Finding(name_of("getWorkspaceSize"), f"answered {size} bytes for shapes of a profile for whose max "
-                          f"it had answered {self.built.workspace}")
+            raise Finding(
+                name_of("getWorkspaceSize"),
+                f"answered {size} bytes for shapes of a profile for whose max it had answered {self.built.workspace}",
+            )
         workspace = _native.Buffer(size)
         np.asarray(memoryview(workspace))[:] = 0xFF
-        self._plugin.enqueue(ins, outs, in_addresses=[t.address for t in inputs],
-                             out_addresses=[t.address for t in outputs],
-                             workspace=workspace.address if size else 0, stream=STREAM)
+        self._plugin.enqueue(
+            ins,
+            outs,
+            in_addresses=[t.address for t in inputs],
+            out_addresses=[t.address for t in outputs],
+            workspace=workspace.address if size else 0,
+            stream=STREAM,
+        )
         for tensor in (*inputs, *outputs):
             tensor.check_guards()
         check_guards(workspace, "the workspace")
@@ -133,8 +144,10 @@ def _fixed(desc: Desc) -> DynamicDesc:
 def _check_restored(plugin: Plugin, built: BuiltPlugin) -> None:
     again = plugin.serialize()
     if again != built.serialized:
-        raise Finding("IPluginCreator::deserializePlugin", f"the plugin made of {len(built.serialized)} bytes "
-                      f"serializes to {len(again)} other bytes")
+        raise Finding(
+            "IPluginCreator::deserializePlugin",
+            f"the plugin made of {len(built.serialized)} bytes serializes to {len(again)} other bytes",
+        )
     count = plugin.nb_outputs()
     if count != len(built.shapes):
         raise Finding(name_of("getNbOutputs"), f"answered {count} after deserialization, {len(built.shapes)} at build")

@@ -67,8 +67,18 @@ def build(
     _same_outputs(plugin, nb_outputs)
     serialized = plugin.serialize()
     plugin.destroy()
-    return BuiltPlugin(layer_name, creator.name, creator.version, creator.namespace, serialized, dims, shapes,
-                       tuple(outputs), tuple(configured), max(workspaces))
+    return BuiltPlugin(
+        layer_name,
+        creator.name,
+        creator.version,
+        creator.namespace,
+        serialized,
+        dims,
+        shapes,
+        tuple(outputs),
+        tuple(configured),
+        max(workspaces),
+    )
 
 
 def _check_profiles(profiles: Sequence[Profile]) -> None:
@@ -89,8 +99,10 @@ def _check_profiles(profiles: Sequence[Profile]) -> None:
 def _network_clone(creator: Creator, layer: str, fields: Fields) -> Plugin:
     original = creator.create(layer, fields)
     original.set_plugin_namespace(creator.namespace)
-    for method, mine, its in (("getPluginType", original.plugin_type(), creator.name),
-                              ("getPluginVersion", original.plugin_version(), creator.version)):
+    for method, mine, its in (
+        ("getPluginType", original.plugin_type(), creator.name),
+        ("getPluginVersion", original.plugin_version(), creator.version),
+    ):
         if mine != its:
             raise Finding(name_of(method), f"answered {mine!r}, but its creator is that of {its!r}")
     plugin = original.clone()
@@ -118,8 +130,9 @@ def _workspace(plugin: Plugin, inputs: Profile, outputs: Profile) -> int:
 
     most, some = ask("max"), ask("opt")
     if most < some:
-        raise Finding(name_of("getWorkspaceSize"), f"answered {most} bytes for the profile's max and more, {some}, for "
-                      "its opt")
+        raise Finding(
+            name_of("getWorkspaceSize"), f"answered {most} bytes for the profile's max and more, {some}, for its opt"
+        )
     return most
 
 

@@ -37,12 +37,15 @@ class ShapeProgram:
             value = values[root]
             if value is None or value < 0:
                 problem = "has no value (division by zero, or more than 64 bits)" if value is None else f"is {value}"
-                raise Finding("IPluginV2DynamicExt::getOutputDimensions",
-                              f"d[{i}] = {self.text(root)} {problem} for inputs of the shapes {list(actual)}")
+                raise Finding(
+                    "IPluginV2DynamicExt::getOutputDimensions",
+                    f"d[{i}] = {self.text(root)} {problem} for inputs of the shapes {list(actual)}",
+                )
         return tuple(v for v in (values[r] for r in self.roots) if v is not None)
 
-    def bounds(self, network: Sequence[tuple[int, ...]], low: Sequence[tuple[int, ...]],
-               high: Sequence[tuple[int, ...]]) -> list[tuple[int, int] | None]:
+    def bounds(
+        self, network: Sequence[tuple[int, ...]], low: Sequence[tuple[int, ...]], high: Sequence[tuple[int, ...]]
+    ) -> list[tuple[int, int] | None]:
         """For each dimension an interval that holds it for all inputs between `low` and `high`; None: unbounded."""
         pairs = list(zip(symbol_values(network, low), symbol_values(network, high), strict=True))
         result = _native.bounds(self.nodes, pairs)

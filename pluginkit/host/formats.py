@@ -29,11 +29,15 @@ def walk(plugin: Plugin, descs: Sequence[Desc], nb_inputs: int) -> None:
     rows: list[str] = []
     for pos, desc in enumerate(asked):
         poisoned = [*asked[: pos + 1], *([POISON] * (len(asked) - pos - 1))]
-        answers = [plugin.supports_format_combination(pos, list(d), nb_inputs, nb_outputs)
-                   for d in (poisoned, asked, poisoned)]
+        answers = [
+            plugin.supports_format_combination(pos, list(d), nb_inputs, nb_outputs) for d in (poisoned, asked, poisoned)
+        ]
         if answers[0] != answers[1]:
-            raise Finding(_METHOD, f"the answer for pos {pos} depends on tensors behind it: {answers[1]} when they are "
-                          f"set, {answers[0]} when they are not; only inOut[0..pos] may be read")
+            raise Finding(
+                _METHOD,
+                f"the answer for pos {pos} depends on tensors behind it: {answers[1]} when they are "
+                f"set, {answers[0]} when they are not; only inOut[0..pos] may be read",
+            )
         if answers[0] != answers[2]:
             raise Finding(_METHOD, f"answered {answers[0]} for pos {pos}, and {answers[2]} when asked again")
         rows.append(f"  pos {pos} ({_place(pos, nb_inputs)}): {_text(desc)}: {'yes' if answers[0] else 'NO'}")

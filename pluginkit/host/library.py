@@ -47,8 +47,10 @@ class Creator:
         self._native = native
         kind, major, _ = native.interface_info
         if not (native.is_v2 or native.is_v3):
-            raise Finding("IPluginCreatorInterface::getInterfaceInfo", f"unknown kind {kind!r} {major}, expected "
-                          "'PLUGIN CREATOR_V1' or 'PLUGIN CREATOR_V3ONE'")
+            raise Finding(
+                "IPluginCreatorInterface::getInterfaceInfo",
+                f"unknown kind {kind!r} {major}, expected 'PLUGIN CREATOR_V1' or 'PLUGIN CREATOR_V3ONE'",
+            )
         self.kind = "v2" if native.is_v2 else "v3"
         self.name = _text("IPluginCreator::getPluginName", native.name(), empty=False)
         self.version = _text("IPluginCreator::getPluginVersion", native.version(), empty=False)
@@ -151,8 +153,9 @@ def _load_error(path: Path, step: str, message: str) -> CheckFailed:
         return Finding("getCreators", message.removeprefix("getCreators "))
     if step == "dlsym":
         return CheckFailed(message, hint="Put PLUGINKIT_PLUGINS(...) of <pluginkit/entry.h> into one source file.")
-    return CheckFailed(f"{path} can't be loaded: {message}",
-                       hint="A plugin library links everything it uses, and no libnvinfer.")
+    return CheckFailed(
+        f"{path} can't be loaded: {message}", hint="A plugin library links everything it uses, and no libnvinfer."
+    )
 
 
 def _text(method: str, value: str | None, *, empty: bool = True) -> str:

@@ -65,8 +65,11 @@ class Input(Tensor):
         changed = np.flatnonzero((self.bits != self.before).ravel())
         if changed.size:
             index = tuple(int(i) for i in np.unravel_index(changed[0], self.array.shape))
-            raise Finding(_ENQUEUE, f"input modified: {changed.size} of {self.array.size} elements of {self.what}, the "
-                          f"first at index {index} (byte {changed[0] * self.dtype.itemsize})")
+            raise Finding(
+                _ENQUEUE,
+                f"input modified: {changed.size} of {self.array.size} elements of {self.what}, the "
+                f"first at index {index} (byte {changed[0] * self.dtype.itemsize})",
+            )
 
 
 def check_guards(buffer: _native.Buffer, what: str) -> None:
@@ -75,13 +78,19 @@ def check_guards(buffer: _native.Buffer, what: str) -> None:
     if damage:
         offset, found = damage
         where = f"{-offset} bytes before it" if offset < 0 else f"{offset - buffer.size} bytes behind its end"
-        raise Finding(_ENQUEUE, f"written beyond {what}, which has {buffer.size} bytes: at byte {offset} ({where}) "
-                      f"stands 0x{found:02x} now")
+        raise Finding(
+            _ENQUEUE,
+            f"written beyond {what}, which has {buffer.size} bytes: at byte {offset} ({where}) "
+            f"stands 0x{found:02x} now",
+        )
 
 
 def report_unwritten(tensor: Tensor, mask: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
     """Raises a Finding that names the elements of `mask`."""
     index = tuple(int(i) for i in np.argwhere(mask)[0])
     byte = int(np.ravel_multi_index(index, mask.shape)) * tensor.dtype.itemsize if index else 0
-    raise Finding(_ENQUEUE, f"left unwritten: {int(mask.sum())} of {mask.size} elements of {tensor.what}, the first at "
-                  f"index {index} (byte {byte})")
+    raise Finding(
+        _ENQUEUE,
+        f"left unwritten: {int(mask.sum())} of {mask.size} elements of {tensor.what}, the first at "
+        f"index {index} (byte {byte})",
+    )

@@ -167,11 +167,20 @@ class Plugin:
         """Ends `attach_to_context`."""
         self.native.detach_from_context()
 
-    def enqueue(self, inputs: Sequence[Desc], outputs: Sequence[Desc], *, in_addresses: Sequence[int],
-                out_addresses: Sequence[int], workspace: int, stream: int) -> None:
+    def enqueue(
+        self,
+        inputs: Sequence[Desc],
+        outputs: Sequence[Desc],
+        *,
+        in_addresses: Sequence[int],
+        out_addresses: Sequence[int],
+        workspace: int,
+        stream: int,
+    ) -> None:
         """Expects 0 (rule E1). Addresses are those of host memory for target cpu."""
-        code = self.native.enqueue([d.native() for d in inputs], [d.native() for d in outputs], in_addresses,
-                                   out_addresses, workspace, stream)
+        code = self.native.enqueue(
+            [d.native() for d in inputs], [d.native() for d in outputs], in_addresses, out_addresses, workspace, stream
+        )
         if code != 0:
             raise Finding(name_of("enqueue"), f"answered {code}, expected 0")
 
@@ -180,8 +189,9 @@ class Plugin:
         first, second = (self._serialize(fill) for fill in (0x5A, 0xA5))
         differ = np.flatnonzero(first != second)
         if differ.size:
-            raise Finding(name_of("serialize"), f"byte {differ[0]} of {first.size} was not written, or differs from "
-                          "call to call")
+            raise Finding(
+                name_of("serialize"), f"byte {differ[0]} of {first.size} was not written, or differs from call to call"
+            )
         return first.tobytes()
 
     def _serialize(self, fill: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -194,16 +204,23 @@ class Plugin:
         self.native.serialize(buffer.address)
         damage = buffer.damage()
         if damage:
-            raise Finding(name_of("serialize"), f"wrote at byte {damage[0]} of a buffer of {size} bytes, which is what "
-                          "getSerializationSize had answered")
+            raise Finding(
+                name_of("serialize"),
+                f"wrote at byte {damage[0]} of a buffer of {size} bytes, which is what "
+                "getSerializationSize had answered",
+            )
         return np.array(data, dtype=np.uint8)
 
     def clone(self) -> Plugin:
         """A copy that serializes to the same bytes and has the same namespace (rules L1, S6)."""
         method = name_of("clone")
         copy = Plugin(must(method, self.native.clone(), "a plugin"))
-        for what, ask in (("getNbOutputs", Plugin.nb_outputs), ("getPluginNamespace", Plugin.plugin_namespace),
-                          ("getPluginType", Plugin.plugin_type), ("getPluginVersion", Plugin.plugin_version)):
+        for what, ask in (
+            ("getNbOutputs", Plugin.nb_outputs),
+            ("getPluginNamespace", Plugin.plugin_namespace),
+            ("getPluginType", Plugin.plugin_type),
+            ("getPluginVersion", Plugin.plugin_version),
+        ):
             mine, its = ask(self), ask(copy)
             if mine != its:
                 raise Finding(method, f"the clone's {what} answers {its!r}, the original's {mine!r}")

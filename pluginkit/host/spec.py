@@ -61,5 +61,12 @@ class BuiltPlugin:
 def as_dict(desc: DynamicDesc) -> dict[str, Any]:
     """A descriptor as plain data."""
     inner = desc.desc
-    return {"dims": inner.dims, "type": inner.type, "format": inner.format, "scale": inner.scale,
-            "min": desc.min, "opt": desc.opt, "max": desc.max}
+    return {
+        "dims": inner.dims,
+        "type": inner.type,
+        "format": inner.format,
+        "scale": inner.scale,
+        "min": desc.min,
+        "opt": desc.opt,
+        "max": desc.max,
+    }

@@ -36,6 +36,7 @@ members, secondary vtables (a NOTE says so if a class has one), the Microsoft AB
 Exit status: 0 no ABI or SRC difference, 1 some, 2 the tool could not do its work.
 Needs g++ (>= 8) and binutils' readelf and nm; no Python package.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -48,8 +49,18 @@ import subprocess
 import sys
 import tempfile
 
-CXXFLAGS = ["-x", "c++", "-w", "-O0", "-g", "-gdwarf-5", "-fno-eliminate-unused-debug-types",
-            "-fno-eliminate-unused-debug-symbols", "-femit-class-debug-always", "-fno-access-control"]
+CXXFLAGS = [
+    "-x",
+    "c++",
+    "-w",
+    "-O0",
+    "-g",
+    "-gdwarf-5",
+    "-fno-eliminate-unused-debug-types",
+    "-fno-eliminate-unused-debug-symbols",
+    "-femit-class-debug-always",
+    "-fno-access-control",
+]
 
 
 class ToolError(Exception):
@@ -70,8 +81,10 @@ class Die:
 
 RE_DIE = re.compile(r"^\s*<([0-9a-f]+)><([0-9a-f]+)>: Abbrev Number: \d+ \((DW_TAG_\w+)\)")
 RE_AT = re.compile(r"^\s*<[0-9a-f]+>\s+(DW_AT_\w+)\s*:\s?(.*)$")
-RE_FORM = re.compile(r"^\((?:strp\w*|strx\w*|line_strp|string|alt\w*|data\d*|ref\w*|sec_offset|exprloc|implicit_const|"
-                     r"flag\w*|addr\w*|sdata|udata)\)\s*")
+RE_FORM = re.compile(
+    r"^\((?:strp\w*|strx\w*|line_strp|string|alt\w*|data\d*|ref\w*|sec_offset|exprloc|implicit_const|"
+    r"flag\w*|addr\w*|sdata|udata)\)\s*"
+)
 RE_STR = re.compile(r"^\((?:(?:alt )?(?:indirect|indexed)[^)]*|offset: 0x[0-9a-f]+)\):? ?(.*)$")
 
 
@@ -94,7 +107,7 @@ def read_dwarf(obj):
             continue
         m = RE_AT.match(line)
         if m and cur is not None:
-            v = RE_FORM.sub("", m[2].strip())     # some readelf versions print the form first
+            v = RE_FORM.sub("", m[2].strip())  # some readelf versions print the form first
             s = RE_STR.match(v)
             cur.at[m[1]] = s[1].strip() if s else v
     return dies
@@ -164,8 +177,9 @@ class Side:
                 continue
             else:
                 lines.append((n, f"::{n}* abi_al_{i};"))
-        self.absent = self.compile_lines("tu", self.prologue(), lines, "",
-                                         ["-fdump-lang-class=" + cls, "-c", "-o", obj])
+        self.absent = self.compile_lines(
+            "tu", self.prologue(), lines, "", ["-fdump-lang-class=" + cls, "-c", "-o", obj]
+        )
         self.dies = read_dwarf(obj)
         self.undef = run(["nm", "--undefined-only", obj]).stdout.split()
         self.read_class_dump(cls)
@@ -218,7 +232,12 @@ class Side:
                 parts.append(n or "(anonymous)")
             elif n:
                 parts.append(n)
-            elif d.tag in ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type", "DW_TAG_enumeration_type"):
+            elif d.tag in (
+                "DW_TAG_structure_type",
+                "DW_TAG_class_type",
+                "DW_TAG_union_type",
+                "DW_TAG_enumeration_type",
+            ):
                 parts.append("(unnamed)")
             d = d.up
         return "::".join(reversed(parts))
@@ -248,7 +267,7 @@ class Side:
         d = self.asked.get(name)
         if d is None:
             return None
-        d = self.ref(d)                       # the pointed-to type of abi_al_N
+        d = self.ref(d)  # the pointed-to type of abi_al_N
         while d is not None and d.tag in ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type"):
             d = self.ref(d)
         if d is not None and "DW_AT_declaration" in d.at:
@@ -301,16 +320,25 @@ class Side:
         return t
 
     def fstr(self, d, spell=False, mid=""):
-        ps = [self.tstr(self.ref(k), spell) for k in d.kids
-              if k.tag == "DW_TAG_formal_parameter" and "DW_AT_artificial" not in k.at]
+        ps = [
+            self.tstr(self.ref(k), spell)
+            for k in d.kids
+            if k.tag == "DW_TAG_formal_parameter" and "DW_AT_artificial" not in k.at
+        ]
         return f"{self.tstr(self.ref(d), spell)} {mid}({', '.join(ps)})"
 
     # ---- one entity
     def enum(self, d):
         ut = self.ref(d)
         vals = {k.at["DW_AT_name"]: num(k.at.get("DW_AT_const_value")) for k in d.kids if k.tag == "DW_TAG_enumerator"}
-        return {"kind": "enum", "name": self.qname(d), "underlying": self.tstr(ut) if ut else None,
-                "size": num(d.at.get("DW_AT_byte_size")), "scoped": "DW_AT_enum_class" in d.at, "values": vals}
+        return {
+            "kind": "enum",
+            "name": self.qname(d),
+            "underlying": self.tstr(ut) if ut else None,
+            "size": num(d.at.get("DW_AT_byte_size")),
+            "scoped": "DW_AT_enum_class" in d.at,
+            "values": vals,
+        }
 
     def vslots(self, d):
         """slot index -> dict, of the primary vtable"""
@@ -324,16 +352,18 @@ class Side:
         for k in d.kids:
             if k.tag != "DW_TAG_subprogram" or "DW_AT_vtable_elem_location" not in k.at:
                 continue
-            i = num(re.sub(r"^\d+ byte block:[0-9a-f ]*", "", k.at["DW_AT_vtable_elem_location"])
-                    if "DW_OP" not in k.at["DW_AT_vtable_elem_location"] else
-                    re.search(r"\((.*)\)", k.at["DW_AT_vtable_elem_location"])[1])
+            i = num(
+                re.sub(r"^\d+ byte block:[0-9a-f ]*", "", k.at["DW_AT_vtable_elem_location"])
+                if "DW_OP" not in k.at["DW_AT_vtable_elem_location"]
+                else re.search(r"\((.*)\)", k.at["DW_AT_vtable_elem_location"])[1]
+            )
             ps, const = [], False
             for p in k.kids:
                 if p.tag != "DW_TAG_formal_parameter":
                     continue
                 if "DW_AT_artificial" in p.at:
                     t = self.ref(p)
-                    while t is not None and t.tag == "DW_TAG_const_type":   # this is T* const
+                    while t is not None and t.tag == "DW_TAG_const_type":  # this is T* const
                         t = self.ref(t)
                     x = self.ref(t) if t is not None else None
                     const = const or (x is not None and x.tag == "DW_TAG_const_type")
@@ -343,11 +373,17 @@ class Side:
             cls = self.qname(d)
             if name.startswith("~"):
                 continue
-            slots[i] = {"name": name, "sig": "(" + ", ".join(self.top(self.tstr(p)) for p in ps) + ")",
-                        "ret": self.tstr(self.ref(k)), "const": const, "cls": cls,
-                        "params": [self.top(self.tstr(p, True)) for p in ps],
-                        "rspell": self.tstr(self.ref(k), True), "die": k.off,
-                        "sym": k.at.get("DW_AT_linkage_name", "")}
+            slots[i] = {
+                "name": name,
+                "sig": "(" + ", ".join(self.top(self.tstr(p)) for p in ps) + ")",
+                "ret": self.tstr(self.ref(k)),
+                "const": const,
+                "cls": cls,
+                "params": [self.top(self.tstr(p, True)) for p in ps],
+                "rspell": self.tstr(self.ref(k), True),
+                "die": k.off,
+                "sym": k.at.get("DW_AT_linkage_name", ""),
+            }
         return slots
 
     @staticmethod
@@ -356,21 +392,38 @@ class Side:
 
     def klass(self, d):
         q = self.qname(d)
-        r = {"kind": "class", "name": q, "defined": "DW_AT_declaration" not in d.at,
-             "size": num(d.at.get("DW_AT_byte_size")), "align": self.cd_align.get(q),
-             "byvalue": None,
-             "bases": [], "fields": [], "statics": {}, "slots": {}, "vt_entries": None}
+        r = {
+            "kind": "class",
+            "name": q,
+            "defined": "DW_AT_declaration" not in d.at,
+            "size": num(d.at.get("DW_AT_byte_size")),
+            "align": self.cd_align.get(q),
+            "byvalue": None,
+            "bases": [],
+            "fields": [],
+            "statics": {},
+            "slots": {},
+            "vt_entries": None,
+        }
         for k in d.kids:
             if k.tag == "DW_TAG_inheritance":
-                r["bases"].append((num(k.at.get("DW_AT_data_member_location", "0")), self.qname(self.ref(k)),
-                                   "virtual" if "DW_AT_virtuality" in k.at else ""))
+                r["bases"].append(
+                    (
+                        num(k.at.get("DW_AT_data_member_location", "0")),
+                        self.qname(self.ref(k)),
+                        "virtual" if "DW_AT_virtuality" in k.at else "",
+                    )
+                )
             elif k.tag == "DW_TAG_member" and "DW_AT_external" not in k.at and "DW_AT_data_member_location" in k.at:
                 n = k.at.get("DW_AT_name", "")
                 if n.startswith("_vptr"):
                     continue
                 r["fields"].append((num(k.at["DW_AT_data_member_location"]), n, self.tstr(self.ref(k))))
             elif k.tag in ("DW_TAG_variable", "DW_TAG_member") and "DW_AT_const_value" in k.at:
-                r["statics"][k.at.get("DW_AT_name")] = (self.top(self.tstr(self.ref(k))), num(k.at["DW_AT_const_value"]))
+                r["statics"][k.at.get("DW_AT_name")] = (
+                    self.top(self.tstr(self.ref(k))),
+                    num(k.at["DW_AT_const_value"]),
+                )
         r["slots"] = self.vslots(d)
         vt = self.cd_vt.get(q)
         if vt:
@@ -441,12 +494,19 @@ template<class F> static void guard(char const* q, int slot, F f){
                     continue
                 cv, owner = "const " if s["const"] else "", s["cls"]
                 au = ", ".join(f"std::declval<{p}>()" for p in s["params"])
-                lines.append((("N", q, i), (f'{{ printf("N {q}\\t{i} %d\\n",(int)noexcept('
-                                           f'std::declval<{cv}{q}&>().{owner}::{s["name"]}({au}))); }}')))
+                lines.append(
+                    (
+                        ("N", q, i),
+                        (
+                            f'{{ printf("N {q}\\t{i} %d\\n",(int)noexcept('
+                            f"std::declval<{cv}{q}&>().{owner}::{s['name']}({au}))); }}"
+                        ),
+                    )
+                )
                 if s.get("pure") or any(p.endswith("&") for p in s["params"]):
                     continue
                 args = ", ".join(f"static_cast<{p}>({'nullptr' if p.endswith('*') else '0'})" for p in s["params"])
-                call = f'reinterpret_cast<{cv}{q}*>(buf)->{owner}::{s["name"]}({args})'
+                call = f"reinterpret_cast<{cv}{q}*>(buf)->{owner}::{s['name']}({args})"
                 act = f'{call}; printf("void");' if s["rspell"] == "void" else f"abi_probe::show({call});"
                 lines.append((("D", q, i), f'abi_probe::guard("{q}",{i},[&]{{ {act} }});'))
         exe = os.path.join(self.tmp, "probe")
@@ -475,8 +535,12 @@ template<class F> static void guard(char const* q, int slot, F f){
         if t is None:
             return None
         last = name.split("::")[-1]
-        return {"kind": "func", "name": name, "type": self.tstr(t),
-                "symbol": " ".join(x for x in self.undef if x != "U" and last in x and "abi_al_" not in x)}
+        return {
+            "kind": "func",
+            "name": name,
+            "type": self.tstr(t),
+            "symbol": " ".join(x for x in self.undef if x != "U" and last in x and "abi_al_" not in x),
+        }
 
     def entity(self, name):
         kind, _, rest = name.partition(":")
@@ -492,7 +556,6 @@ template<class F> static void guard(char const* q, int slot, F f){
         if d.tag in ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type"):
             return self.klass(d)
         return {"kind": "type", "name": name, "type": self.tstr(d)}
-
 
     def all(self):
         ents = {n: self.entity(n) for n, _ in self.names}
@@ -595,8 +658,13 @@ def compare(name, a, b, fl, rep):
     rep.cmp("ABI", name, "alignof", a["align"], b["align"])
     rep.cmp("ABI", name, "passed and returned by value", a["byvalue"], b["byvalue"])
     if "opaque" not in fl:
-        rep.cmp("ABI", name, "bases", " ".join(f"{o}:{v}{n}" for o, n, v in a["bases"]),
-                " ".join(f"{o}:{v}{n}" for o, n, v in b["bases"]))
+        rep.cmp(
+            "ABI",
+            name,
+            "bases",
+            " ".join(f"{o}:{v}{n}" for o, n, v in a["bases"]),
+            " ".join(f"{o}:{v}{n}" for o, n, v in b["bases"]),
+        )
         fa, fb = a["fields"], b["fields"]
         for i in range(max(len(fa), len(fb))):
             x = fa[i] if i < len(fa) else None
@@ -631,8 +699,13 @@ def compare(name, a, b, fl, rep):
             rep.add("ABI", name, f"slot {i:2}: {slot_str(x)}  ->  {slot_str(y)}{mv}")
             continue
         if "pure" in x and "pure" in y and not x["name"].startswith("~"):
-            rep.cmp("SRC", name, f"slot {i:2} {x['name']}", "pure" if x["pure"] else "defaulted",
-                    "pure" if y["pure"] else "defaulted")
+            rep.cmp(
+                "SRC",
+                name,
+                f"slot {i:2} {x['name']}",
+                "pure" if x["pure"] else "defaulted",
+                "pure" if y["pure"] else "defaulted",
+            )
         for w, s in (("A", x), ("B", y)):
             if s.get("warn"):
                 rep.add("NOTE", name, f"{w} slot {i}: {s['warn']}")
@@ -641,12 +714,19 @@ def compare(name, a, b, fl, rep):
             if x["name"] == "getTensorRTVersion":
                 ia, ib = int(da), int(db)
                 if (ia >> 24) == (ib >> 24):
-                    rep.add("NOTE", name, f"slot {i:2} getTensorRTVersion: {ia >> 24}<<24|{ia & 0xFFFFFF}  ->  "
-                                          f"{ib >> 24}<<24|{ib & 0xFFFFFF} (the header version)")
+                    rep.add(
+                        "NOTE",
+                        name,
+                        f"slot {i:2} getTensorRTVersion: {ia >> 24}<<24|{ia & 0xFFFFFF}  ->  "
+                        f"{ib >> 24}<<24|{ib & 0xFFFFFF} (the header version)",
+                    )
                     da = db = None
             if da is not None:
-                rep.add("ABI" if x["name"] in ("getInterfaceInfo", "getAPILanguage", "getTensorRTVersion") else "SRC",
-                        name, f"slot {i:2} {x['name']} returns {da}  ->  {db}")
+                rep.add(
+                    "ABI" if x["name"] in ("getInterfaceInfo", "getAPILanguage", "getTensorRTVersion") else "SRC",
+                    name,
+                    f"slot {i:2} {x['name']} returns {da}  ->  {db}",
+                )
         if a["noexcept"].get(i) is not None and b["noexcept"].get(i) is not None:
             rep.cmp("SRC", name, f"slot {i:2} {x['name']} noexcept", a["noexcept"][i], b["noexcept"][i])
     for w, e in (("A", a), ("B", b)):
@@ -672,8 +752,14 @@ def dump(name, e, out=sys.stdout):
     if k in ("const", "macro"):
         w(f"{k} {e['name']} = {e['value']}\n\n")
         return
-    w(f"class {e['name']}" + (f"   (asked for as {name})" if name != e["name"] else "") +
-      f": size {e['size']} align {e['align']}" + (f", {e['byvalue']}" if e["byvalue"] else "") + ("" if e["defined"] else "  FORWARD DECLARED ONLY") + "\n")
+    w(
+        f"class {e['name']}"
+        + (f"   (asked for as {name})" if name != e["name"] else "")
+        + f": size {e['size']} align {e['align']}"
+        + (f", {e['byvalue']}" if e["byvalue"] else "")
+        + ("" if e["defined"] else "  FORWARD DECLARED ONLY")
+        + "\n"
+    )
     for o, n, v in e["bases"]:
         w(f"    base +{o} {v}{n}\n")
     for o, n, t in e["fields"]:
@@ -708,12 +794,17 @@ def read_contract(path):
 
 
 def main(argv=None):
-    ap = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], epilog=__doc__.split("\n\n", 1)[1],
-                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap = argparse.ArgumentParser(
+        description=__doc__.split("\n\n")[0],
+        epilog=__doc__.split("\n\n", 1)[1],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     ap.add_argument("a")
     ap.add_argument("rest", nargs="*", help="B_INCLUDE_DIR (unless --dump) and NAMEs")
     ap.add_argument("--contract", action="append", default=[], help="file of names, one a line")
-    ap.add_argument("--header", action="append", default=[], help="header to include on both sides (default NvInferRuntime.h)")
+    ap.add_argument(
+        "--header", action="append", default=[], help="header to include on both sides (default NvInferRuntime.h)"
+    )
     ap.add_argument("--header-a", action="append", default=[])
     ap.add_argument("--header-b", action="append", default=[])
     ap.add_argument("-I", dest="include", action="append", default=[], help="further include directory, both sides")
@@ -772,8 +863,11 @@ def main(argv=None):
                 last = what
             print(f"  {sev:4} {msg}")
         n = sum(rep.n[s] for s in bad)
-        print(f"{len(names)} names compared: " + ", ".join(f"{rep.n[s]} {s}" for s in ("ABI", "SRC", "NAME", "NOTE")) +
-              ("" if n else "  - same"))
+        print(
+            f"{len(names)} names compared: "
+            + ", ".join(f"{rep.n[s]} {s}" for s in ("ABI", "SRC", "NAME", "NOTE"))
+            + ("" if n else "  - same")
+        )
         return 1 if n else 0
     except ToolError as e:
         print(e, file=sys.stderr)

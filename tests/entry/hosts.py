@@ -57,8 +57,6 @@ def in_rtx(folder: Path, script: Path, *arguments: object, env: dict[str, str] |
 
 def _python(script: Path, arguments: tuple[object, ...], env: dict[str, str]) -> str:
     command = [sys.executable, str(script), *map(str, arguments)]
-    done = subprocess.run(
-        command, env={**os.environ, **env}, capture_output=True, text=True, timeout=120, check=False
-    )
+    done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"{' '.join(command)} ended with {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout

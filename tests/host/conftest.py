@@ -25,9 +25,20 @@ def compile_plugin(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     @functools.cache
     def compiled(fault: str = "none", layout: int = 11, *defines: str) -> Path:
         library = folder / f"{'-'.join((fault, str(layout), *defines))}.so"
-        command = ["g++", "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", f"-DFAULT={fault}",
-                   f"-DPLUGINKIT_TRT_LAYOUT={layout}", f"-I{pluginkit.include_dir()}", str(SOURCE), "-o", str(library),
-                   *(f"-D{define}" for define in defines)]
+        command = [
+            "g++",
+            "-std=c++17",
+            "-shared",
+            "-fPIC",
+            "-fvisibility=hidden",
+            f"-DFAULT={fault}",
+            f"-DPLUGINKIT_TRT_LAYOUT={layout}",
+            f"-I{pluginkit.include_dir()}",
+            str(SOURCE),
+            "-o",
+            str(library),
+            *(f"-D{define}" for define in defines),
+        ]
         if fault == "none" and not defines:
             command[1:1] = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
         subprocess.run(command, check=True)

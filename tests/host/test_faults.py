@@ -39,16 +39,26 @@ FAULTS: dict[str, tuple[str, str]] = {
     "dims_null": ("IPluginV2DynamicExt::getOutputDimensions", r"output 0: d\[1\] is null"),
     "dims_foreign": ("IPluginV2DynamicExt::getOutputDimensions", r"d\[1\] is a pointer that is no expression"),
     "dims_stale": ("IPluginV2DynamicExt::getOutputDimensions", r"d\[1\] is an expression of another call"),
-    "expr_foreign": ("IPluginV2DynamicExt::getOutputDimensions", (r"operation\(kSUM\) was called with an expression of "
-                     "another call as its second operand")),
+    "expr_foreign": (
+        "IPluginV2DynamicExt::getOutputDimensions",
+        (
+            r"operation\(kSUM\) was called with an expression of "
+            "another call as its second operand"
+        ),
+    ),
     "expr_kept": ("IPluginV2DynamicExt::getOutputDimensions", "isConstant was called after getOutputDimensions"),
     "divide_zero": ("IPluginV2DynamicExt::getOutputDimensions", r"operation\(kFLOOR_DIV\) .* divide by the constant 0"),
     "not_constant": ("IPluginV2DynamicExt::getOutputDimensions", "getConstantValue .* not constant"),
     "size_tensor": ("IPluginV2DynamicExt::getOutputDimensions", "declareSizeTensor was called for output 0"),
     "dims_negative": ("IPluginV2DynamicExt::getOutputDimensions", r"d\[1\] = kSUB\(s0, 100\) is -99"),
     "dims_zero_div": ("IPluginV2DynamicExt::getOutputDimensions", r"kFLOOR_DIV\(s0, kSUB\(s0, s0\)\) has no value"),
-    "format_none": ("IPluginV2DynamicExt::supportsFormatCombination", (r"pos 0 \(input 0\): kFLOAT kLINEAR, dims "
-                    r"\(-1, 5\): yes\n  pos 1 \(output 0\): .*: NO")),
+    "format_none": (
+        "IPluginV2DynamicExt::supportsFormatCombination",
+        (
+            r"pos 0 \(input 0\): kFLOAT kLINEAR, dims "
+            r"\(-1, 5\): yes\n  pos 1 \(output 0\): .*: NO"
+        ),
+    ),
     "format_later": ("IPluginV2DynamicExt::supportsFormatCombination", "pos 0 depends on tensors behind it"),
     "format_unstable": ("IPluginV2DynamicExt::supportsFormatCombination", "answered True for pos 0, and False when"),
     "init_fails": ("IPluginV2DynamicExt::initialize", "answered 7, expected 0"),
@@ -63,12 +73,22 @@ FAULTS: dict[str, tuple[str, str]] = {
     "deserialize_null": ("IPluginCreator::deserializePlugin", "answered null, expected a plugin from 4 bytes"),
     "deserialize_other": ("IPluginCreator::deserializePlugin", "made of 4 bytes serializes to 4 other bytes"),
     "enqueue_fails": ("IPluginV2DynamicExt::enqueue", "answered 1, expected 0"),
-    "unwritten": ("IPluginV2DynamicExt::enqueue", (r"left unwritten: 1 of 20 elements of output 1, the first at index "
-                  r"\(0, 2\) \(byte 8\)")),
+    "unwritten": (
+        "IPluginV2DynamicExt::enqueue",
+        (
+            r"left unwritten: 1 of 20 elements of output 1, the first at index "
+            r"\(0, 2\) \(byte 8\)"
+        ),
+    ),
     "beyond": ("IPluginV2DynamicExt::enqueue", r"written beyond output 0, which has 108 bytes: at byte 1\d\d"),
     "before": ("IPluginV2DynamicExt::enqueue", r"written beyond output 0, .*: at byte -\d \(\d bytes before it\)"),
-    "modified": ("IPluginV2DynamicExt::enqueue", (r"input modified: 1 of 20 elements of input 0, the first at index "
-                 r"\(0, 1\) \(byte 4\)")),
+    "modified": (
+        "IPluginV2DynamicExt::enqueue",
+        (
+            r"input modified: 1 of 20 elements of input 0, the first at index "
+            r"\(0, 1\) \(byte 4\)"
+        ),
+    ),
     "workspace_beyond": ("IPluginV2DynamicExt::enqueue", "written beyond the workspace, .* 16 bytes: at byte 16"),
 }
 
@@ -135,12 +155,15 @@ def test_files_that_are_no_library(tmp_path: Path) -> None:
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize(("source", "message"), [
-    ("", "does not export getCreators and setLoggerFinder"),
-    ('extern "C" void setLoggerFinder(void*) {}', "does not export getCreators$"),
-    ('extern "C" void* getCreators(int*) { return nullptr; }', "does not export setLoggerFinder"),
-    ('extern "C" int gone(); extern "C" int getCreators(int*) { return gone(); }', "undefined symbol: gone"),
-])
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("", "does not export getCreators and setLoggerFinder"),
+        ('extern "C" void setLoggerFinder(void*) {}', "does not export getCreators$"),
+        ('extern "C" void* getCreators(int*) { return nullptr; }', "does not export setLoggerFinder"),
+        ('extern "C" int gone(); extern "C" int getCreators(int*) { return gone(); }', "undefined symbol: gone"),
+    ],
+)
 def test_libraries_that_are_no_plugin(tmp_path: Path, source: str, message: str) -> None:
     (tmp_path / "a.cpp").write_text(source)
     subprocess.run(["g++", "-shared", "-fPIC", "-o", tmp_path / "a.so", tmp_path / "a.cpp"], check=True)

@@ -42,15 +42,16 @@ def test_what_configure_saw(compile_plugin: Compile) -> None:
 
 
 def test_a_fresh_process_runs_what_another_built(compile_plugin: Compile, tmp_path: Path) -> None:
-    code = ("import pickle, sys; from pathlib import Path; from pluginkit.host import Library, build;"
-            "from pluginkit.host import TensorSpec; from pluginkit.dtypes import DType;"
-            "spec = TensorSpec(DType.FLOAT32, (-1, 5), (1, 5), (2, 5), (4, 5));"
-            "built = build(Library(sys.argv[1]).creators[0], 'l', {'factor': (DType.FLOAT32, 3.0)}, [[spec]]);"
-            "Path(sys.argv[2]).write_bytes(pickle.dumps(built))")
+    code = (
+        "import pickle, sys; from pathlib import Path; from pluginkit.host import Library, build;"
+        "from pluginkit.host import TensorSpec; from pluginkit.dtypes import DType;"
+        "spec = TensorSpec(DType.FLOAT32, (-1, 5), (1, 5), (2, 5), (4, 5));"
+        "built = build(Library(sys.argv[1]).creators[0], 'l', {'factor': (DType.FLOAT32, 3.0)}, [[spec]]);"
+        "Path(sys.argv[2]).write_bytes(pickle.dumps(built))"
+    )
     subprocess.run([sys.executable, "-c", code, compile_plugin(), tmp_path / "built"], check=True)
     built = pickle.loads((tmp_path / "built").read_bytes())
-    with Library(compile_plugin()) as library, \
-            Context(library.creators[0], built, [SPECS[DType.FLOAT32]]) as context:
+    with Library(compile_plugin()) as library, Context(library.creators[0], built, [SPECS[DType.FLOAT32]]) as context:
         y0, _ = context.run([np.ones((2, 5), np.float32)])
     np.testing.assert_array_equal(y0, np.full((5, 3), 30, np.float32))
 
