@@ -87,7 +87,7 @@ public:
 
 DynamicPluginTensorDesc described(int64_t first)
 {
-    PluginTensorDesc const desc{Dims{2, {-1, 3}}, DataType::kFLOAT, TensorFormat::kLINEAR, 1.0F};
+    PluginTensorDesc const desc{Dims{2, {-1, 3}}, DataType::kFLOAT, TensorFormat::kLINEAR, 0.125F};
     return {desc, Dims{2, {first, 3}}, Dims{2, {4 * first, 3}}, Dims{2, {2 * first, 3}}};
 }
 
@@ -138,7 +138,7 @@ void checkBuild(IPluginV3* plugin)
 void checkRun(IPluginV3* attached)
 {
     auto* const runtime = capability<IPluginV3OneRuntime>(attached, PluginCapabilityType::kRUNTIME);
-    PluginTensorDesc const in{Dims{2, {2, 3}}, DataType::kFLOAT, TensorFormat::kLINEAR, 1.0F};
+    PluginTensorDesc const in{Dims{2, {2, 3}}, DataType::kFLOAT, TensorFormat::kLINEAR, 0.375F};
     std::array<PluginTensorDesc, 2> out{in, in};
     out[1].dims.d[0] = 4;
     mark("shape");

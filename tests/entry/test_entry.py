@@ -152,14 +152,14 @@ def test_other_headers_are_refused(tmp_path: Path, cxx: str) -> None:
 
 WHAT_THE_ADAPTER_ASKS = {
     "build": [
-        "clone", "destroy", "format 2 type 0 scale 1", "format 2 type 1 scale 1",
-        "configure type 0 scale 1 in 1 2 4 twice 2 4 8",
+        "clone", "destroy", "format 2 type 0 scale 0.125", "format 2 type 1 scale 0.125",
+        "configure type 0 scale 0.125 in 1 2 4 twice 2 4 8",
     ],
     "serialize": ["serialize 0.25", "destroy"],
     "restore": [],
     "attach": ["initialize", "clone", "attach 0 0"],
     "attach another": ["clone", "attach 0 0"],
-    "shape": ["configure type 0 scale 1 in 2 2 2 twice 4 4 4"],
+    "shape": ["configure type 0 scale 0.375 in 2 2 2 twice 4 4 4"],
     "enqueue": ["enqueue"],
     "end of contexts": ["detach", "destroy", "detach", "destroy"],
     "end of engine": ["terminate", "destroy"],
