@@ -22,7 +22,9 @@ enum class PluginFieldType : int32_t
     kINT64 = 10,
     kFP8 = 11,
     kINT4 = 12,
+#if PLUGINKIT_TRT_SINCE_10(8)
     kFP4 = 13,
+#endif
 };
 
 //! An attribute of a layer. `length` counts elements; bytes where the type is kUNKNOWN.

@@ -43,14 +43,24 @@ enum class DataType : int32_t
     kBF16 = 7,
     kINT64 = 8,
     kINT4 = 9,
+#if PLUGINKIT_TRT_SINCE_10(8)
     kFP4 = 10,
+#endif
+#if PLUGINKIT_TRT_SINCE_10(12)
     kE8M0 = 11,
+#endif
 };
 
 template <>
 constexpr inline int32_t EnumMax<DataType>() noexcept
 {
+#if PLUGINKIT_TRT_SINCE_10(12)
     return 12;
+#elif PLUGINKIT_TRT_SINCE_10(8)
+    return 11;
+#else
+    return 10;
+#endif
 }
 
 //! A shape: at most MAX_DIMS extents. -1 is an extent that is not known yet; nbDims -1 is no shape.

@@ -61,7 +61,9 @@ public:
     virtual bool deregisterCreator(IPluginCreatorInterface const& creator) noexcept = 0;
     virtual IPluginResource* acquirePluginResource(AsciiChar const* key, IPluginResource* resource) noexcept = 0;
     virtual int32_t releasePluginResource(AsciiChar const* key) noexcept = 0;
+#if PLUGINKIT_TRT_SINCE_10(10)
     virtual IPluginCreatorInterface* const* getAllCreatorsRecursive(int32_t* numCreators) noexcept = 0;
+#endif
 };
 
 #if PLUGINKIT_TRT_LAYOUT == 10

@@ -2,7 +2,8 @@
 //!
 //! These are pluginkit's own headers, written from the facts of the binary interface (names, order, types, values) and
 //! checked against the recorded layouts of the real ones. PLUGINKIT_TRT_LAYOUT chooses how the classes that differ
-//! between the majors lie: 10 (TensorRT 10.0 to 10.16) or 11 (TensorRT 11.x; the default).
+//! between the majors lie: 10 (TensorRT 10.0 to 10.16) or 11 (TensorRT 11.x; the default). Layout 10 declares 10.16;
+//! PLUGINKIT_TRT_MINOR chooses an earlier minor of it, from 3 on, without what came later.
 #ifndef PLUGINKIT_NV_INFER_VERSION_H
 #define PLUGINKIT_NV_INFER_VERSION_H
 
@@ -14,9 +15,18 @@
 #endif
 
 #if PLUGINKIT_TRT_LAYOUT == 10
+#ifndef PLUGINKIT_TRT_MINOR
+#define PLUGINKIT_TRT_MINOR 16
+#endif
+#if PLUGINKIT_TRT_MINOR < 3 || PLUGINKIT_TRT_MINOR > 16
+#error "PLUGINKIT_TRT_MINOR must be from 3 to 16."
+#endif
 #define NV_TENSORRT_MAJOR 10
-#define NV_TENSORRT_MINOR 16
+#define NV_TENSORRT_MINOR PLUGINKIT_TRT_MINOR
 #elif PLUGINKIT_TRT_LAYOUT == 11
+#ifdef PLUGINKIT_TRT_MINOR
+#error "PLUGINKIT_TRT_MINOR chooses a minor of TensorRT 10 only."
+#endif
 #define NV_TENSORRT_MAJOR 11
 #define NV_TENSORRT_MINOR 1
 #else
@@ -27,5 +37,8 @@
 
 #define NV_TENSORRT_VERSION_INT(major, minor, patch) ((major) * 10000L + (minor) * 100L + (patch) * 1L)
 #define NV_TENSORRT_VERSION NV_TENSORRT_VERSION_INT(NV_TENSORRT_MAJOR, NV_TENSORRT_MINOR, NV_TENSORRT_PATCH)
+
+//! Whether the declared version has what came with TensorRT 10.`minor`.
+#define PLUGINKIT_TRT_SINCE_10(minor) (NV_TENSORRT_MAJOR > 10 || NV_TENSORRT_MINOR >= (minor))
 
 #endif
