@@ -28,7 +28,9 @@ $(STAMP): pyproject.toml CMakeLists.txt tools/setup_venv.py $(wildcard native/*)
 
 # The wheel is built from the sdist, so that one run proves both complete.
 wheel: setup
+	@rm -rf dist
 	@$(RUN) -m build --quiet --outdir dist .
+	@$(RUN) tools/check_wheel.py dist/pluginkit-*.whl
 
 clean:
 	rm -rf $(VENV) build dist .venv-nvidia
