@@ -12,5 +12,5 @@ from pathlib import Path
 RUNTIME_DIR = Path(__file__).resolve().parent / "runtime"
 """The runtime's C++ sources, compiled into every library of target cpu."""
 
-PREFIX = "pluginkit_cpu_v1_"
+PREFIX = "pluginkit_cpu_v2_"
 """What a CUDA function's name gets in front. The number changes when objects and runtime no longer fit together."""

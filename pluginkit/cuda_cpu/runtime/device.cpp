@@ -44,12 +44,12 @@ void describe(cudaDeviceProp& device) noexcept
 
 } // namespace
 
-using pluginkit_cpu::v1::failed;
+using pluginkit_cpu::failed;
 
 extern "C"
 {
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaGetDeviceCount(int* count)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaGetDeviceCount(int* count)
     {
         if (count == nullptr)
         {
@@ -59,7 +59,7 @@ extern "C"
         return cudaSuccess;
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaGetDevice(int* device)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaGetDevice(int* device)
     {
         if (device == nullptr)
         {
@@ -69,12 +69,12 @@ extern "C"
         return cudaSuccess;
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaSetDevice(int device)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaSetDevice(int device)
     {
         return failed(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaGetDeviceProperties(cudaDeviceProp* properties, int device)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaGetDeviceProperties(cudaDeviceProp* properties, int device)
     {
         if (properties == nullptr)
         {
@@ -88,7 +88,7 @@ extern "C"
         return cudaSuccess;
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute,
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute,
                                                                              int device)
     {
         cudaDeviceProp properties;
@@ -96,7 +96,7 @@ extern "C"
         {
             return failed(cudaErrorInvalidValue);
         }
-        cudaError_t const error = pluginkit_cpu_v1_cudaGetDeviceProperties(&properties, device);
+        cudaError_t const error = pluginkit_cpu_v2_cudaGetDeviceProperties(&properties, device);
         if (error != cudaSuccess)
         {
             return error;

@@ -25,12 +25,12 @@ Event* at(cudaEvent_t event) noexcept
 
 } // namespace
 
-using pluginkit_cpu::v1::failed;
+using pluginkit_cpu::failed;
 
 extern "C"
 {
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags)
     {
         if (event == nullptr)
         {
@@ -41,12 +41,12 @@ extern "C"
         return failed(made == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaEventCreate(cudaEvent_t* event)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaEventCreate(cudaEvent_t* event)
     {
-        return pluginkit_cpu_v1_cudaEventCreateWithFlags(event, cudaEventDefault);
+        return pluginkit_cpu_v2_cudaEventCreateWithFlags(event, cudaEventDefault);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaEventRecord(cudaEvent_t event, cudaStream_t /*stream*/)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaEventRecord(cudaEvent_t event, cudaStream_t /*stream*/)
     {
         if (event == nullptr)
         {
@@ -57,17 +57,17 @@ extern "C"
         return cudaSuccess;
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaEventSynchronize(cudaEvent_t event)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaEventSynchronize(cudaEvent_t event)
     {
         return failed(event == nullptr ? cudaErrorInvalidResourceHandle : cudaSuccess);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaEventQuery(cudaEvent_t event)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaEventQuery(cudaEvent_t event)
     {
-        return pluginkit_cpu_v1_cudaEventSynchronize(event);
+        return pluginkit_cpu_v2_cudaEventSynchronize(event);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaEventElapsedTime(float* milliseconds, cudaEvent_t from,
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaEventElapsedTime(float* milliseconds, cudaEvent_t from,
                                                                            cudaEvent_t to)
     {
         if (milliseconds == nullptr)
@@ -84,7 +84,7 @@ extern "C"
         return cudaSuccess;
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaEventDestroy(cudaEvent_t event)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaEventDestroy(cudaEvent_t event)
     {
         delete at(event);
         return cudaSuccess;

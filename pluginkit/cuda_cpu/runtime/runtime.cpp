@@ -1,6 +1,6 @@
 //! CUDA's runtime on the CPU: device memory is host memory, and streams do their work at once.
 //!
-//! Each function is the CUDA function of its name behind `pluginkit_cpu_v1_`: objects of target cpu are renamed to call
+//! Each function is the CUDA function of its name behind `pluginkit_cpu_v2_`: objects of target cpu are renamed to call
 //! it. Compiled into every library of target cpu, and hidden there.
 
 #include "state.h"
@@ -32,7 +32,7 @@ bool fits(dim3 const& grid, dim3 const& block) noexcept
 
 } // namespace
 
-cudaError_t pluginkit_cpu::v1::failed(cudaError_t error) noexcept
+cudaError_t pluginkit_cpu::failed(cudaError_t error) noexcept
 {
     if (error != cudaSuccess)
     {
@@ -41,7 +41,7 @@ cudaError_t pluginkit_cpu::v1::failed(cudaError_t error) noexcept
     return error;
 }
 
-bool pluginkit_cpu::v1::accept(Configuration const& configuration, char const* /*kernelName*/) noexcept
+bool pluginkit_cpu::accept(Configuration const& configuration, char const* /*kernelName*/) noexcept
 {
     if (!fits(configuration.grid, configuration.block))
     {
@@ -51,24 +51,24 @@ bool pluginkit_cpu::v1::accept(Configuration const& configuration, char const* /
     return true;
 }
 
-using pluginkit_cpu::v1::failed;
+using pluginkit_cpu::failed;
 
 extern "C"
 {
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaGetLastError()
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaGetLastError()
     {
         cudaError_t const error = gLastError;
         gLastError = cudaSuccess;
         return error;
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaPeekAtLastError()
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaPeekAtLastError()
     {
         return gLastError;
     }
 
-    PLUGINKIT_CPU_HIDDEN char const* pluginkit_cpu_v1_cudaGetErrorName(cudaError_t error)
+    PLUGINKIT_CPU_HIDDEN char const* pluginkit_cpu_v2_cudaGetErrorName(cudaError_t error)
     {
         switch (error)
         {
@@ -89,12 +89,12 @@ extern "C"
         }
     }
 
-    PLUGINKIT_CPU_HIDDEN char const* pluginkit_cpu_v1_cudaGetErrorString(cudaError_t error)
+    PLUGINKIT_CPU_HIDDEN char const* pluginkit_cpu_v2_cudaGetErrorString(cudaError_t error)
     {
-        return pluginkit_cpu_v1_cudaGetErrorName(error);
+        return pluginkit_cpu_v2_cudaGetErrorName(error);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaMalloc(void** memory, size_t size)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaMalloc(void** memory, size_t size)
     {
         if (memory == nullptr)
         {
@@ -105,39 +105,39 @@ extern "C"
         return failed(size > 0 && *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaFree(void* memory)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaFree(void* memory)
     {
         std::free(memory);
         return cudaSuccess;
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaMallocAsync(void** memory, size_t size,
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaMallocAsync(void** memory, size_t size,
                                                                       cudaStream_t /*stream*/)
     {
-        return pluginkit_cpu_v1_cudaMalloc(memory, size);
+        return pluginkit_cpu_v2_cudaMalloc(memory, size);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaFreeAsync(void* memory, cudaStream_t /*stream*/)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaFreeAsync(void* memory, cudaStream_t /*stream*/)
     {
-        return pluginkit_cpu_v1_cudaFree(memory);
+        return pluginkit_cpu_v2_cudaFree(memory);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaHostAlloc(void** memory, size_t size, unsigned int /*flags*/)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaHostAlloc(void** memory, size_t size, unsigned int /*flags*/)
     {
-        return pluginkit_cpu_v1_cudaMalloc(memory, size);
+        return pluginkit_cpu_v2_cudaMalloc(memory, size);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaMallocHost(void** memory, size_t size)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaMallocHost(void** memory, size_t size)
     {
-        return pluginkit_cpu_v1_cudaMalloc(memory, size);
+        return pluginkit_cpu_v2_cudaMalloc(memory, size);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaFreeHost(void* memory)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaFreeHost(void* memory)
     {
-        return pluginkit_cpu_v1_cudaFree(memory);
+        return pluginkit_cpu_v2_cudaFree(memory);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaMemcpy(void* to, void const* from, size_t size,
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaMemcpy(void* to, void const* from, size_t size,
                                                                  cudaMemcpyKind /*kind*/)
     {
         if (size > 0 && (to == nullptr || from == nullptr))
@@ -151,13 +151,13 @@ extern "C"
         return cudaSuccess;
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaMemcpyAsync(void* to, void const* from, size_t size,
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaMemcpyAsync(void* to, void const* from, size_t size,
                                                                       cudaMemcpyKind kind, cudaStream_t /*stream*/)
     {
-        return pluginkit_cpu_v1_cudaMemcpy(to, from, size, kind);
+        return pluginkit_cpu_v2_cudaMemcpy(to, from, size, kind);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaMemset(void* to, int value, size_t size)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaMemset(void* to, int value, size_t size)
     {
         if (size > 0 && to == nullptr)
         {
@@ -170,13 +170,13 @@ extern "C"
         return cudaSuccess;
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaMemsetAsync(void* to, int value, size_t size,
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaMemsetAsync(void* to, int value, size_t size,
                                                                       cudaStream_t /*stream*/)
     {
-        return pluginkit_cpu_v1_cudaMemset(to, value, size);
+        return pluginkit_cpu_v2_cudaMemset(to, value, size);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaStreamCreate(cudaStream_t* stream)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamCreate(cudaStream_t* stream)
     {
         if (stream == nullptr)
         {
@@ -188,42 +188,42 @@ extern "C"
         return failed(handle == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaStreamCreateWithFlags(cudaStream_t* stream,
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamCreateWithFlags(cudaStream_t* stream,
                                                                                 unsigned int flags)
     {
         bool const known = flags == cudaStreamDefault || flags == cudaStreamNonBlocking;
-        return known ? pluginkit_cpu_v1_cudaStreamCreate(stream) : failed(cudaErrorInvalidValue);
+        return known ? pluginkit_cpu_v2_cudaStreamCreate(stream) : failed(cudaErrorInvalidValue);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaStreamCreateWithPriority(cudaStream_t* stream,
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamCreateWithPriority(cudaStream_t* stream,
                                                                                    unsigned int flags, int /*priority*/)
     {
-        return pluginkit_cpu_v1_cudaStreamCreateWithFlags(stream, flags);
+        return pluginkit_cpu_v2_cudaStreamCreateWithFlags(stream, flags);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaStreamQuery(cudaStream_t /*stream*/)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamQuery(cudaStream_t /*stream*/)
     {
         return cudaSuccess;
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaStreamWaitEvent(cudaStream_t /*stream*/, cudaEvent_t event,
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamWaitEvent(cudaStream_t /*stream*/, cudaEvent_t event,
                                                                           unsigned int /*flags*/)
     {
         return failed(event == nullptr ? cudaErrorInvalidResourceHandle : cudaSuccess);
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaStreamDestroy(cudaStream_t stream)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamDestroy(cudaStream_t stream)
     {
         std::free(stream);
         return cudaSuccess;
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaStreamSynchronize(cudaStream_t /*stream*/)
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamSynchronize(cudaStream_t /*stream*/)
     {
         return cudaSuccess;
     }
 
-    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v1_cudaDeviceSynchronize()
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceSynchronize()
     {
         return cudaSuccess;
     }

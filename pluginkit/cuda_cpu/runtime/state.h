@@ -6,12 +6,12 @@
 namespace pluginkit_cpu
 {
 
-inline namespace v1
+inline namespace v2
 {
 
 //! Remembers an error for cudaGetLastError() of this host thread, and gives it back.
 PLUGINKIT_CPU_HIDDEN cudaError_t failed(cudaError_t error) noexcept;
 
-} // namespace v1
+} // namespace v2
 
 } // namespace pluginkit_cpu
