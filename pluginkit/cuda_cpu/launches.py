@@ -1,6 +1,6 @@
-"""`kernel<<<grid, block, shared, stream>>>(args)` becomes a call of `pluginkit_cpu::v1::kernel`.
+"""`kernel<<<grid, block, shared, stream>>>(args)` becomes a call of `pluginkit_cpu::v2::kernel`.
 
-    k<T><<<g, b>>>(x)   ->   ::pluginkit_cpu::v1::kernel([=](auto... a) { k<T>(a...); }, "k<T>").on(g, b).with(x)
+    k<T><<<g, b>>>(x)   ->   ::pluginkit_cpu::v2::kernel([=](auto... a) { k<T>(a...); }, "k<T>").on(g, b).with(x)
 
 The arguments are evaluated once, and every thread gets its own copies, as on a GPU.
 """
@@ -74,7 +74,7 @@ def _rewrite_one(tokens: Tokens, index: int) -> None:
         taken = ", ".join(f"auto {each}" for each, literal in zip(named, literals, strict=True) if not literal)
         given = ", ".join(literal or each for each, literal in zip(named, literals, strict=True))
         _drop_literals(tokens, arguments)
-    tokens.all[begin].text = f"::pluginkit_cpu::v1::kernel([=]({taken}) {{ {tokens.text(begin)}"
+    tokens.all[begin].text = f"::pluginkit_cpu::v2::kernel([=]({taken}) {{ {tokens.text(begin)}"
     tokens.all[index].text = f'({given}); }}, "{name}").on('
     tokens.all[end].text = ")"
     for at in (index + 1, index + 2, end + 1, end + 2):

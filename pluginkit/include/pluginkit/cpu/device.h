@@ -10,46 +10,6 @@
 #include <cstring>
 #include <type_traits>
 
-#define PLUGINKIT_CPU_NOT_YET(name)                                                                                    \
-    __attribute__((error(name " makes threads wait for one another, which target cpu does not have yet: build target " \
-                              "gpu, or see docs/cpu-target.md")))
-
-PLUGINKIT_CPU_NOT_YET("__syncthreads") void __syncthreads();
-PLUGINKIT_CPU_NOT_YET("__syncthreads_count") int __syncthreads_count(int);
-PLUGINKIT_CPU_NOT_YET("__syncthreads_and") int __syncthreads_and(int);
-PLUGINKIT_CPU_NOT_YET("__syncthreads_or") int __syncthreads_or(int);
-PLUGINKIT_CPU_NOT_YET("__syncwarp") void __syncwarp(unsigned int = 0xFFFFFFFFU);
-PLUGINKIT_CPU_NOT_YET("__activemask") unsigned int __activemask();
-PLUGINKIT_CPU_NOT_YET("__ballot_sync") unsigned int __ballot_sync(unsigned int, int);
-PLUGINKIT_CPU_NOT_YET("__any_sync") int __any_sync(unsigned int, int);
-PLUGINKIT_CPU_NOT_YET("__all_sync") int __all_sync(unsigned int, int);
-
-template <typename T>
-PLUGINKIT_CPU_NOT_YET("__shfl_sync")
-T __shfl_sync(unsigned int, T, int, int = 32);
-
-template <typename T>
-PLUGINKIT_CPU_NOT_YET("__shfl_up_sync")
-T __shfl_up_sync(unsigned int, T, int, int = 32);
-
-template <typename T>
-PLUGINKIT_CPU_NOT_YET("__shfl_down_sync")
-T __shfl_down_sync(unsigned int, T, int, int = 32);
-
-template <typename T>
-PLUGINKIT_CPU_NOT_YET("__shfl_xor_sync")
-T __shfl_xor_sync(unsigned int, T, int, int = 32);
-
-inline void __threadfence() noexcept
-{
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
-inline void __threadfence_block() noexcept
-{
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
 namespace pluginkit_cpu
 {
 

@@ -1,30 +1,19 @@
-//! Running a kernel on the CPU: what a launch is rewritten to, and a thread's coordinates.
+//! What a launch is rewritten to.
 //!
-//! The threads of a launch run one after another, in the calling thread, before the launch returns. A kernel whose
-//! threads wait for one another (__syncthreads, warp shuffles) does not compile for target cpu yet; see device.h.
+//! The arguments are evaluated once; every thread gets its own copies of them, by value, as on a GPU.
 #pragma once
 
-#include <cuda_runtime.h>
+#include <pluginkit/cpu/engine.h>
 
-#include <cstdint>
+#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
-#define PLUGINKIT_CPU_HIDDEN __attribute__((visibility("hidden")))
-
-// A kernel's names for its place; the launch sets them for each thread. (gridDim and blockDim are dim3 on a GPU, which
-// converts from and to uint3, but must not be constructed once a thread of the host.)
-extern PLUGINKIT_CPU_HIDDEN __thread uint3 threadIdx;
-extern PLUGINKIT_CPU_HIDDEN __thread uint3 blockIdx;
-extern PLUGINKIT_CPU_HIDDEN __thread uint3 blockDim;
-extern PLUGINKIT_CPU_HIDDEN __thread uint3 gridDim;
-constexpr int warpSize = 32;
-
 namespace pluginkit_cpu
 {
 
-inline namespace v1
+inline namespace v2
 {
 
 //! A launch's configuration, as <<<>>> has it.
@@ -34,6 +23,7 @@ struct Configuration
     dim3 block;
     size_t sharedBytes;
     cudaStream_t stream;
+    bool cooperative;
 };
 
 //! What may stand for a grid or a block between <<< and >>>: a number, dim3, uint3, {x, y}. A signed number is taken
@@ -72,8 +62,69 @@ struct Extent
     dim3 size;
 };
 
-//! Whether a device would take the configuration; if not, cudaGetLastError() gives what CUDA gives.
-PLUGINKIT_CPU_HIDDEN bool accept(Configuration const& configuration, char const* kernelName) noexcept;
+//! The threads of one block that haven't begun, handed out one after another.
+class Threads
+{
+public:
+    //! Makes the calling fiber the next thread; false when none is left.
+    bool next() noexcept
+    {
+        if (mX < mEnd)
+        {
+            threadIdx.x = mX++;
+            return true;
+        }
+        return advance();
+    }
+
+protected:
+    // A row of threads that may simply run one after another, from threadIdx.x == mX on.
+    unsigned int mX{0};
+    unsigned int mEnd{0};
+
+private:
+    PLUGINKIT_CPU_HIDDEN bool advance() noexcept;
+};
+
+//! A kernel with its arguments.
+class PLUGINKIT_CPU_HIDDEN Work
+{
+public:
+    Work() = default;
+    Work(Work const&) = delete;
+    Work& operator=(Work const&) = delete;
+    virtual ~Work() = default;
+
+    //! Runs threads until none is left. A thread that waits keeps this call on its fiber; another fiber makes a new
+    //! one.
+    virtual void run(Threads& threads) const = 0;
+};
+
+//! Runs the work on the configuration's stream; an invalid configuration is an error of CUDA's.
+PLUGINKIT_CPU_HIDDEN cudaError_t launch(char const* kernelName, Configuration const& configuration,
+                                        std::shared_ptr<Work const> work);
+
+template <typename Body, typename... Arguments>
+class PLUGINKIT_CPU_HIDDEN Call final : public Work
+{
+public:
+    template <typename... Given>
+    explicit Call(Body const& body, Given&&... given) : mBody(body), mArguments(std::forward<Given>(given)...)
+    {
+    }
+
+    void run(Threads& threads) const override
+    {
+        while (threads.next())
+        {
+            std::apply(mBody, mArguments);
+        }
+    }
+
+private:
+    Body mBody;
+    std::tuple<Arguments...> mArguments;
+};
 
 //! A kernel with its configuration, waiting for its arguments.
 template <typename Body>
@@ -86,52 +137,21 @@ public:
     }
 
     template <typename... Arguments>
+    cudaError_t run(Arguments&&... arguments) const
+    {
+        using Made = Call<Body, std::decay_t<Arguments>...>;
+        return launch(mName, mConfiguration,
+                      std::make_shared<Made const>(mBody, std::forward<Arguments>(arguments)...));
+    }
+
+    //! As `run`, for `<<<>>>`, whose error is asked for by cudaGetLastError().
+    template <typename... Arguments>
     void with(Arguments&&... arguments) const
     {
         run(std::forward<Arguments>(arguments)...);
     }
 
-    //! Like `with`; gives whether the configuration was accepted.
-    template <typename... Arguments>
-    bool run(Arguments&&... arguments) const
-    {
-        if (!accept(mConfiguration, mName))
-        {
-            return false;
-        }
-        // Evaluated and converted once; each thread gets its own copies, by value.
-        std::tuple<std::decay_t<Arguments>...> const once{std::forward<Arguments>(arguments)...};
-        gridDim = uint3{mConfiguration.grid.x, mConfiguration.grid.y, mConfiguration.grid.z};
-        blockDim = uint3{mConfiguration.block.x, mConfiguration.block.y, mConfiguration.block.z};
-        for (blockIdx.z = 0; blockIdx.z < gridDim.z; ++blockIdx.z)
-        {
-            for (blockIdx.y = 0; blockIdx.y < gridDim.y; ++blockIdx.y)
-            {
-                for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x)
-                {
-                    runBlock(once);
-                }
-            }
-        }
-        return true;
-    }
-
 private:
-    template <typename Once>
-    void runBlock(Once const& once) const
-    {
-        for (threadIdx.z = 0; threadIdx.z < blockDim.z; ++threadIdx.z)
-        {
-            for (threadIdx.y = 0; threadIdx.y < blockDim.y; ++threadIdx.y)
-            {
-                for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x)
-                {
-                    std::apply(mBody, once);
-                }
-            }
-        }
-    }
-
     Body mBody;
     char const* mName;
     Configuration mConfiguration;
@@ -147,7 +167,7 @@ public:
     Launch<Body> on(Extent const& grid, Extent const& block, size_t sharedBytes = 0,
                     cudaStream_t stream = nullptr) const noexcept
     {
-        return {mBody, mName, Configuration{grid.size, block.size, sharedBytes, stream}};
+        return {mBody, mName, Configuration{grid.size, block.size, sharedBytes, stream, false}};
     }
 
 private:
@@ -162,15 +182,14 @@ Kernel<Body> kernel(Body const& body, char const* name) noexcept
 }
 
 template <typename... Parameters, size_t... Index>
-cudaError_t launchKernel(void (*kernel)(Parameters...), Configuration const& configuration,
-                         [[maybe_unused]] void** arguments, std::index_sequence<Index...> /*indices*/)
+cudaError_t launchTyped(void (*kernel)(Parameters...), Configuration const& configuration,
+                        [[maybe_unused]] void** arguments, std::index_sequence<Index...> /*indices*/)
 {
-    Launch const launch{kernel, "cudaLaunchKernel", configuration};
-    bool const accepted = launch.run(*static_cast<std::remove_reference_t<Parameters>*>(arguments[Index])...);
-    return accepted ? cudaSuccess : cudaErrorInvalidConfiguration;
+    return Launch{kernel, "cudaLaunchKernel", configuration}.run(
+        *static_cast<std::remove_reference_t<Parameters>*>(arguments[Index])...);
 }
 
-} // namespace v1
+} // namespace v2
 
 } // namespace pluginkit_cpu
 
@@ -180,6 +199,14 @@ template <typename... Parameters>
 cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
                              size_t sharedBytes = 0, cudaStream_t stream = nullptr)
 {
-    return pluginkit_cpu::v1::launchKernel(kernel, pluginkit_cpu::v1::Configuration{grid, block, sharedBytes, stream},
-                                           arguments, std::index_sequence_for<Parameters...>{});
+    return pluginkit_cpu::launchTyped(kernel, {grid, block, sharedBytes, stream, false}, arguments,
+                                      std::index_sequence_for<Parameters...>{});
+}
+
+template <typename... Parameters>
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
+                                        size_t sharedBytes = 0, cudaStream_t stream = nullptr)
+{
+    return pluginkit_cpu::launchTyped(kernel, {grid, block, sharedBytes, stream, true}, arguments,
+                                      std::index_sequence_for<Parameters...>{});
 }

@@ -1,0 +1,45 @@
+//! What the engine tells the checks of memory accesses: the order that it gives to the threads' accesses.
+//!
+//! The current block and thread are blockIdx and threadIdx, but where a function takes them. Without
+//! PLUGINKIT_CPU_CHECKED there are no such checks, and the calls cost nothing.
+#pragma once
+
+#include <pluginkit/cpu/engine.h>
+
+namespace pluginkit_cpu
+{
+
+inline namespace v2
+{
+
+namespace accesses
+{
+
+#ifdef PLUGINKIT_CPU_CHECKED
+PLUGINKIT_CPU_HIDDEN void launchBegins(char const* kernel, dim3 const& grid, dim3 const& block);
+PLUGINKIT_CPU_HIDDEN void launchEnds();
+PLUGINKIT_CPU_HIDDEN void blockBegins(uint64_t block);
+PLUGINKIT_CPU_HIDDEN void blockEnds(uint64_t block);
+//! A barrier of the current block is complete.
+PLUGINKIT_CPU_HIDDEN void barrierPassed();
+//! These lanes of the current warp have met in __syncwarp.
+PLUGINKIT_CPU_HIDDEN void warpSynced(uint32_t lanes);
+PLUGINKIT_CPU_HIDDEN void fenced();
+//! A shared array of the current block, whose bytes nobody has written.
+PLUGINKIT_CPU_HIDDEN void sharedStarts(void* memory, size_t size, char const* name);
+#else
+inline void launchBegins(char const* /*kernel*/, dim3 const& /*grid*/, dim3 const& /*block*/) {}
+inline void launchEnds() {}
+inline void blockBegins(uint64_t /*block*/) {}
+inline void blockEnds(uint64_t /*block*/) {}
+inline void barrierPassed() {}
+inline void warpSynced(uint32_t /*lanes*/) {}
+inline void fenced() {}
+inline void sharedStarts(void* /*memory*/, size_t /*size*/, char const* /*name*/) {}
+#endif
+
+} // namespace accesses
+
+} // namespace v2
+
+} // namespace pluginkit_cpu

@@ -1,0 +1,241 @@
+#include "faults.h"
+
+#include "findings.h"
+#include "state.h"
+#include "worker.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <mutex>
+
+#include <link.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+// There where AddressSanitizer is in the process, which has its own handler and says more.
+extern "C" __attribute__((weak)) void __asan_init();
+
+namespace pluginkit_cpu
+{
+
+inline namespace v2
+{
+
+namespace
+{
+
+constexpr int kFAULTS[] = {SIGSEGV, SIGBUS, SIGFPE};
+constexpr int kTIMER = SIGVTALRM;
+constexpr long kPERIOD = 10'000'000; // nanoseconds
+constexpr size_t kSTACK = 65536;     // of the handlers: the fault may be that a fiber's stack is full
+
+struct Guard
+{
+    std::mutex mutex;
+    unsigned int users{0};
+    struct sigaction faults[3]{};
+    struct sigaction timer{};
+};
+
+Guard gGuard;
+
+//! The library's own code, where a thread of a kernel may be stopped: no lock of the C library is held there.
+struct Range
+{
+    uintptr_t begin{0};
+    uintptr_t end{0};
+};
+
+Range gCode;
+
+int findCode(dl_phdr_info* info, size_t /*size*/, void* /*data*/)
+{
+    auto const here = reinterpret_cast<uintptr_t>(&findCode);
+    for (int i = 0; i < info->dlpi_phnum; ++i)
+    {
+        auto const& part = info->dlpi_phdr[i];
+        uintptr_t const begin = info->dlpi_addr + part.p_vaddr;
+        if (part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0 && here >= begin && here < begin + part.p_memsz)
+        {
+            gCode = {begin, begin + part.p_memsz};
+            return 1;
+        }
+    }
+    return 0;
+}
+
+uintptr_t codeOf(void const* context) noexcept
+{
+    auto const& registers = static_cast<ucontext_t const*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+    return static_cast<uintptr_t>(registers.gregs[REG_RIP]);
+#else
+    return registers.pc;
+#endif
+}
+
+//! Makes the interrupted thread go on in `entry`, on an empty stack.
+void redirect(void* context, void (*entry)(), char* top) noexcept
+{
+    auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
+    uintptr_t const stack = reinterpret_cast<uintptr_t>(top) / 16 * 16 - 512;
+#if defined(__x86_64__)
+    registers.gregs[REG_RIP] = reinterpret_cast<greg_t>(entry);
+    registers.gregs[REG_RSP] = static_cast<greg_t>(stack - 8); // as after a call
+#else
+    registers.pc = reinterpret_cast<uintptr_t>(entry);
+    registers.sp = stack;
+#endif
+}
+
+__thread cudaError_t tError;
+
+void leave()
+{
+    Worker::current()->abandon(tError);
+}
+
+void onFault(int signal, siginfo_t* info, void* context)
+{
+    Worker* const worker = Worker::current();
+    if (worker == nullptr)
+    {
+        // Not a kernel's: the handler that was there before has its turn when the instruction is tried again.
+        for (size_t i = 0; i < 3; ++i)
+        {
+            if (kFAULTS[i] == signal)
+            {
+                sigaction(signal, &gGuard.faults[i], nullptr);
+            }
+        }
+        return;
+    }
+    worker->inside = 1;
+    auto const* const code = reinterpret_cast<void const*>(codeOf(context));
+    if (signal == SIGFPE)
+    {
+        report({"undefined", "an integer is divided by zero (or the smallest one by -1).", Place{nullptr, 0}, code});
+        tError = cudaErrorLaunchFailure;
+    }
+    else if (worker->fiber().overflowed(info->si_addr))
+    {
+        report({"stack-overflow",
+                "the thread's stack is full: large local arrays, or a deep recursion (PLUGINKIT_CPU_STACK_KB is " +
+                    std::to_string(option("PLUGINKIT_CPU_STACK_KB", 256)) + ").",
+                Place{nullptr, 0}, code});
+        tError = cudaErrorLaunchFailure;
+    }
+    else
+    {
+        char address[32];
+        std::snprintf(address, sizeof(address), "%p", info->si_addr);
+        std::string const known = describeAddress(info->si_addr);
+        report({"invalid-address",
+                std::string{"the thread touches "} + address + ", " +
+                    (known.empty() ? "which is no memory of the process." : "which is " + known + "."),
+                Place{nullptr, 0}, code});
+        tError = cudaErrorIllegalAddress;
+    }
+    redirect(context, leave, worker->fiber().top());
+}
+
+void onTimer(int /*signal*/, siginfo_t* /*info*/, void* context)
+{
+    Worker* const worker = Worker::current();
+    uintptr_t const code = codeOf(context);
+    if (worker != nullptr && code >= gCode.begin && code < gCode.end)
+    {
+        int const error = errno;
+        worker->tick(reinterpret_cast<void const*>(code));
+        errno = error;
+    }
+}
+
+void install()
+{
+    if (gCode.begin == 0)
+    {
+        dl_iterate_phdr(findCode, nullptr);
+    }
+    struct sigaction action{};
+    sigemptyset(&action.sa_mask);
+    action.sa_sigaction = onFault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    for (size_t i = 0; i < 3; ++i)
+    {
+        sigaction(kFAULTS[i], __asan_init != nullptr ? nullptr : &action, &gGuard.faults[i]);
+    }
+    // On the thread's own stack, and not blocked while it runs: it may leave for another thread, and be there again.
+    action.sa_sigaction = onTimer;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
+    sigaction(kTIMER, &action, &gGuard.timer);
+}
+
+void uninstall()
+{
+    for (size_t i = 0; i < 3 && __asan_init == nullptr; ++i)
+    {
+        sigaction(kFAULTS[i], &gGuard.faults[i], nullptr);
+    }
+    sigaction(kTIMER, &gGuard.timer, nullptr);
+}
+
+} // namespace
+
+Faults::Faults()
+{
+    {
+        std::lock_guard<std::mutex> const lock{gGuard.mutex};
+        if (gGuard.users++ == 0)
+        {
+            install();
+        }
+    }
+    stack_t stack{};
+    stack.ss_sp = std::malloc(kSTACK);
+    stack.ss_size = kSTACK;
+    sigaltstack(&stack, &mOldStack);
+
+    sigevent event{};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = kTIMER;
+    event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid)); // glibc 2.36 has no other name for it
+    mTimed = timer_create(CLOCK_MONOTONIC, &event, &mTimer) == 0;
+    itimerspec const period{{0, kPERIOD}, {0, kPERIOD}};
+    if (mTimed)
+    {
+        timer_settime(mTimer, 0, &period, nullptr);
+    }
+}
+
+Faults::~Faults()
+{
+    if (mTimed)
+    {
+        // A signal that is on its way when the handler has gone would end the process.
+        sigset_t timer;
+        sigset_t before;
+        sigemptyset(&timer);
+        sigaddset(&timer, kTIMER);
+        pthread_sigmask(SIG_BLOCK, &timer, &before);
+        timer_delete(mTimer);
+        timespec const none{0, 0};
+        while (sigtimedwait(&timer, nullptr, &none) == kTIMER)
+        {
+        }
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+    stack_t ours{};
+    sigaltstack(&mOldStack, &ours);
+    std::free(ours.ss_sp);
+    std::lock_guard<std::mutex> const lock{gGuard.mutex};
+    if (--gGuard.users == 0)
+    {
+        uninstall();
+    }
+}
+
+} // namespace v2
+
+} // namespace pluginkit_cpu

@@ -1,0 +1,136 @@
+#include "launch.h"
+
+#include "accesses.h"
+#include "findings.h"
+#include "state.h"
+#include "worker.h"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace pluginkit_cpu
+{
+
+inline namespace v2
+{
+
+namespace
+{
+
+//! Workers that no launch has at the moment. Freed with the library.
+struct Idle
+{
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Worker>> workers;
+};
+
+Idle gIdle;
+std::atomic<uint64_t> gLaunches{0};
+
+std::unique_ptr<Worker> take()
+{
+    std::lock_guard<std::mutex> const lock{gIdle.mutex};
+    if (gIdle.workers.empty())
+    {
+        return std::make_unique<Worker>();
+    }
+    auto worker = std::move(gIdle.workers.back());
+    gIdle.workers.pop_back();
+    return worker;
+}
+
+void giveBack(std::unique_ptr<Worker> worker)
+{
+    std::lock_guard<std::mutex> const lock{gIdle.mutex};
+    gIdle.workers.push_back(std::move(worker));
+}
+
+std::string text(dim3 const& size)
+{
+    return "(" + std::to_string(size.x) + ", " + std::to_string(size.y) + ", " + std::to_string(size.z) + ")";
+}
+
+//! What no device takes, in words; empty if one does. The limits are those of compute capability 7.5 and later (CUDA
+//! C++ Programming Guide, technical specifications).
+std::string refusal(Configuration const& configuration)
+{
+    dim3 const& grid = configuration.grid;
+    dim3 const& block = configuration.block;
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0)
+    {
+        return "a grid of " + text(grid) + " blocks is empty";
+    }
+    if (block.x == 0 || block.y == 0 || block.z == 0)
+    {
+        return "a block of " + text(block) + " threads is empty";
+    }
+    if (grid.x > 0x7FFFFFFFU || grid.y > 65535U || grid.z > 65535U)
+    {
+        return "a grid of " + text(grid) + " blocks; at most (2147483647, 65535, 65535) are possible";
+    }
+    if (block.x > 1024U || block.y > 1024U || block.z > 64U || uint64_t{block.x} * block.y * block.z > 1024U)
+    {
+        return "a block of " + text(block) + " threads; at most (1024, 1024, 64), and 1024 in all, are possible";
+    }
+    if (configuration.sharedBytes > dynamicSharedLimit())
+    {
+        return std::to_string(configuration.sharedBytes) + " bytes of dynamic shared memory; without " +
+               "cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, ...) 49152 are possible, " +
+               "with it at most 166912";
+    }
+    return "";
+}
+
+void execute(std::string const& name, Configuration const& configuration, Work const& work)
+{
+    dim3 const& grid = configuration.grid;
+    uint64_t const blocks = uint64_t{grid.x} * grid.y * grid.z;
+    Schedule const schedule = Schedule::fromEnvironment(gLaunches++);
+#ifdef PLUGINKIT_CPU_CHECKED
+    bool const alone = true;
+#else
+    bool const alone = !schedule.inOrder() || configuration.cooperative;
+#endif
+    LaunchState state{name.c_str(), configuration, work, blocks, schedule, alone};
+    auto worker = take();
+    accesses::launchBegins(state.name, grid, configuration.block);
+    worker->run(state, true);
+    accesses::launchEnds();
+    giveBack(std::move(worker));
+    if (state.error != cudaSuccess)
+    {
+        stick(state.error);
+    }
+    checkGaps();
+}
+
+} // namespace
+
+cudaError_t launch(char const* kernelName, Configuration const& configuration, std::shared_ptr<Work const> work)
+{
+    if (inKernel())
+    {
+        report({"launch-config", std::string{"a kernel launches "} + kernelName +
+                                     "; target cpu has no launches from kernels (dynamic " +
+                                     "parallelism). Launch it from the host."});
+        return failed(cudaErrorNotSupported);
+    }
+    if (stuck() != cudaSuccess)
+    {
+        return failed(stuck());
+    }
+    if (std::string const why = refusal(configuration); !why.empty())
+    {
+        report({"launch-config", std::string{"launch of "} + kernelName + " with " + why + "."});
+        return failed(cudaErrorInvalidConfiguration);
+    }
+    Caller const caller{kernelName, __builtin_return_address(0)};
+    auto const run = [name = std::string{kernelName}, configuration, work] { execute(name, configuration, *work); };
+    return failed(enqueueWork(configuration.stream, run, caller));
+}
+
+} // namespace v2
+
+} // namespace pluginkit_cpu

@@ -1,0 +1,31 @@
+//! One launch of a kernel while it runs.
+#pragma once
+
+#include "schedule.h"
+
+#include <pluginkit/cpu/kernel.h>
+
+#include <atomic>
+
+namespace pluginkit_cpu
+{
+
+inline namespace v2
+{
+
+struct LaunchState
+{
+    char const* name;
+    Configuration configuration;
+    Work const& work;
+    uint64_t blocks;
+    Schedule schedule;
+    bool alone; //!< On one host thread: asked for, or in order to be repeatable.
+    std::atomic<uint64_t> next{0};
+    //! Set when a thread did what ends a launch; no further block begins.
+    std::atomic<cudaError_t> error{cudaSuccess};
+};
+
+} // namespace v2
+
+} // namespace pluginkit_cpu

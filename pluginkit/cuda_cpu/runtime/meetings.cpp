@@ -1,0 +1,267 @@
+//! What threads wait in: barriers of the block, meetings of a warp's lanes.
+
+#include "accesses.h"
+#include "findings.h"
+#include "worker.h"
+
+namespace pluginkit_cpu
+{
+
+inline namespace v2
+{
+
+namespace
+{
+
+std::string at(Place const& place)
+{
+    return std::string{place.file} + ":" + std::to_string(place.line);
+}
+
+Worker& worker(char const* operation, Place place)
+{
+    Worker* const current = Worker::current();
+    if (current == nullptr)
+    {
+        report({"trap", std::string{operation} + " is called outside of a kernel.", place});
+        std::abort();
+    }
+    return *current;
+}
+
+void complete(Worker& worker, Block& block, unsigned int id)
+{
+    Barrier& barrier = block.barriers[id];
+    barrier.result = barrier.predicates;
+    barrier.predicates = 0;
+    barrier.arrived = 0;
+    for (Record* each : barrier.waiting)
+    {
+        worker.makeReady(*each);
+    }
+    barrier.waiting.clear();
+    accesses::barrierPassed();
+}
+
+void complete(Worker& worker, Block& block, unsigned int warp, Meeting& meeting)
+{
+    meeting.out = meeting.in;
+    meeting.in = Lanes{};
+    for (unsigned int lane = 0; lane < warpSize; ++lane)
+    {
+        Record* const each = (meeting.out.arrived >> lane & 1U) != 0 ? &block.records[warp * warpSize + lane] : nullptr;
+        if (each != nullptr && each->state == State::kWAITING)
+        {
+            ++meeting.readers;
+            worker.makeReady(*each);
+        }
+    }
+}
+
+} // namespace
+
+void Worker::finish(Record& record)
+{
+    Block& block = *record.block;
+    unsigned int const number = record.linear / warpSize;
+    Warp& warp = block.warps[number];
+    record.state = State::kENDED;
+    warp.alive &= ~(1U << record.linear % warpSize);
+    ++block.ended;
+    mEnded = mEnded + 1;
+    mIdleTurns = 0;
+    for (auto& meeting : warp.meetings)
+    {
+        if (meeting->in.arrived != 0 && meeting->in.arrived == (meeting->mask & warp.alive))
+        {
+            complete(*this, block, number, *meeting);
+        }
+    }
+    for (unsigned int id = 0; id < Block::kBARRIERS; ++id)
+    {
+        Barrier const& barrier = block.barriers[id];
+        if (barrier.arrived > 0 && barrier.arrived == block.count - block.ended)
+        {
+            complete(*this, block, id);
+        }
+    }
+}
+
+int blockBarrier(bool predicate, unsigned int id, Place place)
+{
+    Worker& self = worker("__syncthreads", place);
+    Inside const guard{self};
+    Record& record = self.record();
+    Block& block = *record.block;
+    Barrier& barrier = block.barriers[id % Block::kBARRIERS];
+    if (barrier.arrived > 0 && (barrier.place.line != place.line || barrier.place.file != place.file))
+    {
+        report({"divergent-barrier",
+                "threads of one block wait at different __syncthreads(): " + at(barrier.place) + " and " + at(place) +
+                    ". All threads of a block must come to the same one.",
+                place});
+    }
+    barrier.place = place;
+    barrier.predicates += predicate ? 1 : 0;
+    if (++barrier.arrived == block.count - block.ended)
+    {
+        complete(self, block, id % Block::kBARRIERS);
+        return barrier.result;
+    }
+    barrier.waiting.push_back(&record);
+    record.state = State::kWAITING;
+    record.operation = "__syncthreads";
+    record.place = place;
+    self.park(record);
+    return barrier.result;
+}
+
+Lanes warpMeet(uint32_t mask, uint64_t value, bool predicate, char const* operation, Place place)
+{
+    Worker& self = worker(operation, place);
+    Inside const guard{self};
+    Record& record = self.record();
+    Block& block = *record.block;
+    unsigned int const number = record.linear / warpSize;
+    unsigned int const lane = record.linear % warpSize;
+    if ((mask >> lane & 1U) == 0)
+    {
+        report({"divergent-warp",
+                std::string{operation} + " by lane " + std::to_string(lane) + ", which its own mask leaves out.",
+                place});
+        mask |= 1U << lane;
+    }
+    Meeting& meeting = block.warps[number].meeting(mask);
+    if (meeting.in.arrived != 0 && std::string_view{meeting.operation} != operation)
+    {
+        report({"divergent-warp",
+                std::string{"lanes of one warp meet in different operations: "} + meeting.operation + " at " +
+                    at(meeting.place) + " and " + operation + " at " + at(place) + ".",
+                place});
+    }
+    meeting.operation = operation;
+    meeting.place = place;
+    meeting.in.values[lane] = value;
+    meeting.in.arrived |= 1U << lane;
+    meeting.in.predicates |= predicate ? 1U << lane : 0U;
+    bool const ordersMemory = std::string_view{operation} == "__syncwarp";
+    if (meeting.in.arrived == (mask & block.warps[number].alive))
+    {
+        if (ordersMemory)
+        {
+            accesses::warpSynced(meeting.in.arrived);
+        }
+        complete(self, block, number, meeting);
+        return meeting.out;
+    }
+    record.state = State::kWAITING;
+    record.operation = operation;
+    record.place = place;
+    self.park(record);
+    --meeting.readers;
+    return meeting.out;
+}
+
+uint32_t activeMask(Place place)
+{
+    Worker& self = worker("__activemask", place);
+    Inside const guard{self};
+    Record& record = self.record();
+    record.state = State::kVOTING;
+    record.operation = "__activemask";
+    record.place = place;
+    self.park(record);
+    return record.active;
+}
+
+unsigned int laneId() noexcept
+{
+    return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % warpSize;
+}
+
+void readInactiveLane([[maybe_unused]] char const* operation, [[maybe_unused]] unsigned int lane,
+                      [[maybe_unused]] Place place)
+{
+#ifdef PLUGINKIT_CPU_CHECKED
+    report({"shuffle-inactive-lane",
+            std::string{operation} + " reads lane " + std::to_string(lane) +
+                ", which takes no part (it has ended, or the block is too small, or the mask leaves it out); the value "
+                "is undefined.",
+            place});
+#endif
+}
+
+void yield() noexcept
+{
+    if (Worker* const self = Worker::current(); self != nullptr)
+    {
+        Inside const guard{*self};
+        self->yield();
+    }
+}
+
+void fence() noexcept
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    accesses::fenced();
+}
+
+void trap(char const* why, Place place)
+{
+    Worker& self = worker(why, place);
+    self.inside = 1;
+    report({"trap", std::string{why} + " ended the kernel.", place});
+    self.abandon(cudaErrorLaunchFailure);
+}
+
+void* staticShared(SharedArray const& array)
+{
+    Worker& self = worker("a __shared__ variable", array.place);
+    Inside const guard{self};
+    return self.fiber().block->shared.place(array);
+}
+
+void* dynamicShared(SharedArray const& array)
+{
+    Worker& self = worker("a __shared__ variable", array.place);
+    Inside const guard{self};
+    return self.fiber().block->shared.dynamic(array);
+}
+
+uint32_t sharedOffset(void const* pointer) noexcept
+{
+    Worker* const self = Worker::current();
+    return self == nullptr ? 0 : self->fiber().block->shared.offset(pointer);
+}
+
+void* sharedPointer(uint64_t address) noexcept
+{
+    Worker* const self = Worker::current();
+    return self == nullptr ? reinterpret_cast<void*>(address) : self->fiber().block->shared.pointer(address);
+}
+
+bool isShared(void const* pointer) noexcept
+{
+    Worker* const self = Worker::current();
+    return self != nullptr && self->fiber().block->shared.holds(pointer);
+}
+
+} // namespace v2
+
+} // namespace pluginkit_cpu
+
+//! What `assert` calls: objects of target cpu are renamed to call this one.
+extern "C" [[noreturn]] PLUGINKIT_CPU_HIDDEN void
+pluginkit_cpu_v2___assert_fail(char const* what, char const* file, unsigned int line, char const* function)
+{
+    using namespace pluginkit_cpu;
+    Worker* const self = Worker::current();
+    if (self == nullptr)
+    {
+        std::fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, what);
+        std::abort();
+    }
+    self->inside = 1;
+    report({"assert", std::string{"assert("} + what + ") failed in " + function + ".", {file, static_cast<int>(line)}});
+    self->abandon(cudaErrorAssert);
+}

@@ -1,0 +1,72 @@
+#include "schedule.h"
+
+#include <cstdlib>
+#include <numeric>
+#include <string>
+
+namespace pluginkit_cpu
+{
+
+inline namespace v2
+{
+
+Schedule Schedule::fromEnvironment(uint64_t launchNumber)
+{
+    Schedule schedule;
+    char const* const text = std::getenv("PLUGINKIT_CPU_SCHEDULE");
+    std::string const name = text == nullptr ? "forward" : text;
+    if (name == "reverse")
+    {
+        schedule.mKind = Kind::kREVERSE;
+    }
+    else if (!name.empty() && name != "forward")
+    {
+        schedule.mKind = Kind::kSHUFFLED;
+        schedule.mSeed = Random{std::strtoull(name.c_str(), nullptr, 10) ^ launchNumber << 32}.next();
+    }
+    return schedule;
+}
+
+uint64_t Schedule::block(uint64_t n, uint64_t blocks) const noexcept
+{
+    if (mKind == Kind::kFORWARD)
+    {
+        return n;
+    }
+    if (mKind == Kind::kREVERSE)
+    {
+        return blocks - 1 - n;
+    }
+    // n -> (n * step + first) mod blocks meets each block once, since step and blocks have no common divisor.
+    Random random{mSeed};
+    uint64_t const first = random.below(blocks);
+    uint64_t step = random.below(blocks) | 1U;
+    while (std::gcd(step, blocks) != 1)
+    {
+        step += 2;
+    }
+    auto const wide = static_cast<unsigned __int128>(n) * step + first;
+    return static_cast<uint64_t>(wide % blocks);
+}
+
+void Schedule::threads(uint64_t block, unsigned int count, std::vector<unsigned int>& order) const
+{
+    order.resize(count);
+    std::iota(order.begin(), order.end(), 0U);
+    if (mKind == Kind::kREVERSE)
+    {
+        for (unsigned int i = 0; i < count; ++i)
+        {
+            order[i] = count - 1 - i;
+        }
+    }
+    Random random{mSeed ^ block};
+    for (unsigned int i = count; mKind == Kind::kSHUFFLED && i > 1; --i)
+    {
+        std::swap(order[i - 1], order[random.below(i)]);
+    }
+}
+
+} // namespace v2
+
+} // namespace pluginkit_cpu
