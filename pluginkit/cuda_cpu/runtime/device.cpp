@@ -1,129 +1,283 @@
-//! The device that target cpu shows: one, of compute capability 8.0, with that generation's limits.
-//!
-//! Source of the numbers: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+//! CUDA's functions of devices: there is one, number 0.
 
-#include "state.h"
+#include "device.h"
 
+#include "memory.h"
+#include "streams.h"
+
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
-#include <unistd.h>
+using pluginkit_cpu::answer;
+using pluginkit_cpu::attributeOf;
+using pluginkit_cpu::limitOf;
 
 namespace
 {
 
+constexpr char kNAME[] = "pluginkit target cpu";
+constexpr char kBUS_ID[] = "0000:01:00.0"; // as the table's three numbers say
+
+//! What cudaDeviceSetLimit changed: kept, and given back, but nothing depends on it.
+size_t gLimits[] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
+
+//! A value for the caller, if the device exists.
+template <typename T>
+cudaError_t give(T* to, T value, int device = 0) noexcept
+{
+    return answer(
+        [&]
+        {
+            if (to == nullptr)
+            {
+                return cudaErrorInvalidValue;
+            }
+            *to = value;
+            return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+        });
+}
+
+cudaError_t only(bool condition, cudaError_t otherwise) noexcept
+{
+    return answer([&] { return condition ? cudaSuccess : otherwise; });
+}
+
 void describe(cudaDeviceProp& device) noexcept
 {
     std::memset(&device, 0, sizeof(device));
-    std::snprintf(device.name, sizeof(device.name), "pluginkit target cpu");
-    device.major = 8;
-    device.minor = 0;
-    device.warpSize = warpSize;
-    device.multiProcessorCount = 1;
-    device.maxThreadsPerBlock = 1024;
-    device.maxThreadsDim[0] = 1024;
-    device.maxThreadsDim[1] = 1024;
-    device.maxThreadsDim[2] = 64;
-    device.maxGridSize[0] = 0x7FFFFFFF;
-    device.maxGridSize[1] = 65535;
-    device.maxGridSize[2] = 65535;
-    device.maxThreadsPerMultiProcessor = 2048;
-    device.maxBlocksPerMultiProcessor = 32;
-    device.regsPerBlock = 65536;
-    device.regsPerMultiprocessor = 65536;
-    device.sharedMemPerBlock = 49152;
-    device.sharedMemPerBlockOptin = 163 * 1024;
-    device.sharedMemPerMultiprocessor = 164 * 1024;
-    device.totalConstMem = 65536;
-    device.totalGlobalMem = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
-    device.unifiedAddressing = 1;
-    device.canMapHostMemory = 1;
-    device.integrated = 1;
-    device.memoryPoolsSupported = 1;
+    std::snprintf(device.name, sizeof(device.name), "%s", kNAME);
+    std::memcpy(device.uuid.bytes, kNAME, sizeof(device.uuid.bytes));
+    device.totalGlobalMem = pluginkit_cpu::totalMemory();
+    auto const size = [](cudaDeviceAttr attribute) { return static_cast<size_t>(limitOf(attribute)); };
+    device.major = limitOf(cudaDevAttrComputeCapabilityMajor);
+    device.minor = limitOf(cudaDevAttrComputeCapabilityMinor);
+    device.multiProcessorCount = limitOf(cudaDevAttrMultiProcessorCount);
+    device.memoryBusWidth = limitOf(cudaDevAttrGlobalMemoryBusWidth);
+    device.l2CacheSize = limitOf(cudaDevAttrL2CacheSize);
+    device.warpSize = limitOf(cudaDevAttrWarpSize);
+    device.maxThreadsPerBlock = limitOf(cudaDevAttrMaxThreadsPerBlock);
+    device.maxThreadsDim[0] = limitOf(cudaDevAttrMaxBlockDimX);
+    device.maxThreadsDim[1] = limitOf(cudaDevAttrMaxBlockDimY);
+    device.maxThreadsDim[2] = limitOf(cudaDevAttrMaxBlockDimZ);
+    device.maxGridSize[0] = limitOf(cudaDevAttrMaxGridDimX);
+    device.maxGridSize[1] = limitOf(cudaDevAttrMaxGridDimY);
+    device.maxGridSize[2] = limitOf(cudaDevAttrMaxGridDimZ);
+    device.maxThreadsPerMultiProcessor = limitOf(cudaDevAttrMaxThreadsPerMultiProcessor);
+    device.maxBlocksPerMultiProcessor = limitOf(cudaDevAttrMaxBlocksPerMultiprocessor);
+    device.regsPerBlock = limitOf(cudaDevAttrMaxRegistersPerBlock);
+    device.regsPerMultiprocessor = limitOf(cudaDevAttrMaxRegistersPerMultiprocessor);
+    device.sharedMemPerBlock = size(cudaDevAttrMaxSharedMemoryPerBlock);
+    device.sharedMemPerBlockOptin = size(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    device.sharedMemPerMultiprocessor = size(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+    device.reservedSharedMemPerBlock = size(cudaDevAttrReservedSharedMemoryPerBlock);
+    device.totalConstMem = size(cudaDevAttrTotalConstantMemory);
+    device.memPitch = size(cudaDevAttrMaxPitch);
+    device.textureAlignment = size(cudaDevAttrTextureAlignment);
+    device.texturePitchAlignment = size(cudaDevAttrTexturePitchAlignment);
+    device.surfaceAlignment = size(cudaDevAttrSurfaceAlignment);
+    device.asyncEngineCount = limitOf(cudaDevAttrAsyncEngineCount);
+    device.concurrentKernels = limitOf(cudaDevAttrConcurrentKernels);
+    device.streamPrioritiesSupported = limitOf(cudaDevAttrStreamPrioritiesSupported);
+    device.unifiedAddressing = limitOf(cudaDevAttrUnifiedAddressing);
+    device.canMapHostMemory = limitOf(cudaDevAttrCanMapHostMemory);
+    device.canUseHostPointerForRegisteredMem = limitOf(cudaDevAttrCanUseHostPointerForRegisteredMem);
+    device.hostRegisterSupported = limitOf(cudaDevAttrHostRegisterSupported);
+    device.managedMemory = limitOf(cudaDevAttrManagedMemory);
+    device.concurrentManagedAccess = limitOf(cudaDevAttrConcurrentManagedAccess);
+    device.memoryPoolsSupported = limitOf(cudaDevAttrMemoryPoolsSupported);
+    device.globalL1CacheSupported = limitOf(cudaDevAttrGlobalL1CacheSupported);
+    device.localL1CacheSupported = limitOf(cudaDevAttrLocalL1CacheSupported);
+    device.cooperativeLaunch = limitOf(cudaDevAttrCooperativeLaunch);
+    device.computePreemptionSupported = limitOf(cudaDevAttrComputePreemptionSupported);
+    device.pciBusID = limitOf(cudaDevAttrPciBusId);
+    device.pciDeviceID = limitOf(cudaDevAttrPciDeviceId);
+    device.pciDomainID = limitOf(cudaDevAttrPciDomainId);
+#if CUDART_VERSION < 13000
+    device.clockRate = limitOf(cudaDevAttrClockRate);
+    device.memoryClockRate = limitOf(cudaDevAttrMemoryClockRate);
+    device.deviceOverlap = limitOf(cudaDevAttrGpuOverlap);
+    device.singleToDoublePrecisionPerfRatio = limitOf(cudaDevAttrSingleToDoublePrecisionPerfRatio);
+#endif
 }
 
 } // namespace
-
-using pluginkit_cpu::failed;
 
 extern "C"
 {
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaGetDeviceCount(int* count)
     {
-        if (count == nullptr)
-        {
-            return failed(cudaErrorInvalidValue);
-        }
-        *count = 1;
-        return cudaSuccess;
+        return give(count, 1);
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaGetDevice(int* device)
     {
-        if (device == nullptr)
-        {
-            return failed(cudaErrorInvalidValue);
-        }
-        *device = 0;
-        return cudaSuccess;
+        return give(device, 0);
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaSetDevice(int device)
     {
-        return failed(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+        return only(device == 0, cudaErrorInvalidDevice);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaInitDevice(int device, unsigned int, unsigned int)
+    {
+        return only(device == 0, cudaErrorInvalidDevice);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaChooseDevice(int* device, cudaDeviceProp const* wanted)
+    {
+        return wanted == nullptr ? only(false, cudaErrorInvalidValue) : give(device, 0);
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaGetDeviceProperties(cudaDeviceProp* properties, int device)
     {
-        if (properties == nullptr)
-        {
-            return failed(cudaErrorInvalidValue);
-        }
-        if (device != 0)
-        {
-            return failed(cudaErrorInvalidDevice);
-        }
-        describe(*properties);
-        return cudaSuccess;
+        return answer(
+            [&]
+            {
+                if (properties == nullptr || device != 0)
+                {
+                    return properties == nullptr ? cudaErrorInvalidValue : cudaErrorInvalidDevice;
+                }
+                describe(*properties);
+                return cudaSuccess;
+            });
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute,
                                                                              int device)
     {
-        cudaDeviceProp properties;
-        if (value == nullptr)
+        return answer(
+            [&]
+            {
+                auto const found = attributeOf(attribute);
+                if (value == nullptr || !found)
+                {
+                    return cudaErrorInvalidValue;
+                }
+                *value = *found;
+                return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+            });
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceGetPCIBusId(char* busId, int size, int device)
+    {
+        return answer(
+            [&]
+            {
+                if (busId == nullptr || size < static_cast<int>(sizeof(kBUS_ID)) || device != 0)
+                {
+                    return device == 0 ? cudaErrorInvalidValue : cudaErrorInvalidDevice;
+                }
+                std::memcpy(busId, kBUS_ID, sizeof(kBUS_ID));
+                return cudaSuccess;
+            });
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceGetByPCIBusId(int* device, char const* busId)
+    {
+        bool const ours = busId != nullptr && std::strcmp(busId, kBUS_ID) == 0;
+        return ours ? give(device, 0) : only(false, cudaErrorInvalidValue);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceGetStreamPriorityRange(int* least, int* greatest)
+    {
+        return answer(
+            [&]
+            {
+                if (least != nullptr)
+                {
+                    *least = 0;
+                }
+                if (greatest != nullptr)
+                {
+                    *greatest = pluginkit_cpu::kGREATEST_PRIORITY;
+                }
+                return cudaSuccess;
+            });
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceCanAccessPeer(int* can, int device, int peer)
+    {
+        return give(can, 0, device == 0 && peer == 0 ? 0 : 1);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceEnablePeerAccess(int peer, unsigned int)
+    {
+        return only(false, peer == 0 ? cudaErrorPeerAccessUnsupported : cudaErrorInvalidDevice);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceDisablePeerAccess(int)
+    {
+        return only(false, cudaErrorPeerAccessNotEnabled);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceGetLimit(size_t* value, cudaLimit limit)
+    {
+        bool const known = static_cast<size_t>(limit) < std::size(gLimits);
+        return known ? give(value, gLimits[limit]) : only(false, cudaErrorUnsupportedLimit);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceSetLimit(cudaLimit limit, size_t value)
+    {
+        bool const known = static_cast<size_t>(limit) < std::size(gLimits);
+        if (known)
         {
-            return failed(cudaErrorInvalidValue);
+            gLimits[limit] = value;
         }
-        cudaError_t const error = pluginkit_cpu_v2_cudaGetDeviceProperties(&properties, device);
-        if (error != cudaSuccess)
-        {
-            return error;
-        }
-        switch (attribute)
-        {
-        case cudaDevAttrComputeCapabilityMajor:
-            *value = properties.major;
-            return cudaSuccess;
-        case cudaDevAttrComputeCapabilityMinor:
-            *value = properties.minor;
-            return cudaSuccess;
-        case cudaDevAttrMultiProcessorCount:
-            *value = properties.multiProcessorCount;
-            return cudaSuccess;
-        case cudaDevAttrWarpSize:
-            *value = properties.warpSize;
-            return cudaSuccess;
-        case cudaDevAttrMaxThreadsPerBlock:
-            *value = properties.maxThreadsPerBlock;
-            return cudaSuccess;
-        case cudaDevAttrMaxSharedMemoryPerBlock:
-            *value = static_cast<int>(properties.sharedMemPerBlock);
-            return cudaSuccess;
-        default:
-            return failed(cudaErrorInvalidValue);
-        }
+        return only(known, cudaErrorUnsupportedLimit);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceGetCacheConfig(cudaFuncCache* config)
+    {
+        return give(config, cudaFuncCachePreferNone);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceSetCacheConfig(cudaFuncCache config)
+    {
+        return only(config >= cudaFuncCachePreferNone && config <= cudaFuncCachePreferEqual, cudaErrorInvalidValue);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaSetDeviceFlags(unsigned int flags)
+    {
+        return only((flags & ~static_cast<unsigned int>(cudaDeviceMask)) == 0, cudaErrorInvalidValue);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaGetDeviceFlags(unsigned int* flags)
+    {
+        return give(flags, static_cast<unsigned int>(cudaDeviceScheduleAuto));
+    }
+
+    //! Does what is still to be done, frees all and forgets an error that sticks, as a new context would.
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceReset()
+    {
+        pluginkit_cpu::checkNoSynchronization({"cudaDeviceReset", __builtin_return_address(0)});
+        pluginkit_cpu::gStreams.synchronizeAll();
+        pluginkit_cpu::gStreams.reset();
+        pluginkit_cpu::gMemory.reset();
+        pluginkit_cpu::clearErrors();
+        return cudaSuccess;
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDriverGetVersion(int* version)
+    {
+        return give(version, CUDART_VERSION);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaRuntimeGetVersion(int* version)
+    {
+        return give(version, CUDART_VERSION);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaProfilerStart()
+    {
+        return only(true, cudaSuccess);
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaProfilerStop()
+    {
+        return only(true, cudaSuccess);
     }
 
 } // extern "C"

@@ -1,0 +1,140 @@
+//! What the library lets the test harness do, and the rules of enqueue().
+
+#include <pluginkit/cpu/control.h>
+
+#include "findings.h"
+#include "memory.h"
+#include "streams.h"
+
+#include <atomic>
+
+namespace pluginkit_cpu
+{
+
+inline namespace v2
+{
+
+namespace
+{
+
+std::atomic<bool> gInEnqueue{false};
+
+cudaStream_t streamOf(void* stream) noexcept
+{
+    return static_cast<cudaStream_t>(stream);
+}
+
+void enqueueBegin(void* stream)
+{
+    gStreams.beginEnqueue(streamOf(stream));
+    gInEnqueue = true;
+    guardAccess();
+}
+
+void enqueueEnd()
+{
+    endGuard();
+    gInEnqueue = false;
+    gStreams.endEnqueue({"enqueue", nullptr});
+}
+
+int drain()
+{
+    gStreams.synchronizeAll();
+    return stuck();
+}
+
+void setDeferred(int on)
+{
+    gStreams.setDeferred(on != 0);
+}
+
+int registerRegion(void* memory, size_t size, PluginkitCpuRegion /*region*/, int initialized)
+{
+    if (memory == nullptr || size == 0)
+    {
+        return cudaErrorInvalidValue;
+    }
+    Allocation region{};
+    region.begin = reinterpret_cast<uintptr_t>(memory);
+    region.size = size;
+    region.origin = Origin::kHarness;
+    region.flags = initialized != 0 ? 1 : 0;
+    return gMemory.add(region) ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+int unregisterRegion(void* memory)
+{
+    bool const removed = gMemory.remove(reinterpret_cast<uintptr_t>(memory), Origin::kHarness);
+    return removed ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+void* makeStream()
+{
+    cudaStream_t stream = nullptr;
+    answer([&] { return gStreams.create(stream, cudaStreamNonBlocking, 0); });
+    return stream;
+}
+
+int destroyStream(void* stream)
+{
+    return answer([&] { return gStreams.destroy(streamOf(stream)); });
+}
+
+size_t liveAllocations()
+{
+    return gMemory.count();
+}
+
+size_t liveBytes()
+{
+    return gMemory.bytes();
+}
+
+int lastError()
+{
+    return peekError();
+}
+
+constexpr PluginkitCpuControl kCONTROL{enqueueBegin,    enqueueEnd,       drain,      setDeferred,
+                                       registerRegion,  unregisterRegion, makeStream, destroyStream,
+                                       liveAllocations, liveBytes,        lastError,  clearErrors};
+
+} // namespace
+
+bool inEnqueue() noexcept
+{
+    return gInEnqueue;
+}
+
+void checkNoAllocation(Caller const& caller)
+{
+    if (gInEnqueue)
+    {
+        report({"allocation-in-enqueue",
+                std::string{caller.function} + " in enqueue(): memory is allocated and freed outside of it; for memory "
+                                               "during enqueue() there is the workspace",
+                {nullptr, 0},
+                caller.code});
+    }
+}
+
+void checkNoSynchronization(Caller const& caller, char const* why)
+{
+    if (gInEnqueue)
+    {
+        report({"synchronization-in-enqueue",
+                std::string{caller.function} + " " + why + " in enqueue(), which must not wait",
+                {nullptr, 0},
+                caller.code});
+    }
+}
+
+} // namespace v2
+
+} // namespace pluginkit_cpu
+
+PluginkitCpuControl const* pluginkit_cpu_control(int version)
+{
+    return version == PLUGINKIT_CPU_CONTROL_VERSION ? &pluginkit_cpu::kCONTROL : nullptr;
+}
