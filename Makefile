@@ -23,7 +23,8 @@ lint: setup
 setup: $(STAMP)
 
 # One script does all set-up, so that what it needs is checked first and each failure has its remedy.
-$(STAMP): pyproject.toml CMakeLists.txt tools/setup_venv.py $(wildcard native/*)
+$(STAMP): pyproject.toml CMakeLists.txt tools/setup_venv.py $(wildcard native/* pluginkit/cuda_cpu/runtime/*) \
+    $(wildcard pluginkit/include/pluginkit/cpu/*)
 	@$(PYTHON) tools/setup_venv.py $(VENV)
 
 # The wheel is built from the sdist, so that one run proves both complete.

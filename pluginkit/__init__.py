@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version as _version
+from importlib.util import find_spec as _find_spec
 from pathlib import Path as _Path
 
 __version__ = _version("pluginkit")
@@ -20,4 +21,16 @@ def cmake_dir() -> _Path:
     return _ROOT / "cmake"
 
 
-__all__ = ["__version__", "cmake_dir", "include_dir"]
+def built_dir() -> _Path:
+    """The folder of what building the wheel made, which an editable install keeps elsewhere than the sources.
+
+    Raises:
+        RuntimeError: the native module isn't there: pluginkit was not installed but only put on the path.
+    """
+    native = _find_spec("pluginkit._native")
+    if native is None or native.origin is None:
+        raise RuntimeError("pluginkit's native module is not built; install pluginkit by pip")
+    return _Path(native.origin).parent
+
+
+__all__ = ["__version__", "built_dir", "cmake_dir", "include_dir"]

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 
-from pluginkit import __version__, cmake_dir
+from pluginkit import __version__, built_dir, cmake_dir
 from pluginkit.build import toolchain
 from pluginkit.errors import PluginkitError
 
@@ -45,6 +45,7 @@ def settings(target: str, *, archs: Sequence[str] = (), werror: bool = False) ->
         headers = toolchain.headers_beside(nvcc.path)
     else:
         headers = toolchain.cuda_include_dirs()
+        found["PLUGINKIT_CPU_RUNTIME_DIR"] = str(built_dir())
     found["PLUGINKIT_CUDA_INCLUDE_DIRS"] = ";".join(str(folder) for folder in headers)
     return found
 

@@ -9,6 +9,7 @@
 #   PLUGINKIT_WERROR              Warnings in the project's sources are errors.
 #   PLUGINKIT_PYTHON              The Python that has pluginkit; it runs the CUDA-on-CPU compiler.
 #   PLUGINKIT_CUDA_INCLUDE_DIRS   CUDA's headers.
+#   PLUGINKIT_CPU_RUNTIME_DIR     Folder of the runtime that libraries of target cpu are linked with.
 #   PLUGINKIT_TRT10_INCLUDE_DIR   Folder of a TensorRT SDK's NvInfer.h of that major; empty: pluginkit's own headers.
 #   PLUGINKIT_TRT11_INCLUDE_DIR
 #
@@ -118,7 +119,11 @@ function(pluginkit_add_plugin slug)
 
     pluginkit_join_objects("${CMAKE_CURRENT_BINARY_DIR}/${slug}-layout10.o" ${objects_10})
     target_sources(${slug} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/${slug}-layout10.o")
-    pluginkit_export_only(${slug} getCreators setLoggerFinder init${arg_NAME}Plugins)
+    set(exports getCreators setLoggerFinder init${arg_NAME}Plugins)
+    if(PLUGINKIT_TARGET STREQUAL "cpu")
+        list(APPEND exports pluginkit_cpu_control)
+    endif()
+    pluginkit_export_only(${slug} ${exports})
     _pluginkit_describe(${slug} ${arg_NAME} "${from_10}" "${from_11}")
 endfunction()
 
@@ -248,17 +253,18 @@ function(pluginkit_gpu_objects target slug)
     endif()
 endfunction()
 
-# pluginkit_link_cpu_runtime(<slug>): links what the CUDA-on-CPU objects need, with hidden names.
+# pluginkit_link_cpu_runtime(<slug>): links what the CUDA-on-CPU objects need, with hidden names but for the control by
+# which a test harness reaches the runtime of this very library.
 function(pluginkit_link_cpu_runtime slug)
-    file(GLOB runtime CONFIGURE_DEPENDS "${PLUGINKIT_ROOT}/cuda_cpu/runtime/*.cpp")
-    add_library(${slug}_cpu_runtime OBJECT ${runtime})
-    set_target_properties(${slug}_cpu_runtime PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_STANDARD 17
-        CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-    target_include_directories(${slug}_cpu_runtime SYSTEM PRIVATE "${PLUGINKIT_INCLUDE_DIR}" ${PLUGINKIT_CUDA_INCLUDE_DIRS})
-    target_compile_options(${slug}_cpu_runtime PRIVATE -O2)
-    target_sources(${slug} PRIVATE $<TARGET_OBJECTS:${slug}_cpu_runtime>)
+    set(runtime "${PLUGINKIT_CPU_RUNTIME_DIR}/libpluginkit_cpu.a")
+    if(NOT EXISTS "${runtime}")
+        message(FATAL_ERROR "${runtime} does not exist; pluginkit's wheel brings it. Install pluginkit anew, or give its folder "
+            "by -DPLUGINKIT_CPU_RUNTIME_DIR=...")
+    endif()
     find_package(Threads REQUIRED)
-    target_link_libraries(${slug} PRIVATE Threads::Threads)
+    target_link_libraries(${slug} PRIVATE
+        "LINKER:--whole-archive" "${runtime}" "LINKER:--no-whole-archive" Threads::Threads ${CMAKE_DL_LIBS} rt)
+    set_property(TARGET ${slug} APPEND PROPERTY LINK_DEPENDS "${runtime}")
 endfunction()
 
 # pluginkit_join_objects(<output> <object>...)
@@ -282,7 +288,7 @@ function(pluginkit_export_only target)
     list(JOIN ARGN ";\n        " symbols)
     file(CONFIGURE OUTPUT "${script}" CONTENT "{\n    global:\n        @symbols@;\n    local:\n        *;\n};\n" @ONLY)
     target_link_options(${target} PRIVATE
-        "LINKER:--version-script=${script}" "LINKER:--no-undefined" "LINKER:-z,now" "LINKER:--exclude-libs,ALL")
+        "LINKER:--version-script=${script}" "LINKER:--no-undefined" "LINKER:-z,now")
     set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${script}")
 endfunction()
 

@@ -13,8 +13,8 @@ from pluginkit import include_dir
 from pluginkit.cuda_cpu import launches, symbols
 from pluginkit.errors import BuildFailed, PluginkitError, UsageError
 
-_SOURCES = (".cu", ".cpp", ".cc", ".cxx")
-_TAKES_VALUE = frozenset({"-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafter", "-MF", "-MT", "-MQ", "-x"})
+SOURCES = (".cu", ".cpp", ".cc", ".cxx")
+TAKES_VALUE = frozenset({"-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafter", "-MF", "-MT", "-MQ", "-x"})
 _PREPROCESSOR = ("-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafter", "-M")
 
 
@@ -58,7 +58,7 @@ def _parse(arguments: Sequence[str]) -> _Command:
     rest = list(arguments)
     while rest:
         flag = rest.pop(0)
-        value = [rest.pop(0)] if flag in _TAKES_VALUE and rest else []
+        value = [rest.pop(0)] if flag in TAKES_VALUE and rest else []
         if flag == "--cxx":
             command.cxx = rest.pop(0)
         elif flag == "-o":
@@ -67,7 +67,7 @@ def _parse(arguments: Sequence[str]) -> _Command:
             continue
         elif flag.startswith(_PREPROCESSOR):
             command.preprocess += [flag, *value]
-        elif flag.endswith(_SOURCES) and not flag.startswith("-"):
+        elif flag.endswith(SOURCES) and not flag.startswith("-"):
             command.source = Path(flag)
         else:
             command.compile += [flag, *value]

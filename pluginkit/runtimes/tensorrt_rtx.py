@@ -19,6 +19,7 @@ from typing import Any
 
 from typing_extensions import Self
 
+from pluginkit import built_dir
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Status
@@ -193,9 +194,5 @@ class RtxSession:
 
 
 def _probe_library() -> Path | None:
-    """_probe.so lies beside the native module, which an editable install keeps elsewhere than the sources."""
-    native = importlib.util.find_spec("pluginkit._native")
-    if native is None or native.origin is None:
-        return None
-    path = Path(native.origin).with_name("_probe.so")
+    path = built_dir() / "_probe.so"
     return path if path.is_file() else None

@@ -91,7 +91,7 @@ def test_lines_stay(a: int, b: int, c: int) -> None:
 
 def test_two_launches_and_one_in_a_lambda() -> None:
     out = rewrite("a<<<1, 2>>>(x); auto f = [&] { b<<<3, 4>>>(y); };")
-    assert out.count("::pluginkit_cpu::v1::kernel(") == 2
+    assert out.count("::pluginkit_cpu::v2::kernel(") == 2
     assert ".on(1, 2).with(x); auto f = [&] { ::pluginkit_cpu" in out
 
 
