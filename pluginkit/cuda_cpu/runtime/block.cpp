@@ -17,7 +17,7 @@ Meeting& Warp::meeting(uint32_t mask)
         {
             return *each;
         }
-        if (each->in.arrived == 0 && each->readers == 0)
+        if (each->in().arrived == 0 && each->readers == 0)
         {
             free = each.get();
         }
@@ -71,7 +71,9 @@ void Block::engage(unsigned int running)
         warp.alive = 0;
         for (auto& meeting : warp.meetings)
         {
-            *meeting = Meeting{};
+            meeting->in().arrived = 0;
+            meeting->in().predicates = 0;
+            meeting->readers = 0;
         }
     }
     for (auto& barrier : barriers)

@@ -50,15 +50,25 @@ struct Barrier
     std::vector<Record*> waiting;
 };
 
-//! A rendezvous of the lanes of one mask.
+//! A rendezvous of the lanes of one mask. While lanes still read what one round gave, the next round may begin.
 struct Meeting
 {
     uint32_t mask{0};
-    Lanes in{};
-    Lanes out{};
-    uint32_t readers{0}; //!< Lanes that haven't read `out`.
-    char const* operation{nullptr};
+    Lanes rounds[2]{};
+    unsigned int open{0}; //!< The round that lanes arrive at.
+    uint32_t readers{0};  //!< Lanes that haven't read what the other round gave.
+    char const* operation{""};
     Place place{nullptr, 0};
+
+    Lanes& in() noexcept
+    {
+        return rounds[open];
+    }
+
+    Lanes const& out() const noexcept
+    {
+        return rounds[1 - open];
+    }
 };
 
 struct Warp

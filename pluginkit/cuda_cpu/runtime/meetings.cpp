@@ -45,11 +45,13 @@ void complete(Worker& worker, Block& block, unsigned int id)
 
 void complete(Worker& worker, Block& block, unsigned int warp, Meeting& meeting)
 {
-    meeting.out = meeting.in;
-    meeting.in = Lanes{};
+    uint32_t const arrived = meeting.in().arrived;
+    meeting.open = 1 - meeting.open;
+    meeting.in().arrived = 0;
+    meeting.in().predicates = 0;
     for (unsigned int lane = 0; lane < warpSize; ++lane)
     {
-        Record* const each = (meeting.out.arrived >> lane & 1U) != 0 ? &block.records[warp * warpSize + lane] : nullptr;
+        Record* const each = (arrived >> lane & 1U) != 0 ? &block.records[warp * warpSize + lane] : nullptr;
         if (each != nullptr && each->state == State::kWAITING)
         {
             ++meeting.readers;
@@ -72,7 +74,7 @@ void Worker::finish(Record& record)
     mIdleTurns = 0;
     for (auto& meeting : warp.meetings)
     {
-        if (meeting->in.arrived != 0 && meeting->in.arrived == (meeting->mask & warp.alive))
+        if (meeting->in().arrived != 0 && meeting->in().arrived == (meeting->mask & warp.alive))
         {
             complete(*this, block, number, *meeting);
         }
@@ -116,7 +118,7 @@ int blockBarrier(bool predicate, unsigned int id, Place place)
     return barrier.result;
 }
 
-Lanes warpMeet(uint32_t mask, uint64_t value, bool predicate, char const* operation, Place place)
+Lanes const& warpMeet(uint32_t mask, uint64_t value, bool predicate, char const* operation, Place place)
 {
     Worker& self = worker(operation, place);
     Inside const guard{self};
@@ -132,7 +134,7 @@ Lanes warpMeet(uint32_t mask, uint64_t value, bool predicate, char const* operat
         mask |= 1U << lane;
     }
     Meeting& meeting = block.warps[number].meeting(mask);
-    if (meeting.in.arrived != 0 && std::string_view{meeting.operation} != operation)
+    if (meeting.in().arrived != 0 && meeting.operation != operation && std::string_view{meeting.operation} != operation)
     {
         report({"divergent-warp",
                 std::string{"lanes of one warp meet in different operations: "} + meeting.operation + " at " +
@@ -141,25 +143,25 @@ Lanes warpMeet(uint32_t mask, uint64_t value, bool predicate, char const* operat
     }
     meeting.operation = operation;
     meeting.place = place;
-    meeting.in.values[lane] = value;
-    meeting.in.arrived |= 1U << lane;
-    meeting.in.predicates |= predicate ? 1U << lane : 0U;
+    meeting.in().values[lane] = value;
+    meeting.in().arrived |= 1U << lane;
+    meeting.in().predicates |= predicate ? 1U << lane : 0U;
     bool const ordersMemory = std::string_view{operation} == "__syncwarp";
-    if (meeting.in.arrived == (mask & block.warps[number].alive))
+    if (meeting.in().arrived == (mask & block.warps[number].alive))
     {
         if (ordersMemory)
         {
-            accesses::warpSynced(meeting.in.arrived);
+            accesses::warpSynced(meeting.in().arrived);
         }
         complete(self, block, number, meeting);
-        return meeting.out;
+        return meeting.out();
     }
     record.state = State::kWAITING;
     record.operation = operation;
     record.place = place;
     self.park(record);
     --meeting.readers;
-    return meeting.out;
+    return meeting.out();
 }
 
 uint32_t activeMask(Place place)

@@ -61,8 +61,9 @@ PLUGINKIT_CPU_HIDDEN bool inKernel() noexcept;
 PLUGINKIT_CPU_HIDDEN int blockBarrier(bool predicate, unsigned int id, Place place);
 
 //! Waits for the lanes in `mask` that haven't ended. `operation` names the CUDA function; lanes that meet in different
-//! ones are a finding.
-PLUGINKIT_CPU_HIDDEN Lanes warpMeet(uint32_t mask, uint64_t value, bool predicate, char const* operation, Place place);
+//! ones are a finding. What it gives is good until this lane waits again.
+PLUGINKIT_CPU_HIDDEN Lanes const& warpMeet(uint32_t mask, uint64_t value, bool predicate, char const* operation,
+                                           Place place);
 
 //! The lanes of this warp that are at this place once nothing else of the block can run.
 PLUGINKIT_CPU_HIDDEN uint32_t activeMask(Place place);

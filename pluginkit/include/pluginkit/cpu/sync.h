@@ -38,7 +38,7 @@ T fromBits(uint64_t bits) noexcept
 template <typename T>
 T shuffle(uint32_t mask, T value, int source, bool inside, char const* operation, Place place)
 {
-    Lanes const lanes = warpMeet(mask, bitsOf(value), false, operation, place);
+    Lanes const& lanes = warpMeet(mask, bitsOf(value), false, operation, place);
     auto const lane = static_cast<unsigned int>(source) % warpSize;
     if (!inside)
     {
@@ -62,7 +62,7 @@ inline int segment(int width) noexcept
 template <typename T, typename Fold>
 T reduceLanes(uint32_t mask, T value, char const* operation, Place place, Fold fold)
 {
-    Lanes const lanes = warpMeet(mask, bitsOf(value), false, operation, place);
+    Lanes const& lanes = warpMeet(mask, bitsOf(value), false, operation, place);
     T result = value;
     bool first = true;
     for (int lane = 0; lane < warpSize; ++lane)
@@ -128,13 +128,13 @@ inline int __any_sync(unsigned int mask, int predicate, PLUGINKIT_CPU_PLACE)
 
 inline int __all_sync(unsigned int mask, int predicate, PLUGINKIT_CPU_PLACE)
 {
-    auto const lanes = pluginkit_cpu::warpMeet(mask, 0, predicate != 0, "__all_sync", {file, line});
+    auto const& lanes = pluginkit_cpu::warpMeet(mask, 0, predicate != 0, "__all_sync", {file, line});
     return lanes.predicates == lanes.arrived ? 1 : 0;
 }
 
 inline int __uni_sync(unsigned int mask, int predicate, PLUGINKIT_CPU_PLACE)
 {
-    auto const lanes = pluginkit_cpu::warpMeet(mask, 0, predicate != 0, "__uni_sync", {file, line});
+    auto const& lanes = pluginkit_cpu::warpMeet(mask, 0, predicate != 0, "__uni_sync", {file, line});
     return lanes.predicates == lanes.arrived || lanes.predicates == 0 ? 1 : 0;
 }
 
