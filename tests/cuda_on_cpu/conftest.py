@@ -45,9 +45,10 @@ def compile_object(source: Path, obj: Path, *, cxx: str = "g++", flags: Sequence
 
 @dataclass
 class Kit:
-    """Builds sources of tests/cuda_on_cpu/sources into libraries of target cpu."""
+    """Builds a folder's sources into libraries of target cpu."""
 
     folder: Path
+    sources: Path = SOURCES
 
     @functools.cached_property
     def runtime(self) -> list[str]:
@@ -61,11 +62,11 @@ class Kit:
         return objects
 
     def library(self, name: str, cxx: str = "g++") -> Path:
-        """`sources/NAME.cu` as a shared library, with the runtime inside."""
+        """`NAME.cu` as a shared library, with the runtime inside."""
         library = self.folder / f"lib{name}-{cxx.rstrip('+')}.so"
         if not library.exists():
             obj = library.with_suffix(".o")
-            done = compile_object(SOURCES / f"{name}.cu", obj, cxx=cxx)
+            done = compile_object(self.sources / f"{name}.cu", obj, cxx=cxx)
             assert done.ok, done.stderr
             link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,now"]
             subprocess.run([cxx, *link, str(obj), *self.runtime, "-o", str(library)], check=True)

@@ -203,6 +203,16 @@ void guardAccess()
     close();
 }
 
+void updateGuard()
+{
+    std::lock_guard<std::mutex> const lock{gGuard.mutex};
+    if (gGuard.active && gGuard.opened == 0)
+    {
+        open();
+        close();
+    }
+}
+
 void endGuard()
 {
     std::unique_lock<std::mutex> lock{gGuard.mutex};

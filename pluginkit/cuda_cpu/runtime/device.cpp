@@ -255,6 +255,7 @@ extern "C"
         pluginkit_cpu::checkNoSynchronization({"cudaDeviceReset", __builtin_return_address(0)});
         pluginkit_cpu::gStreams.synchronizeAll();
         pluginkit_cpu::gStreams.reset();
+        pluginkit_cpu::Opened const opened;
         pluginkit_cpu::gMemory.reset();
         pluginkit_cpu::clearErrors();
         return cudaSuccess;

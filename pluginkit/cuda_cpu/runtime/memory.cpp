@@ -2,6 +2,7 @@
 
 #include "memory.h"
 
+#include "asan.h"
 #include "findings.h"
 
 #include <algorithm>
@@ -9,19 +10,6 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define PLUGINKIT_CPU_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define PLUGINKIT_CPU_ASAN 1
-#endif
-#endif
-
-#ifdef PLUGINKIT_CPU_ASAN
-extern "C" void __asan_poison_memory_region(void const volatile* memory, size_t size);
-extern "C" void __asan_unpoison_memory_region(void const volatile* memory, size_t size);
-#endif
 
 namespace pluginkit_cpu
 {
@@ -122,10 +110,8 @@ void fill(Allocation const& allocation) noexcept
     std::memset(first, kGAP, static_cast<size_t>(data - first));
     std::memset(data, kPOISON, std::min(allocation.size, kPOISONED));
     std::memset(data + allocation.size, kGAP, static_cast<size_t>(last - data) - allocation.size);
-#ifdef PLUGINKIT_CPU_ASAN
-    __asan_poison_memory_region(first, static_cast<size_t>(data - first));
-    __asan_poison_memory_region(data + allocation.size, static_cast<size_t>(last - data) - allocation.size);
-#endif
+    asan::close(first, static_cast<size_t>(data - first));
+    asan::close(data + allocation.size, static_cast<size_t>(last - data) - allocation.size);
 }
 
 } // namespace
@@ -238,9 +224,7 @@ void DeviceMemory::release(uintptr_t begin)
     Allocation const gone = *found;
     mAllocations.erase(key(gone));
     mBytes -= gone.size;
-#ifdef PLUGINKIT_CPU_ASAN
-    __asan_unpoison_memory_region(at(inner(gone)), innerSize(gone));
-#endif
+    asan::open(at(inner(gone)), innerSize(gone));
     bool const kept = gone.pagesSize <= kREMEMBERED_SIZE && mprotect(at(gone.pages), gone.pagesSize, PROT_NONE) == 0;
     if (kept)
     {
@@ -350,10 +334,10 @@ size_t DeviceMemory::bytes() const
     return mBytes;
 }
 
-void DeviceMemory::checkGap([[maybe_unused]] Allocation& allocation)
+void DeviceMemory::checkGap(Allocation& allocation)
 {
-#ifndef PLUGINKIT_CPU_ASAN // which sees each access to a gap itself
-    if (allocation.pages == 0 || allocation.damaged)
+    // ASan sees each access to a gap itself.
+    if (asan::present() || allocation.pages == 0 || allocation.damaged)
     {
         return;
     }
@@ -372,7 +356,6 @@ void DeviceMemory::checkGap([[maybe_unused]] Allocation& allocation)
     auto const offset = wrong != end + behind ? wrong - data : wrongBefore - data;
     report({"invalid-address",
             "something has written beside " + bytesAt(allocation) + ", at byte " + std::to_string(offset)});
-#endif
 }
 
 void DeviceMemory::checkGaps()

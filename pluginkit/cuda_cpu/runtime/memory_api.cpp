@@ -44,6 +44,7 @@ cudaError_t release(void* memory, bool host, Caller const& caller)
         return cudaErrorInvalidValue;
     }
     gStreams.synchronizeAll(); // as CUDA: work that uses the memory is done first
+    pluginkit_cpu::Opened const opened;
     gMemory.release(leaving->begin);
     return cudaSuccess;
 }

@@ -194,7 +194,9 @@ cudaError_t defer(Copy copy, End const& to, End const& from, cudaStream_t stream
         copyNow(copy, toHost, caller);
         baggage.reset();
     };
-    return gStreams.enqueue(stream, std::move(work), caller, Side::kDevice);
+    cudaError_t const error = gStreams.enqueue(stream, std::move(work), caller, Side::kDevice);
+    updateGuard();
+    return error;
 }
 
 } // namespace

@@ -154,6 +154,8 @@ PLUGINKIT_CPU_HIDDEN void checkNoSynchronization(Caller const& caller, char cons
 //! From here on a host access to device memory is a finding, except in work that opens it.
 PLUGINKIT_CPU_HIDDEN void guardAccess();
 PLUGINKIT_CPU_HIDDEN void endGuard();
+//! After memory has become known, or a copy has set off.
+PLUGINKIT_CPU_HIDDEN void updateGuard();
 
 //! Opens device memory while it lives, in the host thread that runs work.
 class PLUGINKIT_CPU_HIDDEN Opened

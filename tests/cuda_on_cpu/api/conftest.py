@@ -1,0 +1,62 @@
+"""The libraries of this folder's sources, what they report, and their control."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cuda_on_cpu.conftest import Kit
+
+CONTROL_FIELDS: dict[str, tuple[Any, ...]] = {
+    "enqueue_begin": (None, ctypes.c_void_p),
+    "enqueue_end": (None,),
+    "drain": (ctypes.c_int,),
+    "set_deferred": (None, ctypes.c_int),
+    "register_region": (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int),
+    "unregister_region": (ctypes.c_int, ctypes.c_void_p),
+    "make_stream": (ctypes.c_void_p,),
+    "destroy_stream": (ctypes.c_int, ctypes.c_void_p),
+    "live_allocations": (ctypes.c_size_t,),
+    "live_bytes": (ctypes.c_size_t,),
+    "last_error": (ctypes.c_int,),
+    "clear_errors": (None,),
+}
+
+
+class Control(ctypes.Structure):
+    """`PluginkitCpuControl` of pluginkit/cpu/control.h."""
+
+    _fields_ = [(name, ctypes.CFUNCTYPE(*types)) for name, types in CONTROL_FIELDS.items()]  # noqa: RUF012
+
+
+def control_of(library: ctypes.CDLL) -> Any:
+    """The library's control."""
+    get = library.pluginkit_cpu_control
+    get.restype = ctypes.POINTER(Control)
+    assert not get(0), "a version that never was"
+    return get(1).contents
+
+
+Findings = Callable[[], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Findings:
+    """A function that gives what was reported since the test began."""
+    file = tmp_path / "findings.jsonl"
+    monkeypatch.setenv("PLUGINKIT_CPU_FINDINGS", str(file))
+    return lambda: [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+
+
+@pytest.fixture(scope="session")
+def kit(kit: Kit) -> Kit:
+    """For the sources of this folder; the runtime is compiled once for both."""
+    own = Kit(kit.folder / "api", Path(__file__).parent)
+    own.folder.mkdir(exist_ok=True)
+    own.__dict__["runtime"] = kit.runtime
+    return own
