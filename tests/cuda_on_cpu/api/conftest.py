@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cuda_on_cpu.conftest import Kit
+from ..conftest import Kit
 
 CONTROL_FIELDS: dict[str, tuple[Any, ...]] = {
     "enqueue_begin": (None, ctypes.c_void_p),
@@ -31,7 +31,7 @@ CONTROL_FIELDS: dict[str, tuple[Any, ...]] = {
 class Control(ctypes.Structure):
     """`PluginkitCpuControl` of pluginkit/cpu/control.h."""
 
-    _fields_ = [(name, ctypes.CFUNCTYPE(*types)) for name, types in CONTROL_FIELDS.items()]  # noqa: RUF012
+    _fields_ = [(name, ctypes.CFUNCTYPE(*types)) for name, types in CONTROL_FIELDS.items()]
 
 
 def control_of(library: ctypes.CDLL) -> Any:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from pluginkit.cuda_cpu.symbols import provided
-from tests.cuda_on_cpu.api.conftest import Findings, control_of
-from tests.cuda_on_cpu.conftest import Kit
+
+from ..conftest import Kit
+from .conftest import Findings, control_of
 
 pytestmark = pytest.mark.compile
 Load = Callable[[str], ctypes.CDLL]
@@ -27,9 +28,7 @@ def _checks(name: str, parameters: str) -> list[str]:
 
 @pytest.mark.parametrize("deferred", [False, True], ids=["at-once", "deferred"])
 @pytest.mark.parametrize("check", [c for c in _checks("memory", r"\)") if c != "leak"])
-def test_memory(
-    load: Load, check: str, *, deferred: bool, findings: Findings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory(load: Load, check: str, *, deferred: bool, findings: Findings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLUGINKIT_CPU_DEFERRED", "1" if deferred else "0")
     library = load("memory")
     assert getattr(library, check)() == 0, "the line of memory.cu that failed"
@@ -59,7 +58,11 @@ def test_device(load: Load, check: str, findings: Findings) -> None:
     ("check", "kind", "text"),
     [
         ("doubleFree", "bad-free", r"cudaFree of the 400 bytes at 0x\w+ of cudaMalloc, which are freed already"),
-        ("doubleFreeAsync", "bad-free", r"cudaFreeAsync of the 400 bytes .* of cudaMallocAsync, which are freed already"),
+        (
+            "doubleFreeAsync",
+            "bad-free",
+            r"cudaFreeAsync of the 400 bytes .*, which are freed already",
+        ),
         ("foreignFree", "bad-free", "cudaFree of an address that no CUDA function has given"),
         ("innerFree", "bad-free", "cudaFree of an address inside or beside the 400 bytes .* of cudaMalloc"),
         ("wrongFree", "bad-free", "cudaFree of the 400 bytes .* of cudaMallocHost, which another function frees"),

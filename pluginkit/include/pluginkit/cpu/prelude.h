@@ -14,6 +14,7 @@
 
 #include <pluginkit/cpu/device.h>
 #include <pluginkit/cpu/kernel.h>
+#include <pluginkit/cpu/runtime_api.h>
 #include <pluginkit/cpu/sync.h>
 
 // From here on the source sees itself compiled as by nvcc; CUDA's headers above must not, or they would use PTX.
