@@ -41,7 +41,11 @@ def main() -> int:
     parser.add_argument("--compile-only", action="store_true", help="stop when every kernel compiles (needs no GPU)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="nvcc's at a time")
     parser.add_argument("-k", default="", metavar="PART", help="only kernels with this in their name")
+    parser.add_argument("--list", action="store_true", help="print the names of the cases and stop")
     arguments = parser.parse_args()
+    if arguments.list:
+        print("\n".join(case.name for case in CASES))
+        return 0
     kernels = sorted({case.kernel for case in CASES if arguments.k in case.kernel})
     with tempfile.TemporaryDirectory(prefix="corpus-") as folder, ThreadPoolExecutor(arguments.jobs) as pool:
         command = [arguments.nvcc, f"-arch={arguments.arch}", *FLAGS]

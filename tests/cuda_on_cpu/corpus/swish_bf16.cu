@@ -13,7 +13,7 @@ __device__ inline float swish(float x)
     return x / (1.0f + __expf(-swishBeta * x));
 }
 
-__global__ void swishGateKernel(__nv_bfloat16 const* gateAndUp, __nv_bfloat16* out, int rows, int width)
+__global__ void swishGateKernel(__nv_bfloat16 const* gateAndUp, __nv_bfloat16* out, int width)
 {
     int const pair = blockIdx.x * blockDim.x + threadIdx.x;
     int const row = blockIdx.y;
@@ -38,6 +38,6 @@ CORPUS_EXPORT int run_swish_bf16(__nv_bfloat16 const* gateAndUp, __nv_bfloat16* 
         return static_cast<int>(error);
     }
     dim3 const block(64), grid(corpus::ceilDiv(width / 2, 64), rows);
-    swishGateKernel<<<grid, block>>>(input.get(), output.get(), rows, width);
+    swishGateKernel<<<grid, block>>>(input.get(), output.get(), width);
     return output.copyTo(y);
 }

@@ -1,0 +1,101 @@
+"""Every case of the corpus on target cpu, a library a family, under several orders of blocks and threads."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import functools
+import importlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from ..conftest import Kit, compile_object
+from .cases import CASES, FOLDER, Case
+
+pytestmark = pytest.mark.compile
+
+for _module in sorted(FOLDER.glob("families_*.py")):
+    importlib.import_module(f".{_module.stem}", __package__)
+
+_FAMILIES = sorted({case.family for case in CASES})
+# People's kernels convert between int and float freely; nvcc, like us, says nothing about it.
+_FLAGS = ["-O1", f"-I{FOLDER}", "-Wno-conversion", "-Wno-sign-compare"]
+
+
+@pytest.fixture(scope="session")
+def library(kit: Kit) -> functools._lru_cache_wrapper[ctypes.CDLL]:
+    """`library(family, compiler)`: all kernels of a family, as one translation unit: CUDA's headers are read once."""
+
+    @functools.cache
+    def build(family: str, cxx: str) -> ctypes.CDLL:
+        kernels = sorted({case.kernel for case in CASES if case.family == family})
+        source = kit.folder / f"corpus-{family}.cu"
+        source.write_text("".join(f'#include "{FOLDER / name}.cu"\n' for name in kernels))
+        obj = kit.folder / f"corpus-{family}-{cxx.rstrip('+')}.o"
+        done = compile_object(source, obj, cxx=cxx, flags=_FLAGS)
+        assert done.ok, done.stderr
+        shared = obj.with_suffix(".so")
+        link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,now"]
+        subprocess.run([cxx, *link, str(obj), *kit.runtime, "-o", str(shared)], check=True)
+        return ctypes.CDLL(str(shared))
+
+    return build
+
+
+def _parameters(compilers: list[str], schedules: list[str], marks: list[pytest.MarkDecorator]) -> list[object]:
+    """Grouped so that one worker of pytest-xdist compiles a family."""
+    return [
+        pytest.param(
+            case,
+            cxx,
+            schedule,
+            id=f"{case.name}-{cxx}-{schedule}",
+            marks=[*marks, pytest.mark.xdist_group(f"corpus-{case.family}-{cxx}")],
+        )
+        for case in CASES
+        for cxx in compilers
+        for schedule in schedules
+    ]
+
+
+@pytest.mark.parametrize(
+    ("case", "cxx", "schedule"),
+    [
+        *_parameters(["g++"], ["forward", "reverse"], []),
+        *_parameters(["g++"], [str(seed) for seed in (1, 20, 333)], [pytest.mark.slow]),
+        *_parameters(["clang++"], ["forward", "reverse", "4"], [pytest.mark.slow]),
+    ],
+)
+def test_kernel(
+    library: functools._lru_cache_wrapper[ctypes.CDLL],
+    monkeypatch: pytest.MonkeyPatch,
+    case: Case,
+    cxx: str,
+    schedule: str,
+) -> None:
+    monkeypatch.setenv("PLUGINKIT_CPU_SCHEDULE", schedule)
+    _error, why = case.run(library(case.family, cxx))
+    assert not why
+
+
+def test_every_kernel_has_cases() -> None:
+    assert sorted(path.stem for path in FOLDER.glob("*.cu")) == sorted({case.kernel for case in CASES})
+    assert len({case.kernel for case in CASES}) >= 44
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+def test_the_script_for_a_gpu_lists_the_same_cases() -> None:
+    done = subprocess.run([sys.executable, FOLDER / "gpu.py", "--list"], capture_output=True, text=True, check=True)
+    assert sorted(done.stdout.split()) == sorted(case.name for case in CASES)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(
+    not shutil.which("nvcc") or not ctypes.util.find_library("cuda"), reason="no nvcc, or no GPU's driver"
+)
+def test_on_a_gpu() -> None:
+    done = subprocess.run([sys.executable, FOLDER / "gpu.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
