@@ -80,23 +80,24 @@ uintptr_t stackOf(ucontext_t const& context) noexcept
 #endif
 }
 
-//! The code at fault, or, where that is memcpy or the like, what looks like the return address into our library.
+//! Behind the code at fault, as a return address is; where that is memcpy or the like, what looks like the return address
+//! into our library.
 uintptr_t culprit(ucontext_t const& context) noexcept
 {
     uintptr_t const code = codeOf(context);
     if (ours(code))
     {
-        return code;
+        return code + 1;
     }
     auto const* const stack = reinterpret_cast<uintptr_t const*>(stackOf(context));
     for (size_t i = 0; stack != nullptr && i < kSTACK_WORDS; ++i)
     {
         if (ours(stack[i]))
         {
-            return stack[i] - 1;
+            return stack[i];
         }
     }
-    return code;
+    return code + 1;
 }
 
 //! Notes the access and opens the page, if it is one of ours.
