@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from pluginkit.build.artifact import Artifact, find_artifact
 from pluginkit.build.builder import build
+from pluginkit.build.sanitizers import PLAIN, SANITIZERS, Flavour, flavours
 
-__all__ = ["Artifact", "build", "find_artifact"]
+__all__ = ["PLAIN", "SANITIZERS", "Artifact", "Flavour", "build", "find_artifact", "flavours"]

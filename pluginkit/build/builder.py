@@ -16,6 +16,7 @@ from pluginkit.build import cache, toolchain
 from pluginkit.build.artifact import TARGETS, Artifact, library_path
 from pluginkit.build.exports import check_exports
 from pluginkit.build.output import Output, hint_for
+from pluginkit.build.sanitizers import PLAIN, Flavour
 from pluginkit.errors import BuildFailed, UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.process import run
@@ -30,6 +31,7 @@ def build(
     *,
     archs: Sequence[str] = (),
     werror: bool = False,
+    flavour: Flavour = PLAIN,
     told: Told = lambda _: None,
 ) -> list[Artifact]:
     """Build a project's library for each target; what has not changed is not compiled again.
@@ -39,6 +41,7 @@ def build(
         target: `cpu`, `gpu`, or `auto`: cpu always, and gpu where nvcc is found.
         archs: GPU architectures such as `80` or `90`; none means those of this machine's GPUs, else a default set.
         werror: whether warnings in the project's sources are errors.
+        flavour: the checks that are compiled into the library of target cpu, which then has a folder of its own.
         told: called with each line that a person may want to see.
 
     Raises:
@@ -60,20 +63,25 @@ def build(
             f"GPU architecture {', '.join(archs)} is asked for, and target gpu is not built here.",
             hint="Say --target gpu." if target == "cpu" else "No nvcc was found: see pluginkit info.",
         )
-    return [_build_one(project, manifest, one, archs, werror, told) for one in targets]
+    if flavour.sanitizers and targets != ["cpu"]:
+        raise UsageError("Sanitizers are for target cpu alone.", hint="Say --target cpu, or leave them out.")
+
+    def one(name: str) -> Artifact:
+        library = library_path(project, manifest.slug, flavour.folder if name == "cpu" else name)
+        settings = cache.settings(name, archs=archs, werror=werror, sanitize=flavour.compiled)
+        return _build_one(library, manifest, name, settings, told)
+
+    return [one(name) for name in targets]
 
 
 def _has_nvcc() -> bool:
     return any(one.usable for one in toolchain.nvcc().found())
 
 
-def _build_one(
-    project: Path, manifest: Manifest, target: str, archs: Sequence[str], werror: bool, told: Told
-) -> Artifact:
-    library = library_path(project, manifest.slug, target)
-    folder = library.parent / "cmake"
+def _build_one(library: Path, manifest: Manifest, target: str, settings: dict[str, str], told: Told) -> Artifact:
+    project, folder = library.parent.parent.parent, library.parent / "cmake"
     cmake, ninja = toolchain.cmake().best(), toolchain.ninja().best()
-    settings = {**cache.settings(target, archs=archs, werror=werror), "CMAKE_MAKE_PROGRAM": str(ninja.path)}
+    settings = {**settings, "CMAKE_MAKE_PROGRAM": str(ninja.path)}
     settings["PLUGINKIT_TOOLS"] += f", CMake {cmake.version}, Ninja {ninja.version}"
     library.parent.mkdir(parents=True, exist_ok=True)
     with (library.parent / ".lock").open("w", encoding="utf-8") as lock:

@@ -12,8 +12,10 @@ from pluginkit.build import toolchain
 from pluginkit.errors import PluginkitError
 
 
-def settings(target: str, *, archs: Sequence[str] = (), werror: bool = False) -> dict[str, str]:
-    """CMake's cache variables for a target.
+def settings(
+    target: str, *, archs: Sequence[str] = (), werror: bool = False, sanitize: Sequence[str] = ()
+) -> dict[str, str]:
+    """CMake's cache variables for a target; `sanitize` are the checks to be compiled in on target cpu.
 
     Raises:
         ToolMissing: no usable compiler, or no CUDA headers.
@@ -46,6 +48,7 @@ def settings(target: str, *, archs: Sequence[str] = (), werror: bool = False) ->
     else:
         headers = toolchain.cuda_include_dirs()
         found["PLUGINKIT_CPU_RUNTIME_DIR"] = str(built_dir())
+        found["PLUGINKIT_SANITIZE"] = ";".join(sanitize)
     found["PLUGINKIT_CUDA_INCLUDE_DIRS"] = ";".join(str(folder) for folder in headers)
     return found
 

@@ -17,11 +17,11 @@ def check_exports(library: Path, name: str) -> list[str]:
     Raises:
         BuildFailed: an entry symbol is missing; it says the likely cause.
     """
-    exported = _exported(library)
+    found = exported(library)
     init = f"init{name}Plugins"
-    missing = sorted({"getCreators", "setLoggerFinder", init} - set(exported))
+    missing = sorted({"getCreators", "setLoggerFinder", init} - set(found))
     if not missing:
-        return exported
+        return found
     if missing == [init]:
         cause = f"Its PLUGINKIT_PLUGINS(...) has another name than {name} as its first argument."
     else:
@@ -29,7 +29,12 @@ def check_exports(library: Path, name: str) -> list[str]:
     raise BuildFailed(f"{library.name} does not export {', '.join(missing)}, so hosts cannot load it.", hint=cause)
 
 
-def _exported(library: Path) -> list[str]:
+def exported(library: Path) -> list[str]:
+    """The names that a library exports.
+
+    Raises:
+        BuildFailed: it is no library.
+    """
     try:
         with library.open("rb") as file:
             table = ELFFile(file).get_section_by_name(".dynsym")

@@ -47,20 +47,25 @@ def cases_table(report: Report) -> RenderableType:
     table.add_column("network", no_wrap=True)
     table.add_column("point", no_wrap=True)
     table.add_column("shape")
+    checked = any(case.sanitizers for case in report.cases)
+    if checked:
+        table.add_column("checks", no_wrap=True)
     for name in ("largest\nerror", "tolerance"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("host", no_wrap=True)
     table.add_column("RTX build\n(V3 adapter)", no_wrap=True)
     previous = ""
     for case in report.cases:
-        first = case.network != previous
+        group = f"{case.sanitizers} {case.network}"
+        first = group != previous
         if first and previous:
             table.add_section()
-        previous = case.network
+        previous = group
         table.add_row(
             f"{case.family} {case.precision.short}" if first else "",
             case.point,
             case.shape,
+            *([case.sanitizers] if checked else []),
             number(case.error, case.unit),
             number(case.allowed, case.unit),
             _word(case.outcome),
@@ -104,8 +109,17 @@ def _failure(item: CaseResult | Verdict, report: Report, command: str) -> Render
     lines: list[RenderableType] = [Text(f"\n{head}", style="bold red")]
     lines += [Text(f"  {line}") for line in item.message.splitlines()]
     lines += [Text(f"  | {line}", style="dim") for line in log[:LOG_LINES]]
-    again = f"{command} --only {shlex.quote(case)} --seed {report.seed}"
+    again = f"{command} --only {shlex.quote(case)} --seed {report.seed}{_as_before(item, report)}"
     return Group(*lines, Text.assemble(("  again: ", "bold"), again))
+
+
+def _as_before(item: CaseResult | Verdict, report: Report) -> str:
+    """The options that a case needs to fail again: its checks, and the orders if it failed in one of those."""
+    if not isinstance(item, CaseResult):
+        return ""
+    checks = f" --sanitize {item.sanitizers.replace('+', ',')}" if item.sanitizers else ""
+    orders = f" --schedules {report.schedules}" if item.schedule and report.schedules else ""
+    return checks + orders
 
 
 def summary(report: Report) -> RenderableType:

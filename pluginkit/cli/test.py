@@ -30,11 +30,29 @@ from pluginkit.testing.runner import Options, run
     "--data", type=click.Path(path_type=Path), metavar="FILE.npz", help="Also run on your own inputs, by name."
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="What random shapes and values follow from."
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="What random shapes, values and orders follow from.",
 )
 @click.option("--library", type=click.Path(path_type=Path), metavar="LIB.so", help="Test this library; build nothing.")
 @click.option(
     "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a plugin hangs."
+)
+@click.option(
+    "--sanitize",
+    "sanitize",
+    multiple=True,
+    metavar="CHECKS",
+    help="Build with these checks compiled in, for target cpu, and run that: address, undefined, thread, memory; "
+    "several by commas.",
+)
+@click.option(
+    "--schedules",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Run each case also with deferred streams, in reverse and in N random orders of blocks and threads.",
 )
 @click.option(
     "--json",
@@ -53,6 +71,8 @@ def command(
     seed: int,
     library: Path | None,
     timeout: float,
+    sanitize: tuple[str, ...],
+    schedules: int | None,
     json_file: Path | None,
     junit: Path | None,
 ) -> int:
@@ -71,6 +91,8 @@ def command(
         seed=seed,
         library=library,
         timeout=timeout,
+        sanitize=tuple(name.strip() for names in sanitize for name in names.split(",")),
+        schedules=schedules or 0,
     )
     to_stdout = json_file is not None and str(json_file) == "-"
     console = Console(stderr=to_stdout)

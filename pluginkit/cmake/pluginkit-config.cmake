@@ -7,6 +7,8 @@
 #   PLUGINKIT_TARGET              cpu: the .cu sources run on the host, by pluginkit's CUDA-on-CPU layer (default);
 #                                 gpu: nvcc.
 #   PLUGINKIT_WERROR              Warnings in the project's sources are errors.
+#   PLUGINKIT_SANITIZE            Checks compiled into a library of target cpu: address, undefined, or thread and memory (the
+#                                 same instrumentation); `pluginkit test --sanitize` runs it.
 #   PLUGINKIT_PYTHON              The Python that has pluginkit; it runs the CUDA-on-CPU compiler.
 #   PLUGINKIT_CUDA_INCLUDE_DIRS   CUDA's headers.
 #   PLUGINKIT_CPU_RUNTIME_DIR     Folder of the runtime that libraries of target cpu are linked with.
@@ -257,6 +259,9 @@ endfunction()
 # which a test harness reaches the runtime of this very library.
 function(pluginkit_link_cpu_runtime slug)
     set(runtime "${PLUGINKIT_CPU_RUNTIME_DIR}/libpluginkit_cpu.a")
+    if("thread" IN_LIST PLUGINKIT_SANITIZE OR "memory" IN_LIST PLUGINKIT_SANITIZE)
+        set(runtime "${PLUGINKIT_CPU_RUNTIME_DIR}/libpluginkit_cpu_checked.a")
+    endif()
     if(NOT EXISTS "${runtime}")
         message(FATAL_ERROR "${runtime} does not exist; pluginkit's wheel brings it. Install pluginkit anew, or give its folder "
             "by -DPLUGINKIT_CPU_RUNTIME_DIR=...")
@@ -265,6 +270,9 @@ function(pluginkit_link_cpu_runtime slug)
     target_link_libraries(${slug} PRIVATE
         "LINKER:--whole-archive" "${runtime}" "LINKER:--no-whole-archive" Threads::Threads ${CMAKE_DL_LIBS} rt)
     set_property(TARGET ${slug} APPEND PROPERTY LINK_DEPENDS "${runtime}")
+    if("address" IN_LIST PLUGINKIT_SANITIZE)
+        target_link_options(${slug} PRIVATE -fsanitize=address $<$<CXX_COMPILER_ID:Clang>:-shared-libasan>)
+    endif()
 endfunction()
 
 # pluginkit_join_objects(<output> <object>...)
@@ -364,7 +372,36 @@ function(_pluginkit_cpu_flags out)
     pluginkit_warnings(warnings)
     pluginkit_ordinary_names(ordinary)
     set(flags -std=c++17 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden ${ordinary})
-    set(${out} ${flags} ${warnings} ${user} PARENT_SCOPE)
+    _pluginkit_sanitizer_flags(checks)
+    set(${out} ${flags} ${warnings} ${user} ${checks} PARENT_SCOPE)
+endfunction()
+
+# Compiler options for the checks in PLUGINKIT_SANITIZE. What the compiled code calls is in the CUDA-on-CPU runtime, but
+# for AddressSanitizer's own library.
+function(_pluginkit_sanitizer_flags out)
+    set(${out} PARENT_SCOPE)
+    if(NOT PLUGINKIT_SANITIZE)
+        return()
+    endif()
+    # The ordinary build has warned; with checks compiled in g++ warns of what is not there.
+    set(flags -O1 -g -fno-omit-frame-pointer -w)
+    foreach(check IN LISTS PLUGINKIT_SANITIZE)
+        if(check STREQUAL "address")
+            list(APPEND flags -fsanitize=address -fsanitize-recover=address)
+        elseif(check STREQUAL "undefined")
+            # vptr needs type information of TensorRT's classes, which are compiled elsewhere.
+            list(APPEND flags -fsanitize=undefined -fno-sanitize=vptr -fsanitize-recover=undefined)
+        elseif(check STREQUAL "thread" OR check STREQUAL "memory")
+            list(APPEND flags -fsanitize=thread -DPLUGINKIT_CPU_CHECKED)
+        else()
+            message(FATAL_ERROR "PLUGINKIT_SANITIZE has '${check}'; it must be address, undefined, thread or memory.")
+        endif()
+    endforeach()
+    list(REMOVE_DUPLICATES flags)
+    if("-fsanitize=address" IN_LIST flags AND "-fsanitize=thread" IN_LIST flags)
+        message(FATAL_ERROR "PLUGINKIT_SANITIZE is '${PLUGINKIT_SANITIZE}'; address and thread or memory take two builds.")
+    endif()
+    set(${out} ${flags} PARENT_SCOPE)
 endfunction()
 
 # The object's path for a source: below the build folder, also for a source outside of the project.

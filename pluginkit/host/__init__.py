@@ -8,6 +8,7 @@ from __future__ import annotations
 from pluginkit._native import take_log
 from pluginkit.host.breadcrumb import read_breadcrumb, set_breadcrumb_file
 from pluginkit.host.context import Context
+from pluginkit.host.device import Device
 from pluginkit.host.dynamic import build
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
@@ -20,6 +21,7 @@ __all__ = [
     "Context",
     "Creator",
     "Desc",
+    "Device",
     "DynamicDesc",
     "Field",
     "Finding",

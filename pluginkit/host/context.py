@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pluginkit import _native
+from pluginkit.host.device import Device, Region, Use
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.library import Creator
 from pluginkit.host.memory import Input, Tensor, check_guards, report_unwritten
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-STREAM = 0
-"""The stream given to enqueue: the default one. Host memory needs none."""
-
 
 class Context:
     """An execution context of one layer; a context manager. `enqueues` counts the calls of `run`.
@@ -41,8 +39,11 @@ class Context:
             made of (rule S3).
     """
 
-    def __init__(self, creator: Creator, built: BuiltPlugin, input_specs: Sequence[TensorSpec]) -> None:
+    def __init__(
+        self, creator: Creator, built: BuiltPlugin, input_specs: Sequence[TensorSpec], device: Device | None = None
+    ) -> None:
         self.built = built
+        self._device = device or Device()
         self.specs = tuple(input_specs)
         self.enqueues = 0
         self._shapes: list[tuple[int, ...]] = []
@@ -121,14 +122,20 @@ class Context:
             )
         workspace = _native.Buffer(size)
         np.asarray(memoryview(workspace))[:] = 0xFF
-        self._plugin.enqueue(
-            ins,
-            outs,
-            in_addresses=[t.address for t in inputs],
-            out_addresses=[t.address for t in outputs],
-            workspace=workspace.address if size else 0,
-            stream=STREAM,
-        )
+        regions = [
+            *(Region(t.buffer, Use.INPUT) for t in inputs),
+            *(Region(t.buffer, Use.OUTPUT) for t in outputs),
+            Region(workspace, Use.WORKSPACE),
+        ]
+        with self._device.enqueueing(regions) as stream:
+            self._plugin.enqueue(
+                ins,
+                outs,
+                in_addresses=[t.address for t in inputs],
+                out_addresses=[t.address for t in outputs],
+                workspace=workspace.address if size else 0,
+                stream=stream,
+            )
         for tensor in (*inputs, *outputs):
             tensor.check_guards()
         check_guards(workspace, "the workspace")

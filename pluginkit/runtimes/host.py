@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from typing_extensions import Self
 import pluginkit
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.manifest import Manifest
+from pluginkit.runtimes.findings import Defect, Findings
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 from pluginkit.testing.model import Case, Network
@@ -24,29 +27,60 @@ def probe() -> Availability:
     return Availability(True, pluginkit.__version__, str(Path(__file__).parent))
 
 
-def open(library: Path, manifest: Manifest, *, timeout: float = 60.0) -> HostSession:  # noqa: A001
+def open(  # noqa: A001
+    library: Path,
+    manifest: Manifest,
+    *,
+    timeout: float = 60.0,
+    environment: Mapping[str, str] | None = None,
+    project: Path = Path(),
+) -> HostSession:
     """Loads the library in a worker.
+
+    Args:
+        library: the plugin library.
+        manifest: the plugin's.
+        timeout: seconds that any one call into the plugin may take.
+        environment: what is set in the workers' environment.
+        project: the folder of the sources, for the places of findings.
 
     Raises:
         UsageError: no such file, or no ELF.
         CheckFailed: no exports, or no creator of the manifest's plugin.
         WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
     """
-    return HostSession(library, manifest, timeout)
+    return HostSession(library, manifest, timeout, environment or {}, project)
 
 
 class HostSession:
     """A plugin library in the host. `build` and `run` have a process each, so what `run` has is what was serialized."""
 
-    def __init__(self, library: Path, manifest: Manifest, timeout: float) -> None:
+    def __init__(
+        self, library: Path, manifest: Manifest, timeout: float, environment: Mapping[str, str], project: Path
+    ) -> None:
         self._init = {"library": library, "manifest": manifest}
         self._timeout = timeout
+        self._folder = tempfile.TemporaryDirectory(prefix="pluginkit-host-")
+        self._findings = Findings(Path(self._folder.name) / "findings", project)
+        self._environment = {
+            # A kernel that does not end is to be named before the call's own time is over.
+            "PLUGINKIT_CPU_TIME_LIMIT": str(max(1, int(timeout / 2))),
+            **environment,
+            "PLUGINKIT_CPU_FINDINGS": str(self._findings.file),
+        }
         self._built: dict[str, Any] = {}
-        self._builder: Worker | None = self._start()
+        self._builder: Worker | None = None
         self._runner: Worker | None = None
+        self.printed = ""
+        """What the plugin's process printed in the last build or run."""
+        try:
+            self._builder = self._start()
+        except BaseException:
+            self._folder.cleanup()
+            raise
 
     def _start(self) -> Worker:
-        return Worker(CHILD, self._init, timeout=self._timeout)
+        return Worker(CHILD, self._init, timeout=self._timeout, env=self._environment)
 
     def build(self, network: Network) -> BuildVerdict:
         """Builds all plugin nodes of a network for all profiles."""
@@ -55,10 +89,13 @@ class HostSession:
         return BuildVerdict(verdict.status, verdict.message, verdict.log, verdict.configured, time.monotonic() - begun)
 
     def _verdict(self, network: Network) -> BuildVerdict:
+        self.printed = ""
         try:
-            if self._builder is None:
-                self._builder = self._start()
-            built = self._builder.call("build", calls=network.calls)
+            builder = self._builder = self._builder or self._start()
+            try:
+                built = builder.call("build", calls=network.calls)
+            finally:
+                self.printed = builder.printed
         except WorkerTimeout as error:
             self._builder = None
             return BuildVerdict("hung", error.message)
@@ -73,8 +110,21 @@ class HostSession:
         configured = [Configured.of(node, record) for node, plugin in built.items() for record in plugin.configured]
         return BuildVerdict("built", f"{len(built)} plugin nodes built", configured=tuple(configured))
 
-    def run(self, case: Case) -> Ran:
+    def findings(self) -> tuple[Defect, ...]:
+        """What the library's own checks have found since the last call. If there is any, new processes go on."""
+        found = self._findings.take()
+        if found:
+            self._end_builder()
+            self._end_runner()
+        return found
+
+    def run(self, case: Case, *, order: str = "forward", deferred: bool = False) -> Ran:
         """Runs a case on a network that `build` has built.
+
+        Args:
+            case: the case.
+            order: of a kernel's blocks and threads: `forward`, `reverse`, or the seed of a random one.
+            deferred: whether streams do nothing before somebody waits for them.
 
         Raises:
             UsageError: the network isn't built.
@@ -84,10 +134,14 @@ class HostSession:
         if case.network_id not in self._built:
             raise UsageError(f"case {case.id}: the network {case.network_id} isn't built")
         network, built = self._built[case.network_id]
+        asked = {"network": network, "built": built, "profile": case.profile, "feeds": case.feeds}
+        self.printed = ""
         try:
-            if self._runner is None:
-                self._runner = self._start()
-            ran = self._runner.call("run", network=network, built=built, profile=case.profile, feeds=case.feeds)
+            runner = self._runner = self._runner or self._start()
+            try:
+                ran = runner.call("run", **asked, order=order, deferred=deferred)
+            finally:
+                self.printed = runner.printed
         except (WorkerTimeout, WorkerCrashed):
             self._runner = None
             raise
@@ -101,6 +155,7 @@ class HostSession:
         """Ends both processes."""
         self._end_builder()
         self._end_runner()
+        self._folder.cleanup()
 
     def _end_builder(self) -> None:
         if self._builder is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -32,6 +33,7 @@ class HostChild:
         self._op_type = plugin.name
         self._library = host.Library(library)
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
+        self._device = host.Device(library)
 
     def build(self, calls: Sequence[PluginCall]) -> dict[str, host.BuiltPlugin]:
         """Builds layers: node -> what was built."""
@@ -42,12 +44,25 @@ class HostChild:
             for call in calls
         }
 
-    def run(self, network: Network, built: dict[str, host.BuiltPlugin], profile: str, feeds: dict[str, Array]) -> Ran:
+    def run(
+        self,
+        network: Network,
+        built: dict[str, host.BuiltPlugin],
+        profile: str,
+        feeds: dict[str, Array],
+        order: str,
+        deferred: bool,
+    ) -> Ran:
         """Deserializes the layers, runs the model once, and destroys the layers."""
+        # The library's runtime asks for it at each launch.
+        os.environ["PLUGINKIT_CPU_SCHEDULE"] = order
+        self._device.defer(deferred)
         index = [p.name for p in network.profiles].index(profile)
         with ExitStack() as stack:
             contexts = {
-                call.node: stack.enter_context(host.Context(self._creator, built[call.node], _specs(call, index)))
+                call.node: stack.enter_context(
+                    host.Context(self._creator, built[call.node], _specs(call, index), self._device)
+                )
                 for call in network.calls
             }
 

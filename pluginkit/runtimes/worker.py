@@ -33,6 +33,8 @@ from pluginkit.errors import PluginCrashed, PluginkitError
 HEADER = struct.Struct("<Q")
 LOG_TAIL = 4000
 """How many bytes of the child's stdout and stderr a failure carries."""
+PRINTED = 65536
+"""How many bytes of them a worker keeps of one call."""
 
 
 class WorkerCrashed(PluginCrashed):
@@ -120,6 +122,9 @@ class Worker:
         self._timeout = timeout
         self._folder = Path(tempfile.mkdtemp(prefix="pluginkit-worker-"))
         self._log = self._folder / "log"
+        self._log_begin = 0
+        self.printed = ""
+        """What the child has printed in the last call."""
         self.breadcrumb = self._folder / "breadcrumb"
         self.breadcrumb.touch()
         self._process: subprocess.Popen[bytes] | None = None
@@ -176,9 +181,11 @@ class Worker:
 
     def _ask(self, request: tuple[str, dict[str, Any]], timeout: float) -> Any:
         deadline = time.monotonic() + timeout
+        self._log_begin = self._log.stat().st_size
         try:
             self._send(pickle.dumps(request, protocol=5), deadline)
             kind, value = pickle.loads(self._receive(deadline))
+            self._keep_printed()
         except TimeoutError:
             remains = self._remains()
             self.close()
@@ -248,12 +255,18 @@ class Worker:
 
     def _remains(self) -> tuple[str, bool, str]:
         """The last native call, whether it is under way, and the tail of the log."""
+        self._keep_printed()
         crumb = self.breadcrumb.read_bytes()
         last = crumb[1:].split(b"\0", 1)[0].decode(errors="replace")
         with self._log.open("rb") as log:
             log.seek(max(0, self._log.stat().st_size - LOG_TAIL))
             tail = log.read().decode(errors="replace").strip()
         return last, crumb[:1] == b"I", tail
+
+    def _keep_printed(self) -> None:
+        with self._log.open("rb") as log:
+            log.seek(self._log_begin)
+            self.printed = log.read(PRINTED).decode(errors="replace")
 
     def close(self) -> None:
         """Kills the child's process group, waits for the child and removes its files. Safe to call again."""

@@ -13,6 +13,7 @@ import junitparser
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
+from pluginkit.runtimes.findings import Defect
 
 
 class Outcome(str, Enum):
@@ -42,7 +43,12 @@ class CaseResult:
         error: the largest error, in `unit` (`abs` or `steps`); None where there is no number.
         allowed: the tolerance at the place of that error, in `unit`.
         message: what is wrong, where and by how much; empty if nothing is.
-        seconds: how long it took in the worker.
+        seconds: how long it took in the worker, all runs together.
+        sanitizers: the checks that were compiled in, as in `address+undefined`; empty for the plain build.
+        schedule: the order that it failed in, in words; empty if it was the usual one.
+        runs: in how many orders it ran.
+        defects: what the CUDA-on-CPU runtime and the compiled-in checks found, which makes the case fail.
+        log: what the plugin's process printed in a run with findings, sanitizers' reports included.
     """
 
     id: str
@@ -57,6 +63,11 @@ class CaseResult:
     unit: str = "abs"
     message: str = ""
     seconds: float = 0.0
+    sanitizers: str = ""
+    schedule: str = ""
+    runs: int = 1
+    defects: tuple[Defect, ...] = ()
+    log: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,10 @@ class Report:
     verdicts: tuple[Verdict, ...]
     runtimes: dict[str, str] = field(default_factory=dict)
     """Each runtime with its version, or why it took no part."""
+    sanitize: tuple[str, ...] = ()
+    """The checks that were asked for."""
+    schedules: int = 0
+    """The random orders that were asked for."""
 
     @property
     def bad(self) -> list[CaseResult | Verdict]:
@@ -115,9 +130,12 @@ class Report:
         return found
 
     def write_junit(self, file: Path) -> None:
-        """Write JUnit XML: a suite for the host's cases, one for each runtime's verdicts."""
+        """Write JUnit XML: a suite for the host's cases on each build, one for each runtime's verdicts."""
         xml = junitparser.JUnitXml(name=self.plugin)
-        xml.append(_suite("host", [_test(c.id, c.family, c) for c in self.cases]))
+        for checks in dict.fromkeys(c.sanitizers for c in self.cases):
+            cases = [c for c in self.cases if c.sanitizers == checks]
+            name = " ".join(filter(None, ("host", checks)))
+            xml.append(_suite(name, [_test(c.id, c.family, c) for c in cases]))
         for runtime in dict.fromkeys(v.runtime for v in self.verdicts):
             verdicts = [v for v in self.verdicts if v.runtime == runtime]
             xml.append(_suite(runtime, [_test(v.network, runtime, v) for v in verdicts]))
@@ -139,6 +157,9 @@ def _test(name: str, classname: str, item: CaseResult | Verdict) -> junitparser.
         test.result = [junitparser.Failure(item.message, "failed")]
     elif item.outcome.bad:
         test.result = [junitparser.Error(item.message, item.outcome.value)]
+    if isinstance(item, CaseResult) and item.log:
+        # XML has no characters for most of the control codes that a program may print.
+        test.system_out = "\n".join("".join(c for c in line if c.isprintable() or c == "\t") for line in item.log)
     return test
 
 

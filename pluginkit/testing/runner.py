@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from pluginkit.build import build
+from pluginkit.build import PLAIN, Flavour, build, flavours
+from pluginkit.build.exports import exported
 from pluginkit.dtypes import DType
-from pluginkit.errors import CheckFailed, NothingSelected, PluginCrashed
+from pluginkit.errors import NothingSelected, UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import BuildVerdict, Configured, host, tensorrt_rtx
-from pluginkit.runtimes.host import HostSession
 from pluginkit.runtimes.liveness import problems
-from pluginkit.runtimes.worker import WorkerCrashed, WorkerTimeout
 from pluginkit.testing import planning
-from pluginkit.testing.compare import compare
-from pluginkit.testing.model import Case, Network, Plan
+from pluginkit.testing.hosted import BUILDS, Configurations, Hosted, Step, guarded
+from pluginkit.testing.model import Network, Plan
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
-
-Step = Callable[[str, int, int | None], None]
-"""Told what is being done, how many are done, and of how many (None: not known)."""
+from pluginkit.testing.schedules import schedules
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,9 @@ class Options:
         data: an .npz with the person's own inputs.
         seed: what random shapes and values follow from.
         library: a library to test as it is; None means: build the project's.
-        timeout: seconds that any one call into the plugin may take.
+        timeout: seconds that any one call into the plugin may take; more where checks are compiled in.
+        sanitize: checks to be compiled in, of `pluginkit.build.SANITIZERS`; none: the plain build.
+        schedules: in how many random orders of blocks and threads each case is run besides.
     """
 
     project: Path = Path()
@@ -49,6 +47,8 @@ class Options:
     seed: int = 0
     library: Path | None = None
     timeout: float = 60.0
+    sanitize: tuple[str, ...] = ()
+    schedules: int = 0
 
 
 @dataclass
@@ -62,8 +62,7 @@ class _Run:
     step: Step
     cases: list[CaseResult] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
-    configured: dict[str, tuple[Configured, ...]] = field(default_factory=dict)
-    """By network: what configure saw in the host, which is what a builder is expected to say."""
+    configured: Configurations = field(default_factory=dict)
 
 
 def run(options: Options, step: Step = lambda *_: None) -> Report:
@@ -74,8 +73,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
             What the plugin does wrong is in the report.
     """
     manifest = Manifest.load(options.project)
-    step("building", 0, None)
-    library = options.library or build(options.project, "cpu")[0].library
+    libraries = _libraries(options, step)
     step("asking the reference", 0, None)
     plan = planning.make(
         manifest,
@@ -86,19 +84,71 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         data=options.data,
         timeout=options.timeout,
     )
-    this = _Run(options, manifest, library, select(plan, options.only), step)
-    with _loaded(this) as session:
-        _host(this, session)
+    first = next(iter(libraries.values()))
+    this = _Run(options, manifest, first, select(plan, options.only), step)
+    orders = schedules(options.schedules, options.seed, deferred=bool(options.sanitize))
+    for flavour, library in libraries.items():
+        hosted = Hosted(library, flavour, manifest, options.project, options.timeout, orders)
+        found = hosted.run(this.plan, step)
+        this.cases += found.cases
+        this.configured.update(found.configured)
     said = _rtx(this)
     return Report(
         plugin=manifest.plugin.name,
-        library=str(library),
-        sha256=hashlib.sha256(library.read_bytes()).hexdigest(),
+        library=str(first),
+        sha256=hashlib.sha256(first.read_bytes()).hexdigest(),
         seed=options.seed,
         cases=tuple(this.cases),
         verdicts=tuple(this.verdicts),
-        runtimes={host.NAME: "pluginkit's own, on target cpu", tensorrt_rtx.NAME: said},
+        runtimes={
+            host.NAME: _said(options, list(libraries)),
+            tensorrt_rtx.NAME: said,
+        },
+        sanitize=options.sanitize,
+        schedules=options.schedules,
     )
+
+
+def _libraries(options: Options, step: Step) -> dict[Flavour, Path]:
+    """The library of each build that the run takes.
+
+    Raises:
+        UsageError: a check that isn't there, or one for a library that is not built here, or not for target cpu.
+    """
+    wanted = flavours(options.sanitize)
+    if options.schedules < 0:
+        raise UsageError(f"--schedules is {options.schedules}; it must be 1 or more.")
+    if options.library is None:
+        made = {}
+        for flavour in wanted:
+            step(f"building {flavour.name}".rstrip(), 0, None)
+            # Before it is compiled for nothing.
+            flavour.environment()
+            made[flavour] = build(options.project, "cpu", flavour=flavour)[0].library
+        return made
+    if options.sanitize:
+        raise UsageError(
+            "--library and --sanitize contradict each other: checks are compiled in, and a library is tested as it is.",
+            hint="Leave out --library.",
+        )
+    if options.schedules and options.library.exists() and "pluginkit_cpu_control" not in exported(options.library):
+        raise UsageError(
+            f"--schedules is for target cpu, and {options.library} was not built for it by this pluginkit.",
+            hint="pluginkit build --target cpu",
+        )
+    return {PLAIN: options.library}
+
+
+def _said(options: Options, flavours_: Sequence[Flavour]) -> str:
+    """What to say of the host's part in the run."""
+    said = "pluginkit's own, on target cpu"
+    if options.sanitize:
+        said += " with " + " and then with ".join(flavour.name for flavour in flavours_)
+    also = ["with deferred streams"] if options.sanitize or options.schedules else []
+    if options.schedules:
+        orders = "order" if options.schedules == 1 else "orders"
+        also += ["in reverse", f"in {options.schedules} random {orders} of seed {options.seed}"]
+    return said + (f"; each case also {', '.join(also)}" if also else "")
 
 
 def select(plan: Plan, only: Sequence[str]) -> Plan:
@@ -119,98 +169,14 @@ def select(plan: Plan, only: Sequence[str]) -> Plan:
     return replace(plan, cases=cases, networks=tuple(n for n in plan.networks if n.id in used))
 
 
-_BUILDS = {
-    "built": Outcome.PASSED,
-    "refused": Outcome.FAILED,
-    "crashed": Outcome.CRASHED,
-    "hung": Outcome.HUNG,
-}
-"""What a build's status means for the run."""
-
-
-def _loaded(this: _Run) -> HostSession:
-    """The library in the host.
-
-    Raises:
-        PluginCrashed: loading it took the process down, or never ended.
-    """
-    try:
-        return host.open(this.library, this.manifest, timeout=this.options.timeout)
-    except (WorkerCrashed, WorkerTimeout) as death:
-        raise PluginCrashed(
-            f"{this.library} cannot be loaded: {death.message}",
-            hint="Look at what runs on loading: constructors of globals, and functions with the attribute constructor.",
-        ) from None
-
-
-def _host(this: _Run, session: HostSession) -> None:
-    done = 0
-    for network in this.plan.networks:
-        this.step(f"host: {network.id}", done, len(this.plan.cases))
-        built = session.build(network)
-        this.configured[network.id] = built.configured
-        for case in (case for case in this.plan.cases if case.network_id == network.id):
-            this.step(f"host: {case.id}", done, len(this.plan.cases))
-            done += 1
-            if built.ok:
-                this.cases.append(_case(session, network, case))
-            else:
-                this.cases.append(_result(network, case, _BUILDS[built.status], message=built.message))
-
-
-def _guarded(action: Callable[[], str]) -> tuple[Outcome, str, float]:
-    """Run something in a worker: how it ended, what is to say of it, and the seconds it took."""
-    started = time.monotonic()
-    try:
-        message = action()
-        outcome = Outcome.FAILED if message else Outcome.PASSED
-    except WorkerTimeout as hang:
-        outcome, message = Outcome.HUNG, hang.message
-    except WorkerCrashed as crash:
-        outcome, message = Outcome.CRASHED, crash.message
-    except CheckFailed as failure:
-        outcome, message = Outcome.FAILED, failure.message
-    return outcome, message, time.monotonic() - started
-
-
-def _case(session: HostSession, network: Network, case: Case) -> CaseResult:
-    found: dict[str, float | str | None] = {}
-
-    def action() -> str:
-        ran = session.run(case)
-        comparison = compare(ran.outputs, case.expected, case.tolerance)
-        worst = comparison.worst
-        found.update(error=worst.error, allowed=worst.allowed, unit=worst.unit)
-        if not comparison.ok:
-            return comparison.message
-        if case.enqueues is not None and ran.enqueues != case.enqueues:
-            return f"enqueue was called {ran.enqueues} times, expected {case.enqueues}"
-        return ""
-
-    outcome, message, seconds = _guarded(action)
-    return replace(_result(network, case, outcome, message=message, seconds=seconds), **found)  # type: ignore[arg-type]
-
-
-def _result(network: Network, case: Case, outcome: Outcome, *, message: str = "", seconds: float = 0.0) -> CaseResult:
-    return CaseResult(
-        id=case.id,
-        network=network.id,
-        family=network.family,
-        precision=network.precision,
-        point=case.id.removeprefix(f"{network.id}/"),
-        shape=" ".join(f"{name}={value}" for name, value in case.symbols.items()),
-        outcome=outcome,
-        message=message,
-        seconds=seconds,
-    )
-
-
 def _rtx(this: _Run) -> str:
     """Have NVIDIA's builder judge every network; what to say of its part in the run."""
+    if this.options.sanitize:
+        return "took no part: it is not run on libraries with checks compiled in"
     found = tensorrt_rtx.probe()
     if not found.found:
         return f"took no part: {found.reason} ({found.remedy})"
-    outcome, message, seconds = _guarded(lambda: _judge(this))
+    outcome, message, seconds = guarded(lambda: _judge(this))
     if outcome is not Outcome.PASSED:
         # Loading failed, so no network was judged: each gets that answer, or the run would look as if none was asked.
         for network in this.plan.networks[len(this.verdicts) :]:
@@ -232,7 +198,7 @@ def _judge(this: _Run) -> str:
 
 
 def _verdict(network: Network, verdict: BuildVerdict, expected: Sequence[Configured]) -> Verdict:
-    outcome, message = _BUILDS[verdict.status], verdict.message
+    outcome, message = BUILDS[verdict.status], verdict.message
     if verdict.ok:
         message = "\n".join(problems(network, verdict.configured, expected))
         outcome = Outcome.FAILED if message else Outcome.PASSED
