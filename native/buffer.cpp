@@ -1,5 +1,15 @@
 #include "buffer.h"
 
+#include <cstdlib>
+#include <new>
+
+// There where AddressSanitizer is in the process, because the plugin's library was compiled for it.
+extern "C"
+{
+    __attribute__((weak)) void __asan_poison_memory_region(void const volatile* memory, std::size_t size);
+    __attribute__((weak)) void __asan_unpoison_memory_region(void const volatile* memory, std::size_t size);
+}
+
 namespace pluginkit
 {
 
@@ -14,10 +24,17 @@ std::uint8_t guardByte(std::size_t i)
 
 } // namespace
 
-Buffer::Buffer(std::size_t size) : mSize{size}, mStorage{new std::uint8_t[size + 2 * kGUARD_BYTES + kALIGNMENT]}
+Buffer::Buffer(std::size_t size) : mSize{size}
 {
-    auto const start = reinterpret_cast<std::uintptr_t>(mStorage.get()) + kGUARD_BYTES;
-    mData = mStorage.get() + kGUARD_BYTES + (kALIGNMENT - start % kALIGNMENT) % kALIGNMENT;
+    // The guard behind ends where a page ends, so that nobody else has a part of the buffer's pages: the runtime of
+    // target cpu closes them while host code of a plugin runs.
+    std::size_t const room = (size + kGUARD_BYTES - 1) / kGUARD_BYTES * kGUARD_BYTES;
+    mStorage.reset(static_cast<std::uint8_t*>(std::aligned_alloc(kGUARD_BYTES, room + 2 * kGUARD_BYTES)));
+    if (mStorage == nullptr)
+    {
+        throw std::bad_alloc{};
+    }
+    mData = mStorage.get() + kGUARD_BYTES;
     for (std::size_t i = 0; i < kGUARD_BYTES; ++i)
     {
         mData[size + i] = guardByte(i);

@@ -68,7 +68,10 @@ class Kit:
             obj = library.with_suffix(".o")
             done = compile_object(self.sources / f"{name}.cu", obj, cxx=cxx)
             assert done.ok, done.stderr
-            link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,now"]
+            # As in the CMake package, no name of the C++ library: a unique one would keep the library loaded for ever.
+            script = library.with_suffix(".version")
+            script.write_text("{ local: _ZSt*; _ZNSt*; _ZNKSt*; _ZZNSt*; _ZZNKSt*; _ZGVZNSt*; };\n", encoding="utf-8")
+            link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,now", f"-Wl,--version-script={script}"]
             subprocess.run([cxx, *link, str(obj), *self.runtime, "-o", str(library)], check=True)
         return library
 

@@ -395,9 +395,10 @@ std::vector<Closing> DeviceMemory::closings() const
         }
         else if (each.origin == Origin::kHarness)
         {
-            // Whole pages of it only: the rest of a page may be anybody's.
+            // Memory that begins at a page has its pages for itself; of others, a part of a page may be anybody's.
             uintptr_t const first = roundUp(each.begin, pageSize());
-            uintptr_t const last = (each.begin + each.size) / pageSize() * pageSize();
+            uintptr_t const end = each.begin + each.size;
+            uintptr_t const last = first == each.begin ? roundUp(end, pageSize()) : end / pageSize() * pageSize();
             if (first < last)
             {
                 all.push_back({first, last - first, each.begin, each.size, false, "device memory"});
