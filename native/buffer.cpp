@@ -40,6 +40,19 @@ Buffer::Buffer(std::size_t size) : mSize{size}
         mData[size + i] = guardByte(i);
         *(mData - 1 - i) = guardByte(i);
     }
+    if (__asan_poison_memory_region != nullptr)
+    {
+        __asan_poison_memory_region(mData - kGUARD_BYTES, kGUARD_BYTES);
+        __asan_poison_memory_region(mData + size, kGUARD_BYTES);
+    }
+}
+
+Buffer::~Buffer()
+{
+    if (__asan_unpoison_memory_region != nullptr)
+    {
+        __asan_unpoison_memory_region(mData - kGUARD_BYTES, mSize + 2 * kGUARD_BYTES);
+    }
 }
 
 std::optional<Damage> Buffer::damage() const
