@@ -2,6 +2,11 @@
 //!
 //! The current block and thread are blockIdx and threadIdx, but where a function takes them. Without
 //! PLUGINKIT_CPU_CHECKED there are no such checks, and the calls cost nothing.
+//!
+//! How the checks are made: the user's sources are compiled with -fsanitize=thread, but linked without libtsan. What
+//! the compiled code calls is ours: accesses_entry.cpp and accesses_atomic.cpp. From there each access goes to two
+//! checks: accesses_races.h (two threads, the same bytes, no order) and accesses_written.h (bytes that nobody wrote).
+//! Which accesses are ordered, accesses_order.h knows. PLUGINKIT_CPU_CHECK=thread,memory selects; both is the default.
 #pragma once
 
 #include <pluginkit/cpu/engine.h>

@@ -1,0 +1,184 @@
+#include "accesses.h"
+
+#include "accesses_checks.h"
+#include "worker.h"
+
+#include <algorithm>
+
+#ifdef PLUGINKIT_CPU_CHECKED
+
+namespace pluginkit_cpu
+{
+
+inline namespace v2
+{
+
+namespace accesses
+{
+
+// After the memory that it observes, and before the user's objects.
+__attribute__((init_priority(102))) Checks gChecks;
+
+namespace
+{
+
+void onMade(void* memory, size_t size, bool initialized)
+{
+    gChecks.allocated(memory, size, initialized);
+}
+
+void onGone(void* memory, size_t size)
+{
+    gChecks.released(memory, size);
+}
+
+void onCopied(void* to, void const* from, size_t size, bool toHost, Caller const& caller)
+{
+    gChecks.copied(to, from, size, toHost, caller);
+}
+
+void onFilled(void* memory, size_t size)
+{
+    gChecks.filled(memory, size);
+}
+
+uintptr_t number(void const* address) noexcept
+{
+    return reinterpret_cast<uintptr_t>(address);
+}
+
+} // namespace
+
+Checks::Checks()
+{
+    observeMemory({onMade, onGone, onCopied, onFilled});
+}
+
+Checks::~Checks()
+{
+    observeMemory({});
+}
+
+void Checks::launchBegins(dim3 const& grid, dim3 const& block)
+{
+    mRacesOn = isAsked("thread");
+    mWrittenOn = isAsked("memory");
+    mOrder.launchBegins(grid, block);
+    mRaces.clear();
+    for (auto& each : mReported)
+    {
+        each.clear();
+    }
+    std::pair<uintptr_t, size_t> const variables[] = {{number(&threadIdx), sizeof(threadIdx)},
+                                                      {number(&blockIdx), sizeof(blockIdx)},
+                                                      {number(&blockDim), sizeof(blockDim)},
+                                                      {number(&gridDim), sizeof(gridDim)}};
+    mVariables = ~uintptr_t{0};
+    uintptr_t end = 0;
+    for (auto const& [address, size] : variables)
+    {
+        mVariables = std::min(mVariables, address);
+        end = std::max(end, address + size);
+    }
+    mVariablesSize = end - mVariables;
+}
+
+void Checks::launchEnds()
+{
+    settle();
+    mOrder.launchEnds();
+    mRaces.clear();
+    mShared.clear();
+}
+
+void Checks::blockBegins(uint64_t block)
+{
+    mOrder.blockBegins(block);
+}
+
+void Checks::blockEnds(uint64_t block)
+{
+    settle();
+    mOrder.blockEnds(block);
+}
+
+void Checks::barrierPassed()
+{
+    settle();
+    mOrder.barrier();
+}
+
+void Checks::warpSynced(uint32_t lanes)
+{
+    settle();
+    mOrder.warpSync(lanes);
+}
+
+void Checks::fenced()
+{
+    if (inKernel())
+    {
+        Worker& worker = *Worker::current();
+        Inside const guard{worker};
+        settle();
+        mOrder.fence();
+    }
+}
+
+void Checks::sharedStarts(uintptr_t memory, size_t size, char const* name)
+{
+    mShared.erase(mShared.lower_bound(memory), mShared.lower_bound(memory + size));
+    mShared[memory] = Shared{size, name};
+    mRaces.forget(memory, size);
+    mOrder.forget(memory, size);
+    std::lock_guard<std::mutex> const lock{mMutex};
+    mUnwritten.begin(memory, size);
+}
+
+void launchBegins(char const* /*kernel*/, dim3 const& grid, dim3 const& block)
+{
+    gChecks.launchBegins(grid, block);
+}
+
+void launchEnds()
+{
+    gChecks.launchEnds();
+}
+
+void blockBegins(uint64_t block)
+{
+    gChecks.blockBegins(block);
+}
+
+void blockEnds(uint64_t block)
+{
+    gChecks.blockEnds(block);
+}
+
+void barrierPassed()
+{
+    gChecks.barrierPassed();
+}
+
+void warpSynced(uint32_t lanes)
+{
+    gChecks.warpSynced(lanes);
+}
+
+void fenced()
+{
+    gChecks.fenced();
+}
+
+void sharedStarts(void* memory, size_t size, char const* name)
+{
+    gChecks.sharedStarts(number(memory), size, name);
+}
+
+} // namespace accesses
+
+} // namespace v2
+
+} // namespace pluginkit_cpu
+
+#endif
