@@ -80,8 +80,8 @@ uintptr_t stackOf(ucontext_t const& context) noexcept
 #endif
 }
 
-//! Behind the code at fault, as a return address is; where that is memcpy or the like, what looks like the return address
-//! into our library.
+//! Behind the code at fault, as a return address is; where that is memcpy or the like, what looks like the return
+//! address into our library.
 uintptr_t culprit(ucontext_t const& context) noexcept
 {
     uintptr_t const code = codeOf(context);

@@ -268,15 +268,18 @@ void DeviceMemory::reset()
 
 bool DeviceMemory::add(Allocation const& allocation)
 {
-    std::lock_guard<std::mutex> const lock{mMutex};
-    auto const next = mAllocations.lower_bound(allocation.begin + allocation.size);
-    if (next != mAllocations.begin() && endOf(std::prev(next)->second) > allocation.begin)
+    bool const harness = allocation.origin == Origin::kHarness;
     {
-        return false;
+        std::lock_guard<std::mutex> const lock{mMutex};
+        auto const next = mAllocations.lower_bound(allocation.begin + allocation.size);
+        if (next != mAllocations.begin() && endOf(std::prev(next)->second) > allocation.begin)
+        {
+            return false;
+        }
+        mAllocations.emplace(key(allocation), allocation);
+        mHarness += harness ? 1 : 0;
     }
-    mAllocations.emplace(key(allocation), allocation);
-    mHarness += allocation.origin == Origin::kHarness ? 1 : 0;
-    if (gObserver.made != nullptr && allocation.origin == Origin::kHarness)
+    if (gObserver.made != nullptr && harness)
     {
         gObserver.made(at(allocation.begin), allocation.size, allocation.flags != 0);
     }
@@ -285,18 +288,22 @@ bool DeviceMemory::add(Allocation const& allocation)
 
 bool DeviceMemory::remove(uintptr_t begin, Origin origin)
 {
-    std::lock_guard<std::mutex> const lock{mMutex};
-    auto const found = mAllocations.find(begin);
-    if (found == mAllocations.end() || found->second.origin != origin)
+    size_t size = 0;
     {
-        return false;
+        std::lock_guard<std::mutex> const lock{mMutex};
+        auto const found = mAllocations.find(begin);
+        if (found == mAllocations.end() || found->second.origin != origin)
+        {
+            return false;
+        }
+        size = found->second.size;
+        mHarness -= origin == Origin::kHarness ? 1 : 0;
+        mAllocations.erase(found);
     }
     if (gObserver.gone != nullptr && origin == Origin::kHarness)
     {
-        gObserver.gone(at(begin), found->second.size);
+        gObserver.gone(at(begin), size);
     }
-    mHarness -= origin == Origin::kHarness ? 1 : 0;
-    mAllocations.erase(found);
     return true;
 }
 

@@ -209,10 +209,13 @@ void Streams::run(std::set<Number> const& numbers)
         {
             continue;
         }
-        std::function<void()> const work = std::move(piece->second.work);
-        Side const side = piece->second.side;
-        lock.unlock();
-        perform(work, side);
+        {
+            // It goes without the lock, too: a kernel's arguments may be objects that call CUDA when they end.
+            std::function<void()> const work = std::move(piece->second.work);
+            Side const side = piece->second.side;
+            lock.unlock();
+            perform(work, side);
+        }
         lock.lock();
         mPending.erase(number);
     }
@@ -348,10 +351,7 @@ void Streams::reset()
 
 void Streams::setDeferred(bool on)
 {
-    {
-        Lock const lock{mMutex};
-        mDeferred = on ? 1 : 0;
-    }
+    mDeferred = on ? 1 : 0;
     if (!on)
     {
         synchronizeAll();

@@ -6,6 +6,7 @@
 
 #include "state.h"
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -135,7 +136,7 @@ private:
     std::vector<Number> mOrphans; // the last work of streams that were destroyed before it was done
     Number mLast{0};
     uint64_t mLastIdentity{0};
-    int mDeferred{-1}; // as PLUGINKIT_CPU_DEFERRED says
+    std::atomic<int> mDeferred{-1}; // as PLUGINKIT_CPU_DEFERRED says
     uint64_t mEnqueue{0};
     bool mInEnqueue{false};
     uint64_t mGiven{0}; // the identity of the stream that enqueue() was given
