@@ -93,7 +93,8 @@ class Findings:
             block=_index(record.get("block")),
             thread=_index(record.get("thread")),
             place=self._shown(where),
-            function=where.function if where else "",
+            # For code that is inlined addr2line may give the name of the function around it: the launch's, in kernels.
+            function=where.function if where and not where.function.startswith("pluginkit_cpu::") else "",
             other=self._shown(beside),
         )
 

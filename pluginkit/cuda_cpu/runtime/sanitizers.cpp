@@ -5,6 +5,7 @@
 #include "memory.h"
 #include "worker.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -57,6 +58,29 @@ void const* ownCode(std::string_view report)
     return nullptr;
 }
 
+//! Where an address lies beside memory of the harness, whose guards the runtime doesn't know; empty if it doesn't.
+std::string besideHarness(void const* address)
+{
+    constexpr uintptr_t kGUARD = 4096;
+    auto const number = reinterpret_cast<uintptr_t>(address);
+    for (uintptr_t distance = 1; distance <= kGUARD; ++distance)
+    {
+        for (bool const behind : {true, false})
+        {
+            auto const found = gMemory.find(behind ? number - distance : number + distance);
+            if (!found || found->origin != Origin::kHarness)
+            {
+                continue;
+            }
+            // It says "byte 0 of the ... bytes at ...".
+            std::string const whole = describeAddress(reinterpret_cast<void const*>(found->begin));
+            return std::to_string(behind ? distance - 1 : distance) + " bytes " + (behind ? "behind" : "before") +
+                   whole.substr(std::min(whole.find(" of ") + 3, whole.size()));
+        }
+    }
+    return "";
+}
+
 //! The first line of the report with these words in it, without the blanks around it.
 std::string lineWith(std::string_view report, std::string_view words)
 {
@@ -88,6 +112,10 @@ std::string describe(std::string_view report)
     if (std::string known = describeAddress(address); !known.empty())
     {
         return known;
+    }
+    if (std::string beside = besideHarness(address); !beside.empty())
+    {
+        return beside;
     }
     if (inKernel() && isShared(address))
     {
