@@ -1,4 +1,5 @@
-//! Memory pools, as far as sources name them: there is one, and it gives plain device memory.
+//! Memory pools, as far as sources name them: there is one, and it gives plain device memory. And advice about managed
+//! memory, which changes nothing here.
 
 #include "memory.h"
 #include "streams.h"
@@ -8,6 +9,8 @@
 using pluginkit_cpu::answer;
 using pluginkit_cpu::Caller;
 using pluginkit_cpu::gMemory;
+using pluginkit_cpu::gStreams;
+using pluginkit_cpu::Side;
 
 namespace
 {
@@ -18,6 +21,14 @@ uint64_t gThreshold{0};
 cudaMemPool_t pool() noexcept
 {
     return reinterpret_cast<cudaMemPool_t>(&gThreshold);
+}
+
+bool isManaged(void const* memory, size_t size)
+{
+    auto const begin = reinterpret_cast<uintptr_t>(memory);
+    auto const found = gMemory.find(begin);
+    return found && found->origin == pluginkit_cpu::Origin::kManaged && begin >= found->begin &&
+           begin - found->begin <= found->size && size <= found->size - (begin - found->begin);
 }
 
 cudaError_t give(cudaMemPool_t* answerTo, int device) noexcept
@@ -126,5 +137,28 @@ extern "C"
                 return cudaSuccess;
             });
     }
+
+#if CUDART_VERSION >= 13000 // before, a device's number stands for the place
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaMemPrefetchAsync(void const* memory, size_t size,
+                                                                           cudaMemLocation /*to*/, unsigned int flags,
+                                                                           cudaStream_t stream)
+    {
+        Caller const caller{"cudaMemPrefetchAsync", __builtin_return_address(0)};
+        return answer(
+            [&]
+            {
+                bool const good = isManaged(memory, size) && flags == 0;
+                return good ? gStreams.enqueue(stream, {}, caller, Side::kDevice) : cudaErrorInvalidValue;
+            });
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaMemAdvise(void const* memory, size_t size,
+                                                                    cudaMemoryAdvise /*advice*/, cudaMemLocation /*to*/)
+    {
+        return answer([&] { return isManaged(memory, size) ? cudaSuccess : cudaErrorInvalidValue; });
+    }
+
+#endif
 
 } // extern "C"

@@ -99,6 +99,11 @@ EXPORT int managed()
     scale<<<1, 256>>>(x, 256);
     OK(cudaDeviceSynchronize());
     CHECK(x[255] == 510.0F);
+    cudaMemLocation const place{cudaMemLocationTypeDevice, 0};
+    OK(cudaMemAdvise(x, 256 * sizeof(float), cudaMemAdviseSetReadMostly, place));
+    OK(cudaMemPrefetchAsync(x, 256 * sizeof(float), place, 0, nullptr));
+    FAILS(cudaMemPrefetchAsync(x, 257 * sizeof(float), place, 0, nullptr), cudaErrorInvalidValue);
+    OK(cudaDeviceSynchronize());
     OK(cudaFree(x));
     FAILS(cudaMallocManaged(&x, 16, 99), cudaErrorInvalidValue);
     FAILS(cudaMallocManaged(&x, 0), cudaErrorInvalidValue);
