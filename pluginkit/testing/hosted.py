@@ -128,7 +128,9 @@ class Hosted:
         result = replace(result, **numbers)  # type: ignore[arg-type]
         result = _with(result, session.findings(), session.printed)
         if schedule.words and result.outcome.bad:
-            return replace(result, schedule=schedule.words, message=f"{schedule.words}:\n{result.message}")
+            return replace(
+                result, schedule=schedule.words, message=f"{schedule.words} (without that it passed):\n{result.message}"
+            )
         return result
 
     def _result(

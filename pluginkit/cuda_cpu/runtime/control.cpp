@@ -3,6 +3,7 @@
 #include <pluginkit/cpu/control.h>
 
 #include "findings.h"
+#include "launch.h"
 #include "memory.h"
 #include "streams.h"
 
@@ -28,6 +29,7 @@ void enqueueBegin(void* stream)
 {
     gStreams.beginEnqueue(streamOf(stream));
     gInEnqueue = true;
+    restartOrders();
     guardAccess();
 }
 

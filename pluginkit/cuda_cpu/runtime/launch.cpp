@@ -108,6 +108,11 @@ void execute(std::string const& name, Configuration const& configuration, Work c
 
 } // namespace
 
+void restartOrders() noexcept
+{
+    gLaunches = 0;
+}
+
 cudaError_t launch(char const* kernelName, Configuration const& configuration, std::shared_ptr<Work const> work)
 {
     if (inKernel())

@@ -26,6 +26,10 @@ struct LaunchState
     std::atomic<cudaError_t> error{cudaSuccess};
 };
 
+//! The launches that follow have the random orders that they would have in a fresh process, so that a failure in one of
+//! them comes again.
+PLUGINKIT_CPU_HIDDEN void restartOrders() noexcept;
+
 } // namespace v2
 
 } // namespace pluginkit_cpu
