@@ -1,4 +1,4 @@
-"""The command line: `pluginkit new | build | test | info | demo`. Parse, call, print, exit code; no more."""
+"""The command line: `pluginkit new | build | test | inspect | import | ...`. Parse, call, print, exit code; no more."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ _COMMANDS = {
     "new": "Write a new plugin project.",
     "build": "Build the project's plugin library.",
     "test": "Test the plugin in networks, and have NVIDIA's builder judge it.",
+    "inspect": "Show what a plugin library holds, and what is wrong with it.",
     "info": "Show every tool, header set, runtime and GPU found.",
     "demo": "Run new, build and test in a temporary folder.",
 }
+_MODULES = {"import": "import_"}
+"""Where a command's module is not called as the command."""
 
 
 class _Lazy(click.Group):
@@ -35,7 +38,7 @@ class _Lazy(click.Group):
         del ctx
         if cmd_name not in _COMMANDS:
             return None
-        command = importlib.import_module(f"pluginkit.cli.{cmd_name}").command
+        command = importlib.import_module(f"pluginkit.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         assert isinstance(command, click.Command)
         return command
 

@@ -12,11 +12,12 @@ from pluginkit.host.device import Device
 from pluginkit.host.dynamic import build
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
-from pluginkit.host.library import Creator, Field, Library
+from pluginkit.host.library import FIELD_TYPES, Creator, Field, Library
 from pluginkit.host.plugin import Desc, DynamicDesc, Plugin
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
 
 __all__ = [
+    "FIELD_TYPES",
     "BuiltPlugin",
     "Context",
     "Creator",

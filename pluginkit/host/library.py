@@ -45,7 +45,8 @@ class Creator:
 
     def __init__(self, native: _native.Creator) -> None:
         self._native = native
-        kind, major, _ = native.interface_info
+        kind, major, minor = native.interface_info
+        self.interface = f"{kind} {major}.{minor}"
         if not (native.is_v2 or native.is_v3):
             raise Finding(
                 "IPluginCreatorInterface::getInterfaceInfo",

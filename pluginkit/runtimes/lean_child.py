@@ -1,4 +1,4 @@
-"""The worker's side of `pluginkit.runtimes.lean`: the only place that imports NVIDIA's tensorrt_lean."""
+"""The worker's side of `pluginkit.runtimes.lean`; `pluginkit.registry` imports NVIDIA's tensorrt_lean too, to list."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def open(breadcrumb: Breadcrumb, *, library: str, identity: tuple[str, str, str]
     return LeanChild(breadcrumb, importlib.import_module("tensorrt_lean"), library, identity)
 
 
-def _recorder(trt: Any) -> Any:
+def recorder(trt: Any) -> Any:
     """An error recorder; without one NVIDIA's words go to a logger that only a GPU machine can have."""
 
     class Recorder(trt.IErrorRecorder):  # type: ignore[misc]
@@ -64,7 +64,7 @@ class LeanChild:
         self._trt = trt
         self._identity = identity
         self._registry = trt.get_plugin_registry()
-        self._recorder = _recorder(trt)
+        self._recorder = recorder(trt)
         self._registry.error_recorder = self._recorder
         breadcrumb.enter("IPluginRegistry::loadLibrary")
         # None where it fails, a capsule of a null pointer in some versions: what is listed decides.

@@ -18,7 +18,7 @@ def open(breadcrumb: Breadcrumb) -> RtxChild:  # noqa: A001, ARG001 (the probe's
     return RtxChild()
 
 
-class _Log(trt.ILogger):  # type: ignore[misc]
+class Log(trt.ILogger):  # type: ignore[misc]
     """Keeps what NVIDIA says, from warnings up."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class RtxChild:
     """TensorRT-RTX in this process."""
 
     def __init__(self) -> None:
-        self._log = _Log()
+        self._log = Log()
         self._builder = trt.Builder(self._log)
         self._registry = self._builder.get_plugin_registry()
         self._before = {_identity(creator) for creator in self._registry.all_creators}

@@ -1,0 +1,152 @@
+"""What a library's file shows to be wrong with it, each with what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pluginkit.registry.elf import Elf
+from pluginkit.registry.gpu_code import GpuCodes
+from pluginkit.registry.needed import Linkage
+from pluginkit.registry.problem import Problem
+
+if TYPE_CHECKING:
+    from pluginkit.registry.inspection import Beside
+
+SHOWN = 4
+"""How many names of a long list are shown; --json has all."""
+_ENTRY = "Put PLUGINKIT_PLUGINS(...) of <pluginkit/entry.h> into one source file."
+_HOSTS = re.compile(r"libnvinfer\w*\.so|libtensorrt_rtx\.so|libnvonnxparser\.so")
+_RUNTIMES = re.compile(r"libcudart\.so|libcublas\w*\.so|libcudnn\w*\.so")
+
+
+def of_exports(facts: Elf) -> Iterator[Problem]:
+    """Entries that hosts look for (rule B3), and C++ names that would meet others of the same name."""
+    names = {symbol.name for symbol in facts.exports}
+    missing = [name for name in ("getCreators", "setLoggerFinder") if name not in names]
+    if missing:
+        old = " getPluginCreators alone is what TensorRT 8 and 9 look for." if "getPluginCreators" in names else ""
+        yield Problem("error", f"It does not export {' and '.join(missing)}: no host can load it.{old}", _ENTRY)
+    mangled = sorted(name for name in names if name.startswith("_Z"))
+    if mangled:
+        own = [name for name in mangled if not re.match(r"_Z(N?K?S|T[VIS](N?S|St))", name)] or mangled
+        yield Problem(
+            "warning",
+            f"It exports {len(mangled)} C++ symbols ({_some(own)}): of two libraries with the same names one would get "
+            "the other's code.",
+            "Compile with -fvisibility=hidden -fvisibility-inlines-hidden; pluginkit_add_plugin() exports three names.",
+        )
+    unique = [symbol.name for symbol in facts.exports if symbol.binding == "STB_LOOS"]
+    if unique:
+        yield Problem(
+            "warning",
+            f"{len(unique)} of its symbols are unique in the process ({_some(unique)}): it is never unloaded.",
+            "Compile with -fno-gnu-unique.",
+        )
+
+
+def of_linkage(path: Path, facts: Elf, linkage: Linkage) -> Iterator[Problem]:
+    """Libraries that are missing, too old or of the wrong kind; symbols that nobody has (rules B1, B2, B12)."""
+    for one in linkage.needed:
+        if one.path is None:
+            yield Problem(
+                "error", f"It needs {one.name}, which is not found here.", "Install it, or put it on LD_LIBRARY_PATH."
+            )
+        if _HOSTS.match(one.name):
+            yield Problem(
+                "warning",
+                f"It is linked against {one.name}: only hosts of that very library can load it.",
+                "Link no library of TensorRT: PLUGINKIT_PLUGINS needs none.",
+            )
+        elif _RUNTIMES.match(one.name):
+            yield Problem(
+                "warning",
+                f"It is linked against {one.name} dynamically: where that version is missing it does not load.",
+                "Link CUDA's runtime statically (nvcc --cudart static; CMake: CUDA_RUNTIME_LIBRARY Static).",
+            )
+    for name, version in linkage.too_old:
+        yield Problem(
+            "error",
+            f"It needs {version} of {name}, which is newer than what is here.",
+            "Build it on the oldest system that it is to run on.",
+        )
+    if linkage.unresolved:
+        yield Problem(
+            "error",
+            f"{len(linkage.unresolved)} undefined symbols are in no library that it names: "
+            f"{_some(linkage.unresolved)}.",
+            _for_symbols(linkage.unresolved),
+        )
+    for folder in facts.runpath:
+        if not folder.startswith("$"):
+            yield Problem(
+                "warning",
+                f"Its rpath names a folder of the machine that built it: {folder}.",
+                "Use $ORIGIN, or link with -Wl,--disable-new-dtags and no -rpath.",
+            )
+    if facts.soname and facts.soname != path.name:
+        yield Problem(
+            "warning",
+            f"Its SONAME is {facts.soname}, the file's name {path.name}: a process that has both loads one.",
+            "Keep the file's name, or link it anew.",
+        )
+
+
+def of_gpu_code(codes: GpuCodes | None) -> Iterator[Problem]:
+    """Fat binaries of unknown form, and code that later GPUs cannot run (rule B11)."""
+    if codes is None:
+        return
+    if not codes.known:
+        yield Problem(
+            "warning",
+            "It has GPU code in a form that pluginkit does not know, so the architectures shown may not be all.",
+            "cuobjdump --list-elf --list-ptx shows them.",
+        )
+    if codes.codes and not any(code.kind == "PTX" for code in codes.codes):
+        newest = max(code.arch for code in codes.codes)
+        yield Problem(
+            "warning",
+            f"It has machine code only, up to sm_{newest}, and no PTX: GPUs of a later major version cannot run it.",
+            "pluginkit build --target gpu --arch NN puts PTX of the last architecture in.",
+        )
+
+
+def of_manifest(path: Path, beside: Beside | None, target: str, codes: GpuCodes | None) -> Iterator[Problem]:
+    """A JSON file beside the library that is about another file."""
+    if beside is None:
+        return
+    again = "pluginkit build"
+    if beside.content is None:
+        yield Problem("warning", f"{beside.path.name} beside it cannot be read as JSON.", again)
+    elif not beside.same:
+        said = str(beside.content.get("sha256", "none"))
+        yield Problem(
+            "error",
+            f"{beside.path.name} beside it is about another file: its hash is {said[:12]}..., so {path.name} was "
+            "changed or replaced after it was built.",
+            again,
+        )
+    else:
+        if beside.content.get("target") not in (target, None) and target != "unknown":
+            said = str(beside.content["target"])
+            yield Problem("error", f"{beside.path.name} says target {said}, the file is of target {target}.", again)
+        said_archs = [re.match(r"\d+", one) for one in beside.content.get("architectures", [])]
+        listed = {int(digits[0]) for digits in said_archs if digits}
+        if codes and codes.known and (lost := listed - {code.arch for code in codes.codes}):
+            text = ", ".join(f"sm_{arch}" for arch in sorted(lost))
+            yield Problem("error", f"{beside.path.name} promises code for {text}, which is not in it.", again)
+
+
+def _for_symbols(names: tuple[str, ...]) -> str:
+    if {"getPluginRegistry", "getLogger"} & set(names):
+        return "They are libnvinfer's: use PLUGINKIT_PLUGINS instead of REGISTER_TENSORRT_PLUGIN."
+    if any(re.match(r"cu(da|blas|dnn|[A-Z])", name) for name in names):
+        return "They are CUDA's: link its runtime statically, or the library that has them."
+    return "Link what has them: -Wl,--no-undefined says at build what is missing."
+
+
+def _some(names: list[str] | tuple[str, ...]) -> str:
+    more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

@@ -1,0 +1,184 @@
+"""An ELF shared library's own words: what it exports, what it needs, and of which versions."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection, GNUVerSymSection
+from elftools.elf.sections import SymbolTableSection
+
+from pluginkit.errors import UsageError
+
+MACHINES = {"x86_64": "EM_X86_64", "AMD64": "EM_X86_64", "aarch64": "EM_AARCH64", "arm64": "EM_AARCH64"}
+"""Python's names of machines, and ELF's."""
+DF_1_PIE = 0x08000000
+"""elf.h; pyelftools has no name for it."""
+_LOCAL, _ANY = 0, 1
+"""The first two version numbers of a symbol say that it has none."""
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A name in the dynamic symbol table.
+
+    Attributes:
+        name: mangled if it is C++.
+        binding: `STB_GLOBAL`, `STB_WEAK` or `STB_LOOS` (GNU's unique).
+        version: of an undefined symbol, as `GLIBC_2.34`; empty if it has none.
+        file: the library that this version is expected of.
+    """
+
+    name: str
+    binding: str
+    version: str = ""
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class Elf:
+    """What a shared library says of itself.
+
+    Attributes:
+        soname: DT_SONAME.
+        needed: DT_NEEDED, in order.
+        runpath: the folders of DT_RUNPATH, or of DT_RPATH if there is none; `$ORIGIN` as it is written.
+        exports: what it defines for others.
+        undefined: what others must define.
+    """
+
+    soname: str
+    needed: tuple[str, ...]
+    runpath: tuple[str, ...]
+    exports: tuple[Symbol, ...]
+    undefined: tuple[Symbol, ...]
+
+    def versions(self) -> dict[str, set[str]]:
+        """Which versions it needs of which library."""
+        found: dict[str, set[str]] = {}
+        for symbol in self.undefined:
+            if symbol.file:
+                found.setdefault(symbol.file, set()).add(symbol.version)
+        return found
+
+
+def read(path: Path) -> Elf:
+    """Read a shared library of this machine.
+
+    Raises:
+        UsageError: no such file, it cannot be read, or it is no shared library that this machine could load.
+    """
+    try:
+        with path.open("rb") as file:
+            _check_magic(path, file.read(20))
+            file.seek(0)
+            elf = ELFFile(file)
+            _check_kind(path, elf)
+            return _facts(elf)
+    except FileNotFoundError:
+        raise UsageError(f"There is no file {path}.", hint="pluginkit build makes a project's library.") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except UsageError:
+        raise
+    except Exception as error:  # noqa: BLE001 - pyelftools answers damaged files with whatever exception comes of it
+        raise damaged(path, error) from None
+
+
+def damaged(path: Path, error: Exception) -> UsageError:
+    """The error for a file that begins as ELF and does not go on so."""
+    what = str(error) if isinstance(error, ELFError) and str(error) else type(error).__name__
+    return UsageError(f"{path} is a damaged ELF file: {what}.", hint="Was it copied to its end? Build it anew.")
+
+
+def _check_magic(path: Path, head: bytes) -> None:
+    if head[:4] != b"\x7fELF":
+        raise UsageError(
+            f"{path} is no ELF file: it starts with {head[:4]!r}.",
+            hint="A plugin library for Linux is an ELF shared library (.so).",
+        )
+    if len(head) < 20:
+        raise UsageError(f"{path} is a damaged ELF file: it ends after {len(head)} bytes.", hint="Build it anew.")
+    if head[4] != 2:
+        raise UsageError(
+            f"{path} is a 32-bit library; TensorRT and pluginkit are 64-bit.", hint="Build it without -m32."
+        )
+
+
+def _check_kind(path: Path, elf: Any) -> None:
+    machine, ours = elf["e_machine"], platform.machine()
+    if machine != MACHINES.get(ours, machine):
+        raise UsageError(
+            f"{path} is for {elf.get_machine_arch()}; this machine is {ours}.",
+            hint="Inspect it on a machine of its own kind, or build it for this one.",
+        )
+    kind = elf["e_type"]
+    if kind != "ET_DYN" or _is_program(elf):
+        what = {"ET_REL": "an object file", "ET_EXEC": "a program", "ET_DYN": "a program", "ET_CORE": "a core dump"}
+        raise UsageError(f"{path} is {what.get(kind, kind)}, not a shared library.", hint="Link it with -shared.")
+
+
+def _is_program(elf: Any) -> bool:
+    """A position-independent program is ET_DYN too; libc.so.6, which may be run, has no such flag."""
+    return any(tag.entry.d_tag == "DT_FLAGS_1" and tag.entry.d_val & DF_1_PIE for tag in _tags(elf))
+
+
+def _tags(elf: Any) -> Iterator[Any]:
+    for section in elf.iter_sections():
+        if isinstance(section, DynamicSection):
+            yield from section.iter_tags()
+
+
+def _facts(elf: Any) -> Elf:
+    tags = list(_tags(elf))
+    paths = {tag.entry.d_tag: tag for tag in tags if tag.entry.d_tag in {"DT_RUNPATH", "DT_RPATH"}}
+    path = paths.get("DT_RUNPATH") or paths.get("DT_RPATH")
+    folders = (path.runpath if path.entry.d_tag == "DT_RUNPATH" else path.rpath) if path else ""
+    symbols = list(_symbols(elf))
+    return Elf(
+        soname=next((tag.soname for tag in tags if tag.entry.d_tag == "DT_SONAME"), ""),
+        needed=tuple(tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"),
+        runpath=tuple(folder for folder in folders.split(":") if folder),
+        exports=tuple(symbol for symbol, defined in symbols if defined),
+        undefined=tuple(symbol for symbol, defined in symbols if not defined),
+    )
+
+
+def _symbols(elf: Any) -> Iterator[tuple[Symbol, bool]]:
+    """The dynamic symbols, and whether each is defined here."""
+    table = elf.get_section_by_name(".dynsym")
+    if not isinstance(table, SymbolTableSection):
+        return
+    numbers, names = _version_tables(elf)
+    for index, symbol in enumerate(table.iter_symbols()):
+        binding = symbol["st_info"]["bind"]
+        if not symbol.name or binding == "STB_LOCAL" or symbol["st_other"]["visibility"] == "STV_HIDDEN":
+            continue
+        if symbol["st_shndx"] == "SHN_ABS":
+            continue  # the name of a version, not of a thing
+        if symbol["st_shndx"] != "SHN_UNDEF":
+            yield Symbol(symbol.name, binding), True
+            continue
+        version, file = names.get(numbers[index], ("", "")) if index < len(numbers) else ("", "")
+        yield Symbol(symbol.name, binding, version, file), False
+
+
+def _version_tables(elf: Any) -> tuple[list[int], dict[int, tuple[str, str]]]:
+    """Each symbol's version number, and what the numbers stand for: version and file."""
+    numbers: list[int] = []
+    names: dict[int, tuple[str, str]] = {}
+    for section in elf.iter_sections():
+        if isinstance(section, GNUVerSymSection):
+            said = (symbol.entry["ndx"] for symbol in section.iter_symbols())
+            known = {"VER_NDX_LOCAL": _LOCAL, "VER_NDX_GLOBAL": _ANY}
+            numbers = [known.get(ndx, _ANY) if isinstance(ndx, str) else ndx & 0x7FFF for ndx in said]
+        elif isinstance(section, GNUVerNeedSection):
+            for need, versions in section.iter_versions():
+                names.update({version["vna_other"] & 0x7FFF: (version.name, need.name) for version in versions})
+    return numbers, names

@@ -1,0 +1,163 @@
+"""Everything that can be said of a plugin library without loading it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pluginkit.registry import complaints, elf, gpu_code, needed
+from pluginkit.registry.elf import Elf
+from pluginkit.registry.gpu_code import GpuCodes
+from pluginkit.registry.needed import Linkage
+from pluginkit.registry.problem import Problem
+
+ENTRIES = {
+    "getCreators": "TensorRT 10 and later: the creators",
+    "setLoggerFinder": "TensorRT 10 and later: which library loads",
+    "getPluginCreators": "TensorRT 8 and 9: the creators",
+    "pluginkit_cpu_control": "target cpu: its device",
+}
+"""What is exported for whom."""
+INIT = re.compile(r"init(\w+)Plugins")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The JSON file that `pluginkit build` writes beside a library.
+
+    Attributes:
+        path: where it is.
+        content: what it says; None if it cannot be read.
+        same: whether its hash is that of the library.
+    """
+
+    path: Path
+    content: dict[str, Any] | None
+    same: bool
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A plugin library, not loaded.
+
+    Attributes:
+        path: the file.
+        sha256, size: of the file; bytes.
+        target: `gpu` if it has GPU code, `cpu` if it is pluginkit's target cpu, else `unknown`.
+        elf: what it exports and needs.
+        linkage: where what it needs is.
+        gpu: its GPU code; None if it has none.
+        beside: the build's JSON file; None if there is none.
+        compiler: as the build's file or the compiler itself (`.comment`) says.
+        problems: what is wrong, the errors first.
+    """
+
+    path: Path
+    sha256: str
+    size: int
+    target: Literal["cpu", "gpu", "unknown"]
+    elf: Elf
+    linkage: Linkage
+    gpu: GpuCodes | None
+    beside: Beside | None
+    compiler: str
+    problems: tuple[Problem, ...]
+
+    @property
+    def exports(self) -> dict[str, str]:
+        """The C functions that it exports: name -> for whom; empty where nobody is known to ask for it."""
+        names = sorted(symbol.name for symbol in self.elf.exports if not symbol.name.startswith("_Z"))
+        return {name: ENTRIES.get(name) or _init(name) for name in names}
+
+    @property
+    def layouts(self) -> tuple[str, ...]:
+        """The layouts that the build says are in it: `10`, `11`."""
+        content = self.beside.content if self.beside else None
+        return tuple(sorted(content.get("layouts", {}))) if content else ()
+
+    @property
+    def broken(self) -> bool:
+        """Whether there are errors among the problems."""
+        return any(problem.level == "error" for problem in self.problems)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        cxx = [symbol.name for symbol in self.elf.exports if symbol.name.startswith("_Z")]
+        return {
+            "library": str(self.path),
+            "sha256": self.sha256,
+            "size": self.size,
+            "target": self.target,
+            "compiler": self.compiler,
+            "layouts": list(self.layouts),
+            "soname": self.elf.soname,
+            "exports": list(self.exports),
+            "exported_cxx": cxx,
+            "needed": [{"name": n.name, "path": str(n.path) if n.path else None} for n in self.linkage.needed],
+            "runpath": list(self.elf.runpath),
+            "needed_versions": {name: sorted(versions) for name, versions in self.elf.versions().items()},
+            "gpu_code": [asdict(code) for code in self.gpu.codes] if self.gpu else [],
+            "manifest": {"path": str(self.beside.path), "same": self.beside.same, "content": self.beside.content}
+            if self.beside
+            else None,
+            "problems": [asdict(problem) for problem in self.problems],
+        }
+
+
+def inspect(path: Path) -> Inspection:
+    """Look at a library without loading it.
+
+    Raises:
+        UsageError: no such file, it cannot be read, or it is no shared library that this machine could load.
+    """
+    facts = elf.read(path)
+    data = path.read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    codes = gpu_code.read(path)
+    linkage = needed.resolve(path, facts)
+    beside = _beside(path, digest)
+    names = {symbol.name for symbol in facts.exports}
+    target: Literal["cpu", "gpu", "unknown"] = (
+        "gpu" if codes else "cpu" if "pluginkit_cpu_control" in names else "unknown"
+    )
+    found = [
+        *complaints.of_exports(facts),
+        *complaints.of_linkage(path, facts, linkage),
+        *complaints.of_gpu_code(codes),
+        *complaints.of_manifest(path, beside, target, codes),
+    ]
+    found.sort(key=lambda problem: problem.level)
+    return Inspection(
+        path, digest, len(data), target, facts, linkage, codes, beside, _compiler(beside, data), tuple(found)
+    )
+
+
+def _init(name: str) -> str:
+    stem = INIT.fullmatch(name)
+    return f"you: registers {stem[1]} under a namespace" if stem else ""
+
+
+def _beside(path: Path, digest: str) -> Beside | None:
+    file = path.with_suffix(".json")
+    if not file.is_file():
+        return None
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return Beside(file, None, False)
+    if not isinstance(content, dict):
+        return Beside(file, None, False)
+    return Beside(file, content, content.get("sha256") == digest)
+
+
+def _compiler(beside: Beside | None, data: bytes) -> str:
+    """The build's word if the file is its own, else the string that compilers leave."""
+    if beside and beside.content and beside.same:
+        said = [beside.content.get(key) or {} for key in ("compiler", "cuda_compiler")]
+        return ", ".join(f"{one.get('id', '?')} {one.get('version', '?')}" for one in said if one)
+    found = re.findall(rb"(?:GCC: \([^)\0]*\) [\d.]+|clang version [\d.]+)", data)
+    return ", ".join(sorted({text.decode(errors="replace") for text in found}))

@@ -1,0 +1,132 @@
+"""Where the loader would find the libraries that a library needs, and whether they have what it needs of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerDefSection
+
+from pluginkit.errors import UsageError
+from pluginkit.registry import elf
+from pluginkit.registry.elf import Elf, Symbol
+
+_DEFAULT = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
+_CONFIGURATION = Path("/etc/ld.so.conf")
+
+
+@dataclass(frozen=True)
+class Needed:
+    """A needed library: its name in DT_NEEDED and its file; None if it isn't found."""
+
+    name: str
+    path: Path | None
+
+
+@dataclass(frozen=True)
+class Linkage:
+    """What came of looking for all that a library needs.
+
+    Attributes:
+        needed: the libraries it names, in order.
+        unresolved: symbols that none of them has; only known if all of them were found.
+        too_old: versions that a found library lacks: (library, version).
+    """
+
+    needed: tuple[Needed, ...]
+    unresolved: tuple[str, ...] = ()
+    too_old: tuple[tuple[str, str], ...] = field(default=())
+
+
+def resolve(library: Path, facts: Elf) -> Linkage:
+    """Look for what a library needs, as the loader does (ld.so(8)), without loading anything."""
+    needed = tuple(Needed(name, _find(name, library, facts.runpath)) for name in facts.needed)
+    too_old = [
+        (one.name, version)
+        for one in needed
+        if one.path is not None and (wanted := facts.versions().get(one.name))
+        for version in sorted(wanted - _defined_versions(one.path))
+    ]
+    return Linkage(needed, tuple(_unresolved(facts.undefined, needed)), tuple(too_old))
+
+
+def _find(name: str, library: Path, runpath: tuple[str, ...]) -> Path | None:
+    if "/" in name:
+        return Path(name) if Path(name).is_file() else None
+    for folder in _folders(library, runpath):
+        path = folder / name
+        if path.is_file() and _loadable(path):
+            return path
+    return None
+
+
+def _folders(library: Path, runpath: tuple[str, ...]) -> Iterator[Path]:
+    origin = str(library.resolve().parent)
+    for folder in runpath:
+        yield Path(folder.replace("${ORIGIN}", origin).replace("$ORIGIN", origin))
+    yield from (Path(folder) for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder)
+    yield from _configured(_CONFIGURATION)
+    multiarch = getattr(sys.implementation, "_multiarch", "")
+    for folder in _DEFAULT:
+        yield Path(folder) / multiarch
+        yield Path(folder)
+
+
+def _configured(file: Path) -> Iterator[Path]:
+    """The folders that /etc/ld.so.conf names."""
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    for line in (line.split("#")[0].strip() for line in lines):
+        if line.startswith("include "):
+            pattern = line.removeprefix("include ").strip()
+            for other in sorted(Path("/").glob(pattern.lstrip("/"))) if pattern.startswith("/") else []:
+                yield from _configured(other)
+        elif line:
+            yield Path(line)
+
+
+def _loadable(path: Path) -> bool:
+    """The loader passes over files of other machines, and goes on looking."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(5)
+    except OSError:
+        return False
+    return head == b"\x7fELF\x02"
+
+
+def _defined_versions(path: Path) -> set[str]:
+    try:
+        with path.open("rb") as file:
+            sections = [one for one in ELFFile(file).iter_sections() if isinstance(one, GNUVerDefSection)]
+            return {next(aux).name for section in sections for _, aux in section.iter_versions()}
+    except Exception as error:  # noqa: BLE001 - pyelftools answers damaged files with whatever exception comes of it
+        raise elf.damaged(path, error) from None
+
+
+def _unresolved(undefined: tuple[Symbol, ...], needed: tuple[Needed, ...]) -> list[str]:
+    """Symbols that must be there and are in none of the libraries; a version names its library already."""
+    open_names = {one.name for one in undefined if one.binding != "STB_WEAK" and not one.file}
+    seen: set[Path] = set()
+    left = [one.path for one in needed]
+    while left and open_names:
+        path = left.pop(0)
+        if path is None:
+            # What a library that isn't here would have nobody can say.
+            return []
+        if path.resolve() in seen:
+            continue
+        seen.add(path.resolve())
+        try:
+            facts = elf.read(path)
+        except UsageError:
+            return []
+        open_names -= {symbol.name for symbol in facts.exports}
+        left += [_find(name, path, facts.runpath) for name in facts.needed]
+    return sorted(open_names)

@@ -1,0 +1,100 @@
+"""`pluginkit inspect --load`: what each host's registry lists, and libraries that do not survive it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pluginkit import cli, registry
+from pluginkit.registry import loading
+from pluginkit.runtimes import lean, tensorrt_rtx
+
+from .conftest import ENTRIES, INCLUDE, Make
+
+pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("registry")]
+
+
+def by_hand(make: Make, *flags: str) -> Path:
+    """The plugin Behaving of the runtimes' tests: layout 11 and V3, without CMake."""
+    source = Path(__file__).parents[1] / "runtimes" / "behaving.cpp"
+    return make(f'#include "{source}"', "-std=c++17", "-fvisibility=hidden", f"-I{INCLUDE}", "-ldl", *flags)
+
+
+def test_every_host_lists_the_creator_with_its_fields(scale: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    library = scale / "build" / "cpu" / "libscale.so"
+    assert cli.run(["inspect", str(library), "--load", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)["loaded"]
+    expected = [
+        ("factor", "kFLOAT32", 1),
+        ("mode", "kINT32", 1),
+        ("x_scale", "kFLOAT32", 1),
+        ("y_scale", "kFLOAT32", 1),
+    ]
+    bases = {"host": ("V2", "IPluginV2DynamicExt"), "tensorrt-lean": ("V2", ""), "tensorrt-rtx": ("V3", "IPluginV3")}
+    present = [one for one in said if one["status"] != "missing"]
+    for one in present:
+        assert one["status"] == "loaded", one
+        (creator,) = one["creators"]
+        assert [creator[key] for key in ("name", "version", "namespace")] == ["Scale", "1", "acme"]
+        assert (creator["kind"], creator["base"]) == bases[one["runtime"]]
+        assert [(field["name"], field["type"], field["length"]) for field in creator["fields"]] == expected
+    assert len(present) == 2 + len(lean.installed()) + tensorrt_rtx.probe().found
+    assert cli.run(["inspect", str(library), "--load"]) == 0
+    shown = capsys.readouterr().out
+    assert "IPluginV2DynamicExt" in shown
+    assert "factor: kFLOAT32 × 1" in shown
+
+
+def test_a_library_of_one_layout(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    library = by_hand(make)
+    ten = loading.in_host(library, 101600)
+    assert ten.status == "refused"
+    assert "no creator" in ten.message
+    (creator,) = loading.in_host(library, 110100).creators
+    assert (creator.name, creator.kind, creator.base) == ("Behaving", "V2", "IPluginV2DynamicExt")
+    (third,) = loading.in_host(library, 10701).creators
+    assert (third.kind, third.base) == ("V3", "IPluginV3")
+    assert cli.run(["inspect", str(library), "--load"]) == 0
+    assert "refused" in capsys.readouterr().out
+
+
+def test_a_library_that_crashes_on_load(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    source = "#include <csignal>\n" + ENTRIES + "__attribute__((constructor)) void f() { raise(SIGSEGV); }"
+    library = make(source)
+    assert cli.run(["inspect", str(library)]) == 0
+    assert cli.run(["inspect", str(library), "--load"]) == 6
+    assert "SIGSEGV" in capsys.readouterr().out
+
+
+def test_a_library_that_hangs_on_load(make: Make) -> None:
+    library = make("#include <unistd.h>\n" + ENTRIES + "__attribute__((constructor)) void f() { for (;;) pause(); }")
+    one = loading.in_host(library, 110100, timeout=3)
+    assert (one.status, one.creators) == ("hung", ())
+
+
+def test_a_library_that_ends_the_process_in_getcreators(make: Make) -> None:
+    source = (
+        '#include <cstdlib>\nextern "C" void* getCreators(int&) { exit(3); } extern "C" void setLoggerFinder(void*) {}'
+    )
+    one = loading.in_host(make(source), 110100)
+    assert one.status == "crashed"
+    assert "exit code 3" in one.message
+    assert "getCreators" in one.message
+
+
+def test_a_library_that_nobody_takes(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    library = make(ENTRIES)
+    assert {one.status for one in registry.load(library)} <= {"refused", "missing"}
+    assert cli.run(["inspect", str(library), "--load"]) == 1
+    assert "no creator" in capsys.readouterr().out
+
+
+def test_a_host_that_is_not_here(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in lean.FOLDERS:
+        monkeypatch.delenv(folder, raising=False)
+    said = {one.runtime: one for one in registry.load(make(ENTRIES))}
+    if not lean.installed():
+        assert said["tensorrt-lean"].status == "missing"
+        assert "pip install" in said["tensorrt-lean"].message
