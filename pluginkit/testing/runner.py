@@ -11,7 +11,7 @@ from pathlib import Path
 from pluginkit.build import PLAIN, Flavour, build, flavours
 from pluginkit.build.exports import exported
 from pluginkit.dtypes import DType
-from pluginkit.errors import NothingSelected, UsageError
+from pluginkit.errors import BuildFailed, NothingSelected, UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import BuildVerdict, Configured, host, tensorrt_rtx
 from pluginkit.runtimes.liveness import problems
@@ -131,12 +131,20 @@ def _libraries(options: Options, step: Step) -> dict[Flavour, Path]:
             "--library and --sanitize contradict each other: checks are compiled in, and a library is tested as it is.",
             hint="Leave out --library.",
         )
-    if options.schedules and options.library.exists() and "pluginkit_cpu_control" not in exported(options.library):
+    if options.schedules and not _on_cpu(options.library):
         raise UsageError(
             f"--schedules is for target cpu, and {options.library} was not built for it by this pluginkit.",
             hint="pluginkit build --target cpu",
         )
     return {PLAIN: options.library}
+
+
+def _on_cpu(library: Path) -> bool:
+    """Whether a library is one of target cpu. If it is none at all, the host will say so better."""
+    try:
+        return not library.exists() or "pluginkit_cpu_control" in exported(library)
+    except BuildFailed:
+        return True
 
 
 def _said(options: Options, flavours_: Sequence[Flavour]) -> str:

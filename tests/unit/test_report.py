@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -11,6 +12,7 @@ from rich.console import Console
 
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
+from pluginkit.runtimes.findings import Defect
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
 
 
@@ -89,6 +91,27 @@ def test_a_failure_says_what_and_how_to_repeat_it() -> None:
     assert "off by 3 steps at [0, 1]" in text
     assert "pluginkit test --only plain/int8/opt --seed 7" in text
     assert "not asked" in text
+
+
+def test_a_failure_with_checks_is_repeated_with_them() -> None:
+    found = Defect("race", "two writes", "softmax", (0, 0, 0), (1, 0, 0), "src/x.cu:4")
+    bad = case("opt", Outcome.FAILED, sanitizers="thread+memory", schedule="in reverse", runs=3, defects=(found,))
+    what = replace(report(case("min", Outcome.PASSED), bad), sanitize=("thread", "memory"), schedules=2)
+    text = shown(what)
+    assert "--only plain/int8/opt --seed 7 --sanitize thread,memory --schedules 2" in text
+    (row,) = [line for line in text.splitlines() if " opt " in line and "failed" in line]
+    assert "thread+memory" in row
+    (_, written) = what.to_json()["cases"]
+    assert written["defects"][0]["thread"] == [1, 0, 0]
+    assert (written["sanitizers"], written["runs"]) == ("thread+memory", 3)
+
+
+def test_junit_has_a_suite_for_each_build_and_what_it_printed(tmp_path: Path) -> None:
+    printed = case("opt", Outcome.FAILED, sanitizers="address", log=("==1==ERROR", "\x1b[1mred"))
+    report(case("opt", Outcome.PASSED), printed).write_junit(tmp_path / "junit.xml")
+    root = ET.parse(tmp_path / "junit.xml").getroot()
+    assert [suite.get("name") for suite in root] == ["host", "host address"]
+    assert root.findtext(".//system-out") == "==1==ERROR\n[1mred"
 
 
 def test_a_refusal_shows_the_runtimes_words() -> None:
