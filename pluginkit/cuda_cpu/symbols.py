@@ -1,4 +1,4 @@
-"""The CUDA functions that an object calls: renamed to our runtime's, or refused by name."""
+"""What an object calls: CUDA's functions, renamed to our runtime's, or refused by name; and what is missing of PTX."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ from functools import cache
 from pathlib import Path
 
 from pluginkit.cuda_cpu import PREFIX, RUNTIME_DIR
+from pluginkit.cuda_cpu.ptx_instructions import MISSING
 from pluginkit.errors import BuildFailed
 from pluginkit.process import run
 
-_CUDA = re.compile(r"(?:cuda|cu|cublas|cublasLt|cudnn|curand|cusparse|cufft|nvrtc)[A-Z]\w*\Z")
+_CUDA = re.compile(r"(?:cuda|cu|cublas|cublasLt|cudnn|curand|cusparse|cusolver|cufft|nvrtc|nccl)[A-Z]\w*\Z")
+_OF_THE_C_LIBRARY = frozenset({"__assert_fail"})
+"""Renamed too: in a kernel they mean something else."""
+_ADVICE = (
+    (r"cublas|cudnn|cufft|cusparse|cusolver|curand|nccl", "NVIDIA's libraries of kernels run on a GPU only"),
+    (r"cu[A-Z]|nvrtc", "CUDA's driver and compiler interfaces work on a GPU only"),
+    (r"cudaGraph|cudaStream\w*Capture", "graphs and stream capture are of a GPU only"),
+    (r"\w*(?:Texture|Surface|Array)", "textures, surfaces and arrays aren't there; read through a pointer"),
+    (r"\w*(?:Mipmapped|External|Ipc)", "what is shared with graphics or other processes isn't there"),
+)
 
 
 @cache
@@ -24,16 +34,32 @@ def rename(obj: Path, source: str) -> None:
     """Give every CUDA function that `obj` calls the runtime's name, in place.
 
     Raises:
-        BuildFailed: it calls one that target cpu does not have; all of them are named.
+        BuildFailed: it calls one, or has an instruction of inline PTX, that target cpu does not have; all are named.
     """
     listing = run(["nm", "-u", "-P", str(obj)]).stdout
-    called = {name for name in re.findall(r"^(\w+)", listing, re.MULTILINE) if _CUDA.match(name)}
-    missing = sorted(called - provided())
-    if missing:
+    undefined = set(re.findall(r"^(\S+)", listing, re.MULTILINE))
+    called = {name for name in undefined if _CUDA.match(name)}
+    if missing := sorted(called - provided()):
         obj.unlink()
         raise BuildFailed(
-            f"{source} calls {', '.join(missing)}, which CUDA on the CPU (target cpu) does not have.",
-            hint="docs/cpu-target.md lists what it has. Build target gpu only, or leave this call out of target cpu.",
+            f"{source} calls {', '.join(missing)}, which CUDA on the CPU (target cpu) does not have.", hint=_hint(missing)
         )
-    if called:
-        run(["objcopy", *[f"--redefine-sym={name}={PREFIX}{name}" for name in sorted(called)], str(obj)])
+    if instructions := sorted(name.removeprefix(MISSING) for name in undefined if name.startswith(MISSING)):
+        obj.unlink()
+        raise BuildFailed(
+            f"{source} has inline PTX that CUDA on the CPU (target cpu) does not have: {', '.join(instructions)}.",
+            hint="docs/cpu-target.md lists what it has. Put the asm in #ifndef PLUGINKIT_TARGET_CPU with C++ beside it, "
+            "or build target gpu only.",
+        )
+    ours = sorted(called | (undefined & _OF_THE_C_LIBRARY))
+    if ours:
+        run(["objcopy", *[f"--redefine-sym={name}={PREFIX}{name}" for name in ours], str(obj)])
+
+
+def _hint(missing: list[str]) -> str:
+    advice = [text for pattern, text in _ADVICE if any(re.match(pattern, name) for name in missing)]
+    first = f"{advice[0][0].upper()}{advice[0][1:]}: " if advice else ""
+    return (
+        f"{first}build target gpu only, or leave the call out by #ifndef PLUGINKIT_TARGET_CPU. docs/cpu-target.md lists "
+        "what there is."
+    )

@@ -63,12 +63,11 @@ void Checks::launchBegins(dim3 const& grid, dim3 const& block)
 {
     mRacesOn = isAsked("thread");
     mWrittenOn = isAsked("memory");
+    mDeviceKnown = mWrittenOn && gMemory.deviceMemoryIsKnown();
+    std::fill(std::begin(mDevice), std::end(mDevice), std::make_pair(uintptr_t{0}, size_t{0}));
     mOrder.launchBegins(grid, block);
     mRaces.clear();
-    for (auto& each : mReported)
-    {
-        each.clear();
-    }
+    mReported.clear();
     std::pair<uintptr_t, size_t> const variables[] = {{number(&threadIdx), sizeof(threadIdx)},
                                                       {number(&blockIdx), sizeof(blockIdx)},
                                                       {number(&blockDim), sizeof(blockDim)},

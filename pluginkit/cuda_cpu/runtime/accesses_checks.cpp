@@ -78,6 +78,10 @@ void Checks::see(Access access, Strength strength) noexcept
     {
         checkWritten(access);
     }
+    if (mDeviceKnown && !isDevice(access.address))
+    {
+        checkDevice(access);
+    }
     if (strength != Strength::kPLAIN && access.writes)
     {
         mOrder.publish(access.address);

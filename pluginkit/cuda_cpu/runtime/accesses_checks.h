@@ -90,6 +90,8 @@ private:
 
     bool isOwn(uintptr_t address) const noexcept;
     void checkWritten(Access const& access);
+    bool isDevice(uintptr_t address);
+    void checkDevice(Access const& access);
     void reportRace(Collision const& collision);
     void reportPending() noexcept;
     bool isNew(char const* kind, void const* code, void const* other);
@@ -98,12 +100,15 @@ private:
 
     bool mRacesOn{false};
     bool mWrittenOn{false};
+    bool mDeviceKnown{false}; // so that all other memory is the host's
+    std::pair<uintptr_t, size_t> mDevice[8]{};
+    size_t mNextDevice{0};
     Order mOrder;
     Races mRaces{mOrder};
     std::mutex mMutex; // of mUnwritten: other host threads allocate and copy while a kernel runs
     Unwritten mUnwritten;
     std::map<uintptr_t, Shared> mShared;
-    std::set<std::pair<void const*, void const*>> mReported[2];
+    std::map<std::string_view, std::set<std::pair<void const*, void const*>>> mReported;
     uintptr_t mVariables{0}; // threadIdx and its like
     size_t mVariablesSize{0};
     uint32_t mMoment{0}; // of the access that is being checked

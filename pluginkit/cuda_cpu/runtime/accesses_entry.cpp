@@ -5,6 +5,8 @@
 
 #include "accesses_checks.h"
 
+#include <cstring>
+
 #ifdef PLUGINKIT_CPU_CHECKED
 
 using pluginkit_cpu::accesses::gChecks;
@@ -20,18 +22,6 @@ void see(void const volatile* address, size_t size, bool reads, bool writes, voi
 }
 
 } // namespace
-
-extern "C"
-{
-    // Glibc's own copies and fills, by the names that they have where the compiler checks sizes: the plain names are
-    // ours. Neither compiler (clang++ 14, g++ 12) says anything of these calls, so the functions themselves must.
-    void* pluginkit_cpu_v2_move(void* to, void const* from, size_t size, size_t room) __asm__("__memmove_chk");
-    void* pluginkit_cpu_v2_fill(void* to, int value, size_t size, size_t room) __asm__("__memset_chk");
-
-    PLUGINKIT_CPU_HIDDEN void* pluginkit_cpu_v2_memmove(void* to, void const* from, size_t size) __asm__("memmove");
-    PLUGINKIT_CPU_HIDDEN void* pluginkit_cpu_v2_memcpy(void* to, void const* from, size_t size) __asm__("memcpy");
-    PLUGINKIT_CPU_HIDDEN void* pluginkit_cpu_v2_memset(void* to, int value, size_t size) __asm__("memset");
-}
 
 #define PLUGINKIT_CPU_CALLER __builtin_return_address(0)
 
@@ -129,25 +119,27 @@ extern "C"
         see(address, sizeof(void*), true, false, PLUGINKIT_CPU_CALLER);
     }
 
+    // g++ 12 and clang++ 14 call the plain functions; cuda_cpu/symbols.py makes these of them.
+
 #define PLUGINKIT_CPU_MOVE                                                                                             \
     see(from, size, true, false, PLUGINKIT_CPU_CALLER);                                                                \
     see(to, size, false, true, PLUGINKIT_CPU_CALLER);                                                                  \
-    return pluginkit_cpu_v2_move(to, from, size, ~size_t{0})
+    return std::memmove(to, from, size)
 
-    void* pluginkit_cpu_v2_memmove(void* to, void const* from, size_t size)
+    PLUGINKIT_CPU_HIDDEN void* pluginkit_cpu_v2_memmove(void* to, void const* from, size_t size)
     {
         PLUGINKIT_CPU_MOVE;
     }
 
-    void* pluginkit_cpu_v2_memcpy(void* to, void const* from, size_t size)
+    PLUGINKIT_CPU_HIDDEN void* pluginkit_cpu_v2_memcpy(void* to, void const* from, size_t size)
     {
         PLUGINKIT_CPU_MOVE;
     }
 
-    void* pluginkit_cpu_v2_memset(void* to, int value, size_t size)
+    PLUGINKIT_CPU_HIDDEN void* pluginkit_cpu_v2_memset(void* to, int value, size_t size)
     {
         see(to, size, false, true, PLUGINKIT_CPU_CALLER);
-        return pluginkit_cpu_v2_fill(to, value, size, ~size_t{0});
+        return std::memset(to, value, size);
     }
 
     // A newer clang++ calls these instead.
@@ -164,7 +156,7 @@ extern "C"
     PLUGINKIT_CPU_HIDDEN void* __tsan_memset(void* to, int value, size_t size)
     {
         see(to, size, false, true, PLUGINKIT_CPU_CALLER);
-        return pluginkit_cpu_v2_fill(to, value, size, ~size_t{0});
+        return std::memset(to, value, size);
     }
 }
 

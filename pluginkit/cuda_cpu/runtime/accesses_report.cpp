@@ -91,7 +91,7 @@ std::string Checks::describeOther(Collision const& collision) const
 
 bool Checks::isNew(char const* kind, void const* code, void const* other)
 {
-    auto& known = mReported[std::strcmp(kind, "race") == 0 ? 0 : 1];
+    auto& known = mReported[kind];
     auto const pair = std::less<>{}(code, other) ? std::make_pair(code, other) : std::make_pair(other, code);
     return known.size() < kREPORTED && known.insert(pair).second;
 }
