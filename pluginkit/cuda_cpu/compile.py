@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pluginkit import include_dir
-from pluginkit.cuda_cpu import launches, symbols
+from pluginkit.cuda_cpu import symbols
+from pluginkit.cuda_cpu.rewrite import rewrite
 from pluginkit.errors import BuildFailed, PluginkitError, UsageError
 
 SOURCES = (".cu", ".cpp", ".cc", ".cxx")
@@ -48,7 +49,7 @@ def compile_source(arguments: Sequence[str]) -> None:
         source = [str(command.source), "-o", str(plain)]
         _run([command.cxx, "-x", "c++", "-E", *command.compile, *command.preprocess, *ours, *source])
         text = plain.read_text(encoding="utf-8", errors="surrogateescape")
-        plain.write_text(launches.rewrite(text), encoding="utf-8", errors="surrogateescape")
+        plain.write_text(rewrite(text), encoding="utf-8", errors="surrogateescape")
         _run([command.cxx, "-x", "c++-cpp-output", *command.compile, "-c", str(plain), "-o", str(command.output)])
     symbols.rename(command.output, str(command.source))
 

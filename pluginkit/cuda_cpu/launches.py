@@ -13,40 +13,29 @@ from pluginkit.cuda_cpu.tokens import Tokens, Unbalanced
 from pluginkit.errors import BuildFailed
 
 _ARGUMENTS = "pluginkit_cpu_arguments"
-_LAUNCH_FUNCTION = "cudaLaunchKernel"
-_SHARED = "pluginkit_cpu_shared_memory"  # what prelude.h makes of __shared__
+LAUNCH_FUNCTION = "cudaLaunchKernel"
 _ZEROS = frozenset({"0", "NULL", "__null"})
 _CASTS = frozenset({"(void*)", "(constvoid*)", "(voidconst*)"})
 _STATEMENT_WORDS = frozenset({"return", "else", "do", "case", "throw", "co_return"})
 
 
-def rewrite(source: str) -> str:
-    """Rewrite every launch of a preprocessed source; all else, line breaks included, stays as it is.
+def rewrite(tokens: Tokens) -> None:
+    """Rewrite every launch in place.
 
     Raises:
-        BuildFailed: a `<<<` without its `>>>`, or without arguments in parentheses, or `__shared__` memory, which
-            target cpu does not have yet; it names file and line.
+        BuildFailed: a `<<<` without its `>>>`, or without arguments in parentheses; it names file and line.
     """
-    if not any(mark in source for mark in ("<<<", _LAUNCH_FUNCTION, _SHARED)):
-        return source
-    tokens = Tokens(source)
     for index in range(len(tokens.all)):
-        if tokens.text(index) == _SHARED:
-            raise BuildFailed(
-                f"{_place(tokens, index)}: __shared__ memory, which CUDA on the CPU (target cpu) does not have yet.",
-                hint="Build target gpu only, or see docs/cpu-target.md.",
-            )
-        if tokens.text(index) == _LAUNCH_FUNCTION:
+        if tokens.text(index) == LAUNCH_FUNCTION:
             _uncast(tokens, index)
         if _is_triple(tokens, index, "<"):
             try:
                 _rewrite_one(tokens, index)
             except Unbalanced:
                 raise BuildFailed(
-                    f"{_place(tokens, index)}: a launch '<<<' without its '>>>(arguments)'.",
+                    f"{tokens.place(index)}: a launch '<<<' without its '>>>(arguments)'.",
                     hint="A launch is kernel<<<grid, block[, shared bytes[, stream]]>>>(arguments).",
                 ) from None
-    return str(tokens)
 
 
 def _is_triple(tokens: Tokens, index: int, mark: str) -> bool:
@@ -174,14 +163,3 @@ def _callee(tokens: Tokens, last: int) -> int:
         if tokens.text(before) == "::" and not owned and tokens.text(owner) != ">":
             return before
         at = owner
-
-
-def _place(tokens: Tokens, index: int) -> str:
-    """`file:line` of a token, from the preprocessor's line markers."""
-    file, line = "the source", 1
-    for token in tokens.all[:index]:
-        marker = re.match(r'#\s*(?:line\s+)?(\d+)\s+"((?:[^"\\]|\\.)*)"', token.text)
-        if marker:
-            line, file = int(marker[1]) - 1, marker[2]
-        line += token.text.count("\n") if token.kind in {"blank", "text"} else 0
-    return f"{file}:{line}"

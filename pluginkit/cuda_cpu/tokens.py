@@ -14,6 +14,7 @@ _TOKEN = re.compile(
     |(?P<mark>::|->|.)""",
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
+_MARKER = re.compile(r'#\s*(?:line\s+)?(\d+)\s+"((?:[^"\\]|\\.)*)"')
 OPEN = {"(": ")", "[": "]", "{": "}"}
 CLOSE = frozenset(OPEN.values())
 
@@ -114,3 +115,13 @@ class Tokens:
                 break
             at = self.before(at)
         raise Unbalanced
+
+    def place(self, index: int) -> str:
+        """`file:line` of a token, from the preprocessor's line markers."""
+        file, line = "the source", 1
+        for token in self.all[:index]:
+            marker = _MARKER.match(token.text)
+            if marker:
+                line, file = int(marker[1]) - 1, marker[2]
+            line += token.text.count("\n") if token.kind in {"blank", "text"} else 0
+        return f"{file}:{line}"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pluginkit.cuda_cpu.launches import rewrite
+from pluginkit.cuda_cpu.rewrite import rewrite
 from pluginkit.cuda_cpu.tokens import Tokens
 from pluginkit.errors import BuildFailed
 
@@ -128,8 +128,3 @@ def test_cudas_own_call_of_the_launch_function_stays() -> None:
 def test_broken_launches_are_named(source: str) -> None:
     with pytest.raises(BuildFailed, match=r"user\.cu:8: a launch"):
         rewrite(f'# 7 "user.cu"\n\n{source}\n')
-
-
-def test_shared_memory_is_named() -> None:
-    with pytest.raises(BuildFailed, match=r"user\.cu:3: __shared__ memory"):
-        rewrite('# 3 "user.cu"\npluginkit_cpu_shared_memory float x[4];\n')

@@ -112,7 +112,8 @@ void onFault(int signal, siginfo_t* info, void* context)
         return;
     }
     worker->inside = 1;
-    auto const* const code = reinterpret_cast<void const*>(codeOf(context));
+    // Findings name where a call returns to: one byte further than what is meant.
+    auto const* const code = reinterpret_cast<void const*>(codeOf(context) + 1);
     if (signal == SIGFPE)
     {
         report({"undefined", "an integer is divided by zero (or the smallest one by -1).", Place{nullptr, 0}, code});
@@ -147,7 +148,7 @@ void onTimer(int /*signal*/, siginfo_t* /*info*/, void* context)
     if (worker != nullptr && code >= gCode.begin && code < gCode.end)
     {
         int const error = errno;
-        worker->tick(reinterpret_cast<void const*>(code));
+        worker->tick(reinterpret_cast<void const*>(code + 1));
         errno = error;
     }
 }

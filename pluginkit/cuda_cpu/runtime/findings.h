@@ -17,7 +17,7 @@ struct Finding
     char const* kind; //!< One of those in docs/cpu-target.md.
     std::string text; //!< A sentence.
     Place place{nullptr, 0};
-    void const* code{nullptr};      //!< An address in the code at fault, where no place is known.
+    void const* code{nullptr};      //!< Where a call at fault returns to, or just behind the code at fault.
     void const* otherCode{nullptr}; //!< In the code of the access that this one collides with.
     bool ofBlock{false};            //!< It is the whole block's: its thread means nothing.
 };

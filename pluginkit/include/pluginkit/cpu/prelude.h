@@ -14,18 +14,26 @@
 
 #include <pluginkit/cpu/device.h>
 #include <pluginkit/cpu/kernel.h>
+#include <pluginkit/cpu/ptx.h>
 #include <pluginkit/cpu/runtime_api.h>
+#include <pluginkit/cpu/shared.h>
 #include <pluginkit/cpu/sync.h>
 
 // From here on the source sees itself compiled as by nvcc; CUDA's headers above must not, or they would use PTX.
 #ifdef PLUGINKIT_CPU_CUDA_SOURCE
 #define __CUDACC__ 1
 #define __NVCC__ 1
+#define __CUDACC_VER_MAJOR__ (CUDART_VERSION / 1000)
+#define __CUDACC_VER_MINOR__ (CUDART_VERSION % 1000 / 10)
+#define __CUDACC_VER_BUILD__ 0
+// The architecture of the device that target cpu shows. Host code sees it too: the source is compiled once for both.
+#define __CUDA_ARCH__ 800
+#define __CUDA_ARCH_LIST__ 800
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __grid_constant__
 #define __grid_constant__
-// The compiler of target cpu stops at this name and says so: each thread would have a copy of its own.
+// What the compiler of target cpu looks for (cuda_cpu/shared.py).
 #undef __shared__
 #define __shared__ pluginkit_cpu_shared_memory
 #endif

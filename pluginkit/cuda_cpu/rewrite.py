@@ -1,0 +1,59 @@
+"""Preprocessed CUDA C++ to plain C++: launches, shared variables and inline PTX. All else stays, line by line.
+
+Most of a preprocessed source is headers of the system's. Those stretches of them that hold nothing to rewrite are left
+aside, since taking them apart would take longer than compiling them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pluginkit.cuda_cpu import launches, ptx, shared
+from pluginkit.cuda_cpu.tokens import Tokens, Unbalanced
+from pluginkit.errors import BuildFailed
+
+_MARKER = re.compile(r'^# \d+ ("(?:[^"\\]|\\.)*")([ \d]*)\n', re.MULTILINE)
+_TRIGGER = re.compile(rf"<<<|{launches.LAUNCH_FUNCTION}|{shared.MARK}|\basm\b|\b__asm")
+_ASIDE = "#pluginkit-aside"
+
+
+def rewrite(source: str) -> str:
+    """Rewrite what the preprocessor gave.
+
+    Raises:
+        BuildFailed: something that can't be rewritten, with file and line.
+    """
+    if not _TRIGGER.search(source):
+        return source
+    kept, aside = _split(source)
+    tokens = Tokens(kept)
+    try:
+        ptx.rewrite(tokens)
+        shared.rewrite(tokens)
+    except Unbalanced:
+        raise BuildFailed(
+            "A __shared__ variable or an asm statement has a bracket that is never closed.",
+            hint="Compile the file by nvcc, or for target cpu without it, to see where.",
+        ) from None
+    launches.rewrite(tokens)
+    return re.sub(rf"{_ASIDE} (\d+)\n", lambda found: aside[int(found[1])], str(tokens))
+
+
+def _split(source: str) -> tuple[str, list[str]]:
+    """What is to be looked at, with a line in place of each stretch that isn't, and those stretches."""
+    starts = [found.start() for found in _MARKER.finditer(source)]
+    stretches = [source[a:b] for a, b in zip([0, *starts], [*starts, len(source)], strict=True)]
+    markers = [_MARKER.match(stretch) for stretch in stretches]
+    # A macro of the system's in a file of the user's is marked as the system's, but names the user's file.
+    own = {marker[1] for marker in markers if marker and "3" not in marker[2].split()}
+    kept: list[str] = []
+    aside: list[str] = []
+    for stretch, marker in zip(stretches, markers, strict=True):
+        if marker and marker[1] not in own and not _TRIGGER.search(stretch):
+            if not kept or not kept[-1].startswith(_ASIDE):
+                kept.append(f"{_ASIDE} {len(aside)}\n")
+                aside.append("")
+            aside[-1] += stretch
+        else:
+            kept.append(stretch)
+    return "".join(kept), aside

@@ -1,0 +1,153 @@
+"""Threads that work together: barriers, warps, spinning, and the order in which threads run."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.compile
+Load = Callable[[str], ctypes.CDLL]
+
+SCHEDULES = ["forward", "reverse", "7", "8"]
+
+
+@pytest.fixture
+def engine(load: Load) -> ctypes.CDLL:
+    return load("engine")
+
+
+@pytest.fixture(params=SCHEDULES)
+def schedule(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    # Python's os.environ reaches the C library's environment, which the runtime reads at each launch.
+    monkeypatch.setenv("PLUGINKIT_CPU_SCHEDULE", request.param)
+    return str(request.param)
+
+
+def _at(array: np.ndarray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+@pytest.mark.parametrize("threads", [1, 31, 32, 33, 100, 1024])
+def test_barriers_count_and_fold_predicates(engine: ctypes.CDLL, schedule: str, threads: int) -> None:
+    counts, ors, ands = (np.full(threads, -1, np.int32) for _ in range(3))
+    for limit in (threads - 1, threads):
+        assert engine.runBarriers(_at(counts), _at(ors), _at(ands), threads, limit) == 0
+        assert (counts == (np.arange(threads) % 3 == 0).sum()).all()
+        assert (ors == (limit < threads)).all()
+        assert (ands == (limit == threads)).all()
+
+
+def test_shared_memory_with_a_barrier_in_many_blocks(engine: ctypes.CDLL, schedule: str) -> None:
+    x = np.random.default_rng(1).standard_normal((3000, 256)).astype(np.float32)
+    y = np.zeros_like(x)
+    assert engine.runReverse(_at(x), _at(y), len(x)) == 0
+    np.testing.assert_array_equal(y, x[:, ::-1])
+
+
+@pytest.mark.parametrize(("threads", "n"), [(64, 64), (64, 40), (96, 33), (1024, 1000)])
+def test_threads_that_returned_are_not_waited_for(engine: ctypes.CDLL, schedule: str, threads: int, n: int) -> None:
+    y = np.full(threads, -1, np.float32)
+    assert engine.runEarlyReturn(_at(y), threads, n) == 0
+    np.testing.assert_array_equal(y[:n], np.cumsum(np.arange(n)))
+    assert (y[n:] == -1).all()
+
+
+@pytest.mark.parametrize("width", [4, 8, 16, 32])
+def test_shuffles_stay_in_their_segment(engine: ctypes.CDLL, schedule: str, width: int) -> None:
+    n = 64
+    got = np.zeros((4, n), np.int32)
+    assert engine.runShuffles(_at(got), n, width) == 0
+    t = np.arange(n)
+    begin = t - t % width
+    up, down, other = t - 3, t + 3, t ^ 6
+    np.testing.assert_array_equal(got[0], begin + 5 % width)
+    np.testing.assert_array_equal(got[1], np.where(up >= begin, up, t))
+    np.testing.assert_array_equal(got[2], np.where(down < begin + width, down, t))
+    np.testing.assert_array_equal(got[3], np.where(other < begin + width, other, t))
+
+
+def test_a_lane_that_is_not_there_gives_poison(engine: ctypes.CDLL) -> None:
+    got = np.zeros((4, 20), np.int32)
+    assert engine.runShuffles(_at(got), 20, 32) == 0
+    assert got[2, :17].tolist() == list(range(3, 20))
+    assert got[2, 17:].tolist() == [-1, -1, -1]
+
+
+def test_votes_matches_and_reductions(engine: ctypes.CDLL, schedule: str) -> None:
+    n = 80  # the last warp has 16 lanes
+    got = np.zeros((7, n), np.uint32)
+    assert engine.runVotes(_at(got), n) == 0
+    for first in range(0, n, 32):
+        lanes = np.arange(first, min(first + 32, n))
+        here = slice(first, lanes[-1] + 1)
+        bits = [1 << (t - first) for t in lanes]
+        assert (got[0, here] == sum(b for b, t in zip(bits, lanes, strict=True) if t % 3 == 0)).all()
+        assert (got[1, here] == (40 in lanes)).all()
+        assert (got[2, here] == (lanes < 64).all()).all()
+        assert got[3, here].tolist() == [
+            sum(b for b, u in zip(bits, lanes, strict=True) if u % 4 == t % 4) for t in lanes
+        ]
+        assert (got[4, here] == 1).all()
+        assert (got[5, here] == lanes.sum()).all()
+        assert (got[6, here] == (lanes ^ 1).max()).all()
+
+
+def test_lanes_of_a_branch_meet_without_the_others(engine: ctypes.CDLL, schedule: str) -> None:
+    got = np.zeros(64, np.uint32)
+    assert engine.runBranches(_at(got)) == 0
+    assert got.tolist() == [0xFFF + (t // 32 * 32 << 16) if t % 32 < 12 else 0xFFFFF000 for t in range(64)]
+
+
+@pytest.mark.parametrize("workers", ["1", "4"])
+def test_a_block_may_wait_for_a_later_one(
+    engine: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    monkeypatch.setenv("PLUGINKIT_CPU_WORKERS", workers)
+    got = np.zeros((3, 40), np.int32)
+    assert engine.runWaitForAnotherBlock(_at(got), 3, 40) == 0
+    assert (got[0] == 1).all()
+
+
+def test_a_lock_is_held_by_one_thread_at_a_time(engine: ctypes.CDLL, schedule: str) -> None:
+    count = np.zeros(1, np.int32)
+    assert engine.runLocked(_at(count), 7, 96) == 0
+    assert count[0] == 7 * 96
+
+
+def _places(engine: ctypes.CDLL, blocks: int = 5, threads: int = 70) -> list[int]:
+    counter, places = np.zeros(1, np.int32), np.full(blocks * threads, -1, np.int32)
+    assert engine.runOrder(_at(counter), _at(places), blocks, threads) == 0
+    return [int(each) for each in places]
+
+
+def test_the_schedule_says_who_runs_first(engine: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
+    everyone = list(range(350))
+    assert _places(engine) == everyone
+    monkeypatch.setenv("PLUGINKIT_CPU_SCHEDULE", "reverse")
+    assert _places(engine) == everyone[::-1]
+    monkeypatch.setenv("PLUGINKIT_CPU_SCHEDULE", "3")
+    shuffled = _places(engine)
+    assert shuffled not in (everyone, everyone[::-1])
+    assert sorted(shuffled) == everyone
+
+
+def test_blocks_and_threads_in_three_dimensions(engine: ctypes.CDLL, schedule: str) -> None:
+    x, y, z = 4, 3, 2
+    got = np.zeros((y, x, z, z, y, x), np.uint32)  # the grid is (z, x, y), the block (x, y, z)
+    assert engine.runCoordinates(_at(got), x, y, z) == 0
+    bz, by, bx, tz, ty, tx = np.indices(got.shape)
+    np.testing.assert_array_equal(got, tx + 10 * ty + 100 * tz + 1000 * bx + 10000 * by + 100000 * bz)
+
+
+def test_blocks_are_shared_among_host_threads(engine: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLUGINKIT_CPU_WORKERS", "4")
+    before = len(os.listdir("/proc/self/task"))
+    x = np.random.default_rng(1).standard_normal((20000, 256)).astype(np.float32)
+    y = np.zeros_like(x)
+    assert engine.runReverse(_at(x), _at(y), len(x)) == 0
+    np.testing.assert_array_equal(y, x[:, ::-1])
+    assert len(os.listdir("/proc/self/task")) == before  # none of them is left
