@@ -197,3 +197,15 @@ def fft_shared(rng: np.random.Generator, rows: int, inverse: int) -> list[Any]:
     z = x.astype(np.float64) @ np.array([1, 1j])
     y = np.fft.ifft(z) * 128 if inverse else np.fft.fft(z)
     return [x, near(np.stack([y.real, y.imag], -1), terms=7 * 4), rows, inverse]
+
+
+@kernel(
+    (300, 3),
+)
+def lambda_tile(rng: np.random.Generator, n: int, radius: int) -> list[Any]:
+    x = rng.standard_normal(n).astype(np.float32)
+    padded = np.zeros(-(-n // 64) * 64)
+    padded[:n] = x
+    tiles = np.pad(padded.reshape(-1, 64), ((0, 0), (radius, radius)))
+    sums = np.lib.stride_tricks.sliding_window_view(tiles, 2 * radius + 1, axis=1).sum(-1)
+    return [x, near(sums.reshape(-1)[:n], terms=2 * radius), n, radius]

@@ -138,17 +138,15 @@ def nms_bitmask(rng: np.random.Generator, count: int) -> list[Any]:
     corners = rng.integers(0, 60, (count, 2))
     boxes = np.concatenate([corners, corners + rng.integers(5, 30, (count, 2))], 1)
     threshold = 0.3333
+    sizes = np.minimum(boxes[:, None, 2:], boxes[None, :, 2:]) - np.maximum(boxes[:, None, :2], boxes[None, :, :2])
+    both = np.maximum(sizes, 0).prod(2)
+    areas = (boxes[:, 2:] - boxes[:, :2]).prod(1)
+    union = areas[:, None] + areas - both
+    assert (abs(both - threshold * union) > 1e-5 * union).all(), "too close to call"
+    overlaps = both > threshold * union
     kept: list[int] = []
-    for i, box in enumerate(boxes):
-        overlaps = False
-        for k in kept:
-            other = boxes[k]
-            size = np.minimum(box[2:], other[2:]) - np.maximum(box[:2], other[:2])
-            both = np.prod(np.maximum(size, 0))
-            union = np.prod(box[2:] - box[:2]) + np.prod(other[2:] - other[:2]) - both
-            assert abs(both - threshold * union) > 1e-4 * union / 10, "too close to call"
-            overlaps = overlaps or both > threshold * union
-        if not overlaps:
+    for i in range(count):
+        if not overlaps[i, kept].any():
             kept.append(i)
     expected = np.full(count, -1, np.int32)
     initial = expected.copy()

@@ -9,6 +9,7 @@ import importlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -20,13 +21,13 @@ pytestmark = pytest.mark.compile
 for _module in sorted(FOLDER.glob("families_*.py")):
     importlib.import_module(f".{_module.stem}", __package__)
 
-_FAMILIES = sorted({case.family for case in CASES})
+Build = Callable[[str, str], ctypes.CDLL]
 # People's kernels convert between int and float freely; nvcc, like us, says nothing about it.
 _FLAGS = ["-O1", f"-I{FOLDER}", "-Wno-conversion", "-Wno-sign-compare"]
 
 
 @pytest.fixture(scope="session")
-def library(kit: Kit) -> functools._lru_cache_wrapper[ctypes.CDLL]:
+def library(kit: Kit) -> Build:
     """`library(family, compiler)`: all kernels of a family, as one translation unit: CUDA's headers are read once."""
 
     @functools.cache
@@ -70,7 +71,7 @@ def _parameters(compilers: list[str], schedules: list[str], marks: list[pytest.M
     ],
 )
 def test_kernel(
-    library: functools._lru_cache_wrapper[ctypes.CDLL],
+    library: Build,
     monkeypatch: pytest.MonkeyPatch,
     case: Case,
     cxx: str,
