@@ -75,7 +75,7 @@ bool isSigned(Type const& type) noexcept
     return type.kind == 0 && (type.info & 1U) != 0;
 }
 
-//! The integer in words; a floating-point number is never asked for.
+//! The integer in words.
 std::string text(Type const& type, Value value)
 {
     unsigned int const bits = 1U << (type.info >> 1U);
@@ -89,6 +89,29 @@ std::string text(Type const& type, Value value)
     }
     unsigned int const unused = 64 - bits;
     return std::to_string(static_cast<int64_t>(uint64_t{value} << unused) >> unused);
+}
+
+//! The floating-point number in words.
+std::string floatText(Type const& type, Value value)
+{
+    double number = 0.0;
+    if (type.info == 32)
+    {
+        float narrow = 0.0F;
+        std::memcpy(&narrow, &value, sizeof(narrow));
+        number = double{narrow};
+    }
+    else if (type.info == 64)
+    {
+        std::memcpy(&number, &value, sizeof(number));
+    }
+    else
+    {
+        return "a number of " + std::to_string(type.info) + " bits";
+    }
+    char words[32];
+    std::snprintf(words, sizeof(words), "%g", number);
+    return words;
 }
 
 bool isNegative(Type const& type, Value value)
@@ -224,6 +247,14 @@ extern "C"
     PLUGINKIT_CPU_HIDDEN void __ubsan_handle_shift_out_of_bounds(TwoTypes* data, Value left, Value right)
     {
         say(data->location, shift(*data, left, right), PLUGINKIT_CPU_CALLER);
+    }
+
+    // `left` is the number's type and `right` the one that it is converted to.
+    PLUGINKIT_CPU_HIDDEN void __ubsan_handle_float_cast_overflow(TwoTypes* data, Value number)
+    {
+        say(data->location,
+            floatText(*data->left, number) + " of type " + data->left->name + " does not fit into " + data->right->name,
+            PLUGINKIT_CPU_CALLER);
     }
 
     // `right` is the index's type here.

@@ -24,9 +24,18 @@ from ..conftest import FLAGS, Kit, compile_object, cuda_flags
 HERE = Path(__file__).parent
 RUN = HERE / "run.py"
 CHECKED = re.compile(r"PLUGINKIT_CPU_CHECKED|\baccesses\b")
+ORDINARY = ["-O1", "-fno-omit-frame-pointer", "-w"]
 WATCHED = ["-fsanitize=thread", "-DPLUGINKIT_CPU_CHECKED"]
-BOUNDS = ["-fsanitize=address,undefined", "-fno-sanitize=vptr", "-fsanitize-recover=address,undefined"]
-CHECKS: dict[str, list[str]] = {"plain": [], "enqueue": [], "bounds": BOUNDS, "checked": WATCHED}
+VOLATILE = {"g++": ["--param=tsan-distinguish-volatile=1"], "clang++": ["-mllvm", "-tsan-distinguish-volatile=1"]}
+ADDRESS = ["-fsanitize=address", "-fsanitize-recover=address"]
+UNDEFINED = ["-fsanitize=undefined,float-cast-overflow", "-fno-sanitize=vptr"]
+CHECKS: dict[str, list[str]] = {
+    "plain": [],
+    "enqueue": [],
+    "address": ADDRESS,
+    "undefined": UNDEFINED,
+    "checked": WATCHED,
+}
 """What each source is compiled with."""
 
 
@@ -57,11 +66,11 @@ class Broken:
         library = self.folder / f"lib{name}-{cxx}.so"
         if not library.exists():
             obj = library.with_suffix(".o")
-            flags = [*CHECKS[name], "-O1", "-fno-omit-frame-pointer", "-w"]
+            flags = [*CHECKS[name], *(VOLATILE[cxx] if name == "checked" else []), *ORDINARY]
             done = compile_object(HERE / f"{name}.cu", obj, cxx=cxx, flags=flags)
             assert done.ok, done.stderr
             runtime = self.checked_runtime if name == "checked" else self.kit.runtime
-            checks = ["-fsanitize=address"] if name == "bounds" else []
+            checks = ["-fsanitize=address"] if name == "address" else []
             link = ["-shared", *checks, "-Wl,--no-undefined", "-Wl,-z,now", str(obj), *runtime]
             subprocess.run([cxx, *link, "-o", str(library)], check=True)
         return library
@@ -73,7 +82,7 @@ class Broken:
         library = self.library(source, cxx)
         file = self.folder / f"{source}-{case}.jsonl"
         file.unlink(missing_ok=True)
-        own = sanitizers.flavours(["address"])[0].environment() if source == "bounds" else {}
+        own = sanitizers.flavours(["address"])[0].environment() if source == "address" else {}
         variables = {**own, "PLUGINKIT_CPU_FINDINGS": str(file), **environment}
         word = "repaired" if repaired else "broken"
         done = run([sys.executable, "-S", str(RUN), str(library), case, word, how], env=variables, timeout=60)

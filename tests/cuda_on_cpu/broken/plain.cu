@@ -164,9 +164,9 @@ EXPORT int nullWrite(bool repaired)
 template <bool kRepaired>
 __global__ void farOverrunKernel(float* x, int stride)
 {
-    // Rows of 1024 for 2 blocks; the broken stride counts bytes.
-    x[static_cast<int>(blockIdx.x) * stride * (kRepaired ? 1 : 4) + static_cast<int>(threadIdx.x)] =
-        1.0F; // BUG farOverrun
+    // Rows of 1024 for 2 blocks; the broken one takes every other.
+    int const row = static_cast<int>(blockIdx.x) * (kRepaired ? 1 : 2);
+    x[row * stride + static_cast<int>(threadIdx.x)] = 1.0F; // BUG farOverrun
 }
 
 EXPORT int farOverrun(bool repaired)

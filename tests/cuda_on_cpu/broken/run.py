@@ -1,7 +1,7 @@
-"""Calls one function of a library of broken kernels: `python run.py LIBRARY CASE REPAIRED HOW`, in a process of its own.
+"""Calls a function of a library of broken kernels: `python run.py LIBRARY CASE broken|repaired HOW`.
 
-HOW is `call`; `enqueue` or `deferred`: between the control's enqueueBegin and enqueueEnd; or `strict`: as a harness does
-that has told of all device memory. Findings go to the file that PLUGINKIT_CPU_FINDINGS names.
+HOW is `call`; `enqueue` or `deferred`: between the control's enqueueBegin and enqueueEnd; or `strict`: as a harness
+does that has told of all device memory. Findings go to the file that PLUGINKIT_CPU_FINDINGS names.
 """
 
 from __future__ import annotations

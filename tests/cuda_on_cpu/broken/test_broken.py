@@ -47,12 +47,12 @@ ORIGIN = (0, 0, 0)
 CASES = [
     Case("plain", "barrierSkipped", "divergent-barrier", "wait at different __syncthreads", ORIGIN, (32, 0, 0)),
     Case("plain", "barriersDiffer", "divergent-barrier", "wait at different __syncthreads", ORIGIN, (1, 0, 0)),
-    Case("plain", "barrierAgainstShuffle", "deadlock", "16 wait in __syncthreads.* 16 wait in __shfl_xor", ORIGIN),
+    Case("plain", "barrierAgainstShuffle", "deadlock", "16 wait in __shfl_xor.* 16 wait in __syncthreads", ORIGIN),
     Case("plain", "staticSharedOverrun", "shared-overrun", "behind the 128 bytes of row, at byte 128", ORIGIN),
     Case("plain", "dynamicSharedOverrun", "shared-overrun", "behind the 96 bytes of rows, at byte 96", ORIGIN),
     Case("plain", "freedMemory", "invalid-address", "byte 0 of the 128 bytes .* are freed", ORIGIN, ORIGIN),
     Case("plain", "nullWrite", "invalid-address", "touches (0x0|\\(nil\\)),", ORIGIN, ORIGIN),
-    Case("plain", "farOverrun", "invalid-address", "bytes behind the 8192 bytes .* of cudaMalloc", (1, 0, 0), ORIGIN),
+    Case("plain", "farOverrun", "invalid-address", "0 bytes behind the 8192 bytes .* of cudaMalloc", (1, 0, 0), ORIGIN),
     Case("plain", "stackOverflow", "stack-overflow", "stack is full", ORIGIN, ORIGIN),
     Case(
         "plain",
@@ -77,41 +77,45 @@ CASES = [
     Case("enqueue", "waitInEnqueue", "synchronization-in-enqueue", "cudaStreamSynchronize waits", how="enqueue"),
     Case("enqueue", "hostDereference", "host-access", "uses device memory.*byte 0 of the 128 bytes", how="enqueue"),
     Case("enqueue", "readTooEarly", "host-access", "a copy on its way is about to write", how="deferred"),
-    Case("bounds", "overrunWrite", "address", "", ORIGIN, (20, 0, 0)),
-    Case("bounds", "overrunRead", "address", "", ORIGIN, (19, 0, 0)),
-    Case("bounds", "overrunLocal", "address", "", ORIGIN, ORIGIN),
-    Case("bounds", "overrunShared", "address", "", ORIGIN, (31, 0, 0)),
-    Case("bounds", "overrunDynamic", "address", "", ORIGIN, (15, 0, 0)),
-    Case("bounds", "signedOverflow", "undefined", "overflow|not be represented|fit", ORIGIN, ORIGIN),
-    Case("bounds", "wideShift", "undefined", "32", ORIGIN, (32, 0, 0)),
-    Case("bounds", "narrowCast", "undefined", "200", ORIGIN, (2, 0, 0)),
-    Case("bounds", "misalignedVector", "undefined", "no multiple of 16|misaligned|16", ORIGIN, ORIGIN),
-    Case("bounds", "divisionByZero", "undefined", "zero", ORIGIN, ORIGIN),
-    Case("checked", "missingBarrier", "race", "shared array tile, at byte 124 .element 31 .*no __syncthreads"),
-    Case("checked", "tileReused", "race", "shared array tile.* read them before, and no __syncthreads"),
+    Case("address", "overrunWrite", "address", "a write of 4 bytes.* 0 bytes behind the 80 bytes", ORIGIN, (20, 0, 0)),
+    Case("address", "overrunRead", "address", "a read of 4 bytes.* 0 bytes behind the 80 bytes", ORIGIN, (19, 0, 0)),
+    Case("address", "overrunLocal", "address", "a write of 4 bytes.*best.* overflows", ORIGIN, ORIGIN),
+    Case("address", "overrunShared", "address", "a write of 4 bytes.*shared memory, but in none", ORIGIN, (31, 0, 0)),
+    Case("address", "overrunDynamic", "address", "a read of 4 bytes.*shared memory, but in none", ORIGIN, (15, 0, 0)),
+    Case("undefined", "signedOverflow", "undefined", "60000 . 50000 does not fit into 'int'", ORIGIN, ORIGIN),
+    Case("undefined", "wideShift", "undefined", "a shift by 32 of a 32-bit", ORIGIN, (32, 0, 0)),
+    Case("undefined", "narrowCast", "undefined", "200 of .* does not fit into 'signed char'", ORIGIN, (2, 0, 0)),
+    Case("undefined", "misalignedVector", "undefined", "misaligned .* no multiple of 16", ORIGIN, ORIGIN),
+    Case("undefined", "divisionByZero", "undefined", "a division by zero", ORIGIN, ORIGIN),
+    Case("checked", "missingBarrier", "race", "shared array tile, at byte 0 .*no __syncthreads", ORIGIN, (1, 0, 0)),
+    Case("checked", "tileReused", "race", "shared array tile, at byte 252 .* wrote them before, and no __sync"),
     Case("checked", "missingWarpSync", "race", "shared array sums.*__syncwarp"),
     Case("checked", "blocksCollide", "race", "element 20 .*of block .0, 0, 0. wrote them .*nothing orders", (1, 0, 0)),
-    Case("checked", "plainIncrement", "race", "(reads|changes|writes) 4 bytes.*of cudaMalloc", ORIGIN, (1, 0, 0)),
+    Case("checked", "plainIncrement", "race", "reads 4 bytes, at byte 0 .*cudaMalloc.* wrote them", ORIGIN, (1, 0, 0)),
     Case("checked", "sameFlag", "race", "^same value written", ORIGIN, (1, 0, 0)),
     Case("checked", "missingFence", "race", "wrote them before, and nothing orders the two blocks", (7, 0, 0), ORIGIN),
     Case("checked", "lockWithoutFence", "race", "__syncthreads|nothing orders"),
     Case("checked", "unwrittenShared", "uninitialized-read", "shared array tile, at byte 252", ORIGIN, ORIGIN),
     Case("checked", "unwrittenGlobal", "uninitialized-read", "128 bytes .* of cudaMalloc", ORIGIN, ORIGIN),
     Case("checked", "unwrittenResult", "uninitialized-copy", "cudaMemcpy copies 400 .* written 16 .*byte 384"),
-    Case("checked", "inactiveLane", "shuffle-inactive-lane", "__shfl_down_sync reads lane 20", ORIGIN, (12, 0, 0)),
+    Case("checked", "inactiveLane", "shuffle-inactive-lane", "__shfl_down_sync reads lane 2[0-7], .*no part", ORIGIN),
     Case("checked", "overlappingBytes", "race", "1 byte, at byte [23]", ORIGIN),
     Case("checked", "hostPointer", "invalid-address", "memory of the host", ORIGIN, ORIGIN, how="strict"),
 ]
 # Where the engine or the compiler can't know the line.
 PLACELESS = {"noThreads", "emptyGrid", "tooManyThreads", "tooMuchShared", "stackOverflow"}
 
+# What is found to be undefined is done all the same: the processor may refuse it.
+CONSEQUENCES = {"misalignedVector": "invalid-address"}
+
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.source}-{case.name}")
 def test_defect_is_found(broken: Broken, case: Case) -> None:
     done, found = broken.call(case.source, case.name, repaired=False, how=case.how, **case.environment)
     assert found, (done.stdout, done.stderr)
-    assert {one.kind for one in found} == {case.kind}, found
     first = found[0]
+    assert first.kind == case.kind, found
+    assert {one.kind for one in found} <= {case.kind, CONSEQUENCES.get(case.name)}, found
     assert re.search(case.text, first.text), first
     if case.name not in PLACELESS:
         assert case.places, "no line is marked"
