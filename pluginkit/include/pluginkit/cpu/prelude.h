@@ -14,6 +14,7 @@
 
 #include <pluginkit/cpu/device.h>
 #include <pluginkit/cpu/kernel.h>
+#include <pluginkit/cpu/launch_config.h>
 #include <pluginkit/cpu/ptx.h>
 #include <pluginkit/cpu/runtime_api.h>
 #include <pluginkit/cpu/shared.h>
