@@ -1,7 +1,8 @@
 """CUDA on the CPU beside numba's CUDA simulator and a plain C++ loop: `python benchmarks/cuda_on_cpu/bench.py`.
 
-Needs numba (pip install numba) in the environment that has pluginkit. Times are the best of several runs, but for
-numba's, which are too long to repeat; its counts are smaller, and all times are given per element or per block.
+Needs numba: in the environment that has pluginkit, or in that of another Python, named as the argument. Times are the
+best of several runs, but for numba's, which are too long to repeat; its counts are smaller, and all times are given per
+element or per block.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def main() -> None:
         subprocess.run(ours, check=True)
         subprocess.run(["g++", "-std=c++17", *FLAGS, "-o", str(plain), str(HERE / "plain.cpp")], check=True)
         ours_seconds, plain_seconds = _time(ctypes.CDLL(str(emulated))), _time(ctypes.CDLL(str(plain)))
-    command = [sys.executable, str(HERE / "numba_kernels.py"), str(NUMBA_ELEMENTS), str(NUMBA_BLOCKS)]
+    python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
+    command = [python, str(HERE / "numba_kernels.py"), str(NUMBA_ELEMENTS), str(NUMBA_BLOCKS)]
     numba_seconds = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     table = Table("kernel", "per", "C++ loop", "target cpu", "numba", "× C++", "numba ×")
     for name in ours_seconds:
