@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 
+from pluginkit.cuda_cpu import launch_arguments
 from pluginkit.cuda_cpu.tokens import Tokens, Unbalanced
 from pluginkit.errors import BuildFailed
 
-_ARGUMENTS = "pluginkit_cpu_arguments"
-LAUNCH_FUNCTION = "cudaLaunchKernel"
-_ZEROS = frozenset({"0", "NULL", "__null"})
-_CASTS = frozenset({"(void*)", "(constvoid*)", "(voidconst*)"})
+LAUNCH_FUNCTION = r"cudaLaunch(?:Cooperative)?Kernel(?:ExC?)?"
+"""The functions that launch a kernel, as a pattern."""
+# Which argument is the kernel.
+_KERNEL_AT = {"cudaLaunchKernel": 0, "cudaLaunchCooperativeKernel": 0, "cudaLaunchKernelExC": 1}
+_EX, _OUR_EX = "cudaLaunchKernelEx", "::pluginkit_cpu::v2::launchKernelEx"
+_CASTS = ("(void*)", "(constvoid*)", "(voidconst*)")
 _STATEMENT_WORDS = frozenset({"return", "else", "do", "case", "throw", "co_return"})
 
 
@@ -26,8 +29,10 @@ def rewrite(tokens: Tokens) -> None:
         BuildFailed: a `<<<` without its `>>>`, or without arguments in parentheses; it names file and line.
     """
     for index in range(len(tokens.all)):
-        if tokens.text(index) == LAUNCH_FUNCTION:
+        if tokens.text(index) in _KERNEL_AT:
             _uncast(tokens, index)
+        elif tokens.text(index) == _EX:
+            _extended(tokens, index)
         if _is_triple(tokens, index, "<"):
             try:
                 _rewrite_one(tokens, index)
@@ -53,16 +58,10 @@ def _rewrite_one(tokens: Tokens, index: int) -> None:
     arguments = tokens.after(end + 2)
     if tokens.text(arguments) != "(":
         raise Unbalanced
-    literals = _literals(tokens, arguments)
     begin = _callee(tokens, tokens.before(index))
     name = "".join(t.text for t in tokens.all[begin:index] if not t.text.startswith("#"))
     name = re.sub(r"\s+", " ", name).strip().replace("\\", "\\\\").replace('"', '\\"')
-    taken, given = f"auto... {_ARGUMENTS}", f"{_ARGUMENTS}..."
-    if any(literals):
-        named = [f"{_ARGUMENTS}{i}" for i in range(len(literals))]
-        taken = ", ".join(f"auto {each}" for each, literal in zip(named, literals, strict=True) if not literal)
-        given = ", ".join(literal or each for each, literal in zip(named, literals, strict=True))
-        _drop_literals(tokens, arguments)
+    taken, given = launch_arguments.rewrite(tokens, arguments)
     tokens.all[begin].text = f"::pluginkit_cpu::v2::kernel([=]({taken}) {{ {tokens.text(begin)}"
     tokens.all[index].text = f'({given}); }}, "{name}").on('
     tokens.all[end].text = ")"
@@ -71,50 +70,15 @@ def _rewrite_one(tokens: Tokens, index: int) -> None:
     tokens.all[arguments].text = ".with("
 
 
-def _pieces(tokens: Tokens, opening: int) -> list[list[int]] | None:
-    """The tokens of each argument of the parentheses at `opening`, blanks left out.
-
-    None if that can't be told without knowing the types: a comma that may stand in template arguments, or a pack.
-    """
-    closing = tokens.closing(opening)
-    pieces: list[list[int]] = [[]]
-    angle = False
-    at = tokens.after(opening)
-    while at < closing:
-        text = tokens.text(at)
-        inner = tokens.closing(at) if text in {"(", "[", "{"} and tokens.kind(at) == "mark" else at
-        if text == "," and angle:
-            return None
-        if text == ",":
-            pieces.append([])
-        else:
-            pieces[-1] += [i for i in range(at, inner + 1) if tokens.kind(i) != "blank"]
-        angle = text == "<" or (angle and text != ">")
-        if text == "." and tokens.text(at + 1) == ".":
-            return None
-        at = tokens.after(inner)
-    return pieces
-
-
-def _literals(tokens: Tokens, opening: int) -> list[str]:
-    """For each argument the literal zero that it is, or nothing."""
-    pieces = _pieces(tokens, opening) or []
-    texts = ["".join(tokens.text(at) for at in piece) for piece in pieces]
-    return [text if text in _ZEROS else "" for text in texts]
-
-
-def _drop_literals(tokens: Tokens, opening: int) -> None:
-    """Take the literal zeros, and the commas that parted them, out of the arguments."""
-    pieces = _pieces(tokens, opening) or []
-    kept = False
-    for number, piece in enumerate(pieces):
-        literal = "".join(tokens.text(at) for at in piece) in _ZEROS
-        comma = tokens.before(piece[0])
-        if number and (literal or not kept):
-            tokens.all[comma].text = ""
-        if literal:
-            tokens.all[piece[0]].text = ""
-        kept = kept or not literal
+def _extended(tokens: Tokens, index: int) -> None:
+    """`cudaLaunchKernelEx(&config, k, ...)` is CUDA's template, which forgets the kernel's type: ours doesn't."""
+    before = tokens.before(index)
+    declared = tokens.kind(before) == "name" and tokens.text(before) not in _STATEMENT_WORDS
+    if declared or tokens.text(tokens.after(index)) != "(":
+        return
+    if tokens.text(before) == "::":
+        tokens.all[before].text = ""
+    tokens.all[index].text = _OUR_EX
 
 
 def _uncast(tokens: Tokens, index: int) -> None:
@@ -122,20 +86,22 @@ def _uncast(tokens: Tokens, index: int) -> None:
     opening = tokens.after(index)
     if tokens.text(opening) != "(" or tokens.text(tokens.before(index)) == "::":
         return
-    first = tokens.after(opening)
+    arguments = launch_arguments.pieces(tokens, opening, [])
+    at = _KERNEL_AT[tokens.text(index)]
+    if len(arguments) <= at:
+        return
+    first = arguments[at][0]
+    end = first
     if tokens.text(first) == "reinterpret_cast":
-        end = tokens.after(first)
         while tokens.text(end) not in {">", ""}:
             end = tokens.after(end)
-        for at in range(first, end + 1):
-            if tokens.kind(at) != "blank":
-                tokens.all[at].text = ""
-    elif tokens.text(first) == "(":
+    elif tokens.text(first) == "(" and "".join(map(tokens.text, arguments[at])).startswith(_CASTS):
         end = tokens.closing(first)
-        if "".join(tokens.text(at) for at in range(first, end + 1) if tokens.kind(at) != "blank") in _CASTS:
-            for at in range(first, end + 1):
-                if tokens.kind(at) != "blank":
-                    tokens.all[at].text = ""
+    else:
+        return
+    for i in range(first, end + 1):
+        if tokens.kind(i) != "blank":
+            tokens.all[i].text = ""
 
 
 def _callee(tokens: Tokens, last: int) -> int:

@@ -99,13 +99,18 @@ def test_two_launches_and_one_in_a_lambda() -> None:
     ("given_arguments", "called", "passed"),
     [
         ("x, 0", "(pluginkit_cpu_arguments0, 0)", "x"),
-        ("0, x", "(0, pluginkit_cpu_arguments1)", "x"),
+        ("0, x", "(0, pluginkit_cpu_arguments0)", "x"),
         ("__null", "(__null)", ""),
-        ("x, 0, f(y, 0), 0", "(pluginkit_cpu_arguments0, 0, pluginkit_cpu_arguments2, 0)", "x,f(y,0)"),
+        ("x, 0, f(y, 0), 0", "(pluginkit_cpu_arguments0, 0, pluginkit_cpu_arguments1, 0)", "x,f(y,0)"),
         ("static_cast<T*>(x), 0", "(pluginkit_cpu_arguments0, 0)", "static_cast<T*>(x)"),
-        ("f<1, 0, 2>(), 0", "(pluginkit_cpu_arguments...)", "f<1,0,2>(),0"),
-        ("x..., 0", "(pluginkit_cpu_arguments...)", "x...,0"),
+        ("f<1, 0, 2>(), 0", "(pluginkit_cpu_arguments0, 0)", "f<1,0,2>()"),
+        ("a < b, 0", "(pluginkit_cpu_arguments0, 0)", "a<b"),
+        ("x..., 0", "(pluginkit_cpu_arguments0..., 0)", "x..."),
+        ("x..., y, 0", "(pluginkit_cpu_arguments...)", "x...,y,0"),
         ("10, x0", "(pluginkit_cpu_arguments...)", "10,x0"),
+        ("{1, n}, x", "({1, pluginkit_cpu_arguments0}, pluginkit_cpu_arguments1)", "n,x"),
+        ("x, {}", "(pluginkit_cpu_arguments0, {})", "x"),
+        ("{{f(1, 2)}, .y = 3}", "({{pluginkit_cpu_arguments0}, .y = 3})", "f(1,2)"),
     ],
 )
 def test_literal_zeros_stay_literals(given_arguments: str, called: str, passed: str) -> None:
@@ -117,6 +122,20 @@ def test_literal_zeros_stay_literals(given_arguments: str, called: str, passed: 
 @pytest.mark.parametrize("cast", ["(void*)", "(const void *)", "reinterpret_cast<void const*>"])
 def test_launch_function_sees_the_kernels_type(cast: str) -> None:
     assert rewrite(f"cudaLaunchKernel({cast}(k<T>), g);").replace(" ", "") == "cudaLaunchKernel((k<T>),g);"
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("cudaLaunchCooperativeKernel((void*)k, g);", "cudaLaunchCooperativeKernel(k,g);"),
+        ("cudaLaunchKernelExC(&c, (const void*)k<A, B>, a);", "cudaLaunchKernelExC(&c,k<A,B>,a);"),
+        ("return cudaLaunchKernelEx(&c, k, 1);", "return::pluginkit_cpu::v2::launchKernelEx(&c,k,1);"),
+        ("x = ::cudaLaunchKernelEx(&c, k);", "x=::pluginkit_cpu::v2::launchKernelEx(&c,k);"),
+        ("cudaError_t cudaLaunchKernelEx(int);", "cudaError_tcudaLaunchKernelEx(int);"),
+    ],
+)
+def test_other_launch_functions(call: str, expected: str) -> None:
+    assert rewrite(call).replace(" ", "") == expected
 
 
 def test_cudas_own_call_of_the_launch_function_stays() -> None:
