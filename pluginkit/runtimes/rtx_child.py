@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import tensorrt_rtx as trt
 
 from pluginkit.errors import CheckFailed
+from pluginkit.runtimes import rtx_api
 from pluginkit.runtimes.child import Breadcrumb
+from pluginkit.runtimes.verdict import ModelInput
 from pluginkit.runtimes.walker import in_default_domain
-from pluginkit.testing.model import NetworkProfile
+from pluginkit.testing.api_model import ApiNetwork
+from pluginkit.testing.model import Dims, NetworkProfile
 
 
 def open(breadcrumb: Breadcrumb) -> RtxChild:  # noqa: A001, ARG001 (the probe's trace says more than the breadcrumb)
@@ -19,7 +23,7 @@ def open(breadcrumb: Breadcrumb) -> RtxChild:  # noqa: A001, ARG001 (the probe's
 
 
 class Log(trt.ILogger):  # type: ignore[misc]
-    """Keeps what NVIDIA says, from warnings up."""
+    """Keeps what NVIDIA says, from warnings up; on stderr too, where it outlives the process."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,6 +33,7 @@ class Log(trt.ILogger):  # type: ignore[misc]
         """Called by NVIDIA's libraries."""
         if severity <= trt.ILogger.WARNING:
             self.lines.append((int(severity), message))
+            os.write(2, f"{said(int(severity), message)}\n".encode(errors="replace"))
 
     def take(self) -> list[tuple[int, str]]:
         """What was said since the last time, the gravest first."""
@@ -44,6 +49,7 @@ class RtxChild:
         self._builder = trt.Builder(self._log)
         self._registry = self._builder.get_plugin_registry()
         self._before = {_identity(creator) for creator in self._registry.all_creators}
+        self._shapes: dict[str, Dims] = {}
         self._log.take()
 
     def load(self, library: str) -> None:
@@ -53,8 +59,8 @@ class RtxChild:
             CheckFailed: it doesn't, with its words.
         """
         if self._registry.load_library(library) is None:
-            said = "\n".join(text for _, text in self._log.take()) or "(no reason given)"
-            raise CheckFailed(f"TensorRT-RTX's registry doesn't load {library}:\n{said}")
+            reasons = "\n".join(text for _, text in self._log.take()) or "(no reason given)"
+            raise CheckFailed(f"TensorRT-RTX's registry doesn't load {library}:\n{reasons}")
 
     def creators(self) -> list[tuple[str, str, str, str]]:
         """The creators that came by `load`: name, version, namespace, class."""
@@ -64,6 +70,41 @@ class RtxChild:
             if _identity(creator) not in self._before
         ]
 
+    def load_probed(self, probe: str, library: str) -> None:
+        """Has the registry load a copy of the probe library that stands before a plugin library.
+
+        Raises:
+            CheckFailed: as `load`.
+        """
+        os.environ["PLUGINKIT_PROBE_LIBRARY"] = library
+        self.load(probe)
+
+    def supported(self, operators: Sequence[str]) -> list[str]:
+        """Those operators that the parser knows itself."""
+        parser = trt.OnnxParser(self._builder.create_network(0), self._log)
+        return [operator for operator in operators if parser.supports_operator(operator)]
+
+    def parse_file(self, path: str) -> tuple[list[ModelInput], str, tuple[str, ...]]:
+        """Parses a model: its inputs, the reason why not (empty if it went well), and the log's lines."""
+        self._log.take()
+        network = self._builder.create_network(0)
+        parser = trt.OnnxParser(network, self._log)
+        if not parser.parse_from_file(path):
+            _, said, log = self._refused("NVIDIA's parser", _parser_errors(parser))
+            return [], said, log
+        found = [network.get_input(index) for index in range(network.num_inputs)]
+        inputs = [ModelInput(one.name, tuple(one.shape), one.is_shape_tensor, one.dtype.name) for one in found]
+        return inputs, "", tuple(text for _, text in self._log.take())
+
+    def build_file(self, path: str, profiles: Sequence[NetworkProfile]) -> tuple[bool, str, tuple[str, ...]]:
+        """As `build`, of a model's file."""
+        self._log.take()
+        network = self._builder.create_network(0)
+        parser = trt.OnnxParser(network, self._log)
+        if not parser.parse_from_file(path):
+            return self._refused("NVIDIA's parser", _parser_errors(parser))
+        return self._built(network, profiles)
+
     def build(
         self, model: bytes, profiles: Sequence[NetworkProfile], to_default_domain: str
     ) -> tuple[bool, str, tuple[str, ...]]:
@@ -72,8 +113,29 @@ class RtxChild:
         network = self._builder.create_network(0)
         parser = trt.OnnxParser(network, self._log)
         if not parser.parse(in_default_domain(model, to_default_domain) if to_default_domain else model):
-            said = [_parser_error(parser.get_error(index)) for index in range(parser.num_errors)]
-            return self._refused("NVIDIA's parser", said)
+            return self._refused("NVIDIA's parser", _parser_errors(parser))
+        return self._built(network, profiles)
+
+    def build_api(self, network: ApiNetwork) -> tuple[bool, str, tuple[str, ...]]:
+        """As `build`, of a network made by NVIDIA's API around the layers that its parser made of plugin nodes."""
+        self._log.take()
+        made = self._builder.create_network(0)
+        parser = trt.OnnxParser(made, self._log)
+        if not parser.parse(network.model):
+            return self._refused("NVIDIA's parser", _parser_errors(parser))
+        try:
+            rtx_api.fill(made, network.steps)
+        except CheckFailed as error:
+            return self._refused("NVIDIA's API", [*self._errors(), str(error)])
+        return self._built(made, network.profiles)
+
+    def shapes(self) -> dict[str, Dims]:
+        """Each output of the network built last with its shape; -1 is a dynamic dimension."""
+        return self._shapes
+
+    def _built(self, network: Any, profiles: Sequence[NetworkProfile]) -> tuple[bool, str, tuple[str, ...]]:
+        outputs = [network.get_output(index) for index in range(network.num_outputs)]
+        self._shapes = {output.name: tuple(output.shape) for output in outputs}
         config = self._builder.create_builder_config()
         for profile in profiles:
             made = self._builder.create_optimization_profile()
@@ -86,16 +148,28 @@ class RtxChild:
         engine = self._builder.build_serialized_network(network, config)
         if engine is None:
             return self._refused("NVIDIA's builder", [])
-        return True, "built, not run", tuple(text for _, text in self._log.take())
+        return True, "built, not run", tuple(said(*line) for line in self._log.take())
 
-    def _refused(self, who: str, said: list[str]) -> tuple[bool, str, tuple[str, ...]]:
-        lines = self._log.take()
-        said = said or [text for severity, text in lines if severity <= int(trt.ILogger.ERROR)]
-        return False, f"{who}: " + ("\n".join(said) or "refused, no reason given"), tuple(text for _, text in lines)
+    def _errors(self) -> list[str]:
+        return [text for severity, text in self._log.lines if severity <= int(trt.ILogger.ERROR)]
+
+    def _refused(self, who: str, reasons: list[str]) -> tuple[bool, str, tuple[str, ...]]:
+        reasons = reasons or self._errors()
+        log = tuple(said(*line) for line in self._log.take())
+        return False, f"{who}: " + ("\n".join(reasons) or "refused, no reason given"), log
+
+
+def said(severity: int, text: str) -> str:
+    """A line of the log."""
+    return f"{trt.ILogger.Severity(severity).name.lower()}: {text}"
 
 
 def _identity(creator: Any) -> tuple[str, str, str]:
     return creator.name, creator.plugin_version, creator.plugin_namespace
+
+
+def _parser_errors(parser: Any) -> list[str]:
+    return [_parser_error(parser.get_error(index)) for index in range(parser.num_errors)]
 
 
 def _parser_error(error: Any) -> str:

@@ -24,7 +24,8 @@ from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Status
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
-from pluginkit.testing.model import Network
+from pluginkit.testing.api_model import ApiNetwork
+from pluginkit.testing.model import Dims, Network
 
 NAME = "tensorrt-rtx"
 CHILD = "pluginkit.runtimes.rtx_child"
@@ -47,7 +48,7 @@ def probe() -> Availability:
         return Availability(False, version, str(where), reason, REMEDY)
     if not list(where.glob(f"{UNVERSIONED}.*")):
         return Availability(False, version, str(where), f"{where} has no {UNVERSIONED}.*", REMEDY)
-    if _probe_library() is None:
+    if probe_library() is None:
         reason = "pluginkit's probe library _probe.so is not built"
         return Availability(False, version, str(where), reason, "Reinstall pluginkit.")
     return Availability(True, version, str(where))
@@ -73,12 +74,10 @@ def open(library: Path, manifest: Manifest, *, timeout: float = 60.0) -> RtxSess
     return session
 
 
-class RtxSession:
-    """A plugin library in TensorRT-RTX. A context manager."""
+class RtxProcess:
+    """TensorRT-RTX in a worker, with plugin libraries behind a probe. A context manager."""
 
-    def __init__(self, library: Path, manifest: Manifest, wheel: Path, timeout: float) -> None:
-        self._library = library
-        self._plugin = manifest.plugin
+    def __init__(self, wheel: Path, timeout: float) -> None:
         self._timeout = timeout
         self._folder = Path(tempfile.mkdtemp(prefix="pluginkit-rtx-"))
         self._trace = self._folder / "trace"
@@ -87,79 +86,28 @@ class RtxSession:
         # that is loaded already: another copy has other globals.
         (self._folder / UNVERSIONED).symlink_to(next(wheel.glob(f"{UNVERSIONED}.*")).resolve())
 
-    def check(self) -> None:
-        """Has the registry load the library itself, without the probe.
-
-        Raises:
-            CheckFailed: NVIDIA's words for why not.
-            WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
-        """
-        with self._start() as worker:
-            worker.call("load", library=str(self._library))
-            creators = worker.call("creators")
-        wanted = (self._plugin.name, self._plugin.version, self._plugin.namespace)
-        kinds = [kind for *identity, kind in creators if tuple(identity) == wanted]
-        name = f"{self._plugin.name} {self._plugin.version} in namespace {self._plugin.namespace!r}"
-        if not kinds:
-            listed = ", ".join(f"{c[0]} {c[1]} in {c[2]!r}" for c in creators) or "none"
-            raise CheckFailed(f"{self._library}: TensorRT-RTX's registry lists no creator {name}; new: {listed}")
-        if kinds != ["IPluginCreatorV3One"]:
-            raise CheckFailed(
-                f"{self._library}: TensorRT-RTX's registry lists {name} as {', '.join(kinds)}",
-                hint="Its parser takes IPluginCreatorV3One only: <pluginkit/entry.h> gives it one.",
-            )
-
-    def _start(self) -> Worker:
+    def _start(self, library: str = "") -> Worker:
         paths = [str(self._folder), os.environ.get("LD_LIBRARY_PATH", "")]
         env = {
             "LD_LIBRARY_PATH": ":".join(path for path in paths if path),
-            "PLUGINKIT_PROBE_LIBRARY": str(self._library),
+            "PLUGINKIT_PROBE_LIBRARY": library,
             "PLUGINKIT_PROBE_TRACE": str(self._trace),
+            **({"PLUGINKIT_PROBE_IDENTITY": "1"} if library else {}),
         }
         return Worker(CHILD, {}, timeout=self._timeout, env=env)
 
-    def build(self, network: Network, *, default_domain: bool = False) -> BuildVerdict:
-        """Parses and builds a network with NVIDIA's parser and builder.
-
-        Args:
-            network: what to build, with all its profiles.
-            default_domain: move the plugin's nodes to ONNX's default domain first.
-        """
-        begun = time.monotonic()
-        self._trace.write_bytes(b"")
-        status, message, log = self._judge(network, self._plugin.name if default_domain else "")
-        configured = tuple(
-            Configured.of(call["node"], call) for call in self._calls() if call.get("enter") == CONFIGURE
-        )
-        return BuildVerdict(status, message, log, configured, time.monotonic() - begun)
-
-    def _judge(self, network: Network, to_default_domain: str) -> tuple[Status, str, tuple[str, ...]]:
-        """The status, the message and the log."""
-        try:
-            if self._worker is None:
-                self._worker = self._start()
-                self._worker.call("load", library=str(_probe_library()))
-            ok, message, log = self._worker.call(
-                "build", model=network.model, profiles=network.profiles, to_default_domain=to_default_domain
-            )
-        except WorkerTimeout as error:
-            self._worker = None
-            return "hung", self._died(f"no end within {error.seconds:g} s", error.log_tail), ()
-        except WorkerCrashed as error:
-            self._worker = None
-            return "crashed", self._died(error.how, error.log_tail), ()
-        except (CheckFailed, WorkerError) as error:
-            self._end_worker()
-            return "refused", str(error), ()
-        return "built" if ok else "refused", message, log
-
     def _calls(self) -> list[dict[str, Any]]:
+        """What the plugins were asked, as the probe has written it down."""
         calls = []
         for line in self._trace.read_text().splitlines():
             # The process may have died in the middle of the last line.
             with contextlib.suppress(json.JSONDecodeError):
                 calls.append(json.loads(line))
         return calls
+
+    def _configured(self) -> tuple[Configured, ...]:
+        calls = (call for call in self._calls() if call.get("enter") == CONFIGURE)
+        return tuple(Configured.of(call["node"], call) for call in calls)
 
     def _died(self, how: str, log_tail: str) -> str:
         """How it ended and in which of the plugin's methods."""
@@ -193,6 +141,87 @@ class RtxSession:
         self.close()
 
 
-def _probe_library() -> Path | None:
+class RtxSession(RtxProcess):
+    """One plugin library in TensorRT-RTX. A context manager."""
+
+    def __init__(self, library: Path, manifest: Manifest, wheel: Path, timeout: float) -> None:
+        super().__init__(wheel, timeout)
+        self._library = library
+        self._plugin = manifest.plugin
+
+    def check(self) -> None:
+        """Has the registry load the library itself, without the probe.
+
+        Raises:
+            CheckFailed: NVIDIA's words for why not.
+            WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
+        """
+        with self._start(str(self._library)) as worker:
+            worker.call("load", library=str(self._library))
+            creators = worker.call("creators")
+        wanted = (self._plugin.name, self._plugin.version, self._plugin.namespace)
+        kinds = [kind for *identity, kind in creators if tuple(identity) == wanted]
+        name = f"{self._plugin.name} {self._plugin.version} in namespace {self._plugin.namespace!r}"
+        if not kinds:
+            listed = ", ".join(f"{c[0]} {c[1]} in {c[2]!r}" for c in creators) or "none"
+            raise CheckFailed(f"{self._library}: TensorRT-RTX's registry lists no creator {name}; new: {listed}")
+        if kinds != ["IPluginCreatorV3One"]:
+            raise CheckFailed(
+                f"{self._library}: TensorRT-RTX's registry lists {name} as {', '.join(kinds)}",
+                hint="Its parser takes IPluginCreatorV3One only: <pluginkit/entry.h> gives it one.",
+            )
+
+    def build(self, network: Network, *, default_domain: bool = False) -> BuildVerdict:
+        """Parses and builds a network with NVIDIA's parser and builder.
+
+        Args:
+            network: what to build, with all its profiles.
+            default_domain: move the plugin's nodes to ONNX's default domain first.
+        """
+        to_default_domain = self._plugin.name if default_domain else ""
+        asked = {"model": network.model, "profiles": network.profiles, "to_default_domain": to_default_domain}
+        return self._verdict("build", asked)
+
+    def build_api(self, network: ApiNetwork) -> BuildVerdict:
+        """Makes a network by NVIDIA's API and builds it. Its plugin layers come from NVIDIA's parser."""
+        return self._verdict("build_api", {"network": network})
+
+    def shapes(self) -> dict[str, Dims]:
+        """The outputs' shapes in the network built last, -1 for what is dynamic."""
+        found: dict[str, Dims] = self._worker.call("shapes") if self._worker else {}
+        return found
+
+    def _verdict(self, method: str, asked: dict[str, Any]) -> BuildVerdict:
+        begun = time.monotonic()
+        self._trace.write_bytes(b"")
+        status, message, log = self._judge(method, asked)
+        return BuildVerdict(status, message, log, self._configured(), time.monotonic() - begun)
+
+    def _judge(self, method: str, asked: dict[str, Any]) -> tuple[Status, str, tuple[str, ...]]:
+        """The status, the message and the log."""
+        try:
+            if self._worker is None:
+                self._worker = self._start(str(self._library))
+                self._worker.call("load", library=str(probe_library()))
+            ok, message, log = self._worker.call(method, **asked)
+        except WorkerTimeout as error:
+            self._worker = None
+            return "hung", self._died(f"no end within {error.seconds:g} s", ""), _errors_first(error.log_tail)
+        except WorkerCrashed as error:
+            self._worker = None
+            return "crashed", self._died(error.how, ""), _errors_first(error.log_tail)
+        except (CheckFailed, WorkerError) as error:
+            self._end_worker()
+            return "refused", str(error), ()
+        return "built" if ok else "refused", message, log
+
+
+def _errors_first(printed: str) -> tuple[str, ...]:
+    """What a process printed before it died, the errors of its log first."""
+    return tuple(sorted(printed.splitlines(), key=lambda line: not line.startswith(("error:", "internal_error:"))))
+
+
+def probe_library() -> Path | None:
+    """The library that stands between NVIDIA's and a plugin's; None if pluginkit is not built whole."""
     path = built_dir() / "_probe.so"
     return path if path.is_file() else None

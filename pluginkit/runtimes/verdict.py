@@ -21,6 +21,23 @@ class Availability:
 
 
 @dataclass(frozen=True)
+class ModelInput:
+    """An input of a model as NVIDIA's parser has it.
+
+    Attributes:
+        name: its name.
+        dims: -1 is an open dimension.
+        shape_tensor: whether the network computes shapes from its values, so that a profile must give them.
+        dtype: TensorRT's name of its type.
+    """
+
+    name: str
+    dims: Dims
+    shape_tensor: bool
+    dtype: str
+
+
+@dataclass(frozen=True)
 class SeenTensor:
     """A tensor as the plugin's configure saw it (`nvinfer1::DynamicPluginTensorDesc`).
 

@@ -8,7 +8,7 @@ used here against onnxruntime.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,10 @@ from pluginkit.testing.model import Array
 
 Call = Callable[[str, Sequence[Array]], Sequence[Array]]
 """What a plugin node does: (the node's name, its inputs) -> its outputs."""
+
+
+NodeCall = Callable[[onnx.NodeProto, Sequence[Array]], Sequence[Array]]
+"""The same by the node itself."""
 
 
 def run(model: onnx.ModelProto, op_type: str, call: Call, feeds: Mapping[str, Array]) -> dict[str, Array]:
@@ -35,7 +39,18 @@ def run(model: onnx.ModelProto, op_type: str, call: Call, feeds: Mapping[str, Ar
         Graph output -> array.
     """
     domains = {node.domain for node in nodes(model.graph) if node.op_type == op_type}
-    plugins = [type(op_type, (_PluginNode,), {"op_domain": domain, "call": staticmethod(call)}) for domain in domains]
+    return run_nodes(
+        model, [(domain, op_type) for domain in domains], lambda node, inputs: call(node.name, inputs), feeds
+    )
+
+
+def run_nodes(
+    model: onnx.ModelProto, operators: Iterable[tuple[str, str]], call: NodeCall, feeds: Mapping[str, Array]
+) -> dict[str, Array]:
+    """As `run`, with plugins of several types; `operators` gives the domain and type of each."""
+    plugins = [
+        type(name, (_PluginNode,), {"op_domain": domain, "call": staticmethod(call)}) for domain, name in operators
+    ]
     evaluator = ReferenceEvaluator(model, new_ops=[*plugins, Loop, QuantizeLinear, DequantizeLinear])
     with np.errstate(all="ignore"), warnings.catch_warnings():
         # Infinities and NaNs are values like others here; whether they are right is the comparison's question.
@@ -67,10 +82,10 @@ def in_default_domain(model: bytes, op_type: str) -> bytes:
 class _PluginNode(OpRun):  # type: ignore[misc]
     """An operator of the plugin's name; `run` derives one with the domain and the function."""
 
-    call: Call
+    call: NodeCall
 
     def _run(self, *inputs: Array, **_attributes: Any) -> tuple[Array, ...]:
-        return tuple(self.call(self.onnx_node.name, inputs))
+        return tuple(self.call(self.onnx_node, inputs))
 
 
 class Loop(OpRun):  # type: ignore[misc]
@@ -107,11 +122,11 @@ class Loop(OpRun):  # type: ignore[misc]
                 values.append(value)
             trip += 1
         kinds = body.proto_.output[1 + count :]
-        stacked = [np.stack(v) if v else _no_trips(kind) for v, kind in zip(scanned, kinds, strict=True)]
+        stacked = [np.stack(v) if v else no_trips(kind) for v, kind in zip(scanned, kinds, strict=True)]
         return (*carried, *stacked)
 
 
-def _no_trips(output: onnx.ValueInfoProto) -> Array:
+def no_trips(output: onnx.ValueInfoProto) -> Array:
     """A scan output of no trips: dimensions that the body's graph leaves open are 0, as onnxruntime has it."""
     tensor = output.type.tensor_type
     dims = [dim.dim_value if dim.HasField("dim_value") else 0 for dim in tensor.shape.dim]
