@@ -1,0 +1,26 @@
+"""Launches and shared variables as people write them: each source's `run()` gives the line that failed, or 0."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ..conftest import Kit, compile_object
+
+pytestmark = pytest.mark.compile
+_FOLDER = Path(__file__).parent
+
+
+@pytest.mark.parametrize("cxx", ["g++", "clang++"])
+@pytest.mark.parametrize("name", ["launch_forms", "shared_forms"])
+def test_forms(kit: Kit, name: str, cxx: str) -> None:
+    obj = kit.folder / f"{name}-{cxx.rstrip('+')}.o"
+    done = compile_object(_FOLDER / f"{name}.cu", obj, cxx=cxx, flags=["-Wshadow"])
+    assert done.ok, done.stderr
+    library = obj.with_suffix(".so")
+    link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,now"]
+    subprocess.run([cxx, *link, str(obj), *kit.runtime, "-o", str(library)], check=True)
+    assert ctypes.CDLL(str(library)).run() == 0
