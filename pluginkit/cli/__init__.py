@@ -20,6 +20,7 @@ _COMMANDS = {
     "build": "Build the project's plugin library.",
     "test": "Test the plugin in networks, and have NVIDIA's builder judge it.",
     "inspect": "Show what a plugin library holds, and what is wrong with it.",
+    "import": "Parse a model with your plugins: who serves each node, and what is wrong.",
     "info": "Show every tool, header set, runtime and GPU found.",
     "demo": "Run new, build and test in a temporary folder.",
 }

@@ -1,0 +1,81 @@
+"""TensorRT-RTX on a model with plugin libraries: which operators it knows, the model's inputs, and the build."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from pluginkit.errors import CheckFailed
+from pluginkit.runtimes.tensorrt_rtx import RtxProcess, probe_library
+from pluginkit.runtimes.verdict import BuildVerdict, ModelInput
+from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.testing.model import NetworkProfile
+
+T = TypeVar("T")
+
+
+class ModelSession(RtxProcess):
+    """TensorRT-RTX with libraries loaded, for one model. A context manager."""
+
+    def __init__(self, libraries: Sequence[Path], wheel: Path, timeout: float) -> None:
+        super().__init__(wheel, timeout)
+        self._libraries = list(libraries)
+        self._trace.write_bytes(b"")
+
+    def native(self, operators: Sequence[str]) -> set[str]:
+        """Those operators that NVIDIA's parser knows itself.
+
+        Raises:
+            WorkerCrashed, WorkerTimeout: its process died, which no plugin has had a part in.
+        """
+        with self._start() as worker:
+            return set(worker.call("supported", operators=list(operators)))
+
+    def inputs(self, model: Path) -> tuple[list[ModelInput], BuildVerdict | None]:
+        """The model's inputs, or the verdict that it isn't parsed."""
+        return self._judged(lambda: self._parse(model), [])
+
+    def build(self, model: Path, profile: NetworkProfile) -> BuildVerdict:
+        """Parses and builds, and keeps what the plugins' configure saw."""
+        begun = time.monotonic()
+        self._trace.write_bytes(b"")
+        verdict, died = self._judged(lambda: self._build(model, profile), BuildVerdict("refused", ""))
+        verdict = died or verdict
+        seconds = time.monotonic() - begun
+        return BuildVerdict(verdict.status, verdict.message, verdict.log, self._configured(), seconds)
+
+    def _parse(self, model: Path) -> tuple[list[ModelInput], BuildVerdict | None]:
+        inputs, reason, log = self._loaded().call("parse_file", path=str(model))
+        return inputs, BuildVerdict("refused", reason, log) if reason else None
+
+    def _build(self, model: Path, profile: NetworkProfile) -> tuple[BuildVerdict, None]:
+        ok, message, log = self._loaded().call("build_file", path=str(model), profiles=(profile,))
+        return BuildVerdict("built" if ok else "refused", message, log), None
+
+    def _loaded(self) -> Worker:
+        """The worker, with each library behind a copy of the probe: a copy has globals of its own."""
+        if self._worker is None:
+            self._worker = self._start()
+            source = probe_library()
+            assert source is not None
+            for index, library in enumerate(self._libraries):
+                probe = self._folder / f"probe{index}.so"
+                shutil.copyfile(source, probe)
+                self._worker.call("load_probed", probe=str(probe), library=str(library))
+        return self._worker
+
+    def _judged(self, action: Callable[[], tuple[T, BuildVerdict | None]], nothing: T) -> tuple[T, BuildVerdict | None]:
+        try:
+            return action()
+        except WorkerTimeout as error:
+            self._worker = None
+            return nothing, BuildVerdict("hung", self._died(f"no end within {error.seconds:g} s", error.log_tail))
+        except WorkerCrashed as error:
+            self._worker = None
+            return nothing, BuildVerdict("crashed", self._died(error.how, error.log_tail))
+        except (CheckFailed, WorkerError) as error:
+            self._end_worker()
+            return nothing, BuildVerdict("refused", str(error))

@@ -1,0 +1,196 @@
+"""The oracle of `running`, in a worker: plugins by reference.py, all else by onnxruntime.
+
+The graph is cut at the plugins' nodes: what lies between them is run by onnxruntime in one piece. An If or Loop with a
+plugin in it is run here, its body cut in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from pluginkit.dtypes import PRECISIONS, DType
+from pluginkit.errors import UsageError
+from pluginkit.importing.model import subgraphs
+from pluginkit.importing.running import Identity, identity
+from pluginkit.importing.serving import attribute
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes import walker
+from pluginkit.testing import precision
+from pluginkit.testing.model import Array
+from pluginkit.testing.reference import Reference
+
+Projects = Mapping[Identity, tuple[Path, Manifest]]
+
+
+def run(model: bytes, projects: Projects, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """What the model's outputs must be.
+
+    Raises:
+        UsageError: a plugin stands where this can't follow, or reference.py can't be loaded.
+        CheckFailed: reference.py fails.
+    """
+    proto = onnx.load_from_string(model)
+    oracle = _Oracle(proto, projects)
+    outputs = oracle.graph(proto.graph, feeds, {})
+    return dict(zip((value.name for value in proto.graph.output), outputs, strict=True))
+
+
+class _Oracle:
+    def __init__(self, model: onnx.ModelProto, projects: Projects) -> None:
+        self._model = model
+        self._names = {name for name, _, _ in projects}
+        self._plugins = {key: (manifest, Reference.load(path, manifest)) for key, (path, manifest) in projects.items()}
+
+    def graph(
+        self, graph: onnx.GraphProto, values: Mapping[str, Array], constants: Mapping[str, onnx.TensorProto]
+    ) -> list[Array]:
+        """A graph's outputs; `values` and `constants` are what is known outside of it."""
+        known = dict(values)
+        here = {**constants, **{tensor.name: tensor for tensor in graph.initializer}}
+        wanted = {value.name for value in graph.output}
+        pieces = list(self._pieces(graph.node))
+        for index, piece in enumerate(pieces):
+            if len(piece) == 1 and self._has_plugin(piece[0]):
+                self._node(piece[0], known, here)
+            else:
+                later = {name for other in pieces[index + 1 :] for node in other for name in _used(node)}
+                self._standard(piece, known, here, wanted | later)
+        return [known[v.name] if v.name in known else onnx.numpy_helper.to_array(here[v.name]) for v in graph.output]
+
+    def _pieces(self, nodes: Sequence[onnx.NodeProto]) -> Iterator[list[onnx.NodeProto]]:
+        piece: list[onnx.NodeProto] = []
+        for node in nodes:
+            if self._has_plugin(node):
+                yield from ([piece] if piece else [])
+                yield [node]
+                piece = []
+            else:
+                piece.append(node)
+        yield from ([piece] if piece else [])
+
+    def _has_plugin(self, node: onnx.NodeProto) -> bool:
+        inner = (other for _, graph in subgraphs(node) for other in graph.node)
+        return node.op_type in self._names or any(self._has_plugin(other) for other in inner)
+
+    def _standard(
+        self,
+        nodes: Sequence[onnx.NodeProto],
+        known: dict[str, Array],
+        constants: Mapping[str, onnx.TensorProto],
+        wanted: set[str],
+    ) -> None:
+        """Nodes without a plugin, by onnxruntime."""
+        made = {name for node in nodes for name in node.output if name}
+        used = {name for node in nodes for name in _used(node)} - made
+        inputs = [name for name in sorted(used) if name in known]
+        outputs = sorted(made & wanted)
+        if not outputs:
+            return
+        kind = onnx.helper.np_dtype_to_tensor_dtype
+        graph = onnx.helper.make_graph(
+            nodes,
+            "piece",
+            [onnx.helper.make_tensor_value_info(name, kind(known[name].dtype), None) for name in inputs],
+            # Without a type: onnxruntime finds it.
+            [onnx.ValueInfoProto(name=name) for name in outputs],
+            [constants[name] for name in sorted(used) if name in constants and name not in known],
+        )
+        model = onnx.helper.make_model(
+            graph, opset_imports=self._model.opset_import, ir_version=min(self._model.ir_version, 10)
+        )
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        known.update(zip(outputs, session.run(outputs, {name: known[name] for name in inputs}), strict=True))
+
+    def _node(self, node: onnx.NodeProto, known: dict[str, Array], constants: Mapping[str, onnx.TensorProto]) -> None:
+        """A plugin, or control flow around one."""
+        inputs = [_value(name, known, constants) if name else None for name in node.input]
+        if node.op_type in self._names:
+            outputs: Sequence[Array] = self._plugin(node, [value for value in inputs if value is not None])
+        elif node.op_type == "If":
+            condition = inputs[0]
+            chosen = "then_branch" if condition is not None and condition.item() else "else_branch"
+            outputs = self.graph(dict(subgraphs(node))[chosen], known, constants)
+        elif node.op_type == "Loop":
+            outputs = self._loop(dict(subgraphs(node))["body"], inputs, known, constants)
+        else:
+            raise UsageError(f"node {node.name}: a plugin inside of {node.op_type} is not followed here")
+        known.update((name, value) for name, value in zip(node.output, outputs, strict=False) if name)
+
+    def _loop(
+        self,
+        body: onnx.GraphProto,
+        inputs: Sequence[Array | None],
+        known: Mapping[str, Array],
+        constants: Mapping[str, onnx.TensorProto],
+    ) -> list[Array]:
+        limit, going = (inputs[0], inputs[1]) if len(inputs) > 1 else (inputs[0], None)
+        states = [value for value in inputs[2:] if value is not None]
+        scanned: list[list[Array]] = [[] for _ in body.output[1 + len(states) :]]
+        proceed, trip = going is None or bool(going.item()), 0
+        while proceed and (limit is None or trip < int(limit.item())):
+            own = [np.array(trip, np.int64), np.array(proceed), *states]
+            feeds = {value.name: one for value, one in zip(body.input, own, strict=True)}
+            left = self.graph(body, {**known, **feeds}, constants)
+            proceed, states = bool(left[0].item()), left[1 : 1 + len(states)]
+            for values, value in zip(scanned, left[1 + len(states) :], strict=True):
+                values.append(value)
+            trip += 1
+        kinds = body.output[1 + len(states) :]
+        stacked = [np.stack(v) if v else walker.no_trips(kind) for v, kind in zip(scanned, kinds, strict=True)]
+        return [*states, *stacked]
+
+    def _plugin(self, node: onnx.NodeProto, inputs: Sequence[Array]) -> list[Array]:
+        """reference.py on what the inputs stand for, its outputs as the plugin's types hold them."""
+        manifest, reference = self._plugins[identity(node, list(self._plugins))]
+        fields = {field.name: _field(node, field.name, field.default) for field in manifest.fields}
+        scales = {t.name: float(fields[t.scale]) if t.scale else 1.0 for t in (*manifest.inputs, *manifest.outputs)}
+        kinds = [DType(value.dtype.name) for value in inputs]
+        computed = next((kind for kind in kinds if kind in PRECISIONS), DType.FLOAT32)
+        real = [
+            precision.dequantize(value, scales[tensor.name])
+            if kind is DType.INT8
+            else value.astype(np.int64 if kind is DType.INT32 else np.float64)
+            for tensor, value, kind in zip(manifest.inputs, inputs, kinds, strict=True)
+        ]
+        given = {name: value for name, value in fields.items() if name not in manifest.scale_fields()}
+        outputs = []
+        for tensor, value in zip(manifest.outputs, reference(real, given), strict=True):
+            kind = manifest.type_of(tensor, computed)
+            held = precision.quantize(value, scales[tensor.name]) if kind is DType.INT8 else value
+            outputs.append(np.asarray(held).astype(kind.numpy))
+        return outputs
+
+
+def _field(node: onnx.NodeProto, name: str, default: float | None) -> float | int:
+    found = attribute(node, name)
+    if found is None:
+        return 0 if default is None else default
+    value = onnx.helper.get_attribute_value(found)
+    number = onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+    single: float | int = number.reshape(-1)[0].item()
+    return single
+
+
+def _value(name: str, known: Mapping[str, Array], constants: Mapping[str, onnx.TensorProto]) -> Array:
+    if name in known:
+        return known[name]
+    value: Array = onnx.numpy_helper.to_array(constants[name])
+    return value
+
+
+def _used(node: onnx.NodeProto) -> set[str]:
+    """The names that a node needs from around it, those that its subgraphs use included."""
+    names = {name for name in node.input if name}
+    for _, graph in subgraphs(node):
+        own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+        own |= {name for other in graph.node for name in other.output}
+        names |= {name for other in graph.node for name in _used(other)} - own
+        names |= {value.name for value in graph.output} - own
+    return names

@@ -1,0 +1,248 @@
+"""The whole of `pluginkit import`: load, serve, check, build, run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from pluginkit.build import build
+from pluginkit.build.artifact import library_path
+from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
+from pluginkit.importing import model as model_
+from pluginkit.importing import profiles, rules_model, rules_plugins, running
+from pluginkit.importing.building import ModelSession
+from pluginkit.importing.running import Outcome
+from pluginkit.importing.serving import PluginLibrary, Served, serve
+from pluginkit.manifest import FILE_NAME, Manifest
+from pluginkit.registry import CreatorFacts, Loaded, Problem, inspect, loading
+from pluginkit.runtimes import tensorrt_rtx
+from pluginkit.runtimes.verdict import BuildVerdict, ModelInput
+from pluginkit.testing.model import NetworkProfile
+
+Told = Callable[[str], None]
+RTX_VERSION = 10701
+"""What pluginkit's host says when it plays TensorRT-RTX."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a person asks for.
+
+    Attributes:
+        model: the ONNX file.
+        plugins: libraries, and folders of projects, which are built first.
+        profiles: what --profile says.
+        seed: what the inputs of the run follow from.
+        timeout: seconds for each step that may hang.
+    """
+
+    model: Path
+    plugins: tuple[Path, ...] = ()
+    profiles: tuple[str, ...] = ()
+    seed: int = 0
+    timeout: float = 60.0
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What came of it.
+
+    Attributes:
+        served: every node, and who serves it.
+        problems: what is wrong, the errors first.
+        judge: who says which operators are native.
+        profile: what it was built for; None if it was not built.
+        defaulted: the inputs whose shapes nobody gave.
+        verdict: TensorRT-RTX's; None if it could not be asked.
+        not_built: why not.
+        ran: what came of running it.
+    """
+
+    served: tuple[Served, ...]
+    problems: tuple[Problem, ...]
+    judge: str
+    profile: NetworkProfile | None = None
+    defaulted: tuple[str, ...] = ()
+    verdict: BuildVerdict | None = None
+    not_built: str = ""
+    ran: Outcome = field(default_factory=lambda: Outcome("not run"))
+
+    @property
+    def exit_code(self) -> int:
+        """0 if the model is fine, 6 if a plugin crashed or hung, 1 for anything else that is wrong."""
+        if self.ran.status in {"crashed", "hung"} or (self.verdict and self.verdict.status in {"crashed", "hung"}):
+            return PluginCrashed.exit_code
+        wrong = any(problem.level == "error" for problem in self.problems)
+        refused = self.verdict is not None and not self.verdict.ok
+        return CheckFailed.exit_code if wrong or refused or self.ran.status == "failed" else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        verdict = self.verdict
+        return {
+            "nodes": [one.to_json() for one in self.served],
+            "native_by": self.judge,
+            "problems": [asdict(problem) for problem in self.problems],
+            "profile": {"shapes": self.profile.shapes, "values": self.profile.values} if self.profile else None,
+            "profile_defaulted": list(self.defaulted),
+            "build": {"status": verdict.status, "message": verdict.message, "log": list(verdict.log)}
+            if verdict
+            else {"status": "not asked", "message": self.not_built, "log": []},
+            "run": self.ran.to_json(),
+        }
+
+
+def run(options: Options, told: Told = lambda _: None) -> Imported:
+    """Do all of it.
+
+    Raises:
+        UsageError: the model, a library or --profile can't be read.
+        BuildFailed, ToolMissing: a project doesn't build.
+        PluginCrashed: a library takes the process down on loading, or hangs.
+        CheckFailed: no host takes a library.
+    """
+    shapes = [profiles.parse(text) for text in options.profiles]
+    proto = model_.load(options.model)
+    libraries = [_library(path, options.timeout, told) for path in options.plugins]
+    found = tensorrt_rtx.probe()
+    told("asking who serves each node")
+    if not found.found:
+        judge = "the onnx package, for TensorRT-RTX isn't here"
+        served = serve(proto, libraries, onnx.defs.has)
+        problems = _problems(options.model, proto, served, libraries)
+        ran = _run(options, proto, served, None, told)
+        reason = f"{found.reason}. {found.remedy}"
+        return Imported(tuple(served), problems, judge, not_built=reason, ran=ran)
+    with ModelSession([one.path for one in libraries], Path(found.where), options.timeout) as session:
+        known = session.native(_operators(proto))
+        served = serve(proto, libraries, lambda operator: operator in known)
+        problems = _problems(options.model, proto, served, libraries)
+        told("TensorRT-RTX: parsing")
+        inputs, verdict = session.inputs(options.model)
+        profile = None
+        if verdict is None:
+            profile = profiles.profile(inputs, shapes)
+            told("TensorRT-RTX: building")
+            verdict = session.build(options.model, profile)
+            problems += _liveness(served, verdict)
+    judge = f"the parser of TensorRT-RTX {found.version}"
+    ran = _run(options, proto, served, profile, told)
+    return Imported(
+        tuple(served), problems, judge, profile, tuple(profiles.defaulted(inputs, shapes)), verdict, ran=ran
+    )
+
+
+def _operators(proto: onnx.ModelProto) -> list[str]:
+    return sorted({place.node.op_type for graph in (proto.graph, *proto.functions) for place in model_.places(graph)})
+
+
+def _run(
+    options: Options, proto: onnx.ModelProto, served: Sequence[Served], profile: NetworkProfile | None, told: Told
+) -> Outcome:
+    told("running it on the CPU")
+    if profile is None:
+        try:
+            # Without NVIDIA's parser the model's own words are what there is.
+            profile = profiles.profile(_inputs(proto), [profiles.parse(text) for text in options.profiles])
+        except UsageError as error:
+            return Outcome("not run", f"its inputs have no known shapes: {error.message}")
+    return running.run(proto, served, profile, seed=options.seed, timeout=options.timeout)
+
+
+def _inputs(proto: onnx.ModelProto) -> list[ModelInput]:
+    constants = {tensor.name for tensor in proto.graph.initializer}
+    found = []
+    for value in proto.graph.input:
+        shape = model_.dims(value.type.tensor_type)
+        if value.name in constants:
+            continue
+        if shape is None:
+            raise UsageError(f"{value.name} has no shape")
+        sizes = tuple(dim if isinstance(dim, int) else -1 for dim in shape)
+        kind = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type)
+        found.append(ModelInput(value.name, sizes, False, kind))
+    return found
+
+
+def _problems(
+    path: Path, proto: onnx.ModelProto, served: Sequence[Served], libraries: Sequence[PluginLibrary]
+) -> tuple[Problem, ...]:
+    known = model_.shapes(proto)
+    places = [one.place for one in served]
+    found = [
+        *rules_plugins.clashes(libraries),
+        *rules_plugins.check(served, libraries, known),
+        *rules_model.functions(proto, libraries, served),
+        *rules_model.check(proto, places, known, path),
+    ]
+    return tuple(sorted(found, key=lambda problem: problem.level))
+
+
+def _liveness(served: Sequence[Served], verdict: BuildVerdict) -> tuple[Problem, ...]:
+    """Plugins of the main graph that the builder never configured: it did without them."""
+    if not verdict.ok:
+        return ()
+    seen = {record.node for record in verdict.configured}
+    return tuple(
+        Problem(
+            "warning",
+            "the builder never asked the plugin for its configuration: nothing that the model gives depends on its "
+            "values, so this build says nothing of it.",
+            "Is the node's output used? A plugin of which only the shape is used is optimised away.",
+            "liveness",
+            one.place.label,
+        )
+        for one in served
+        # Names of nodes in functions and of nameless nodes are the parser's own.
+        if one.by == "plugin" and one.place.node.name and not one.place.path and one.place.node.name not in seen
+    )
+
+
+def _library(path: Path, timeout: float, told: Told) -> PluginLibrary:
+    """A library or a project's library, with its creators."""
+    project: Path | None
+    if path.is_dir() or path.name == FILE_NAME:
+        project = path if path.is_dir() else path.parent
+        told(f"building {project}")
+        library = build(project, "cpu")[0].library
+    else:
+        library, project = path, _project_of(path)
+    facts = inspect(library)
+    told(f"loading {library.name}")
+    creators = _creators(library, timeout)
+    manifest = Manifest.load(project) if project else None
+    return PluginLibrary(library.resolve(), creators, project, manifest, facts.target)
+
+
+def _project_of(library: Path) -> Path | None:
+    """The project whose build made it, by where it lies."""
+    parents = library.resolve().parents
+    if len(parents) < 3 or not (parents[2] / FILE_NAME).is_file():
+        return None
+    project = parents[2]
+    try:
+        slug = Manifest.load(project).slug
+    except UsageError:
+        return None
+    own = [library_path(project, slug, target).resolve() for target in ("cpu", "gpu")]
+    return project if library.resolve() in own else None
+
+
+def _creators(library: Path, timeout: float) -> tuple[CreatorFacts, ...]:
+    """As pluginkit's host has them, as the first TensorRT that gets any: a V2 library gives V2 creators."""
+    answers: list[Loaded] = []
+    for version in (*loading.HOST_VERSIONS, RTX_VERSION):
+        answers.append(loading.in_host(library, version, timeout=timeout))
+        if answers[-1].status == "loaded":
+            return answers[-1].creators
+        if answers[-1].status in {"crashed", "hung"}:
+            raise PluginCrashed(
+                f"{library} cannot be loaded: {answers[-1].message}", hint=f"pluginkit inspect --load {library}"
+            )
+    raise CheckFailed(
+        f"no host takes {library}: {answers[0].message}", hint=f"pluginkit inspect --load {library} says more."
+    )

@@ -1,0 +1,132 @@
+"""An ONNX model from a file, and all its nodes: those of subgraphs and of local functions too."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from pluginkit.errors import UsageError
+
+FLOW = ("If", "Loop", "Scan")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node and where it stands.
+
+    Attributes:
+        node: the node.
+        path: the nodes, attributes and the function around it, outermost first, as `("loop1", "body")`.
+        flow: the control flow around it, outermost first: of `If`, `Loop`, `Scan`.
+    """
+
+    node: onnx.NodeProto
+    path: tuple[str, ...] = ()
+    flow: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What a person finds it by: its path and name, or what it is and makes where it has no name."""
+        return "/".join((*self.path, self.node.name or f"({self.node.op_type} that makes {self._makes()})"))
+
+    @property
+    def operator(self) -> str:
+        """`domain::type`, or the type alone in ONNX's default domain."""
+        domain = self.node.domain
+        return self.node.op_type if domain in {"", "ai.onnx"} else f"{domain}::{self.node.op_type}"
+
+    def _makes(self) -> str:
+        return next((name for name in self.node.output if name), "nothing")
+
+
+def load(path: Path) -> onnx.ModelProto:
+    """Read a model, with its external data.
+
+    Raises:
+        UsageError: no such file, it is no ONNX model, or a file of external data is missing.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder.", hint="Name the model's file.")
+    try:
+        # By bytes: the file's name says nothing of its form.
+        model = onnx.load_model_from_string(path.read_bytes())
+    except FileNotFoundError:
+        raise UsageError(f"There is no file {path}.") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except Exception:  # noqa: BLE001 - protobuf's DecodeError, whose package has no types
+        raise UsageError(
+            f"{path} is no ONNX model.", hint="Export the model to ONNX; text formats are not read."
+        ) from None
+    if not model.ir_version or not model.HasField("graph"):
+        # Protobuf reads almost any bytes as something.
+        raise UsageError(f"{path} is no ONNX model: it has no {'graph' if model.ir_version else 'IR version'}.")
+    try:
+        onnx.load_external_data_for_model(model, str(path.parent))
+    except (OSError, onnx.checker.ValidationError) as error:
+        raise UsageError(f"{path}: its external data cannot be read: {error}") from None
+    return model
+
+
+def places(graph: onnx.GraphProto | onnx.FunctionProto) -> list[Place]:
+    """All nodes of a graph or of a local function, each followed by those in its subgraphs."""
+    path = (function_name(graph),) if isinstance(graph, onnx.FunctionProto) else ()
+    return list(_walk(graph.node, path, ()))
+
+
+def function_name(function: onnx.FunctionProto) -> str:
+    """`domain::name`."""
+    return f"{function.domain}::{function.name}"
+
+
+def subgraphs(node: onnx.NodeProto) -> Iterator[tuple[str, onnx.GraphProto]]:
+    """A node's subgraphs with the attributes that hold them."""
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield attribute.name, attribute.g
+        elif attribute.type == onnx.AttributeProto.GRAPHS:
+            for index, graph in enumerate(attribute.graphs):
+                yield f"{attribute.name}{index}", graph
+
+
+def _walk(nodes: Iterable[onnx.NodeProto], path: tuple[str, ...], flow: tuple[str, ...]) -> Iterator[Place]:
+    for node in nodes:
+        here = Place(node, path, flow)
+        yield here
+        inside = (*flow, node.op_type) if node.op_type in FLOW else flow
+        for name, graph in subgraphs(node):
+            yield from _walk(graph.node, (*path, node.name or node.op_type, name), inside)
+
+
+def shapes(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
+    """What is known of the tensors by name, in all graphs: declared, or inferred by onnx where it can."""
+    inferred = model
+    # Inference is a help: a model that it can't follow is judged without.
+    with contextlib.suppress(Exception):
+        inferred = onnx.shape_inference.infer_shapes(model)
+    known: dict[str, onnx.TypeProto.Tensor] = {}
+    _known(inferred.graph, known)
+    return known
+
+
+def _known(graph: onnx.GraphProto, known: dict[str, onnx.TypeProto.Tensor]) -> None:
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        if value.type.HasField("tensor_type") and value.type.tensor_type.elem_type:
+            known.setdefault(value.name, value.type.tensor_type)
+    for tensor in graph.initializer:
+        kind = onnx.helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
+        known.setdefault(tensor.name, kind.tensor_type)
+    for node in graph.node:
+        for _, inner in subgraphs(node):
+            _known(inner, known)
+
+
+def dims(tensor: onnx.TypeProto.Tensor) -> tuple[int | str | None, ...] | None:
+    """A shape: numbers, names, None for what is open; None if even the rank is."""
+    if not tensor.HasField("shape"):
+        return None
+    return tuple(dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in tensor.shape.dim)

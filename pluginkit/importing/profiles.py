@@ -1,0 +1,124 @@
+"""The shapes that a model is built for: what a person says by --profile, and defaults for what they don't.
+
+`name:min=1x3x224x224,opt=4x3x224x224,max=8x3x224x224`; one shape alone, `name:1x3x224x224`, stands for all three. For
+an input whose values are shapes the numbers are its values: `trips:min=1,opt=4,max=8`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pluginkit.errors import UsageError
+from pluginkit.runtimes.verdict import ModelInput
+from pluginkit.testing.model import Dims, NetworkProfile, Range
+
+POINTS = ("min", "opt", "max")
+DEFAULT = {"min": 1, "opt": 4, "max": 16}
+"""For open dimensions that --profile does not name."""
+FORM = "name:min=1x3x224x224,opt=4x3x224x224,max=8x3x224x224"
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """What --profile says of one input."""
+
+    name: str
+    points: Range
+
+
+def parse(text: str) -> Shapes:
+    """Read one --profile.
+
+    Raises:
+        UsageError: it is not of the form, or min, opt and max do not rise.
+    """
+    # Names of tensors may have colons in them (TensorFlow's end in :0), shapes have none.
+    name, _, rest = text.rpartition(":")
+    if not name or not rest:
+        raise UsageError(f"--profile {text!r} has no input's name before a colon.", hint=f"Write {FORM}.")
+    given: dict[str, Dims] = {}
+    parts = [part.strip() for part in rest.split(",")]
+    for part in parts:
+        point, equals, shape = part.rpartition("=")
+        if equals and point not in POINTS:
+            raise UsageError(f"--profile {text!r}: {point!r} is none of min, opt, max.", hint=f"Write {FORM}.")
+        if not equals and len(parts) > 1:
+            raise UsageError(f"--profile {text!r}: {part!r} has no min=, opt= or max=.", hint=f"Write {FORM}.")
+        if point in given:
+            raise UsageError(f"--profile {text!r} gives {point} twice.", hint=f"Write {FORM}.")
+        given[point or "opt"] = _shape(shape, text)
+    best = given.get("opt") or given.get("max") or given.get("min") or ()
+    low, high = given.get("min", best), given.get("max", best)
+    if not len(low) == len(best) == len(high):
+        raise UsageError(f"--profile {text!r}: min, opt and max have different numbers of dimensions.")
+    if not all(a <= b <= c for a, b, c in zip(low, best, high, strict=True)):
+        raise UsageError(f"--profile {text!r}: every dimension must rise from min over opt to max.")
+    return Shapes(name, (low, best, high))
+
+
+def _shape(text: str, whole: str) -> Dims:
+    if not re.fullmatch(r"\d+(x\d+)*", text):
+        raise UsageError(f"--profile {whole!r}: {text!r} is no shape.", hint="Write the dimensions as 1x3x224x224.")
+    return tuple(int(size) for size in text.split("x"))
+
+
+def profile(inputs: Sequence[ModelInput], said: Sequence[Shapes]) -> NetworkProfile:
+    """One profile for a model's inputs.
+
+    Raises:
+        UsageError: --profile names no input of the model, or gives it another rank or another fixed dimension.
+    """
+    named = {one.name: one.points for one in said}
+    names = [one.name for one in inputs]
+    for name in named:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            hint = f"Is {close[0]} meant?" if close else f"The inputs are {', '.join(names) or 'none'}."
+            raise UsageError(f"--profile: the model has no input {name!r}.", hint=hint)
+    shapes: dict[str, Range] = {}
+    values: dict[str, Range] = {}
+    for one in inputs:
+        points = named.get(one.name)
+        if one.shape_tensor or (points is not None and not one.dims):
+            # A number that no shape follows from has no place in a profile, but is what the run takes.
+            values[one.name] = _values(one, points)
+            shapes[one.name] = (one.dims, one.dims, one.dims)
+        else:
+            shapes[one.name] = _points(one, points)
+    return NetworkProfile("default", shapes, values)
+
+
+def defaulted(inputs: Sequence[ModelInput], said: Sequence[Shapes]) -> list[str]:
+    """The inputs with open dimensions that --profile does not name."""
+    named = {one.name for one in said}
+    return [one.name for one in inputs if one.name not in named and (one.shape_tensor or -1 in one.dims)]
+
+
+def _points(one: ModelInput, points: Range | None) -> Range:
+    if points is None:
+        low, best, high = (tuple(DEFAULT[point] if dim < 0 else dim for dim in one.dims) for point in POINTS)
+        return low, best, high
+    for point, shape in zip(POINTS, points, strict=True):
+        if len(shape) != len(one.dims):
+            raise UsageError(f"--profile: {one.name} has {len(one.dims)} dimensions, {point} gives {len(shape)}.")
+        for index, (have, want) in enumerate(zip(one.dims, shape, strict=True)):
+            if have >= 0 and have != want:
+                raise UsageError(
+                    f"--profile: dimension {index} of {one.name} is fixed as {have}; {point} gives {want}."
+                )
+    return points
+
+
+def _values(one: ModelInput, points: Range | None) -> Range:
+    count = 1
+    for dim in one.dims:
+        count *= max(dim, 0)
+    if points is None:
+        low, best, high = ((DEFAULT[point],) * count for point in POINTS)
+        return low, best, high
+    if len(points[0]) != count:
+        raise UsageError(f"--profile: {one.name} has {count} values, {len(points[0])} are given.")
+    return points

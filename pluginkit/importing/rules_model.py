@@ -1,0 +1,187 @@
+"""Rules on the model as a whole and on its control flow: M2 (functions), M7 to M10, M13, M14."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import onnx
+from onnx import TensorProto
+
+from pluginkit.importing.model import Place, dims, function_name, subgraphs
+from pluginkit.importing.rules_plugins import Known
+from pluginkit.importing.serving import PluginLibrary, Served
+from pluginkit.registry import Problem
+
+OLDEST_OPSET = 7
+"""NVIDIA's parser says so itself when it meets an older one."""
+BOUNDARY = (TensorProto.BOOL, TensorProto.INT32, TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.BFLOAT16)
+"""What may enter and leave an If: TensorRT's documentation of that operator (10.6)."""
+NOT_INSIDE = {
+    **dict.fromkeys(("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", "LpPool"), "pooling"),
+    "ConvTranspose": "deconvolution",
+    "PRelu": "parametric ReLU",
+    "Pad": "padding",
+    "Resize": "resize",
+    "Upsample": "resize",
+}
+"""Operators whose layers NVIDIA's compiler keeps out of loops and conditionals (TensorRT-Incubator, TensorRT.cpp)."""
+
+
+def check(model: onnx.ModelProto, places: Sequence[Place], known: Known, path: Path) -> Iterator[Problem]:
+    """What is wrong with the model apart from its plugins' attributes."""
+    yield from _opsets(model, places)
+    yield from _checker(places, path)
+    for place in places:
+        if place.node.op_type == "If":
+            yield from _boundary(place, known)
+            yield from _prefixes(place)
+        elif place.node.op_type == "Loop":
+            yield from _loop(place, known)
+        if place.flow and place.node.op_type in NOT_INSIDE:
+            yield Problem(
+                "warning",
+                f"{place.node.op_type} ({NOT_INSIDE[place.node.op_type]}) stands inside of {place.flow[-1]}, where "
+                "TensorRT does not promise it.",
+                "Move it out, if it does not depend on what is computed inside; NVIDIA's builder has the last word.",
+                "M9",
+                place.label,
+            )
+
+
+def functions(
+    model: onnx.ModelProto, libraries: Sequence[PluginLibrary], served: Sequence[Served]
+) -> Iterator[Problem]:
+    """Local functions that something of the same name goes before, and those whose domain is another (M2)."""
+    names = {function.name: function for function in model.functions}
+    domains = {(function.domain, function.name) for function in model.functions}
+    creators = {creator.name: library for library in libraries for creator in library.creators}
+    for one in served:
+        node = one.place.node
+        function = names.get(node.op_type)
+        if function is None:
+            continue
+        label = one.place.label
+        if one.by == "native":
+            said = (
+                f"the parser takes its own {node.op_type}; the model's function {function_name(function)} is ignored."
+            )
+            yield Problem("error", said, "Give the function a name that ONNX does not have.", "M2", label)
+        elif one.by == "plugin":
+            library = creators[node.op_type].path.name
+            said = f"the plugin of {library} goes before the model's function of that name; before TensorRT 10.7 it is "
+            said += "the other way round."
+            yield Problem("warning", said, "Rename one of them, so that all versions agree.", "M2", label)
+        elif (node.domain, node.op_type) not in domains:
+            said = f"it calls {one.place.operator}, the function is {function_name(function)}; onnx sees none there."
+            yield Problem("warning", said, f"Set the node's domain to {function.domain!r}.", "M14", label)
+
+
+def _opsets(model: onnx.ModelProto, places: Sequence[Place]) -> Iterator[Problem]:
+    imported = {entry.domain: entry.version for entry in model.opset_import}
+    version = imported.get("", imported.get("ai.onnx"))
+    newest = onnx.defs.onnx_opset_version()
+    if version is None:
+        yield Problem("error", "the model imports no version of ONNX's own operators.", "Export it anew.", "M13")
+    elif version < OLDEST_OPSET:
+        said = f"the model is of opset {version}; NVIDIA's parser promises nothing below {OLDEST_OPSET}."
+        yield Problem("warning", said, "onnx.version_converter.convert_version(model, 17)", "M13")
+    elif version > newest:
+        said = f"the model is of opset {version}; the onnx package here knows {newest}, so it cannot be checked."
+        yield Problem("warning", said, "pip install --upgrade onnx, or export it with an older opset.", "M13")
+    calls = {function.domain for function in model.functions}
+    for domain in dict.fromkeys(place.node.domain for place in places):
+        if domain not in {"", "ai.onnx"} and domain not in imported and domain not in calls:
+            first = next(place for place in places if place.node.domain == domain)
+            said = f"its domain {domain!r} is not among the model's opset imports; onnx's checker refuses that."
+            yield Problem("warning", said, f"Add onnx.helper.make_opsetid({domain!r}, 1).", "M14", first.label)
+
+
+def _checker(places: Sequence[Place], path: Path) -> Iterator[Problem]:
+    """Unknown operators in ONNX's domain one by one (the checker stops at the first), then its own words."""
+    unknown = [p for p in places if p.node.domain in {"", "ai.onnx"} and not onnx.defs.has(p.node.op_type)]
+    for place in unknown:
+        yield Problem(
+            "warning",
+            f"{place.node.op_type} is in ONNX's own domain, which has no such operator: onnx's checker refuses the "
+            "model and onnxruntime does not load it. NVIDIA's parser takes it.",
+            'Give the node a domain of its own, as domain="pluginkit", and import that.',
+            "M14",
+            place.label,
+        )
+    if unknown:
+        return
+    try:
+        # By its path, so that models of more than 2 GiB can be checked too.
+        onnx.checker.check_model(str(path))
+    except Exception as error:  # noqa: BLE001 - it has many, and any of them is a refusal
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        text = f"onnx's checker refuses the model: {said[0]}"
+        yield Problem("warning", text, "NVIDIA's parser may take it all the same; onnxruntime may not.", "M14")
+
+
+def _boundary(place: Place, known: Known) -> Iterator[Problem]:
+    """M7: what crosses the boundary of an If, and branches that give different things."""
+    outputs = []
+    for _, graph in subgraphs(place.node):
+        outputs.append([value.type.tensor_type for value in graph.output])
+        inside = {name for node in graph.node for name in node.output} | {t.name for t in graph.initializer}
+        used = {name for node in graph.node for name in node.input if name and name not in inside}
+        crossing = [(name, known[name]) for name in sorted(used) if name in known]
+        crossing += [(value.name, value.type.tensor_type) for value in graph.output]
+        for name, tensor in crossing:
+            if tensor.elem_type and tensor.elem_type not in BOUNDARY:
+                kind = TensorProto.DataType.Name(tensor.elem_type).lower()
+                said = f"{name}, of type {kind}, crosses its boundary; TensorRT's documentation allows bool, int32, "
+                said += "float16, bfloat16 and float32."
+                fix = "Convert inside of the branch (DequantizeLinear, Cast)."
+                yield Problem("warning", said, fix, "M7", place.label)
+    for index, pair in enumerate(zip(*outputs, strict=False)):
+        kinds = {tensor.elem_type for tensor in pair if tensor.elem_type}
+        shapes = [shape for tensor in pair if (shape := dims(tensor)) is not None]
+        if len(kinds) > 1 or len({len(shape) for shape in shapes}) > 1:
+            said = f"its branches give different types or ranks as output {index}."
+            yield Problem("error", said, "Make both branches give the same.", "M7", place.label)
+
+
+def _prefixes(place: Place) -> Iterator[Problem]:
+    """M10: the parser finds a branch's layers by the beginning of their names."""
+    names = sorted({node.name for _, graph in subgraphs(place.node) for node in graph.node if node.name})
+    for first, second in itertools.pairwise(names):
+        if second.startswith(first):
+            said = f"of its branches' nodes {first!r} is the beginning of {second!r}: NVIDIA's parser finds layers by "
+            said += "the beginning of their names, and may wire the wrong one."
+            yield Problem("warning", said, f"Rename {first!r}, as {first + '_'!r}.", "M10", place.label)
+            return
+
+
+def _loop(place: Place, known: Known) -> Iterator[Problem]:
+    """M8: states that change their shape, and scan outputs of a loop without a trip count."""
+    node = place.node
+    body = next((graph for name, graph in subgraphs(node) if name == "body"), None)
+    if body is None:
+        return
+    states = list(node.input)[2:]
+    scans = len(body.output) - 1 - len(states)
+    if scans > 0 and not (node.input and node.input[0]):
+        said = f"it has {scans} scan outputs and no trip count: TensorRT has no length for them."
+        yield Problem("error", said, "Give the Loop its first input, the largest number of trips.", "M8", place.label)
+    for index, name in enumerate(states):
+        if index + 1 >= len(body.output) or name not in known:
+            continue
+        before, after = dims(known[name]), dims(body.output[index + 1].type.tensor_type)
+        if before is None or after is None:
+            continue
+        differ = len(before) != len(after) or any(
+            isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(before, after, strict=True)
+        )
+        if differ:
+            said = f"its state {name} begins as {_shape(before)} and comes back as {_shape(after)}; TensorRT's "
+            said += "recurrences keep their shape."
+            fix = "Keep the state's shape, or give the growing tensor as a scan output."
+            yield Problem("error", said, fix, "M8", place.label)
+
+
+def _shape(shape: Sequence[int | str | None]) -> str:
+    return "[" + ", ".join("?" if dim is None else str(dim) for dim in shape) + "]"

@@ -1,0 +1,303 @@
+"""Rules on how a model names its plugins and gives them their fields: M1 to M6, M11, M12, M15."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import onnx
+from onnx import AttributeProto
+
+from pluginkit.dtypes import DType
+from pluginkit.importing.model import dims
+from pluginkit.importing.serving import (
+    NAMESPACE,
+    RESERVED,
+    SHAPE_INPUTS,
+    VERSION,
+    PluginLibrary,
+    Served,
+    attribute,
+    text,
+)
+from pluginkit.registry import CreatorFacts, FieldFacts, Problem
+
+Known: TypeAlias = "dict[str, onnx.TypeProto.Tensor]"
+
+INT32 = range(-(2**31), 2**31)
+PASSED_AS = {
+    AttributeProto.FLOAT: "kFLOAT32",
+    AttributeProto.FLOATS: "kFLOAT32",
+    AttributeProto.INT: "kINT32",
+    AttributeProto.INTS: "kINT32",
+    AttributeProto.STRING: "kCHAR",
+}
+"""What the parser makes of an attribute: its own type counts, not the field's."""
+TENSORS = {
+    onnx.TensorProto.FLOAT: "kFLOAT32",
+    onnx.TensorProto.DOUBLE: "kFLOAT32",
+    onnx.TensorProto.FLOAT16: "kFLOAT16",
+    onnx.TensorProto.BFLOAT16: "kBF16",
+    onnx.TensorProto.INT8: "kINT8",
+    onnx.TensorProto.INT32: "kINT32",
+    onnx.TensorProto.INT64: "kINT64",
+}
+WRITE = {
+    "kFLOAT32": "a float (2.0, not 2)",
+    "kINT32": "an integer (2, not 2.0)",
+    "kCHAR": "a string",
+    "kINT64": "a tensor of int64",
+    "kFLOAT16": "a tensor of float16",
+    "kINT8": "a tensor of int8",
+}
+
+
+def check(served: Sequence[Served], libraries: Sequence[PluginLibrary], known: Known) -> Iterator[Problem]:
+    """What is wrong with the nodes that are, or were meant to be, plugins."""
+    for one in served:
+        if one.by == "plugin" or (one.by != "native" and attribute(one.place.node, VERSION) is not None):
+            yield from _identity_types(one)
+        if one.by == "native":
+            yield from _shadowed(one, libraries)
+        meant = one
+        if one.by == "nobody":
+            yield from _missing(one, libraries)
+            # What else is wrong with it is said at once, not after the next run.
+            meant = _meant(one, libraries)
+        if meant.creator is not None:
+            yield from _attributes(meant, meant.creator)
+            yield from _shape_inputs(meant, meant.creator)
+            yield from _inputs(meant, meant.creator, known)
+            yield from _signature(meant, meant.creator)
+
+
+def clashes(libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
+    """Creators of one identity in two libraries (rule B10)."""
+    first: dict[tuple[str, str, str], PluginLibrary] = {}
+    for library in libraries:
+        for creator in library.creators:
+            identity = (creator.name, creator.version, creator.namespace)
+            other = first.setdefault(identity, library)
+            if other is not library:
+                yield Problem(
+                    "error",
+                    f"{other.path.name} and {library.path.name} both have {_name(creator)}: a registry takes one of "
+                    "them and refuses the other library.",
+                    "Give one of them another version or namespace, or leave it out.",
+                    "B10",
+                )
+
+
+def _identity_types(one: Served) -> Iterator[Problem]:
+    for name, example in ((VERSION, "1"), (NAMESPACE, "")):
+        found = attribute(one.place.node, name)
+        if found is not None and found.type != AttributeProto.STRING:
+            value = onnx.helper.get_attribute_value(found)
+            kind = AttributeProto.AttributeType.Name(found.type)
+            yield Problem(
+                "error",
+                f"its attribute {name} is {value!r}, of type {kind}; the parser reads a string and takes this for an "
+                "empty one.",
+                f'Write it as a string: {name}="{value if name == VERSION else example}".',
+                "M1",
+                one.place.label,
+            )
+
+
+def _meant(one: Served, libraries: Sequence[PluginLibrary]) -> Served:
+    """A node that nobody serves, as if the only creator of its name did."""
+    found = [(library, c) for library in libraries for c in library.creators if c.name == one.place.node.op_type]
+    return replace(one, library=found[0][0], creator=found[0][1]) if len(found) == 1 else one
+
+
+def _missing(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
+    node, label = one.place.node, one.place.label
+    wanted = f"{node.op_type} version {text(node, VERSION, '1')!r} in namespace {text(node, NAMESPACE, '')!r}"
+    creators = [(library, creator) for library in libraries for creator in library.creators]
+    same = [(library, creator) for library, creator in creators if creator.name == node.op_type]
+    for library, creator in same:
+        wrong = []
+        if creator.version != text(node, VERSION, "1"):
+            wrong.append(f'{VERSION}="{creator.version}"')
+        if creator.namespace not in {text(node, NAMESPACE, ""), node.domain}:
+            wrong.append(f'{NAMESPACE}="{creator.namespace}"')
+        said = f"nobody serves {wanted}; {library.path.name} has {_name(creator)}."
+        if _written(node) != creator.version or len(wrong) > 1:
+            yield Problem("error", said, f"Set {' and '.join(wrong)} on the node.", "M11", label)
+        return
+    close = difflib.get_close_matches(node.op_type, [creator.name for _, creator in creators], n=1)
+    if close:
+        said = f"nobody serves {wanted}; a plugin {close[0]} is given."
+        yield Problem("error", said, f"Is {close[0]} meant? Then set the node's op_type.", "M11", label)
+    elif one.place.node.domain in {"", "ai.onnx"} and onnx.defs.has(node.op_type):
+        said = f"{node.op_type} is an operator of ONNX that NVIDIA's parser does not have."
+        yield Problem("error", said, _write_one(node), "M11", label)
+    else:
+        given = ", ".join(library.path.name for library in libraries)
+        said = f"nobody serves {wanted}: {f'{given} has no such name' if given else 'no library is given'}."
+        yield Problem("error", said, _write_one(node), "M11", label)
+
+
+def _written(node: onnx.NodeProto) -> str | None:
+    """A version of the wrong type as text: rule M1 has said what there is to say. None if it is a string."""
+    found = attribute(node, VERSION)
+    if found is None or found.type == AttributeProto.STRING:
+        return None
+    return str(onnx.helper.get_attribute_value(found))
+
+
+def _write_one(node: onnx.NodeProto) -> str:
+    return f"Give the library that has it by --plugins, or write it: pluginkit new {node.op_type}"
+
+
+def _shadowed(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
+    node, label = one.place.node, one.place.label
+    owners = [library.path.name for library in libraries if node.op_type in {c.name for c in library.creators}]
+    meant = one.place.operator != node.op_type or attribute(node, VERSION) is not None
+    if owners:
+        yield Problem(
+            "error" if meant else "warning",
+            f"the parser knows {node.op_type} itself and takes that: the plugin of {', '.join(owners)} is never asked.",
+            "Rename the plugin and the node's op_type; or set OnnxParserFlag.ENABLE_PLUGIN_OVERRIDE (TensorRT 10.15).",
+            "M2",
+            label,
+        )
+    elif meant:
+        yield Problem(
+            "warning",
+            f"{one.place.operator} is served by the parser's own {node.op_type}, for the parser looks at no domain.",
+            "Rename the node's op_type if something else is meant.",
+            "M2",
+            label,
+        )
+
+
+def _attributes(one: Served, creator: CreatorFacts) -> Iterator[Problem]:
+    fields = {field.name: field for field in creator.fields}
+    for found in one.place.node.attribute:
+        if found.name in RESERVED:
+            continue
+        if found.name not in fields:
+            close = difflib.get_close_matches(found.name, fields, n=1)
+            names = ", ".join(fields) or "none"
+            yield Problem(
+                "warning",
+                f"its attribute {found.name} is dropped without a word: {creator.name} has no such field ({names}).",
+                f"Is {close[0]} meant?" if close else "Remove it, or add the field to the creator's getFieldNames.",
+                "M3",
+                one.place.label,
+            )
+        else:
+            yield from _field(one, found, fields[found.name])
+
+
+def _field(one: Served, found: AttributeProto, field: FieldFacts) -> Iterator[Problem]:
+    values = list(found.ints) if found.type == AttributeProto.INTS else [found.i]
+    if found.type in {AttributeProto.INT, AttributeProto.INTS} and any(value not in INT32 for value in values):
+        wide = next(value for value in values if value not in INT32)
+        yield Problem(
+            "error",
+            f"its attribute {found.name} is {wide}; the parser cuts integers to 32 bits without a word.",
+            "Use a value that an int32 holds, or pass it as a tensor of int64 to a kINT64 field.",
+            "M4",
+            one.place.label,
+        )
+    given = TENSORS.get(found.t.data_type) if found.type == AttributeProto.TENSOR else PASSED_AS.get(found.type)
+    if given is None:
+        kind = AttributeProto.AttributeType.Name(found.type)
+        said = f"its attribute {found.name} is of type {kind}, which the parser cannot pass to a plugin."
+        yield Problem("error", said, "Use numbers, a list of them, a string or a tensor.", "M12", one.place.label)
+    elif field.type not in {given, "kUNKNOWN"}:
+        yield Problem(
+            "error",
+            f"its attribute {found.name} comes to the plugin as {given}, and the field is {field.type}: a careful "
+            "creator refuses it, another reads its bits as something else.",
+            f"Write it as {WRITE.get(field.type, field.type)}.",
+            "M12",
+            one.place.label,
+        )
+    elif (count := _length(found)) is not None and field.length > 1 and count != field.length:
+        yield Problem(
+            "warning",
+            f"its attribute {found.name} has {count} elements, the field {field.length}.",
+            "Give as many as the field has.",
+            "M12",
+            one.place.label,
+        )
+
+
+def _length(found: AttributeProto) -> int | None:
+    if found.type in {AttributeProto.FLOATS, AttributeProto.INTS}:
+        return len(found.floats) + len(found.ints)
+    return 1 if found.type in {AttributeProto.FLOAT, AttributeProto.INT} else None
+
+
+def _shape_inputs(one: Served, creator: CreatorFacts) -> Iterator[Problem]:
+    found = attribute(one.place.node, SHAPE_INPUTS)
+    if found is None:
+        return
+    count, label = len(one.place.node.input), one.place.label
+    if found.type != AttributeProto.INTS:
+        yield Problem("error", f"its attribute {SHAPE_INPUTS} is no list of integers.", "Write [1].", "M5", label)
+        return
+    bad = [index for index in found.ints if not -count <= index < count]
+    positions = [index % count for index in found.ints if index not in bad]
+    if bad:
+        said = f"{SHAPE_INPUTS} names input {bad[0]}; the node has {count}."
+        yield Problem("error", said, f"Use {-count} to {count - 1}.", "M5", label)
+    if len(set(positions)) != len(positions):
+        yield Problem("error", f"{SHAPE_INPUTS} names an input twice.", "Name each once.", "M5", label)
+    if creator.kind != "V3":
+        said = f"{SHAPE_INPUTS} is for V3 creators; {creator.name} is {creator.base or creator.kind}."
+        yield Problem("error", said, "Remove it, or write the plugin as an IPluginV3.", "M5", label)
+
+
+def _inputs(one: Served, creator: CreatorFacts, known: Known) -> Iterator[Problem]:
+    if creator.kind != "V2":
+        return
+    for name in one.place.node.input:
+        tensor = known.get(name)
+        if tensor is None:
+            continue
+        if tensor.elem_type == onnx.TensorProto.INT32:
+            yield Problem(
+                "warning",
+                f"its input {name} is int32; the documentation of addPluginV2 says that V2 plugins take none.",
+                "NVIDIA's libraries do take it so far; a V3 plugin may have it.",
+                "M6",
+                one.place.label,
+            )
+        shape = dims(tensor)
+        if creator.base in {"IPluginV2", "IPluginV2Ext"} and shape and any(not isinstance(dim, int) for dim in shape):
+            yield Problem(
+                "error",
+                f"its input {name} has open dimensions, which {creator.base} cannot have.",
+                "Write the plugin as an IPluginV2DynamicExt or IPluginV3, or fix the shape.",
+                "M6",
+                one.place.label,
+            )
+
+
+def _signature(one: Served, creator: CreatorFacts) -> Iterator[Problem]:
+    """The node against the project's pluginkit.toml."""
+    manifest = one.library.manifest if one.library else None
+    if manifest is None or creator.name != manifest.plugin.name:
+        return
+    node, label = one.place.node, one.place.label
+    for what, names, tensors in (("input", node.input, manifest.inputs), ("output", node.output, manifest.outputs)):
+        given = [name for name in names if name]
+        if len(given) != len(tensors):
+            listed = ", ".join(tensor.name for tensor in tensors)
+            said = f"it has {len(given)} {what}s; {manifest.plugin.name} has {len(tensors)}: {listed}."
+            yield Problem("error", said, f"Give it these {what}s, in this order.", "M15", label)
+    given_fields = {found.name for found in node.attribute}
+    for field in manifest.fields:
+        if field.default is None and field.name not in given_fields:
+            said = f"the field {field.name} must be given and is not."
+            yield Problem("error", said, f"Add the attribute {field.name} ({DType(field.type).value}).", "M15", label)
+
+
+def _name(creator: CreatorFacts) -> str:
+    return f"{creator.name} version {creator.version!r} in namespace {creator.namespace!r}"

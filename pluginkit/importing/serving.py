@@ -1,0 +1,130 @@
+"""Who serves each node of a model when NVIDIA's parser meets it.
+
+The order is the parser's, tried on TensorRT-RTX 1.7.1: an operator that it knows itself, whatever the node's domain;
+then a plugin whose name is the node's type, by the attributes `plugin_version` and `plugin_namespace`, or by the node's
+domain as namespace; then a local function of that name, whatever its domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import onnx
+
+from pluginkit.importing.model import Place, function_name, places
+from pluginkit.manifest import Manifest
+from pluginkit.registry import CreatorFacts
+
+By = Literal["native", "plugin", "function", "nobody"]
+VERSION, NAMESPACE = "plugin_version", "plugin_namespace"
+SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
+RESERVED = (VERSION, NAMESPACE, SHAPE_INPUTS)
+"""Attributes that are the parser's own, not fields."""
+
+
+@dataclass(frozen=True)
+class PluginLibrary:
+    """A library that was given with the model.
+
+    Attributes:
+        path: the library.
+        creators: what it brings.
+        project, manifest: its project's, where it is a project's library.
+        target: `cpu`, `gpu` or `unknown`.
+    """
+
+    path: Path
+    creators: tuple[CreatorFacts, ...]
+    project: Path | None = None
+    manifest: Manifest | None = None
+    target: str = "unknown"
+
+
+@dataclass(frozen=True)
+class Served:
+    """A node, and who serves it.
+
+    Attributes:
+        place: the node.
+        by: `native`: NVIDIA's parser itself; `plugin`; `function`: a local function of the model; or `nobody`.
+        library, creator: the plugin's.
+        function: the local function's `domain::name`.
+    """
+
+    place: Place
+    by: By
+    library: PluginLibrary | None = None
+    creator: CreatorFacts | None = None
+    function: str = ""
+
+    @property
+    def who(self) -> str:
+        """For a person."""
+        if self.library is not None and self.creator is not None:
+            return f"plugin {self.creator.name} {self.creator.version} of {self.library.path.name}"
+        return f"function {self.function}" if self.function else self.by
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "node": self.place.label,
+            "operator": self.place.operator,
+            "by": self.by,
+            "library": str(self.library.path) if self.library else None,
+            "plugin": [self.creator.name, self.creator.version, self.creator.namespace] if self.creator else None,
+            "function": self.function or None,
+        }
+
+
+def serve(model: onnx.ModelProto, libraries: Sequence[PluginLibrary], native: Callable[[str], bool]) -> list[Served]:
+    """Who serves each node of the main graph, and of each local function that is called.
+
+    Args:
+        model: the model.
+        libraries: of equal creators the first one's counts.
+        native: whether the parser knows an operator itself.
+    """
+    by_name = {function.name: function for function in model.functions}
+    served = [_serve(place, libraries, by_name, native) for place in places(model.graph)]
+    called: set[str] = set()
+    while new := {one.place.node.op_type for one in served if one.by == "function"} - called:
+        called |= new
+        for name in sorted(new):
+            served += [_serve(place, libraries, by_name, native) for place in places(by_name[name])]
+    return served
+
+
+def _serve(
+    place: Place,
+    libraries: Sequence[PluginLibrary],
+    functions: dict[str, onnx.FunctionProto],
+    native: Callable[[str], bool],
+) -> Served:
+    node = place.node
+    if native(node.op_type):
+        return Served(place, "native")
+    for namespace in (text(node, NAMESPACE, ""), node.domain):
+        for library in libraries:
+            for creator in library.creators:
+                wanted = (node.op_type, text(node, VERSION, "1"), namespace)
+                if (creator.name, creator.version, creator.namespace) == wanted:
+                    return Served(place, "plugin", library, creator)
+    if node.op_type in functions:
+        return Served(place, "function", function=function_name(functions[node.op_type]))
+    return Served(place, "nobody")
+
+
+def attribute(node: onnx.NodeProto, name: str) -> onnx.AttributeProto | None:
+    """An attribute of a node."""
+    return next((one for one in node.attribute if one.name == name), None)
+
+
+def text(node: onnx.NodeProto, name: str, default: str) -> str:
+    """A string attribute as the parser reads it: of another type it is empty."""
+    found = attribute(node, name)
+    if found is None:
+        return default
+    return found.s.decode(errors="replace") if found.type == onnx.AttributeProto.STRING else ""

@@ -1,0 +1,401 @@
+"""Each rule of `pluginkit import` on a model that breaks it, and on one that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from pluginkit.importing import model as model_
+from pluginkit.importing import rules_model, rules_plugins
+from pluginkit.importing.serving import PluginLibrary, Served, serve
+from pluginkit.manifest import Manifest
+from pluginkit.registry import FieldFacts, Problem
+
+from .models import CONDITION, DOMAIN, branch, conditional, function, library, model, scale, value
+
+
+def served(proto: onnx.ModelProto, *libraries: PluginLibrary) -> list[Served]:
+    """With all of ONNX's operators as the parser's own, but for DeformConv."""
+    return serve(proto, libraries, lambda name: name != "DeformConv" and onnx.defs.has(name))
+
+
+def found(tmp_path: Path, proto: onnx.ModelProto, *libraries: PluginLibrary) -> list[Problem]:
+    path = tmp_path / "model.onnx"
+    onnx.save(proto, path)
+    known = model_.shapes(proto)
+    ones = served(proto, *libraries)
+    return [
+        *rules_plugins.clashes(libraries),
+        *rules_plugins.check(ones, libraries, known),
+        *rules_model.functions(proto, libraries, ones),
+        *rules_model.check(proto, [one.place for one in ones], known, path),
+    ]
+
+
+def one(problems: Sequence[Problem], rule: str) -> Problem:
+    """The only problem there is, of that rule."""
+    assert [problem.rule for problem in problems] == [rule], problems
+    return problems[0]
+
+
+def test_a_right_model_breaks_no_rule(tmp_path: Path) -> None:
+    assert not found(tmp_path, model([scale()]), library())
+
+
+# ---- who serves
+
+
+def test_the_parser_goes_before_plugins_and_plugins_before_functions() -> None:
+    proto = model(
+        [
+            helper.make_node("Relu", ["x"], ["a"], "native", domain="foo"),
+            scale(["a"], ["b"], name="plugin"),
+            helper.make_node("Mine", ["b"], ["c"], "function", domain="elsewhere"),
+            helper.make_node("Nope", ["c"], ["y"], domain=DOMAIN),
+        ],
+        functions=[
+            function("local", "Scale", [helper.make_node("Neg", ["x"], ["y"])]),
+            function("local", "Mine", [helper.make_node("Abs", ["x"], ["y"], "inner")]),
+            function("local", "Unused", [helper.make_node("AlsoNope", ["x"], ["y"], "never")]),
+        ],
+    )
+    said = {item.place.label: item.by for item in served(proto, library())}
+    assert said == {
+        "native": "native",
+        "plugin": "plugin",
+        "function": "function",
+        "(Nope that makes y)": "nobody",
+        "local::Mine/inner": "native",
+    }
+
+
+def test_nodes_in_branches_bodies_and_functions_are_found() -> None:
+    inside = branch([scale(name="then")], value("y", None))
+    body = helper.make_graph(
+        [conditional(inside, branch([scale(name="else")], value("y", None)), "z")],
+        "body",
+        [value("i", [], TensorProto.INT64), value("go", [], TensorProto.BOOL)],
+        [value("go", [], TensorProto.BOOL), value("z", None)],
+    )
+    loop = helper.make_node("Loop", ["", "condition"], ["y"], "loop", body=body)
+    places = [item.place for item in served(model([loop], [value("x", [1]), CONDITION]), library())]
+    by_label = {place.label: place.flow for place in places}
+    assert by_label["loop/body/if/then_branch/then"] == ("Loop", "If")
+    assert set(by_label) == {"loop", "loop/body/if", "loop/body/if/then_branch/then", "loop/body/if/else_branch/else"}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({}, "plugin"),
+        ({"plugin_namespace": None}, "nobody"),
+        ({"plugin_namespace": None, "domain": "acme"}, "plugin"),
+        ({"plugin_namespace": "other", "domain": "acme"}, "plugin"),
+        ({"plugin_version": None}, "plugin"),
+        ({"plugin_version": "2"}, "nobody"),
+        ({"plugin_version": 1}, "nobody"),
+        ({"op": "Scales"}, "nobody"),
+    ],
+)
+def test_what_a_plugin_is_found_by(attributes: dict[str, object], expected: str) -> None:
+    assert [item.by for item in served(model([scale(**attributes)]), library())] == [expected]
+
+
+# ---- M1 to M6, M11, M12, M15: plugins and their fields
+
+
+def test_m1_version_that_is_no_string(tmp_path: Path) -> None:
+    problem = one(found(tmp_path, model([scale(plugin_version=1)]), library()), "M1")
+    assert problem.node == "s"
+    assert problem.level == "error"
+    assert 'plugin_version="1"' in problem.fix
+
+
+def test_m1_another_version_that_is_no_string(tmp_path: Path) -> None:
+    problems = found(tmp_path, model([scale(plugin_version=2)]), library())
+    assert [problem.rule for problem in problems] == ["M1", "M11"]
+    assert 'plugin_version="1"' in problems[1].fix
+
+
+def test_m1_namespace_that_is_no_string(tmp_path: Path) -> None:
+    problem = one(found(tmp_path, model([scale(plugin_namespace=3)]), library(namespace="")), "M1")
+    assert "plugin_namespace" in problem.text
+
+
+def test_m2_native_operator_goes_before_a_plugin(tmp_path: Path) -> None:
+    selu = helper.make_node("Selu", ["x"], ["y"], "s")
+    problem = one(found(tmp_path, model([selu]), library("Selu", fields=(), namespace="")), "M2")
+    assert problem.level == "warning"
+    assert "never asked" in problem.text
+    meant = helper.make_node("Selu", ["x"], ["y"], "s", domain=DOMAIN, plugin_version="1")
+    problem = one(found(tmp_path, model([meant]), library("Selu", fields=(), namespace="")), "M2")
+    assert problem.level == "error"
+    assert "ENABLE_PLUGIN_OVERRIDE" in problem.fix
+    assert not found(tmp_path, model([selu]), library())
+
+
+def test_m2_native_operator_in_a_domain_of_ones_own(tmp_path: Path) -> None:
+    problem = one(found(tmp_path, model([helper.make_node("Relu", ["x"], ["y"], "r", domain=DOMAIN)])), "M2")
+    assert "looks at no domain" in problem.text
+
+
+def test_m2_a_function_of_a_native_name_is_ignored(tmp_path: Path) -> None:
+    mine = function("acme", "Relu", [helper.make_node("Abs", ["x"], ["y"])])
+    proto = model([helper.make_node("Relu", ["x"], ["y"], "r", domain="acme")], functions=[mine])
+    assert any("is ignored" in problem.text and problem.rule == "M2" for problem in found(tmp_path, proto))
+
+
+def test_m2_a_plugin_and_a_function_of_one_name(tmp_path: Path) -> None:
+    mine = helper.make_function(
+        DOMAIN,
+        "Scale",
+        ["x"],
+        ["y"],
+        [helper.make_node("Neg", ["x"], ["y"])],
+        [helper.make_opsetid("", 17)],
+        ["plugin_version", "plugin_namespace", "factor", "mode"],
+    )
+    problem = one(found(tmp_path, model([scale()], functions=[mine]), library()), "M2")
+    assert "10.7" in problem.text
+
+
+def test_m3_attributes_that_are_dropped(tmp_path: Path) -> None:
+    problem = one(found(tmp_path, model([scale(factr=1.0)]), library()), "M3")
+    assert "factr" in problem.text
+    assert problem.fix == "Is factor meant?"
+    assert problem.level == "warning"
+
+
+def test_m4_integers_that_are_cut(tmp_path: Path) -> None:
+    problem = one(found(tmp_path, model([scale(mode=2**33 + 1)]), library()), "M4")
+    assert str(2**33 + 1) in problem.text
+    fields = (FieldFacts("factor", "kFLOAT32", 1), FieldFacts("mode", "kINT32", 2))
+    one(found(tmp_path, model([scale(mode=[1, -(2**31) - 1])]), library(fields=fields)), "M4")
+    assert not found(tmp_path, model([scale(mode=-(2**31))]), library())
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [([1], "names input 1"), ([-2], "names input -2"), ([0, -1], "twice"), (1, "no list")]
+)
+def test_m5_shape_inputs(tmp_path: Path, given: object, expected: str) -> None:
+    proto = model([scale(tensorrt_plugin_shape_input_indices=given)])
+    problem = one(found(tmp_path, proto, library(kind="V3", base="IPluginV3")), "M5")
+    assert expected in problem.text
+
+
+def test_m5_shape_inputs_are_for_v3(tmp_path: Path) -> None:
+    proto = model([scale(tensorrt_plugin_shape_input_indices=[0])])
+    assert "IPluginV2DynamicExt" in one(found(tmp_path, proto, library()), "M5").text
+    assert not found(tmp_path, proto, library(kind="V3", base="IPluginV3"))
+
+
+def test_m6_what_v2_plugins_do_not_take(tmp_path: Path) -> None:
+    proto = model([scale()], [value("x", ["n", "c"], TensorProto.INT32)])
+    assert "int32" in one(found(tmp_path, proto, library()), "M6").text
+    assert not found(tmp_path, proto, library(kind="V3", base="IPluginV3"))
+    assert "open dimensions" in one(found(tmp_path, model([scale()]), library(base="IPluginV2Ext")), "M6").text
+    assert not found(tmp_path, model([scale()], [value("x", [2, 3])]), library(base="IPluginV2Ext"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"plugin_version": "2"}, 'Set plugin_version="1"'),
+        ({"plugin_namespace": ""}, 'Set plugin_namespace="acme"'),
+        ({"plugin_namespace": "", "plugin_version": "3"}, 'plugin_version="1" and plugin_namespace="acme"'),
+        ({"op": "Scal"}, "Is Scale meant?"),
+        ({"op": "Elsewhere"}, "pluginkit new Elsewhere"),
+    ],
+)
+def test_m11_nobody_serves_it(tmp_path: Path, changed: dict[str, object], expected: str) -> None:
+    problem = one(found(tmp_path, model([scale(**changed)]), library()), "M11")
+    assert expected in problem.fix
+    assert problem.node == "s"
+
+
+def test_m11_an_operator_of_onnx_that_the_parser_lacks(tmp_path: Path) -> None:
+    node = helper.make_node("DeformConv", ["x", "x", "x"], ["y"], "d", kernel_shape=[1, 1])
+    problem = next(p for p in found(tmp_path, model([node], opset=19)) if p.rule == "M11")
+    assert "NVIDIA's parser does not have" in problem.text
+
+
+def test_what_else_is_wrong_with_a_node_that_nobody_serves_is_said_too(tmp_path: Path) -> None:
+    problems = found(tmp_path, model([scale(plugin_version="2", extra=1, factor=2)]), library())
+    assert sorted(problem.rule for problem in problems) == ["M11", "M12", "M3"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"factor": 2}, "a float (2.0, not 2)"),
+        ({"mode": 2.0}, "an integer (2, not 2.0)"),
+        ({"factor": "two"}, "a float"),
+        ({"mode": ["a", "b"]}, "Use numbers"),
+        ({"mode": helper.make_tensor("t", TensorProto.INT64, [1], [2])}, "an integer"),
+    ],
+)
+def test_m12_types_of_fields(tmp_path: Path, changed: dict[str, object], expected: str) -> None:
+    problem = one(found(tmp_path, model([scale(**changed)]), library()), "M12")
+    assert problem.level == "error"
+    assert expected in problem.fix
+
+
+def test_m12_lengths_of_fields(tmp_path: Path) -> None:
+    fields = (FieldFacts("factor", "kFLOAT32", 3), FieldFacts("mode", "kINT32", 1))
+    problem = one(found(tmp_path, model([scale(factor=[1.0, 2.0])]), library(fields=fields)), "M12")
+    assert problem.level == "warning"
+    assert not found(tmp_path, model([scale(factor=[1.0, 2.0, 3.0])]), library(fields=fields))
+    tensor = helper.make_tensor("t", TensorProto.DOUBLE, [1], [2.0])
+    assert not found(tmp_path, model([scale(factor=tensor)]), library())
+
+
+MANIFEST = """
+[plugin]
+name = "Scale"
+namespace = "acme"
+[[inputs]]
+name = "x"
+types = ["float32"]
+shape = ["n", "c"]
+[[outputs]]
+name = "y"
+types = ["float32"]
+shape = ["n", "c"]
+[[fields]]
+name = "factor"
+type = "float32"
+[[profiles]]
+name = "default"
+symbols = { n = [1, 2, 4], c = [1, 2, 4] }
+"""
+
+
+def test_m15_against_pluginkit_toml(tmp_path: Path) -> None:
+    own = library(manifest=Manifest.parse(MANIFEST))
+    assert not found(tmp_path, model([scale()]), own)
+    assert "must be given" in one(found(tmp_path, model([scale(factor=None)]), own), "M15").text
+    assert "2 inputs" in one(found(tmp_path, model([scale(["x", "x"])]), own), "M15").text
+    assert "2 outputs" in one(found(tmp_path, model([scale(["x"], ["y", "z"])]), own), "M15").text
+
+
+def test_b10_two_libraries_with_one_plugin(tmp_path: Path) -> None:
+    problem = one(found(tmp_path, model([scale()]), library(), library(path="libother.so")), "B10")
+    assert "libscale.so and libother.so" in problem.text
+    assert not found(tmp_path, model([scale()]), library(), library(version="2"))
+
+
+# ---- M7 to M10: control flow
+
+
+def identity(output: str, name: str, of: str = "x") -> onnx.NodeProto:
+    return helper.make_node("Identity", [of], [output], name)
+
+
+def cond(then: onnx.GraphProto, other: onnx.GraphProto, kind: int = TensorProto.FLOAT) -> onnx.ModelProto:
+    return model(
+        [conditional(then, other)], [value("x", ["n", "c"], kind), CONDITION], [value("y", [None, None], kind)]
+    )
+
+
+def test_m7_types_that_cross_the_boundary_of_an_if(tmp_path: Path) -> None:
+    kind = TensorProto.INT8
+    then, other = (branch([identity(name, f"{name}n")], value(name, None, kind)) for name in "ab")
+    problems = found(tmp_path, cond(then, other, kind))
+    assert {problem.rule for problem in problems} == {"M7"}
+    assert {problem.text.split(",")[0] for problem in problems} == {"x", "a", "b"}
+    then, other = (branch([identity(name, f"{name}n")], value(name, None)) for name in "ab")
+    assert not found(tmp_path, cond(then, other))
+
+
+def test_m7_branches_that_give_different_ranks(tmp_path: Path) -> None:
+    then = branch([identity("a", "an")], value("a", ["n", "c"]))
+    shape = helper.make_node("Constant", [], ["s"], "bs", value=helper.make_tensor("v", TensorProto.INT64, [1], [-1]))
+    other = branch([shape, helper.make_node("Reshape", ["x", "s"], ["b"], "br")], value("b", [None]))
+    assert any(p.rule == "M7" and "types or ranks" in p.text for p in found(tmp_path, cond(then, other)))
+
+
+def loop(state: Sequence[int | str], comes: Sequence[int | str], *, trips: str, scans: bool = False) -> onnx.ModelProto:
+    one_more = helper.make_node("Concat", ["s", "s"], ["t"], "c", axis=0) if state != comes else identity("t", "i", "s")
+    outputs = [value("on", [], TensorProto.BOOL), value("t", comes)]
+    outputs += [value("scan", None)] if scans else []
+    body = helper.make_graph(
+        [identity("on", "keep", "go"), one_more, *([identity("scan", "other", "s")] if scans else [])],
+        "body",
+        [value("i", [], TensorProto.INT64), value("go", [], TensorProto.BOOL), value("s", None)],
+        outputs,
+    )
+    names = ["y", "all"] if scans else ["y"]
+    node = helper.make_node("Loop", [trips, "condition", "x"], names, "loop", body=body)
+    inputs = [value("x", state), CONDITION, *([value(trips, [], TensorProto.INT64)] if trips else [])]
+    results = [value("y", [None, None]), *([value("all", [None, None, None])] if scans else [])]
+    return model([node], inputs, results)
+
+
+def test_m8_states_that_change_their_shape(tmp_path: Path) -> None:
+    problem = one(found(tmp_path, loop([2, 3], [4, 3], trips="trips")), "M8")
+    assert "[2, 3] and comes back as [4, 3]" in problem.text
+    assert not found(tmp_path, loop([2, 3], [2, 3], trips="trips"))
+
+
+def test_m8_scan_outputs_without_a_trip_count(tmp_path: Path) -> None:
+    problem = one(found(tmp_path, loop([2, 3], [2, 3], trips="", scans=True)), "M8")
+    assert "no trip count" in problem.text
+    assert not found(tmp_path, loop([2, 3], [2, 3], trips="trips", scans=True))
+    assert not found(tmp_path, loop([2, 3], [2, 3], trips=""))
+
+
+@pytest.mark.parametrize("operator", ["MaxPool", "PRelu"])
+def test_m9_layers_that_do_not_stand_in_branches(tmp_path: Path, operator: str) -> None:
+    more = {"kernel_shape": [1, 1]} if operator == "MaxPool" else {}
+    inputs = ["x"] if operator == "MaxPool" else ["x", "x"]
+    then = branch([helper.make_node(operator, inputs, ["a"], "an", **more)], value("a", None))
+    proto = cond(then, branch([identity("b", "bn")], value("b", None)))
+    problem = next(p for p in found(tmp_path, proto) if p.rule == "M9")
+    assert problem.node == "if/then_branch/an"
+    outside = model([helper.make_node(operator, inputs, ["y"], "an", **more)])
+    assert "M9" not in {p.rule for p in found(tmp_path, outside)}
+
+
+def test_m10_names_that_begin_like_others(tmp_path: Path) -> None:
+    then, other = (branch([identity(n, name)], value(n, None)) for n, name in (("a", "node"), ("b", "node_2")))
+    assert "'node' is the beginning of 'node_2'" in one(found(tmp_path, cond(then, other)), "M10").text
+
+
+# ---- M13, M14: opsets, domains and the checker
+
+
+def test_m13_opsets(tmp_path: Path) -> None:
+    assert "below 7" in one(found(tmp_path, model([scale()], opset=6), library()), "M13").text
+    newer = onnx.defs.onnx_opset_version() + 1
+    assert (
+        f"opset {newer}"
+        in next(p for p in found(tmp_path, model([scale()], opset=newer), library()) if p.rule == "M13").text
+    )
+    assert any(p.rule == "M13" and p.level == "error" for p in found(tmp_path, model([scale()], opset=None), library()))
+
+
+def test_m14_unknown_operators_in_onnx_own_domain(tmp_path: Path) -> None:
+    proto = model([scale(["x"], ["z"], domain="", name="a"), scale(["z"], ["y"], domain="", name="b")])
+    problems = found(tmp_path, proto, library())
+    assert [(problem.rule, problem.node) for problem in problems] == [("M14", "a"), ("M14", "b")]
+
+
+def test_m14_a_domain_that_is_not_imported(tmp_path: Path) -> None:
+    problems = found(tmp_path, model([scale(domain="acme")], domains=()), library())
+    assert {problem.rule for problem in problems} == {"M14"}
+    assert "make_opsetid('acme', 1)" in problems[0].fix
+
+
+def test_m14_a_function_of_another_domain(tmp_path: Path) -> None:
+    mine = function("acme", "Mine", [helper.make_node("Abs", ["x"], ["y"])])
+    proto = model([helper.make_node("Mine", ["x"], ["y"], "m", domain=DOMAIN)], functions=[mine])
+    assert any("'acme'" in p.fix and p.rule == "M14" for p in found(tmp_path, proto))
+
+
+def test_m14_what_the_checker_says(tmp_path: Path) -> None:
+    proto = model([helper.make_node("Relu", ["nowhere"], ["y"], "r")])
+    assert "nowhere" in one(found(tmp_path, proto), "M14").text
