@@ -7,7 +7,9 @@
 //!
 //! V3 creators are wrapped, and so is all that they make; others are handed through. Lines come from one process at a
 //! time; a builder's threads are kept apart by O_APPEND, each line being one write.
-#include <NvInfer.h>
+//!
+//! Where PLUGINKIT_PROBE_IDENTITY is set there is one creator more: `PluginkitProbe` of probe_identity.h.
+#include "probe_identity.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -462,6 +464,11 @@ Creators wrapCreators()
         {
             made.list.push_back(theirs[i]);
         }
+    }
+    if (std::getenv("PLUGINKIT_PROBE_IDENTITY") != nullptr)
+    {
+        made.wrappers.push_back(std::make_unique<Creator>(identity::creator()));
+        made.list.push_back(made.wrappers.back().get());
     }
     return made;
 }

@@ -124,18 +124,18 @@ class RtxChild:
         if not parser.parse(network.model):
             return self._refused("NVIDIA's parser", _parser_errors(parser))
         try:
-            rtx_api.fill(made, network.steps)
+            kept = rtx_api.fill(made, network.steps)
         except CheckFailed as error:
             return self._refused("NVIDIA's API", [*self._errors(), str(error)])
-        return self._built(made, network.profiles)
+        answer = self._built(made, network.profiles)
+        del kept
+        return answer
 
     def shapes(self) -> dict[str, Dims]:
         """Each output of the network built last with its shape; -1 is a dynamic dimension."""
         return self._shapes
 
     def _built(self, network: Any, profiles: Sequence[NetworkProfile]) -> tuple[bool, str, tuple[str, ...]]:
-        outputs = [network.get_output(index) for index in range(network.num_outputs)]
-        self._shapes = {output.name: tuple(output.shape) for output in outputs}
         config = self._builder.create_builder_config()
         for profile in profiles:
             made = self._builder.create_optimization_profile()
@@ -148,6 +148,8 @@ class RtxChild:
         engine = self._builder.build_serialized_network(network, config)
         if engine is None:
             return self._refused("NVIDIA's builder", [])
+        outputs = [network.get_output(index) for index in range(network.num_outputs)]
+        self._shapes = {output.name: tuple(output.shape) for output in outputs}
         return True, "built, not run", tuple(said(*line) for line in self._log.take())
 
     def _errors(self) -> list[str]:

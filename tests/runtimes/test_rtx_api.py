@@ -1,0 +1,106 @@
+"""Networks made by NVIDIA's API around a plugin layer of its parser: every form, precision and profile, and live."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pluginkit.dtypes import DType
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes import liveness, tensorrt_rtx
+from pluginkit.runtimes.tensorrt_rtx import RtxSession
+from pluginkit.testing import api_model as api
+from pluginkit.testing import api_networks
+from pluginkit.testing.networks.base import Setting
+from pluginkit.testing.plan import field_values
+
+needs_rtx = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
+pytestmark = [pytest.mark.rtx, pytest.mark.compile, needs_rtx]
+
+PRECISIONS = (DType.FLOAT32, DType.FLOAT16, DType.INT8)
+
+
+@pytest.fixture(scope="module")
+def session(library: Path, manifest: Manifest) -> Iterator[RtxSession]:
+    with tensorrt_rtx.open(library, manifest, timeout=60) as session:
+        yield session
+
+
+def made(manifest: Manifest, form: str, precision: DType = DType.FLOAT32) -> api.ApiNetwork:
+    scales = {tensor.name: 0.125 for tensor in (*manifest.inputs, *manifest.outputs)}
+    network = api_networks.make(Setting(manifest, precision, field_values(manifest), scales), form)
+    assert network is not None
+    return network
+
+
+@pytest.mark.parametrize("form", api_networks.FORMS)
+def test_builds_and_is_live(session: RtxSession, manifest: Manifest, form: str) -> None:
+    for precision in PRECISIONS:
+        network = made(manifest, form, precision)
+        assert pickle.loads(pickle.dumps(network)) == network
+        verdict = session.build_api(network)
+        assert verdict.ok, (network.id, verdict.message)
+        assert liveness.problems(network, verdict.configured) == []
+
+
+def test_the_probe_behind_sees_the_shapes_of_each_profile(session: RtxSession, manifest: Manifest) -> None:
+    verdict = session.build_api(made(manifest, "loop-iterator-1"))
+    seen = [record.inputs[0] for record in verdict.configured if record.node == "n002_probe_side"]
+    assert {(one.min, one.opt, one.max) for one in seen} == {((1, 1), (2, 3), (4, 8)), ((5, 1), (6, 3), (7, 8))}
+
+
+def without_probes(network: api.ApiNetwork) -> api.ApiNetwork:
+    """Only the shapes of the plugin's outputs are asked for."""
+    behind = {
+        step.outs[0]: step.inputs[0] for step in network.steps if isinstance(step, api.Plugin) and "probe" in step.node
+    }
+    steps = [step for step in network.steps if not (isinstance(step, api.Plugin) and "probe" in step.node)]
+    steps = [replace(step, x=behind[step.x]) if isinstance(step, api.Shape) else step for step in steps]
+    return replace(network, steps=tuple(s for s in steps if not (isinstance(s, api.Output) and s.x in behind)))
+
+
+def test_without_the_probe_a_plugin_that_is_asked_for_shapes_only_is_dead(
+    session: RtxSession, manifest: Manifest
+) -> None:
+    network = without_probes(made(manifest, "shape"))
+    verdict = session.build_api(network)
+    assert verdict.ok, verdict.message
+    found = liveness.problems(network, verdict.configured)
+    assert len(found) == 3 * len(manifest.profiles)
+    assert all("never configured" in problem for problem in found)
+
+
+def test_a_probe_that_sees_other_shapes_is_found(session: RtxSession, manifest: Manifest) -> None:
+    network = made(manifest, "cond-lazy")
+    verdict = session.build_api(network)
+    calls = list(network.calls)
+    assert "probe" in calls[1].node
+    calls[1] = replace(calls[1], inputs=((((1, 1), (2, 3), (4, 9)),), *calls[1].inputs[1:]))
+    found = liveness.problems(replace(network, calls=tuple(calls)), verdict.configured)
+    assert len(found) == 1
+    assert "1x1/2x3/4x9" in found[0]
+
+
+def test_a_form_that_does_not_apply() -> None:
+    text = """
+        plugin = {name = "Scalar"}
+        inputs = [{name = "x", types = ["float32"], shape = []}]
+        outputs = [{name = "y", types = ["float32"], shape = []}]
+        profiles = [{symbols = {}}]
+    """
+    setting = Setting(Manifest.parse(text), DType.FLOAT32, {})
+    assert api_networks.make(setting, "loop-iterator-1") is None
+    assert api_networks.make(setting, "loop-iterator-0") is not None
+
+
+def test_a_step_that_the_api_refuses_is_named(session: RtxSession, manifest: Manifest) -> None:
+    network = made(manifest, "loop-iterator-0")
+    steps = tuple(replace(s, axis=7) if isinstance(s, api.Iterator) else s for s in network.steps)
+    verdict = session.build_api(replace(network, steps=steps))
+    assert verdict.status == "refused"
+    assert verdict.message.startswith("NVIDIA's ")
+    assert "axis" in verdict.message.lower()
