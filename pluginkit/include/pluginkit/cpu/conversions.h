@@ -45,18 +45,19 @@ I toInteger(F x) noexcept
     return rounded >= kBEYOND ? Limits::max() : rounded <= kLOWEST ? Limits::min() : static_cast<I>(rounded);
 }
 
-template <typename F, Rounding Direction, typename I>
+//! The integer rounded to so many binary digits, those of F if not told otherwise.
+template <typename F, Rounding Direction, int Digits = std::numeric_limits<F>::digits, typename I>
 F fromInteger(I x) noexcept
 {
     if constexpr (Direction == Rounding::kNEAREST)
     {
+        static_assert(Digits == std::numeric_limits<F>::digits, "only the processor rounds to the nearest");
         return static_cast<F>(x);
     }
-    constexpr int kDIGITS = std::numeric_limits<F>::digits;
     bool const negative = x < I{0};
     auto const bits = static_cast<uint64_t>(x);
     uint64_t const magnitude = negative ? 0 - bits : bits;
-    int const dropped = magnitude >> kDIGITS == 0 ? 0 : 64 - __builtin_clzll(magnitude) - kDIGITS;
+    int const dropped = magnitude >> Digits == 0 ? 0 : 64 - __builtin_clzll(magnitude) - Digits;
     uint64_t const unit = uint64_t{1} << dropped;
     uint64_t const kept = magnitude & ~(unit - 1);
     bool const away = kept != magnitude && Direction == (negative ? Rounding::kDOWN : Rounding::kUP);
