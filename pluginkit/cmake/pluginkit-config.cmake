@@ -389,8 +389,12 @@ function(_pluginkit_sanitizer_flags out)
         if(check STREQUAL "address")
             list(APPEND flags -fsanitize=address -fsanitize-recover=address)
         elseif(check STREQUAL "undefined")
-            # vptr needs type information of TensorRT's classes, which are compiled elsewhere.
-            list(APPEND flags -fsanitize=undefined -fno-sanitize=vptr -fsanitize-recover=undefined)
+            # A number that is cast to a type too small becomes the largest one on a GPU, and anything on a CPU. What is
+            # left out needs type information of TensorRT's classes, which are compiled elsewhere.
+            list(APPEND flags -fsanitize=undefined,float-cast-overflow -fno-sanitize=vptr)
+            if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+                list(APPEND flags -fno-sanitize=function)
+            endif()
         elseif(check STREQUAL "thread" OR check STREQUAL "memory")
             list(APPEND flags -fsanitize=thread -DPLUGINKIT_CPU_CHECKED)
         else()
