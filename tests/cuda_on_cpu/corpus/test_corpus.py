@@ -30,20 +30,27 @@ _FLAGS = ["-O1", f"-I{FOLDER}", "-Wno-conversion", "-Wno-sign-compare"]
 def library(kit: Kit) -> Build:
     """`library(family, compiler)`: all kernels of a family, as one translation unit: CUDA's headers are read once."""
 
+    # What went wrong is kept too, or each case of the family would compile it again to fail again.
     @functools.cache
-    def build(family: str, cxx: str) -> ctypes.CDLL:
+    def build(family: str, cxx: str) -> ctypes.CDLL | str:
         kernels = sorted({case.kernel for case in CASES if case.family == family})
         source = kit.folder / f"corpus-{family}.cu"
         source.write_text("".join(f'#include "{FOLDER / name}.cu"\n' for name in kernels))
         obj = kit.folder / f"corpus-{family}-{cxx.rstrip('+')}.o"
         done = compile_object(source, obj, cxx=cxx, flags=_FLAGS)
-        assert done.ok, done.stderr
+        if not done.ok:
+            return done.stderr
         shared = obj.with_suffix(".so")
         link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,now"]
         subprocess.run([cxx, *link, str(obj), *kit.runtime, "-o", str(shared)], check=True)
         return ctypes.CDLL(str(shared))
 
-    return build
+    def get(family: str, cxx: str) -> ctypes.CDLL:
+        built = build(family, cxx)
+        assert isinstance(built, ctypes.CDLL), built
+        return built
+
+    return get
 
 
 def _parameters(compilers: list[str], schedules: list[str], marks: list[pytest.MarkDecorator]) -> list[object]:
