@@ -16,6 +16,8 @@ from pluginkit.errors import BuildFailed, PluginkitError, UsageError
 
 SOURCES = (".cu", ".cpp", ".cc", ".cxx")
 TAKES_VALUE = frozenset({"-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafter", "-MF", "-MT", "-MQ", "-x"})
+# Volatile accesses are told from others; and clang++ tells of both halves of x += y.
+_CLANG_WATCHES = ("-tsan-distinguish-volatile=1", "-tsan-instrument-read-before-write=1")
 _PREPROCESSOR = ("-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafter", "-M")
 
 
@@ -50,7 +52,8 @@ def compile_source(arguments: Sequence[str]) -> None:
         _run([command.cxx, "-x", "c++", "-E", *command.compile, *command.preprocess, *ours, *source])
         text = plain.read_text(encoding="utf-8", errors="surrogateescape")
         plain.write_text(rewrite(text), encoding="utf-8", errors="surrogateescape")
-        _run([command.cxx, "-x", "c++-cpp-output", *command.compile, "-c", str(plain), "-o", str(command.output)])
+        options = [*command.compile, *_watches(command)]
+        _run([command.cxx, "-x", "c++-cpp-output", *options, "-c", str(plain), "-o", str(command.output)])
     symbols.rename(command.output, str(command.source))
 
 
@@ -73,6 +76,15 @@ def _parse(arguments: Sequence[str]) -> _Command:
         else:
             command.compile += [flag, *value]
     return command
+
+
+def _watches(command: _Command) -> list[str]:
+    """What the checks of memory accesses need besides the compiler's option for them."""
+    if "-fsanitize=thread" not in command.compile:
+        return []
+    if "clang" in Path(command.cxx).name:
+        return [word for option in _CLANG_WATCHES for word in ("-mllvm", option)]
+    return ["--param=tsan-distinguish-volatile=1"]
 
 
 def _run(command: list[str]) -> None:

@@ -14,6 +14,8 @@ from pluginkit.process import run
 _CUDA = re.compile(r"(?:cuda|cu|cublas|cublasLt|cudnn|curand|cusparse|cusolver|cufft|nvrtc|nccl)[A-Z]\w*\Z")
 _OF_THE_C_LIBRARY = frozenset({"__assert_fail"})
 """Renamed too: in a kernel they mean something else."""
+_MEMORY = frozenset({"memcpy", "memmove", "memset"})
+"""What code compiled with the checks of memory accesses calls without a word of it: the functions must be ours."""
 _ADVICE = (
     (r"cublas|cudnn|cufft|cusparse|cusolver|curand|nccl", "NVIDIA's libraries of kernels run on a GPU only"),
     (r"cu[A-Z]|nvrtc", "CUDA's driver and compiler interfaces work on a GPU only"),
@@ -51,7 +53,8 @@ def rename(obj: Path, source: str) -> None:
             hint="docs/cpu-target.md lists what it has. Put the asm in #ifndef PLUGINKIT_TARGET_CPU with C++ beside it, "
             "or build target gpu only.",
         )
-    ours = sorted(called | (undefined & _OF_THE_C_LIBRARY))
+    watched = any(name.startswith("__tsan_") for name in undefined)
+    ours = sorted(called | (undefined & (_OF_THE_C_LIBRARY | _MEMORY if watched else _OF_THE_C_LIBRARY)))
     if ours:
         run(["objcopy", *[f"--redefine-sym={name}={PREFIX}{name}" for name in ours], str(obj)])
 

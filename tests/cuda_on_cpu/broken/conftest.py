@@ -26,7 +26,6 @@ RUN = HERE / "run.py"
 CHECKED = re.compile(r"PLUGINKIT_CPU_CHECKED|\baccesses\b")
 ORDINARY = ["-O1", "-fno-omit-frame-pointer", "-w"]
 WATCHED = ["-fsanitize=thread", "-DPLUGINKIT_CPU_CHECKED"]
-VOLATILE = {"g++": ["--param=tsan-distinguish-volatile=1"], "clang++": ["-mllvm", "-tsan-distinguish-volatile=1"]}
 ADDRESS = ["-fsanitize=address", "-fsanitize-recover=address"]
 UNDEFINED = ["-fsanitize=undefined,float-cast-overflow", "-fno-sanitize=vptr"]
 CHECKS: dict[str, list[str]] = {
@@ -35,6 +34,7 @@ CHECKS: dict[str, list[str]] = {
     "address": ADDRESS,
     "undefined": UNDEFINED,
     "checked": WATCHED,
+    "silent": WATCHED,
 }
 """What each source is compiled with."""
 
@@ -66,10 +66,10 @@ class Broken:
         library = self.folder / f"lib{name}-{cxx}.so"
         if not library.exists():
             obj = library.with_suffix(".o")
-            flags = [*CHECKS[name], *(VOLATILE[cxx] if name == "checked" else []), *ORDINARY]
+            flags = [*CHECKS[name], *ORDINARY]
             done = compile_object(HERE / f"{name}.cu", obj, cxx=cxx, flags=flags)
             assert done.ok, done.stderr
-            runtime = self.checked_runtime if name == "checked" else self.kit.runtime
+            runtime = self.checked_runtime if CHECKS[name] is WATCHED else self.kit.runtime
             checks = ["-fsanitize=address"] if name == "address" else []
             link = ["-shared", *checks, "-Wl,--no-undefined", "-Wl,-z,now", str(obj), *runtime]
             subprocess.run([cxx, *link, "-o", str(library)], check=True)
