@@ -157,7 +157,7 @@ def _prefixes(place: Place) -> Iterator[Problem]:
 
 
 def _loop(place: Place, known: Known) -> Iterator[Problem]:
-    """M8: states that change their shape, and scan outputs of a loop without a trip count."""
+    """M8: states that change their shape, scan outputs without a trip count, a condition that nobody gives."""
     node = place.node
     body = next((graph for name, graph in subgraphs(node) if name == "body"), None)
     if body is None:
@@ -167,6 +167,10 @@ def _loop(place: Place, known: Known) -> Iterator[Problem]:
     if scans > 0 and not (node.input and node.input[0]):
         said = f"it has {scans} scan outputs and no trip count: TensorRT has no length for them."
         yield Problem("error", said, "Give the Loop its first input, the largest number of trips.", "M8", place.label)
+    names = {name for inner in body.node for name in inner.input} | {value.name for value in body.output}
+    if len(body.input) > 1 and body.input[1].name in names and (len(node.input) < 2 or not node.input[1]):
+        said = f"its body uses the condition {body.input[1].name}, and the node has none: NVIDIA's parser refuses that."
+        yield Problem("error", said, "Give the Loop its second input, a constant true.", "M8", place.label)
     for index, name in enumerate(states):
         if index + 1 >= len(body.output) or name not in known:
             continue

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import onnx
+import onnx.inliner
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import PluginkitError

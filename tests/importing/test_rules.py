@@ -348,6 +348,12 @@ def test_m8_scan_outputs_without_a_trip_count(tmp_path: Path) -> None:
     assert not found(tmp_path, loop([2, 3], [2, 3], trips=""))
 
 
+def test_m8_a_condition_that_nobody_gives(tmp_path: Path) -> None:
+    proto = loop([2, 3], [2, 3], trips="trips")
+    proto.graph.node[0].input[1] = ""
+    assert "uses the condition go" in one(found(tmp_path, proto), "M8").text
+
+
 @pytest.mark.parametrize("operator", ["MaxPool", "PRelu"])
 def test_m9_layers_that_do_not_stand_in_branches(tmp_path: Path, operator: str) -> None:
     more = {"kernel_shape": [1, 1]} if operator == "MaxPool" else {}

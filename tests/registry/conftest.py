@@ -1,18 +1,13 @@
-"""Small libraries made by the compiler, and two built plugin projects."""
+"""Small libraries made by the compiler."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from pluginkit import scaffold
-from pluginkit.build import build
-
-SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "bar_plugin"
 INCLUDE = Path(__file__).resolve().parents[2] / "pluginkit" / "include"
 
 ENTRIES = """#define SHOWN extern "C" __attribute__((visibility("default")))
@@ -37,27 +32,3 @@ def make(tmp_path: Path) -> Make:
         return out
 
     return made
-
-
-@pytest.fixture(scope="session")
-def bar(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """samples/bar_plugin, copied and built for target cpu."""
-    project = tmp_path_factory.mktemp("bar") / "bar_plugin"
-    shutil.copytree(SAMPLE, project, ignore=shutil.ignore_patterns("build"))
-    build(project, "cpu")
-    return project
-
-
-@pytest.fixture(scope="session")
-def scale(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A generated project with fields and a namespace, built for target cpu."""
-    folder = tmp_path_factory.mktemp("scale")
-    project = scaffold.new(
-        "Scale",
-        directory=folder,
-        inputs=["x:float32,float16,int8:n,c"],
-        fields=["factor:float32=2.0", "mode:int32=1"],
-        namespace="acme",
-    )
-    build(project, "cpu")
-    return project

@@ -18,7 +18,7 @@ from pluginkit.registry import gpu_code
 
 from .conftest import ENTRIES, Make
 
-pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("registry")]
+pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("projects")]
 
 
 def texts(path: Path, level: str = "") -> str:

@@ -13,7 +13,7 @@ from pluginkit.runtimes import lean, tensorrt_rtx
 
 from .conftest import ENTRIES, INCLUDE, Make
 
-pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("registry")]
+pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("projects")]
 
 
 def by_hand(make: Make, *flags: str) -> Path:
@@ -22,8 +22,8 @@ def by_hand(make: Make, *flags: str) -> Path:
     return make(f'#include "{source}"', "-std=c++17", "-fvisibility=hidden", f"-I{INCLUDE}", "-ldl", *flags)
 
 
-def test_every_host_lists_the_creator_with_its_fields(scale: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    library = scale / "build" / "cpu" / "libscale.so"
+def test_every_host_lists_the_creator_with_its_fields(scale_project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    library = scale_project / "build" / "cpu" / "libscale.so"
     assert cli.run(["inspect", str(library), "--load", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)["loaded"]
     expected = [

@@ -1,0 +1,300 @@
+"""`pluginkit import` with real libraries, NVIDIA's parser and builder, and the run on the CPU."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from pluginkit import cli
+from pluginkit.importing import Imported, Options, run
+from pluginkit.runtimes import tensorrt_rtx
+
+from .models import BAR, CONDITION, DOMAIN, branch, function, model, scale, value
+
+pytestmark = [
+    pytest.mark.compile,
+    pytest.mark.rtx,
+    pytest.mark.xdist_group("projects"),
+    pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="TensorRT-RTX isn't here"),
+]
+
+A, B = value("a", ["n", 3, 4, 4]), value("b", ["m", 3, 4, 4])
+OUTPUTS = [value("copy", ["m", 3, 4, 4]), value("joined", ["k", 3, 4, 4])]
+
+
+def library(project: Path) -> Path:
+    return next((project / "build" / "cpu").glob("*.so"))
+
+
+def imported(tmp_path: Path, proto: onnx.ModelProto, *plugins: Path, profiles: tuple[str, ...] = ()) -> Imported:
+    path = tmp_path / "model.onnx"
+    onnx.save(proto, path)
+    return run(Options(path, plugins, profiles))
+
+
+def bar_node(name: str = "bar", inputs: tuple[str, str] = ("a", "b"), outputs: tuple[str, str] = ("copy", "joined"),
+             **attributes: Any) -> onnx.NodeProto:  # fmt: skip
+    return helper.make_node("BarPlugin", inputs, outputs, name, domain=DOMAIN, **{**BAR, **attributes})
+
+
+def test_a_model_with_the_sample(bar: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = [
+        helper.make_node("Relu", ["a"], ["positive"], "relu"),
+        bar_node(inputs=("positive", "b"), outputs=("c", "joined")),
+        helper.make_node("Neg", ["c"], ["copy"], "neg"),
+    ]
+    path = tmp_path / "model.onnx"
+    onnx.save(model(nodes, [A, B], OUTPUTS), path)
+    # A project: it is built first, which here finds all done.
+    assert cli.run(["import", str(path), "--plugins", str(bar), "--profile", "a:min=1x3x4x4,max=5x3x4x4"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "plugin BarPlugin 1 of libbar_plugin.so" in out
+    assert "a: min 1x3x4x4, opt 5x3x4x4, max 5x3x4x4" in out
+    assert "b: min 1x3x4x4, opt 4x3x4x4, max 16x3x4x4 (default; --profile sets it)" in out
+    assert "2 outputs as expected" in out
+    # A library in its project's folder belongs to it.
+    assert cli.run(["import", str(path), "--plugins", str(library(bar)), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [node["by"] for node in said["nodes"]] == ["native", "plugin", "native"]
+    assert (said["build"]["status"], said["run"]["status"], said["problems"]) == ("built", "compared", [])
+    assert said["profile_defaulted"] == ["a", "b"]
+
+
+def test_plugins_in_branches_bodies_and_functions(bar: Path, tmp_path: Path) -> None:
+    inner = [
+        bar_node("inner", ("first", "second"), ("c", "j")),
+        helper.make_node("Add", ["c", "c"], ["twice"], "add"),
+    ]
+    wrap = helper.make_function(
+        "local",
+        "Wrap",
+        ["first", "second"],
+        ["twice", "j"],
+        inner,
+        [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)],
+    )
+    then = branch([bar_node("then", ("a", "w"), ("t", "_t"))], value("t", None))
+    other = branch([helper.make_node("Identity", ["w"], ["e"], "else")], value("e", None))
+    state = [value("i", [], TensorProto.INT64), value("go", [], TensorProto.BOOL), value("s", None)]
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["go"], ["on"], "keep"),
+            bar_node("inside", ("a", "s"), ("next", "_j")),
+            helper.make_node("Neg", ["next"], ["negative"], "turn"),
+        ],
+        "body",
+        state,
+        [value("on", [], TensorProto.BOOL), value("negative", None)],
+    )
+    nodes = [
+        helper.make_node("Wrap", ["a", "b"], ["w", "joined"], "call", domain="local"),
+        helper.make_node("If", ["condition"], ["chosen"], "if", then_branch=then, else_branch=other),
+        helper.make_node("Loop", ["trips", "yes", "chosen"], ["copy"], "loop", body=body),
+    ]
+    constants = [
+        helper.make_tensor("trips", TensorProto.INT64, [], [3]),
+        helper.make_tensor("yes", TensorProto.BOOL, [], [True]),
+    ]
+    proto = model(
+        nodes, [A, B, CONDITION], OUTPUTS, domains=(DOMAIN, "local"), functions=[wrap], initializers=constants
+    )
+    found = imported(tmp_path, proto, library(bar))
+    by_label = {one.place.label: one.by for one in found.served}
+    assert by_label["if/then_branch/then"] == "plugin"
+    assert by_label["loop/body/inside"] == "plugin"
+    assert by_label["local::Wrap/inner"] == "plugin"
+    assert by_label["call"] == "function"
+    assert found.verdict is not None
+    assert found.verdict.ok, found.verdict.message
+    assert found.ran.status == "compared", found.ran
+    assert len(found.ran.outputs) == 2
+    assert found.exit_code == 0
+
+
+def test_int8_with_scales_and_two_libraries(bar: Path, scale_project: Path, tmp_path: Path) -> None:
+    constants = [
+        helper.make_tensor("xs", TensorProto.FLOAT, [], [0.03]),
+        helper.make_tensor("ys", TensorProto.FLOAT, [], [0.05]),
+        helper.make_tensor("zero", TensorProto.INT8, [], [0]),
+    ]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "xs", "zero"], ["q"], "q"),
+        scale(["q"], ["r"], x_scale=0.03, y_scale=0.05),
+        helper.make_node("DequantizeLinear", ["r", "ys", "zero"], ["z"], "d"),
+        bar_node("join", ("z", "x"), ("c", "y")),
+    ]
+    inputs, outputs = [value("x", ["n", 4, 1, 1])], [value("y", ["k", 4, 1, 1]), value("c", ["n", 4, 1, 1])]
+    # Scale is of two dimensions.
+    reshape = [helper.make_tensor("two", TensorProto.INT64, [2], [-1, 4])]
+    reshape += [helper.make_tensor("four", TensorProto.INT64, [4], [-1, 4, 1, 1])]
+    nodes[1:2] = [
+        helper.make_node("Reshape", ["q", "two"], ["q2"], "flat"),
+        scale(["q2"], ["r2"], x_scale=0.03, y_scale=0.05),
+        helper.make_node("Reshape", ["r2", "four"], ["r"], "back"),
+    ]
+    proto = model(nodes, inputs, outputs, initializers=[*constants, *reshape])
+    found = imported(tmp_path, proto, library(bar), library(scale_project))
+    assert {one.library.path.name for one in found.served if one.library} == {"libbar_plugin.so", "libscale.so"}
+    assert found.verdict is not None
+    assert found.verdict.ok, found.verdict.message
+    assert {record.node for record in found.verdict.configured} == {"s", "join"}
+    assert found.ran.status == "compared", found.ran.message
+
+
+@pytest.mark.parametrize(
+    ("changed", "rule"),
+    [
+        ({"plugin_version": 1}, "M1"),
+        ({"plugin_version": "2"}, "M11"),
+        ({"plugin_namespace": "other"}, "M11"),
+        ({"op": "Scales"}, "M11"),
+        ({"factor": 2}, "M12"),
+        ({"mode": 2.0}, "M12"),
+        ({"mode": helper.make_tensor("t", TensorProto.INT64, [1], [2])}, "M12"),
+        ({"tensorrt_plugin_shape_input_indices": [7]}, "M5"),
+        ({"inputs": ["x", "x"]}, "M15"),
+        ({"outputs": ["y", "z"]}, "M15"),
+    ],
+)
+def test_what_is_an_error_here_nvidia_refuses(
+    scale_project: Path, tmp_path: Path, changed: dict[str, Any], rule: str
+) -> None:
+    found = imported(tmp_path, model([scale(**changed)]), library(scale_project))
+    assert rule in {problem.rule for problem in found.problems if problem.level == "error"}
+    assert found.verdict is not None
+    assert found.verdict.status == "refused"
+    assert found.exit_code == 1
+
+
+def test_what_is_dropped_or_cut_builds_and_is_said(scale_project: Path, tmp_path: Path) -> None:
+    found = imported(tmp_path, model([scale(extra=1.0)]), library(scale_project))
+    assert ([problem.rule for problem in found.problems], found.exit_code) == (["M3"], 0)
+    found = imported(tmp_path, model([scale(mode=2**33 + 1)]), library(scale_project))
+    assert ([problem.rule for problem in found.problems], found.exit_code) == (["M4"], 1)
+    assert found.verdict is not None
+    assert found.verdict.ok
+
+
+def test_domains_as_nvidia_takes_them(scale_project: Path, tmp_path: Path) -> None:
+    node = scale(domain="acme", plugin_namespace=None)
+    found = imported(tmp_path, model([node]), library(scale_project))
+    assert (found.exit_code, found.ran.status) == (0, "compared"), found
+    found = imported(tmp_path, model([scale(domain="")]), library(scale_project))
+    assert [problem.rule for problem in found.problems] == ["M14"]
+    assert found.verdict is not None
+    assert found.verdict.ok
+    # The model's function of a native name is ignored by NVIDIA too: what it calls exists nowhere, and it builds.
+    broken = function("local", "Relu", [helper.make_node("Nope", ["x"], ["y"])])
+    proto = model([helper.make_node("Relu", ["x"], ["y"], "r", domain="local")], domains=("local",), functions=[broken])
+    found = imported(tmp_path, proto)
+    assert found.verdict is not None
+    assert found.verdict.ok
+    assert "M2" in {problem.rule for problem in found.problems}
+
+
+def test_a_reference_that_says_otherwise(
+    scale_project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = shutil.copytree(scale_project, tmp_path / "scale")
+    (project / "reference.py").write_text("def reference(x, *, factor, mode):\n    return x + mode * 1.5\n")
+    found = imported(tmp_path, model([scale()]), library(project))
+    assert found.ran.status == "failed"
+    assert "expected" in found.ran.message
+    assert found.exit_code == 1
+    (project / "reference.py").write_text("def reference(x, *, factor, mode):\n    raise ValueError('odd')\n")
+    found = imported(tmp_path, model([scale()]), library(project))
+    assert found.ran.status == "ran"
+    assert "odd" in found.ran.message
+
+
+def test_what_cannot_be_run_is_said(scale_project: Path, tmp_path: Path) -> None:
+    alone = shutil.copy(library(scale_project), tmp_path / "libalone.so")
+    found = imported(tmp_path, model([scale()]), Path(alone))
+    assert found.ran.status == "ran"
+    assert "no reference.py" in found.ran.message
+    assert imported(tmp_path, model([helper.make_node("Relu", ["x"], ["y"], "r")])).ran.message == (
+        "no node is served by a plugin"
+    )
+    assert "nobody serves s" in imported(tmp_path, model([scale()])).ran.message
+
+
+def test_a_plugin_that_the_builder_does_without(scale_project: Path, tmp_path: Path) -> None:
+    nodes = [
+        scale(["x"], ["unused"]),
+        helper.make_node("Shape", ["unused"], ["shape"], "shape"),
+        helper.make_node("Expand", ["x", "shape"], ["y"], "expand"),
+    ]
+    found = imported(tmp_path, model(nodes), library(scale_project))
+    assert ("liveness", "s") in {(problem.rule, problem.node) for problem in found.problems}
+
+
+def test_without_nvidia(scale_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = tensorrt_rtx.Availability(False, reason="not here", remedy="pip install it")
+    monkeypatch.setattr(tensorrt_rtx, "probe", lambda: missing)
+    found = imported(tmp_path, model([scale()]), library(scale_project), profiles=("x:2x3",))
+    assert found.verdict is None
+    assert "not here" in found.not_built
+    assert "onnx package" in found.judge
+    assert found.ran.status == "compared"
+    assert found.exit_code == 0
+
+
+def test_wrong_files_and_options(bar: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = tmp_path / "good.onnx"
+    onnx.save(model([helper.make_node("Relu", ["x"], ["y"], "r")]), good)
+    text = tmp_path / "text.onnx"
+    text.write_text("hello")
+    empty = tmp_path / "empty.onnx"
+    empty.write_bytes(b"")
+    weights = tmp_path / "weights.onnx"
+    big = model(
+        [helper.make_node("Add", ["x", "w"], ["y"], "add")],
+        initializers=[onnx.numpy_helper.from_array(np.ones((1, 400), np.float32), "w")],
+    )
+    onnx.save(big, weights, save_as_external_data=True, location="w.bin", size_threshold=0)
+    (tmp_path / "w.bin").unlink()
+    for arguments, expected in (
+        ([tmp_path / "nope.onnx"], "There is no file"),
+        ([tmp_path], "is a folder"),
+        ([text], "no ONNX model"),
+        ([empty], "no ONNX model"),
+        ([weights], "external data"),
+        ([good, "--plugins", text], "no ELF file"),
+        ([good, "--plugins", tmp_path], "no pluginkit.toml"),
+        ([good, "--profile", "x=1"], "--profile"),
+        ([good, "--profile", "z:1x2"], "no input 'z'"),
+    ):
+        assert cli.run(["import", *map(str, arguments)]) == 2, expected
+        said = capsys.readouterr().err
+        assert expected in " ".join(said.split())
+        assert "Traceback" not in said
+
+
+def test_external_data_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "somewhere"
+    folder.mkdir()
+    weights = onnx.numpy_helper.from_array(np.ones((1, 400), np.float32), "w")
+    proto = model([helper.make_node("Add", ["x", "w"], ["y"], "add")], [value("x", ["n", 400])], initializers=[weights])
+    onnx.save(proto, folder / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    found = run(Options(folder / "m.onnx"))
+    assert found.verdict is not None
+    assert found.verdict.ok, found.verdict.message
+    assert not found.problems
+
+
+def test_a_library_that_crashes(tmp_path: Path) -> None:
+    source = tmp_path / "crash.cpp"
+    source.write_text("#include <csignal>\n__attribute__((constructor)) static void crash() { raise(SIGSEGV); }\n")
+    crashing = tmp_path / "libcrash.so"
+    subprocess.run(["g++", "-shared", "-fPIC", "-o", crashing, source], check=True)
+    path = tmp_path / "model.onnx"
+    onnx.save(model([scale()]), path)
+    assert cli.run(["import", str(path), "--plugins", str(crashing)]) == 6
