@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -11,7 +12,7 @@ import onnx
 import onnx.inliner
 
 from pluginkit.dtypes import DType
-from pluginkit.errors import PluginkitError
+from pluginkit.errors import CheckFailed, PluginkitError
 from pluginkit.importing.serving import NAMESPACE, VERSION, Served, attribute, text
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerTimeout
 from pluginkit.testing import precision
@@ -44,8 +45,15 @@ class Outcome:
     outputs: tuple[OutputComparison, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
+        """Plain data; an error that is no number (NaN, another shape) is null."""
+        outputs = [
+            {
+                key: None if isinstance(item, float) and not math.isfinite(item) else item
+                for key, item in asdict(one).items()
+            }
+            for one in self.outputs
+        ]
+        return {"status": self.status, "message": self.message, "outputs": outputs}
 
 
 def run(  # noqa: PLR0911 - one way out for each kind of ending
@@ -69,7 +77,7 @@ def run(  # noqa: PLR0911 - one way out for each kind of ending
         return Outcome("hung" if error.inside else "not run", error.message + ("" if error.inside else f"; {more}"))
     except PluginkitError as error:
         # WorkerError: an operator that onnx's reference does not have, say. The others are the plugin's faults.
-        return Outcome("failed" if error.exit_code == 1 else "not run", str(error))
+        return Outcome("failed" if error.exit_code == CheckFailed.exit_code else "not run", str(error))
     without = sorted({one.library.path.name for one in plugins if one.library and not one.library.manifest})
     if without:
         reason = f"{', '.join(without)} belongs to no project, so there is no reference.py to compare with"
@@ -77,6 +85,8 @@ def run(  # noqa: PLR0911 - one way out for each kind of ending
     try:
         expected = _expected(whole, plugins, feeds, timeout)
     except PluginkitError as error:
+        if error.exit_code == CheckFailed.exit_code:
+            return Outcome("failed", error.message)
         return Outcome("ran", f"{_count(len(got))}; nothing to compare with: {error.message}")
     return _compared(got, expected, plugins)
 

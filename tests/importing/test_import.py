@@ -211,8 +211,8 @@ def test_a_reference_that_says_otherwise(
     assert found.exit_code == 1
     (project / "reference.py").write_text("def reference(x, *, factor, mode):\n    raise ValueError('odd')\n")
     found = imported(tmp_path, model([scale()]), library(project))
-    assert found.ran.status == "ran"
-    assert "odd" in found.ran.message
+    assert found.ran.status == "failed"
+    assert "raised ValueError: odd" in found.ran.message
 
 
 def test_what_cannot_be_run_is_said(scale_project: Path, tmp_path: Path) -> None:
@@ -298,3 +298,36 @@ def test_a_library_that_crashes(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(model([scale()]), path)
     assert cli.run(["import", str(path), "--plugins", str(crashing)]) == 6
+
+
+@pytest.fixture(scope="module")
+def behaving(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The plugin of the runtimes' tests, whose field `fault` says what it does wrong."""
+    tests, out = Path(__file__).resolve().parents[1], tmp_path_factory.mktemp("behaving") / "libbehaving.so"
+    include = tests.parent / "pluginkit" / "include"
+    flags = ["-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{include}", "-ldl"]
+    subprocess.run(["g++", tests / "runtimes" / "behaving.cpp", "-o", out, *flags], check=True)
+    return out
+
+
+def misbehaving(tmp_path: Path, library: Path, fault: int) -> Imported:
+    node = helper.make_node(
+        "Behaving", ["x"], ["y", "z"], "b", domain=DOMAIN, plugin_version="1", fault=fault, alpha=2.0
+    )
+    outputs = [value("y", ["n", "c"]), value("z", ["n", "c"])]
+    return imported(tmp_path, model([node], outputs=outputs), library)
+
+
+def test_plugins_that_misbehave(behaving: Path, tmp_path: Path) -> None:
+    fine = misbehaving(tmp_path, behaving, 0)
+    assert (fine.exit_code, fine.ran.status) == (0, "ran")
+    in_builder = misbehaving(tmp_path, behaving, 1)
+    assert in_builder.verdict is not None
+    assert in_builder.verdict.status == "crashed"
+    assert "configurePlugin of layer 'b'" in in_builder.verdict.message
+    assert in_builder.exit_code == 6
+    in_run = misbehaving(tmp_path, behaving, 3)
+    assert (in_run.ran.status, in_run.exit_code) == ("crashed", 6)
+    assert "enqueue" in in_run.ran.message
+    wrong = misbehaving(tmp_path, behaving, 6)
+    assert (wrong.ran.status, wrong.exit_code) == ("failed", 1)
