@@ -83,7 +83,9 @@ def _opsets(model: onnx.ModelProto, places: Sequence[Place]) -> Iterator[Problem
     version = imported.get("", imported.get("ai.onnx"))
     newest = onnx.defs.onnx_opset_version()
     if version is None:
-        yield Problem("error", "the model imports no version of ONNX's own operators.", "Export it anew.", "M13")
+        if any(place.node.domain in {"", "ai.onnx"} for place in places):
+            said = "the model uses ONNX's own operators and does not say of which version."
+            yield Problem("warning", said, 'Add onnx.helper.make_opsetid("", 17).', "M13")
     elif version < OLDEST_OPSET:
         said = f"the model is of opset {version}; NVIDIA's parser promises nothing below {OLDEST_OPSET}."
         yield Problem("warning", said, "onnx.version_converter.convert_version(model, 17)", "M13")

@@ -21,20 +21,29 @@ SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 _MAGIC = struct.pack("<I", 0xBA55ED50)
 _HEADER = struct.Struct("<IHHQ")
 """Magic, version, size of this header, size of the entries after it."""
-_ENTRY = struct.Struct("<HHIQ8xHHI")
-"""Kind, version, size of this header, size of the code; ...; code version (minor, major), architecture."""
+_ENTRY = struct.Struct("<HHIQ8xHHI8xQ")
+"""Kind, version, size of this header, size of the code; ...; code version (minor, major), architecture; ...; flags."""
+_SUFFIXES = {1 << 20: "a", 1 << 21: "f"}
+"""Flags of code for one architecture alone (sm_90a), and for those of its family (sm_120f)."""
 _KINDS: dict[int, Literal["SASS", "PTX"]] = {1: "PTX", 2: "SASS"}
 
 
 @dataclass(frozen=True)
 class GpuCode:
-    """Code for one architecture: `kind` is `SASS` (machine code) or `PTX` (compiled by the driver), `arch` as `90`."""
+    """Code for one architecture.
+
+    Attributes:
+        kind: `SASS` (machine code) or `PTX` (compiled by the driver).
+        arch: its number, as 90.
+        suffix: `a` for code that runs on no other architecture, `f` for code of a family; mostly empty.
+    """
 
     kind: Literal["SASS", "PTX"]
     arch: int
+    suffix: str = ""
 
     def __str__(self) -> str:
-        return f"{'sm' if self.kind == 'SASS' else 'compute'}_{self.arch} {self.kind}"
+        return f"{'sm' if self.kind == 'SASS' else 'compute'}_{self.arch}{self.suffix} {self.kind}"
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ def read(path: Path) -> GpuCodes | None:
         codes = list(_fat_binaries(part))
         known = known and bool(codes) and None not in codes
         found.update(code for code in codes if code is not None)
-    return GpuCodes(tuple(sorted(found, key=lambda code: (code.arch, code.kind))), known)
+    return GpuCodes(tuple(sorted(found, key=lambda code: (code.arch, code.suffix, code.kind))), known)
 
 
 def _fat_binaries(data: bytes) -> Iterator[GpuCode | None]:
@@ -90,11 +99,12 @@ def _fat_binaries(data: bytes) -> Iterator[GpuCode | None]:
 
 def _entries(data: bytes, at: int, end: int) -> Iterator[GpuCode | None]:
     while at + _ENTRY.size <= end:
-        kind, _, header, size, _, _, arch = _ENTRY.unpack_from(data, at)
+        kind, _, header, size, _, _, arch, flags = _ENTRY.unpack_from(data, at)
         if header < _ENTRY.size or at + header + size > end or not 10 <= arch < 1000:
             yield None
             return
         # Other kinds (LTO's intermediate code) do not run by themselves.
         if kind in _KINDS:
-            yield GpuCode(_KINDS[kind], arch)
+            suffix = next((letter for flag, letter in _SUFFIXES.items() if flags & flag), "")
+            yield GpuCode(_KINDS[kind], arch, suffix)
         at += header + size

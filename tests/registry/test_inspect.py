@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import struct
+import subprocess
 import warnings
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pluginkit import cli, registry
+from pluginkit.build import toolchain
 from pluginkit.errors import UsageError
 from pluginkit.registry import gpu_code
 
@@ -148,8 +150,8 @@ def test_a_manifest_of_another_file(make: Make) -> None:
 # ---- GPU code
 
 
-def entry(kind: int, arch: int, payload: bytes = b"x" * 16) -> bytes:
-    return struct.pack("<HHIQ8xHHI32x", kind, 0x101, 64, len(payload), 1, 8, arch) + payload
+def entry(kind: int, arch: int, flags: int = 0x11, payload: bytes = b"x" * 16) -> bytes:
+    return struct.pack("<HHIQ8xHHI8xQ16x", kind, 0x101, 64, len(payload), 1, 8, arch, flags) + payload
 
 
 def fat_binary(*entries: bytes) -> bytes:
@@ -172,6 +174,32 @@ def test_gpu_code(make: Make) -> None:
     assert found.gpu is not None
     assert [str(code) for code in found.gpu.codes] == ["sm_80 SASS", "compute_90 PTX", "sm_90 SASS"]
     assert "PTX" not in texts(library)
+
+
+@pytest.mark.slow
+def test_gpu_code_of_nvcc(tmp_path: Path) -> None:
+    found = next((one for one in toolchain.nvcc().found() if one.usable), None)
+    if found is None:
+        pytest.skip("no nvcc")
+    source, library = tmp_path / "k.cu", tmp_path / "libk.so"
+    source.write_text(
+        ENTRIES + "__global__ void kernel(int* p) { *p = 1; }\nvoid use() { kernel<<<1, 1>>>(nullptr); }\n"
+    )
+    archs = [("80", "sm_80"), ("90a", "sm_90a"), ("90", "compute_90")]
+    flags = [flag for arch, code in archs for flag in ("-gencode", f"arch=compute_{arch},code={code}")]
+    command = [found.path, "-shared", "-Xcompiler", "-fPIC", *flags, "-o", library, source]
+    subprocess.run(command, check=True, capture_output=True)
+    said = registry.inspect(library)
+    assert said.gpu is not None
+    assert said.gpu.known
+    assert {str(code) for code in said.gpu.codes} >= {"sm_80 SASS", "compute_90 PTX", "sm_90a SASS"}
+
+
+def test_gpu_code_of_one_architecture_alone(make: Make) -> None:
+    library = with_gpu_code(make, fat_binary(entry(2, 90, 0x100011), entry(2, 120, 0x1200011), entry(2, 90)))
+    found = gpu_code.read(library)
+    assert found is not None
+    assert [str(code) for code in found.codes] == ["sm_90 SASS", "sm_90a SASS", "sm_120f SASS"]
 
 
 def test_gpu_code_without_ptx(make: Make) -> None:
