@@ -31,6 +31,8 @@ def build(arguments: Sequence[str]) -> None:
     if not sources or output is None:
         raise UsageError("python -m pluginkit.cuda_cpu needs sources and -o OUTPUT.")
     headers = [f"-isystem{folder}" for folder in cuda_include_dirs()]
+    if "clang" not in Path(cxx).name:
+        options.insert(0, "-fno-gnu-unique")  # a unique name would keep a library loaded for good
     with tempfile.TemporaryDirectory(prefix="pluginkit-cuda-") as folder:
         objects = []
         for number, source in enumerate(sources):

@@ -19,6 +19,8 @@ TAKES_VALUE = frozenset({"-I", "-D", "-U", "-isystem", "-include", "-iquote", "-
 # Volatile accesses are told from others; and clang++ tells of both halves of x += y.
 _CLANG_WATCHES = ("-tsan-distinguish-volatile=1", "-tsan-instrument-read-before-write=1")
 _PREPROCESSOR = ("-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafter", "-M")
+_NO_PRAGMAS = "-Wno-unknown-pragmas"
+"""nvcc knows `#pragma unroll`; a loop is as right without it."""
 
 
 @dataclass
@@ -49,12 +51,19 @@ def compile_source(arguments: Sequence[str]) -> None:
         plain = Path(folder) / f"{command.source.name}.ii"
         ours = [*dependencies, *defines, "-isystem", str(include_dir()), "-include", str(prelude)]
         source = [str(command.source), "-o", str(plain)]
-        _run([command.cxx, "-x", "c++", "-E", *command.compile, *command.preprocess, *ours, *source])
+        _run([command.cxx, "-x", "c++", "-E", *command.compile, _NO_PRAGMAS, *command.preprocess, *ours, *source])
         text = plain.read_text(encoding="utf-8", errors="surrogateescape")
         plain.write_text(rewrite(text), encoding="utf-8", errors="surrogateescape")
-        options = [*command.compile, *_watches(command)]
+        options = [*command.compile, *_watches(command), *_for_device_code(command.cxx, text)]
         _run([command.cxx, "-x", "c++-cpp-output", *options, "-c", str(plain), "-o", str(command.output)])
     symbols.rename(command.output, str(command.source))
+
+
+def _for_device_code(cxx: str, text: str) -> list[str]:
+    """Options without which correct device code would be refused or warned about."""
+    # cub's classes declare names anew that they have used before, which g++ takes for an error only without this.
+    permissive = "/cub/" in text and "clang" not in Path(cxx).name
+    return [_NO_PRAGMAS, "-fpermissive"] if permissive else [_NO_PRAGMAS]
 
 
 def _parse(arguments: Sequence[str]) -> _Command:

@@ -75,6 +75,21 @@ _COMPARISONS = frozenset(
 )
 _ATOMS = frozenset({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"})
 
+_SPECIAL = frozenset(
+    {
+        *("laneid", "warpid", "nwarpid", "tid", "ctaid", "ntid", "nctaid", "smid", "nsmid", "gridid"),
+        *(f"lanemask_{which}" for which in ("eq", "lt", "le", "gt", "ge")),
+        *("clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "envreg0", "envreg1", "envreg2"),
+        *("cluster_ctaid", "cluster_nctaid", "cluster_ctarank", "cluster_nctarank", "clusterid", "nclusterid"),
+    }
+)
+"""The special registers of ptx_warp.h."""
+
+
+class _Unknown(Exception):
+    """A register that target cpu doesn't have."""
+
+
 Names = Mapping[str, str]
 Rule = Callable[[list[str], list[str], list[str], Names], str | None]
 
@@ -89,7 +104,10 @@ def translate(mnemonic: str, arguments: Sequence[str], names: Names) -> str | No
         return ";"
     if rule is None and operation in _BINARY | _UNARY | _TERNARY:
         rule = _arithmetic(operation)
-    return None if rule is None else rule(list(arguments), modifiers, types, names)
+    try:
+        return None if rule is None else rule(list(arguments), modifiers, types, names)
+    except _Unknown:
+        return None
 
 
 def _value(text: str, type_: str, names: Names) -> str:
@@ -99,6 +117,8 @@ def _value(text: str, type_: str, names: Names) -> str:
     if text in names:
         return names[text]
     special = re.fullmatch(r"%(\w+?)(?:\.([xyz]))?", text)
+    if special and special[1] not in _SPECIAL:
+        raise _Unknown
     if special:
         which = str("xyz".index(special[2])) if special[2] else ""
         return f"{_PTX}special_{special[1]}({which})"

@@ -18,6 +18,8 @@ MARK = "pluginkit_cpu_shared_memory"
 """What prelude.h makes of `__shared__`."""
 _TYPE, _SITE = "pluginkit_cpu_type_", "pluginkit_cpu_site_"
 _STORAGE = frozenset({"extern", "static", MARK})
+_QUALIFIER = "<qualifier>"
+_STATEMENT_WORDS = frozenset({"return", "else", "do", "case", "throw", "co_return"})
 _ATTRIBUTES = frozenset({"__attribute__", "alignas"})
 
 
@@ -36,7 +38,24 @@ def rewrite(tokens: Tokens) -> None:
             if _outside(tokens, index):
                 hidden_until[token.text] = _end_of_function(tokens, index)
             elif tokens.text(tokens.before(index)) not in {".", "->"}:
-                token.text = calls[token.text]
+                call = calls[token.text]
+                token.text = call.replace(_QUALIFIER, _take_qualifier(tokens, index))
+
+
+def _take_qualifier(tokens: Tokens, index: int) -> str:
+    """The `a::b::` in front of a name, taken away there: it belongs to the names inside of the call."""
+    qualifier = ""
+    at = tokens.before(index)
+    while tokens.text(at) == "::":
+        owner = tokens.before(at)
+        named = tokens.kind(owner) == "name" and tokens.text(owner) not in _STATEMENT_WORDS
+        qualifier = f"{tokens.text(owner) if named else ''}::{qualifier}"
+        tokens.all[at].text = ""
+        if not named:
+            break
+        tokens.all[owner].text = ""
+        at = tokens.before(owner)
+    return qualifier
 
 
 def _outside(tokens: Tokens, index: int) -> bool:
@@ -85,14 +104,49 @@ def _declaration(tokens: Tokens, mark: int, *, outside: bool) -> dict[str, str]:
         size = "0" if dynamic else f"sizeof({made})"
         call = f"::pluginkit_cpu::{'dynamic' if dynamic else 'shared'}<{made}>({site})"
         place = "{__builtin_FILE(), __builtin_LINE()}"
-        code += f' static ::pluginkit_cpu::SharedArray const {site}{{{size}, {largest}, "{name}", {place}}};'
+        code += " [[maybe_unused]] static ::pluginkit_cpu::SharedArray const"
+        code += f' {site}{{{size}, {largest}, "{name}", {place}}};'
         if outside:
-            calls[name] = f"({call})"
+            called = f"<{_QUALIFIER}{made}>({_QUALIFIER}{site})"
+            calls[name] = f"(::pluginkit_cpu::{'dynamic' if dynamic else 'shared'}{called})"
         else:
             code += f" [[maybe_unused]] {made}& {name} = {call};"
+            _in_lambdas(tokens, end, name, f"({call})")
     tokens.all[begin].text = f"typedef {tokens.text(begin)}"
     tokens.all[end].text = code
     return calls
+
+
+def _in_lambdas(tokens: Tokens, end: int, name: str, call: str) -> None:
+    """Replace the name in the lambdas of its scope that don't capture by reference: nvcc's names no capture at all."""
+    depth = 0
+    at = tokens.after(end)
+    while at < len(tokens.all) and depth >= 0:
+        text = tokens.text(at)
+        if tokens.kind(at) == "mark":
+            depth += (text[:1] == "{") - (text[:1] == "}")
+            body = _lambda_body(tokens, at) if text == "[" else None
+            if body is not None and tokens.text(tokens.after(at)) != "&":
+                for inner in range(body, tokens.closing(body)):
+                    free = tokens.text(tokens.before(inner)) not in {".", "->", "::"}
+                    if tokens.text(inner) == name and tokens.kind(inner) == "name" and free:
+                        tokens.all[inner].text = call
+        at = tokens.after(at)
+
+
+def _lambda_body(tokens: Tokens, bracket: int) -> int | None:
+    """The brace that opens the body of the lambda whose captures begin here; None if it is no lambda."""
+    before = tokens.before(bracket)
+    if tokens.kind(before) in {"name", "number"} and tokens.text(before) != "return":
+        return None
+    if tokens.text(before) in {")", "]", ">"}:
+        return None
+    at = tokens.after(tokens.closing(bracket))
+    if tokens.text(at) == "(":
+        at = tokens.after(tokens.closing(at))
+    while tokens.kind(at) == "name" or tokens.text(at) in {"->", "::", "*", "&", "<", ">"}:
+        at = tokens.after(at)
+    return at if tokens.text(at) == "{" else None
 
 
 def _is_open(tokens: Tokens, index: int) -> bool:

@@ -44,14 +44,14 @@ def rename(obj: Path, source: str) -> None:
     if missing := sorted(called - provided()):
         obj.unlink()
         raise BuildFailed(
-            f"{source} calls {', '.join(missing)}, which CUDA on the CPU (target cpu) does not have.", hint=_hint(missing)
+            f"{source} calls {', '.join(missing)}, which CUDA on the CPU (target cpu) does not have.",
+            hint=_hint(missing),
         )
     if instructions := sorted(name.removeprefix(MISSING) for name in undefined if name.startswith(MISSING)):
         obj.unlink()
         raise BuildFailed(
             f"{source} has inline PTX that CUDA on the CPU (target cpu) does not have: {', '.join(instructions)}.",
-            hint="docs/cpu-target.md lists what it has. Put the asm in #ifndef PLUGINKIT_TARGET_CPU with C++ beside it, "
-            "or build target gpu only.",
+            hint="docs/cpu-target.md lists what it has. Put C++ beside it by #ifdef PLUGINKIT_TARGET_CPU, or build gpu only.",
         )
     watched = any(name.startswith("__tsan_") for name in undefined)
     ours = sorted(called | (undefined & (_OF_THE_C_LIBRARY | _MEMORY if watched else _OF_THE_C_LIBRARY)))
@@ -63,6 +63,6 @@ def _hint(missing: list[str]) -> str:
     advice = [text for pattern, text in _ADVICE if any(re.match(pattern, name) for name in missing)]
     first = f"{advice[0][0].upper()}{advice[0][1:]}: " if advice else ""
     return (
-        f"{first}build target gpu only, or leave the call out by #ifndef PLUGINKIT_TARGET_CPU. docs/cpu-target.md lists "
-        "what there is."
+        f"{first}build target gpu only, or leave the call out by #ifndef PLUGINKIT_TARGET_CPU. "
+        "docs/cpu-target.md lists what there is."
     )

@@ -102,12 +102,12 @@ inline double rcbrt(double x) noexcept
 
 inline double rhypot(double x, double y) noexcept
 {
-    return 1.0 / std::hypot(x, y);
+    return pluginkit_cpu::inverseLength(x, y);
 }
 
 inline double norm3d(double x, double y, double z) noexcept
 {
-    return std::hypot(x, y, z);
+    return std::hypot(std::hypot(x, y), z);
 }
 
 inline double norm4d(double x, double y, double z, double w) noexcept

@@ -4,6 +4,9 @@
 //! half-precision arithmetic. What they leave to nvcc stands here.
 #pragma once
 
+//! Defined in every source of target cpu, and nowhere else.
+#define PLUGINKIT_TARGET_CPU 1
+
 // The declarations of threadIdx and its like are ours: CUDA's would make them constants of the linker.
 #define __DEVICE_LAUNCH_PARAMETERS_H__
 
@@ -12,7 +15,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include <pluginkit/cpu/device.h>
+#include <pluginkit/cpu/functions.h>
 #include <pluginkit/cpu/kernel.h>
 #include <pluginkit/cpu/launch_config.h>
 #include <pluginkit/cpu/ptx.h>

@@ -24,7 +24,7 @@ uint64_t image(T const& value) noexcept
 {
     static_assert(sizeof(T) <= sizeof(uint64_t), "inline PTX takes operands of at most 64 bits");
     uint64_t bits = 0;
-    std::memcpy(&bits, &value, sizeof(T));
+    std::memcpy(&bits, (void const*)&value, sizeof(T));
     return bits;
 }
 

@@ -68,24 +68,38 @@ inline uint64_t special_nctaid(int axis) noexcept
     return axis == 0 ? gridDim.x : (axis == 1 ? gridDim.y : gridDim.z);
 }
 
-inline uint64_t special_smid() noexcept
+inline uint64_t special_nwarpid() noexcept
 {
-    return 0;
+    return (blockDim.x * blockDim.y * blockDim.z + warpSize - 1) / warpSize;
 }
 
-inline uint64_t special_nsmid() noexcept
+// One multiprocessor, clusters of one block, and no registers of the driver's.
+#define PLUGINKIT_CPU_PTX_CONSTANT(name, value)                                                                        \
+    inline uint64_t special_##name(int = 0) noexcept                                                                   \
+    {                                                                                                                  \
+        return value;                                                                                                  \
+    }
+
+PLUGINKIT_CPU_PTX_CONSTANT(smid, 0)
+PLUGINKIT_CPU_PTX_CONSTANT(nsmid, 1)
+PLUGINKIT_CPU_PTX_CONSTANT(gridid, 0)
+PLUGINKIT_CPU_PTX_CONSTANT(envreg0, 0)
+PLUGINKIT_CPU_PTX_CONSTANT(envreg1, 0)
+PLUGINKIT_CPU_PTX_CONSTANT(envreg2, 0)
+PLUGINKIT_CPU_PTX_CONSTANT(cluster_ctaid, 0)
+PLUGINKIT_CPU_PTX_CONSTANT(cluster_nctaid, 1)
+PLUGINKIT_CPU_PTX_CONSTANT(cluster_ctarank, 0)
+PLUGINKIT_CPU_PTX_CONSTANT(cluster_nctarank, 1)
+#undef PLUGINKIT_CPU_PTX_CONSTANT
+
+inline uint64_t special_clusterid(int axis) noexcept
 {
-    return 1;
+    return special_ctaid(axis);
 }
 
-inline uint64_t special_envreg1() noexcept
+inline uint64_t special_nclusterid(int axis) noexcept
 {
-    return 0;
-}
-
-inline uint64_t special_envreg2() noexcept
-{
-    return 0;
+    return special_nctaid(axis);
 }
 
 inline uint64_t special_clock() noexcept
@@ -98,9 +112,19 @@ inline uint64_t special_clock64() noexcept
     return static_cast<uint64_t>(clock64());
 }
 
+inline uint64_t special_clock_hi() noexcept
+{
+    return static_cast<uint64_t>(clock64()) >> 32U;
+}
+
 inline uint64_t special_globaltimer() noexcept
 {
-    return static_cast<uint64_t>(clock64());
+    return special_clock64();
+}
+
+inline uint64_t special_globaltimer_lo() noexcept
+{
+    return special_clock();
 }
 
 inline uint64_t activemask(PLUGINKIT_CPU_PLACE)

@@ -96,6 +96,59 @@ inline double lostByProduct(double a, double factor, double b) noexcept
     return std::fma(-x, y, std::ldexp(a, -exponents));
 }
 
+//! The sign of a sum of four, exactly: as a sum of numbers that don't overlap (Shewchuk, "Adaptive precision
+//! floating-point arithmetic and fast robust geometric predicates", 1997), of which the last that isn't 0 decides.
+inline double signOfSum(double const (&terms)[4]) noexcept
+{
+    double parts[4] = {};
+    for (int count = 0; count < 4; ++count)
+    {
+        double rest = terms[count];
+        for (int i = 0; i < count; ++i)
+        {
+            double const sum = uncontracted(rest + parts[i]);
+            parts[i] = lostBySum(rest, parts[i], sum);
+            rest = sum;
+        }
+        parts[count] = rest;
+    }
+    double sign = 0;
+    for (double part : parts)
+    {
+        sign = part == 0 ? sign : part;
+    }
+    return sign;
+}
+
+//! The sign of a * b + c - result, for any finite numbers.
+inline double lostByFused(double a, double b, double c, double result) noexcept
+{
+    // Beyond so many binary digits only a number's sign still counts.
+    constexpr int kFAR = 300;
+    int first = 0;
+    int second = 0;
+    double const x = std::frexp(a, &first);
+    double const y = std::frexp(b, &second);
+    double const product = uncontracted(x * y);
+    int const exponent = first + second;
+    auto const scaled = [exponent](double number, int far)
+    {
+        int const size = number == 0 ? 0 : std::ilogb(number) - exponent;
+        return size < -far || size > far ? std::copysign(std::ldexp(1.0, size < 0 ? -far : far), number)
+                                         : std::ldexp(number, number == 0 ? 0 : -exponent);
+    };
+    if (product == 0)
+    {
+        return 0;
+    }
+    double const addend = scaled(c, kFAR);
+    if (std::fabs(addend) == std::ldexp(1.0, kFAR))
+    {
+        return product;
+    }
+    return signOfSum({std::fma(x, y, -product), product, addend, -scaled(result, kFAR + 100)});
+}
+
 //! A sum of zero is -0 when rounding down, unless both parts are +0.
 template <Rounding Direction, typename T>
 T signedZero(T sum, T a, T b) noexcept
@@ -171,9 +224,14 @@ double quotientOf(double a, double b) noexcept
     {
         return quotient;
     }
+    if (quotient == 0 || !std::isfinite(quotient))
+    {
+        // Too small or too large by far.
+        double const sign = std::copysign(1.0, quotient);
+        return directed<Direction>(quotient, quotient == 0 ? sign : -sign);
+    }
     double const missing = lostByProduct(a, quotient, b);
-    // An infinite quotient of finite numbers is too large.
-    return directed<Direction>(quotient, std::isfinite(quotient) ? (b < 0 ? -missing : missing) : -quotient);
+    return directed<Direction>(quotient, b < 0 ? -missing : missing);
 }
 
 template <Rounding Direction>
@@ -218,24 +276,13 @@ template <Rounding Direction>
 double fusedOf(double a, double b, double c) noexcept
 {
     double const result = std::fma(a, b, c);
-    if constexpr (Direction == Rounding::kNEAREST)
+    bool const finite = std::isfinite(a) && std::isfinite(b) && std::isfinite(c);
+    if (Direction == Rounding::kNEAREST || !finite)
     {
         return result;
     }
-    if (!std::isfinite(result))
-    {
-        bool const finite = std::isfinite(a) && std::isfinite(b) && std::isfinite(c);
-        return directed<Direction>(result, finite ? -result : 0.0);
-    }
-    // What fma lost, as a sum of two doubles (Boldo and Muller, "Exact and approximated error of the FMA", 2011).
-    double const product = uncontracted(a * b);
-    double const low = std::fma(a, b, -product);
-    double const lowSum = c + low;
-    double const lowest = lostBySum(c, low, lowSum);
-    double const highSum = product + lowSum;
-    double const rest = uncontracted(highSum - result) + lostBySum(product, lowSum, highSum);
-    double const missing = rest + lowest;
-    return missing == 0 ? signedZero<Direction>(result, product, c) : directed<Direction>(result, missing);
+    double const missing = std::isfinite(result) ? lostByFused(a, b, c, result) : -result;
+    return missing == 0 ? signedZero<Direction>(result, a * b, c) : directed<Direction>(result, missing);
 }
 
 } // namespace v2

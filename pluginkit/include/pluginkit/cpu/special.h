@@ -90,39 +90,16 @@ inline double roughInverseErfc(double tail) noexcept
     return std::sqrt(root > 0 ? root : 0.0);
 }
 
-//! x with erfc(x) = y, 0 < y < 2.
-inline double inverseErfc(double y) noexcept
-{
-    if (!(y > 0 && y < 2))
-    {
-        return y == 0 ? HUGE_VAL : y == 2 ? -HUGE_VAL : std::numeric_limits<double>::quiet_NaN();
-    }
-    bool const mirrored = y > 1;
-    double const tail = mirrored ? 2.0 - y : y;
-    double x = roughInverseErfc(tail);
-    // Halley's steps. Scaled by exp(x * x), both sides stay in range.
-    for (int step = 0; step < 4; ++step)
-    {
-        double const scaled = scaledErfc(x) - std::exp(x * x + std::log(tail));
-        double const newton = scaled / (2.0 * kINVERSE_SQRT_PI);
-        x += newton / (1.0 - x * newton);
-    }
-    return mirrored ? -x : x;
-}
-
-//! x with erf(x) = y.
-inline double inverseErf(double y) noexcept
+//! x with erf(x) = y, for |y| <= 0.5.
+inline double inverseErfNearZero(double y) noexcept
 {
     double const size = std::fabs(y);
-    if (!(size < 0.5))
-    {
-        return std::copysign(inverseErfc(1.0 - size), y);
-    }
     if (size < 1e-8)
     {
         return y / (2.0 * kINVERSE_SQRT_PI);
     }
     double x = roughInverseErfc(1.0 - size);
+    // Halley's steps.
     for (int step = 0; step < 4; ++step)
     {
         double const newton = (size - std::erf(x)) / (2.0 * kINVERSE_SQRT_PI * std::exp(-x * x));
@@ -131,10 +108,49 @@ inline double inverseErf(double y) noexcept
     return std::copysign(x, y);
 }
 
+//! x with erfc(x) = tail, for 0 < tail <= 0.5.
+inline double inverseErfcOfTail(double tail) noexcept
+{
+    double x = roughInverseErfc(tail);
+    // Halley's steps. Scaled by exp(x * x), both sides stay in range.
+    for (int step = 0; step < 4; ++step)
+    {
+        double const scaled = scaledErfc(x) - std::exp(x * x + std::log(tail));
+        double const newton = scaled / (2.0 * kINVERSE_SQRT_PI);
+        x += newton / (1.0 - x * newton);
+    }
+    return x;
+}
+
+//! x with erfc(x) = y.
+inline double inverseErfc(double y) noexcept
+{
+    if (!(y > 0 && y < 2))
+    {
+        return y == 0 ? HUGE_VAL : y == 2 ? -HUGE_VAL : std::numeric_limits<double>::quiet_NaN();
+    }
+    if (y < 0.5)
+    {
+        return inverseErfcOfTail(y);
+    }
+    return y > 1.5 ? -inverseErfcOfTail(2.0 - y) : inverseErfNearZero(1.0 - y);
+}
+
+//! x with erf(x) = y.
+inline double inverseErf(double y) noexcept
+{
+    double const size = std::fabs(y);
+    return size <= 0.5 ? inverseErfNearZero(y) : std::copysign(inverseErfc(1.0 - size), y);
+}
+
 //! The modified Bessel function of the first kind, of order 0 or 1.
 inline double modifiedBessel(int order, double x) noexcept
 {
     double const size = std::fabs(x);
+    if (size > 800.0)
+    {
+        return order == 1 ? std::copysign(HUGE_VAL, x) : HUGE_VAL;
+    }
     double sum = 1.0;
     double term = 1.0;
     if (size < 30.0)
@@ -161,6 +177,13 @@ inline double modifiedBessel(int order, double x) noexcept
         sum *= half / std::sqrt(2.0 * kPI * size) * half;
     }
     return order == 1 && x < 0 ? -sum : sum;
+}
+
+//! 1 / the length of (x, y), also where the length is beyond a double's range.
+inline double inverseLength(double x, double y) noexcept
+{
+    double const scale = std::fabs(x) > 1e300 || std::fabs(y) > 1e300 ? 0x1p-4 : 1.0;
+    return scale / std::hypot(x * scale, y * scale);
 }
 
 } // namespace v2
