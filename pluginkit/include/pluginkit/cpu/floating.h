@@ -102,88 +102,82 @@ inline double rcbrt(double x) noexcept
 
 inline double rhypot(double x, double y) noexcept
 {
-    return pluginkit_cpu::inverseLength(x, y);
+    double const values[] = {x, y};
+    return pluginkit_cpu::length(values, 2, true);
 }
 
 inline double norm3d(double x, double y, double z) noexcept
 {
-    return std::hypot(std::hypot(x, y), z);
-}
-
-inline double norm4d(double x, double y, double z, double w) noexcept
-{
-    return std::hypot(std::hypot(x, y), std::hypot(z, w));
+    double const values[] = {x, y, z};
+    return pluginkit_cpu::length(values, 3, false);
 }
 
 inline double rnorm3d(double x, double y, double z) noexcept
 {
-    return 1.0 / norm3d(x, y, z);
+    double const values[] = {x, y, z};
+    return pluginkit_cpu::length(values, 3, true);
+}
+
+inline double norm4d(double x, double y, double z, double w) noexcept
+{
+    double const values[] = {x, y, z, w};
+    return pluginkit_cpu::length(values, 4, false);
 }
 
 inline double rnorm4d(double x, double y, double z, double w) noexcept
 {
-    return 1.0 / norm4d(x, y, z, w);
+    double const values[] = {x, y, z, w};
+    return pluginkit_cpu::length(values, 4, true);
 }
 
 inline double norm(int count, double const* values) noexcept
 {
-    double result = 0;
-    for (int i = 0; i < count; ++i)
-    {
-        result = std::hypot(result, values[i]);
-    }
-    return result;
+    return pluginkit_cpu::length(values, count, false);
 }
 
 inline double rnorm(int count, double const* values) noexcept
 {
-    return 1.0 / norm(count, values);
+    return pluginkit_cpu::length(values, count, true);
 }
 
-// Squares of floats don't overflow in double.
-inline float normf(int count, float const* values) noexcept
+inline float rhypotf(float x, float y) noexcept
 {
-    double sum = 0;
-    bool infinite = false;
-    for (int i = 0; i < count; ++i)
-    {
-        sum += static_cast<double>(values[i]) * values[i];
-        infinite = infinite || std::isinf(values[i]);
-    }
-    // As for hypot, infinity wins over NaN.
-    return infinite ? HUGE_VALF : static_cast<float>(std::sqrt(sum));
-}
-
-inline float rnormf(int count, float const* values) noexcept
-{
-    return 1.0F / normf(count, values);
+    float const values[] = {x, y};
+    return static_cast<float>(pluginkit_cpu::length(values, 2, true));
 }
 
 inline float norm3df(float x, float y, float z) noexcept
 {
     float const values[] = {x, y, z};
-    return normf(3, values);
+    return static_cast<float>(pluginkit_cpu::length(values, 3, false));
+}
+
+inline float rnorm3df(float x, float y, float z) noexcept
+{
+    float const values[] = {x, y, z};
+    return static_cast<float>(pluginkit_cpu::length(values, 3, true));
 }
 
 inline float norm4df(float x, float y, float z, float w) noexcept
 {
     float const values[] = {x, y, z, w};
-    return normf(4, values);
-}
-
-inline float rnorm3df(float x, float y, float z) noexcept
-{
-    return 1.0F / norm3df(x, y, z);
+    return static_cast<float>(pluginkit_cpu::length(values, 4, false));
 }
 
 inline float rnorm4df(float x, float y, float z, float w) noexcept
 {
-    return 1.0F / norm4df(x, y, z, w);
+    float const values[] = {x, y, z, w};
+    return static_cast<float>(pluginkit_cpu::length(values, 4, true));
 }
 
-inline float rhypotf(float x, float y) noexcept
+inline float normf(int count, float const* values) noexcept
 {
-    return 1.0F / std::hypot(x, y);
+    return static_cast<float>(pluginkit_cpu::length(values, count, false));
+}
+
+inline float rnormf(int count, float const* values) noexcept
+{
+    return static_cast<float>(pluginkit_cpu::length(values, count, true));
 }
 
 inline double sinpi(double x) noexcept

@@ -179,11 +179,43 @@ inline double modifiedBessel(int order, double x) noexcept
     return order == 1 && x < 0 ? -sum : sum;
 }
 
-//! 1 / the length of (x, y), also where the length is beyond a double's range.
-inline double inverseLength(double x, double y) noexcept
+//! The length of a vector, or 1 / it, which may be in a double's range where the length isn't. Infinity wins over NaN.
+inline double length(double const* values, int count, bool inverse) noexcept
 {
-    double const scale = std::fabs(x) > 1e300 || std::fabs(y) > 1e300 ? 0x1p-4 : 1.0;
-    return scale / std::hypot(x * scale, y * scale);
+    double largest = 0;
+    bool unordered = false;
+    for (int i = 0; i < count; ++i)
+    {
+        double const size = std::fabs(values[i]);
+        largest = size > largest ? size : largest;
+        unordered = unordered || size != size;
+    }
+    if (std::isinf(largest) || (largest == 0 && !unordered))
+    {
+        return inverse ? 1.0 / largest : largest;
+    }
+    int const exponent = largest == 0 ? 0 : std::ilogb(largest);
+    double sum = 0;
+    for (int i = 0; i < count; ++i)
+    {
+        double const scaled = std::ldexp(values[i], -exponent);
+        sum += scaled * scaled;
+    }
+    return inverse ? std::ldexp(1.0 / std::sqrt(sum), -exponent) : std::ldexp(std::sqrt(sum), exponent);
+}
+
+//! As `length`; the squares of floats don't overflow in double.
+inline double length(float const* values, int count, bool inverse) noexcept
+{
+    double sum = 0;
+    bool infinite = false;
+    for (int i = 0; i < count; ++i)
+    {
+        sum += static_cast<double>(values[i]) * values[i];
+        infinite = infinite || std::isinf(values[i]);
+    }
+    double const result = infinite ? HUGE_VAL : std::sqrt(sum);
+    return inverse ? 1.0 / result : result;
 }
 
 } // namespace v2
