@@ -106,6 +106,8 @@ def _failure(item: CaseResult | Verdict, report: Report, command: str) -> Render
         log: tuple[str, ...] = ()
     else:
         head, case, log = f"{item.network} in {item.runtime}: {item.outcome.value}", f"{item.network}/*", item.log
+        if item in report.controls:
+            head, case = f"{item.network} in {item.runtime}: not refused as it must be", item.network
     lines: list[RenderableType] = [Text(f"\n{head}", style="bold red")]
     lines += [Text(f"  {line}") for line in item.message.splitlines()]
     lines += [Text(f"  | {line}", style="dim") for line in log[:LOG_LINES]]
@@ -131,6 +133,10 @@ def summary(report: Report) -> RenderableType:
     refused = sum(verdict.outcome.bad for verdict in report.verdicts)
     asked = len(report.verdicts)
     verdicts = f"; NVIDIA's builder took {asked - refused} of {asked} networks" if asked else ""
+    if report.controls:
+        held = report.count(Outcome.PASSED, report.controls)
+        style = "" if held == len(report.controls) else "bold red"
+        lines.append(Text(f"refused, as it must be: {held} of {len(report.controls)} broken networks", style=style))
     text = f"{report.plugin}: {', '.join(parts)} of {len(report.cases)} cases{verdicts}; seed {report.seed}"
     lines.append(Text(text, style="bold red" if report.bad else "bold green"))
     return Group(*lines)

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Sequence
 
 from pluginkit.dtypes import DType
 from pluginkit.runtimes.verdict import Configured, SeenTensor
+from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.model import Dims, Network, PluginCall
 
 Key = tuple[tuple[int, Dims, Dims, Dims], ...]
 """Per tensor: type, min, opt, max."""
 
 
-def problems(network: Network, seen: Sequence[Configured], expected: Sequence[Configured] = ()) -> list[str]:
+def problems(
+    network: Network | ApiNetwork, seen: Sequence[Configured], expected: Sequence[Configured] = ()
+) -> list[str]:
     """What is missing for each plugin node to have been configured for each profile as the host expects.
 
     Args:

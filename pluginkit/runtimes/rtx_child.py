@@ -22,6 +22,10 @@ def open(breadcrumb: Breadcrumb) -> RtxChild:  # noqa: A001, ARG001 (the probe's
     return RtxChild()
 
 
+NO_GPU = "(cudaError 35:"
+"""In an error that follows every other one where there is no driver."""
+
+
 class Log(trt.ILogger):  # type: ignore[misc]
     """Keeps what NVIDIA says, from warnings up; on stderr too, where it outlives the process."""
 
@@ -36,8 +40,8 @@ class Log(trt.ILogger):  # type: ignore[misc]
             os.write(2, f"{said(int(severity), message)}\n".encode(errors="replace"))
 
     def take(self) -> list[tuple[int, str]]:
-        """What was said since the last time, the gravest first."""
-        lines, self.lines = sorted(self.lines, key=lambda line: line[0]), []
+        """What was said since the last time, the gravest first; that there is no GPU comes last."""
+        lines, self.lines = sorted(self.lines, key=lambda line: (NO_GPU in line[1], line[0])), []
         return lines
 
 
@@ -144,7 +148,7 @@ class RtxChild:
             except ValueError as error:
                 return self._refused("NVIDIA's builder", [f"profile {profile.name!r}: {error}"])
             if config.add_optimization_profile(made) < 0:
-                return self._refused("NVIDIA's builder", [f"profile {profile.name!r} is not taken"])
+                return self._refused("NVIDIA's builder", [f"profile {profile.name!r}:", *self._errors()])
         engine = self._builder.build_serialized_network(network, config)
         if engine is None:
             return self._refused("NVIDIA's builder", [])
@@ -153,7 +157,8 @@ class RtxChild:
         return True, "built, not run", tuple(said(*line) for line in self._log.take())
 
     def _errors(self) -> list[str]:
-        return [text for severity, text in self._log.lines if severity <= int(trt.ILogger.ERROR)]
+        errors = [text for severity, text in self._log.lines if severity <= int(trt.ILogger.ERROR)]
+        return [text for text in errors if NO_GPU not in text] or errors
 
     def _refused(self, who: str, reasons: list[str]) -> tuple[bool, str, tuple[str, ...]]:
         reasons = reasons or self._errors()

@@ -98,11 +98,13 @@ class Report:
     """The checks that were asked for."""
     schedules: int = 0
     """The random orders that were asked for."""
+    controls: tuple[Verdict, ...] = ()
+    """What NVIDIA's builder must refuse: `network` is the control's id, and it has passed if it was refused."""
 
     @property
     def bad(self) -> list[CaseResult | Verdict]:
         """Everything that turns the run red."""
-        everything: list[CaseResult | Verdict] = [*self.cases, *self.verdicts]
+        everything: list[CaseResult | Verdict] = [*self.cases, *self.verdicts, *self.controls]
         return [item for item in everything if item.outcome.bad]
 
     @property
@@ -139,6 +141,9 @@ class Report:
         for runtime in dict.fromkeys(v.runtime for v in self.verdicts):
             verdicts = [v for v in self.verdicts if v.runtime == runtime]
             xml.append(_suite(runtime, [_test(v.network, runtime, v) for v in verdicts]))
+        if self.controls:
+            tests = [_test(v.network, "refused", v) for v in self.controls]
+            xml.append(_suite(f"{self.controls[0].runtime} refuses", tests))
         xml.update_statistics()
         xml.write(str(file), pretty=True)
 

@@ -13,12 +13,12 @@ from pluginkit.build.exports import exported
 from pluginkit.dtypes import DType
 from pluginkit.errors import BuildFailed, NothingSelected, UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import BuildVerdict, Configured, host, tensorrt_rtx
-from pluginkit.runtimes.liveness import problems
+from pluginkit.runtimes import host, tensorrt_rtx
 from pluginkit.testing import planning
-from pluginkit.testing.hosted import BUILDS, Configurations, Hosted, Step, guarded
-from pluginkit.testing.model import Network, Plan
-from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
+from pluginkit.testing.hosted import Configurations, Hosted, Step
+from pluginkit.testing.judged import Beside, Judge, beside
+from pluginkit.testing.model import Plan
+from pluginkit.testing.report import CaseResult, Report, Verdict
 from pluginkit.testing.schedules import schedules
 
 
@@ -59,9 +59,11 @@ class _Run:
     manifest: Manifest
     library: Path
     plan: Plan
+    beside: Beside
     step: Step
     cases: list[CaseResult] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
+    controls: list[Verdict] = field(default_factory=list)
     configured: Configurations = field(default_factory=dict)
 
 
@@ -85,7 +87,9 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         timeout=options.timeout,
     )
     first = next(iter(libraries.values()))
-    this = _Run(options, manifest, first, select(plan, options.only), step)
+    more = beside(manifest, plan)
+    chosen = select(plan, options.only, more.ids)
+    this = _Run(options, manifest, first, chosen, more.select(options.only), step)
     orders = schedules(options.schedules, options.seed, deferred=bool(options.sanitize))
     for flavour, library in libraries.items():
         hosted = Hosted(library, flavour, manifest, options.project, options.timeout, orders)
@@ -100,6 +104,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         seed=options.seed,
         cases=tuple(this.cases),
         verdicts=tuple(this.verdicts),
+        controls=tuple(this.controls),
         runtimes={
             host.NAME: _said(options, list(libraries)),
             tensorrt_rtx.NAME: said,
@@ -159,16 +164,17 @@ def _said(options: Options, flavours_: Sequence[Flavour]) -> str:
     return said + (f"; each case also {', '.join(also)}" if also else "")
 
 
-def select(plan: Plan, only: Sequence[str]) -> Plan:
+def select(plan: Plan, only: Sequence[str], beside_ids: Sequence[str] = ()) -> Plan:
     """The part of a plan whose case ids match one of the patterns; all of it if there are none.
 
     Raises:
-        NothingSelected: no case matches.
+        NothingSelected: no case matches, and nothing of what is built beside the plan (`beside_ids`).
     """
     if not only:
         return plan
     cases = tuple(case for case in plan.cases if any(fnmatchcase(case.id, pattern) for pattern in only))
-    if not cases:
+    others = [name for one in beside_ids for name in (one, f"{one}/")]
+    if not cases and not any(fnmatchcase(name, pattern) for name in others for pattern in only):
         raise NothingSelected(
             f"No case matches {' or '.join(only)}.",
             hint=f"Case ids look like {plan.cases[0].id}; * stands for anything.",
@@ -184,30 +190,9 @@ def _rtx(this: _Run) -> str:
     found = tensorrt_rtx.probe()
     if not found.found:
         return f"took no part: {found.reason} ({found.remedy})"
-    outcome, message, seconds = guarded(lambda: _judge(this))
-    if outcome is not Outcome.PASSED:
-        # Loading failed, so no network was judged: each gets that answer, or the run would look as if none was asked.
-        for network in this.plan.networks[len(this.verdicts) :]:
-            this.verdicts.append(Verdict(network.id, tensorrt_rtx.NAME, outcome, message, (), seconds))
-    return f"{found.version}, through the V3 adapter; engines built, not run"
-
-
-def _judge(this: _Run) -> str:
-    with tensorrt_rtx.open(this.library, this.manifest, timeout=this.options.timeout) as session:
-        for done, network in enumerate(this.plan.networks):
-            this.step(f"NVIDIA's builder: {network.id}", done, len(this.plan.networks))
-            verdict = session.build(network)
-            if verdict.ok and network.family == "plain":
-                # The same network once more, as models have it whose exporter knows no domains.
-                again = session.build(network, default_domain=True)
-                verdict = verdict if again.ok else replace(again, message=f"in ONNX's default domain: {again.message}")
-            this.verdicts.append(_verdict(network, verdict, this.configured.get(network.id, ())))
-    return ""
-
-
-def _verdict(network: Network, verdict: BuildVerdict, expected: Sequence[Configured]) -> Verdict:
-    outcome, message = BUILDS[verdict.status], verdict.message
-    if verdict.ok:
-        message = "\n".join(problems(network, verdict.configured, expected))
-        outcome = Outcome.FAILED if message else Outcome.PASSED
-    return Verdict(network.id, tensorrt_rtx.NAME, outcome, message, verdict.log, verdict.seconds)
+    judge = Judge(this.library, this.manifest, this.options.timeout, this.plan, this.beside, this.configured, this.step)
+    judgement = judge.run()
+    this.verdicts += judgement.verdicts
+    this.controls += judgement.controls
+    said = f"{found.version}, through the V3 adapter; engines built, not run"
+    return f"{said}; {judgement.static} points also as static networks" if judgement.static else said

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from pluginkit import cli
+from pluginkit.testing.api_networks import FORMS
 from pluginkit.testing.report import Outcome
 from pluginkit.testing.runner import Options, run
 
@@ -34,7 +35,9 @@ def test_every_network_in_every_precision(project: Path) -> None:
         (family, precision) for family in ("plain", "loop", "cond") for precision in ("FP32", "FP16", "INT8")
     }
     assert all(case.error == 0 for case in report.cases), "values are moved, so they must be the same to the last bit"
-    assert [verdict.outcome for verdict in report.verdicts] == [Outcome.PASSED] * 9
+    assert {verdict.outcome for verdict in report.verdicts + report.controls} == {Outcome.PASSED}
+    by_api = [verdict.network for verdict in report.verdicts if verdict.network.startswith("api-")]
+    assert (len(report.verdicts) - len(by_api), len(by_api), len(report.controls)) == (9, len(FORMS), 13)
 
 
 def test_a_photograph(project: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pluginkit import scaffold
+from pluginkit.testing.api_networks import FORMS
 from pluginkit.testing.report import Outcome
 from pluginkit.testing.runner import Options, run
 
@@ -30,7 +31,9 @@ def test_three_inputs_one_of_them_int32_and_two_outputs(tmp_path: Path) -> None:
     assert {(case.family, case.precision.short) for case in report.cases} == {
         (family, precision) for family in ("plain", "loop", "cond") for precision in ("FP32", "FP16", "INT8")
     }
-    assert [verdict.outcome for verdict in report.verdicts] == [Outcome.PASSED] * 9
+    assert {verdict.outcome for verdict in report.verdicts + report.controls} == {Outcome.PASSED}
+    by_api = [verdict.network for verdict in report.verdicts if verdict.network.startswith("api-")]
+    assert (len(report.verdicts) - len(by_api), len(by_api), len(report.controls)) == (9, len(FORMS), 13)
 
 
 def test_a_new_project_passes_its_own_tests_and_reports_agree(tmp_path: Path) -> None:
@@ -49,6 +52,8 @@ def test_a_new_project_passes_its_own_tests_and_reports_agree(tmp_path: Path) ->
     subprocess.run(command, cwd=project, check=True, capture_output=True)
     report = json.loads(json_file.read_text())
     assert report["exit_code"] == 0
-    asked = {case["id"] for case in report["cases"]} | {verdict["network"] for verdict in report["verdicts"]}
+    asked = {case["id"] for case in report["cases"]} | {
+        verdict["network"] for verdict in report["verdicts"] + report["controls"]
+    }
     told = {test.get("name"): [child.tag for child in test] for test in ET.parse(junit).getroot().iter("testcase")}
     assert told == {name: [] for name in asked}

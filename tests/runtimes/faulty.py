@@ -1,0 +1,110 @@
+"""Plugins that NVIDIA must refuse, in a network of every family: each a named control with its expected reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pluginkit.dtypes import DType
+from pluginkit.manifest import Manifest
+from pluginkit.testing import api_networks
+from pluginkit.testing.controls import Control
+from pluginkit.testing.model import Network
+from pluginkit.testing.networks.base import Setting
+from pluginkit.testing.plan import field_values, plan
+from pluginkit.testing.reference import Reference
+
+TOML = """
+[plugin]
+name = "Refused"
+
+[[inputs]]
+name = "x"
+types = ["float32", "float16", "int8"]
+shape = ["n", "c"]
+
+[[outputs]]
+name = "y"
+types = ["float32", "float16", "int8"]
+shape = ["n", "c"]
+
+[[fields]]
+name = "fault"
+type = "int32"
+default = {fault}
+
+[[profiles]]
+name = "default"
+symbols = {{ n = [1, 2, 4], c = [1, 3, 8] }}
+"""
+
+FORMS = ("loop-count", "loop-while", "loop-iterator-0", "cond-lazy", "cond-empty")
+LOOPS = ("loop", "api-loop-count", "api-loop-while")
+"""The networks of a family or form in which the plugin stands in a recurrence."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A value of the field `fault`.
+
+    Attributes:
+        name: what is wrong.
+        library: `refused` or `refused_v3`.
+        value: the field's value.
+        reason: a regular expression that NVIDIA's words match.
+        precision: in which it shows.
+        only: the families and forms in which it is wrong; none: in all.
+    """
+
+    name: str
+    library: str
+    value: int
+    reason: str
+    precision: DType = DType.FLOAT32
+    only: tuple[str, ...] = ()
+
+
+NO_FORMAT = "supported plugin/custom tactic format"
+FAULTS = (
+    Fault("no-format", "refused", 1, NO_FORMAT),
+    Fault("formats-look-ahead", "refused", 2, NO_FORMAT),
+    Fault("wrong-output-type", "refused", 3, "(?i)type is int32 which does not match|implicitly convertible types"),
+    Fault("null-in-a-shape", "refused", 4, r"output shape computation failed with a non-zero return code: -1"),
+    Fault("null-from-createPlugin", "refused", 5, "Could not create the plugin"),
+    Fault("huge-workspace", "refused", 6, "Failed to create any myelin custom layer tactic"),
+    Fault("int8-into-fp32-only", "refused", 7, NO_FORMAT, DType.INT8),
+    Fault("plugin-grows-in-a-recurrence", "refused", 8, "IRecurrenceLayer have different shapes", only=LOOPS),
+    Fault("error-from-configure", "refused_v3", 1, "configurePluginV3 reported a non-zero return code: 1"),
+    Fault("error-from-shapes", "refused_v3", 2, "output shape computation failed with a non-zero return code: 1"),
+    Fault("error-from-types", "refused_v3", 3, "getOutputDataTypes reported a non-zero return code: 1"),
+)
+
+
+def manifest(fault: int = 0) -> Manifest:
+    """The signature, with that fault."""
+    return Manifest.parse(TOML.format(fault=fault))
+
+
+def networks(signature: Manifest) -> dict[str, Network]:
+    """The ONNX networks by their ids."""
+
+    def reference(x: Any, *, fault: int) -> Any:
+        return x * 1.0
+
+    return {one.id: one for one in plan(signature, Reference(signature, reference, __file__), random=0).networks}
+
+
+def setting(signature: Manifest, precision: DType = DType.FLOAT32) -> Setting:
+    return Setting(signature, precision, field_values(signature), {"x": 0.125, "y": 0.125})
+
+
+def of(fault: Fault) -> Iterator[Control]:
+    """The fault in every family and form that it concerns."""
+    signature = manifest(fault.value)
+    kind = fault.precision
+    found: list[Any] = [one for one in networks(signature).values() if one.precision is kind]
+    found += [api_networks.make(setting(signature, kind), form) for form in FORMS]
+    for network in found:
+        if not fault.only or network.id.partition("/")[0] in fault.only:
+            yield Control(f"{network.id}/{fault.name}", fault.name, fault.reason, network)

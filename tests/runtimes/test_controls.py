@@ -1,0 +1,127 @@
+"""What NVIDIA must refuse: every control is refused, for its reason; and one that isn't turns red."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pluginkit.dtypes import DType
+from pluginkit.runtimes import tensorrt_rtx
+from pluginkit.runtimes.tensorrt_rtx import RtxSession
+from pluginkit.runtimes.verdict import BuildVerdict
+from pluginkit.testing import controls
+from pluginkit.testing.judged import judge_control
+from pluginkit.testing.report import Outcome, Report
+
+HERE = Path(__file__).parent
+needs_rtx = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
+pytestmark = [pytest.mark.rtx, pytest.mark.compile, needs_rtx]
+
+
+def beside(name: str) -> Any:
+    """A module of this folder."""
+    spec = importlib.util.spec_from_file_location(f"runtimes_{name}", HERE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+faulty = beside("faulty")
+
+
+@pytest.fixture(scope="module")
+def sessions(
+    tmp_path_factory: pytest.TempPathFactory, compile_library: Callable[..., Path]
+) -> Iterator[dict[str, RtxSession]]:
+    folder = tmp_path_factory.mktemp("refused")
+    opened = {}
+    for name in ("refused", "refused_v3"):
+        library = compile_library(HERE / f"{name}.cpp", folder / f"lib{name}.so")
+        opened[name] = tensorrt_rtx.open(library, faulty.manifest(), timeout=60)
+    yield opened
+    for session in opened.values():
+        session.close()
+
+
+@pytest.mark.parametrize("fault", faulty.FAULTS, ids=lambda fault: fault.name)
+def test_a_faulty_plugin_is_refused_in_every_family(sessions: dict[str, RtxSession], fault: Any) -> None:
+    found = list(faulty.of(fault))
+    assert len(found) == (len(fault.only) or 3 + len(faulty.FORMS))
+    for control in found:
+        verdict = judge_control(sessions[fault.library], control)
+        assert verdict.outcome is Outcome.PASSED, (control.id, verdict.message)
+
+
+@pytest.mark.parametrize("fault", faulty.FAULTS, ids=lambda fault: fault.name)
+def test_without_the_fault_the_same_networks_turn_the_control_red(sessions: dict[str, RtxSession], fault: Any) -> None:
+    (control, *_) = faulty.of(replace(fault, value=0))
+    verdict = judge_control(sessions[fault.library], control)
+    assert verdict.outcome is Outcome.FAILED
+    assert "built, and must be refused" in verdict.message
+
+
+def made_controls() -> list[controls.Control]:
+    signature = faulty.manifest()
+    networks = [n for n in faulty.networks(signature).values() if n.precision is DType.FLOAT32]
+    return list(controls.network_controls(networks, faulty.setting(signature)))
+
+
+def test_networks_with_one_thing_wrong_are_refused(sessions: dict[str, RtxSession]) -> None:
+    found = made_controls()
+    assert {control.id.rpartition("/")[2] for control in found} == {
+        "min-above-opt",
+        "recurrence-changes-shape",
+        "no-trip-count",
+        "types-differ",
+        "type-not-offered",
+    }
+    assert {control.id.partition("/")[0] for control in found} >= {"plain", "loop", "cond", "api-loop-while"}
+    for control in found:
+        verdict = judge_control(sessions["refused"], control)
+        assert verdict.outcome is Outcome.PASSED, (control.id, verdict.message)
+
+
+def test_a_refusal_for_another_reason_is_none(sessions: dict[str, RtxSession]) -> None:
+    control = replace(made_controls()[0], reason="the moon is full")
+    verdict = judge_control(sessions["refused"], control)
+    assert verdict.outcome is Outcome.FAILED
+    assert "refused, but not for its reason" in verdict.message
+    assert "MIN<=OPT<=MAX" in verdict.message
+    crashed = BuildVerdict("crashed", "SIGSEGV: MIN<=OPT<=MAX")
+    assert controls.problem(replace(control, reason="MIN"), crashed).startswith("crashed, but not")
+
+
+def test_a_type_that_is_taken_but_not_declared_turns_the_run_red(sessions: dict[str, RtxSession]) -> None:
+    """The plugin takes INT8; its manifest says it takes FP32 only."""
+    text = faulty.TOML.format(fault=0).replace('"float32", "float16", "int8"', '"float32"')
+    signature = type(faulty.manifest()).parse(text)
+    networks = list(faulty.networks(signature).values())
+    found = list(controls.network_controls(networks, faulty.setting(signature)))
+    verdicts = tuple(judge_control(sessions["refused"], one) for one in found)
+    bad = [verdict for verdict in verdicts if verdict.outcome.bad]
+    assert [verdict.network for verdict in bad] == [
+        "api-shape/float32/type-not-offered",
+        "api-loop-while/float32/type-not-offered",
+        "api-cond-lazy/float32/type-not-offered",
+    ]
+    report = Report("Refused", "", "", 0, (), (), controls=verdicts)
+    assert report.exit_code == 1
+    assert report.bad == bad
+
+
+def test_the_log_of_a_refusal_has_its_errors_first(sessions: dict[str, RtxSession]) -> None:
+    (fault,) = [fault for fault in faulty.FAULTS if fault.name == "error-from-configure"]
+    verdict = judge_control(sessions["refused_v3"], next(faulty.of(fault)))
+    kinds = [line.partition(":")[0] for line in verdict.log]
+    assert kinds[0] in {"error", "internal_error"}
+    assert "configurePluginV3" in verdict.log[0]
+    assert kinds == sorted(kinds, key=["internal_error", "error", "warning"].index)

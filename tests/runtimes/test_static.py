@@ -1,0 +1,97 @@
+"""Concrete points as static networks, and what is built beside a plan's networks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from pluginkit.dtypes import DType
+from pluginkit.errors import NothingSelected
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes import liveness, tensorrt_rtx
+from pluginkit.runtimes.tensorrt_rtx import RtxSession
+from pluginkit.testing import static
+from pluginkit.testing.judged import beside
+from pluginkit.testing.model import Plan
+from pluginkit.testing.runner import select
+
+needs_rtx = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
+
+
+@pytest.fixture(scope="module")
+def session(library: Path, manifest: Manifest) -> Iterator[RtxSession]:
+    with tensorrt_rtx.open(library, manifest, timeout=60) as session:
+        yield session
+
+
+@pytest.mark.parametrize("network_id", ["plain/float32", "loop/float32", "cond/float32", "loop/int8"])
+@pytest.mark.rtx
+@pytest.mark.compile
+@needs_rtx
+def test_each_point_has_the_oracles_shapes(session, manifest: Manifest, whole_plan: Plan, network_id: str) -> None:  # type: ignore[no-untyped-def]
+    (network,) = [network for network in whole_plan.networks if network.id == network_id]
+    points = static.points(whole_plan.cases, network)
+    assert len(points) == 4 * len(manifest.profiles)
+    for case in points:
+        fixed = static.fixed(network, case, manifest)
+        verdict = session.build(fixed)
+        assert verdict.ok, (case.id, verdict.message)
+        assert liveness.problems(fixed, verdict.configured) == []
+        shapes = session.shapes()
+        assert static.wrong_shapes(case, shapes) == []
+        assert all(size >= 0 for dims in shapes.values() for size in dims), "real numbers on both sides"
+        assert len(fixed.calls) == 3 * len(network.calls), "a probe behind each of two outputs"
+
+
+@pytest.mark.rtx
+@pytest.mark.compile
+@needs_rtx
+def test_an_oracle_of_another_shape_is_found(session, manifest: Manifest, whole_plan: Plan) -> None:  # type: ignore[no-untyped-def]
+    (network,) = [network for network in whole_plan.networks if network.id == "loop/float32"]
+    case = static.points(whole_plan.cases, network)[2]
+    assert session.build(static.fixed(network, case, manifest)).ok
+    wrong = replace(case, expected={name: np.zeros((1, *a.shape)) for name, a in case.expected.items()})
+    found = static.wrong_shapes(wrong, session.shapes())
+    assert len(found) == len(case.expected)
+    assert "the oracle's shape is [1, 4, 8], NVIDIA's [4, 8]" in found[0]
+
+
+def test_minus_one_is_never_agreed_on(whole_plan: Plan) -> None:
+    case = whole_plan.cases[0]
+    assert static.wrong_shapes(case, dict.fromkeys(case.expected, (-1, -1)))
+
+
+def test_a_static_network_is_a_checked_model(manifest: Manifest, whole_plan: Plan) -> None:
+    for network in whole_plan.networks:
+        case = static.points(whole_plan.cases, network)[0]
+        model = onnx.load_from_string(static.fixed(network, case, manifest).model)
+        names = {value.name for value in model.graph.input}
+        assert "trips" not in names
+        dims = [dim for value in model.graph.input for dim in value.type.tensor_type.shape.dim]
+        assert all(dim.HasField("dim_value") for dim in dims)
+
+
+def test_each_form_is_built_once_the_precisions_in_turn(manifest: Manifest, whole_plan: Plan) -> None:
+    made = beside(manifest, whole_plan).api
+    assert {network.precision for network in made} == {DType.FLOAT32, DType.FLOAT16, DType.INT8}
+    forms = [network.id.partition("/")[0] for network in made]
+    assert len(forms) == len(set(forms))
+    plain = replace(whole_plan, networks=tuple(n for n in whole_plan.networks if n.family == "plain"))
+    assert {network.family for network in beside(manifest, plain).api} == {"plain"}
+
+
+def test_only_finds_what_is_built_beside_the_plan(manifest: Manifest, whole_plan: Plan) -> None:
+    more = beside(manifest, whole_plan)
+    network, control = more.api[1].id, more.controls[0].id
+    for pattern, api, controls in ((f"{network}/*", [network], []), (control, [], [control])):
+        chosen = more.select([pattern])
+        assert [one.id for one in chosen.api] == api
+        assert [one.id for one in chosen.controls] == controls
+        assert select(whole_plan, [pattern], more.ids).networks == ()
+    with pytest.raises(NothingSelected):
+        select(whole_plan, ["nothing"], more.ids)
