@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include <link.h>
+
 #ifdef PLUGINKIT_CPU_CHECKED
 
 namespace pluginkit_cpu
@@ -42,6 +44,36 @@ void onFilled(void* memory, size_t size)
     gChecks.filled(memory, size);
 }
 
+//! The library's thread-local variables, of which threadIdx is one.
+struct Variables
+{
+    size_t before; //!< Of them, before threadIdx.
+    size_t size;
+};
+
+int onLibrary(dl_phdr_info* info, size_t /*size*/, void* found)
+{
+    auto const here = reinterpret_cast<uintptr_t>(&threadIdx);
+    auto const block = reinterpret_cast<uintptr_t>(info->dlpi_tls_data);
+    for (int i = 0; i < info->dlpi_phnum; ++i)
+    {
+        auto const& part = info->dlpi_phdr[i];
+        if (part.p_type == PT_TLS && here - block < part.p_memsz)
+        {
+            *static_cast<Variables*>(found) = {here - block, part.p_memsz};
+            return 1;
+        }
+    }
+    return 0;
+}
+
+Variables findVariables()
+{
+    Variables found{0, sizeof(threadIdx)};
+    dl_iterate_phdr(onLibrary, &found);
+    return found;
+}
+
 uintptr_t number(void const* address) noexcept
 {
     return reinterpret_cast<uintptr_t>(address);
@@ -68,18 +100,9 @@ void Checks::launchBegins(dim3 const& grid, dim3 const& block)
     mOrder.launchBegins(grid, block);
     mRaces.clear();
     mReported.clear();
-    std::pair<uintptr_t, size_t> const variables[] = {{number(&threadIdx), sizeof(threadIdx)},
-                                                      {number(&blockIdx), sizeof(blockIdx)},
-                                                      {number(&blockDim), sizeof(blockDim)},
-                                                      {number(&gridDim), sizeof(gridDim)}};
-    mVariables = ~uintptr_t{0};
-    uintptr_t end = 0;
-    for (auto const& [address, size] : variables)
-    {
-        mVariables = std::min(mVariables, address);
-        end = std::max(end, address + size);
-    }
-    mVariablesSize = end - mVariables;
+    static Variables const variables = findVariables();
+    mVariables = number(&threadIdx) - variables.before;
+    mVariablesSize = variables.size;
 }
 
 void Checks::launchEnds()

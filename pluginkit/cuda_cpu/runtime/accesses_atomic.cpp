@@ -25,6 +25,14 @@ void see(void const volatile* address, size_t size, bool reads, bool writes, int
     gChecks.see(access, releases ? Strength::kORDERING : Strength::kRELAXED);
 }
 
+//! What an atomic has read, on its way to the thread.
+template <typename T>
+T heard(void const volatile* address, T value) noexcept
+{
+    gChecks.hear(reinterpret_cast<uintptr_t>(address));
+    return value;
+}
+
 //! Compares and exchanges; gives what was there.
 template <typename T>
 T exchangeIf(T volatile* address, T expected, T wanted) noexcept
@@ -91,7 +99,7 @@ void atomicAccess(void const volatile* address, size_t size) noexcept
     PLUGINKIT_CPU_HIDDEN T __tsan_atomic##bits##_fetch_##name(T volatile* address, T value, int order)                 \
     {                                                                                                                  \
         PLUGINKIT_CPU_SEE(true, true);                                                                                 \
-        return replace(address, [value](T old) { return expression; });                                                \
+        return heard(address, replace(address, [value](T old) { return expression; }));                                \
     }
 
 // The functions for atomics of one size.
@@ -99,7 +107,7 @@ void atomicAccess(void const volatile* address, size_t size) noexcept
     PLUGINKIT_CPU_HIDDEN T __tsan_atomic##bits##_load(T const volatile* address, int order)                            \
     {                                                                                                                  \
         PLUGINKIT_CPU_SEE(true, false);                                                                                \
-        return exchangeIf(const_cast<T volatile*>(address), T{0}, T{0});                                               \
+        return heard(address, exchangeIf(const_cast<T volatile*>(address), T{0}, T{0}));                               \
     }                                                                                                                  \
     PLUGINKIT_CPU_HIDDEN void __tsan_atomic##bits##_store(T volatile* address, T value, int order)                     \
     {                                                                                                                  \
@@ -109,7 +117,7 @@ void atomicAccess(void const volatile* address, size_t size) noexcept
     PLUGINKIT_CPU_HIDDEN T __tsan_atomic##bits##_exchange(T volatile* address, T value, int order)                     \
     {                                                                                                                  \
         PLUGINKIT_CPU_SEE(true, true);                                                                                 \
-        return replace(address, [value](T /*old*/) { return value; });                                                 \
+        return heard(address, replace(address, [value](T /*old*/) { return value; }));                                 \
     }                                                                                                                  \
     PLUGINKIT_CPU_FETCH(bits, T, add, old + value)                                                                     \
     PLUGINKIT_CPU_FETCH(bits, T, sub, old - value)                                                                     \
@@ -121,19 +129,19 @@ void atomicAccess(void const volatile* address, size_t size) noexcept
                                                                            int order, int /*failure*/)                 \
     {                                                                                                                  \
         PLUGINKIT_CPU_SEE(true, true);                                                                                 \
-        return compareExchange(address, expected, wanted) ? 1 : 0;                                                     \
+        return heard(address, compareExchange(address, expected, wanted) ? 1 : 0);                                     \
     }                                                                                                                  \
     PLUGINKIT_CPU_HIDDEN int __tsan_atomic##bits##_compare_exchange_weak(T volatile* address, T* expected, T wanted,   \
                                                                          int order, int /*failure*/)                   \
     {                                                                                                                  \
         PLUGINKIT_CPU_SEE(true, true);                                                                                 \
-        return compareExchange(address, expected, wanted) ? 1 : 0;                                                     \
+        return heard(address, compareExchange(address, expected, wanted) ? 1 : 0);                                     \
     }                                                                                                                  \
     PLUGINKIT_CPU_HIDDEN T __tsan_atomic##bits##_compare_exchange_val(T volatile* address, T expected, T wanted,       \
                                                                       int order, int /*failure*/)                      \
     {                                                                                                                  \
         PLUGINKIT_CPU_SEE(true, true);                                                                                 \
-        return exchangeIf(address, expected, wanted);                                                                  \
+        return heard(address, exchangeIf(address, expected, wanted));                                                  \
     }
 
 extern "C"

@@ -49,12 +49,14 @@ void Checks::see(Access access, Strength strength) noexcept
     Inside const guard{*worker};
     settle();
     mOrder.here();
+    mOrder.learnNow();
     if (strength == Strength::kVOLATILE)
     {
         // In shared memory it mostly stands where __syncwarp is missing: that was how warps exchanged values once.
         access.atomic = !worker->fiber().block->shared.holds(reinterpret_cast<void const*>(access.address));
     }
-    bool const part = access.atomic && mAtomicMoment == mOrder.now() && access.address >= mAtomic.address &&
+    bool const part = strength != Strength::kVOLATILE && access.atomic && mAtomicMoment == mOrder.now() &&
+                      access.address >= mAtomic.address &&
                       access.address + access.size <= mAtomic.address + mAtomic.size;
     if (part)
     {
@@ -86,15 +88,33 @@ void Checks::see(Access access, Strength strength) noexcept
     {
         mOrder.publish(access.address);
     }
+    if (strength == Strength::kVOLATILE && access.reads)
+    {
+        mOrder.learnSoon(access.address);
+    }
     mAtomicMoment = 0;
+}
+
+void Checks::hear(uintptr_t address) noexcept
+{
+    Worker* const worker = Worker::current();
+    if (worker != nullptr && worker->inside == 0 && !isOwn(address))
+    {
+        Inside const guard{*worker};
+        mOrder.here();
+        mOrder.learn(address);
+    }
 }
 
 void Checks::begins(Access const& access) noexcept
 {
-    see(access, Strength::kRELAXED);
     Worker* const worker = Worker::current();
     if (worker != nullptr && worker->inside == 0 && !isOwn(access.address))
     {
+        mAtomicMoment = 0;
+        see(access, Strength::kRELAXED);
+        Inside const guard{*worker};
+        mOrder.here();
         mAtomic = access;
         mAtomicMoment = mOrder.now();
     }

@@ -53,6 +53,9 @@ public:
     //! thread's own.
     void see(Access access, Strength strength) noexcept;
 
+    //! The current thread has read what an atomic gave it: other threads may have run since it was seen.
+    void hear(uintptr_t address) noexcept;
+
     //! The current thread's next atomic accesses to these bytes are parts of one of CUDA's atomics, which is seen now.
     void begins(Access const& access) noexcept;
 
@@ -109,7 +112,7 @@ private:
     Unwritten mUnwritten;
     std::map<uintptr_t, Shared> mShared;
     std::map<std::string_view, std::set<std::pair<void const*, void const*>>> mReported;
-    uintptr_t mVariables{0}; // threadIdx and its like
+    uintptr_t mVariables{0}; // the host thread's own, such as threadIdx
     size_t mVariablesSize{0};
     uint32_t mMoment{0}; // of the access that is being checked
     Access mAtomic{};

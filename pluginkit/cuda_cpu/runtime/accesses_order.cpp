@@ -109,6 +109,13 @@ bool Order::before(uint32_t number) const
 void Order::barrier()
 {
     here();
+    for (ThreadState& thread : mBlock->threads)
+    {
+        mCurrent = &thread;
+        mLinear = static_cast<uint32_t>(&thread - mBlock->threads.data());
+        learnNow();
+    }
+    mSeen = false;
     for (uint32_t const each : mBlock->learners)
     {
         join(mBlock->learned, mBlock->threads[each].learned);
@@ -158,6 +165,7 @@ void Order::warpSync(uint32_t lanes)
 void Order::fence()
 {
     here();
+    learnNow();
     mCurrent->fenceClock = mCurrent->clock++;
     mCurrent->fenceEpoch = mBlock->epoch;
     mCurrent->moment = 0;

@@ -72,6 +72,7 @@ struct ThreadState
     uint32_t fenceEpoch{0};
     uint32_t moment{0}; //!< Number of its moment, 0 when a new one must be made.
     uint32_t momentEpoch{0};
+    uintptr_t hears{0}; //!< Where it is reading, in a volatile access.
     Learned learned;
 };
 
@@ -125,6 +126,19 @@ public:
 
     //! The current thread reads, in an atomic or volatile access, what was published there.
     void learn(uintptr_t address);
+    //! It is about to read so: other threads may run before it does, so that it learns once more afterwards.
+    void learnSoon(uintptr_t address)
+    {
+        mCurrent->hears = address;
+    }
+    void learnNow()
+    {
+        if (mCurrent->hears != 0)
+        {
+            learn(mCurrent->hears);
+            mCurrent->hears = 0;
+        }
+    }
     //! The current thread writes there in such an access: publishes what came before its last fence.
     void publish(uintptr_t address);
 
