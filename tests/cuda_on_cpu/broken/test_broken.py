@@ -139,6 +139,38 @@ def test_repaired_is_silent(broken: Broken, case: Case) -> None:
     assert done.ok, (done.stdout, done.stderr)
 
 
+SCHEDULES = ["forward", "reverse", "3", "4"]
+SILENT = re.findall(r"EXPORT int (\w+)", (HERE / "silent.cu").read_text(encoding="utf-8"))
+RACES = [case for case in CASES if case.kind == "race"]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("name", SILENT)
+def test_right_kernels_are_silent(broken: Broken, name: str, schedule: str) -> None:
+    done, found = broken.call("silent", name, repaired=True, PLUGINKIT_CPU_SCHEDULE=schedule)
+    assert found == ()
+    assert done.ok, (done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES[1:])
+@pytest.mark.parametrize("case", RACES, ids=lambda case: case.name)
+def test_races_are_found_in_any_order(broken: Broken, case: Case, schedule: str) -> None:
+    _done, found = broken.call(case.source, case.name, repaired=False, PLUGINKIT_CPU_SCHEDULE=schedule)
+    assert {one.kind for one in found} == {"race"}
+    assert {one.place for one in found} | {one.other for one in found} <= case.places
+    done, found = broken.call(case.source, case.name, repaired=True, PLUGINKIT_CPU_SCHEDULE=schedule)
+    assert found == ()
+    assert done.ok, (done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize(("check", "kinds"), [("thread", {"race"}), ("memory", set()), ("thread,memory", {"race"})])
+def test_checks_are_chosen(broken: Broken, check: str, kinds: set[str]) -> None:
+    _done, found = broken.call("checked", "missingBarrier", repaired=False, PLUGINKIT_CPU_CHECK=check)
+    assert {one.kind for one in found} == kinds
+    _done, found = broken.call("checked", "unwrittenGlobal", repaired=False, PLUGINKIT_CPU_CHECK=check)
+    assert {one.kind for one in found} == ({"uninitialized-read"} if "memory" in check else set())
+
+
 def test_there_are_enough() -> None:
     assert len(CASES) >= 40
     assert len({(case.source, case.name) for case in CASES}) == len(CASES)
