@@ -16,6 +16,7 @@ from rich.text import Text
 from pluginkit.cli import table
 from pluginkit.cli.inspect import problems
 from pluginkit.importing import Imported, Options, run
+from pluginkit.importing.building import advice
 
 NATIVE = 12
 """So many nodes that NVIDIA's parser serves itself are shown; all others are."""
@@ -82,7 +83,8 @@ def _nodes(found: Imported) -> Group:
     parts = [f"{count[by]} {by}" for by in _STYLES if count[by]]
     hidden = native - NATIVE
     more = f" ({hidden} native ones are not shown; --json has all)" if hidden > 0 else ""
-    line = f"\n{len(found.served)} nodes: {', '.join(parts) or 'none'}{more}. Native is what {found.judge} knows."
+    nodes = f"{len(found.served)} node{'' if len(found.served) == 1 else 's'}"
+    line = f"\n{nodes}: {', '.join(parts) or 'none'}{more}. Native is what {found.judge} knows."
     return Group(rows, Text(line))
 
 
@@ -95,6 +97,8 @@ def _build(found: Imported) -> Group:
     head.append(f" in {verdict.seconds:.1f} s; {verdict.message}" if verdict.ok else f"\n{verdict.message}")
     said = [line for text in dict.fromkeys(verdict.log) for line in text.splitlines()]
     lines = [head, *(Text(f"  | {line}", style="dim") for line in said[: table.LOG_LINES])]
+    if fix := advice(verdict):
+        lines.insert(1, Text.assemble(("  fix: ", "bold"), fix))
     if found.profile:
         for name, points in (*found.profile.shapes.items(), *found.profile.values.items()):
             by = " (default; --profile sets it)" if name in found.defaulted else ""

@@ -16,6 +16,23 @@ from pluginkit.testing.model import NetworkProfile
 
 T = TypeVar("T")
 
+_ADVICE = {
+    "IPluginCreatorV3One creator only": "TensorRT-RTX takes V3 plugins only: PLUGINKIT_PLUGINS of <pluginkit/entry.h> "
+    "adapts a V2 one. The parsers of TensorRT 10 and 11 take V2 plugins; this verdict is not theirs.",
+    "Could not create the plugin": "The creator answered null: is a field missing, or of another type than it expects? "
+    "pluginkit inspect --load lists its fields.",
+    "more output tensors than TRT expected": "Give the node as many outputs as the plugin has.",
+    "Plugin not found": "See the problems above: no library has that name, version and namespace.",
+}
+"""What NVIDIA's parser says of plugins, and what to do."""
+
+
+def advice(verdict: BuildVerdict) -> str:
+    """What to do about a refusal; empty if its words are none of the known ones."""
+    if verdict.ok:
+        return ""
+    return next((what for words, what in _ADVICE.items() if words in verdict.message), "")
+
 
 class ModelSession(RtxProcess):
     """TensorRT-RTX with libraries loaded, for one model. A context manager."""

@@ -14,7 +14,7 @@ from pluginkit.build.artifact import library_path
 from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
 from pluginkit.importing import model as model_
 from pluginkit.importing import profiles, rules_model, rules_plugins, running
-from pluginkit.importing.building import ModelSession
+from pluginkit.importing.building import ModelSession, advice
 from pluginkit.importing.running import Outcome
 from pluginkit.importing.serving import PluginLibrary, Served, serve
 from pluginkit.manifest import FILE_NAME, Manifest
@@ -89,9 +89,12 @@ class Imported:
             "problems": [asdict(problem) for problem in self.problems],
             "profile": {"shapes": self.profile.shapes, "values": self.profile.values} if self.profile else None,
             "profile_defaulted": list(self.defaulted),
-            "build": {"status": verdict.status, "message": verdict.message, "log": list(verdict.log)}
-            if verdict
-            else {"status": "not asked", "message": self.not_built, "log": []},
+            "build": {
+                "status": verdict.status if verdict else "not asked",
+                "message": verdict.message if verdict else self.not_built,
+                "fix": advice(verdict) if verdict else "",
+                "log": list(verdict.log) if verdict else [],
+            },
             "run": self.ran.to_json(),
         }
 

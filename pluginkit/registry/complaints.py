@@ -19,6 +19,8 @@ SHOWN = 4
 """How many names of a long list are shown; --json has all."""
 _ENTRY = "Put PLUGINKIT_PLUGINS(...) of <pluginkit/entry.h> into one source file."
 _HOSTS = re.compile(r"libnvinfer\w*\.so|libtensorrt_rtx\.so|libnvonnxparser\.so")
+_STANDARD = re.compile(r"_Z(GV|T[VIST]|[ZNKV])*(S[a-z]|9__gnu_cxx)|_Zn[wa]mPv$|_Zd[la]PvS_$")
+"""Names of the standard library, its placement new and delete included."""
 _RUNTIMES = re.compile(r"libcudart\.so|libcublas\w*\.so|libcudnn\w*\.so")
 
 
@@ -29,13 +31,13 @@ def of_exports(facts: Elf) -> Iterator[Problem]:
     if missing:
         old = " getPluginCreators alone is what TensorRT 8 and 9 look for." if "getPluginCreators" in names else ""
         yield Problem("error", f"It does not export {' and '.join(missing)}: no host can load it.{old}", _ENTRY)
-    mangled = sorted(name for name in names if name.startswith("_Z"))
+    # What is instantiated of the standard library is the same in all that are compiled alike.
+    mangled = sorted(name for name in names if name.startswith("_Z") and not _STANDARD.match(name))
     if mangled:
-        own = [name for name in mangled if not re.match(r"_Z(N?K?S|T[VIS](N?S|St))", name)] or mangled
         yield Problem(
             "warning",
-            f"It exports {len(mangled)} C++ symbols ({_some(own)}): of two libraries with the same names one would get "
-            "the other's code.",
+            f"It exports {len(mangled)} C++ symbols ({_some(mangled)}): of two libraries with the same names one would "
+            "get the other's code.",
             "Compile with -fvisibility=hidden -fvisibility-inlines-hidden; pluginkit_add_plugin() exports three names.",
         )
     unique = [symbol.name for symbol in facts.exports if symbol.binding == "STB_LOOS"]

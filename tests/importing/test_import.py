@@ -15,6 +15,7 @@ from onnx import TensorProto, helper
 
 from pluginkit import cli
 from pluginkit.importing import Imported, Options, run
+from pluginkit.importing.building import advice
 from pluginkit.runtimes import tensorrt_rtx
 
 from .models import BAR, CONDITION, DOMAIN, branch, function, model, scale, value
@@ -331,3 +332,21 @@ def test_plugins_that_misbehave(behaving: Path, tmp_path: Path) -> None:
     assert "enqueue" in in_run.ran.message
     wrong = misbehaving(tmp_path, behaving, 6)
     assert (wrong.ran.status, wrong.exit_code) == ("failed", 1)
+
+
+def test_a_library_without_v3_creators(tmp_path: Path) -> None:
+    tests, source, out = Path(__file__).resolve().parents[1], tmp_path / "v2.cpp", tmp_path / "libv2.so"
+    text = (tests / "runtimes" / "behaving.cpp").read_text()
+    shown = 'extern "C" __attribute__((visibility("default")))'
+    creators = "static behaving::BehavingCreator c; static nvinfer1::IPluginCreatorInterface* list[]{&c};"
+    entries = f"{shown} void setLoggerFinder(nvinfer1::ILoggerFinder*) {{}}\n{shown} auto getCreators(int32_t& n) "
+    entries += f"-> nvinfer1::IPluginCreatorInterface* const* {{ {creators} n = 1; return list; }}\n"
+    source.write_text(text.replace("PLUGINKIT_PLUGINS(Behaving, behaving::BehavingCreator)", entries))
+    include = f"-I{tests.parent / 'pluginkit' / 'include'}"
+    flags = ["-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", include, "-ldl"]
+    subprocess.run(["g++", source, "-o", out, *flags], check=True)
+    found = misbehaving(tmp_path, out, 0)
+    assert found.verdict is not None
+    assert found.verdict.status == "refused"
+    assert "TensorRT-RTX takes V3 plugins only" in advice(found.verdict)
+    assert found.ran.status == "ran"

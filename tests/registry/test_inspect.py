@@ -75,6 +75,14 @@ def test_exported_cxx_symbols(make: Make) -> None:
     assert "_ZN6plugin6sharedEv" in registry.inspect(library).to_json()["exported_cxx"]
 
 
+def test_symbols_of_the_standard_library_are_no_clash(make: Make) -> None:
+    source = "#include <string>\n#include <vector>\n" + ENTRIES
+    source += "static std::vector<std::string> all; SHOWN void add(char const* s) { all.emplace_back(s); }"
+    library = make(source, "-fvisibility=hidden", "-fno-gnu-unique")
+    assert registry.inspect(library).to_json()["exported_cxx"]
+    assert not texts(library, "warning")
+
+
 def test_unique_symbols(make: Make) -> None:
     source = ENTRIES + "template <class T> int& one() { static int v; return v; } int use() { return one<int>(); }"
     assert "never unloaded" in texts(make(source)).replace("\n", " ")
