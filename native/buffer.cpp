@@ -6,8 +6,10 @@
 // There where AddressSanitizer is in the process, because the plugin's library was compiled for it.
 extern "C"
 {
+    // NOLINTBEGIN(bugprone-reserved-identifier): the sanitizer's own names
     __attribute__((weak)) void __asan_poison_memory_region(void const volatile* memory, std::size_t size);
     __attribute__((weak)) void __asan_unpoison_memory_region(void const volatile* memory, std::size_t size);
+    // NOLINTEND(bugprone-reserved-identifier)
 }
 
 namespace pluginkit

@@ -51,7 +51,8 @@ def rename(obj: Path, source: str) -> None:
         obj.unlink()
         raise BuildFailed(
             f"{source} has inline PTX that CUDA on the CPU (target cpu) does not have: {', '.join(instructions)}.",
-            hint="docs/cpu-target.md lists what it has. Put C++ beside it by #ifdef PLUGINKIT_TARGET_CPU, or build gpu only.",
+            hint="docs/cpu-target.md lists what it has. Put C++ beside it by #ifdef PLUGINKIT_TARGET_CPU, "
+            "or build gpu only.",
         )
     watched = any(name.startswith("__tsan_") for name in undefined)
     ours = sorted(called | (undefined & (_OF_THE_C_LIBRARY | _MEMORY if watched else _OF_THE_C_LIBRARY)))

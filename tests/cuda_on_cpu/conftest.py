@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from pluginkit import built_dir
 from pluginkit.build.toolchain import cuda_include_dirs
-from pluginkit.cuda_cpu import RUNTIME_DIR
 from pluginkit.process import Completed, run
 
 SOURCES = Path(__file__).with_name("sources")
@@ -43,23 +43,18 @@ def compile_object(source: Path, obj: Path, *, cxx: str = "g++", flags: Sequence
     return run([*command, *FLAGS, *cuda_flags(), *flags, str(source)])
 
 
+def runtime(*, checked: bool = False) -> list[str]:
+    """What links the runtime that pluginkit's wheel brings, all of it, as the CMake package does."""
+    archive = built_dir() / f"libpluginkit_cpu{'_checked' if checked else ''}.a"
+    return ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", "-pthread", "-ldl", "-lrt"]
+
+
 @dataclass
 class Kit:
     """Builds a folder's sources into libraries of target cpu."""
 
     folder: Path
     sources: Path = SOURCES
-
-    @functools.cached_property
-    def runtime(self) -> list[str]:
-        """The runtime's objects, as the CMake package makes them."""
-        objects = []
-        for source in sorted(RUNTIME_DIR.glob("*.cpp")):
-            obj = self.folder / f"runtime-{source.stem}.o"
-            include = f"-isystem{RUNTIME_DIR.parent.parent / 'include'}"
-            subprocess.run(["g++", *FLAGS, include, *cuda_flags(), "-c", str(source), "-o", str(obj)], check=True)
-            objects.append(str(obj))
-        return objects
 
     def library(self, name: str, cxx: str = "g++") -> Path:
         """`NAME.cu` as a shared library, with the runtime inside."""
@@ -72,7 +67,7 @@ class Kit:
             script = library.with_suffix(".version")
             script.write_text("{ local: _ZSt*; _ZNSt*; _ZNKSt*; _ZZNSt*; _ZZNKSt*; _ZGVZNSt*; };\n", encoding="utf-8")
             link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,now", f"-Wl,--version-script={script}"]
-            subprocess.run([cxx, *link, str(obj), *self.runtime, "-o", str(library)], check=True)
+            subprocess.run([cxx, *link, str(obj), *runtime(), "-o", str(library)], check=True)
         return library
 
 

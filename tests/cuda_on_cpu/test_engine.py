@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -103,9 +103,7 @@ def test_lanes_of_a_branch_meet_without_the_others(engine: ctypes.CDLL, schedule
 
 
 @pytest.mark.parametrize("workers", ["1", "4"])
-def test_a_block_may_wait_for_a_later_one(
-    engine: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, workers: str
-) -> None:
+def test_a_block_may_wait_for_a_later_one(engine: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, workers: str) -> None:
     monkeypatch.setenv("PLUGINKIT_CPU_WORKERS", workers)
     got = np.zeros((3, 40), np.int32)
     assert engine.runWaitForAnotherBlock(_at(got), 3, 40) == 0
@@ -145,9 +143,9 @@ def test_blocks_and_threads_in_three_dimensions(engine: ctypes.CDLL, schedule: s
 
 def test_blocks_are_shared_among_host_threads(engine: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLUGINKIT_CPU_WORKERS", "4")
-    before = len(os.listdir("/proc/self/task"))
+    before = len(list(Path("/proc/self/task").iterdir()))
     x = np.random.default_rng(1).standard_normal((20000, 256)).astype(np.float32)
     y = np.zeros_like(x)
     assert engine.runReverse(_at(x), _at(y), len(x)) == 0
     np.testing.assert_array_equal(y, x[:, ::-1])
-    assert len(os.listdir("/proc/self/task")) == before  # none of them is left
+    assert len(list(Path("/proc/self/task").iterdir())) == before  # none of them is left

@@ -46,7 +46,7 @@ def test_loading_and_unloading(kit: Kit, tmp_path: Path) -> None:
 
 
 def test_two_libraries_know_nothing_of_each_other(kit: Kit) -> None:
-    first, second = ctypes.CDLL(str(kit.library("api"))), ctypes.CDLL(str(kit.library("kernels", "clang++")))
+    first, second = ctypes.CDLL(str(kit.library("api"))), ctypes.CDLL(str(kit.library("kernels", "g++")))
     y = np.zeros(3, np.float32)
     second.functors(ctypes.c_void_p(y.ctypes.data), 3, ctypes.c_float(2))
     assert y.tolist() == [2, 2, 2]

@@ -55,8 +55,7 @@ def findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Findings:
 
 @pytest.fixture(scope="session")
 def kit(kit: Kit) -> Kit:
-    """For the sources of this folder; the runtime is compiled once for both."""
+    """For the sources of this folder."""
     own = Kit(kit.folder / "api", Path(__file__).parent)
     own.folder.mkdir(exist_ok=True)
-    own.__dict__["runtime"] = kit.runtime
     return own

@@ -89,4 +89,3 @@ EXPORT int overrunDynamic(bool repaired)
     LAUNCH(overrunDynamicKernel, 1, 16, 64, y.get());
     return finish();
 }
-

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import functools
-import os
-import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from pluginkit import include_dir
 from pluginkit.build import sanitizers
-from pluginkit.cuda_cpu import RUNTIME_DIR
 from pluginkit.process import Completed, run
 from pluginkit.runtimes.findings import Defect, Findings
 
-from ..conftest import FLAGS, Kit, compile_object, cuda_flags
+from ..conftest import compile_object, runtime
 
 HERE = Path(__file__).parent
 RUN = HERE / "run.py"
-CHECKED = re.compile(r"PLUGINKIT_CPU_CHECKED|\baccesses\b")
 ORDINARY = ["-O1", "-fno-omit-frame-pointer", "-w"]
 WATCHED = ["-fsanitize=thread", "-DPLUGINKIT_CPU_CHECKED"]
 ADDRESS = ["-fsanitize=address", "-fsanitize-recover=address"]
@@ -43,23 +36,7 @@ CHECKS: dict[str, list[str]] = {
 class Broken:
     """Builds and calls the sources of this folder."""
 
-    kit: Kit
     folder: Path
-
-    @functools.cached_property
-    def checked_runtime(self) -> list[str]:
-        """The runtime's objects with the checks of memory accesses: only some of the plain ones are others then."""
-        sources = sorted(RUNTIME_DIR.glob("*.cpp"))
-        others = [source for source in sources if CHECKED.search(source.read_text(encoding="utf-8"))]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            made = dict(zip(others, pool.map(self._checked_object, others), strict=True))
-        return [made.get(source, plain) for source, plain in zip(sources, self.kit.runtime, strict=True)]
-
-    def _checked_object(self, source: Path) -> str:
-        obj = self.folder / f"checked-{source.stem}.o"
-        flags = [*FLAGS, "-DPLUGINKIT_CPU_CHECKED", f"-isystem{include_dir()}", *cuda_flags()]
-        subprocess.run(["g++", *flags, "-c", str(source), "-o", str(obj)], check=True)
-        return str(obj)
 
     def library(self, name: str, cxx: str = "g++") -> Path:
         """`NAME.cu` as a shared library, with its checks."""
@@ -69,9 +46,15 @@ class Broken:
             flags = [*CHECKS[name], *ORDINARY]
             done = compile_object(HERE / f"{name}.cu", obj, cxx=cxx, flags=flags)
             assert done.ok, done.stderr
-            runtime = self.checked_runtime if CHECKS[name] is WATCHED else self.kit.runtime
             checks = ["-fsanitize=address"] if name == "address" else []
-            link = ["-shared", *checks, "-Wl,--no-undefined", "-Wl,-z,now", str(obj), *runtime]
+            link = [
+                "-shared",
+                *checks,
+                "-Wl,--no-undefined",
+                "-Wl,-z,now",
+                str(obj),
+                *runtime(checked=CHECKS[name] is WATCHED),
+            ]
             subprocess.run([cxx, *link, "-o", str(library)], check=True)
         return library
 
@@ -90,6 +73,6 @@ class Broken:
 
 
 @pytest.fixture(scope="session")
-def broken(kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Broken:
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Broken:
     """One for all cases."""
-    return Broken(kit, tmp_path_factory.mktemp("broken"))
+    return Broken(tmp_path_factory.mktemp("broken"))

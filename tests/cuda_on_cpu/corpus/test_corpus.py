@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ..conftest import Kit, compile_object
+from ..conftest import Kit, compile_object, runtime
 from .cases import CASES, FOLDER, Case
 
 pytestmark = pytest.mark.compile
@@ -42,7 +42,7 @@ def library(kit: Kit) -> Build:
             return done.stderr
         shared = obj.with_suffix(".so")
         link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,now"]
-        subprocess.run([cxx, *link, str(obj), *kit.runtime, "-o", str(shared)], check=True)
+        subprocess.run([cxx, *link, str(obj), *runtime(), "-o", str(shared)], check=True)
         return ctypes.CDLL(str(shared))
 
     def get(family: str, cxx: str) -> ctypes.CDLL:

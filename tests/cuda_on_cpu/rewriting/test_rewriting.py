@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Kit, compile_object
+from ..conftest import Kit, compile_object, runtime
 
 pytestmark = pytest.mark.compile
 _FOLDER = Path(__file__).parent
@@ -22,5 +22,5 @@ def test_forms(kit: Kit, name: str, cxx: str) -> None:
     assert done.ok, done.stderr
     library = obj.with_suffix(".so")
     link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,now"]
-    subprocess.run([cxx, *link, str(obj), *kit.runtime, "-o", str(library)], check=True)
+    subprocess.run([cxx, *link, str(obj), *runtime(), "-o", str(library)], check=True)
     assert ctypes.CDLL(str(library)).run() == 0
