@@ -204,7 +204,9 @@ Fiber* Worker::choose(Fiber* idle)
         }
         auto const fresh = std::find_if(mLive.begin(), mLive.end(), [](Block const* each) { return each->hasNew(); });
         bool const some = fresh != mLive.end();
-        if (mLaunch->schedule.shuffled() && mReady.size() + (some ? 1 : 0) > 0)
+        // When threads only wait in loops, perhaps for a block that hasn't begun, it is not for chance to go on with them.
+        bool const waiting = mIdleTurns >= kIDLE_TURNS && !some;
+        if (mLaunch->schedule.shuffled() && mReady.size() + (some ? 1 : 0) > 0 && !waiting)
         {
             size_t const which = mRandom.below(mReady.size() + (some ? 1 : 0));
             return which == mReady.size() ? startOn(**fresh, idle) : resume(which);
@@ -213,7 +215,7 @@ Fiber* Worker::choose(Fiber* idle)
         {
             return startOn(**fresh, idle);
         }
-        if (!mReady.empty() && mIdleTurns < kIDLE_TURNS)
+        if (!mReady.empty() && !waiting)
         {
             return resume(0);
         }
@@ -227,7 +229,7 @@ Fiber* Worker::choose(Fiber* idle)
             reportDeadlock();
             return &mHost;
         }
-        // All blocks are done; or their threads wait in loops, perhaps for a block that hasn't begun.
+        // All blocks are done; or their threads wait.
         Block* const next = nextBlock();
         if (next != nullptr)
         {

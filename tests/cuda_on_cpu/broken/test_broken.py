@@ -156,7 +156,8 @@ def test_right_kernels_are_silent(broken: Broken, name: str, schedule: str) -> N
 @pytest.mark.parametrize("case", RACES, ids=lambda case: case.name)
 def test_races_are_found_in_any_order(broken: Broken, case: Case, schedule: str) -> None:
     _done, found = broken.call(case.source, case.name, repaired=False, PLUGINKIT_CPU_SCHEDULE=schedule)
-    assert {one.kind for one in found} == {"race"}
+    # In some orders the racing read also comes before the first write.
+    assert {"race"} <= {one.kind for one in found} <= {"race", "uninitialized-read"}
     assert {one.place for one in found} | {one.other for one in found} <= case.places
     done, found = broken.call(case.source, case.name, repaired=True, PLUGINKIT_CPU_SCHEDULE=schedule)
     assert found == ()
