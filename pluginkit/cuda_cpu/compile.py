@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,10 @@ TAKES_VALUE = frozenset({"-I", "-D", "-U", "-isystem", "-include", "-iquote", "-
 # Volatile accesses are told from others; and clang++ tells of both halves of x += y.
 _CLANG_WATCHES = ("-tsan-distinguish-volatile=1", "-tsan-instrument-read-before-write=1")
 _PREPROCESSOR = ("-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafter", "-M")
+_LIBRARIES = re.compile(
+    r'^\s*#\s*include\s*[<"]((?:cublas|cudnn|cufft|cusparse|cusolver|curand|nccl|nvrtc)\w*\.h)', re.MULTILINE
+)
+_TENSOR_CORES = re.compile(r'^# \d+ "[^"]*/mma\.h"', re.MULTILINE)
 _NO_PRAGMAS = "-Wno-unknown-pragmas"
 """nvcc knows `#pragma unroll`; a loop is as right without it."""
 
@@ -51,19 +56,45 @@ def compile_source(arguments: Sequence[str]) -> None:
         plain = Path(folder) / f"{command.source.name}.ii"
         ours = [*dependencies, *defines, "-isystem", str(include_dir()), "-include", str(prelude)]
         source = [str(command.source), "-o", str(plain)]
-        _run([command.cxx, "-x", "c++", "-E", *command.compile, _NO_PRAGMAS, *command.preprocess, *ours, *source])
+        _preprocess(
+            [command.cxx, "-x", "c++", "-E", *command.compile, _NO_PRAGMAS, *command.preprocess, *ours, *source]
+        )
         text = plain.read_text(encoding="utf-8", errors="surrogateescape")
+        _refuse_tensor_cores(text, command.source)
         plain.write_text(rewrite(text), encoding="utf-8", errors="surrogateescape")
         options = [*command.compile, *_watches(command), *_for_device_code(command.cxx, text)]
         _run([command.cxx, "-x", "c++-cpp-output", *options, "-c", str(plain), "-o", str(command.output)])
     symbols.rename(command.output, str(command.source))
 
 
+def _preprocess(command: list[str]) -> None:
+    try:
+        _run(command)
+    except BuildFailed:
+        text = Path(command[-3]).read_text(encoding="utf-8", errors="replace") if Path(command[-3]).exists() else ""
+        if library := _LIBRARIES.search(text):
+            raise BuildFailed(
+                f"{command[-3]} includes {library[1]}: NVIDIA's libraries aren't there on the CPU (target cpu).",
+                hint="Leave its use out by #ifndef PLUGINKIT_TARGET_CPU, with C++ instead, or build gpu only.",
+            ) from None
+        raise
+
+
+def _refuse_tensor_cores(text: str, source: Path) -> None:
+    """One sentence in place of the hundreds of errors that the compiler has for nvcuda::wmma."""
+    if _TENSOR_CORES.search(text):
+        raise BuildFailed(
+            f"{source} includes mma.h: CUDA on the CPU (target cpu) has no tensor cores (nvcuda::wmma).",
+            hint="Leave its use out by #ifndef PLUGINKIT_TARGET_CPU, with plain C++ instead, or build gpu only.",
+        )
+
+
 def _for_device_code(cxx: str, text: str) -> list[str]:
     """Options without which correct device code would be refused or warned about."""
-    # cub's classes declare names anew that they have used before, which g++ takes for an error only without this.
-    permissive = "/cub/" in text and "clang" not in Path(cxx).name
-    return [_NO_PRAGMAS, "-fpermissive"] if permissive else [_NO_PRAGMAS]
+    # cub's classes declare names anew that they have used before, which g++ takes for an error without the first, and
+    # inlined into a kernel they look to g++ as if they used what nobody set.
+    for_cub = ["-fpermissive", "-Wno-maybe-uninitialized"] if "/cub/" in text and "clang" not in Path(cxx).name else []
+    return [_NO_PRAGMAS, *for_cub]
 
 
 def _parse(arguments: Sequence[str]) -> _Command:

@@ -49,6 +49,12 @@ def _is_triple(tokens: Tokens, index: int, mark: str) -> bool:
 
 
 def _rewrite_one(tokens: Tokens, index: int) -> None:
+    if _in_kernel(tokens, index):
+        raise BuildFailed(
+            f"{tokens.place(index)}: a launch from a kernel (dynamic parallelism), "
+            "which CUDA on the CPU (target cpu) does not have.",
+            hint="Launch it from the host, or leave it out by #ifndef PLUGINKIT_TARGET_CPU.",
+        )
     end = index + 3
     while not _is_triple(tokens, end, ">"):
         text = tokens.text(end)
@@ -68,6 +74,31 @@ def _rewrite_one(tokens: Tokens, index: int) -> None:
     for at in (index + 1, index + 2, end + 1, end + 2):
         tokens.all[at].text = ""
     tokens.all[arguments].text = ".with("
+
+
+def _in_kernel(tokens: Tokens, index: int) -> bool:
+    """Whether the launch stands in a function that is `__global__`, as prelude.h spells that."""
+    depth = 0
+    for at in range(index, -1, -1):
+        text = tokens.text(at) if tokens.kind(at) == "mark" else ""
+        depth += (text == "}") - (text == "{")
+        if depth < 0 and text == "{":
+            depth = 0
+            if _is_global(tokens, at):
+                return True
+    return False
+
+
+def _is_global(tokens: Tokens, body: int) -> bool:
+    """Whether the declaration before the `{` says `__global__`."""
+    at = tokens.before(body)
+    while at >= 0 and tokens.text(at) not in {";", "{", "}"}:
+        if tokens.text(at) == "__attribute__":
+            first = tokens.after(at)
+            if tokens.text(tokens.after(tokens.after(first))) == ",":
+                return True
+        at = tokens.before(at)
+    return False
 
 
 def _extended(tokens: Tokens, index: int) -> None:

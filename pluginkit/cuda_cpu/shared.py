@@ -98,7 +98,9 @@ def _declaration(tokens: Tokens, mark: int, *, outside: bool) -> dict[str, str]:
     alignments = _take_specifiers(tokens, begin, end)
     calls = {}
     code = ";"
-    for name in _rename_declarators(tokens, begin, end):
+    names = _rename_declarators(tokens, begin, end)
+    _name_class(tokens, begin, names[0])
+    for name in names:
         made, site = _TYPE + name, _SITE + name
         largest = f"::pluginkit_cpu::alignmentOf<{made}>({', '.join(alignments)})"
         size = "0" if dynamic else f"sizeof({made})"
@@ -115,6 +117,15 @@ def _declaration(tokens: Tokens, mark: int, *, outside: bool) -> dict[str, str]:
     tokens.all[begin].text = f"typedef {tokens.text(begin)}"
     tokens.all[end].text = code
     return calls
+
+
+def _name_class(tokens: Tokens, begin: int, name: str) -> None:
+    """Give a class that has none a name: in a template, g++ -Wshadow warns of a typedef that gives it one."""
+    at = begin
+    while tokens.text(at) in _STORAGE or tokens.kind(at) == "blank" or not tokens.text(at):
+        at += 1
+    if tokens.text(at) in {"union", "struct", "class"} and tokens.text(tokens.after(at)) == "{":
+        tokens.all[at].text += f" {_TYPE}of_{name}"
 
 
 def _in_lambdas(tokens: Tokens, end: int, name: str, call: str) -> None:

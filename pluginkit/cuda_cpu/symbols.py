@@ -16,11 +16,13 @@ _OF_THE_C_LIBRARY = frozenset({"__assert_fail"})
 """Renamed too: in a kernel they mean something else."""
 _MEMORY = frozenset({"memcpy", "memmove", "memset"})
 """What code compiled with the checks of memory accesses calls without a word of it: the functions must be ours."""
+_FETCH = re.compile(r"_Z(\d+)((?:tex|surf)[123C]\w+)")
+"""A fetch from a texture or surface, mangled: textures.h declares them as templates."""
 _ADVICE = (
     (r"cublas|cudnn|cufft|cusparse|cusolver|curand|nccl", "NVIDIA's libraries of kernels run on a GPU only"),
     (r"cu[A-Z]|nvrtc", "CUDA's driver and compiler interfaces work on a GPU only"),
     (r"cudaGraph|cudaStream\w*Capture", "graphs and stream capture are of a GPU only"),
-    (r"\w*(?:Texture|Surface|Array)", "textures, surfaces and arrays aren't there; read through a pointer"),
+    (r"\w*(?:Texture|Surface|Array)|tex|surf", "textures, surfaces and arrays aren't there; read through a pointer"),
     (r"\w*(?:Mipmapped|External|Ipc)", "what is shared with graphics or other processes isn't there"),
 )
 
@@ -41,7 +43,8 @@ def rename(obj: Path, source: str) -> None:
     listing = run(["nm", "-u", "-P", str(obj)]).stdout
     undefined = set(re.findall(r"^(\S+)", listing, re.MULTILINE))
     called = {name for name in undefined if _CUDA.match(name)}
-    if missing := sorted(called - provided()):
+    fetches = {found[2][: int(found[1])] for found in map(_FETCH.match, undefined) if found}
+    if missing := sorted((called - provided()) | fetches):
         obj.unlink()
         raise BuildFailed(
             f"{source} calls {', '.join(missing)}, which CUDA on the CPU (target cpu) does not have.",

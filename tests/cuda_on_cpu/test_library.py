@@ -67,45 +67,6 @@ def test_the_users_warnings_are_shown(tmp_path: Path) -> None:
     assert not (tmp_path / "narrow.o").exists()
 
 
-@pytest.mark.parametrize("cxx", ["g++", "clang++"])
-@pytest.mark.parametrize(
-    "body",
-    [
-        "*y = 1; __syncthreads()",
-        "*y = __shfl_down_sync(~0U, *y, 1)",
-        "*y = 1; __syncwarp()",
-        "__shared__ float s[4]; s[0] = *y; *y = s[0]",
-    ],
-)
-def test_what_threads_do_together_is_refused_in_a_sentence(tmp_path: Path, body: str, cxx: str) -> None:
-    source = tmp_path / "together.cu"
-    source.write_text(_KERNEL.replace("BODY", body), encoding="utf-8")
-    done = compile_object(source, tmp_path / "together.o", cxx=cxx)
-    name = re.search(r"__\w+", body)
-    assert name
-    assert done.returncode == 5
-    assert re.search(
-        rf"{name[0]}.*target cpu\)?,? (which )?does not have yet|{name[0]}.*target cpu does not have yet",
-        done.stderr.replace("), which CUDA", ""),
-    ), done.stderr
-    assert f"{source}:1" in done.stderr
-    assert not (tmp_path / "together.o").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "call"),
-    [("cudaGraphLaunch", "cudaGraphLaunch(nullptr, nullptr)"), ("cublasCreate", "cublasCreate(nullptr)")],
-)
-def test_unknown_functions_are_named(tmp_path: Path, name: str, call: str) -> None:
-    source = tmp_path / "unknown.cu"
-    declared = 'extern "C" int cublasCreate(void*);\n' if name == "cublasCreate" else ""
-    source.write_text(f"{declared}int run() {{ return static_cast<int>({call}); }}\n", encoding="utf-8")
-    done = compile_object(source, tmp_path / "unknown.o")
-    assert done.returncode == 5
-    assert f"unknown.cu calls {name}, which CUDA on the CPU (target cpu) does not have" in done.stderr
-    assert not (tmp_path / "unknown.o").exists()
-
-
 def test_the_dependency_file_names_the_users_headers(tmp_path: Path) -> None:
     (tmp_path / "mine.h").write_text("inline int mine() { return 1; }\n", encoding="utf-8")
     (tmp_path / "a.cu").write_text('#include "mine.h"\nint run() { return mine(); }\n', encoding="utf-8")

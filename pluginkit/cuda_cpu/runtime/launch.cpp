@@ -108,6 +108,12 @@ void execute(std::string const& name, Configuration const& configuration, Work c
 
 } // namespace
 
+void* gridWorkspace() noexcept
+{
+    auto& state = Worker::current()->launch();
+    return state.configuration.cooperative ? state.gridWorkspace : nullptr;
+}
+
 void restartOrders() noexcept
 {
     gLaunches = 0;
@@ -120,7 +126,7 @@ cudaError_t launch(char const* kernelName, Configuration const& configuration, s
         report({"launch-config", std::string{"a kernel launches "} + kernelName +
                                      "; target cpu has no launches from kernels (dynamic " +
                                      "parallelism). Launch it from the host."});
-        return failed(cudaErrorNotSupported);
+        Worker::current()->abandon(cudaErrorNotSupported);
     }
     if (stuck() != cudaSuccess)
     {

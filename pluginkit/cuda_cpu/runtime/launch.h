@@ -24,6 +24,8 @@ struct LaunchState
     std::atomic<uint64_t> next{0};
     //! Set when a thread did what ends a launch; no further block begins.
     std::atomic<cudaError_t> error{cudaSuccess};
+    //! Its layout is cooperative_groups' own: a size, and the word of the barrier of all blocks.
+    unsigned int gridWorkspace[16]{sizeof(gridWorkspace)};
 };
 
 //! The launches that follow have the random orders that they would have in a fresh process, so that a failure in one of

@@ -70,6 +70,9 @@ PLUGINKIT_CPU_HIDDEN uint32_t activeMask(Place place);
 
 PLUGINKIT_CPU_HIDDEN unsigned int laneId() noexcept;
 
+//! What the driver gives a cooperative launch for cooperative_groups::this_grid(), zeroed; null in another launch.
+PLUGINKIT_CPU_HIDDEN void* gridWorkspace() noexcept;
+
 //! Reports a shuffle that read a lane which took no part (in a checked build; the value is poison in every build).
 PLUGINKIT_CPU_HIDDEN void readInactiveLane(char const* operation, unsigned int lane, Place place);
 

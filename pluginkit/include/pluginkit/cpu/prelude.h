@@ -33,6 +33,9 @@
 // The architecture of the device that target cpu shows. Host code sees it too: the source is compiled once for both.
 #define __CUDA_ARCH__ 800
 #define __CUDA_ARCH_LIST__ 800
+// What the compiler of target cpu looks for: launches are refused in such a function (cuda_cpu/launches.py).
+#undef __global__
+#define __global__ __attribute__((, ))
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __grid_constant__

@@ -73,7 +73,7 @@ inline uint64_t special_nwarpid() noexcept
     return (blockDim.x * blockDim.y * blockDim.z + warpSize - 1) / warpSize;
 }
 
-// One multiprocessor, clusters of one block, and no registers of the driver's.
+// Clusters of one block.
 #define PLUGINKIT_CPU_PTX_CONSTANT(name, value)                                                                        \
     inline uint64_t special_##name(int = 0) noexcept                                                                   \
     {                                                                                                                  \
@@ -84,13 +84,22 @@ PLUGINKIT_CPU_PTX_CONSTANT(smid, 0)
 PLUGINKIT_CPU_PTX_CONSTANT(nsmid, 1)
 PLUGINKIT_CPU_PTX_CONSTANT(gridid, 0)
 PLUGINKIT_CPU_PTX_CONSTANT(envreg0, 0)
-PLUGINKIT_CPU_PTX_CONSTANT(envreg1, 0)
-PLUGINKIT_CPU_PTX_CONSTANT(envreg2, 0)
 PLUGINKIT_CPU_PTX_CONSTANT(cluster_ctaid, 0)
 PLUGINKIT_CPU_PTX_CONSTANT(cluster_nctaid, 1)
 PLUGINKIT_CPU_PTX_CONSTANT(cluster_ctarank, 0)
 PLUGINKIT_CPU_PTX_CONSTANT(cluster_nctarank, 1)
 #undef PLUGINKIT_CPU_PTX_CONSTANT
+
+// Where CUDA's cooperative_groups look for the launch's workspace.
+inline uint64_t special_envreg1() noexcept
+{
+    return reinterpret_cast<uint64_t>(gridWorkspace()) >> 32;
+}
+
+inline uint64_t special_envreg2() noexcept
+{
+    return part(reinterpret_cast<uint64_t>(gridWorkspace()), 0, 32);
+}
 
 inline uint64_t special_clusterid(int axis) noexcept
 {
