@@ -79,7 +79,18 @@ _SPECIAL = frozenset(
     {
         *("laneid", "warpid", "nwarpid", "tid", "ctaid", "ntid", "nctaid", "smid", "nsmid", "gridid"),
         *(f"lanemask_{which}" for which in ("eq", "lt", "le", "gt", "ge")),
-        *("clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "envreg0", "envreg1", "envreg2"),
+        *(
+            "clock",
+            "clock64",
+            "clock_hi",
+            "globaltimer",
+            "globaltimer_lo",
+            "globaltimer_hi",
+            "envreg0",
+            "envreg1",
+            "envreg2",
+        ),
+        *("dynamic_smem_size", "total_smem_size"),
         *("cluster_ctaid", "cluster_nctaid", "cluster_ctarank", "cluster_nctarank", "clusterid", "nclusterid"),
     }
 )

@@ -98,12 +98,34 @@ def test_what_threads_do_together_is_refused_in_a_sentence(tmp_path: Path, body:
 )
 def test_unknown_functions_are_named(tmp_path: Path, name: str, call: str) -> None:
     source = tmp_path / "unknown.cu"
-    declared = 'extern "C" int cublasCreate(void*);\n' if name == "cublasCreate" else ""
-    source.write_text(f"{declared}int run() {{ return static_cast<int>({call}); }}\n", encoding="utf-8")
+    declared = 'extern "C" int cublasCreate(void*);' if name == "cublasCreate" else ""
+    source.write_text(f"{declared}\nint run() {{ return static_cast<int>({call}); }}\n", encoding="utf-8")
     done = compile_object(source, tmp_path / "unknown.o")
     assert done.returncode == 5
     assert f"unknown.cu calls {name}, which CUDA on the CPU (target cpu) does not have" in done.stderr
+    assert f"\n  {source}:2: {name}\n" in done.stderr
     assert not (tmp_path / "unknown.o").exists()
+
+
+@pytest.mark.parametrize("cxx", ["g++", "clang++"])
+def test_unknown_instructions_are_named_with_their_lines(tmp_path: Path, cxx: str) -> None:
+    source = tmp_path / "un known.cu"
+    body = '\n *y = 1; asm volatile("frob.sync.aligned;");\n asm("{ .reg .b32 r; fence; frob::x.u32 r, %0; }" :: "r"(1));\n'
+    source.write_text(_KERNEL.replace("BODY", body), encoding="utf-8")
+    done = compile_object(source, tmp_path / "unknown.o", cxx=cxx)
+    assert done.returncode == 5
+    assert f"\n  {source}:2: frob.sync.aligned\n  {source}:3: frob::x.u32\n" in done.stderr
+    assert not (tmp_path / "unknown.o").exists()
+
+
+def test_a_cpp_source_may_have_functions_of_the_same_names_as_device_functions(tmp_path: Path) -> None:
+    source = tmp_path / "host.cpp"
+    functions = "unsigned umin(unsigned a, unsigned b) { return a < b ? a : b; }\nint max(int a, int) { return a; }\n"
+    source.write_text(
+        f"#include <cuda_profiler_api.h>\n{functions}cudaError_t run() {{ return cudaProfilerStart(); }}\n"
+    )
+    done = compile_object(source, tmp_path / "host.o")
+    assert done.ok, done.stderr
 
 
 def test_the_dependency_file_names_the_users_headers(tmp_path: Path) -> None:

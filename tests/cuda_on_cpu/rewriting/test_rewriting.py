@@ -15,7 +15,7 @@ _FOLDER = Path(__file__).parent
 
 
 @pytest.mark.parametrize("cxx", ["g++", "clang++"])
-@pytest.mark.parametrize("name", ["launch_forms", "shared_forms"])
+@pytest.mark.parametrize("name", ["launch_forms", "shared_forms", "kernel_addresses", "dependent_names"])
 def test_forms(kit: Kit, name: str, cxx: str) -> None:
     obj = kit.folder / f"{name}-{cxx.rstrip('+')}.o"
     done = compile_object(_FOLDER / f"{name}.cu", obj, cxx=cxx, flags=["-Wshadow"])
