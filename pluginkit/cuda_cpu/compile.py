@@ -54,7 +54,8 @@ def compile_source(arguments: Sequence[str]) -> None:
     defines = ["-DPLUGINKIT_CPU_CUDA_SOURCE"] if cuda else []
     with tempfile.TemporaryDirectory(prefix="pluginkit-cuda-") as folder:
         plain = Path(folder) / f"{command.source.name}.ii"
-        ours = [*dependencies, *defines, "-isystem", str(include_dir()), "-include", str(prelude)]
+        headers = ["-isystem", str(include_dir()), "-idirafter", str(prelude.with_name("toolkit"))]
+        ours = [*dependencies, *defines, *headers, "-include", str(prelude)]
         source = [str(command.source), "-o", str(plain)]
         _preprocess(
             [command.cxx, "-x", "c++", "-E", *command.compile, _NO_PRAGMAS, *command.preprocess, *ours, *source]
@@ -64,7 +65,7 @@ def compile_source(arguments: Sequence[str]) -> None:
         plain.write_text(rewrite(text), encoding="utf-8", errors="surrogateescape")
         options = [*command.compile, *_watches(command), *_for_device_code(command.cxx, text)]
         _run([command.cxx, "-x", "c++-cpp-output", *options, "-c", str(plain), "-o", str(command.output)])
-    symbols.rename(command.output, str(command.source))
+    symbols.rename(command.output, str(command.source), text)
 
 
 def _preprocess(command: list[str]) -> None:

@@ -4,8 +4,8 @@
 ->  do { uint64_t r0 = 0; r0 = special_laneid(); assign(lane, r0); } while (false);
 
 Registers are 64-bit images of their values; `pluginkit/cpu/ptx.h` has the instructions. One that it hasn't becomes a
-call of a function that doesn't exist, whose name says which it is: so it costs nothing in a header's function that
-nobody uses, and `symbols` refuses it elsewhere.
+call of a function that doesn't exist, whose name says which it is and where: so it costs nothing in a header's function
+that nobody uses, and `symbols` refuses it elsewhere.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _statement(tokens: Tokens, index: int) -> None:
     text = "".join(_literal(tokens.text(at)) for at in range(first, end) if tokens.kind(at) == "text")
     if not _PTX.search(text):
         return
-    code = translate(text, _operands(tokens, end, closing))
+    code = translate(text, _operands(tokens, end, closing), tokens.place(index))
     for at in range(index, closing + 1):
         # The lines stay, so that what follows keeps its numbers.
         blank = tokens.kind(at) == "blank"
@@ -86,15 +86,15 @@ def _operands(tokens: Tokens, begin: int, end: int) -> _Operands:
     return operands
 
 
-def translate(text: str, operands: _Operands) -> str:
-    """The C++ statement for a text of PTX."""
+def translate(text: str, operands: _Operands, place: str) -> str:
+    """The C++ statement for a text of PTX that stands at `place`."""
     names: dict[str, str] = {}
     code = []
     for number, (constraint, expression) in enumerate([*operands.outputs, *operands.inputs]):
         names[f"%{number}"] = name = f"{_REGISTER}{number}"
         given = number >= len(operands.outputs) or "+" in constraint
         code.append(f"uint64_t {name} = {f'::pluginkit_cpu::ptx::image({expression})' if given else '0'};")
-    code.extend(_one(statement, names) for statement in _statements(text))
+    code.extend(_one(statement, names, place) for statement in _statements(text))
     for number, (_, expression) in enumerate(operands.outputs):
         code.append(f"::pluginkit_cpu::ptx::assign({expression}, {_REGISTER}{number});")
     # Not every register of a text is read.
@@ -116,7 +116,7 @@ def _statements(text: str) -> list[str]:
     return [" ".join(statement.split()) for statement in [*found, current] if statement.strip()]
 
 
-def _one(statement: str, names: dict[str, str]) -> str:
+def _one(statement: str, names: dict[str, str], place: str) -> str:
     """A statement; registers that it declares are added to the names."""
     if statement.startswith(".reg"):
         return _declare(statement, names)
@@ -130,7 +130,7 @@ def _one(statement: str, names: dict[str, str]) -> str:
     mnemonic, _, rest = statement.partition(" ")
     code = instructions.translate(mnemonic, _arguments(rest), names)
     if code is None:
-        return missing(mnemonic)
+        return _missing(mnemonic, place)
     return f"{guard}{{ {code} }}" if guard else code
 
 
@@ -159,11 +159,24 @@ def _arguments(text: str) -> list[str]:
     return [each.strip() for each in found if each.strip()]
 
 
-def missing(mnemonic: str) -> str:
+def _missing(mnemonic: str, place: str) -> str:
     """A call of the function that doesn't exist."""
-    function = re.sub(r"\W", "_", mnemonic)
-    symbol = re.sub(r"[^\w.]", "_", mnemonic)
-    return (
-        f'extern void {_REGISTER}no_ptx_{function}() __asm__("{instructions.MISSING}{symbol}"); '
-        f"{_REGISTER}no_ptx_{function}();"
-    )
+    symbol = f"{instructions.MISSING}{_spelled(mnemonic)}.{_spelled(place)}"
+    function = re.sub(r"\W", "_", symbol)
+    return f'extern void {function}() __asm__("{symbol}"); {function}();'
+
+
+def _spelled(text: str) -> str:
+    """A text in the letters that a symbol may have."""
+    return re.sub(r"\W", lambda found: "".join(f"${byte:02x}" for byte in found[0].encode()), text, flags=re.ASCII)
+
+
+def read_missing(symbol: str) -> tuple[str, str]:
+    """The instruction and its place, of the symbol of one that isn't there."""
+    mnemonic, place = symbol.removeprefix(instructions.MISSING).split(".")
+    plain = (re.sub(r"(?:\$[0-9a-f]{2})+", _read, text) for text in (mnemonic, place))
+    return next(plain), next(plain)
+
+
+def _read(found: re.Match[str]) -> str:
+    return bytes.fromhex(found[0].replace("$", "")).decode(errors="replace")

@@ -75,11 +75,22 @@ _COMPARISONS = frozenset(
 )
 _ATOMS = frozenset({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"})
 
-_SPECIAL = frozenset(
+SPECIAL_REGISTERS = frozenset(
     {
         *("laneid", "warpid", "nwarpid", "tid", "ctaid", "ntid", "nctaid", "smid", "nsmid", "gridid"),
         *(f"lanemask_{which}" for which in ("eq", "lt", "le", "gt", "ge")),
-        *("clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "envreg0", "envreg1", "envreg2"),
+        *(
+            "clock",
+            "clock64",
+            "clock_hi",
+            "globaltimer",
+            "globaltimer_lo",
+            "globaltimer_hi",
+            "envreg0",
+            "envreg1",
+            "envreg2",
+        ),
+        *("dynamic_smem_size", "total_smem_size"),
         *("cluster_ctaid", "cluster_nctaid", "cluster_ctarank", "cluster_nctarank", "clusterid", "nclusterid"),
     }
 )
@@ -117,7 +128,7 @@ def _value(text: str, type_: str, names: Names) -> str:
     if text in names:
         return names[text]
     special = re.fullmatch(r"%(\w+?)(?:\.([xyz]))?", text)
-    if special and special[1] not in _SPECIAL:
+    if special and special[1] not in SPECIAL_REGISTERS:
         raise _Unknown
     if special:
         which = str("xyz".index(special[2])) if special[2] else ""
@@ -413,3 +424,6 @@ _RULES: dict[str, Rule] = {
     "nanosleep": _plainly("::pluginkit_cpu::yield();"),
     "trap": _plainly('::pluginkit_cpu::trap("trap", {__builtin_FILE(), __builtin_LINE()});'),
 }  # fmt: skip
+
+INSTRUCTIONS = frozenset(_RULES) | _BINARY | _UNARY | _TERNARY | _NO_EFFECT
+"""The names of all instructions that there are, of which some have forms that aren't; docs/cpu-target.md lists them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from pluginkit.cuda_cpu import launches, ptx, shared
+from pluginkit.cuda_cpu import addresses, dependent, launches, ptx, shared
 from pluginkit.cuda_cpu.tokens import Tokens, Unbalanced
 from pluginkit.errors import BuildFailed
 
@@ -30,12 +30,14 @@ def rewrite(source: str) -> str:
     try:
         ptx.rewrite(tokens)
         shared.rewrite(tokens)
+        dependent.rewrite(tokens)
     except Unbalanced:
         raise BuildFailed(
-            "A __shared__ variable or an asm statement has a bracket that is never closed.",
+            "A template, a __shared__ variable or an asm statement has a bracket that is never closed.",
             hint="Compile the file by nvcc, or for target cpu without it, to see where.",
         ) from None
     launches.rewrite(tokens)
+    addresses.rewrite(tokens)
     return re.sub(rf"{_ASIDE} (\d+)\n", lambda found: aside[int(found[1])], str(tokens))
 
 

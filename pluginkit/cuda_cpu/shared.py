@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 
+from pluginkit.cuda_cpu import scopes
 from pluginkit.cuda_cpu.tokens import Tokens
 
 MARK = "pluginkit_cpu_shared_memory"
@@ -33,9 +34,9 @@ def rewrite(tokens: Tokens) -> None:
     hidden_until: dict[str, int] = {}  # a parameter of the same name hides it in its function's body
     for index, token in enumerate(tokens.all):
         if token.text == MARK:
-            calls.update(_declaration(tokens, index, outside=_outside(tokens, index)))
+            calls.update(_declaration(tokens, index, outside=scopes.outside(tokens, index)))
         elif token.kind == "name" and token.text in calls and index >= hidden_until.get(token.text, 0):
-            if _outside(tokens, index):
+            if scopes.outside(tokens, index):
                 hidden_until[token.text] = _end_of_function(tokens, index)
             elif tokens.text(tokens.before(index)) not in {".", "->"}:
                 call = calls[token.text]
@@ -56,27 +57,6 @@ def _take_qualifier(tokens: Tokens, index: int) -> str:
         tokens.all[owner].text = ""
         at = tokens.before(owner)
     return qualifier
-
-
-def _outside(tokens: Tokens, index: int) -> bool:
-    """Whether the token stands outside of functions and classes."""
-    depth = 0
-    for at in range(index - 1, -1, -1):
-        if tokens.kind(at) == "mark":
-            depth += (tokens.text(at)[:1] == "}") - (tokens.text(at) == "{")
-            if depth < 0:
-                return _opens_namespace(tokens, at)
-    return True
-
-
-def _opens_namespace(tokens: Tokens, brace: int) -> bool:
-    words: list[str] = []
-    at = tokens.before(brace)
-    while at >= 0 and tokens.text(at)[:1] not in {";", "{", "}"}:
-        words.append(tokens.text(at))
-        at = tokens.before(at)
-    linkage = len(words) > 1 and words[0].startswith('"C') and words[1] == "extern"
-    return linkage or "namespace" in words
 
 
 def _end_of_function(tokens: Tokens, index: int) -> int:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 
 from pluginkit.cuda_cpu import PREFIX, RUNTIME_DIR
+from pluginkit.cuda_cpu.ptx import read_missing
 from pluginkit.cuda_cpu.ptx_instructions import MISSING
+from pluginkit.cuda_cpu.scopes import own_lines
 from pluginkit.errors import BuildFailed
 from pluginkit.process import run
 
@@ -34,8 +37,8 @@ def provided() -> frozenset[str]:
     return frozenset(re.findall(rf"\b{PREFIX}(cuda\w+)\(", text))
 
 
-def rename(obj: Path, source: str) -> None:
-    """Give every CUDA function that `obj` calls the runtime's name, in place.
+def rename(obj: Path, source: str, text: str) -> None:
+    """Give every CUDA function that `obj` calls the runtime's name, in place; `text` is its preprocessed source.
 
     Raises:
         BuildFailed: it calls one, or has an instruction of inline PTX, that target cpu does not have; all are named.
@@ -47,13 +50,15 @@ def rename(obj: Path, source: str) -> None:
     if missing := sorted((called - provided()) | fetches):
         obj.unlink()
         raise BuildFailed(
-            f"{source} calls {', '.join(missing)}, which CUDA on the CPU (target cpu) does not have.",
+            f"{source} calls {', '.join(missing)}, which CUDA on the CPU (target cpu) does not have."
+            + "".join(f"\n  {place}: {name}" for name, place in _calls(missing, text).items()),
             hint=_hint(missing),
         )
-    if instructions := sorted(name.removeprefix(MISSING) for name in undefined if name.startswith(MISSING)):
+    if instructions := {read_missing(name) for name in undefined if name.startswith(MISSING)}:
         obj.unlink()
+        listed = "".join(f"\n  {place}: {mnemonic}" for mnemonic, place in sorted(instructions, key=itemgetter(1, 0)))
         raise BuildFailed(
-            f"{source} has inline PTX that CUDA on the CPU (target cpu) does not have: {', '.join(instructions)}.",
+            f"{source} has inline PTX that CUDA on the CPU (target cpu) does not have:{listed}",
             hint="docs/cpu-target.md lists what it has. Put C++ beside it by #ifdef PLUGINKIT_TARGET_CPU, "
             "or build gpu only.",
         )
@@ -61,6 +66,17 @@ def rename(obj: Path, source: str) -> None:
     ours = sorted(called | (undefined & (_OF_THE_C_LIBRARY | _MEMORY if watched else _OF_THE_C_LIBRARY)))
     if ours:
         run(["objcopy", *[f"--redefine-sym={name}={PREFIX}{name}" for name in ours], str(obj)])
+
+
+def _calls(names: list[str], text: str) -> dict[str, str]:
+    """Where the user's sources first call each; a name without a place is called by a macro or a header."""
+    # A name or a type before it makes it a declaration.
+    call = re.compile(rf"(?:(?<=return )|(?<![\w*&] ))\b({'|'.join(names)})\s*(?:<[^<>;]*>\s*)?\(")
+    places: dict[str, str] = {}
+    for place, line in own_lines(text):
+        for found in call.finditer(line):
+            places.setdefault(found[1], place)
+    return places
 
 
 def _hint(missing: list[str]) -> str:

@@ -39,6 +39,7 @@ class Tokens:
             Token(match.group(), "text" if match.lastgroup == "tag" else match.lastgroup or "mark")
             for match in _TOKEN.finditer(source)
         ]
+        self._known = (0, "the source", 1)
 
     def __str__(self) -> str:
         return "".join(token.text for token in self.all)
@@ -118,10 +119,12 @@ class Tokens:
 
     def place(self, index: int) -> str:
         """`file:line` of a token, from the preprocessor's line markers."""
-        file, line = "the source", 1
-        for token in self.all[:index]:
+        # Places are mostly asked for in order, each of which goes on from the last.
+        at, file, line = self._known if self._known[0] <= index else (0, "the source", 1)
+        for token in self.all[at:index]:
             marker = _MARKER.match(token.text)
             if marker:
                 line, file = int(marker[1]) - 1, marker[2]
             line += token.text.count("\n") if token.kind in {"blank", "text"} else 0
+        self._known = (index, file, line)
         return f"{file}:{line}"

@@ -67,6 +67,29 @@ def test_the_users_warnings_are_shown(tmp_path: Path) -> None:
     assert not (tmp_path / "narrow.o").exists()
 
 
+@pytest.mark.parametrize("cxx", ["g++", "clang++"])
+def test_unknown_instructions_are_named_with_their_lines(tmp_path: Path, cxx: str) -> None:
+    source = tmp_path / "un known.cu"
+    first = '*y = 1; asm volatile("frob.sync.aligned;");'
+    second = 'asm("{ .reg .b32 r; fence; frob::x.u32 r, %0; }" :: "r"(1));'
+    body = f"\n {first}\n {second}\n"
+    source.write_text(_KERNEL.replace("BODY", body), encoding="utf-8")
+    done = compile_object(source, tmp_path / "unknown.o", cxx=cxx)
+    assert done.returncode == 5
+    assert f"\n  {source}:2: frob.sync.aligned\n  {source}:3: frob::x.u32\n" in done.stderr
+    assert not (tmp_path / "unknown.o").exists()
+
+
+def test_a_cpp_source_may_have_functions_of_the_same_names_as_device_functions(tmp_path: Path) -> None:
+    source = tmp_path / "host.cpp"
+    functions = "unsigned umin(unsigned a, unsigned b) { return a < b ? a : b; }\nint max(int a, int) { return a; }\n"
+    source.write_text(
+        f"#include <cuda_profiler_api.h>\n{functions}cudaError_t run() {{ return cudaProfilerStart(); }}\n"
+    )
+    done = compile_object(source, tmp_path / "host.o")
+    assert done.ok, done.stderr
+
+
 def test_the_dependency_file_names_the_users_headers(tmp_path: Path) -> None:
     (tmp_path / "mine.h").write_text("inline int mine() { return 1; }\n", encoding="utf-8")
     (tmp_path / "a.cu").write_text('#include "mine.h"\nint run() { return mine(); }\n', encoding="utf-8")

@@ -33,19 +33,20 @@ __global__ void k(int* y)
     }
 }
 """
+_WHICH = r"which .* does not have\.\n  \S+limit.cu:\d+: \w+\n  fix: "
 LIMITS = {
     "cudnn": ("#include <cudnn.h>\n", r"limit.cu includes cudnn.h: NVIDIA's libraries aren't there"),
     "cublas": (
         'extern "C" int cublasCreate_v2(void*);\nint run() { return cublasCreate_v2(nullptr); }\n',
-        r"limit.cu calls cublasCreate_v2, which .* does not have.*\n  fix: NVIDIA's libraries of kernels run on a GPU",
+        r"limit.cu calls cublasCreate_v2, " + _WHICH + "NVIDIA's libraries of kernels run on a GPU",
     ),
     "driver": (
         "#include <cuda.h>\nint run() { return cuInit(0); }\n",
-        r"limit.cu calls cuInit, which .* does not have.*\n  fix: CUDA's driver and compiler interfaces",
+        r"limit.cu calls cuInit, " + _WHICH + "CUDA's driver and compiler interfaces",
     ),
     "texture": (
         _TEXTURE,
-        r"limit.cu calls tex2D, which .* does not have.*\n  fix: Textures, surfaces and arrays aren't there",
+        r"limit.cu calls tex2D, " + _WHICH + "Textures, surfaces and arrays aren't there",
     ),
     "texture-object": (
         "int run(cudaTextureObject_t* t) { return cudaCreateTextureObject(t, nullptr, nullptr, nullptr); }\n",
@@ -58,7 +59,7 @@ LIMITS = {
     "wmma": ("#include <mma.h>\n", r"limit.cu includes mma.h: .* has no tensor cores"),
     "mma": (
         _MMA,
-        r"limit.cu(:\d+)? has inline PTX that .* does not have: mma.sync.aligned.m8n8k4",
+        r"limit.cu(:\d+)? has inline PTX that .* does not have:\n  \S+limit.cu:4: mma.sync.aligned.m8n8k4",
     ),
     "dynamic-parallelism": (
         _FROM_A_KERNEL,
@@ -66,7 +67,7 @@ LIMITS = {
     ),
     "graph": (
         "int run() { return cudaGraphLaunch(nullptr, nullptr); }\n",
-        r"limit.cu calls cudaGraphLaunch, which .* does not have.*\n  fix: Graphs and stream capture",
+        r"limit.cu calls cudaGraphLaunch, " + _WHICH + "Graphs and stream capture",
     ),
 }
 

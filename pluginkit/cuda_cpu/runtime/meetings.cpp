@@ -230,6 +230,18 @@ void* dynamicShared(SharedArray const& array)
     return self.fiber().block->shared.dynamic(array);
 }
 
+size_t dynamicSharedSize() noexcept
+{
+    Worker* const self = Worker::current();
+    return self == nullptr ? 0 : self->fiber().block->shared.dynamicSize();
+}
+
+size_t totalSharedSize() noexcept
+{
+    Worker* const self = Worker::current();
+    return self == nullptr ? 0 : self->fiber().block->shared.size();
+}
+
 uint32_t sharedOffset(void const* pointer) noexcept
 {
     Worker* const self = Worker::current();

@@ -36,6 +36,16 @@ public:
     //! Reports the arrays behind which something was written.
     void end();
 
+    size_t dynamicSize() const noexcept
+    {
+        return mDynamic;
+    }
+
+    size_t size() const noexcept
+    {
+        return mDynamic + mStatic;
+    }
+
     uint32_t offset(void const* pointer) const noexcept;
     void* pointer(uint64_t address) const noexcept;
     bool holds(void const* pointer) const noexcept;

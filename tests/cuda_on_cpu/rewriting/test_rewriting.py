@@ -14,8 +14,11 @@ pytestmark = pytest.mark.compile
 _FOLDER = Path(__file__).parent
 
 
+NAMES = ["launch_forms", "shared_forms", "groups", "cub_blocks", "kernel_addresses", "dependent_names"]
+
+
 @pytest.mark.parametrize("cxx", ["g++", "clang++"])
-@pytest.mark.parametrize("name", ["launch_forms", "shared_forms", "groups", "cub_blocks"])
+@pytest.mark.parametrize("name", NAMES)
 def test_forms(kit: Kit, name: str, cxx: str) -> None:
     obj = kit.folder / f"{name}-{cxx.rstrip('+')}.o"
     done = compile_object(_FOLDER / f"{name}.cu", obj, cxx=cxx, flags=["-Wshadow"])

@@ -82,6 +82,10 @@ PLUGINKIT_CPU_HIDDEN void* staticShared(SharedArray const& array);
 //! The start of the launch's dynamic shared memory.
 PLUGINKIT_CPU_HIDDEN void* dynamicShared(SharedArray const& array);
 
+//! How many bytes of shared memory the launch asked for, and with those of the static arrays that the block has named.
+PLUGINKIT_CPU_HIDDEN size_t dynamicSharedSize() noexcept;
+PLUGINKIT_CPU_HIDDEN size_t totalSharedSize() noexcept;
+
 //! The 32-bit address that PTX has for a pointer into shared memory.
 PLUGINKIT_CPU_HIDDEN uint32_t sharedOffset(void const* pointer) noexcept;
 

@@ -15,13 +15,18 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include <pluginkit/cpu/functions.h>
 #include <pluginkit/cpu/kernel.h>
+#include <pluginkit/cpu/kernel_address.h>
 #include <pluginkit/cpu/launch_config.h>
-#include <pluginkit/cpu/ptx.h>
 #include <pluginkit/cpu/runtime_api.h>
+
+// A .cpp has no device functions: it may have its own min, umin or atomicAdd.
+#ifdef PLUGINKIT_CPU_CUDA_SOURCE
+#include <pluginkit/cpu/functions.h>
+#include <pluginkit/cpu/ptx.h>
 #include <pluginkit/cpu/shared.h>
 #include <pluginkit/cpu/sync.h>
+#endif
 
 // From here on the source sees itself compiled as by nvcc; CUDA's headers above must not, or they would use PTX.
 #ifdef PLUGINKIT_CPU_CUDA_SOURCE

@@ -73,7 +73,8 @@ inline uint64_t special_nwarpid() noexcept
     return (blockDim.x * blockDim.y * blockDim.z + warpSize - 1) / warpSize;
 }
 
-// Clusters of one block.
+// All blocks run on the first of the device's multiprocessors (runtime/device_table.cpp says how many it has); clusters
+// are of one block.
 #define PLUGINKIT_CPU_PTX_CONSTANT(name, value)                                                                        \
     inline uint64_t special_##name(int = 0) noexcept                                                                   \
     {                                                                                                                  \
@@ -81,7 +82,7 @@ inline uint64_t special_nwarpid() noexcept
     }
 
 PLUGINKIT_CPU_PTX_CONSTANT(smid, 0)
-PLUGINKIT_CPU_PTX_CONSTANT(nsmid, 1)
+PLUGINKIT_CPU_PTX_CONSTANT(nsmid, 14)
 PLUGINKIT_CPU_PTX_CONSTANT(gridid, 0)
 PLUGINKIT_CPU_PTX_CONSTANT(envreg0, 0)
 PLUGINKIT_CPU_PTX_CONSTANT(cluster_ctaid, 0)
@@ -134,6 +135,21 @@ inline uint64_t special_globaltimer() noexcept
 inline uint64_t special_globaltimer_lo() noexcept
 {
     return special_clock();
+}
+
+inline uint64_t special_globaltimer_hi() noexcept
+{
+    return special_clock_hi();
+}
+
+inline uint64_t special_dynamic_smem_size() noexcept
+{
+    return dynamicSharedSize();
+}
+
+inline uint64_t special_total_smem_size() noexcept
+{
+    return totalSharedSize();
 }
 
 inline uint64_t activemask(PLUGINKIT_CPU_PLACE)
