@@ -91,7 +91,8 @@ static __device__ unsigned int vibmax_s32(unsigned int a, unsigned int b)
 static __device__ unsigned int vibmin_u32(unsigned int a, unsigned int b)
 {
     bool first = false;
-    return mixed(__vibmin_u32(a, b, &first), first, false);
+    unsigned int const result = __vibmin_u32(a, b, &first);
+    return mixed(result, first, false);
 }
 
 static __device__ unsigned int vibmax_u16x2(unsigned int a, unsigned int b)
