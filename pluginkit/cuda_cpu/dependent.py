@@ -7,6 +7,8 @@ Only in functions of the user's own sources, and for names that those declare as
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from pluginkit.cuda_cpu import scopes
 from pluginkit.cuda_cpu.tokens import OPEN, Tokens
 
@@ -70,5 +72,5 @@ def _lacks_it(tokens: Tokens, name: int, types: set[str]) -> bool:
     if end is None or tokens.text(tokens.after(end)) != "(":
         return False
     inside = [tokens.text(at) for at in range(opening, end) if tokens.kind(at) == "mark"]
-    both = any(pair == ("&", "&") for pair in zip(inside, inside[1:], strict=False))
+    both = any(pair == ("&", "&") for pair in pairwise(inside))
     return not both and not _NO_ARGUMENT.intersection(inside)

@@ -110,7 +110,8 @@ def test_unknown_functions_are_named(tmp_path: Path, name: str, call: str) -> No
 @pytest.mark.parametrize("cxx", ["g++", "clang++"])
 def test_unknown_instructions_are_named_with_their_lines(tmp_path: Path, cxx: str) -> None:
     source = tmp_path / "un known.cu"
-    body = '\n *y = 1; asm volatile("frob.sync.aligned;");\n asm("{ .reg .b32 r; fence; frob::x.u32 r, %0; }" :: "r"(1));\n'
+    known = "{ .reg .b32 r; fence; frob::x.u32 r, %0; }"
+    body = f'\n *y = 1; asm volatile("frob.sync.aligned;");\n asm("{known}" :: "r"(1));\n'
     source.write_text(_KERNEL.replace("BODY", body), encoding="utf-8")
     done = compile_object(source, tmp_path / "unknown.o", cxx=cxx)
     assert done.returncode == 5

@@ -408,7 +408,7 @@ void Worker::tick(void const* code)
     }
     bool const stuck = mSeenSwitches == mSwitches;
     mSeenSwitches = mSwitches;
-    if (stuck && inside == 0)
+    if (stuck && inside == 0 && !mCurrent->block->between())
     {
         // It may wait in a loop for memory that another thread must write.
         Inside const guard{*this};
@@ -421,6 +421,7 @@ bool Threads::advance() noexcept
 {
     Worker& worker = *tWorker;
     worker.inside = 1;
+    mBetween = 0;
     auto& block = static_cast<Block&>(*this);
     bool more = true;
     if (!block.engaged)
