@@ -149,3 +149,9 @@ def test_blocks_are_shared_among_host_threads(engine: ctypes.CDLL, monkeypatch: 
     assert engine.runReverse(_at(x), _at(y), len(x)) == 0
     np.testing.assert_array_equal(y, x[:, ::-1])
     assert len(list(Path("/proc/self/task").iterdir())) == before  # none of them is left
+
+
+def test_the_timer_finds_every_thread_once(engine: ctypes.CDLL) -> None:
+    values = np.zeros((1024, 1024), np.float32)
+    assert engine.runIncrement(_at(values), len(values), 300) == 0
+    assert (values == 300).all()

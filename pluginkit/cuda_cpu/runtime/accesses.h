@@ -17,6 +17,9 @@ namespace pluginkit_cpu
 inline namespace v2
 {
 
+//! What memory holds that nobody has written: NaN in every floating-point type.
+constexpr unsigned char kPOISON = 0xFF;
+
 namespace accesses
 {
 

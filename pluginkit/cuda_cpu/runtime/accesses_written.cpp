@@ -1,5 +1,7 @@
 #include "accesses_written.h"
 
+#include "accesses.h"
+
 #include <algorithm>
 
 #ifdef PLUGINKIT_CPU_CHECKED
@@ -97,8 +99,17 @@ size_t Unwritten::count(uintptr_t address, size_t size, uintptr_t& first)
     size_t count = 0;
     auto const word = [&](uintptr_t number, size_t which, uint64_t mask)
     {
-        Page const* const page = find(number);
-        uint64_t const bits = page == nullptr ? 0 : page->bits[which] & mask;
+        Page* const page = find(number);
+        uint64_t bits = page == nullptr ? 0 : page->bits[which] & mask;
+        auto const* const memory = reinterpret_cast<unsigned char const*>((number << kPAGE_BITS) + which * 64);
+        for (uint64_t rest = bits; rest != 0; rest &= rest - 1)
+        {
+            if (memory[__builtin_ctzll(rest)] != kPOISON)
+            {
+                bits &= ~(rest & -rest);
+                page->bits[which] &= ~(rest & -rest);
+            }
+        }
         if (bits != 0 && count == 0)
         {
             first = (number << kPAGE_BITS) + which * 64 + static_cast<size_t>(__builtin_ctzll(bits));

@@ -2,6 +2,7 @@
 
 #include "memory.h"
 
+#include "accesses.h"
 #include "asan.h"
 #include "findings.h"
 
@@ -24,7 +25,6 @@ namespace
 {
 
 constexpr size_t kALIGNMENT = 256; // what cudaMalloc promises
-constexpr int kPOISON = 0xFF;      // NaN in every floating-point type
 constexpr unsigned char kGAP = 0xC9;
 constexpr size_t kGAP_BEFORE = 64;              // bytes looked at before an allocation
 constexpr size_t kGAPS_WATCHED = 1024;          // with more allocations, gaps are looked at when they are freed

@@ -28,7 +28,6 @@ namespace
 constexpr size_t kGAP = 128;
 constexpr size_t kMAPPED = 512 * 1024; // more than the limit and the gaps: an overrun of a page stays inside
 constexpr unsigned char kCLOSED = 0xFD;
-constexpr unsigned char kPOISON = 0xFF; // NaN in every floating-point type
 // PTX's addresses of shared memory begin here: 0 is none, and no real pointer is so small.
 constexpr uint32_t kWINDOW = 1024;
 

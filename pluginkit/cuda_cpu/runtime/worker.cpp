@@ -204,7 +204,8 @@ Fiber* Worker::choose(Fiber* idle)
         }
         auto const fresh = std::find_if(mLive.begin(), mLive.end(), [](Block const* each) { return each->hasNew(); });
         bool const some = fresh != mLive.end();
-        // When threads only wait in loops, perhaps for a block that hasn't begun, it is not for chance to go on with them.
+        // When threads only wait in loops, perhaps for a block that hasn't begun, it is not for chance to go on with
+        // them.
         bool const waiting = mIdleTurns >= kIDLE_TURNS && !some;
         if (mLaunch->schedule.shuffled() && mReady.size() + (some ? 1 : 0) > 0 && !waiting)
         {
@@ -410,7 +411,7 @@ void Worker::tick(void const* code)
     }
     bool const stuck = mSeenSwitches == mSwitches;
     mSeenSwitches = mSwitches;
-    if (stuck && inside == 0)
+    if (stuck && inside == 0 && !mCurrent->block->between())
     {
         // It may wait in a loop for memory that another thread must write.
         Inside const guard{*this};
@@ -423,6 +424,7 @@ bool Threads::advance() noexcept
 {
     Worker& worker = *tWorker;
     worker.inside = 1;
+    mBetween = 0;
     auto& block = static_cast<Block&>(*this);
     bool more = true;
     if (!block.engaged)

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -21,32 +22,33 @@ pytestmark = pytest.mark.compile
 for _module in sorted(FOLDER.glob("families_*.py")):
     importlib.import_module(f".{_module.stem}", __package__)
 
-Build = Callable[[str, str], ctypes.CDLL]
+Build = Callable[..., ctypes.CDLL]
 # People's kernels convert between int and float freely; nvcc, like us, says nothing about it.
 _FLAGS = ["-O1", f"-I{FOLDER}", "-Wno-conversion", "-Wno-sign-compare"]
+_CHECKED = ["-fsanitize=thread", "-DPLUGINKIT_CPU_CHECKED", "-w"]
 
 
 @pytest.fixture(scope="session")
 def library(kit: Kit) -> Build:
-    """`library(family, compiler)`: all kernels of a family, as one translation unit: CUDA's headers are read once."""
+    """`library(family, compiler, checked=False)`: all kernels of a family, as one translation unit: CUDA's headers are read once."""
 
     # What went wrong is kept too, or each case of the family would compile it again to fail again.
     @functools.cache
-    def build(family: str, cxx: str) -> ctypes.CDLL | str:
+    def build(family: str, cxx: str, checked: bool) -> ctypes.CDLL | str:
         kernels = sorted({case.kernel for case in CASES if case.family == family})
         source = kit.folder / f"corpus-{family}.cu"
         source.write_text("".join(f'#include "{FOLDER / name}.cu"\n' for name in kernels))
-        obj = kit.folder / f"corpus-{family}-{cxx.rstrip('+')}.o"
-        done = compile_object(source, obj, cxx=cxx, flags=_FLAGS)
+        obj = kit.folder / f"corpus-{family}-{cxx.rstrip('+')}{'-checked' * checked}.o"
+        done = compile_object(source, obj, cxx=cxx, flags=[*_FLAGS, *_CHECKED * checked])
         if not done.ok:
             return done.stderr
         shared = obj.with_suffix(".so")
         link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,now"]
-        subprocess.run([cxx, *link, str(obj), *runtime(), "-o", str(shared)], check=True)
+        subprocess.run([cxx, *link, str(obj), *runtime(checked=checked), "-o", str(shared)], check=True)
         return ctypes.CDLL(str(shared))
 
-    def get(family: str, cxx: str) -> ctypes.CDLL:
-        built = build(family, cxx)
+    def get(family: str, cxx: str, *, checked: bool = False) -> ctypes.CDLL:
+        built = build(family, cxx, checked)
         assert isinstance(built, ctypes.CDLL), built
         return built
 
@@ -87,6 +89,20 @@ def test_kernel(
     monkeypatch.setenv("PLUGINKIT_CPU_SCHEDULE", schedule)
     _error, why = case.run(library(case.family, cxx))
     assert not why
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "cxx", "schedule"), _parameters(["g++"], ["forward", "reverse", "8"], []))
+def test_right_kernels_have_no_findings(
+    library: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, case: Case, cxx: str, schedule: str
+) -> None:
+    """compute-sanitizer (memcheck, racecheck, synccheck, initcheck) finds none in them on a GPU either."""
+    findings = tmp_path / "findings.jsonl"
+    monkeypatch.setenv("PLUGINKIT_CPU_FINDINGS", str(findings))
+    monkeypatch.setenv("PLUGINKIT_CPU_SCHEDULE", schedule)
+    _error, why = case.run(library(case.family, cxx, checked=True))
+    assert not why
+    assert not findings.exists() or findings.read_text(encoding="utf-8") == ""
 
 
 def test_every_kernel_has_cases() -> None:

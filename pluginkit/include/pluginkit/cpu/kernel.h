@@ -5,6 +5,7 @@
 
 #include <pluginkit/cpu/engine.h>
 
+#include <csignal>
 #include <memory>
 #include <tuple>
 #include <type_traits>
@@ -69,18 +70,30 @@ public:
     //! Makes the calling fiber the next thread; false when none is left.
     bool next() noexcept
     {
+        // Between two threads none can be stopped. What a stop changes is in memory before it and read anew after it.
+        mBetween = 1;
+        asm volatile("" : "+m"(mX), "+m"(mEnd));
         if (mX < mEnd)
         {
             threadIdx.x = mX++;
+            asm volatile("" : "+m"(threadIdx.x), "+m"(mX));
+            mBetween = 0;
             return true;
         }
         return advance();
+    }
+
+    //! Whether no thread is running, but the next one is being looked for.
+    bool between() const noexcept
+    {
+        return mBetween != 0;
     }
 
 protected:
     // A row of threads that may simply run one after another, from threadIdx.x == mX on.
     unsigned int mX{0};
     unsigned int mEnd{0};
+    std::sig_atomic_t volatile mBetween{0};
 
 private:
     PLUGINKIT_CPU_HIDDEN bool advance() noexcept;
