@@ -108,6 +108,7 @@ void Checks::launchBegins(dim3 const& grid, dim3 const& block)
 void Checks::launchEnds()
 {
     settle();
+    reportGuesses();
     mOrder.launchEnds();
     mRaces.clear();
     mShared.clear();

@@ -72,9 +72,13 @@ void Checks::see(Access access, Strength strength) noexcept
     }
     mMoment = mOrder.now();
     Collision collision{};
+    if (mRacesOn && access.atomic && !mGuesses.empty())
+    {
+        confirmGuesses(access);
+    }
     if (mRacesOn && mRaces.check(access, collision))
     {
-        reportRace(collision);
+        found(collision);
     }
     if (mWrittenOn)
     {
@@ -174,8 +178,13 @@ void Checks::copied(void* to, void const* from, size_t size, bool toHost, Caller
 {
     uintptr_t first = 0;
     size_t missing = 0;
+    auto const known = gMemory.find(number(from));
     {
         std::lock_guard<std::mutex> const lock{mMutex};
+        if (known && (known->isHost() || known->origin == Origin::kManaged))
+        {
+            mUnwritten.end(known->begin, known->size); // the host may have written it, and nobody tells us
+        }
         missing = toHost ? mUnwritten.count(number(from), size, first) : 0;
         mUnwritten.copy(number(to), number(from), size);
     }
@@ -183,16 +192,12 @@ void Checks::copied(void* to, void const* from, size_t size, bool toHost, Caller
     {
         return;
     }
-    auto const known = gMemory.find(number(from));
-    if (!known || (!known->isHost() && known->origin != Origin::kManaged))
-    {
-        report({"uninitialized-copy",
-                std::string{caller.function} + " copies " + std::to_string(size) +
-                    " bytes to the host; nobody has written " + std::to_string(missing) + " of them, the first is " +
-                    describeAddress(reinterpret_cast<void const*>(first)) + ".",
-                {nullptr, 0},
-                caller.code});
-    }
+    report({"uninitialized-copy",
+            std::string{caller.function} + " copies " + std::to_string(size) +
+                " bytes to the host; nobody has written " + std::to_string(missing) + " of them, the first is " +
+                describeAddress(reinterpret_cast<void const*>(first)) + ".",
+            {nullptr, 0},
+            caller.code});
 }
 
 void Checks::filled(void* memory, size_t size)

@@ -91,7 +91,21 @@ private:
         uint3 thread;
     };
 
+    //! A race, unless its reader still changes the bytes by an atomic.
+    struct Guess
+    {
+        Collision collision;
+        uint32_t moment; //!< The current one then.
+        uint3 block;
+        uint3 thread;
+        uint64_t readersBlock;
+        uint32_t reader;
+    };
+
     bool isOwn(uintptr_t address) const noexcept;
+    void found(Collision const& collision);
+    void confirmGuesses(Access const& access);
+    void reportGuesses();
     void checkWritten(Access const& access);
     bool isDevice(uintptr_t address);
     void checkDevice(Access const& access);
@@ -119,6 +133,7 @@ private:
     uint32_t mAtomicMoment{0};
     bool mPending{false};
     PendingWrites mWaiting{};
+    std::vector<Guess> mGuesses;
 };
 
 extern PLUGINKIT_CPU_HIDDEN Checks gChecks;

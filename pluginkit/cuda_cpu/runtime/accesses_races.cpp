@@ -41,6 +41,11 @@ void const* Races::codeAt(uint32_t offset) noexcept
     return libraryBegin() + offset;
 }
 
+uint32_t Collision::readersCode() const noexcept
+{
+    return otherWrites ? Races::codeOffset(access.code) : other.code;
+}
+
 void Races::clear()
 {
     mPages.clear();
@@ -111,10 +116,21 @@ bool Races::checkCell(Cell& cell, Access const& access, Kept now, Collision& col
         if (kept.moment != 0 && kept.moment != now.moment && !(kept.atomic != 0 && now.atomic != 0) &&
             !mOrder.before(kept.moment))
         {
-            collision = {access, kept, writes};
+            Collision const one{access, kept, writes};
+            collision = found && one.isGuess() ? collision : one;
             found = true;
         }
     };
+    for (Kept& read : cell.reads)
+    {
+        Moment const& then = mOrder.moment(read.moment);
+        Moment const& here = mOrder.moment(now.moment);
+        if (now.atomic != 0 && read.moment != 0 && then.block == here.block && then.thread == here.thread)
+        {
+            confirm(read.code);
+            read.atomic = 1;
+        }
+    }
     meet(cell.writes[0], true);
     meet(cell.writes[1], true);
     if (!access.writes)

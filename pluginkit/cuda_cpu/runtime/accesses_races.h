@@ -8,6 +8,8 @@
 
 #include "accesses_order.h"
 
+#include <set>
+
 namespace pluginkit_cpu
 {
 
@@ -47,6 +49,16 @@ struct Collision
     Access access; //!< The current thread's.
     Kept other;
     bool otherWrites;
+
+    //! A plain read meets another thread's atomic write. It is no race where some thread that read there then changes
+    //! the same bytes by an atomic, as loops around atomicCAS begin (and may end without one).
+    bool isGuess() const noexcept
+    {
+        return otherWrites ? !access.writes && !access.atomic && other.atomic != 0 : access.atomic && other.atomic == 0;
+    }
+
+    //! The code that reads, of a guess.
+    PLUGINKIT_CPU_HIDDEN uint32_t readersCode() const noexcept;
 };
 
 class PLUGINKIT_CPU_HIDDEN Races
@@ -61,6 +73,17 @@ public:
 
     //! These addresses begin anew.
     void forget(uintptr_t begin, size_t size);
+
+    //! A plain read by this code was a guess, see Collision::isGuess.
+    void confirm(uint32_t code)
+    {
+        mGuesses.insert(code);
+    }
+
+    bool isConfirmed(uint32_t code) const
+    {
+        return mGuesses.count(code) != 0;
+    }
 
     //! Where code lies in the library, in 31 bits, and back.
     static uint32_t codeOffset(void const* code) noexcept;
@@ -92,6 +115,7 @@ private:
     Order& mOrder;
     std::unordered_map<uintptr_t, Page> mPages;
     Recent mRecent[kRECENT];
+    std::set<uint32_t> mGuesses;
 };
 
 } // namespace accesses

@@ -120,6 +120,52 @@ void Checks::reportRace(Collision const& collision)
     mPending = true;
 }
 
+void Checks::found(Collision const& collision)
+{
+    constexpr size_t kGUESSES = 65536;
+    if (!collision.isGuess() || mGuesses.size() == kGUESSES)
+    {
+        reportRace(collision);
+        return;
+    }
+    Moment const& reader = mOrder.moment(collision.otherWrites ? mMoment : collision.other.moment);
+    mGuesses.push_back({collision, mMoment, blockIdx, threadIdx, reader.block, reader.thread});
+}
+
+void Checks::confirmGuesses(Access const& access)
+{
+    Moment const& now = mOrder.moment(mMoment);
+    for (Guess const& guess : mGuesses)
+    {
+        Access const& met = guess.collision.access;
+        bool const overlap = met.address < access.address + access.size && access.address < met.address + met.size;
+        if (overlap && guess.readersBlock == now.block && guess.reader == now.thread)
+        {
+            mRaces.confirm(guess.collision.readersCode());
+        }
+    }
+}
+
+void Checks::reportGuesses()
+{
+    uint3 const block = blockIdx;
+    uint3 const thread = threadIdx;
+    for (Guess const& guess : mGuesses)
+    {
+        if (mRaces.isConfirmed(guess.collision.readersCode()))
+        {
+            continue;
+        }
+        blockIdx = guess.block;
+        threadIdx = guess.thread;
+        mMoment = guess.moment;
+        reportRace(guess.collision);
+    }
+    mGuesses.clear();
+    blockIdx = block;
+    threadIdx = thread;
+}
+
 void Checks::reportPending() noexcept
 {
     mPending = false;

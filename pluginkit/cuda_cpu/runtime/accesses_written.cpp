@@ -104,7 +104,8 @@ size_t Unwritten::count(uintptr_t address, size_t size, uintptr_t& first)
         auto const* const memory = reinterpret_cast<unsigned char const*>((number << kPAGE_BITS) + which * 64);
         for (uint64_t rest = bits; rest != 0; rest &= rest - 1)
         {
-            if (memory[__builtin_ctzll(rest)] != kPOISON)
+            auto const at = static_cast<size_t>(__builtin_ctzll(rest));
+            if (memory[at] != kPOISON || memory[at ^ 1U] != kPOISON)
             {
                 bits &= ~(rest & -rest);
                 page->bits[which] &= ~(rest & -rest);

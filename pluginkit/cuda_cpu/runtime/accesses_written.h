@@ -32,8 +32,9 @@ public:
         }
     }
 
-    //! How many of these bytes nobody has written; `first` is the first of them. A byte that isn't poison any more has
-    //! been written by a store that wasn't seen: g++ tells nothing of a store of what a function returns by value.
+    //! How many of these bytes nobody has written; `first` is the first of them. Two bytes that aren't both poison any
+    //! more have been written by a store that wasn't seen: g++ tells nothing of a store of what a function returns by
+    //! value, a half for one.
     size_t count(uintptr_t address, size_t size, uintptr_t& first);
 
     //! The bytes at `to` are as much written as those at `from`.

@@ -97,7 +97,6 @@ void execute(std::string const& name, Configuration const& configuration, Work c
     auto worker = take();
     accesses::launchBegins(state.name, grid, configuration.block);
     worker->run(state, true);
-    accesses::launchEnds();
     giveBack(std::move(worker));
     if (state.error != cudaSuccess)
     {

@@ -80,6 +80,10 @@ void Worker::run(LaunchState& launch, bool first)
     {
         go(*startOn(*block, nullptr));
     }
+    if (first)
+    {
+        accesses::launchEnds();
+    }
     tWorker = nullptr;
     if (launch.error != cudaSuccess)
     {

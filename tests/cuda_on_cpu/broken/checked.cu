@@ -126,6 +126,26 @@ EXPORT int plainIncrement(bool repaired)
 }
 
 template <bool kRepaired>
+__global__ void sumReadTooEarlyKernel(float const* x, float* sum, float* y)
+{
+    atomicAdd(sum, x[threadIdx.x] + 1.0F); // BUG sumReadTooEarly
+    if (kRepaired)
+    {
+        __syncthreads();
+    }
+    y[threadIdx.x] = x[threadIdx.x] / *sum; // BUG sumReadTooEarly
+}
+
+EXPORT int sumReadTooEarly(bool repaired)
+{
+    Memory<float> x(64);
+    Memory<float> sum(1);
+    Memory<float> y(64);
+    LAUNCH(sumReadTooEarlyKernel, 1, 64, 0, x.get(), sum.get(), y.get());
+    return finish();
+}
+
+template <bool kRepaired>
 __global__ void sameFlagKernel(float const* x, int* found)
 {
     if (x[threadIdx.x] == 0.0F)

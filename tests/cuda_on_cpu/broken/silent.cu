@@ -301,3 +301,26 @@ EXPORT int hostWrites(bool /*repaired*/)
     cudaFree(managed);
     return result;
 }
+
+//! A loop around atomicCAS begins with a plain read, whose value it holds against what is there, or gives up at.
+__global__ void largestKernel(int* largest)
+{
+    int const value = static_cast<int>((blockIdx.x * 37 + threadIdx.x * 11) % 101);
+    int old = *largest;
+    while (old < value)
+    {
+        int const assumed = old;
+        old = atomicCAS(largest, assumed, value);
+        if (old == assumed)
+        {
+            return;
+        }
+    }
+}
+
+EXPORT int largest(bool /*repaired*/)
+{
+    Memory<int> out(1);
+    largestKernel<<<3, 64>>>(out.get());
+    return resultOf(out.get(), 100);
+}

@@ -92,6 +92,7 @@ CASES = [
     Case("checked", "missingWarpSync", "race", "shared array sums.*__syncwarp"),
     Case("checked", "blocksCollide", "race", "element 20 .*of block .0, 0, 0. wrote them .*nothing orders", (1, 0, 0)),
     Case("checked", "plainIncrement", "race", "reads 4 bytes, at byte 0 .*cudaMalloc.* wrote them", ORIGIN, (1, 0, 0)),
+    Case("checked", "sumReadTooEarly", "race", "only one of the two is atomic", ORIGIN),
     Case("checked", "sameFlag", "race", "^same value written", ORIGIN, (1, 0, 0)),
     Case("checked", "missingFence", "race", "wrote them before, and nothing orders the two blocks", (7, 0, 0), ORIGIN),
     Case("checked", "lockWithoutFence", "race", "__syncthreads|nothing orders"),

@@ -54,7 +54,7 @@ struct AtomicBits<8>
 
 //! Replaces *address by change(old) at once, and gives old.
 template <typename T, typename Change>
-T atomically(T* address, Change const& change) noexcept
+PLUGINKIT_CPU_IN_CALLER T atomically(T* address, Change const& change) noexcept
 {
     using Bits = typename AtomicBits<sizeof(T)>::Type;
     atomicAccess(address, sizeof(T));
@@ -74,7 +74,7 @@ T atomically(T* address, Change const& change) noexcept
 
 //! Puts `value` there if `compare` is there; gives what was there.
 template <typename T>
-T compareAndSwap(T* address, T compare, T value) noexcept
+PLUGINKIT_CPU_IN_CALLER T compareAndSwap(T* address, T compare, T value) noexcept
 {
     atomicAccess(address, sizeof(T));
     if (__atomic_compare_exchange_n(address, &compare, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
@@ -89,7 +89,7 @@ T compareAndSwap(T* address, T compare, T value) noexcept
 }
 
 template <typename T>
-T exchange(T* address, T value) noexcept
+PLUGINKIT_CPU_IN_CALLER T exchange(T* address, T value) noexcept
 {
     return atomically(address, [value](T /*old*/) { return value; });
 }
@@ -100,15 +100,12 @@ T exchange(T* address, T value) noexcept
 
 // Overloads, not templates: callers convert to these types, as with nvcc. Scopes make no difference here.
 #define PLUGINKIT_CPU_SCOPES(name, T, ...)                                                                             \
-    inline T name(T* address, T value) noexcept                                                                        \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }                                                                                                                  \
-    inline T name##_block(T* address, T value) noexcept                                                                \
+    PLUGINKIT_CPU_IN_CALLER T name(T* address, T value) noexcept {__VA_ARGS__} PLUGINKIT_CPU_IN_CALLER T name##_block( \
+        T* address, T value) noexcept                                                                                  \
     {                                                                                                                  \
         return name(address, value);                                                                                   \
     }                                                                                                                  \
-    inline T name##_system(T* address, T value) noexcept                                                               \
+    PLUGINKIT_CPU_IN_CALLER T name##_system(T* address, T value) noexcept                                              \
     {                                                                                                                  \
         return name(address, value);                                                                                   \
     }
@@ -124,15 +121,15 @@ T exchange(T* address, T value) noexcept
     PLUGINKIT_CPU_SCOPES(name, T, return pluginkit_cpu::atomically(address, [value](T old) { return expression; });)
 
 #define PLUGINKIT_CPU_CAS(T)                                                                                           \
-    inline T atomicCAS(T* address, T compare, T value) noexcept                                                        \
+    PLUGINKIT_CPU_IN_CALLER T atomicCAS(T* address, T compare, T value) noexcept                                       \
     {                                                                                                                  \
         return pluginkit_cpu::compareAndSwap(address, compare, value);                                                 \
     }                                                                                                                  \
-    inline T atomicCAS_block(T* address, T compare, T value) noexcept                                                  \
+    PLUGINKIT_CPU_IN_CALLER T atomicCAS_block(T* address, T compare, T value) noexcept                                 \
     {                                                                                                                  \
         return pluginkit_cpu::compareAndSwap(address, compare, value);                                                 \
     }                                                                                                                  \
-    inline T atomicCAS_system(T* address, T compare, T value) noexcept                                                 \
+    PLUGINKIT_CPU_IN_CALLER T atomicCAS_system(T* address, T compare, T value) noexcept                                \
     {                                                                                                                  \
         return pluginkit_cpu::compareAndSwap(address, compare, value);                                                 \
     }

@@ -107,7 +107,11 @@ PLUGINKIT_CPU_HIDDEN void fence() noexcept;
 #ifdef PLUGINKIT_CPU_CHECKED
 //! Tells the checks of memory accesses that the next access to these bytes is an atomic one.
 PLUGINKIT_CPU_HIDDEN void atomicAccess(void const volatile* address, size_t size) noexcept;
+
+//! Of a function whose accesses are its caller's: so findings name the caller's line.
+#define PLUGINKIT_CPU_IN_CALLER inline __attribute__((always_inline))
 #else
+#define PLUGINKIT_CPU_IN_CALLER inline
 inline void atomicAccess(void const volatile* /*address*/, size_t /*size*/) noexcept {}
 #endif
 

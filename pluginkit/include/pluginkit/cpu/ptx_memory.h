@@ -95,7 +95,7 @@ inline void copy(char* to, char const* from, uint64_t size, uint64_t given) noex
 
 //! Replaces the value at `pointer` by change(old), and gives old.
 template <typename T, typename Change>
-uint64_t atomically(char* pointer, Change change) noexcept
+PLUGINKIT_CPU_IN_CALLER uint64_t atomically(char* pointer, Change change) noexcept
 {
     using Unsigned =
         std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
