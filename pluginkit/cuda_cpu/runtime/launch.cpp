@@ -131,6 +131,16 @@ cudaError_t launch(char const* kernelName, Configuration const& configuration, s
         report({"launch-config", std::string{"launch of "} + kernelName + " with " + why + "."});
         return failed(cudaErrorInvalidConfiguration);
     }
+    dim3 const& grid = configuration.grid;
+    dim3 const& block = configuration.block;
+    uint64_t const most = blocksAtOnce(block.x * block.y * block.z, configuration.sharedBytes);
+    if (configuration.cooperative && uint64_t{grid.x} * grid.y * grid.z > most)
+    {
+        report({"launch-config", std::string{"cooperative launch of "} + kernelName + " with a grid of " + text(grid) +
+                                     " blocks, of which only " + std::to_string(most) +
+                                     " can run at once. Ask cudaOccupancyMaxActiveBlocksPerMultiprocessor."});
+        return failed(cudaErrorCooperativeLaunchTooLarge);
+    }
     Caller const caller{kernelName, __builtin_return_address(0)};
     auto const run = [name = std::string{kernelName}, configuration, work] { execute(name, configuration, *work); };
     return failed(enqueueWork(configuration.stream, run, caller));

@@ -22,6 +22,8 @@ struct LaunchState
     Schedule schedule;
     bool alone; //!< On one host thread: asked for, or in order to be repeatable.
     std::atomic<uint64_t> next{0};
+    //! Where the blocks of a cooperative launch meet.
+    uint32_t workspace[2]{sizeof(workspace), 0};
     //! Set when a thread did what ends a launch; no further block begins.
     std::atomic<cudaError_t> error{cudaSuccess};
 };

@@ -92,9 +92,9 @@ extern "C"
     {
         Configuration configuration{};
         cudaError_t const error = pluginkit_cpu::readConfiguration(config, configuration);
-        return error != cudaSuccess ? pluginkit_cpu::failed(error)
-                                    : launchAt("cudaLaunchKernelExC", __builtin_return_address(0), kernel,
-                                               configuration, arguments);
+        return error != cudaSuccess
+                   ? pluginkit_cpu::failed(error)
+                   : launchAt("cudaLaunchKernelExC", __builtin_return_address(0), kernel, configuration, arguments);
     }
 
 } // extern "C"

@@ -204,7 +204,10 @@ Fiber* Worker::choose(Fiber* idle)
         }
         auto const fresh = std::find_if(mLive.begin(), mLive.end(), [](Block const* each) { return each->hasNew(); });
         bool const some = fresh != mLive.end();
-        if (mLaunch->schedule.shuffled() && mReady.size() + (some ? 1 : 0) > 0)
+        // In a cooperative launch every block is begun as soon as all that run wait.
+        uint64_t const patience = mLaunch->configuration.cooperative ? mReady.size() : kIDLE_TURNS;
+        bool const waiting = mIdleTurns >= patience;
+        if (mLaunch->schedule.shuffled() && (some || (!mReady.empty() && !waiting)))
         {
             size_t const which = mRandom.below(mReady.size() + (some ? 1 : 0));
             return which == mReady.size() ? startOn(**fresh, idle) : resume(which);
@@ -213,7 +216,7 @@ Fiber* Worker::choose(Fiber* idle)
         {
             return startOn(**fresh, idle);
         }
-        if (!mReady.empty() && mIdleTurns < kIDLE_TURNS)
+        if (!mReady.empty() && !waiting)
         {
             return resume(0);
         }

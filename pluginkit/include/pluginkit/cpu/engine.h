@@ -83,6 +83,9 @@ PLUGINKIT_CPU_HIDDEN void* dynamicShared(SharedArray const& array);
 PLUGINKIT_CPU_HIDDEN size_t dynamicSharedSize() noexcept;
 PLUGINKIT_CPU_HIDDEN size_t totalSharedSize() noexcept;
 
+//! Two words of the launch's, of which the second is zero at its begin; null if the launch isn't a cooperative one.
+PLUGINKIT_CPU_HIDDEN void* gridWorkspace() noexcept;
+
 //! The 32-bit address that PTX has for a pointer into shared memory.
 PLUGINKIT_CPU_HIDDEN uint32_t sharedOffset(void const* pointer) noexcept;
 

@@ -73,8 +73,8 @@ inline uint64_t special_nwarpid() noexcept
     return (blockDim.x * blockDim.y * blockDim.z + warpSize - 1) / warpSize;
 }
 
-// All blocks run on the first of the device's multiprocessors (runtime/device_table.cpp says how many it has); clusters
-// are of one block; the driver has no registers.
+// All blocks run on the first of the device's multiprocessors (runtime/device_table.cpp says how many it has), and
+// clusters are of one block.
 #define PLUGINKIT_CPU_PTX_CONSTANT(name, value)                                                                        \
     inline uint64_t special_##name(int = 0) noexcept                                                                   \
     {                                                                                                                  \
@@ -85,13 +85,22 @@ PLUGINKIT_CPU_PTX_CONSTANT(smid, 0)
 PLUGINKIT_CPU_PTX_CONSTANT(nsmid, 14)
 PLUGINKIT_CPU_PTX_CONSTANT(gridid, 0)
 PLUGINKIT_CPU_PTX_CONSTANT(envreg0, 0)
-PLUGINKIT_CPU_PTX_CONSTANT(envreg1, 0)
-PLUGINKIT_CPU_PTX_CONSTANT(envreg2, 0)
 PLUGINKIT_CPU_PTX_CONSTANT(cluster_ctaid, 0)
 PLUGINKIT_CPU_PTX_CONSTANT(cluster_nctaid, 1)
 PLUGINKIT_CPU_PTX_CONSTANT(cluster_ctarank, 0)
 PLUGINKIT_CPU_PTX_CONSTANT(cluster_nctarank, 1)
 #undef PLUGINKIT_CPU_PTX_CONSTANT
+
+// The driver's registers 1 and 2 tell cooperative_groups where the blocks of a grid meet.
+inline uint64_t special_envreg1(int = 0) noexcept
+{
+    return reinterpret_cast<uint64_t>(gridWorkspace()) >> 32U;
+}
+
+inline uint64_t special_envreg2(int = 0) noexcept
+{
+    return part(reinterpret_cast<uint64_t>(gridWorkspace()), 0, 32);
+}
 
 inline uint64_t special_clusterid(int axis) noexcept
 {
