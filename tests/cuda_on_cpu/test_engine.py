@@ -157,7 +157,7 @@ def test_the_timer_finds_every_thread_once(engine: ctypes.CDLL) -> None:
     assert (values == 300).all()
 
 
-# In a shuffled order it takes minutes: cooperative_groups spins, and each turn of a spinning thread lasts until the timer.
+# In a shuffled order it takes minutes: cooperative_groups spins, each turn until the timer comes.
 @pytest.mark.parametrize("order", ["forward", "reverse"])
 def test_the_blocks_of_a_cooperative_launch_wait_for_one_another(
     engine: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, order: str
