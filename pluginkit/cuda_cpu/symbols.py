@@ -24,9 +24,9 @@ _FETCH = re.compile(r"_Z(\d+)((?:tex|surf)[123C]\w+)")
 _ADVICE = (
     (r"cublas|cudnn|cufft|cusparse|cusolver|curand|nccl", "NVIDIA's libraries of kernels run on a GPU only"),
     (r"cu[A-Z]|nvrtc", "CUDA's driver and compiler interfaces work on a GPU only"),
-    (r"cudaGraph|cudaStream\w*Capture", "graphs and stream capture are of a GPU only"),
+    (r"cudaGraph(?!ics)|cudaStream\w*Capture", "graphs and stream capture are of a GPU only"),
     (r"\w*(?:Texture|Surface|Array)|tex|surf", "textures, surfaces and arrays aren't there; read through a pointer"),
-    (r"\w*(?:Mipmapped|External|Ipc)", "what is shared with graphics or other processes isn't there"),
+    (r"\w*(?:Mipmapped|External|Ipc|Graphics|GL|EGL)", "what is shared with graphics or other processes isn't there"),
 )
 
 

@@ -155,3 +155,19 @@ def test_the_timer_finds_every_thread_once(engine: ctypes.CDLL) -> None:
     values = np.zeros((1024, 1024), np.float32)
     assert engine.runIncrement(_at(values), len(values), 300) == 0
     assert (values == 300).all()
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse", "6"])
+def test_the_blocks_of_a_cooperative_launch_wait_for_one_another(
+    engine: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    monkeypatch.setenv("PLUGINKIT_CPU_SCHEDULE", order)
+    written, sums = np.zeros(20 * 33, np.int32), np.zeros(20 * 33, np.int32)
+    assert engine.runGridRounds(_at(written), _at(sums), 20, 33, True) == 0
+    assert (sums == 6 * ((np.arange(sums.size) + sums.size // 2) % sums.size)).all()
+
+
+def test_a_grid_that_cannot_wait_is_said_to(engine: ctypes.CDLL, capfd: pytest.CaptureFixture[str]) -> None:
+    nothing = ctypes.c_void_p()
+    assert engine.runGridRounds(nothing, nothing, 14 * 64 + 1, 32, True) == 720  # cudaErrorCooperativeLaunchTooLarge
+    assert "of which only 224 can run at once" in capfd.readouterr().err

@@ -63,6 +63,12 @@ int fitting(int threads, size_t shared)
 
 } // namespace
 
+uint64_t pluginkit_cpu::blocksAtOnce(unsigned int threads, size_t shared) noexcept
+{
+    return static_cast<uint64_t>(fitting(static_cast<int>(threads), shared)) *
+           static_cast<uint64_t>(limitOf(cudaDevAttrMultiProcessorCount));
+}
+
 size_t pluginkit_cpu::dynamicSharedLimit() noexcept
 {
     return static_cast<size_t>(gKernels.most());

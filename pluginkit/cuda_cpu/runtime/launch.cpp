@@ -107,12 +107,6 @@ void execute(std::string const& name, Configuration const& configuration, Work c
 
 } // namespace
 
-void* gridWorkspace() noexcept
-{
-    auto& state = Worker::current()->launch();
-    return state.configuration.cooperative ? state.gridWorkspace : nullptr;
-}
-
 void restartOrders() noexcept
 {
     gLaunches = 0;
@@ -135,6 +129,16 @@ cudaError_t launch(char const* kernelName, Configuration const& configuration, s
     {
         report({"launch-config", std::string{"launch of "} + kernelName + " with " + why + "."});
         return failed(cudaErrorInvalidConfiguration);
+    }
+    dim3 const& grid = configuration.grid;
+    dim3 const& block = configuration.block;
+    uint64_t const most = blocksAtOnce(block.x * block.y * block.z, configuration.sharedBytes);
+    if (configuration.cooperative && uint64_t{grid.x} * grid.y * grid.z > most)
+    {
+        report({"launch-config", std::string{"cooperative launch of "} + kernelName + " with a grid of " + text(grid) +
+                                     " blocks, of which only " + std::to_string(most) +
+                                     " can run at once. Ask cudaOccupancyMaxActiveBlocksPerMultiprocessor."});
+        return failed(cudaErrorCooperativeLaunchTooLarge);
     }
     Caller const caller{kernelName, __builtin_return_address(0)};
     auto const run = [name = std::string{kernelName}, configuration, work] { execute(name, configuration, *work); };

@@ -22,10 +22,10 @@ struct LaunchState
     Schedule schedule;
     bool alone; //!< On one host thread: asked for, or in order to be repeatable.
     std::atomic<uint64_t> next{0};
+    //! Where the blocks of a cooperative launch meet: its size, and a word that cooperative_groups counts in.
+    uint32_t workspace[2]{sizeof(workspace), 0};
     //! Set when a thread did what ends a launch; no further block begins.
     std::atomic<cudaError_t> error{cudaSuccess};
-    //! Its layout is cooperative_groups' own: a size, and the word of the barrier of all blocks.
-    unsigned int gridWorkspace[16]{sizeof(gridWorkspace)};
 };
 
 //! The launches that follow have the random orders that they would have in a fresh process, so that a failure in one of

@@ -4,6 +4,8 @@
 #include "findings.h"
 #include "worker.h"
 
+#include <cstring>
+
 namespace pluginkit_cpu
 {
 
@@ -212,7 +214,14 @@ void trap(char const* why, Place place)
 {
     Worker& self = worker(why, place);
     self.inside = 1;
-    report({"trap", std::string{why} + " ended the kernel.", place});
+    bool const group = std::strstr(place.file, "/cooperative_groups") != nullptr;
+    report(
+        {"trap",
+         std::string{why} + " ended the kernel." +
+             (group ? " cooperative_groups calls it for a group that can't do what is asked: a grid's blocks wait for "
+                      "one another only in a launch by cudaLaunchCooperativeKernel."
+                    : ""),
+         place});
     self.abandon(cudaErrorLaunchFailure);
 }
 
@@ -240,6 +249,12 @@ size_t totalSharedSize() noexcept
 {
     Worker* const self = Worker::current();
     return self == nullptr ? 0 : self->fiber().block->shared.size();
+}
+
+void* gridWorkspace() noexcept
+{
+    Worker* const self = Worker::current();
+    return self == nullptr || !self->launch().configuration.cooperative ? nullptr : self->launch().workspace;
 }
 
 uint32_t sharedOffset(void const* pointer) noexcept

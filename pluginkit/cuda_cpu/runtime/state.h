@@ -113,6 +113,9 @@ PLUGINKIT_CPU_HIDDEN void observeMemory(MemoryObserver const& observer) noexcept
 //! KiB.
 PLUGINKIT_CPU_HIDDEN size_t dynamicSharedLimit() noexcept;
 
+//! How many blocks of so many threads the device runs at once.
+PLUGINKIT_CPU_HIDDEN uint64_t blocksAtOnce(unsigned int threads, size_t shared) noexcept;
+
 } // namespace v2
 
 } // namespace pluginkit_cpu

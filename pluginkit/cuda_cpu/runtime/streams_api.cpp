@@ -81,6 +81,20 @@ extern "C"
         return ask(stream, status, [](StreamState const&) { return cudaStreamCaptureStatusNone; });
     }
 
+    // What they ask for (a window of the L2 cache, priorities) changes nothing here.
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID,
+                                                                             cudaStreamAttrValue const* value)
+    {
+        StreamState state{};
+        return answer([&] { return value == nullptr ? cudaErrorInvalidValue : gStreams.ask(stream, state); });
+    }
+
+    PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaCtxResetPersistingL2Cache()
+    {
+        return answer([] { return cudaSuccess; });
+    }
+
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamQuery(cudaStream_t stream)
     {
         return answer([&] { return gStreams.query(stream); });

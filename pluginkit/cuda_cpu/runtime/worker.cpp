@@ -208,10 +208,12 @@ Fiber* Worker::choose(Fiber* idle)
         }
         auto const fresh = std::find_if(mLive.begin(), mLive.end(), [](Block const* each) { return each->hasNew(); });
         bool const some = fresh != mLive.end();
-        // When threads only wait in loops, perhaps for a block that hasn't begun, it is not for chance to go on with
-        // them.
-        bool const waiting = mIdleTurns >= kIDLE_TURNS && !some;
-        if (mLaunch->schedule.shuffled() && mReady.size() + (some ? 1 : 0) > 0 && !waiting)
+        // In a cooperative launch every block is begun as soon as all that run wait.
+        uint64_t const patience = mLaunch->configuration.cooperative ? mReady.size() : kIDLE_TURNS;
+        bool const waiting = mIdleTurns >= patience;
+        // Threads that the timer had to stop are no matter of chance: each turn of theirs is long.
+        bool const chance = mLaunch->schedule.shuffled() && !waiting && mIdleTurns < kSTOPPED_TURNS;
+        if (chance && (some || !mReady.empty()))
         {
             size_t const which = mRandom.below(mReady.size() + (some ? 1 : 0));
             return which == mReady.size() ? startOn(**fresh, idle) : resume(which);

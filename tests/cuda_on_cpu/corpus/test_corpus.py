@@ -30,7 +30,7 @@ _CHECKED = ["-fsanitize=thread", "-DPLUGINKIT_CPU_CHECKED", "-w"]
 
 @pytest.fixture(scope="session")
 def library(kit: Kit) -> Build:
-    """`library(family, compiler, checked=False)`: all kernels of a family, as one translation unit: CUDA's headers are read once."""
+    """`library(family, compiler, checked=False)`: a family's kernels as one source, so that headers are read once."""
 
     # What went wrong is kept too, or each case of the family would compile it again to fail again.
     @functools.cache

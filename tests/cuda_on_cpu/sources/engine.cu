@@ -1,5 +1,6 @@
 //! Kernels whose threads work together: each tests one rule of the engine.
 
+#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -223,5 +224,33 @@ EXPORT int runIncrement(float* to, int blocks, int times)
     {
         increment<<<static_cast<unsigned int>(blocks), 1024>>>(to);
     }
+    return cudaDeviceSynchronize();
+}
+
+// Each block reads what the others wrote in the round.
+__global__ void gridRounds(int* written, int* sums)
+{
+    auto const grid = cooperative_groups::this_grid();
+    auto const n = static_cast<int>(grid.size());
+    auto const i = static_cast<int>(grid.thread_rank());
+    for (int round = 0; round < 3; ++round)
+    {
+        written[i] = (round + 1) * i;
+        grid.sync();
+        sums[i] += written[(i + n / 2) % n];
+        grid.sync();
+    }
+}
+
+EXPORT int runGridRounds(int* written, int* sums, int blocks, int threads, bool cooperative)
+{
+    if (cooperative)
+    {
+        void* arguments[] = {&written, &sums};
+        cudaError_t const error = cudaLaunchCooperativeKernel(gridRounds, dim3(static_cast<unsigned int>(blocks)),
+                                                              dim3(static_cast<unsigned int>(threads)), arguments);
+        return error != cudaSuccess ? error : cudaDeviceSynchronize();
+    }
+    gridRounds<<<blocks, threads>>>(written, sums);
     return cudaDeviceSynchronize();
 }

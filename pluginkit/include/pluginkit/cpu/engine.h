@@ -70,9 +70,6 @@ PLUGINKIT_CPU_HIDDEN uint32_t activeMask(Place place);
 
 PLUGINKIT_CPU_HIDDEN unsigned int laneId() noexcept;
 
-//! What the driver gives a cooperative launch for cooperative_groups::this_grid(), zeroed; null in another launch.
-PLUGINKIT_CPU_HIDDEN void* gridWorkspace() noexcept;
-
 //! Reports a shuffle that read a lane which took no part (in a checked build; the value is poison in every build).
 PLUGINKIT_CPU_HIDDEN void readInactiveLane(char const* operation, unsigned int lane, Place place);
 
@@ -85,6 +82,9 @@ PLUGINKIT_CPU_HIDDEN void* dynamicShared(SharedArray const& array);
 //! How many bytes of shared memory the launch asked for, and with those of the static arrays that the block has named.
 PLUGINKIT_CPU_HIDDEN size_t dynamicSharedSize() noexcept;
 PLUGINKIT_CPU_HIDDEN size_t totalSharedSize() noexcept;
+
+//! Two words of the launch's, of which the second is zero at its begin; null if the launch isn't a cooperative one.
+PLUGINKIT_CPU_HIDDEN void* gridWorkspace() noexcept;
 
 //! The 32-bit address that PTX has for a pointer into shared memory.
 PLUGINKIT_CPU_HIDDEN uint32_t sharedOffset(void const* pointer) noexcept;
