@@ -28,6 +28,9 @@ from pluginkit.host.spec import BuiltPlugin, TensorSpec, as_dict
 
 Profile = Sequence[TensorSpec]
 
+MAX_WORKSPACE = 1 << 40
+"""Bytes; no GPU has as many. NVIDIA's builder gives a plugin that wants more than there is no tactic."""
+
 
 def build(
     creator: Creator,
@@ -133,6 +136,8 @@ def _workspace(plugin: Plugin, inputs: Profile, outputs: Profile) -> int:
         raise Finding(
             name_of("getWorkspaceSize"), f"answered {most} bytes for the profile's max and more, {some}, for its opt"
         )
+    if most > MAX_WORKSPACE:
+        raise Finding(name_of("getWorkspaceSize"), f"answered {most} bytes, expected at most {MAX_WORKSPACE}")
     return most
 
 

@@ -94,6 +94,7 @@ class HostSession:
             builder = self._builder = self._builder or self._start()
             try:
                 built = builder.call("build", calls=network.calls)
+                builder.call("check_branches", network=network, built=built)
             finally:
                 self.printed = builder.printed
         except WorkerTimeout as error:

@@ -13,7 +13,7 @@ import onnx
 from pluginkit import host
 from pluginkit.errors import CheckFailed
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import walker
+from pluginkit.runtimes import branches, walker
 from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.runtimes.verdict import Ran
 from pluginkit.testing.model import Array, Network, PluginCall, Range
@@ -43,6 +43,14 @@ class HostChild:
             )
             for call in calls
         }
+
+    def check_branches(self, network: Network, built: dict[str, host.BuiltPlugin]) -> None:
+        """Holds the two branches of each If against one another.
+
+        Raises:
+            CheckFailed: they differ in type or shape, or INT8 crosses the boundary.
+        """
+        branches.check(network, self._op_type, built)
 
     def run(
         self,

@@ -1,0 +1,146 @@
+"""Where NVIDIA's builder accepts what its documents forbid, or falls over, and what pluginkit does instead.
+
+A leniency is never copied: pluginkit's host refuses, so that a plugin doesn't fail in the next version or in the full
+TensorRT. Comparisons of the two leave these rows out, and only these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pluginkit.testing.api_draft import PROBE
+
+TRIED = "tried with tensorrt-rtx 1.7.1.116"
+
+
+@dataclass(frozen=True)
+class Leniency:
+    """One row.
+
+    Attributes:
+        id: what tests and reports call it.
+        kind: whether NVIDIA accepts it, refuses by an error within its backend, or takes the process down.
+        nvidia: what NVIDIA does.
+        instead: what pluginkit does.
+        source: what forbids it, and where NVIDIA's behaviour was seen.
+    """
+
+    id: str
+    kind: Literal["accepts", "fails", "crashes"]
+    nvidia: str
+    instead: str
+    source: str
+
+
+LENIENCIES: tuple[Leniency, ...] = (
+    Leniency(
+        "plugin-name",
+        "accepts",
+        "builds a plugin whose name is not its creator's",
+        "the host refuses it at getPluginType; pluginkit test fails on what the probe saw",
+        f"NvInferRuntime.h, IPluginV2::getPluginType: 'Should match the plugin name returned by the corresponding "
+        f"plugin creator'; {TRIED}",
+    ),
+    Leniency(
+        "plugin-version",
+        "accepts",
+        "builds a plugin whose version is not its creator's",
+        "the host refuses it at getPluginVersion; pluginkit test fails on what the probe saw",
+        f"NvInferRuntime.h, IPluginV2::getPluginVersion: 'Should match the plugin version returned by the "
+        f"corresponding plugin creator'; {TRIED}",
+    ),
+    Leniency(
+        "int8-across-if",
+        "accepts",
+        "builds an If with INT8 tensors as a branch's outputs",
+        "the host refuses the network",
+        f"TensorRT documentation, operator If (IIfConditionalInputLayer, IIfConditionalOutputLayer): INT8 is not among "
+        f"the data types; {TRIED}",
+    ),
+    Leniency(
+        "null-fields",
+        "accepts",
+        "builds a plugin whose getFieldsToSerialize answers null: its engine can't be deserialized",
+        "the host refuses a state of more than 2 GiB, of which the adapter makes null; pluginkit test fails on what "
+        "the probe saw",
+        f"NvInferRuntime.h, IPluginV3OneRuntime::getFieldsToSerialize: the fields 'that should be serialized'; {TRIED}",
+    ),
+    Leniency(
+        "branch-shapes",
+        "accepts",
+        "builds an If whose branches give the shapes n + 1 and n",
+        "the host refuses the network, at the first of each profile's min, opt and max where they differ",
+        f"NvInfer.h, IIfConditional::addOutput: both inputs of the output layer must have the same shape; {TRIED}",
+    ),
+    Leniency(
+        "division-by-zero",
+        "crashes",
+        "gives the plugin null for kFLOOR_DIV by the constant 0, and ends with a segmentation fault if the plugin "
+        "returns that; behind pluginkit's adapter it refuses",
+        "the host refuses it at the call of IExprBuilder::operation",
+        f"NvInferRuntime.h, IExprBuilder::operation: 'Return nullptr if ...'; {TRIED}",
+    ),
+    Leniency(
+        "null-clone",
+        "crashes",
+        "ends with a segmentation fault if clone answers null",
+        "the host refuses it at clone",
+        f"NvInferRuntime.h, IPluginV2DynamicExt::clone: returns a copy; {TRIED}",
+    ),
+    Leniency(
+        "half-slice",
+        "fails",
+        "fails within its backend (MyelinCheckException in tactics_tiled_layout.cpp or formats.cpp) where a forward "
+        "iterator's FP32 slice is cast to FP16 for a plugin",
+        "networks of pluginkit cast before the iterator and after the loop's output",
+        TRIED,
+    ),
+    Leniency(
+        "concatenate-axis-1",
+        "fails",
+        "fails within its backend ('No scan input/output tensor to derive shape') where a loop without iterators "
+        "concatenates on another axis than 0",
+        "networks of pluginkit concatenate on axis 1 what they iterate on axis 1",
+        TRIED,
+    ),
+)
+"""Every row; tests/runtimes/test_leniencies.py has both sides of each."""
+
+
+def row(name: str) -> Leniency:
+    """The row of that id.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return {one.id: one for one in LENIENCIES}[name]
+
+
+def seen(calls: Iterable[Mapping[str, Any]], name: str, version: str) -> list[str]:
+    """What a builder has let pass, by the probe's trace of its calls: a sentence for each.
+
+    Args:
+        calls: the trace, as native/probe.cpp writes it.
+        name: the creator's name.
+        version: its version.
+    """
+    expected = {
+        "IPluginV3OneCore::getPluginName": ("plugin-name", {name, PROBE[0]}),
+        "IPluginV3OneCore::getPluginVersion": ("plugin-version", {version, PROBE[1]}),
+    }
+    found: dict[str, None] = {}
+    for call in calls:
+        method, answer = call.get("leave", ""), call.get("result")
+        if method == "IPluginV3OneRuntime::getFieldsToSerialize" and answer is None:
+            found[f"{method} answered null ({_lets_pass('null-fields')})"] = None
+        elif method in expected and answer not in expected[method][1]:
+            wanted = name if method.endswith("Name") else version
+            told = f"{method} answered {answer!r}, and its creator says {wanted!r}"
+            found[f"{told} ({_lets_pass(expected[method][0])})"] = None
+    return list(found)
+
+
+def _lets_pass(name: str) -> str:
+    return f"leniency {name}: NVIDIA's builder {row(name).nvidia}"
