@@ -93,8 +93,9 @@ def _check_profiles(profiles: Sequence[Profile]) -> None:
             raise HostBug(f"profiles of one network with different inputs: {profile} and {profiles[0]}")
         for spec in profile:
             rows = list(zip(spec.dims, spec.min, spec.opt, spec.max, strict=True))
-            if any(not 0 <= low <= opt <= high for _, low, opt, high in rows):
-                raise HostBug(f"{spec} has not 0 <= min <= opt <= max")
+            # A min is negative where it is a bound of what another plugin computes: see ShapeProgram.range.
+            if any(not low <= opt <= high or opt < 0 for _, low, opt, high in rows):
+                raise HostBug(f"{spec} has not min <= opt <= max")
             if any(dim >= 0 and {low, opt, high} != {dim} for dim, low, opt, high in rows):
                 raise HostBug(f"{spec} has a constant dimension with other values in its profile")
 
@@ -118,10 +119,10 @@ def _outputs(
 ) -> tuple[TensorSpec, ...]:
     network = [s.dims for s in inputs]
     low, opt, high = ([getattr(s, point) for s in inputs] for point in ("min", "opt", "max"))
-    return tuple(
-        TensorSpec(dtype, shape.dims, shape.at(network, low), shape.at(network, opt), shape.at(network, high), scale)
-        for shape, dtype, scale in zip(shapes, types, scales, strict=True)
-    )
+    specs = []
+    for shape, dtype, scale in zip(shapes, types, scales, strict=True):
+        specs.append(TensorSpec(dtype, shape.dims, *shape.range(network, low, opt, high), scale))
+    return tuple(specs)
 
 
 def _workspace(plugin: Plugin, inputs: Profile, outputs: Profile) -> int:

@@ -74,6 +74,13 @@ LENIENCIES: tuple[Leniency, ...] = (
         f"{IF}: the branches' outputs have equal shapes; {TRIED}",
     ),
     Leniency(
+        "negative-dimension",
+        "accepts",
+        "builds a plugin whose output has a negative dimension at a profile's min or max, if it has none at opt",
+        "the host refuses it: the engine would refuse shapes that its profile promises",
+        f"a dimension is never negative; {TRIED}, which says so where it is negative at opt or in the whole profile",
+    ),
+    Leniency(
         "division-by-zero",
         "crashes",
         "gives the plugin null for kFLOOR_DIV by the constant 0, and ends with a segmentation fault if the plugin "

@@ -53,12 +53,12 @@ def run_nodes(
 ) -> dict[str, Array]:
     """As `run`, with plugins of several types; `operators` gives the domain and type of each.
 
-    `instead` are implementations of ONNX's own operators.
+    `instead` are implementations of ONNX's own operators. (Of two implementations onnx takes the first.)
     """
     plugins = [
         type(name, (_PluginNode,), {"op_domain": domain, "call": staticmethod(call)}) for domain, name in operators
     ]
-    evaluator = ReferenceEvaluator(model, new_ops=[*plugins, Loop, QuantizeLinear, DequantizeLinear, *instead])
+    evaluator = ReferenceEvaluator(model, new_ops=[*instead, *plugins, Loop, QuantizeLinear, DequantizeLinear])
     with np.errstate(all="ignore"), warnings.catch_warnings():
         # Infinities and NaNs are values like others here; whether they are right is the comparison's question.
         warnings.simplefilter("ignore", RuntimeWarning)

@@ -45,6 +45,7 @@ def walk(network: Network, op_type: str, built: Mapping[str, BuiltPlugin]) -> li
     def zeros(node: onnx.NodeProto, inputs: Sequence[Array]) -> Sequence[Array]:
         plugin = built[node.name]
         actual = [value.shape for value in inputs]
+        _check_inputs(node.name, plugin.input_dims, actual)
         return [
             np.zeros(shape.at(plugin.input_dims, actual), spec.dtype.numpy)
             for shape, spec in zip(plugin.shapes, plugin.outputs[0], strict=True)
@@ -66,6 +67,16 @@ def walk(network: Network, op_type: str, built: Mapping[str, BuiltPlugin]) -> li
                 raise CheckFailed(f"{where}: {type(error).__name__}: {error}") from error
             found[-1].append({name: (value.dtype.name, value.shape) for name, value in outputs.items()})
     return found
+
+
+def _check_inputs(node: str, declared: Sequence[Dims], actual: Sequence[Dims]) -> None:
+    """Only a plugin that feeds a plugin can bring a wrong shape about."""
+    for index, (dims, shape) in enumerate(zip(declared, actual, strict=True)):
+        if len(dims) != len(shape) or any(dim not in {-1, size} for dim, size in zip(dims, shape, strict=True)):
+            raise CheckFailed(
+                f"plugin node {node!r}: input {index} has the shape {list(shape)}, the network has {list(dims)}",
+                hint="Is the shape that the plugin feeding it computes right?",
+            )
 
 
 def _feeds(model: onnx.ModelProto, profile: NetworkProfile, point: int) -> dict[str, Array]:

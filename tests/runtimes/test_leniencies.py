@@ -17,7 +17,7 @@ from pluginkit.runtimes.tensorrt_rtx import RtxSession
 from pluginkit.testing import api_model as api
 from pluginkit.testing import api_networks
 from pluginkit.testing.judged import Beside, Judge
-from pluginkit.testing.model import Network, Plan
+from pluginkit.testing.model import Network, NetworkProfile, Plan
 from pluginkit.testing.networks.base import DOMAIN, Body, Names, network, value_info
 from pluginkit.testing.report import Outcome, Report
 
@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 needs_rtx = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
 pytestmark = [pytest.mark.rtx, pytest.mark.compile, needs_rtx]
 
-GROWS, OTHER_NAME, OTHER_VERSION, UNSERIALIZABLE, NULL_CLONE, DIVIDES_BY_ZERO = range(8, 14)
+GROWS, OTHER_NAME, OTHER_VERSION, UNSERIALIZABLE, NULL_CLONE, DIVIDES_BY_ZERO, SHRINKS = range(8, 15)
 """The field `fault` of refused.cpp."""
 V3_NULL_FIELDS, V3_DIVIDES_BY_ZERO = 4, 5
 """The same of refused_v3.cpp."""
@@ -153,6 +153,7 @@ ROWS = {
     "int8-across-if": "test_int8_across_an_if",
     "null-fields": "test_null_from_getFieldsToSerialize",
     "branch-shapes": "test_branches_of_other_shapes",
+    "negative-dimension": "test_a_negative_dimension",
     "division-by-zero": "test_division_by_zero",
     "null-clone": "test_null_from_clone",
     "half-slice": "test_the_cast_of_a_slice",
@@ -202,6 +203,16 @@ def test_branches_of_other_shapes(opened: Sessions) -> None:
     assert "MyelinCheckException" in opened.rtx.build(both).message, "of the If it says nothing"
     assert opened.rtx.build(conditional(0, DType.FLOAT32)).ok
     assert_the_host_refuses(opened.host, both, ["[2, 1] in then_branch"])
+
+
+def test_a_negative_dimension(opened: Sessions) -> None:
+    """1 to 8 less 2, with 3 as opt."""
+    verdict = opened.rtx.build(plain(SHRINKS))
+    assert verdict.ok, verdict.message
+    assert_the_host_refuses(opened.host, plain(SHRINKS), ["kSUB(s1, 2) is -1 for inputs of the shapes [(1, 1)]"])
+    shapes = {"x": ((1, 1), (2, 1), (4, 1))}
+    less = replace(plain(SHRINKS), profiles=(NetworkProfile("low", shapes),))
+    assert "inherently negative length" in opened.rtx.build(less).message
 
 
 def test_division_by_zero(opened: Sessions) -> None:
