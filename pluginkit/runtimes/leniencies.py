@@ -96,6 +96,13 @@ LENIENCIES: tuple[Leniency, ...] = (
         f"NvInferRuntime.h on IPluginV2DynamicExt::clone: a copy of the plugin; {TRIED}",
     ),
     Leniency(
+        "int8-scalar",
+        "accepts",
+        "makes a 0-D tensor 1-D, of one element, where the ONNX model quantizes it before a plugin",
+        "for the host it stays 0-D",
+        f"https://onnx.ai/onnx/operators/onnx__QuantizeLinear.html: the output has the input's shape; {TRIED}",
+    ),
+    Leniency(
         "half-slice",
         "fails",
         "fails within its backend (MyelinCheckException in tactics_tiled_layout.cpp or formats.cpp) where a forward "

@@ -34,6 +34,7 @@ enum Fault : int32_t
     kUNKNOWN_TYPE = 10,
     kLOOKS_AHEAD = 11,
     kFIRST_TYPE_RULES = 12, // no fault: all tensors have the first one's type
+    kNEVER_LINEAR = 13,
 };
 
 //! The fields, each an int32 in this order.
@@ -151,7 +152,8 @@ public:
                                    int32_t nbOutputs) noexcept override
     {
         auto const type = static_cast<int32_t>(inOut[pos].type);
-        if (type < 0 || type > 3 || inOut[pos].format != TensorFormat::kLINEAR)
+        bool const linear = inOut[pos].format == TensorFormat::kLINEAR;
+        if (type < 0 || type > 3 || linear == (mFields.fault == kNEVER_LINEAR))
         {
             return false;
         }

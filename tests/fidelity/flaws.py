@@ -18,6 +18,7 @@ class Flaw:
         fault: the number of chameleon.cpp's `Fault`, if it is one of the plugin.
         dynamic: whether a dimension must be open for it.
         lenient: the row of pluginkit.runtimes.leniencies that it belongs to.
+        known: why the host refuses what NVIDIA takes, where that is a limit of the host: see docs/fidelity.md.
         weight: how often it is drawn, compared with others.
     """
 
@@ -27,6 +28,7 @@ class Flaw:
     fault: int = 0
     dynamic: bool = False
     lenient: str = ""
+    known: str = ""
     weight: float = 1.0
 
 
@@ -38,6 +40,7 @@ FLAWS: tuple[Flaw, ...] = (
     Flaw("no-format", NO_FORMAT, weight=2),
     Flaw("look-ahead", NO_FORMAT, fault=11),
     Flaw("wrong-output-type", NO_FORMAT),
+    Flaw("never-linear", NO_FORMAT, fault=13, weight=0.5, known="the host's tensors are all linear"),
     Flaw("unknown-output-type", "Unlisted DataType 42", fault=10),
     Flaw("null-plugin", "Could not create the plugin", fault=1),
     Flaw("null-in-a-shape", SHAPE, fault=2),
@@ -79,3 +82,13 @@ FLAWS: tuple[Flaw, ...] = (
     Flaw("branches-of-other-shapes", "", ("cond",), lenient="branch-shapes", weight=0.5),
     Flaw("int8-across-if", "", ("cond",), lenient="int8-across-if", weight=0.5),
 )
+"""What is drawn. What the two refuse of these is known beforehand."""
+
+WILD = Flaw("wild")
+"""Everything by chance, so nothing is known beforehand: NVIDIA says whether it is right."""
+
+LENIENT = {
+    "branch-shapes": r"output \d+ is (\w+) \[[^]]*\] in then_branch and \1 \[",
+    "negative-dimension": r"is -\d+ for inputs of the shapes",
+}
+"""Rows of the leniencies that a wild case belongs to by the host's words; `int8-scalar` is seen by the inputs."""

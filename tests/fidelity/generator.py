@@ -12,12 +12,12 @@ from pluginkit.dtypes import DType
 from pluginkit.testing.model import Dims, Network, NetworkProfile, Range
 
 from . import signatures
-from .flaws import FAMILIES, FLAWS, Flaw
+from .flaws import FAMILIES, FLAWS, WILD, Flaw
 from .graphs import Graph, Value, finish, info
 from .signature import Expression, Signature
 
-SOUND = 0.5
-"""The share of cases without a flaw."""
+SOUND, WILD_SHARE = 0.4, 0.2
+"""The shares of cases without a flaw, and of those by chance."""
 SYMBOLS = ("n", "m", "trips")
 TRIPS = (1, 3, 5)
 
@@ -28,7 +28,7 @@ class Case:
 
     Attributes:
         id: `family/number`.
-        flaw: what is wrong with it; None if nothing is known to be.
+        flaw: what is wrong with it; None if nothing is, WILD if nobody knows.
         static: whether all dimensions are constants.
         network: for NVIDIA, with a probe behind each plugin output.
     """
@@ -42,7 +42,9 @@ class Case:
 def case(seed: int, number: int) -> Case:
     """The case of that number; the same each time."""
     rng = random.Random(f"{seed}/{number}")
-    flaw = None if rng.random() < SOUND else rng.choices(FLAWS, [flaw.weight for flaw in FLAWS])[0]
+    flaw, share = rng.choices(FLAWS, [flaw.weight for flaw in FLAWS])[0], rng.random()
+    if share < SOUND + WILD_SHARE:
+        flaw = None if share < SOUND else WILD
     family = rng.choice(flaw.families if flaw else FAMILIES)
     draft = _Draft(rng, flaw, f"{family}/{number}")
     network = getattr(draft, family)()
@@ -77,7 +79,7 @@ class _Draft:
 
     def _range(self) -> tuple[int, int, int]:
         low, best, high = sorted(self.rng.randint(1, 9) for _ in range(3))
-        return low, best, high
+        return 0 if self._is("wild") and self.rng.random() < 0.1 else low, best, high
 
     def _inputs(self) -> list[Value]:
         """The plugin's inputs: graph inputs, quantized where they are INT8."""
@@ -85,6 +87,8 @@ class _Draft:
         if self._is("int8-across-if"):
             kinds = [DType.INT8] * len(kinds)
         shapes = [signatures.dims(self.rng) for _ in kinds]
+        if self._is("wild") and self.rng.random() < 0.15:
+            shapes[-1] = ()
         if self.flaw and self.flaw.dynamic:
             shapes[0] = ("n", *shapes[0][1:])
         if self._is("profile-against-constant") or self._is("neighbour-of-another-shape"):
@@ -132,6 +136,8 @@ class _Draft:
 
     def _signature(self, inputs: Sequence[Value], *, first: bool = False) -> Signature:
         """A sound one; with `first` its first output has the first input's type and shape."""
+        if self._is("wild"):
+            return signatures.wild(self.rng, inputs, first=first)
         return signatures.sound(self.rng, inputs, first=first)
 
     def _finish(self, outputs: Sequence[Value]) -> Network:
@@ -229,12 +235,14 @@ class _Draft:
             shapes["flag"] = ((), (), ())
         across = self._is("int8-across-if")
         outside = self._entered(self.graph, self.inputs) if across else self.inputs
-        signature = signatures.sound(self.rng, self.inputs, kind=DType.INT8 if across else None)
+        signature = signatures.sound(self.rng, self.inputs, kind=DType.INT8) if across else self._signature(self.inputs)
         branches, ends = {}, []
         for label in ("then", "else"):
             body = self.graph.within()
             entered = outside if across else self._entered(body, outside)
-            mine = signatures.other_branch(signature, self.inputs, self.flaw) if label == "else" else signature
+            mine = (
+                signatures.other_branch(self.rng, signature, self.inputs, self.flaw) if label == "else" else signature
+            )
             left = self._plugin(body, entered, mine, flawed=label == "then")
             ends = left if across else self._left(body, left)
             branches[f"{label}_branch"] = body.body(label, [], ends)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import tensorrt_rtx
@@ -20,6 +21,7 @@ from pluginkit.runtimes.verdict import BuildVerdict, Configured, SeenTensor
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerTimeout
 from pluginkit.testing.model import Dims
 
+from .flaws import LENIENT, WILD
 from .generator import Case
 from .graphs import NAME, without_probes
 from .signature import FIELD_NAMES
@@ -64,15 +66,21 @@ class Judged:
     @property
     def lenient(self) -> bool:
         """Whether it belongs to the table of leniencies."""
+        if self.case.flaw is WILD and not self.agree:
+            return any(re.search(words, self.host.message) for words in LENIENT.values()) or self._has_int8_scalar
         return self.case.flaw is not None and bool(self.case.flaw.lenient)
+
+    @property
+    def _has_int8_scalar(self) -> bool:
+        inputs = [pair for call in self.case.network.calls for pair in zip(call.types, call.inputs[0], strict=True)]
+        return any(kind is DType.INT8 and opt == () for kind, (_, opt, _) in inputs)
 
     @property
     def for_its_reason(self) -> bool:
         """Whether NVIDIA's refusal is in the words of the flaw."""
         words = "\n".join((self.rtx.message, *self.rtx.log))
-        return self.rtx.status == "refused" and self.case.flaw is not None and bool(
-            re.search(self.case.flaw.reason, words)
-        )  # fmt: skip
+        reason = self.case.flaw.reason if self.case.flaw else ""
+        return self.rtx.status == "refused" and bool(reason) and bool(re.search(reason, words))
 
 
 def compile_chameleon(folder: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from .flaws import WILD
 from .judging import Judged
 
 COLUMNS = ("cases", "both build", "both refuse", "host alone refuses", "RTX alone refuses", "RTX falls over",
@@ -16,7 +17,7 @@ def reason(judged: Judged) -> str:
     flaw = judged.case.flaw
     if flaw is None:
         return "(sound)"
-    return f"{flaw.name} (lenient)" if flaw.lenient else flaw.name
+    return f"{flaw.name} (lenient)" if judged.lenient else f"({flaw.name})" if flaw is WILD else flaw.name
 
 
 def outcome(judged: Judged) -> str:
@@ -45,7 +46,7 @@ def table(all_judged: Sequence[Judged]) -> str:
 def summary(all_judged: Sequence[Judged]) -> str:
     """The numbers that the goal is about."""
     counted = [judged for judged in all_judged if not judged.lenient]
-    agree = sum(judged.agree for judged in counted)
+    agree = len(counted) - len(disagreements(counted))
     refused = sum(not judged.rtx.ok for judged in all_judged)
     compared = sum(judged.compared for judged in all_judged)
     share = 100 * agree / max(1, len(counted))
@@ -64,9 +65,15 @@ def reasons(all_judged: Sequence[Judged]) -> set[str]:
             and not judged.lenient}  # fmt: skip
 
 
-def disagreements(all_judged: Sequence[Judged]) -> list[str]:
-    """A paragraph for each disagreement outside the leniencies."""
-    return [describe(judged) for judged in all_judged if not judged.agree and not judged.lenient]
+def disagreements(all_judged: Sequence[Judged]) -> list[Judged]:
+    """Every disagreement outside the leniencies."""
+    return [judged for judged in all_judged if not judged.agree and not judged.lenient]
+
+
+def unexplained(all_judged: Sequence[Judged]) -> list[str]:
+    """A paragraph for each that isn't a known limit of the host."""
+    found = disagreements(all_judged)
+    return [describe(judged) for judged in found if judged.case.flaw is None or not judged.case.flaw.known]
 
 
 def describe(judged: Judged) -> str:

@@ -40,7 +40,7 @@ def kinds(rng: random.Random, count: int) -> list[DType]:
 
 def dims(rng: random.Random) -> tuple[str | int, ...]:
     """An input's dimensions: symbols and constants."""
-    return tuple(rng.choice(("n", "m", rng.randint(1, 6))) for _ in range(rng.randint(1, 3)))
+    return tuple(rng.choice(("n", "m", rng.randint(1, 6))) for _ in range(rng.randint(1, 4)))
 
 
 def sound(rng: random.Random, inputs: Sequence[Value], *, first: bool = False, kind: DType | None = None) -> Signature:
@@ -65,13 +65,26 @@ def sound(rng: random.Random, inputs: Sequence[Value], *, first: bool = False, k
     return replace(signature, fault=FIRST_TYPE_RULES) if len(set(tensors)) == 1 and rng.random() < 0.5 else signature
 
 
+def wild(rng: random.Random, inputs: Sequence[Value], *, first: bool = False) -> Signature:
+    """One by chance: dimensions may be negative or divided by 0, types may not be taken. `first` holds mostly."""
+    signature = sound(rng, inputs, first=first and rng.random() < 0.8)
+    if rng.random() < 0.5:
+        index = rng.randrange(len(signature.shapes))
+        shape = tuple(_expression(rng, inputs, -8) for _ in signature.shapes[index])
+        signature = replace(signature, shapes=(*signature.shapes[:index], shape, *signature.shapes[index + 1 :]))
+    if signature.masks and rng.random() < 0.5:
+        masks = [frozenset(rng.sample(list(DType), 3)) for _ in signature.masks]
+        signature = replace(signature, masks=tuple(masks))
+    return signature
+
+
 def _shape(rng: random.Random, inputs: Sequence[Value]) -> tuple[Expression, ...]:
     return tuple(_expression(rng, inputs) for _ in range(rng.randint(1, MAX_RANK)))
 
 
-def _expression(rng: random.Random, inputs: Sequence[Value]) -> Expression:
-    """One whose value is 1 (seldom 0) to LARGEST wherever it is asked for."""
-    least = 0 if rng.random() < 0.03 else 1
+def _expression(rng: random.Random, inputs: Sequence[Value], least: int = 1) -> Expression:
+    """One whose value is `least` (1 seldom being 0) to LARGEST wherever it is asked for."""
+    least = 0 if least == 1 and rng.random() < 0.03 else least
     points = [[v.ranges[p][i] for v in inputs] for p in range(len(inputs[0].ranges)) for i in range(3)]
     while True:
         tried = Expression(
@@ -86,9 +99,9 @@ def _expression(rng: random.Random, inputs: Sequence[Value]) -> Expression:
 
 
 def _leaf(rng: random.Random, inputs: Sequence[Value]) -> Leaf:
-    if rng.random() < 0.35:
-        return rng.choice((1, 2, 3, 4, 5, 7, -1, -3))
     index = rng.randrange(len(inputs))
+    if rng.random() < 0.35 or not inputs[index].rank:
+        return rng.choice((1, 2, 3, 4, 5, 7, -1, -3))
     return index, rng.randrange(inputs[index].rank)
 
 
@@ -108,7 +121,7 @@ def flawed(rng: random.Random, flaw: Flaw, signature: Signature, inputs: Sequenc
         return replace(signature, outputs=0)
     if flaw.name == "too-few-outputs":
         return replace(signature, outputs=len(signature.shapes))
-    low, _, high = (inputs[0].ranges[0][point][0] for point in range(3))
+    low, _, high = (dims[0] if dims else 1 for dims in inputs[0].ranges[0])
     wrong = {
         "negative-at-min": Expression((0, 0), SUB, low + 1),
         "negative-at-max": Expression(high - 1, SUB, (0, 0)),
@@ -122,8 +135,12 @@ def flawed(rng: random.Random, flaw: Flaw, signature: Signature, inputs: Sequenc
     return replace(signature, shapes=(shape, *signature.shapes[1:]))
 
 
-def other_branch(signature: Signature, inputs: Sequence[Value], flaw: Flaw | None) -> Signature:
+def other_branch(rng: random.Random, signature: Signature, inputs: Sequence[Value], flaw: Flaw | None) -> Signature:
     """The signature of an If's other branch: the same, unless that is the flaw."""
+    if flaw is not None and flaw.name == "wild" and rng.random() < 0.5:
+        other = wild(rng, inputs)
+        # Branches of several outputs would have to be equally many.
+        return other if len(other.shapes) == len(signature.shapes) else signature
     if flaw is None or not flaw.name.startswith("branches"):
         return signature
     first, *others = signature.shapes

@@ -156,6 +156,7 @@ ROWS = {
     "negative-dimension": "test_a_negative_dimension",
     "division-by-zero": "test_division_by_zero",
     "null-clone": "test_null_from_clone",
+    "int8-scalar": "test_an_int8_scalar",
     "half-slice": "test_the_cast_of_a_slice",
     "concatenate-axis-1": "test_concatenation_on_axis_1",
 }
@@ -231,6 +232,17 @@ def test_null_from_clone(opened: Sessions) -> None:
     assert "SIGSEGV" in verdict.message
     assert opened.rtx.build(plain(0)).ok, "the next network has a process again"
     assert_the_host_refuses(opened.host, plain(NULL_CLONE), ["clone", "answered null"])
+
+
+def test_an_int8_scalar(opened: Sessions) -> None:
+    text = faulty.TOML.format(fault=0).replace('["n", "c"]', "[]").replace("{ n = [1, 2, 4], c = [1, 3, 8] }", "{}")
+    for kind, its in (("float32", ()), ("int8", (1,))):
+        scalar = faulty.networks(Manifest.parse(text))[f"plain/{kind}"]
+        verdict, own = opened.rtx.build(scalar), opened.host.build(scalar)
+        assert verdict.ok, verdict.message
+        assert own.ok, own.message
+        assert {record.inputs[0].opt for record in verdict.configured} == {its}
+        assert {record.inputs[0].opt for record in own.configured} == {()}
 
 
 def test_the_cast_of_a_slice(opened: Sessions) -> None:
