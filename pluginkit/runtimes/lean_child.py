@@ -13,6 +13,9 @@ from pluginkit.errors import CheckFailed
 from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.runtimes.lean_words import explain
 
+SPACE = "pluginkit.test"
+"""A namespace that is no plugin's own."""
+
 
 def open(breadcrumb: Breadcrumb, *, library: str, identity: tuple[str, str, str], folder: str) -> LeanChild:  # noqa: A001
     """Imports the library from `folder` ('' = as Python finds it) and loads the plugin library.
@@ -146,7 +149,7 @@ class LeanChild:
             CheckFailed: what went wrong, with NVIDIA's words.
         """
         self._recorder.clear()
-        space = self._identity[2] or "pluginkit.test"
+        space = SPACE
         plugin = self._do("IPluginCreator::createPlugin", lambda: self._creator.create_plugin(node, self._made(fields)))
         plugin.plugin_namespace = space
         data = self._serialized(plugin)

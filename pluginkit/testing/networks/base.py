@@ -82,7 +82,10 @@ class Setting:
         found = []
         for profile, (_, best, _) in zip(self.manifest.profiles, self.ranges(tensor), strict=True):
             ends = {name: (low, high) for name, (low, _, high) in profile.symbols.items()}
-            bounds = [shapes.bounds(shapes.parse(dim), ends) for dim in tensor.shape]
+            bounds = [
+                shapes.bounds(shapes.parse(dim), ends) or (size, size)
+                for dim, size in zip(tensor.shape, best, strict=True)
+            ]
             found.append((tuple(low for low, _ in bounds), best, tuple(high for _, high in bounds)))
         return tuple(found)
 
