@@ -81,6 +81,20 @@ LENIENCIES: tuple[Leniency, ...] = (
         f"a dimension is never negative; {TRIED}, which says so where it is negative at opt or in the whole profile",
     ),
     Leniency(
+        "constant-state",
+        "accepts",
+        "builds a loop whose state is [n] before a trip and [3] after it, if 3 lies between the profile's min and max",
+        "the host refuses the network, at the first of each profile's min, opt and max where they differ",
+        f"NvInfer.h on IRecurrenceLayer: both inputs have the same dimensions; {TRIED}",
+    ),
+    Leniency(
+        "neighbour-shapes",
+        "accepts",
+        "builds the sum of [n] and [n + 1], or of [n] and [3], which fit at one point of the profile and not at others",
+        "the host refuses the network, at the first of each profile's min, opt and max that doesn't fit",
+        f"https://onnx.ai/onnx/operators/onnx__Add.html: dimensions are equal or 1; {TRIED}",
+    ),
+    Leniency(
         "division-by-zero",
         "crashes",
         "gives the plugin null for kFLOOR_DIV by the constant 0, and ends with a segmentation fault if the plugin "

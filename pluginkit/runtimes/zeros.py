@@ -64,7 +64,9 @@ def walk(network: Network, op_type: str, built: Mapping[str, BuiltPlugin]) -> li
             except PluginkitError:
                 raise
             except Exception as error:
-                raise CheckFailed(f"{where}: {type(error).__name__}: {error}") from error
+                # onnx wraps what NumPy says of shapes into an error of types.
+                said = ": ".join(str(one) for one in (error, error.__cause__) if one)
+                raise CheckFailed(f"{where}: {said}") from error
             found[-1].append({name: (value.dtype.name, value.shape) for name, value in outputs.items()})
     return found
 

@@ -52,7 +52,7 @@ def summary(all_judged: Sequence[Judged]) -> str:
     share = 100 * agree / max(1, len(counted))
     return (
         f"{len(all_judged)} cases; outside the leniencies {agree} of {len(counted)} agree ({share:.2f} %). "
-        f"RTX refuses {refused}, for {len(reasons(all_judged))} reasons. "
+        f"RTX refuses {refused}, for {len(reasons(all_judged))} reasons by its words. "
         f"Types and shapes of {compared} outputs compared, different in {sum(bool(j.differences) for j in all_judged)} "
         "cases. "
         f"NVIDIA's bounds are tighter than the host's in {sum(bool(j.tighter) for j in all_judged)} cases."
@@ -60,9 +60,8 @@ def summary(all_judged: Sequence[Judged]) -> str:
 
 
 def reasons(all_judged: Sequence[Judged]) -> set[str]:
-    """The flaws for which RTX has refused a case, in its words for them; leniencies don't count."""
-    return {judged.case.flaw.name for judged in all_judged if judged.case.flaw and judged.for_its_reason
-            and not judged.lenient}  # fmt: skip
+    """NVIDIA's words for which it has refused flaws of a case, as patterns: two flaws with the same words are one."""
+    return {judged.case.flaw.reason for judged in all_judged if judged.case.flaw and judged.for_its_reason}
 
 
 def disagreements(all_judged: Sequence[Judged]) -> list[Judged]:

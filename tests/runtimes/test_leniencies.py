@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
@@ -27,7 +28,7 @@ HERE = Path(__file__).parent
 needs_rtx = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
 pytestmark = [pytest.mark.rtx, pytest.mark.compile, needs_rtx]
 
-GROWS, OTHER_NAME, OTHER_VERSION, UNSERIALIZABLE, NULL_CLONE, DIVIDES_BY_ZERO, SHRINKS = range(8, 15)
+GROWS, OTHER_NAME, OTHER_VERSION, UNSERIALIZABLE, NULL_CLONE, DIVIDES_BY_ZERO, SHRINKS, CONSTANT = range(8, 16)
 """The field `fault` of refused.cpp."""
 V3_NULL_FIELDS, V3_DIVIDES_BY_ZERO = 4, 5
 """The same of refused_v3.cpp."""
@@ -154,6 +155,8 @@ ROWS = {
     "null-fields": "test_null_from_getFieldsToSerialize",
     "branch-shapes": "test_branches_of_other_shapes",
     "negative-dimension": "test_a_negative_dimension",
+    "constant-state": "test_a_state_that_becomes_a_constant",
+    "neighbour-shapes": "test_neighbours_that_fit_somewhere",
     "division-by-zero": "test_division_by_zero",
     "null-clone": "test_null_from_clone",
     "int8-scalar": "test_an_int8_scalar",
@@ -214,6 +217,42 @@ def test_a_negative_dimension(opened: Sessions) -> None:
     shapes = {"x": ((1, 1), (2, 1), (4, 1))}
     less = replace(plain(SHRINKS), profiles=(NetworkProfile("low", shapes),))
     assert "inherently negative length" in opened.rtx.build(less).message
+
+
+def neighbour(fault: int) -> Network:
+    """The plugin's output and its input added up; at opt n is 3."""
+    network = plain(fault)
+    model = onnx.load_from_string(network.model)
+    (end,) = model.graph.output
+    model.graph.node.append(helper.make_node("Add", [end.name, "x"], ["total"], "z9_add"))
+    end.name = "total"
+    end.type.tensor_type.ClearField("shape")
+    shapes = ((1, 1), (3, 3), (4, 8))
+    (call,) = network.calls
+    return replace(
+        network,
+        model=model.SerializeToString(),
+        calls=(replace(call, inputs=((shapes,),)),),
+        profiles=(NetworkProfile("default", {"x": shapes}),),
+    )
+
+
+def test_a_state_that_becomes_a_constant(opened: Sessions) -> None:
+    """3, where the profile has 1 to 4; n + 1 is noticed."""
+    constant, grown = (faulty.networks(faulty.manifest(fault))["loop/float32"] for fault in (CONSTANT, GROWS))
+    verdict = opened.rtx.build(constant)
+    assert verdict.ok, verdict.message
+    assert_the_host_refuses(opened.host, constant, ["state 0 is float32 [1, 1] before a trip"])
+    assert opened.rtx.build(grown).status == "refused"
+
+
+def test_neighbours_that_fit_somewhere(opened: Sessions) -> None:
+    """3 and n at opt alone; n + 1 and n where n is 1."""
+    for fault in (CONSTANT, GROWS):
+        verdict = opened.rtx.build(neighbour(fault))
+        assert verdict.ok, verdict.message
+        assert_the_host_refuses(opened.host, neighbour(fault), ["profile 'default' at", "'Add'"])
+    assert opened.host.build(neighbour(0)).ok
 
 
 def test_division_by_zero(opened: Sessions) -> None:
