@@ -42,10 +42,10 @@ struct Fields
 {
     int32_t fault{kNONE};
     int32_t outputs{1};
-    std::array<int32_t, kMAX_TENSORS> masks{15, 15, 15, 15, 15, 15};            // a bit for each DataType, by position
-    std::array<int32_t, kMAX_OUTPUTS> types{};                                  // an input's, or 16 + a DataType
-    std::array<int32_t, kMAX_OUTPUTS> ranks{};                                  //
-    std::array<std::array<int32_t, kMAX_RANK>, kMAX_OUTPUTS> dims{};            // expressions
+    std::array<int32_t, kMAX_TENSORS> masks{15, 15, 15, 15, 15, 15}; // a bit for each DataType, by position
+    std::array<int32_t, kMAX_OUTPUTS> types{};                       // an input's, or 16 + a DataType
+    std::array<int32_t, kMAX_OUTPUTS> ranks{};                       //
+    std::array<std::array<int32_t, kMAX_RANK>, kMAX_OUTPUTS> dims{}; // expressions
 };
 
 constexpr size_t kNB_FIELDS{sizeof(Fields) / sizeof(int32_t)};
