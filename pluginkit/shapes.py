@@ -127,6 +127,26 @@ def evaluate(expr: Expr, env: Mapping[str, int]) -> int:
     return _COMPUTE[expr.op](left, right)
 
 
+def bounds(expr: Expr, env: Mapping[str, tuple[int, int]]) -> tuple[int, int] | None:
+    """What the value is within while each symbol is within what `env` gives it, by intervals as TensorRT computes them.
+
+    Returns:
+        The least and the greatest value; None where a divisor may be zero.
+
+    Raises:
+        UsageError: a symbol has no value.
+    """
+    if not isinstance(expr, Operation):
+        low, high = ({name: ends[index] for name, ends in env.items()} for index in (0, 1))
+        return evaluate(expr, low), evaluate(expr, high)
+    left, right = bounds(expr.left, env), bounds(expr.right, env)
+    if left is None or right is None or (expr.op in ("//", "ceil_div") and right[0] <= 0 <= right[1]):
+        return None
+    # Each operation is monotonic in each operand, so one of the corners is extreme.
+    corners = [_COMPUTE[expr.op](one, other) for one in left for other in right]
+    return min(corners), max(corners)
+
+
 def render(expr: Expr) -> str:
     """The expression as text that `parse` reads back to an equal one."""
     if isinstance(expr, Constant):

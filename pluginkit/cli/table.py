@@ -108,6 +108,8 @@ def _failure(item: CaseResult | Verdict, report: Report, command: str) -> Render
         head, case, log = f"{item.network} in {item.runtime}: {item.outcome.value}", f"{item.network}/*", item.log
         if item in report.controls:
             head, case = f"{item.network} in {item.runtime}: not refused as it must be", item.network
+        elif item in report.registries:
+            case = item.network
     lines: list[RenderableType] = [Text(f"\n{head}", style="bold red")]
     lines += [Text(f"  {line}") for line in item.message.splitlines()]
     lines += [Text(f"  | {line}", style="dim") for line in log[:LOG_LINES]]

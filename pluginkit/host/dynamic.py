@@ -28,6 +28,9 @@ from pluginkit.host.spec import BuiltPlugin, TensorSpec, as_dict
 
 Profile = Sequence[TensorSpec]
 
+MAX_WORKSPACE = 1 << 40
+"""Bytes; no GPU has as many. NVIDIA's builder gives a plugin that wants more than there is no tactic."""
+
 
 def build(
     creator: Creator,
@@ -90,8 +93,9 @@ def _check_profiles(profiles: Sequence[Profile]) -> None:
             raise HostBug(f"profiles of one network with different inputs: {profile} and {profiles[0]}")
         for spec in profile:
             rows = list(zip(spec.dims, spec.min, spec.opt, spec.max, strict=True))
-            if any(not 0 <= low <= opt <= high for _, low, opt, high in rows):
-                raise HostBug(f"{spec} has not 0 <= min <= opt <= max")
+            # A min is negative where it is a bound of what another plugin computes: see ShapeProgram.range.
+            if any(not low <= opt <= high or opt < 0 for _, low, opt, high in rows):
+                raise HostBug(f"{spec} has not min <= opt <= max")
             if any(dim >= 0 and {low, opt, high} != {dim} for dim, low, opt, high in rows):
                 raise HostBug(f"{spec} has a constant dimension with other values in its profile")
 
@@ -115,10 +119,10 @@ def _outputs(
 ) -> tuple[TensorSpec, ...]:
     network = [s.dims for s in inputs]
     low, opt, high = ([getattr(s, point) for s in inputs] for point in ("min", "opt", "max"))
-    return tuple(
-        TensorSpec(dtype, shape.dims, shape.at(network, low), shape.at(network, opt), shape.at(network, high), scale)
-        for shape, dtype, scale in zip(shapes, types, scales, strict=True)
-    )
+    specs = []
+    for shape, dtype, scale in zip(shapes, types, scales, strict=True):
+        specs.append(TensorSpec(dtype, shape.dims, *shape.range(network, low, opt, high), scale))
+    return tuple(specs)
 
 
 def _workspace(plugin: Plugin, inputs: Profile, outputs: Profile) -> int:
@@ -133,6 +137,8 @@ def _workspace(plugin: Plugin, inputs: Profile, outputs: Profile) -> int:
         raise Finding(
             name_of("getWorkspaceSize"), f"answered {most} bytes for the profile's max and more, {some}, for its opt"
         )
+    if most > MAX_WORKSPACE:
+        raise Finding(name_of("getWorkspaceSize"), f"answered {most} bytes, expected at most {MAX_WORKSPACE}")
     return most
 
 

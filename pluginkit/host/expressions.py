@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -11,6 +12,9 @@ from pluginkit.host.errors import Finding, HostBug
 
 OPERATIONS = ("kSUM", "kPROD", "kMAX", "kMIN", "kSUB", "kEQUAL", "kLESS", "kFLOOR_DIV", "kCEIL_DIV")
 """`nvinfer1::DimensionOperation`, by number."""
+
+MAX_ELEMENTS = 1 << 40
+"""Of a tensor: NVIDIA's builder refuses more."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,8 @@ class ShapeProgram:
         """The shape for inputs of the shapes `actual`, where `network` has -1 for what is dynamic.
 
         Raises:
-            Finding: a dimension is negative, or has no value (division by zero, more than 64 bits).
+            Finding: a dimension is negative, or has no value (division by zero, more than 64 bits), or there are more
+                elements than a tensor may have.
         """
         values = _native.evaluate(self.nodes, symbol_values(network, actual))
         for i, root in enumerate(self.roots):
@@ -41,7 +46,14 @@ class ShapeProgram:
                     "IPluginV2DynamicExt::getOutputDimensions",
                     f"d[{i}] = {self.text(root)} {problem} for inputs of the shapes {list(actual)}",
                 )
-        return tuple(v for v in (values[r] for r in self.roots) if v is not None)
+        shape = tuple(v for v in (values[r] for r in self.roots) if v is not None)
+        if math.prod(shape) > MAX_ELEMENTS:
+            raise Finding(
+                "IPluginV2DynamicExt::getOutputDimensions",
+                f"an output has {math.prod(shape)} elements for inputs of the shapes {list(actual)}, expected at most "
+                f"{MAX_ELEMENTS}",
+            )
+        return shape
 
     def bounds(
         self, network: Sequence[tuple[int, ...]], low: Sequence[tuple[int, ...]], high: Sequence[tuple[int, ...]]
@@ -50,6 +62,25 @@ class ShapeProgram:
         pairs = list(zip(symbol_values(network, low), symbol_values(network, high), strict=True))
         result = _native.bounds(self.nodes, pairs)
         return [result[r] for r in self.roots]
+
+    def range(
+        self,
+        network: Sequence[tuple[int, ...]],
+        low: Sequence[tuple[int, ...]],
+        opt: Sequence[tuple[int, ...]],
+        high: Sequence[tuple[int, ...]],
+    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """What configure sees as min, opt and max for a profile: bounds, then the shape at opt.
+
+        NVIDIA's builder computes with intervals (tests/fidelity): `4 - n` for n from 1 to 3 is 1 at the least and 3 at
+        most, and `n - m` for both from 1 to 3 is -2 to 2. What has no bound (a divisor that may be 0) is as at opt.
+
+        Raises:
+            Finding: as `at`, for opt.
+        """
+        best = self.at(network, opt)
+        bounds = [one or (size, size) for one, size in zip(self.bounds(network, low, high), best, strict=True)]
+        return tuple(least for least, _ in bounds), best, tuple(most for _, most in bounds)
 
     def text(self, root: int) -> str:
         """A node as C++ authors know it, such as `kSUM(s0, 3)`."""

@@ -93,7 +93,8 @@ class HostSession:
         try:
             builder = self._builder = self._builder or self._start()
             try:
-                built = builder.call("build", calls=network.calls)
+                built = builder.call("build", network=network)
+                builder.call("walk", network=network, built=built)
             finally:
                 self.printed = builder.printed
         except WorkerTimeout as error:

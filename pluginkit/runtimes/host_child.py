@@ -13,7 +13,7 @@ import onnx
 from pluginkit import host
 from pluginkit.errors import CheckFailed
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import walker
+from pluginkit.runtimes import preflight, walker, zeros
 from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.runtimes.verdict import Ran
 from pluginkit.testing.model import Array, Network, PluginCall, Range
@@ -30,19 +30,34 @@ class HostChild:
 
     def __init__(self, library: Path, manifest: Manifest) -> None:
         plugin = manifest.plugin
-        self._op_type = plugin.name
+        self._identity = (plugin.name, plugin.version, plugin.namespace)
         self._library = host.Library(library)
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
         self._device = host.Device(library)
 
-    def build(self, calls: Sequence[PluginCall]) -> dict[str, host.BuiltPlugin]:
-        """Builds layers: node -> what was built."""
-        return {
+    def build(self, network: Network) -> dict[str, host.BuiltPlugin]:
+        """Builds a network's plugin nodes: node -> what was built.
+
+        Raises:
+            CheckFailed: the network or the plugin is wrong (the plugin: a Finding with the method's name).
+        """
+        preflight.check(network, self._identity)
+        built = {
             call.node: host.build(
                 self._creator, call.node, call.fields, [_specs(call, index) for index in range(len(call.inputs))]
             )
-            for call in calls
+            for call in network.calls
         }
+        preflight.check_outputs(network, {node: len(plugin.shapes) for node, plugin in built.items()})
+        return built
+
+    def walk(self, network: Network, built: dict[str, host.BuiltPlugin]) -> list[list[zeros.Outputs]]:
+        """Runs the network on zeros: the graph outputs' types and shapes, per profile at min, opt and max.
+
+        Raises:
+            CheckFailed: what the plugin answers doesn't fit what is around it.
+        """
+        return zeros.walk(network, self._identity[0], built)
 
     def run(
         self,
@@ -72,7 +87,7 @@ class HostChild:
                 return context.run([np.ascontiguousarray(value) for value in inputs])
 
             model = onnx.load_from_string(network.model)
-            outputs = walker.run(model, self._op_type, enqueue, feeds)
+            outputs = walker.run(model, self._identity[0], enqueue, feeds)
             enqueues = sum(context.enqueues for context in contexts.values())
         return Ran(outputs, enqueues)
 

@@ -10,10 +10,14 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import shutil
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from typing_extensions import Self
 
@@ -94,7 +98,7 @@ class LeanSession:
     def __init__(self, library: Path, manifest: Manifest, timeout: float, lean: Lean) -> None:
         self.lean = lean
         plugin = manifest.plugin
-        self._init = {
+        self._init: dict[str, Any] = {
             "library": str(library),
             "identity": (plugin.name, plugin.version, plugin.namespace),
             "folder": str(lean.folder) if lean.folder else "",
@@ -107,13 +111,37 @@ class LeanSession:
 
     def build(self, network: Network) -> BuildVerdict:
         """Makes, serializes, deserializes and clones each plugin of a network by the registry."""
+
+        def ask(worker: Worker) -> None:
+            for call in network.calls:
+                worker.call("check", node=call.node, fields=call.fields)
+
+        return self._judge(ask, "made, restored and cloned")
+
+    def registry(self) -> BuildVerdict:
+        """Asks for namespaces, duplicates, unloading and loading again."""
+        with tempfile.TemporaryDirectory(prefix="pluginkit-lean-") as folder:
+            copy = Path(folder) / f"copy-of-{Path(self._init['library']).name}"
+            shutil.copyfile(self._init["library"], copy)
+            return self._judge(
+                lambda worker: worker.call("registry", copy=str(copy)),
+                "found in its namespace alone, a duplicate refused, unloaded and loaded again",
+            )
+
+    def creators(self) -> list[tuple[str, str, str]]:
+        """The name, version and namespace of each creator that the registry has of the library."""
+        found: list[tuple[str, str, str]] = self._running().call("creators")
+        return found
+
+    def _running(self) -> Worker:
+        self._worker = self._worker or self._start()
+        return self._worker
+
+    def _judge(self, ask: Callable[[Worker], None], done: str) -> BuildVerdict:
         begun = time.monotonic()
         try:
-            if self._worker is None:
-                self._worker = self._start()
-            for call in network.calls:
-                self._worker.call("check", node=call.node, fields=call.fields)
-            verdict = BuildVerdict("built", f"TensorRT {self.lean.version}'s registry: made, restored and cloned")
+            ask(self._running())
+            verdict = BuildVerdict("built", f"TensorRT {self.lean.version}'s registry: {done}")
         except WorkerTimeout as error:
             self._worker, verdict = None, BuildVerdict("hung", error.message)
         except WorkerCrashed as error:

@@ -11,6 +11,10 @@ import numpy as np
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.runtimes.child import Breadcrumb
+from pluginkit.runtimes.lean_words import explain
+
+SPACE = "pluginkit.test"
+"""A namespace that is no plugin's own."""
 
 
 def open(breadcrumb: Breadcrumb, *, library: str, identity: tuple[str, str, str], folder: str) -> LeanChild:  # noqa: A001
@@ -62,31 +66,81 @@ class LeanChild:
     def __init__(self, breadcrumb: Breadcrumb, trt: Any, library: str, identity: tuple[str, str, str]) -> None:
         self._crumb = breadcrumb
         self._trt = trt
+        self._library = library
         self._identity = identity
         self._registry = trt.get_plugin_registry()
         self._recorder = recorder(trt)
         self._registry.error_recorder = self._recorder
-        breadcrumb.enter("IPluginRegistry::loadLibrary")
-        # None where it fails, a capsule of a null pointer in some versions: what is listed decides.
-        self._registry.load_library(library)
-        breadcrumb.leave()
-        self._creator = self._find(library)
+        self._before = [_identity(creator) for creator in self._registry.all_creators]
+        self._handle = self._load(library)
+        self._creator = self._find()
 
-    def _find(self, library: str) -> Any:
-        found = [
-            creator
-            for creator in self._registry.all_creators
-            if (creator.name, creator.plugin_version, creator.plugin_namespace) == self._identity
-        ]
+    def creators(self) -> list[tuple[str, str, str]]:
+        """The name, version and namespace of each creator that came with the library."""
+        return [one for one in map(_identity, self._registry.all_creators) if one not in self._before]
+
+    def _load(self, library: str) -> Any:
+        """Loads it: the handle. In some versions a capsule of a null pointer, so what is listed decides."""
+        self._recorder.clear()
+        self._crumb.enter("IPluginRegistry::loadLibrary")
+        handle = self._registry.load_library(library)
+        self._crumb.leave()
+        return handle
+
+    def _find(self) -> Any:
+        found = [one for one in self._registry.all_creators if _identity(one) == self._identity]
         name, version, namespace = self._identity
         if not found:
+            known = explain(self._said())
+            told = f"the library {known.what}" if known else "the library was loaded without that one"
             raise CheckFailed(
                 f"{self._who()} lists no creator {name} {version} in namespace {namespace!r} after loading "
-                f"{library}{self._said()}"
+                f"{self._library}: {told}{self._said()}",
+                hint=known.hint if known else "",
             )
         if not isinstance(found[0], self._trt.IPluginCreator):
             raise CheckFailed(f"{self._who()} lists {name} as {type(found[0]).__name__}, not as IPluginCreator")
         return found[0]
+
+    def registry(self, copy: str) -> None:
+        """Namespaces, duplicates, unloading and loading again.
+
+        Args:
+            copy: a copy of the library's file, under another name.
+
+        Raises:
+            CheckFailed: the registry or the library does otherwise than they should.
+        """
+        self._check_namespaces()
+        mine = self.creators()
+        for again in (self._library, copy):
+            self._load(again)
+            if "exists already" not in self._said() or self.creators() != mine:
+                raise CheckFailed(
+                    f"{self._who()}: loading {again} beside {self._library} gives {self.creators()} instead of a "
+                    f"refusal and {mine}{self._said()}"
+                )
+        # Creators are objects of the library: none may be held when it goes.
+        self._creator = None
+        self._crumb.enter("IPluginRegistry::deregisterLibrary")
+        self._registry.deregister_library(self._handle)
+        self._crumb.leave()
+        if self.creators():
+            raise CheckFailed(f"{self._who()} lists {self.creators()} after unloading {self._library}{self._said()}")
+        self._handle = self._load(self._library)
+        if self.creators() != mine:
+            raise CheckFailed(
+                f"{self._who()} lists {self.creators()} after loading {self._library} again, {mine} the first time"
+                f"{self._said()}"
+            )
+        self._creator = self._find()
+
+    def _check_namespaces(self) -> None:
+        name, version, namespace = self._identity
+        if self._registry.get_creator(name, version, namespace) is None:
+            raise CheckFailed(f"{self._who()} lists {name} {version} and does not find it in {namespace!r}")
+        if self._registry.get_creator(name, version, f"{namespace}.other") is not None:
+            raise CheckFailed(f"{self._who()} finds {name} {version} in a namespace that it is not in")
 
     def check(self, node: str, fields: dict[str, tuple[DType, float | int]]) -> None:
         """Makes a plugin, serializes it, makes another of the bytes, and clones both.
@@ -95,9 +149,12 @@ class LeanChild:
             CheckFailed: what went wrong, with NVIDIA's words.
         """
         self._recorder.clear()
+        space = SPACE
         plugin = self._do("IPluginCreator::createPlugin", lambda: self._creator.create_plugin(node, self._made(fields)))
+        plugin.plugin_namespace = space
         data = self._serialized(plugin)
         restored = self._do("IPluginCreator::deserializePlugin", lambda: self._creator.deserialize_plugin(node, data))
+        restored.plugin_namespace = space
         clones = [self._do("IPluginV2::clone", one.clone) for one in (plugin, restored)]
         for what, other in zip(("the restored plugin", "the clone", "the restored one's clone"), [restored, *clones],
                                strict=True):  # fmt: skip
@@ -109,6 +166,13 @@ class LeanChild:
                     f"{self._who()}: {what} is a {other.plugin_type} {other.plugin_version}, its creator's "
                     f"{' '.join(self._identity[:2])}"
                 )
+            if other.plugin_namespace != space:
+                raise CheckFailed(
+                    f"{self._who()}: {what} is in namespace {other.plugin_namespace!r}, and was put into {space!r}",
+                    hint="clone() has to copy the namespace, and setPluginNamespace() to keep it.",
+                )
+            if other.num_outputs != plugin.num_outputs:
+                raise CheckFailed(f"{self._who()}: {what} has {other.num_outputs} outputs, not {plugin.num_outputs}")
 
     def _made(self, fields: dict[str, tuple[DType, float | int]]) -> Any:
         kinds = {DType.FLOAT32: self._trt.PluginFieldType.FLOAT32, DType.INT32: self._trt.PluginFieldType.INT32}
@@ -135,3 +199,7 @@ class LeanChild:
 
     def _said(self) -> str:
         return "".join(f"\n{text}" for _, text in self._recorder.said)
+
+
+def _identity(creator: Any) -> tuple[str, str, str]:
+    return creator.name, creator.plugin_version, creator.plugin_namespace

@@ -22,6 +22,7 @@ from typing_extensions import Self
 from pluginkit import built_dir
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
+from pluginkit.runtimes import leniencies
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Status
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 from pluginkit.testing.api_model import ApiNetwork
@@ -195,7 +196,9 @@ class RtxSession(RtxProcess):
         begun = time.monotonic()
         self._trace.write_bytes(b"")
         status, message, log = self._judge(method, asked)
-        return BuildVerdict(status, message, log, self._configured(), time.monotonic() - begun)
+        seconds = time.monotonic() - begun
+        lenient = leniencies.seen(self._calls(), self._plugin.name, self._plugin.version)
+        return BuildVerdict(status, message, log, self._configured(), seconds, tuple(lenient))
 
     def _judge(self, method: str, asked: dict[str, Any]) -> tuple[Status, str, tuple[str, ...]]:
         """The status, the message and the log."""

@@ -92,6 +92,7 @@ class BuildVerdict:
         log: the runtime's log lines, errors first.
         configured: every call of configurePlugin, in order.
         seconds: how long it took.
+        lenient: what the runtime has accepted and should not have (see `pluginkit.runtimes.leniencies`).
     """
 
     status: Status
@@ -99,6 +100,7 @@ class BuildVerdict:
     log: tuple[str, ...] = ()
     configured: tuple[Configured, ...] = ()
     seconds: float = 0.0
+    lenient: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:

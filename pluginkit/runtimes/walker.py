@@ -45,13 +45,20 @@ def run(model: onnx.ModelProto, op_type: str, call: Call, feeds: Mapping[str, Ar
 
 
 def run_nodes(
-    model: onnx.ModelProto, operators: Iterable[tuple[str, str]], call: NodeCall, feeds: Mapping[str, Array]
+    model: onnx.ModelProto,
+    operators: Iterable[tuple[str, str]],
+    call: NodeCall,
+    feeds: Mapping[str, Array],
+    instead: Sequence[type[OpRun]] = (),
 ) -> dict[str, Array]:
-    """As `run`, with plugins of several types; `operators` gives the domain and type of each."""
+    """As `run`, with plugins of several types; `operators` gives the domain and type of each.
+
+    `instead` are implementations of ONNX's own operators. (Of two implementations onnx takes the first.)
+    """
     plugins = [
         type(name, (_PluginNode,), {"op_domain": domain, "call": staticmethod(call)}) for domain, name in operators
     ]
-    evaluator = ReferenceEvaluator(model, new_ops=[*plugins, Loop, QuantizeLinear, DequantizeLinear])
+    evaluator = ReferenceEvaluator(model, new_ops=[*instead, *plugins, Loop, QuantizeLinear, DequantizeLinear])
     with np.errstate(all="ignore"), warnings.catch_warnings():
         # Infinities and NaNs are values like others here; whether they are right is the comparison's question.
         warnings.simplefilter("ignore", RuntimeWarning)

@@ -89,7 +89,7 @@ class Draft:
         left = []
         for tensor, name in zip(manifest.outputs, raw, strict=True):
             seen = self.name(f"{tensor.name}_seen")
-            probe = self._node(f"probe_{tensor.name}", PROBE, [tensor], [tensor], {})
+            probe = self._node(f"probe_{tensor.name}", PROBE, [tensor], [tensor], {}, behind=True)
             self.steps.append(api.Plugin(probe, (name,), (seen,)))
             typed = self._quantized(tensor, seen, api.Dequantize)
             left.append(typed if half else self.from_half(tensor, typed))
@@ -102,6 +102,8 @@ class Draft:
         inputs: Sequence[Tensor],
         outputs: Sequence[Tensor],
         fields: dict[str, tuple[DType, float | int]],
+        *,
+        behind: bool = False,
     ) -> str:
         setting, node = self.setting, f"n{len(self._nodes):03d}_{label}"
         call = PluginCall(
@@ -109,7 +111,7 @@ class Draft:
             fields=fields,
             types=tuple(setting.kind(tensor) for tensor in inputs),
             output_types=tuple(setting.kind(tensor) for tensor in outputs),
-            inputs=tuple(zip(*(setting.ranges(tensor) for tensor in inputs), strict=True)),
+            inputs=tuple(zip(*map(setting.output_ranges if behind else setting.ranges, inputs), strict=True)),
             scales=tuple(setting.scale(tensor) for tensor in inputs),
             output_scales=tuple(setting.scale(tensor) for tensor in outputs),
         )

@@ -163,7 +163,8 @@ def _verdict(
 ) -> Verdict:
     outcome, message = BUILDS[built.status], built.message
     if built.ok:
-        message = "\n".join(problems(network, built.configured, expected) if alive is None else alive)
+        found = problems(network, built.configured, expected) if alive is None else alive
+        message = "\n".join((*found, *built.lenient))
         outcome = Outcome.FAILED if message else Outcome.PASSED
     return Verdict(network.id, tensorrt_rtx.NAME, outcome, message, built.log, built.seconds)
 

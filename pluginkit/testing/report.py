@@ -100,11 +100,13 @@ class Report:
     """The random orders that were asked for."""
     controls: tuple[Verdict, ...] = ()
     """What NVIDIA's builder must refuse: `network` is the control's id, and it has passed if it was refused."""
+    registries: tuple[Verdict, ...] = ()
+    """What NVIDIA's plugin registries say: `network` is `registry/` with the version."""
 
     @property
     def bad(self) -> list[CaseResult | Verdict]:
         """Everything that turns the run red."""
-        everything: list[CaseResult | Verdict] = [*self.cases, *self.verdicts, *self.controls]
+        everything: list[CaseResult | Verdict] = [*self.cases, *self.verdicts, *self.controls, *self.registries]
         return [item for item in everything if item.outcome.bad]
 
     @property
@@ -141,6 +143,9 @@ class Report:
         for runtime in dict.fromkeys(v.runtime for v in self.verdicts):
             verdicts = [v for v in self.verdicts if v.runtime == runtime]
             xml.append(_suite(runtime, [_test(v.network, runtime, v) for v in verdicts]))
+        if self.registries:
+            tests = [_test(v.network, v.runtime, v) for v in self.registries]
+            xml.append(_suite(self.registries[0].runtime, tests))
         if self.controls:
             tests = [_test(v.network, "refused", v) for v in self.controls]
             xml.append(_suite(f"{self.controls[0].runtime} refuses", tests))

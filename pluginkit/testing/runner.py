@@ -13,8 +13,8 @@ from pluginkit.build.exports import exported
 from pluginkit.dtypes import DType
 from pluginkit.errors import BuildFailed, NothingSelected, UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import host, tensorrt_rtx
-from pluginkit.testing import planning
+from pluginkit.runtimes import host, lean, tensorrt_rtx
+from pluginkit.testing import planning, registered
 from pluginkit.testing.hosted import Configurations, Hosted, Step
 from pluginkit.testing.judged import Beside, Judge, beside
 from pluginkit.testing.model import Plan
@@ -88,7 +88,8 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
     )
     first = next(iter(libraries.values()))
     more = beside(manifest, plan)
-    chosen = select(plan, options.only, more.ids)
+    registries = registered.installed()
+    chosen = select(plan, options.only, [*more.ids, *registries.ids])
     this = _Run(options, manifest, first, chosen, more.select(options.only), step)
     orders = schedules(options.schedules, options.seed, deferred=bool(options.sanitize))
     for flavour, library in libraries.items():
@@ -97,6 +98,8 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         this.cases += found.cases
         this.configured.update(found.configured)
     said = _rtx(this)
+    found_by = registries.select(options.only) if not options.sanitize else registered.Registered(())
+    asked = tuple(found_by.judge(first, manifest, plan, options.timeout, step))
     return Report(
         plugin=manifest.plugin.name,
         library=str(first),
@@ -105,13 +108,25 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         cases=tuple(this.cases),
         verdicts=tuple(this.verdicts),
         controls=tuple(this.controls),
+        registries=asked,
         runtimes={
             host.NAME: _said(options, list(libraries)),
             tensorrt_rtx.NAME: said,
+            lean.NAME: _lean(options, [verdict.network for verdict in asked]),
         },
         sanitize=options.sanitize,
         schedules=options.schedules,
     )
+
+
+def _lean(options: Options, asked: Sequence[str]) -> str:
+    """What to say of the registries' part in the run."""
+    found = lean.probe()
+    if not found.found:
+        return f"took no part: {found.reason} ({found.remedy})"
+    if options.sanitize:
+        return "took no part: it is not run on libraries with checks compiled in"
+    return f"NVIDIA's registries: {', '.join(asked)}" if asked else "took no part: not selected"
 
 
 def _libraries(options: Options, step: Step) -> dict[Flavour, Path]:

@@ -115,6 +115,12 @@ def test_a_shape_program() -> None:
     assert program.dims == (-1, 3)
     assert program.at([(-1, 2)], [(5, 2)]) == (2, 3)
     assert program.bounds([(-1, 2)], [(4, 2)], [(9, 2)]) == [(1, 6), (3, 3)]
+    assert program.range([(-1, 2)], [(2, 2)], [(5, 2)], [(9, 2)]) == ((-1, 3), (2, 3), (6, 3)), "min is a bound only"
+    falling = ShapeProgram(((0, 0, 0, 0, 0), (1, 0, 0, 0, 9), (2, 4, 1, 0, 0), (2, 7, 1, 2, 0)), (2, 3))
+    assert falling.range([(-1,)], [(1,)], [(6,)], [(9,)]) == ((0, 3), (3, 3), (8, 3)), "9 // 0 has no bound"
+    huge = ShapeProgram(((0, 0, 0, 0, 0), (2, 1, 0, 0, 0)), (1, 1))
+    with pytest.raises(Finding, match="has 10000000000000000 elements"):
+        huge.at([(-1,)], [(10**4,)])
     with pytest.raises(Finding, match=r"d\[0\] = kSUB\(s0, 3\) is -1 for inputs of the shapes \[\(2, 2\)\]"):
         program.at([(-1, 2)], [(2, 2)])
     for wrong in [(5,)], [(5, 3)], []:

@@ -27,6 +27,8 @@ enum Fault : int32_t
     kUNSERIALIZABLE = 11,
     kNULL_CLONE = 12,
     kDIVIDES_BY_ZERO = 13,
+    kSHRINKS = 14,
+    kCONSTANT = 15,
 };
 
 class Refused : public IPluginV2DynamicExt
@@ -92,6 +94,12 @@ public:
             break;
         case kGROWS:
             out.d[0] = builder.operation(DimensionOperation::kSUM, *inputs[0].d[0], *builder.constant(1));
+            break;
+        case kSHRINKS:
+            out.d[1] = builder.operation(DimensionOperation::kSUB, *inputs[0].d[1], *builder.constant(2));
+            break;
+        case kCONSTANT:
+            out.d[0] = builder.constant(3);
             break;
         case kDIVIDES_BY_ZERO:
             out.d[0] = builder.operation(DimensionOperation::kFLOOR_DIV, *inputs[0].d[0], *builder.constant(0));

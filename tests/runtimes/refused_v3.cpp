@@ -16,6 +16,7 @@ enum Fault : int32_t
     kSHAPES_ERROR = 2,
     kTYPES_ERROR = 3,
     kNULL_FIELDS = 4,
+    kDIVIDES_BY_ZERO = 5,
 };
 
 class Refused final : public IPluginV3, public IPluginV3OneCore, public IPluginV3OneBuild, public IPluginV3OneRuntime
@@ -62,9 +63,13 @@ public:
         return mFault == kTYPES_ERROR ? 1 : 0;
     }
     int32_t getOutputShapes(DimsExprs const* in, int32_t, DimsExprs const*, int32_t, DimsExprs* out, int32_t,
-                            IExprBuilder&) noexcept override
+                            IExprBuilder& builder) noexcept override
     {
         out[0] = in[0];
+        if (mFault == kDIVIDES_BY_ZERO)
+        {
+            out[0].d[0] = builder.operation(DimensionOperation::kFLOOR_DIV, *in[0].d[0], *builder.constant(0));
+        }
         return mFault == kSHAPES_ERROR ? 1 : 0;
     }
     bool supportsFormatCombination(int32_t pos, DynamicPluginTensorDesc const* inOut, int32_t,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,23 +17,11 @@ from pluginkit.testing import controls
 from pluginkit.testing.judged import judge_control
 from pluginkit.testing.report import Outcome, Report
 
+from . import faulty
+
 HERE = Path(__file__).parent
 needs_rtx = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
 pytestmark = [pytest.mark.rtx, pytest.mark.compile, needs_rtx]
-
-
-def beside(name: str) -> Any:
-    """A module of this folder."""
-    spec = importlib.util.spec_from_file_location(f"runtimes_{name}", HERE / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-faulty = beside("faulty")
 
 
 @pytest.fixture(scope="module")

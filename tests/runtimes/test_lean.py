@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import lean
+from pluginkit.runtimes import lean, lean_child, lean_words
+from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.testing.model import Network
+
+from . import faulty
 
 CREATE_NULL, DESERIALIZE_NULL, SERIALIZE_OTHER = 9, 10, 11
 
@@ -28,9 +34,7 @@ pytestmark = pytest.mark.lean
 
 @pytest.fixture
 def library(which: lean.Lean, compile_library: Callable[..., Path], tmp_path: Path) -> Path:
-    layout = which.version.split(".")[0]
-    source = Path(__file__).parent / "behaving.cpp"
-    return compile_library(source, tmp_path / "libbehaving.so", f"-DPLUGINKIT_TRT_LAYOUT={layout}")
+    return compiled(compile_library, which, "behaving", tmp_path / "libbehaving.so")
 
 
 @pytest.mark.compile
@@ -49,6 +53,149 @@ def test_registry(which: lean.Lean, library: Path, manifest: Manifest, networks:
             assert verdict.status == "refused"
             assert word in verdict.message
         assert session.build(networks()).ok
+
+
+def compiled(compile_library: Callable[..., Path], which: lean.Lean, source: str, to: Path, layout: int = 0) -> Path:
+    major = layout or int(which.version.split(".")[0])
+    return compile_library(Path(__file__).parent / f"{source}.cpp", to, f"-DPLUGINKIT_TRT_LAYOUT={major}")
+
+
+@pytest.mark.compile
+@each_lean
+def test_namespaces_duplicates_and_loading_again(
+    which: lean.Lean, library: Path, manifest: Manifest, networks: Callable[..., Network]
+) -> None:
+    with lean.open(library, manifest, lean=which) as session:
+        assert session.creators() == [("Behaving", "1", "")]
+        for _ in range(2):
+            verdict = session.registry()
+            assert verdict.ok, verdict.message
+            assert "a duplicate refused, unloaded and loaded again" in verdict.message
+            assert session.build(networks()).ok, "the creator of the library that was loaded again"
+
+
+@pytest.mark.compile
+@each_lean
+def test_a_namespace_that_is_forgotten(
+    which: lean.Lean, compile_library: Callable[..., Path], networks: Callable[..., Network], tmp_path: Path
+) -> None:
+    library = compiled(compile_library, which, "refused", tmp_path / "librefused.so")
+    with lean.open(library, faulty.manifest(), lean=which) as session:
+        verdict = session.build(faulty.networks(faulty.manifest())["plain/float32"])
+    assert verdict.status == "refused"
+    assert "is in namespace '', and was put into 'pluginkit.test'" in verdict.message
+
+
+@pytest.mark.compile
+@each_lean
+def test_a_library_of_the_other_layout(
+    which: lean.Lean, compile_library: Callable[..., Path], manifest: Manifest, tmp_path: Path
+) -> None:
+    other = 21 - int(which.version.split(".")[0])
+    library = compiled(compile_library, which, "behaving", tmp_path / "libother.so", other)
+    with pytest.raises(CheckFailed, match="compiled for the layout of another major version") as caught:
+        lean.open(library, manifest, lean=which)
+    assert "No creator returned" in caught.value.message, "NVIDIA's own words"
+    assert "make both layouts" in caught.value.hint
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        ("int nothing;", "does not export getCreators"),
+        ("extern int absent; int* here = &absent;", "uses absent, which nothing that it is linked with has"),
+        (None, "is no shared library"),
+    ],
+)
+@each_lean
+def test_libraries_that_do_not_load(
+    which: lean.Lean,
+    compile_library: Callable[..., Path],
+    manifest: Manifest,
+    tmp_path: Path,
+    source: str | None,
+    what: str,
+) -> None:
+    library = tmp_path / "libodd.so"
+    if source is None:
+        library.write_text("no ELF")
+    else:
+        (tmp_path / "odd.cpp").write_text(source)
+        compile_library(tmp_path / "odd.cpp", library, "-fvisibility=default")
+    with pytest.raises(CheckFailed) as caught:
+        lean.open(library, manifest, lean=which)
+    assert f"the library {what}" in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ("Cannot register the library as plugin creator of Bar exists already. In x", "has the plugin Bar, which"),
+        ("SymbolAddress for setLoggerFinder could not be loaded, check", "does not export setLoggerFinder"),
+        ("(Unable to load: /a.so: libz.so: version `GLIBC_9' not found (required by /a.so) In", "needs GLIBC_9, which"),
+        ("(Unable to load: /a.so: libq.so: cannot open shared object file: No such file or directory In", "libq.so"),
+    ],
+)
+def test_words(said: str, what: str) -> None:
+    known = lean_words.explain(said)
+    assert known is not None
+    assert what in known.what
+    assert known.hint
+    assert lean_words.explain("the moon is full") is None
+
+
+class FakeCreator:
+    name, plugin_version, plugin_namespace = "Bar", "1", ""
+
+
+class FakeRegistry:
+    """A registry with one thing wrong."""
+
+    def __init__(self, wrong: str) -> None:
+        self.wrong = wrong
+        self.all_creators: list[FakeCreator] = []
+        self.error_recorder: Any = None
+        self.loads = 0
+
+    def load_library(self, library: str) -> None:
+        self.loads += 1
+        lost = self.wrong == "lost" and self.loads == 4
+        if self.all_creators and self.wrong != "doubles":
+            self.error_recorder.report_error(0, "plugin creator of Bar exists already")
+        elif not lost:
+            self.all_creators.append(FakeCreator())
+
+    def get_creator(self, name: str, version: str, namespace: str) -> FakeCreator | None:
+        found = self.wrong == "everywhere" or not namespace
+        return FakeCreator() if found and self.wrong != "nowhere" else None
+
+    def deregister_library(self, handle: object) -> None:
+        if self.wrong != "stays":
+            self.all_creators.clear()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("", ""),
+        ("nowhere", "does not find it in ''"),
+        ("everywhere", "in a namespace that it is not in"),
+        ("doubles", "instead of a refusal"),
+        ("stays", "after unloading"),
+        ("lost", "after loading bar.so again"),
+    ],
+)
+def test_a_registry_that_does_otherwise(wrong: str, words: str, tmp_path: Path) -> None:
+    registry = FakeRegistry(wrong)
+    fake = SimpleNamespace(
+        get_plugin_registry=lambda: registry, IErrorRecorder=object, IPluginCreator=FakeCreator, __version__="0"
+    )
+    (tmp_path / "crumb").touch()
+    child = lean_child.LeanChild(Breadcrumb(tmp_path / "crumb"), fake, "bar.so", ("Bar", "1", ""))
+    with pytest.raises(CheckFailed, match=words) if words else contextlib.nullcontext():
+        child.registry("copy.so")
 
 
 @each_lean

@@ -43,6 +43,24 @@ def test_evaluation_agrees_with_python(expr: shapes.Expr) -> None:
         assert shapes.evaluate(expr, ENV) == expected
 
 
+@given(expressions, st.data())
+def test_bounds_hold_every_value(expr: shapes.Expr, data: st.DataObject) -> None:
+    ends = {name: sorted(data.draw(st.tuples(st.integers(0, 20), st.integers(0, 20)))) for name in ENV}
+    within = shapes.bounds(expr, {name: (low, high) for name, (low, high) in ends.items()})
+    try:
+        value = shapes.evaluate(expr, {name: data.draw(st.integers(*between)) for name, between in ends.items()})
+    except UsageError:
+        assert within is None
+    else:
+        assert within is None or within[0] <= value <= within[1]
+
+
+def test_bounds_are_no_ends() -> None:
+    assert shapes.bounds(shapes.parse("9 - n"), {"n": (1, 4)}) == (5, 8)
+    assert shapes.bounds(shapes.parse("n - m"), {"n": (1, 4), "m": (1, 4)}) == (-3, 3)
+    assert shapes.bounds(shapes.parse("8 // (n - 2)"), {"n": (1, 4)}) is None
+
+
 @given(st.text(max_size=30))
 def test_any_text_is_an_expression_or_a_usage_error(text: str) -> None:
     try:

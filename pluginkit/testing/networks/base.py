@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from pluginkit import shapes
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest, Point, Tensor
 from pluginkit.testing.model import Array, Network, NetworkProfile, PluginCall, Range
@@ -74,6 +75,18 @@ class Setting:
         for profile in self.manifest.profiles:
             low, best, high = (tensor.dims(profile.at(point)) for point in _POINTS)
             found.append((low, best, high))
+        return tuple(found)
+
+    def output_ranges(self, tensor: Tensor) -> tuple[Range, ...]:
+        """The same as a plugin behind it sees an output: bounds for min and max (see `ShapeProgram.range`)."""
+        found = []
+        for profile, (_, best, _) in zip(self.manifest.profiles, self.ranges(tensor), strict=True):
+            ends = {name: (low, high) for name, (low, _, high) in profile.symbols.items()}
+            bounds = [
+                shapes.bounds(shapes.parse(dim), ends) or (size, size)
+                for dim, size in zip(tensor.shape, best, strict=True)
+            ]
+            found.append((tuple(low for low, _ in bounds), best, tuple(high for _, high in bounds)))
         return tuple(found)
 
     def free_name(self, name: str) -> str:

@@ -1,0 +1,88 @@
+"""What is wrong with a network before any plugin is asked: its profiles, and whom its plugin nodes name.
+
+NVIDIA's parser and builder refuse the same. Held against them by tests/fidelity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx
+
+from pluginkit.errors import CheckFailed
+from pluginkit.runtimes import walker
+from pluginkit.testing.model import Dims, Network, Range
+
+Identity = tuple[str, str, str]
+"""A creator's name, version and namespace."""
+
+
+def check(network: Network, identity: Identity) -> None:
+    """Looks at the profiles and the plugin's nodes.
+
+    Args:
+        network: the network.
+        identity: the creator that the plugin's nodes must name.
+
+    Raises:
+        CheckFailed: the first thing that is wrong.
+    """
+    model = onnx.load_from_string(network.model)
+    for node in walker.nodes(model.graph):
+        if node.op_type == identity[0]:
+            _check_identity(node, identity)
+    constants = {tensor.name for tensor in model.graph.initializer}
+    for value in (value for value in model.graph.input if value.name not in constants):
+        declared = tuple(dim.dim_value if dim.HasField("dim_value") else -1 for dim in value.type.tensor_type.shape.dim)
+        for profile in network.profiles:
+            where = f"profile {profile.name!r}, input {value.name!r}"
+            given = profile.shapes.get(value.name)
+            if given is not None:
+                _check_range(where, declared, given)
+            elif -1 in declared:
+                raise CheckFailed(
+                    f"{where}: it has open dimensions, {list(declared)}, and the profile no shapes for it"
+                )
+
+
+def check_outputs(network: Network, outputs: Mapping[str, int]) -> None:
+    """Looks at how many outputs the plugin's nodes have.
+
+    Args:
+        network: the network.
+        outputs: plugin node -> how many the plugin has.
+
+    Raises:
+        CheckFailed: a node has more.
+    """
+    for node in walker.nodes(onnx.load_from_string(network.model).graph):
+        has = outputs.get(node.name)
+        if has is not None and len(node.output) > has:
+            raise CheckFailed(f"plugin node {node.name!r} has {len(node.output)} outputs, the plugin {has}")
+
+
+def _check_identity(node: onnx.NodeProto, identity: Identity) -> None:
+    given = {attribute.name: attribute.s.decode() for attribute in node.attribute if attribute.type == attribute.STRING}
+    asked = (node.op_type, given.get("plugin_version", "1"), given.get("plugin_namespace", ""))
+    if asked != identity:
+        raise CheckFailed(
+            f"plugin node {node.name!r} asks for {_text(asked)}; the library has {_text(identity)}",
+            hint="plugin_version and plugin_namespace are attributes of the node, both strings.",
+        )
+
+
+def _text(identity: Identity) -> str:
+    name, version, namespace = identity
+    return f"{name} {version} in namespace {namespace!r}"
+
+
+def _check_range(where: str, declared: Dims, given: Range) -> None:
+    for low_opt_high in given:
+        if len(low_opt_high) != len(declared):
+            raise CheckFailed(f"{where}: {list(low_opt_high)} has another rank than the network's {list(declared)}")
+    for axis, (dim, low, best, high) in enumerate(zip(declared, *given, strict=True)):
+        told = f"{where}, axis {axis}: min {low}, opt {best}, max {high}"
+        if not 0 <= low <= best <= high:
+            raise CheckFailed(f"{told}; expected 0 <= min <= opt <= max")
+        if dim >= 0 and {low, best, high} != {dim}:
+            raise CheckFailed(f"{told}; the network has the constant {dim}")

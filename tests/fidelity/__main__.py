@@ -1,0 +1,38 @@
+"""`python -m tests.fidelity --cases 5000 --seed 0`: prints the confusion table and every disagreement."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from .generator import case
+from .judging import judges
+from .report import describe, disagreements, summary, table, unexplained
+
+
+def main() -> int:
+    """The exit code is 1 if there is a disagreement that no leniency and no known limit explains."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fidelity", description=__doc__)
+    parser.add_argument("--cases", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", type=int, help="the number of one case, which is shown whole")
+    asked = parser.parse_args()
+    numbers = range(asked.cases) if asked.only is None else [asked.only]
+    begun, found = time.monotonic(), []
+    with tempfile.TemporaryDirectory() as folder, judges(Path(folder)) as both:
+        for number in numbers:
+            found.append(both.judge(case(asked.seed, number)))
+            if sys.stderr.isatty():
+                print(f"\r{len(found)} of {len(numbers)}", end="", file=sys.stderr)
+    if asked.only is not None:
+        print(describe(found[0]))
+    print(table(found), summary(found), *map(describe, disagreements(found)), sep="\n\n")
+    print(f"\nseed {asked.seed}, {time.monotonic() - begun:.0f} s")
+    return int(bool(unexplained(found)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

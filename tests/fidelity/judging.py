@@ -1,0 +1,195 @@
+"""Each case asked of the host and of TensorRT-RTX, and what the two say held against one another."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pluginkit.dtypes import DType
+from pluginkit.errors import CheckFailed
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes import tensorrt_rtx
+from pluginkit.runtimes.host import CHILD
+from pluginkit.runtimes.tensorrt_rtx import RtxSession
+from pluginkit.runtimes.verdict import BuildVerdict, Configured, SeenTensor
+from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerTimeout
+from pluginkit.testing.model import Dims
+
+from .flaws import LENIENT, WILD
+from .generator import Case
+from .graphs import NAME, without_probes
+from .signature import FIELD_NAMES
+
+HERE = Path(__file__).parent
+INCLUDE = HERE.parents[1] / "pluginkit" / "include"
+MANIFEST = Manifest.parse(
+    f"""
+    plugin = {{name = "{NAME}"}}
+    inputs = [{{name = "x", types = ["float32"], shape = ["n"]}}]
+    outputs = [{{name = "y", types = ["float32"], shape = ["n"]}}]
+    profiles = [{{symbols = {{n = [1, 2, 3]}}}}]
+    fields = [{", ".join(f'{{name = "{name}", type = "int32"}}' for name in FIELD_NAMES)}]
+    """
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What both say to a case.
+
+    Attributes:
+        case: the case.
+        host, rtx: the verdicts.
+        differences: where both build it, and see other types or shapes.
+        compared: how many outputs' types and shapes were compared.
+        tighter: for how many layers and profiles NVIDIA's bounds of a shape are tighter than the host's.
+    """
+
+    case: Case
+    host: BuildVerdict
+    rtx: BuildVerdict
+    differences: tuple[str, ...]
+    compared: int
+    tighter: int = 0
+
+    @property
+    def agree(self) -> bool:
+        """Both build it with the same types and shapes, or neither does."""
+        return self.host.ok == self.rtx.ok and not self.differences
+
+    @property
+    def lenient(self) -> bool:
+        """Whether it belongs to the table of leniencies."""
+        if self.case.flaw is WILD and not self.agree:
+            return any(re.search(words, self.host.message) for words in LENIENT.values()) or self._has_int8_scalar
+        return self.case.flaw is not None and bool(self.case.flaw.lenient)
+
+    @property
+    def _has_int8_scalar(self) -> bool:
+        inputs = [pair for call in self.case.network.calls for pair in zip(call.types, call.inputs[0], strict=True)]
+        return any(kind is DType.INT8 and opt == () for kind, (_, opt, _) in inputs)
+
+    @property
+    def for_its_reason(self) -> bool:
+        """Whether NVIDIA's refusal is in the words of the flaw."""
+        words = "\n".join((self.rtx.message, *self.rtx.log))
+        reason = self.case.flaw.reason if self.case.flaw else ""
+        return self.rtx.status == "refused" and bool(reason) and bool(re.search(reason, words))
+
+
+def compile_chameleon(folder: Path) -> Path:
+    """The library, compiled."""
+    compiler = shutil.which("g++") or shutil.which("c++")
+    assert compiler is not None, "no C++ compiler"
+    library = folder / "libchameleon.so"
+    options = ["-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{INCLUDE}"]
+    subprocess.run([compiler, *options, HERE / "chameleon.cpp", "-o", library, "-ldl"], check=True)
+    return library
+
+
+def differences(host: Sequence[Configured], rtx: Sequence[Configured]) -> list[str]:
+    """The layers and profiles for which NVIDIA's configure saw no such types and shapes as the host's did."""
+    found = []
+    for one in host:
+        if not any(_same(one, other) for other in rtx):
+            its = "; ".join(_text(other) for other in rtx if other.node == one.node)
+            found.append(f"{one.node}: the host's configure saw {_text(one)}; NVIDIA's {its}")
+    return found
+
+
+def _same(host: Configured, rtx: Configured) -> bool:
+    """The same types and optimal shapes, and NVIDIA's bounds are no wider than the host's."""
+    mine, its = (*host.inputs, *host.outputs), (*rtx.inputs, *rtx.outputs)
+    return host.node == rtx.node and len(mine) == len(its) and all(map(_fits, mine, its))
+
+
+def _fits(host: SeenTensor, rtx: SeenTensor) -> bool:
+    if (host.type, host.opt, len(host.min)) != (rtx.type, rtx.opt, len(rtx.min)):
+        return False
+    inside = zip(host.min, rtx.min, rtx.max, host.max, strict=True)
+    return all(low <= its_low <= its_high <= high for low, its_low, its_high, high in inside)
+
+
+def _text(one: Configured) -> str:
+    return ", ".join(f"{t.type}: {t.min} {t.opt} {t.max}" for t in (*one.inputs, *one.outputs))
+
+
+class Host:
+    """pluginkit's host, one process for all: what this plugin does wrong leaves nothing behind."""
+
+    def __init__(self, library: Path) -> None:
+        self._init = {"library": library, "manifest": MANIFEST}
+        self._worker: Worker | None = None
+
+    def judge(self, case: Case) -> tuple[BuildVerdict, list[list[dict[str, tuple[str, Dims]]]]]:
+        """The verdict, and the graph outputs' types and shapes per profile at min, opt and max."""
+        network = replace(case.network, model=without_probes(case.network.model))
+        self._worker = self._worker or Worker(CHILD, self._init, timeout=60)
+        try:
+            built = self._worker.call("build", network=network)
+            outputs = self._worker.call("walk", network=network, built=built)
+        except CheckFailed as error:
+            return BuildVerdict("refused", str(error)), []
+        except (WorkerCrashed, WorkerTimeout) as error:
+            self._worker = None
+            return BuildVerdict("crashed", error.message), []
+        seen = [Configured.of(node, record) for node, plugin in built.items() for record in plugin.configured]
+        return BuildVerdict("built", "", configured=tuple(seen)), outputs
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self._worker is not None:
+            self._worker.close()
+
+
+class Judges:
+    """Both, at the same time."""
+
+    def __init__(self, library: Path, rtx: RtxSession) -> None:
+        self._rtx = rtx
+        self._host = Host(library)
+        self._pool = ThreadPoolExecutor(1)
+
+    def judge(self, case: Case) -> Judged:
+        """Asks both."""
+        asked = self._pool.submit(self._host.judge, case)
+        rtx = self._rtx.build(case.network)
+        shapes = self._rtx.shapes() if rtx.ok else {}
+        host, outputs = asked.result()
+        if not (host.ok and rtx.ok):
+            return Judged(case, host, rtx, (), 0)
+        found = differences(host.configured, rtx.configured)
+        compared = sum(len(record.outputs) for record in host.configured)
+        if case.static:
+            compared += len(shapes)
+            ((own, *_),) = outputs
+            found += [
+                f"output {name!r}: the host's shape is {own[name][1]}, NVIDIA's {dims}"
+                for name, dims in shapes.items()
+                if own[name][1] != dims
+            ]
+        seen = {_text(one) for one in rtx.configured}
+        return Judged(case, host, rtx, tuple(found), compared, sum(_text(one) not in seen for one in host.configured))
+
+    def close(self) -> None:
+        """Ends the host's process."""
+        self._host.close()
+        self._pool.shutdown()
+
+
+@contextmanager
+def judges(folder: Path) -> Iterator[Judges]:
+    """Both, with the library compiled in that folder."""
+    library = compile_chameleon(folder)
+    with tensorrt_rtx.open(library, MANIFEST, timeout=60) as session:
+        both = Judges(library, session)
+        try:
+            yield both
+        finally:
+            both.close()

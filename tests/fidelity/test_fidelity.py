@@ -1,0 +1,97 @@
+"""The host says what NVIDIA's builder says, outside of the table of leniencies: 300 cases, 5,000 in the slow run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import onnx
+import pytest
+
+from pluginkit.runtimes import leniencies, tensorrt_rtx
+
+from .flaws import FAMILIES, FLAWS, WILD
+from .generator import case
+from .graphs import without_probes
+from .judging import Judged, Judges, judges
+from .report import describe, reasons, summary, table, unexplained
+from .signature import CEIL_DIV, FLOOR_DIV, PROD, SUB, Expression
+
+needs_rtx = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
+SEED = 2026
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judges]:
+    with judges(tmp_path_factory.mktemp("fidelity")) as both:
+        yield both
+
+
+def assert_alike(judged: Sequence[Judged], allowed: int) -> None:
+    print(table(judged), summary(judged), sep="\n\n")
+    different = unexplained(judged)
+    assert len(different) <= allowed, "\n\n".join(different)
+    refused = [one for one in judged if not one.rtx.ok]
+    assert 3 * len(refused) >= len(judged), "at least a third is refused by NVIDIA"
+    assert len(reasons(judged)) >= 12, "for a dozen reasons"
+    other = [describe(one) for one in refused if one.case.flaw in FLAWS and not one.lenient and not one.for_its_reason]
+    assert len(other) <= allowed, "\n\n".join(other)
+    assert sum(one.compared for one in judged) > len(judged), "types and shapes were compared"
+    # NVIDIA falls over only where the table says so.
+    crashes = {row.id for row in leniencies.LENIENCIES if row.kind == "crashes"}
+    fallen = [one.case.flaw for one in judged if one.rtx.status in {"crashed", "hung"}]
+    assert all(flaw and flaw.lenient in crashes for flaw in fallen)
+
+
+@pytest.mark.rtx
+@pytest.mark.compile
+@needs_rtx
+def test_300_cases(both: Judges) -> None:
+    assert_alike([both.judge(case(SEED, number)) for number in range(300)], allowed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.rtx
+@pytest.mark.compile
+@needs_rtx
+def test_5000_cases(both: Judges) -> None:
+    """The goal is 99.9 %; docs/fidelity.md has every disagreement."""
+    assert_alike([both.judge(case(SEED, number)) for number in range(5000)], allowed=5)
+
+
+@pytest.mark.rtx
+@pytest.mark.compile
+@needs_rtx
+def test_a_host_that_takes_everything_would_turn_it_red(both: Judges) -> None:
+    numbers = [number for number in range(200) if (flaw := case(SEED, number).flaw) and flaw.reason][:3]
+    for judged in [both.judge(case(SEED, number)) for number in numbers]:
+        assert judged.agree
+        blind = Judged(judged.case, type(judged.host)("built", ""), judged.rtx, (), 0)
+        assert len(unexplained([blind])) == 1
+        with pytest.raises(AssertionError, match="RTX alone refuses"):
+            assert_alike([blind], allowed=0)
+
+
+def test_a_case_is_the_same_each_time() -> None:
+    for number in range(20):
+        assert case(SEED, number) == case(SEED, number)
+    assert case(SEED, 1).network.model != case(SEED + 1, 1).network.model
+
+
+def test_every_flaw_and_family_is_drawn() -> None:
+    drawn = [case(SEED, number) for number in range(1500)]
+    assert {one.flaw.name for one in drawn if one.flaw} == {flaw.name for flaw in (*FLAWS, WILD)}
+    assert {one.id.partition("/")[0] for one in drawn} == set(FAMILIES)
+    assert {flaw.lenient for flaw in FLAWS if flaw.lenient} <= {row.id for row in leniencies.LENIENCIES}
+    for one in drawn[:50]:
+        onnx.checker.check_model(onnx.load_from_string(without_probes(one.network.model)))
+
+
+def test_expressions() -> None:
+    inputs = [(4, 7), (3,)]
+    ceil = Expression((0, 1), SUB, (1, 0), CEIL_DIV, 3)
+    assert ceil.value(inputs) == 2
+    assert ceil.interval([(1, 2), (3,)], [(4, 9), (5,)]) == (-1, 2)
+    assert Expression((0, 0), FLOOR_DIV, 0).value(inputs) is None
+    assert Expression((0, 0), FLOOR_DIV, (1, 0)).interval([(1, 1), (0,)], [(2, 2), (3,)]) is None
+    assert Expression((0, 0), PROD, -3).interval([(1, 1), (3,)], [(4, 7), (3,)]) == (-12, -3)
+    assert -(1 << 31) <= Expression(191, 8, 191, 9, 191).code < 1 << 31

@@ -1,0 +1,322 @@
+"""Both sides of every row of the table: what NVIDIA's builder lets pass or falls over, and what pluginkit does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from pluginkit.dtypes import DType
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes import host, leniencies, tensorrt_rtx
+from pluginkit.runtimes.host import HostSession
+from pluginkit.runtimes.tensorrt_rtx import RtxSession
+from pluginkit.testing import api_model as api
+from pluginkit.testing import api_networks
+from pluginkit.testing.judged import Beside, Judge
+from pluginkit.testing.model import Network, NetworkProfile, Plan
+from pluginkit.testing.networks.base import DOMAIN, Body, Names, network, value_info
+from pluginkit.testing.report import Outcome, Report
+
+from . import faulty
+
+HERE = Path(__file__).parent
+needs_rtx = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
+pytestmark = [pytest.mark.rtx, pytest.mark.compile, needs_rtx]
+
+GROWS, OTHER_NAME, OTHER_VERSION, UNSERIALIZABLE, NULL_CLONE, DIVIDES_BY_ZERO, SHRINKS, CONSTANT = range(8, 16)
+"""The field `fault` of refused.cpp."""
+V3_NULL_FIELDS, V3_DIVIDES_BY_ZERO = 4, 5
+"""The same of refused_v3.cpp."""
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """The plugins in NVIDIA's builder, and the one that pluginkit's host takes in there too."""
+
+    rtx: RtxSession
+    rtx_v3: RtxSession
+    host: HostSession
+    library: Path
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory, compile_library: Callable[..., Path]) -> Iterator[Sessions]:
+    folder, manifest = tmp_path_factory.mktemp("lenient"), faulty.manifest()
+    library, v3 = (
+        compile_library(HERE / f"{name}.cpp", folder / f"lib{name}.so") for name in ("refused", "refused_v3")
+    )
+    with (
+        tensorrt_rtx.open(library, manifest, timeout=60) as one,
+        tensorrt_rtx.open(v3, manifest, timeout=60) as other,
+        host.open(library, manifest, timeout=60) as own,
+    ):
+        yield Sessions(one, other, own, library)
+
+
+def plain(fault: int) -> Network:
+    return faulty.networks(faulty.manifest(fault))["plain/float32"]
+
+
+def conditional(fault: int, precision: DType, columns: str = "c") -> Network:
+    """An If with the plugin alone in each branch, the fault in the first; where it is quantized, outside of the If."""
+    text = faulty.TOML.format(fault=0)
+    if columns != "c":
+        text = text.replace('"n", "c"', f'"n", "{columns}"').replace(", c = [1, 3, 8]", "")
+    signature = Manifest.parse(text)
+    setting = faulty.setting(signature, precision)
+    names = Names(["flag", "x", "y"])
+    main = Body(setting, names, "main")
+    (tensor,), quantized = setting.manifest.inputs, precision is DType.INT8
+    entered, left = "x", "y"
+    if quantized:
+        scale = main.constant("scale", TensorProto.FLOAT, [], [0.125])
+        zero = main.constant("zero", TensorProto.INT8, [], [0])
+        entered, left = main.op("QuantizeLinear", ["x", scale, zero], "q"), "p"
+    calls, graphs = [], {}
+    for label, value in (("then", fault), ("else", 0)):
+        # The plugin's node by hand: Body.plugin's own would have the quantization in the branch.
+        _, call = Body(setting, names, label).plugin(["x"])
+        calls.append(replace(call, fields={"fault": (DType.INT32, value)}))
+        node = helper.make_node(
+            "Refused",
+            [entered],
+            [f"{label}_y"],
+            call.node,
+            domain=DOMAIN,
+            plugin_version="1",
+            plugin_namespace="",
+            fault=value,
+        )
+        ends = [helper.make_tensor_value_info(f"{label}_y", precision.onnx, [None, None])]
+        graphs[f"{label}_branch"] = helper.make_graph([node], label, [], ends)
+    main.op("If", ["flag"], [left], **graphs)
+    if quantized:
+        main.op("DequantizeLinear", ["p", scale, zero], "y")
+    flag = helper.make_tensor_value_info("flag", TensorProto.BOOL, [])
+    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, None])
+    inputs = [flag, value_info(setting, tensor, "x")]
+    return network(setting, "cond", main, inputs=inputs, outputs=[out], calls=calls, control=("flag", None))
+
+
+def iterating(precision: DType, form: str = "loop-iterator-0") -> api.ApiNetwork:
+    made = api_networks.make(faulty.setting(faulty.manifest(), precision), form)
+    assert made is not None
+    return made
+
+
+def cast_in_the_loop(made: api.ApiNetwork) -> api.ApiNetwork:
+    """The iterator on the FP32 tensor, and its slice cast."""
+    (cast,) = [step for step in made.steps if isinstance(step, api.Cast) and step.dtype == "float16"]
+    steps: list[api.Step] = []
+    for step in made.steps:
+        if isinstance(step, api.Iterator):
+            steps += [replace(step, x=cast.x, out="z1_slice"), api.Cast("z1_slice", step.out, "float16")]
+        elif step is not cast:
+            steps.append(step)
+    return replace(made, steps=tuple(steps))
+
+
+def concatenated(made: api.ApiNetwork, axis: int) -> api.ApiNetwork:
+    """The plugin's output of all trips on that axis too, the iterators' loop left out of it."""
+    (plugin,) = [s for s in made.steps if isinstance(s, api.Plugin) and s.node.endswith("_plugin")]
+    (limit,) = [step for step in made.steps if isinstance(step, api.TripLimit)]
+    more = (
+        api.LoopOutput(limit.loop, "CONCATENATE", plugin.outs[0], "z1_all", axis, limit.x),
+        api.Output("z1_all"),
+    )
+    return replace(made, steps=(*made.steps, *more))
+
+
+def assert_the_host_refuses(session: HostSession, network: Network, words: Sequence[str]) -> None:
+    verdict = session.build(network)
+    assert verdict.status == "refused"
+    for word in words:
+        assert word in verdict.message
+
+
+def test_every_row_has_a_test_and_a_source() -> None:
+    assert {row.id for row in leniencies.LENIENCIES} == set(ROWS)
+    for row in leniencies.LENIENCIES:
+        assert row.nvidia
+        assert row.instead
+        assert leniencies.TRIED in row.source
+        assert f"test_{ROWS[row.id].removeprefix('test_')}" in globals()
+
+
+ROWS = {
+    "plugin-name": "test_identity",
+    "plugin-version": "test_identity",
+    "int8-across-if": "test_int8_across_an_if",
+    "null-fields": "test_null_from_getFieldsToSerialize",
+    "branch-shapes": "test_branches_of_other_shapes",
+    "negative-dimension": "test_a_negative_dimension",
+    "constant-state": "test_a_state_that_becomes_a_constant",
+    "neighbour-shapes": "test_neighbours_that_fit_somewhere",
+    "division-by-zero": "test_division_by_zero",
+    "null-clone": "test_null_from_clone",
+    "int8-scalar": "test_an_int8_scalar",
+    "half-slice": "test_the_cast_of_a_slice",
+    "concatenate-axis-1": "test_concatenation_on_axis_1",
+}
+
+
+@pytest.mark.parametrize(
+    ("fault", "row", "method", "told"),
+    [
+        (OTHER_NAME, "plugin-name", "getPluginType", "getPluginName answered 'Impostor', and its creator says"),
+        (OTHER_VERSION, "plugin-version", "getPluginVersion", "getPluginVersion answered '2', and its creator says"),
+    ],
+)
+def test_identity(opened: Sessions, fault: int, row: str, method: str, told: str) -> None:
+    verdict = opened.rtx.build(plain(fault))
+    assert verdict.ok, verdict.message
+    (sentence,) = verdict.lenient
+    assert told in sentence
+    assert f"leniency {row}: NVIDIA's builder builds" in sentence
+    assert opened.rtx.build(plain(0)).lenient == ()
+    assert_the_host_refuses(opened.host, plain(fault), [method, "but its creator is that of"])
+
+
+def test_null_from_getFieldsToSerialize(opened: Sessions) -> None:
+    for session, fault in ((opened.rtx, UNSERIALIZABLE), (opened.rtx_v3, V3_NULL_FIELDS)):
+        verdict = session.build(plain(fault))
+        assert verdict.ok, verdict.message
+        (sentence,) = verdict.lenient
+        assert "getFieldsToSerialize answered null (leniency null-fields" in sentence
+    assert_the_host_refuses(opened.host, plain(UNSERIALIZABLE), ["getSerializationSize", "expected at most"])
+
+
+def test_int8_across_an_if(opened: Sessions) -> None:
+    verdict = opened.rtx.build(conditional(0, DType.INT8))
+    assert verdict.ok, verdict.message
+    assert_the_host_refuses(opened.host, conditional(0, DType.INT8), ["INT8", "Quantize and dequantize within"])
+    assert opened.host.build(conditional(0, DType.FLOAT32)).ok
+
+
+def test_branches_of_other_shapes(opened: Sessions) -> None:
+    verdict = opened.rtx.build(conditional(GROWS, DType.FLOAT32, columns="3"))
+    assert verdict.ok, verdict.message
+    words = ["[2, 3] in then_branch", "[1, 3] in else_branch", "'default' at min"]
+    assert_the_host_refuses(opened.host, conditional(GROWS, DType.FLOAT32, columns="3"), words)
+    both = conditional(GROWS, DType.FLOAT32)
+    assert "MyelinCheckException" in opened.rtx.build(both).message, "of the If it says nothing"
+    assert opened.rtx.build(conditional(0, DType.FLOAT32)).ok
+    assert_the_host_refuses(opened.host, both, ["[2, 1] in then_branch"])
+
+
+def test_a_negative_dimension(opened: Sessions) -> None:
+    """1 to 8 less 2, with 3 as opt."""
+    verdict = opened.rtx.build(plain(SHRINKS))
+    assert verdict.ok, verdict.message
+    assert_the_host_refuses(opened.host, plain(SHRINKS), ["kSUB(s1, 2) is -1 for inputs of the shapes [(1, 1)]"])
+    shapes = {"x": ((1, 1), (2, 1), (4, 1))}
+    less = replace(plain(SHRINKS), profiles=(NetworkProfile("low", shapes),))
+    assert "inherently negative length" in opened.rtx.build(less).message
+
+
+def neighbour(fault: int) -> Network:
+    """The plugin's output and its input added up; at opt n is 3."""
+    network = plain(fault)
+    model = onnx.load_from_string(network.model)
+    (end,) = model.graph.output
+    model.graph.node.append(helper.make_node("Add", [end.name, "x"], ["total"], "z9_add"))
+    end.name = "total"
+    end.type.tensor_type.ClearField("shape")
+    shapes = ((1, 1), (3, 3), (4, 8))
+    (call,) = network.calls
+    return replace(
+        network,
+        model=model.SerializeToString(),
+        calls=(replace(call, inputs=((shapes,),)),),
+        profiles=(NetworkProfile("default", {"x": shapes}),),
+    )
+
+
+def test_a_state_that_becomes_a_constant(opened: Sessions) -> None:
+    """3, where the profile has 1 to 4; n + 1 is noticed."""
+    constant, grown = (faulty.networks(faulty.manifest(fault))["loop/float32"] for fault in (CONSTANT, GROWS))
+    verdict = opened.rtx.build(constant)
+    assert verdict.ok, verdict.message
+    assert_the_host_refuses(opened.host, constant, ["state 0 is float32 [1, 1] before a trip"])
+    assert opened.rtx.build(grown).status == "refused"
+
+
+def test_neighbours_that_fit_somewhere(opened: Sessions) -> None:
+    """3 and n at opt alone; n + 1 and n where n is 1."""
+    for fault in (CONSTANT, GROWS):
+        verdict = opened.rtx.build(neighbour(fault))
+        assert verdict.ok, verdict.message
+        assert_the_host_refuses(opened.host, neighbour(fault), ["profile 'default' at", "'Add'"])
+    assert opened.host.build(neighbour(0)).ok
+
+
+def test_division_by_zero(opened: Sessions) -> None:
+    verdict = opened.rtx_v3.build(plain(V3_DIVIDES_BY_ZERO))
+    assert verdict.status == "crashed"
+    assert "SIGSEGV" in verdict.message
+    adapted = opened.rtx.build(plain(DIVIDES_BY_ZERO))
+    assert adapted.status == "refused"
+    assert "output shape computation failed" in adapted.message
+    assert_the_host_refuses(opened.host, plain(DIVIDES_BY_ZERO), ["getOutputDimensions", "kFLOOR_DIV"])
+
+
+def test_null_from_clone(opened: Sessions) -> None:
+    verdict = opened.rtx.build(plain(NULL_CLONE))
+    assert verdict.status == "crashed"
+    assert "SIGSEGV" in verdict.message
+    assert opened.rtx.build(plain(0)).ok, "the next network has a process again"
+    assert_the_host_refuses(opened.host, plain(NULL_CLONE), ["clone", "answered null"])
+
+
+def test_an_int8_scalar(opened: Sessions) -> None:
+    text = faulty.TOML.format(fault=0).replace('["n", "c"]', "[]").replace("{ n = [1, 2, 4], c = [1, 3, 8] }", "{}")
+    for kind, its in (("float32", ()), ("int8", (1,))):
+        scalar = faulty.networks(Manifest.parse(text))[f"plain/{kind}"]
+        verdict, own = opened.rtx.build(scalar), opened.host.build(scalar)
+        assert verdict.ok, verdict.message
+        assert own.ok, own.message
+        assert {record.inputs[0].opt for record in verdict.configured} == {its}
+        assert {record.inputs[0].opt for record in own.configured} == {()}
+
+
+def test_the_cast_of_a_slice(opened: Sessions) -> None:
+    made = iterating(DType.FLOAT16)
+    assert opened.rtx.build_api(made).ok
+    verdict = opened.rtx.build_api(cast_in_the_loop(made))
+    assert verdict.status == "refused"
+    assert "myelin" in "\n".join((verdict.message, *verdict.log)).lower()
+
+
+def test_concatenation_on_axis_1(opened: Sessions) -> None:
+    made = iterating(DType.FLOAT32, "loop-count")
+    assert opened.rtx.build_api(concatenated(made, 0)).ok
+    verdict = opened.rtx.build_api(concatenated(made, 1))
+    assert verdict.status == "refused"
+    assert "No scan input/output tensor to derive shape" in "\n".join((verdict.message, *verdict.log))
+    assert opened.rtx.build_api(iterating(DType.FLOAT32, "loop-iterator-1")).ok
+
+
+def test_a_leniency_turns_the_run_red(opened: Sessions) -> None:
+    """What `pluginkit test` has of NVIDIA's builder."""
+    network = plain(OTHER_NAME)
+    judge = Judge(
+        opened.library,
+        faulty.manifest(OTHER_NAME),
+        timeout=60,
+        plan=Plan((network,), (), seed=0),
+        beside=Beside(),
+        configured={},
+        step=lambda *_: None,
+    )
+    (verdict,) = judge.run().verdicts
+    assert verdict.outcome is Outcome.FAILED
+    assert verdict.message == (
+        "IPluginV3OneCore::getPluginName answered 'Impostor', and its creator says 'Refused' "
+        "(leniency plugin-name: NVIDIA's builder builds a plugin whose name is not its creator's)"
+    )
+    assert Report("Refused", "", "", 0, (), (verdict,)).exit_code == 1
