@@ -14,6 +14,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PROJECT = "pluginkit"
 LEAN = {"lean10": "tensorrt-lean-cu12==10.16.1.11", "lean11": "tensorrt-lean-cu13==11.4.0.106"}
 """NVIDIA's plugin registries, for the tests; both are called tensorrt_lean, so each has a folder of its own."""
 
@@ -31,7 +32,8 @@ def main(folder: Path) -> None:
     pip(python, "install", "--quiet", "--group", f"{ROOT / 'pyproject.toml'}:dev")
     # Without isolation, so that a build after a change compiles only what changed.
     isolation = ("--no-build-isolation", "--check-build-dependencies")
-    pip(python, "install", "--quiet", *isolation, "--editable", f"{ROOT}[rtx]")
+    pip(python, "install", "--quiet", *isolation, "--no-deps", "--editable", str(ROOT))
+    pip(python, "install", "--quiet", f"{PROJECT}[rtx]")
     say("Installing NVIDIA's plugin registries for the tests ...")
     for name, requirement in LEAN.items():
         install_beside(python, ROOT / ".venv-nvidia" / name, requirement)
