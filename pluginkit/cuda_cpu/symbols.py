@@ -15,7 +15,7 @@ from pluginkit.errors import BuildFailed
 from pluginkit.process import run
 
 _CUDA = re.compile(r"(?:cuda|cu|cublas|cublasLt|cudnn|curand|cusparse|cusolver|cufft|nvrtc|nccl)[A-Z]\w*\Z")
-_OF_THE_C_LIBRARY = frozenset({"__assert_fail"})
+_OF_THE_C_LIBRARY = frozenset({"__assert_fail", "_ZNSt6chrono3_V212system_clock3nowEv"})
 """Renamed too: in a kernel they mean something else."""
 _MEMORY = frozenset({"memcpy", "memmove", "memset"})
 """What code compiled with the checks of memory accesses calls without a word of it: the functions must be ours."""

@@ -4,6 +4,7 @@
 #include "findings.h"
 #include "worker.h"
 
+#include <chrono>
 #include <cstring>
 
 namespace pluginkit_cpu
@@ -293,4 +294,15 @@ pluginkit_cpu_v2___assert_fail(char const* what, char const* file, unsigned int 
     self->inside = 1;
     report({"assert", std::string{"assert("} + what + ") failed in " + function + ".", {file, static_cast<int>(line)}});
     self->abandon(cudaErrorAssert);
+}
+
+//! std::chrono::system_clock::now() by its mangled name, renamed too: a thread that asks the host's clock waits for
+//! others, as those of libcu++'s cuda::barrier do.
+extern "C" PLUGINKIT_CPU_HIDDEN int64_t pluginkit_cpu_v2__ZNSt6chrono3_V212system_clock3nowEv() noexcept
+{
+    if (pluginkit_cpu::inKernel())
+    {
+        pluginkit_cpu::yield();
+    }
+    return std::chrono::system_clock::now().time_since_epoch().count();
 }

@@ -3,6 +3,8 @@
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
 
+#include <cuda/barrier>
+
 namespace cg = cooperative_groups;
 
 __global__ void groups(int* sums, int* scans, int* counts)
@@ -30,6 +32,29 @@ __global__ void groups(int* sums, int* scans, int* counts)
         cg::coalesced_group const active = cg::coalesced_threads();
         counts[rank / 3] = static_cast<int>(active.size() * 100 + active.thread_rank());
     }
+}
+
+//! A barrier of libcu++'s, at which threads wait by asking the clock.
+__global__ void turned(int* out)
+{
+#pragma nv_diag_suppress static_var_with_dynamic_init
+    __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
+    __shared__ int seen[64];
+    if (threadIdx.x == 0)
+    {
+        init(&barrier, blockDim.x);
+    }
+    __syncthreads();
+    int const t = static_cast<int>(threadIdx.x);
+    int sum = 0;
+    for (int round = 0; round < 3; ++round)
+    {
+        seen[t] = t + round;
+        barrier.arrive_and_wait();
+        sum += seen[63 - t];
+        barrier.arrive_and_wait();
+    }
+    out[t] = sum;
 }
 
 //! Every block hands a number on to the next one, three times; a barrier of all blocks lies between.
@@ -97,6 +122,20 @@ extern "C" __attribute__((visibility("default"))) int run()
     if (cudaDeviceSynchronize() != cudaSuccess || *out != 3 + 10 * 5)
     {
         return __LINE__;
+    }
+    int* turns = nullptr;
+    cudaMallocManaged(&turns, 64 * sizeof(int));
+    turned<<<1, 64>>>(turns);
+    if (cudaDeviceSynchronize() != cudaSuccess)
+    {
+        return __LINE__;
+    }
+    for (int t = 0; t < 64; ++t)
+    {
+        if (turns[t] != 3 * (63 - t) + 3)
+        {
+            return __LINE__;
+        }
     }
     return 0;
 }
