@@ -121,14 +121,13 @@ bool Races::checkCell(Cell& cell, Access const& access, Kept now, Collision& col
             found = true;
         }
     };
-    for (Kept& read : cell.reads)
+    for (Kept const& read : cell.reads)
     {
         Moment const& then = mOrder.moment(read.moment);
         Moment const& here = mOrder.moment(now.moment);
         if (now.atomic != 0 && read.moment != 0 && then.block == here.block && then.thread == here.thread)
         {
             confirm(read.code);
-            read.atomic = 1;
         }
     }
     meet(cell.writes[0], true);

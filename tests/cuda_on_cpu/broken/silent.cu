@@ -324,3 +324,26 @@ EXPORT int largest(bool /*repaired*/)
     largestKernel<<<3, 64>>>(out.get());
     return resultOf(out.get(), 100);
 }
+
+//! As above; in order, only the first thread has something to change.
+__global__ void largestIsFirstKernel(int* largest)
+{
+    int const value = 200 - static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    int old = *largest;
+    while (old < value)
+    {
+        int const assumed = old;
+        old = atomicCAS(largest, assumed, value);
+        if (old == assumed)
+        {
+            return;
+        }
+    }
+}
+
+EXPORT int largestIsFirst(bool /*repaired*/)
+{
+    Memory<int> out(1);
+    largestIsFirstKernel<<<3, 64>>>(out.get());
+    return resultOf(out.get(), 200);
+}
