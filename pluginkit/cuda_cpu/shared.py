@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from pluginkit.cuda_cpu import scopes
-from pluginkit.cuda_cpu.tokens import Tokens
+from pluginkit.cuda_cpu.tokens import Tokens, Unbalanced
 
 MARK = "pluginkit_cpu_shared_memory"
 """What prelude.h makes of `__shared__`."""
@@ -28,7 +28,7 @@ def rewrite(tokens: Tokens) -> None:
     """Rewrite every declaration in place.
 
     Raises:
-        Unbalanced: a bracket is open at the end of a declaration.
+        Unbalanced: a bracket is open at the end of a declaration, or it declares nothing.
     """
     calls: dict[str, str] = {}
     hidden_until: dict[str, int] = {}  # a parameter of the same name hides it in its function's body
@@ -74,12 +74,14 @@ def _declaration(tokens: Tokens, mark: int, *, outside: bool) -> dict[str, str]:
     while tokens.text(end) != ";":
         end = tokens.closing(end) if _is_open(tokens, end) else end
         end += 1
+        if end == len(tokens.all):
+            raise Unbalanced
     dynamic = any(tokens.text(at) == "extern" for at in range(begin, mark + 1))
     alignments = _take_specifiers(tokens, begin, end)
     calls = {}
     code = ";"
     names = _rename_declarators(tokens, begin, end)
-    _name_class(tokens, begin, names[0])
+    _name_class(tokens, begin, end, names[0])
     for name in names:
         made, site = _TYPE + name, _SITE + name
         largest = f"::pluginkit_cpu::alignmentOf<{made}>({', '.join(alignments)})"
@@ -99,10 +101,10 @@ def _declaration(tokens: Tokens, mark: int, *, outside: bool) -> dict[str, str]:
     return calls
 
 
-def _name_class(tokens: Tokens, begin: int, name: str) -> None:
+def _name_class(tokens: Tokens, begin: int, end: int, name: str) -> None:
     """Give a class that has none a name: in a template, g++ -Wshadow warns of a typedef that gives it one."""
     at = begin
-    while tokens.text(at) in _STORAGE or tokens.kind(at) == "blank" or not tokens.text(at):
+    while tokens.text(at) in _STORAGE or tokens.kind(at) == "blank" or (at < end and not tokens.text(at)):
         at += 1
     if tokens.text(at) in {"union", "struct", "class"} and tokens.text(tokens.after(at)) == "{":
         tokens.all[at].text += f" {_TYPE}of_{name}"
@@ -192,8 +194,11 @@ def _rename_declarators(tokens: Tokens, begin: int, end: int) -> list[str]:
     while at <= end:
         text = tokens.text(at)
         if at == end or (text == "," and angles == 0):
+            if last < 0:
+                break
             names.append(tokens.text(last))
             tokens.all[last].text = _TYPE + tokens.text(last)
+            last = -1
             bounds = False
         elif _is_open(tokens, at):
             bounds = bounds or (text == "[" and angles == 0)
@@ -203,7 +208,9 @@ def _rename_declarators(tokens: Tokens, begin: int, end: int) -> list[str]:
             at = tokens.closing(at)
         elif text in {"<", ">"}:
             angles = max(0, angles + (1 if text == "<" else -1))
-        elif tokens.kind(at) == "name" and angles == 0 and not bounds:
+        elif tokens.kind(at) == "name" and text and angles == 0 and not bounds:
             last = at
         at += 1
+    if not names:
+        raise Unbalanced  # it declares nothing
     return names
