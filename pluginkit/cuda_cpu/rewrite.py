@@ -33,7 +33,7 @@ def rewrite(source: str) -> str:
         dependent.rewrite(tokens)
     except Unbalanced:
         raise BuildFailed(
-            "A template, a __shared__ variable or an asm statement isn't complete: a bracket, a name or a ';' is missing.",
+            "A template, a __shared__ variable or an asm statement lacks a bracket, a name or a ';'.",
             hint="Compile the file by nvcc, or for target cpu without it, to see where.",
         ) from None
     launches.rewrite(tokens)
