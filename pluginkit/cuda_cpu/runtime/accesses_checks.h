@@ -107,6 +107,7 @@ private:
     void confirmGuesses(Access const& access);
     void reportGuesses();
     void checkWritten(Access const& access);
+    size_t countAgain(std::optional<Allocation> const& known, uintptr_t address, size_t size, uintptr_t& first);
     bool isDevice(uintptr_t address);
     void checkDevice(Access const& access);
     void reportRace(Collision const& collision);

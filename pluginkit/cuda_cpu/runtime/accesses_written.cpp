@@ -99,18 +99,8 @@ size_t Unwritten::count(uintptr_t address, size_t size, uintptr_t& first)
     size_t count = 0;
     auto const word = [&](uintptr_t number, size_t which, uint64_t mask)
     {
-        Page* const page = find(number);
-        uint64_t bits = page == nullptr ? 0 : page->bits[which] & mask;
-        auto const* const memory = reinterpret_cast<unsigned char const*>((number << kPAGE_BITS) + which * 64);
-        for (uint64_t rest = bits; rest != 0; rest &= rest - 1)
-        {
-            auto const at = static_cast<size_t>(__builtin_ctzll(rest));
-            if (memory[at] != kPOISON || memory[at ^ 1U] != kPOISON)
-            {
-                bits &= ~(rest & -rest);
-                page->bits[which] &= ~(rest & -rest);
-            }
-        }
+        Page const* const page = find(number);
+        uint64_t const bits = page == nullptr ? 0 : page->bits[which] & mask;
         if (bits != 0 && count == 0)
         {
             first = (number << kPAGE_BITS) + which * 64 + static_cast<size_t>(__builtin_ctzll(bits));
@@ -122,6 +112,24 @@ size_t Unwritten::count(uintptr_t address, size_t size, uintptr_t& first)
         forWords(address, size, kPAGE_BITS, word);
     }
     return count;
+}
+
+void Unwritten::compare(uintptr_t address, size_t size)
+{
+    auto const word = [&](uintptr_t number, size_t which, uint64_t mask)
+    {
+        Page* const page = find(number);
+        auto const* const memory = reinterpret_cast<unsigned char const*>((number << kPAGE_BITS) + which * 64);
+        for (uint64_t rest = page == nullptr ? 0 : page->bits[which] & mask; rest != 0; rest &= rest - 1)
+        {
+            auto const at = static_cast<size_t>(__builtin_ctzll(rest));
+            if (memory[at] != kPOISON || memory[at ^ 1U] != kPOISON)
+            {
+                page->bits[which] &= ~(uint64_t{1} << at);
+            }
+        }
+    };
+    forWords(address, size, kPAGE_BITS, word);
 }
 
 void Unwritten::copy(uintptr_t to, uintptr_t from, size_t size)

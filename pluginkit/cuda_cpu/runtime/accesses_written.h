@@ -32,10 +32,12 @@ public:
         }
     }
 
-    //! How many of these bytes nobody has written; `first` is the first of them. Two bytes that aren't both poison any
-    //! more have been written by a store that wasn't seen: g++ tells nothing of a store of what a function returns by
-    //! value, a half for one.
+    //! How many of these bytes nobody has written; `first` is the first of them.
     size_t count(uintptr_t address, size_t size, uintptr_t& first);
+
+    //! Of bytes that were poison: two that aren't both poison any more have been written by a store that wasn't seen.
+    //! g++ tells nothing of a store of what a function returns by value, a half for one.
+    void compare(uintptr_t address, size_t size);
 
     //! The bytes at `to` are as much written as those at `from`.
     void copy(uintptr_t to, uintptr_t from, size_t size);
