@@ -58,7 +58,8 @@ def compile_source(arguments: Sequence[str]) -> None:
         ours = [*dependencies, *defines, *headers, "-include", str(prelude)]
         source = [str(command.source), "-o", str(plain)]
         _preprocess(
-            [command.cxx, "-x", "c++", "-E", *command.compile, _NO_PRAGMAS, *command.preprocess, *ours, *source]
+            [command.cxx, "-x", "c++", "-E", *command.compile, _NO_PRAGMAS, *command.preprocess, *ours, *source],
+            command.source,
         )
         text = plain.read_text(encoding="utf-8", errors="surrogateescape")
         _refuse_tensor_cores(text, command.source)
@@ -68,14 +69,14 @@ def compile_source(arguments: Sequence[str]) -> None:
     symbols.rename(command.output, str(command.source), text)
 
 
-def _preprocess(command: list[str]) -> None:
+def _preprocess(command: list[str], source: Path) -> None:
     try:
         _run(command)
     except BuildFailed:
-        text = Path(command[-3]).read_text(encoding="utf-8", errors="replace") if Path(command[-3]).exists() else ""
+        text = source.read_text(encoding="utf-8", errors="replace") if source.exists() else ""
         if library := _LIBRARIES.search(text):
             raise BuildFailed(
-                f"{command[-3]} includes {library[1]}: NVIDIA's libraries aren't there on the CPU (target cpu).",
+                f"{source} includes {library[1]}: NVIDIA's libraries aren't there on the CPU (target cpu).",
                 hint="Leave its use out by #ifndef PLUGINKIT_TARGET_CPU, with C++ instead, or build gpu only.",
             ) from None
         raise

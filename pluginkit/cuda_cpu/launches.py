@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from pluginkit.cuda_cpu import launch_arguments
+from pluginkit.cuda_cpu import launch_arguments, scopes
 from pluginkit.cuda_cpu.tokens import Tokens, Unbalanced
 from pluginkit.errors import BuildFailed
 
@@ -78,27 +78,13 @@ def _rewrite_one(tokens: Tokens, index: int) -> None:
 
 def _in_kernel(tokens: Tokens, index: int) -> bool:
     """Whether the launch stands in a function that is `__global__`, as prelude.h spells that."""
-    depth = 0
-    for at in range(index, -1, -1):
-        text = tokens.text(at) if tokens.kind(at) == "mark" else ""
-        depth += (text == "}") - (text == "{")
-        if depth < 0 and text == "{":
-            depth = 0
-            if _is_global(tokens, at):
-                return True
-    return False
+    return any(_is_global(tokens, brace) for brace in scopes.enclosing(tokens, index))
 
 
 def _is_global(tokens: Tokens, body: int) -> bool:
     """Whether the declaration before the `{` says `__global__`."""
-    at = tokens.before(body)
-    while at >= 0 and tokens.text(at) not in {";", "{", "}"}:
-        if tokens.text(at) == "__attribute__":
-            first = tokens.after(at)
-            if tokens.text(tokens.after(tokens.after(first))) == ",":
-                return True
-        at = tokens.before(at)
-    return False
+    attributes = (at for at in scopes.head(tokens, body) if tokens.text(at) == "__attribute__")
+    return any(tokens.text(tokens.after(tokens.after(tokens.after(at)))) == "," for at in attributes)
 
 
 def _extended(tokens: Tokens, index: int) -> None:

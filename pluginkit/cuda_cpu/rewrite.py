@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from pluginkit.cuda_cpu import addresses, dependent, launches, ptx, shared
-from pluginkit.cuda_cpu.tokens import Tokens, Unbalanced
+from pluginkit.cuda_cpu import addresses, dependent, launches, ptx, scopes, shared
+from pluginkit.cuda_cpu.tokens import MARKER, Tokens, Unbalanced
 from pluginkit.errors import BuildFailed
 
-_MARKER = re.compile(r'^# \d+ ("(?:[^"\\]|\\.)*")([ \d]*)\n', re.MULTILINE)
+_MARKER_LINE = re.compile(rf"^{MARKER.pattern}\n", re.MULTILINE)
 _TRIGGER = re.compile(rf"<<<|{launches.LAUNCH_FUNCTION}|{shared.MARK}|\basm\b|\b__asm")
 _ASIDE = "#pluginkit-aside"
 
@@ -43,15 +43,14 @@ def rewrite(source: str) -> str:
 
 def _split(source: str) -> tuple[str, list[str]]:
     """What is to be looked at, with a line in place of each stretch that isn't, and those stretches."""
-    starts = [found.start() for found in _MARKER.finditer(source)]
+    starts = [found.start() for found in _MARKER_LINE.finditer(source)]
     stretches = [source[a:b] for a, b in zip([0, *starts], [*starts, len(source)], strict=True)]
-    markers = [_MARKER.match(stretch) for stretch in stretches]
-    # A macro of the system's in a file of the user's is marked as the system's, but names the user's file.
-    own = {marker[1] for marker in markers if marker and "3" not in marker[2].split()}
+    markers = [_MARKER_LINE.match(stretch) for stretch in stretches]
+    own = scopes.files_of(filter(None, markers))
     kept: list[str] = []
     aside: list[str] = []
     for stretch, marker in zip(stretches, markers, strict=True):
-        if marker and marker[1] not in own and not _TRIGGER.search(stretch):
+        if marker and marker[2] not in own and not _TRIGGER.search(stretch):
             if not kept or not kept[-1].startswith(_ASIDE):
                 kept.append(f"{_ASIDE} {len(aside)}\n")
                 aside.append("")

@@ -14,7 +14,8 @@ _TOKEN = re.compile(
     |(?P<mark>::|->|.)""",
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
-_MARKER = re.compile(r'#\s*(?:line\s+)?(\d+)\s+"((?:[^"\\]|\\.)*)"')
+MARKER = re.compile(r'#[ \t]*(?:line[ \t]+)?(\d+)[ \t]+"((?:[^"\\]|\\.)*)"([ \d]*)')
+"""A line of the preprocessor's that says where the next one is from: number, file, flags."""
 OPEN = {"(": ")", "[": "]", "{": "}"}
 CLOSE = frozenset(OPEN.values())
 
@@ -122,7 +123,7 @@ class Tokens:
         # Places are mostly asked for in order, each of which goes on from the last.
         at, file, line = self._known if self._known[0] <= index else (0, "the source", 1)
         for token in self.all[at:index]:
-            marker = _MARKER.match(token.text)
+            marker = MARKER.match(token.text)
             if marker:
                 line, file = int(marker[1]) - 1, marker[2]
             line += token.text.count("\n") if token.kind in {"blank", "text"} else 0
