@@ -38,28 +38,31 @@ class Bindings:
 
     Attributes:
         major: 10 or 11.
-        folder: holds `tensorrt_bindings`, and the stub libraries in `lib`.
-        described: holds the stub file that mypy reads as `tensorrt`.
+        folder: holds `wheel` with `tensorrt_bindings`, `lib` with the stub libraries, and `tensorrt` with the stub file
+            that mypy reads.
     """
 
     major: int
     folder: Path
-    described: Path
 
     def python(self, *arguments: str) -> str:
         """Runs Python with the bindings importable, as `tensorrt_bindings`; gives what it prints."""
-        env = {**os.environ, "LD_LIBRARY_PATH": str(self.folder / "lib"), "PYTHONPATH": f"{self.folder}:{ROOT}"}
+        env = {
+            **os.environ,
+            "LD_LIBRARY_PATH": str(self.folder / "lib"),
+            "PYTHONPATH": f"{self.folder / 'wheel'}:{ROOT}",
+        }
         done = subprocess.run([sys.executable, *arguments], env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def mypy(self, *files: Path, options: tuple[str, ...] = ()) -> list[str]:
         """What mypy has against the files, with these bindings: its error lines."""
-        config = self.described / "mypy.ini"
+        config = self.folder / "mypy.ini"
         config.write_text(CONFIG)
-        cache = ["--config-file", str(config), "--cache-dir", str(self.described / "cache")]
+        cache = ["--config-file", str(config), "--cache-dir", str(self.folder / "cache")]
         command = [sys.executable, "-m", "mypy", "--no-error-summary", *cache, *options, *map(str, files)]
-        env = {**os.environ, "MYPYPATH": str(self.described)}
+        env = {**os.environ, "MYPYPATH": str(self.folder)}
         done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
         assert done.returncode in {0, 1}, done.stderr
         return [line for line in done.stdout.splitlines() if ": error: " in line]
@@ -77,8 +80,9 @@ def made(major: int, folder: Path) -> Bindings:
         library = f"lib{name}.so.{major}"
         options = ["-shared", "-fPIC", f"-Wl,-soname,{library}", "-o", str(folder / "lib" / library)]
         subprocess.run([compiler, *options, str(HERE / "stubs.c")], check=True)
-    (folder / "tensorrt_bindings").symlink_to(wheel)
-    bindings = Bindings(major, folder, folder)
+    (folder / "wheel").mkdir()
+    (folder / "wheel" / "tensorrt_bindings").symlink_to(wheel)
+    bindings = Bindings(major, folder)
     (folder / "tensorrt" / "__init__.pyi").write_text(bindings.python(str(HERE / "describe.py")))
     return bindings
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from polygraphy.backend.trt import TrtRunner
+from polygraphy.cuda import DeviceArray, Stream
 
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes.tensorrt import TensorrtSession
+from pluginkit.runtimes.worker import WorkerCrashed
 from tests.tensorrt_api.conftest import ROOT, VERSIONS, Bindings
 
 pytestmark = pytest.mark.xdist_group("tensorrt_api")
@@ -69,14 +76,31 @@ BREAKS = {
 }
 
 
-@pytest.mark.parametrize("what", BREAKS)
-def test_a_wrong_name_is_found(what: str, bindings10: Bindings, tmp_path: Path) -> None:
-    module, right, wrong = BREAKS[what]
-    text = (RUNTIMES / f"{module}.py").read_text()
-    assert right in text
-    broken = tmp_path / f"broken_{module}.py"
-    broken.write_text(text.replace(right, wrong))
-    assert len(bindings10.mypy(broken)) >= 1
+def test_a_wrong_name_is_found(bindings10: Bindings, tmp_path: Path) -> None:
+    right, wrong = [], {}
+    for number, (what, (module, good, bad)) in enumerate(BREAKS.items()):
+        text = (RUNTIMES / f"{module}.py").read_text()
+        assert good in text, what
+        right.append(tmp_path / f"right_{number}.py")
+        right[-1].write_text(text)
+        wrong[what] = tmp_path / f"wrong_{number}.py"
+        wrong[what].write_text(text.replace(good, bad))
+    # What is wrong must be the break, not that the file lies elsewhere.
+    assert bindings10.mypy(*right) == []
+    lines = bindings10.mypy(*wrong.values())
+    assert [what for what, file in wrong.items() if not any(file.name in line for line in lines)] == []
+
+
+def test_polygraphy_has_what_is_used() -> None:
+    inspect.signature(TrtRunner.__init__).bind("self", "context")
+    inspect.signature(TrtRunner.infer).bind("self", {}, check_inputs=False)
+    inspect.signature(DeviceArray.__init__).bind("self", (1,), np.float32)
+    inspect.signature(DeviceArray.copy_from).bind("self", np.zeros(1))
+    for owner, name in ((TrtRunner, "activate"), (TrtRunner, "deactivate"), (Stream, "synchronize")):
+        assert callable(getattr(owner, name))
+    activate = inspect.getsource(TrtRunner.activate_impl)
+    assert "self.context = engine_or_context" in activate
+    assert "self.stream = cuda.Stream()" in activate
 
 
 FIELDS = """
@@ -108,3 +132,23 @@ def test_what_needs_no_library_runs_on_the_real_bindings(bindings: Bindings) -> 
     assert lines[:3] == ["alpha FLOAT32 1", "steps INT32 1", "TensorRT: bad"]
     # STRONGLY_TYPED is bit 1 of NetworkDefinitionCreationFlag; TensorRT 11 has no other networks.
     assert lines[3:] == (["2", "1 [] None"] if bindings.major == 10 else ["0"])
+
+
+def test_a_session_reaches_nvidias_first_function(
+    bindings: Bindings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    package = tmp_path / "tensorrt"
+    package.mkdir()
+    text = "from tensorrt_bindings import *\nfrom tensorrt_bindings import __version__\n"
+    (package / "__init__.py").write_text(text)
+    monkeypatch.syspath_prepend(str(bindings.folder / "wheel"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(bindings.folder / "lib"))
+    manifest = Manifest.load(ROOT / "samples" / "bar_plugin")
+    with TensorrtSession(tmp_path / "lib.so", manifest, 60, VERSIONS[bindings.major]) as session:
+        assert session.weak == (bindings.major == 10)
+        # The stub: all that is imported and done before it is done with the real bindings.
+        with pytest.raises(WorkerCrashed) as death:
+            session.check()
+    assert death.value.how == "SIGABRT"
+    assert "Traceback" not in death.value.log_tail
