@@ -95,10 +95,11 @@ class TensorrtSession:
         """Has the registry load the library.
 
         Raises:
-            CheckFailed: NVIDIA's words for why not, or what it lists instead of the plugin.
+            CheckFailed: NVIDIA's words for why not, or what it lists instead of the plugin; or why the bindings
+                don't import.
             WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
         """
-        creators = self._worker("builder").call("creators")
+        creators = self._ask("builder", "creators")
         if self._identity not in [tuple(identity) for *identity, _ in creators]:
             name, version, namespace = self._identity
             listed = ", ".join(f"{c[0]} {c[1]} in {c[2]!r}" for c in creators) or "none"
@@ -174,8 +175,9 @@ class TensorrtSession:
             self._workers.pop(role, None)
             raise
         except WorkerError as error:
-            # Polygraphy's exceptions, and those of NVIDIA's bindings.
-            self._workers.pop(role).close()
+            # Polygraphy's exceptions, and those of NVIDIA's bindings, which don't import without their libraries.
+            if role in self._workers:
+                self._workers.pop(role).close()
             raise CheckFailed(f"TensorRT: {error.message}") from None
 
     def _worker(self, role: str) -> Worker:

@@ -9,7 +9,7 @@ import pytest
 
 from pluginkit import info
 from pluginkit.build.gpus import Driver, Gpu
-from pluginkit.errors import ToolMissing
+from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import tensorrt
 
@@ -58,3 +58,11 @@ def test_info_has_one_row_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not row.used
     assert "runs on a GPU only" in row.note
     assert "pluginkit[tensorrt]" in row.remedy
+
+
+def test_bindings_without_their_libraries(monkeypatch: pytest.MonkeyPatch, manifest: Manifest, tmp_path: Path) -> None:
+    (tmp_path / "tensorrt.py").write_text("raise ImportError('libnvinfer.so.11: cannot open shared object file')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    installed(monkeypatch, "11.4.0.106", Gpu("NVIDIA H100", "9.0"))
+    with pytest.raises(CheckFailed, match="TensorRT: ImportError: libnvinfer"):
+        tensorrt.open(tmp_path / "lib.so", manifest)
