@@ -116,7 +116,6 @@ def _runtimes() -> Iterator[Item]:
         runtime = runtimes.runtime(module)
         said = runtime.probe()
         yield Item("runtimes", runtime.NAME, said.found, said.version, said.where, said.found, said.reason, said.remedy)
-    yield _package("runtimes", "tensorrt", "NVIDIA's own index has its libraries: pip install 'pluginkit[tensorrt]'")
 
 
 def _packages() -> Iterator[Item]:

@@ -18,6 +18,9 @@ PROJECT = "pluginkit"
 LEAN = {"lean10": "tensorrt-lean-cu12==10.16.1.11", "lean11": "tensorrt-lean-cu13==11.4.0.106"}
 """NVIDIA's plugin registries, for the tests; both are called tensorrt_lean, so each has a folder of its own."""
 
+BINDINGS = {"bindings10": "tensorrt-cu12-bindings==10.16.1.11", "bindings11": "tensorrt-cu13-bindings==11.4.0.106"}
+"""The full TensorRT's bindings, whose names and signatures runtimes/tensorrt*.py are held against; some 6 MB each."""
+
 
 def main(folder: Path) -> None:
     """Make or update the environment in `folder`."""
@@ -37,6 +40,9 @@ def main(folder: Path) -> None:
     say("Installing NVIDIA's plugin registries for the tests ...")
     for name, requirement in LEAN.items():
         install_beside(python, ROOT / ".venv-nvidia" / name, requirement)
+    say("Installing the full TensorRT's Python bindings for the tests (without its libraries) ...")
+    for name, requirement in BINDINGS.items():
+        install_beside(python, ROOT / ".venv-nvidia" / name, requirement, "--no-deps")
     (folder / ".ready").touch()
     say(f"Ready after {time.monotonic() - started:.0f} s.")
 
@@ -60,13 +66,13 @@ def check_machine() -> None:
         sys.exit("  fix: on Debian and Ubuntu: sudo apt-get install " + " ".join(package for _, package in lacks))
 
 
-def install_beside(python: Path, folder: Path, requirement: str) -> None:
+def install_beside(python: Path, folder: Path, requirement: str, *options: str) -> None:
     """Install a requirement into a folder of its own, unless that very version is there already."""
     done = folder / ".requirement"
     if done.exists() and done.read_text() == requirement:
         return
     shutil.rmtree(folder, ignore_errors=True)
-    pip(python, "install", "--quiet", "--target", str(folder), requirement)
+    pip(python, "install", "--quiet", *options, "--target", str(folder), requirement)
     done.write_text(requirement)
 
 

@@ -100,7 +100,7 @@ def _in_lean(breadcrumb: Breadcrumb, library: str, folder: str) -> list[CreatorF
 def _in_rtx(breadcrumb: Breadcrumb, library: str) -> list[CreatorFacts]:
     import tensorrt_rtx as trt
 
-    from pluginkit.runtimes.rtx_child import Log
+    from pluginkit.runtimes.nvidia import Log
 
     log = Log()
     builder = trt.Builder(log)

@@ -48,7 +48,7 @@ class Runtime(Protocol):
         """
 
 
-ALL_RUNTIMES = ("host", "tensorrt_rtx", "lean")
+ALL_RUNTIMES = ("host", "tensorrt_rtx", "lean", "tensorrt")
 """The modules' names."""
 
 

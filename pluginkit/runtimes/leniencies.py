@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pluginkit.testing.api_draft import PROBE
+from pluginkit.testing.api_model import PROBE
 
 TRIED = "tried with tensorrt-rtx 1.7.1.116"
 IF = "https://docs.nvidia.com/deeplearning/tensorrt/archives/tensorrt-1060/operators/docs/If.html"

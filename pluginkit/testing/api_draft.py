@@ -10,12 +10,10 @@ from onnx import helper, numpy_helper
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Tensor
 from pluginkit.testing import api_model as api
+from pluginkit.testing.api_model import PROBE
 from pluginkit.testing.model import Dims, NetworkProfile, PluginCall, Range
 from pluginkit.testing.networks.base import DOMAIN, IR_VERSION, OPSET, Setting
 from pluginkit.testing.networks.loop import TRIPS
-
-PROBE = ("PluginkitProbe", "1", "pluginkit")
-"""Name, version and namespace of the identity in native/probe_identity.cpp."""
 
 
 class Draft:

@@ -16,6 +16,9 @@ from pluginkit.testing.model import Dims, NetworkProfile, PluginCall
 TypeName: TypeAlias = Literal["float32", "float16", "int8", "int32", "int64", "bool"]
 OutputKind: TypeAlias = Literal["LAST_VALUE", "CONCATENATE", "REVERSE"]
 
+PROBE = ("PluginkitProbe", "1", "pluginkit")
+"""Name, version and namespace of the identity in native/probe_identity.cpp."""
+
 
 @dataclass(frozen=True)
 class Input:

@@ -1,4 +1,4 @@
-"""Outputs against the oracle's, by Polygraphy. The only module that imports it."""
+"""Outputs against the oracle's, by Polygraphy. The only module that imports its comparison."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from pluginkit.build import PLAIN, Flavour, build, flavours
 from pluginkit.build.exports import exported
 from pluginkit.dtypes import DType
-from pluginkit.errors import BuildFailed, NothingSelected, UsageError
+from pluginkit.errors import BuildFailed, NothingSelected, ToolMissing, UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import host, lean, tensorrt_rtx
-from pluginkit.testing import planning, registered
+from pluginkit.runtimes import host, lean, tensorrt, tensorrt_rtx
+from pluginkit.testing import in_tensorrt, planning, registered
 from pluginkit.testing.hosted import Configurations, Hosted, Step
 from pluginkit.testing.judged import Beside, Judge, beside
 from pluginkit.testing.model import Plan
@@ -98,6 +98,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         this.cases += found.cases
         this.configured.update(found.configured)
     said = _rtx(this)
+    deployed = _tensorrt(this)
     found_by = registries.select(options.only) if not options.sanitize else registered.Registered(())
     asked = tuple(found_by.judge(first, manifest, plan, options.timeout, step))
     return Report(
@@ -113,6 +114,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
             host.NAME: _said(options, list(libraries)),
             tensorrt_rtx.NAME: said,
             lean.NAME: _lean(options, [verdict.network for verdict in asked]),
+            tensorrt.NAME: deployed,
         },
         sanitize=options.sanitize,
         schedules=options.schedules,
@@ -211,3 +213,24 @@ def _rtx(this: _Run) -> str:
     this.controls += judgement.controls
     said = f"{found.version}, through the V3 adapter; engines built, not run"
     return f"{said}; {judgement.static} points also as static networks" if judgement.static else said
+
+
+def _tensorrt(this: _Run) -> str:
+    """Have the full TensorRT build and run everything, on a GPU; what to say of its part in the run."""
+    options = this.options
+    if options.sanitize:
+        return "took no part: it is not run on libraries with checks compiled in"
+    found = tensorrt.probe()
+    if not found.found:
+        return f"took no part: {found.reason} ({found.remedy})"
+    # What is built for target cpu takes device memory for its own.
+    library = options.library
+    if library is None:
+        try:
+            library = build(options.project, "gpu")[0].library
+        except ToolMissing as error:
+            return f"took no part: {error.message} ({error.hint})"
+    elif _on_cpu(library):
+        return f"took no part: {library} is built for target cpu (pluginkit build --target gpu)"
+    this.verdicts += in_tensorrt.judge(library, this.manifest, options.timeout, this.plan, this.beside.api, this.step)
+    return f"{found.version}, on the GPU; networks by its API built, not run"

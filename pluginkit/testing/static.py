@@ -12,7 +12,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from pluginkit.manifest import Manifest, Tensor
-from pluginkit.testing.api_draft import PROBE
+from pluginkit.testing.api_model import PROBE
 from pluginkit.testing.model import Case, Dims, Network, NetworkProfile, PluginCall
 from pluginkit.testing.networks.base import DOMAIN
 

@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from pluginkit.dtypes import DType
-from pluginkit.testing.api_draft import PROBE
+from pluginkit.testing.api_model import PROBE
 from pluginkit.testing.model import Network, NetworkProfile, PluginCall, Range
 from pluginkit.testing.networks.base import DOMAIN, IR_VERSION, OPSET
 
