@@ -1,7 +1,8 @@
 """NVIDIA's TensorRT-RTX: its ONNX parser and its builder judge networks with the plugin, without a GPU.
 
 Its parser takes V3 creators only, so what is judged is the V3 adapter around a V2 plugin. A probe library stands
-between: it shows what the plugin was asked, and what it was doing when the process died. Engines are built, not run.
+between: it shows what the plugin was asked, and what it was doing when the process died. Engines are built here;
+`rtx_engines` runs them, where there is a GPU that RTX runs on.
 """
 
 from __future__ import annotations
@@ -75,6 +76,17 @@ def open(library: Path, manifest: Manifest, *, timeout: float = 60.0) -> RtxSess
     return session
 
 
+def link_library(folder: Path, wheel: Path) -> dict[str, str]:
+    """Puts a link to NVIDIA's library in a folder; the environment in which a process finds it there.
+
+    The parser opens the library by its unversioned name, which the wheel hasn't got. It must be the very file that is
+    loaded already: another copy has other globals.
+    """
+    (folder / UNVERSIONED).symlink_to(next(wheel.glob(f"{UNVERSIONED}.*")).resolve())
+    paths = [str(folder), os.environ.get("LD_LIBRARY_PATH", "")]
+    return {"LD_LIBRARY_PATH": ":".join(path for path in paths if path)}
+
+
 class RtxProcess:
     """TensorRT-RTX in a worker, with plugin libraries behind a probe. A context manager."""
 
@@ -83,14 +95,11 @@ class RtxProcess:
         self._folder = Path(tempfile.mkdtemp(prefix="pluginkit-rtx-"))
         self._trace = self._folder / "trace"
         self._worker: Worker | None = None
-        # The parser opens the library by its unversioned name, which the wheel hasn't got. It must be the very file
-        # that is loaded already: another copy has other globals.
-        (self._folder / UNVERSIONED).symlink_to(next(wheel.glob(f"{UNVERSIONED}.*")).resolve())
+        self._paths = link_library(self._folder, wheel)
 
     def _start(self, library: str = "") -> Worker:
-        paths = [str(self._folder), os.environ.get("LD_LIBRARY_PATH", "")]
         env = {
-            "LD_LIBRARY_PATH": ":".join(path for path in paths if path),
+            **self._paths,
             "PLUGINKIT_PROBE_LIBRARY": library,
             "PLUGINKIT_PROBE_TRACE": str(self._trace),
             **({"PLUGINKIT_PROBE_IDENTITY": "1"} if library else {}),

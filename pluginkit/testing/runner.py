@@ -10,11 +10,12 @@ from pathlib import Path
 
 from pluginkit.build import PLAIN, Flavour, build, flavours
 from pluginkit.build.exports import exported
+from pluginkit.build.gpus import find_driver
 from pluginkit.dtypes import DType
 from pluginkit.errors import BuildFailed, NothingSelected, ToolMissing, UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import host, lean, tensorrt, tensorrt_rtx
-from pluginkit.testing import in_tensorrt, planning, registered
+from pluginkit.runtimes import host, lean, rtx_engines, tensorrt, tensorrt_rtx
+from pluginkit.testing import in_rtx, in_tensorrt, planning, registered
 from pluginkit.testing.hosted import Configurations, Hosted, Step
 from pluginkit.testing.judged import Beside, Judge, beside
 from pluginkit.testing.model import Plan
@@ -211,8 +212,34 @@ def _rtx(this: _Run) -> str:
     judgement = judge.run()
     this.verdicts += judgement.verdicts
     this.controls += judgement.controls
-    said = f"{found.version}, through the V3 adapter; engines built, not run"
+    said = f"{found.version}, through the V3 adapter; {_rtx_engines(this)}"
     return f"{said}; {judgement.static} points also as static networks" if judgement.static else said
+
+
+def _rtx_engines(this: _Run) -> str:
+    """Have RTX run its engines, if the GPU is one that it runs on; what to say of it."""
+    driver = find_driver()
+    obstacle = rtx_engines.obstacle(driver)
+    library = "" if obstacle else _for_gpu(this.options)
+    if obstacle or isinstance(library, str):
+        return f"engines built, not run: {obstacle or library}"
+    this.verdicts += in_rtx.judge(library, this.manifest, this.options.timeout, this.plan, this.step)
+    return f"engines run on {driver.gpus[0].name}, in the process that built them and in another"
+
+
+def _for_gpu(options: Options) -> Path | str:
+    """The library built for target gpu, or why there is none.
+
+    What is built for target cpu takes device memory for its own.
+    """
+    if options.library is not None:
+        if _on_cpu(options.library):
+            return f"{options.library} is built for target cpu (pluginkit build --target gpu)"
+        return options.library
+    try:
+        return build(options.project, "gpu")[0].library
+    except ToolMissing as error:
+        return f"{error.message} ({error.hint})"
 
 
 def _tensorrt(this: _Run) -> str:
@@ -223,14 +250,8 @@ def _tensorrt(this: _Run) -> str:
     found = tensorrt.probe()
     if not found.found:
         return f"took no part: {found.reason} ({found.remedy})"
-    # What is built for target cpu takes device memory for its own.
-    library = options.library
-    if library is None:
-        try:
-            library = build(options.project, "gpu")[0].library
-        except ToolMissing as error:
-            return f"took no part: {error.message} ({error.hint})"
-    elif _on_cpu(library):
-        return f"took no part: {library} is built for target cpu (pluginkit build --target gpu)"
+    library = _for_gpu(options)
+    if isinstance(library, str):
+        return f"took no part: {library}"
     this.verdicts += in_tensorrt.judge(library, this.manifest, options.timeout, this.plan, this.beside.api, this.step)
     return f"{found.version}, on the GPU; networks by its API built, not run"

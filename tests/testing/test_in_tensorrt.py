@@ -72,9 +72,15 @@ class Stand:
     wrong: str = ""
     asked: list[tuple[str, ...]] = field(default_factory=list)
 
-    def build(self, network: Network, *, weak: Any = None, shapes: bool = False) -> BuildVerdict:
-        self.asked.append(("build", network.id, weak.kind if weak else "shapes" if shapes else ""))
+    def build(self, network: Network, how: str = "") -> BuildVerdict:
+        self.asked.append(("build", network.id, how))
         return BuildVerdict("refused" if self.wrong == f"build {network.id}" else "built", "said")
+
+    def build_weak(self, network: Network, weak: Any) -> BuildVerdict:
+        return self.build(network, weak.kind)
+
+    def build_shapes(self, network: Network) -> BuildVerdict:
+        return self.build(network, "shapes")
 
     def run(self, network: Network, case: Case, *, switch: bool = False) -> Ran:
         self.asked.append(("switch" if switch else "run", case.id))
