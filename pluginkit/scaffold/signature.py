@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pluginkit import shapes
+from pluginkit.bases import BASES
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import MAX_DIMS, MAX_NAME, Manifest
 from pluginkit.scaffold import names
 
-BASES = ("dynamic",)
-_LATER = ("ioext", "v3")
 _TENSOR_FORM = "Expected NAME:TYPE[,TYPE...]:DIM[,DIM...], as in x:float32,float16,int8:n,c,h,w"
 _FIELD_FORM = "Expected NAME:TYPE or NAME:TYPE=DEFAULT, as in alpha:float32=0.5; without a default it must be given"
 _FLOAT32_MAX = (2.0 - 2.0**-23) * 2.0**127
@@ -84,12 +83,9 @@ def manifest(
 
 
 def _check_base(base: str) -> None:
-    if base in _LATER:
-        raise UsageError(
-            f"The base '{base}' is not there yet.", hint=f"There is: {', '.join(BASES)} (IPluginV2DynamicExt)."
-        )
     if base not in BASES:
-        raise UsageError(f"There is no base '{base}'.", hint=f"There is: {', '.join(BASES)} (IPluginV2DynamicExt).")
+        there = ", ".join(f"{name} ({one.interface})" for name, one in BASES.items())
+        raise UsageError(f"There is no base '{base}'.", hint=f"There is: {there}.")
 
 
 def _tensor(text: str, what: str) -> _Tensor:
