@@ -24,6 +24,10 @@ void @{ cookiecutter.name }@::serialize(void* buffer) const noexcept
         writer.put(scale);
     }
 @% endif %@
+@% if cookiecutter.static %@
+    writer.put(mRow);
+    writer.put(mCounts);
+@% endif %@
 }
 
 bool @{ cookiecutter.name }@::restore(void const* data, size_t length) noexcept
@@ -38,6 +42,10 @@ bool @{ cookiecutter.name }@::restore(void const* data, size_t length) noexcept
     {
         read = read && reader.get(scale) && std::isfinite(scale) && scale >= 0.0F;
     }
+@% endif %@
+@% if cookiecutter.static %@
+    read = read && reader.get(mRow) && mRow >= kNoRow && mRow < static_cast<int32_t>(std::size(kTypes));
+    read = read && reader.get(mCounts) && *std::min_element(mCounts.begin(), mCounts.end()) >= 0;
 @% endif %@
     return read && reader.finished()@{ " && isValid(mParameters)" if cookiecutter.checks }@;
 }
