@@ -7,7 +7,9 @@ namespace pluginkit
 
 //! Adds evaluate, bounds and compute to the module.
 void bindExpressions(pybind11::module_& module);
-//! Adds Creator and Plugin to the module.
+//! Adds Creator and Library to the module.
+void bindCreator(pybind11::module_& module);
+//! Adds UseError, Plugin and its heirs, one for each interface, to the module.
 void bindPlugin(pybind11::module_& module);
 
 } // namespace pluginkit

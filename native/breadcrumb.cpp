@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -55,11 +56,13 @@ void setBreadcrumbFile(std::string const& path)
     std::memset(gCrumb, 0, kBREADCRUMB_BYTES);
 }
 
-Call::Call(char const* method) noexcept
+Call::Call(char const* method) noexcept : Call{"", method} {}
+
+Call::Call(char const* interface, char const* method) noexcept
 {
     if (gCrumb != nullptr)
     {
-        std::strncpy(gCrumb + 1, method, kBREADCRUMB_BYTES - 2);
+        std::snprintf(gCrumb + 1, kBREADCRUMB_BYTES - 1, "%s%s%s", interface, *interface == '\0' ? "" : "::", method);
         gCrumb[0] = 'I';
         // The plugin may die on its first instruction: the stores above must not be moved behind the call.
         std::atomic_signal_fence(std::memory_order_seq_cst);

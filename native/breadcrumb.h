@@ -18,6 +18,8 @@ class Call
 {
 public:
     explicit Call(char const* method) noexcept;
+    //! `interface::method`
+    Call(char const* interface, char const* method) noexcept;
     ~Call();
     Call(Call const&) = delete;
     Call& operator=(Call const&) = delete;

@@ -9,103 +9,126 @@ namespace pluginkit
 namespace
 {
 
-class Wrapped final : public DynamicPlugin
+template <class Plugin>
+constexpr char const* kInterface = "IPluginV2DynamicExt";
+template <>
+constexpr char const* kInterface<nvinfer1::IPluginV2IOExt> = "IPluginV2IOExt";
+
+//! `Face` is DynamicPlugin or IOExtPlugin, `Plugin` the TensorRT class behind it.
+template <class Face, class Plugin>
+class Wrapped : public Face
 {
 public:
-    explicit Wrapped(nvinfer1::IPluginV2DynamicExt* plugin) : mPlugin{plugin} {}
+    explicit Wrapped(Plugin* plugin) : mPlugin{plugin} {}
 
     std::int32_t getTensorRTVersion() const override
     {
-        Call const call{"IPluginV2DynamicExt::getTensorRTVersion"};
+        Call const call{kInterface<Plugin>, "getTensorRTVersion"};
         // Public in the base only.
         return static_cast<nvinfer1::IPluginV2 const*>(mPlugin)->getTensorRTVersion();
     }
 
     char const* getPluginType() const override
     {
-        Call const call{"IPluginV2DynamicExt::getPluginType"};
+        Call const call{kInterface<Plugin>, "getPluginType"};
         return mPlugin->getPluginType();
     }
 
     char const* getPluginVersion() const override
     {
-        Call const call{"IPluginV2DynamicExt::getPluginVersion"};
+        Call const call{kInterface<Plugin>, "getPluginVersion"};
         return mPlugin->getPluginVersion();
     }
 
     std::int32_t getNbOutputs() const override
     {
-        Call const call{"IPluginV2DynamicExt::getNbOutputs"};
+        Call const call{kInterface<Plugin>, "getNbOutputs"};
         return mPlugin->getNbOutputs();
     }
 
     std::int32_t initialize() override
     {
-        Call const call{"IPluginV2DynamicExt::initialize"};
+        Call const call{kInterface<Plugin>, "initialize"};
         return mPlugin->initialize();
     }
 
     void terminate() override
     {
-        Call const call{"IPluginV2DynamicExt::terminate"};
+        Call const call{kInterface<Plugin>, "terminate"};
         mPlugin->terminate();
     }
 
     std::size_t getSerializationSize() const override
     {
-        Call const call{"IPluginV2DynamicExt::getSerializationSize"};
+        Call const call{kInterface<Plugin>, "getSerializationSize"};
         return mPlugin->getSerializationSize();
     }
 
     void serialize(void* buffer) const override
     {
-        Call const call{"IPluginV2DynamicExt::serialize"};
+        Call const call{kInterface<Plugin>, "serialize"};
         mPlugin->serialize(buffer);
     }
 
     void destroy() override
     {
-        Call const call{"IPluginV2DynamicExt::destroy"};
+        Call const call{kInterface<Plugin>, "destroy"};
         mPlugin->destroy();
         mPlugin = nullptr;
     }
 
-    std::unique_ptr<DynamicPlugin> clone() const override
-    {
-        Call const call{"IPluginV2DynamicExt::clone"};
-        nvinfer1::IPluginV2DynamicExt* copy = mPlugin->clone();
-        return copy == nullptr ? nullptr : std::make_unique<Wrapped>(copy);
-    }
-
     void setPluginNamespace(char const* pluginNamespace) override
     {
-        Call const call{"IPluginV2DynamicExt::setPluginNamespace"};
+        Call const call{kInterface<Plugin>, "setPluginNamespace"};
         mPlugin->setPluginNamespace(pluginNamespace);
     }
 
     char const* getPluginNamespace() const override
     {
-        Call const call{"IPluginV2DynamicExt::getPluginNamespace"};
+        Call const call{kInterface<Plugin>, "getPluginNamespace"};
         return mPlugin->getPluginNamespace();
     }
 
     nvinfer1::DataType getOutputDataType(std::int32_t index, nvinfer1::DataType const* inputTypes,
                                          std::int32_t nbInputs) const override
     {
-        Call const call{"IPluginV2DynamicExt::getOutputDataType"};
+        Call const call{kInterface<Plugin>, "getOutputDataType"};
         return mPlugin->getOutputDataType(index, inputTypes, nbInputs);
     }
 
     void attachToContext() override
     {
-        Call const call{"IPluginV2DynamicExt::attachToContext"};
+        Call const call{kInterface<Plugin>, "attachToContext"};
         mPlugin->attachToContext(nullptr, nullptr, nullptr);
     }
 
     void detachFromContext() override
     {
-        Call const call{"IPluginV2DynamicExt::detachFromContext"};
+        Call const call{kInterface<Plugin>, "detachFromContext"};
         mPlugin->detachFromContext();
+    }
+
+    bool supportsFormatCombination(std::int32_t pos, nvinfer1::PluginTensorDesc const* inOut, std::int32_t nbInputs,
+                                   std::int32_t nbOutputs) override
+    {
+        Call const call{kInterface<Plugin>, "supportsFormatCombination"};
+        return mPlugin->supportsFormatCombination(pos, inOut, nbInputs, nbOutputs);
+    }
+
+protected:
+    Plugin* mPlugin;
+};
+
+class WrappedDynamic final : public Wrapped<DynamicPlugin, nvinfer1::IPluginV2DynamicExt>
+{
+public:
+    using Wrapped::Wrapped;
+
+    std::unique_ptr<DynamicPlugin> clone() const override
+    {
+        Call const call{"IPluginV2DynamicExt::clone"};
+        nvinfer1::IPluginV2DynamicExt* copy = mPlugin->clone();
+        return copy == nullptr ? nullptr : std::make_unique<WrappedDynamic>(copy);
     }
 
     nvinfer1::DimsExprs getOutputDimensions(std::int32_t index, nvinfer1::DimsExprs const* inputs,
@@ -113,13 +136,6 @@ public:
     {
         Call const call{"IPluginV2DynamicExt::getOutputDimensions"};
         return mPlugin->getOutputDimensions(index, inputs, nbInputs, builder);
-    }
-
-    bool supportsFormatCombination(std::int32_t pos, nvinfer1::PluginTensorDesc const* inOut, std::int32_t nbInputs,
-                                   std::int32_t nbOutputs) override
-    {
-        Call const call{"IPluginV2DynamicExt::supportsFormatCombination"};
-        return mPlugin->supportsFormatCombination(pos, inOut, nbInputs, nbOutputs);
     }
 
     void configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, std::int32_t nbInputs,
@@ -142,9 +158,72 @@ public:
         Call const call{"IPluginV2DynamicExt::enqueue"};
         return mPlugin->enqueue(inDesc, outDesc, inputs, outputs, workspace, static_cast<cudaStream_t>(stream));
     }
+};
 
-private:
-    nvinfer1::IPluginV2DynamicExt* mPlugin;
+class WrappedIOExt final : public Wrapped<IOExtPlugin, nvinfer1::IPluginV2IOExt>
+{
+public:
+    using Wrapped::Wrapped;
+
+    std::unique_ptr<IOExtPlugin> clone() const override
+    {
+        Call const call{"IPluginV2IOExt::clone"};
+        // It answers an IPluginV2Ext, for IPluginV2IOExt doesn't narrow that: of the same class as the original.
+        auto* const copy = static_cast<nvinfer1::IPluginV2IOExt*>(mPlugin->clone());
+        return copy == nullptr ? nullptr : std::make_unique<WrappedIOExt>(copy);
+    }
+
+    nvinfer1::Dims64 getOutputDimensions(std::int32_t index, nvinfer1::Dims64 const* inputs,
+                                         std::int32_t nbInputs) override
+    {
+        Call const call{"IPluginV2IOExt::getOutputDimensions"};
+        return mPlugin->getOutputDimensions(index, inputs, nbInputs);
+    }
+
+#if PLUGINKIT_TRT_LAYOUT == 10
+    bool isOutputBroadcastAcrossBatch(std::int32_t index, std::int32_t nbInputs) const override
+    {
+        Call const call{"IPluginV2IOExt::isOutputBroadcastAcrossBatch"};
+        auto const broadcast = std::make_unique<bool[]>(static_cast<std::size_t>(nbInputs));
+        return mPlugin->isOutputBroadcastAcrossBatch(index, broadcast.get(), nbInputs);
+    }
+
+    bool canBroadcastInputAcrossBatch(std::int32_t index) const override
+    {
+        Call const call{"IPluginV2IOExt::canBroadcastInputAcrossBatch"};
+        return mPlugin->canBroadcastInputAcrossBatch(index);
+    }
+#else
+    bool isOutputBroadcastAcrossBatch(std::int32_t /*index*/, std::int32_t /*nbInputs*/) const override
+    {
+        return false;
+    }
+
+    bool canBroadcastInputAcrossBatch(std::int32_t /*index*/) const override
+    {
+        return false;
+    }
+#endif
+
+    void configurePlugin(nvinfer1::PluginTensorDesc const* in, std::int32_t nbInputs,
+                         nvinfer1::PluginTensorDesc const* out, std::int32_t nbOutputs) override
+    {
+        Call const call{"IPluginV2IOExt::configurePlugin"};
+        mPlugin->configurePlugin(in, nbInputs, out, nbOutputs);
+    }
+
+    std::size_t getWorkspaceSize(std::int32_t maxBatchSize) const override
+    {
+        Call const call{"IPluginV2IOExt::getWorkspaceSize"};
+        return mPlugin->getWorkspaceSize(maxBatchSize);
+    }
+
+    std::int32_t enqueue(std::int32_t batchSize, void const* const* inputs, void* const* outputs, void* workspace,
+                         void* stream) override
+    {
+        Call const call{"IPluginV2IOExt::enqueue"};
+        return mPlugin->enqueue(batchSize, inputs, outputs, workspace, static_cast<cudaStream_t>(stream));
+    }
 };
 
 class Logger final : public nvinfer1::ILogger
@@ -179,7 +258,12 @@ namespace layout11
 
 std::unique_ptr<DynamicPlugin> wrapDynamic(nvinfer1::IPluginV2* plugin)
 {
-    return std::make_unique<Wrapped>(static_cast<nvinfer1::IPluginV2DynamicExt*>(plugin));
+    return std::make_unique<WrappedDynamic>(static_cast<nvinfer1::IPluginV2DynamicExt*>(plugin));
+}
+
+std::unique_ptr<IOExtPlugin> wrapIOExt(nvinfer1::IPluginV2* plugin)
+{
+    return std::make_unique<WrappedIOExt>(static_cast<nvinfer1::IPluginV2IOExt*>(plugin));
 }
 
 void* loggerFinder()

@@ -12,12 +12,12 @@
 namespace pluginkit
 {
 
-//! An IPluginV2DynamicExt of either layout: each method is the plugin's method of that name, and nothing else.
-//! What appears here (descriptors, expressions, the creator) is the same in both layouts.
-class DynamicPlugin
+//! What the heirs of IPluginV2Ext share, in either layout: each method is the plugin's method of that name, and nothing
+//! else. What appears here (descriptors, expressions, the creator) is the same in both layouts.
+class V2Plugin
 {
 public:
-    virtual ~DynamicPlugin() = default;
+    virtual ~V2Plugin() = default;
 
     virtual std::int32_t getTensorRTVersion() const = 0;
     virtual char const* getPluginType() const = 0;
@@ -28,18 +28,24 @@ public:
     virtual std::size_t getSerializationSize() const = 0;
     virtual void serialize(void* buffer) const = 0;
     virtual void destroy() = 0;
-    //! Null when the plugin answers null.
-    virtual std::unique_ptr<DynamicPlugin> clone() const = 0;
     virtual void setPluginNamespace(char const* pluginNamespace) = 0;
     virtual char const* getPluginNamespace() const = 0;
     virtual nvinfer1::DataType getOutputDataType(std::int32_t index, nvinfer1::DataType const* inputTypes,
                                                  std::int32_t nbInputs) const = 0;
     virtual void attachToContext() = 0;
     virtual void detachFromContext() = 0;
-    virtual nvinfer1::DimsExprs getOutputDimensions(std::int32_t index, nvinfer1::DimsExprs const* inputs,
-                                                    std::int32_t nbInputs, nvinfer1::IExprBuilder& builder) = 0;
     virtual bool supportsFormatCombination(std::int32_t pos, nvinfer1::PluginTensorDesc const* inOut,
                                            std::int32_t nbInputs, std::int32_t nbOutputs) = 0;
+};
+
+//! An IPluginV2DynamicExt.
+class DynamicPlugin : public V2Plugin
+{
+public:
+    //! Null when the plugin answers null.
+    virtual std::unique_ptr<DynamicPlugin> clone() const = 0;
+    virtual nvinfer1::DimsExprs getOutputDimensions(std::int32_t index, nvinfer1::DimsExprs const* inputs,
+                                                    std::int32_t nbInputs, nvinfer1::IExprBuilder& builder) = 0;
     virtual void configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, std::int32_t nbInputs,
                                  nvinfer1::DynamicPluginTensorDesc const* out, std::int32_t nbOutputs) = 0;
     virtual std::size_t getWorkspaceSize(nvinfer1::PluginTensorDesc const* in, std::int32_t nbInputs,
@@ -48,9 +54,28 @@ public:
                                  void const* const* inputs, void* const* outputs, void* workspace, void* stream) = 0;
 };
 
+//! An IPluginV2IOExt.
+class IOExtPlugin : public V2Plugin
+{
+public:
+    //! Null when the plugin answers null.
+    virtual std::unique_ptr<IOExtPlugin> clone() const = 0;
+    virtual nvinfer1::Dims64 getOutputDimensions(std::int32_t index, nvinfer1::Dims64 const* inputs,
+                                                 std::int32_t nbInputs) = 0;
+    //! TensorRT 11 has no such method: false then.
+    virtual bool isOutputBroadcastAcrossBatch(std::int32_t index, std::int32_t nbInputs) const = 0;
+    virtual bool canBroadcastInputAcrossBatch(std::int32_t index) const = 0;
+    virtual void configurePlugin(nvinfer1::PluginTensorDesc const* in, std::int32_t nbInputs,
+                                 nvinfer1::PluginTensorDesc const* out, std::int32_t nbOutputs) = 0;
+    virtual std::size_t getWorkspaceSize(std::int32_t maxBatchSize) const = 0;
+    virtual std::int32_t enqueue(std::int32_t batchSize, void const* const* inputs, void* const* outputs,
+                                 void* workspace, void* stream) = 0;
+};
+
 namespace layout10
 {
 std::unique_ptr<DynamicPlugin> wrapDynamic(nvinfer1::IPluginV2* plugin);
+std::unique_ptr<IOExtPlugin> wrapIOExt(nvinfer1::IPluginV2* plugin);
 //! The ILoggerFinder to hand to setLoggerFinder.
 void* loggerFinder();
 } // namespace layout10
@@ -58,6 +83,7 @@ void* loggerFinder();
 namespace layout11
 {
 std::unique_ptr<DynamicPlugin> wrapDynamic(nvinfer1::IPluginV2* plugin);
+std::unique_ptr<IOExtPlugin> wrapIOExt(nvinfer1::IPluginV2* plugin);
 void* loggerFinder();
 } // namespace layout11
 

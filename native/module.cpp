@@ -49,4 +49,5 @@ PYBIND11_MODULE(_native, module)
                     { return py::buffer_info(buffer.data(), static_cast<py::ssize_t>(buffer.size()), false); });
     bindExpressions(module);
     bindPlugin(module);
+    bindCreator(module);
 }

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from pluginkit import shapes
+from pluginkit import bases, shapes
 from pluginkit.dtypes import PRECISIONS, DType
 from pluginkit.errors import UsageError
 
@@ -39,6 +39,12 @@ def _type(value: object) -> object:
     return value
 
 
+def _base(value: object) -> object:
+    if isinstance(value, str) and value not in bases.BASES:
+        raise ValueError(_unknown("base", value, list(bases.BASES)))
+    return value
+
+
 def _unknown(what: str, value: str, known: list[str]) -> str:
     close = difflib.get_close_matches(value, known, n=1)
     return f"unknown {what} '{value}'" + (f"; did you mean '{close[0]}'?" if close else f"; known: {', '.join(known)}")
@@ -58,7 +64,7 @@ class Plugin(_Model):
     name: str
     version: str = "1"
     namespace: str = ""
-    base: Literal["dynamic"] = "dynamic"
+    base: Annotated[bases.Name, BeforeValidator(_base)] = "dynamic"
     description: str = ""
 
 
@@ -200,6 +206,35 @@ class Manifest(_Model):
         """Each output's shape at the symbols' values."""
         return {tensor.name: tensor.dims(env) for tensor in self.outputs}
 
+    def static(self) -> tuple[Manifest, ...]:
+        """The signature as it is tested: itself, or one for each profile with numbers for symbols if its base has
+        static shapes.
+        """
+        if bases.BASES[self.plugin.base].dynamic_shapes:
+            return (self,)
+        return tuple(self._at(profile) for profile in self.profiles)
+
+    def _at(self, profile: Profile) -> Manifest:
+        def fixed(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            dims = [tensor.dims(profile.at("opt")) for tensor in tensors]
+            return tuple(
+                tensor.model_copy(update={"shape": tuple(str(dim) for dim in sizes)})
+                for tensor, sizes in zip(tensors, dims, strict=True)
+            )
+
+        changed = {"inputs": fixed(self.inputs), "outputs": fixed(self.outputs), "profiles": (profile,)}
+        return self.model_copy(update=changed)
+
+    def batch(self) -> str | None:
+        """The symbol that is the first dimension of every tensor and no other: what can stand beside the shapes."""
+        firsts = {tensor.shape[:1] for tensor in (*self.inputs, *self.outputs)}
+        if len(firsts) != 1 or firsts == {()}:
+            return None
+        ((symbol,),) = firsts
+        rest = [dim for tensor in (*self.inputs, *self.outputs) for dim in tensor.shape[1:]]
+        used = {name for dim in rest for name in shapes.symbols(shapes.parse(dim))}
+        return symbol if symbol in self.symbols() and symbol not in used else None
+
     def scale_fields(self) -> set[str]:
         """The names of the fields that carry INT8 scales."""
         return {tensor.scale for tensor in (*self.inputs, *self.outputs) if tensor.scale}
@@ -285,6 +320,13 @@ def _profile_problems(manifest: Manifest, profile: Profile, known: list[str]) ->
         f"{where}: {name} = {list(values)} must rise: 0 <= min <= opt <= max"
         for name, values in profile.symbols.items()
         if not 0 <= values[0] <= values[1] <= values[2]
+    ]
+    base = bases.BASES[manifest.plugin.base]
+    found += [
+        f"{where}: {name} = {list(values)} must be one number three times: an {base.interface} has static shapes, so a "
+        "profile is one shape; write another profile for another"
+        for name, values in profile.symbols.items()
+        if not base.dynamic_shapes and len(set(values)) > 1
     ]
     if found:
         return found

@@ -8,9 +8,12 @@ from pathlib import Path
 import click
 
 from pluginkit import scaffold
+from pluginkit.bases import BASES
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
+
+_BASES = ", ".join(f"{name} ({base.interface})" for name, base in BASES.items())
 
 
 @click.command("new")
@@ -42,7 +45,7 @@ from pluginkit.manifest import Manifest
 @click.option("--no-fields", is_flag=True, help="No fields but the INT8 scales.")
 @click.option("--namespace", default="", help="TensorRT plugin namespace.")
 @click.option("--version", "--plugin-version", "version", default="1", show_default=True, help="The plugin's version.")
-@click.option("--base", default="dynamic", show_default=True, help="The interface: dynamic is IPluginV2DynamicExt.")
+@click.option("--base", default="dynamic", show_default=True, help=f"The interface: {_BASES}.")
 def command(
     *,
     name: str,
@@ -73,14 +76,16 @@ def command(
         base=base,
     )
     shown = project.relative_to(Path.cwd()) if project.is_relative_to(Path.cwd()) else project
-    precisions = Manifest.load(project).precisions()
+    manifest = Manifest.load(project)
     click.echo(f"Made {shown}/")
     for line in _tree(project, "  "):
         click.echo(line)
     click.echo("\nNext:")
     click.echo(f"  cd {shlex.quote(str(shown))}")
     click.echo("  pluginkit build")
-    click.echo(f"  pluginkit test{' --int8' if DType.INT8 in precisions else ''}")
+    click.echo(f"  pluginkit test{' --int8' if DType.INT8 in manifest.precisions() else ''}")
+    if advice := BASES[manifest.plugin.base].advice:
+        click.echo(f"\nNote: {advice}")
 
 
 def _tree(folder: Path, indent: str) -> list[str]:

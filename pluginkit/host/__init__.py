@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from pluginkit._native import take_log
 from pluginkit.host.breadcrumb import read_breadcrumb, set_breadcrumb_file
+from pluginkit.host.building import build
 from pluginkit.host.context import Context
+from pluginkit.host.descs import Desc, DynamicDesc
 from pluginkit.host.device import Device
-from pluginkit.host.dynamic import build
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import FIELD_TYPES, Creator, Field, Library
-from pluginkit.host.plugin import Desc, DynamicDesc, Plugin
+from pluginkit.host.plugin import Plugin
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
 
 __all__ = [

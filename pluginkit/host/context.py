@@ -1,34 +1,62 @@
 """The run of a built layer, in TensorRT's order, in a process that knows only the serialized bytes.
 
-| step | what is called | why so |
-| --- | --- | --- |
-| engine | deserializePlugin, setPluginNamespace, initialize | S3, S6, L6 |
-| context | clone, attachToContext on the clone | a clone of an initialized plugin needs no initialize (L2, L5) |
-| new shapes | configurePlugin with the real dimensions as dims, min, opt and max | C11 |
-| run | getWorkspaceSize, enqueue | the workspace has exactly that size, null for none |
-| end | detachFromContext, destroy of the clone; terminate, destroy of the engine's | L6, L7 |
+Buffers are poisoned before and checked after each run here; which methods of the plugin are called around that is its
+layer's to know: `dynamic` and its neighbours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from pluginkit import _native
+from pluginkit import _native, bases
+from pluginkit.host import dynamic, ioext
+from pluginkit.host.descs import Desc
 from pluginkit.host.device import Device, Region, Use
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.library import Creator
 from pluginkit.host.memory import Input, Tensor, check_guards, report_unwritten
-from pluginkit.host.plugin import Desc, DynamicDesc, Plugin, name_of
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 Array = np.ndarray[Any, Any]
+
+
+class Layer(Protocol):
+    """A layer of an engine in a context: what differs from interface to interface."""
+
+    def name_of(self, method: str) -> str:
+        """The C++ name of a method, for findings."""
+
+    def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> None:
+        """Called before the first run, and before each whose shapes are others than the last one's."""
+
+    def workspace_size(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> int:
+        """The workspace of a run, in bytes."""
+
+    def enqueue(
+        self,
+        inputs: Sequence[Desc],
+        outputs: Sequence[Desc],
+        *,
+        in_addresses: Sequence[int],
+        out_addresses: Sequence[int],
+        workspace: int,
+        stream: int,
+    ) -> None:
+        """Runs the plugin."""
+
+    def close(self) -> None:
+        """Ends the context, then the engine."""
+
+
+LAYERS: dict[bases.Name, Callable[[Creator, BuiltPlugin], Layer]] = {"dynamic": dynamic.Layer, "ioext": ioext.Layer}
+"""Making one deserializes the plugin, initializes it, and attaches a clone."""
 
 
 class Context:
@@ -47,12 +75,7 @@ class Context:
         self.specs = tuple(input_specs)
         self.enqueues = 0
         self._shapes: list[tuple[int, ...]] = []
-        self._engine = creator.deserialize(built.layer, built.serialized)
-        self._engine.set_plugin_namespace(built.namespace)
-        _check_restored(self._engine, built)
-        self._engine.initialize()
-        self._plugin = self._engine.clone()
-        self._plugin.attach_to_context()
+        self._layer = LAYERS[built.base](creator, built)
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """Runs the layer once on arrays of the specs' types, and returns its outputs.
@@ -69,7 +92,7 @@ class Context:
             for spec, shape in zip(self.built.outputs[0], self.built.shapes, strict=True)
         ]
         if shapes != self._shapes:
-            self._plugin.configure_plugin([_fixed(d) for d in ins], [_fixed(d) for d in outs])
+            self._layer.reshape(ins, outs)
             self._shapes = shapes
         self.enqueues += 1
         outputs = self._enqueue(arrays, ins, outs, turn=0)
@@ -85,10 +108,7 @@ class Context:
 
     def close(self) -> None:
         """Detaches, terminates and destroys."""
-        self._plugin.detach_from_context()
-        self._plugin.destroy()
-        self._engine.terminate()
-        self._engine.destroy()
+        self._layer.close()
 
     def __enter__(self) -> Self:
         return self
@@ -107,17 +127,20 @@ class Context:
         return value
 
     def _enqueue(self, arrays: Sequence[Array], ins: list[Desc], outs: list[Desc], turn: int) -> list[Tensor]:
-        inputs = [Input(f"input {i}", s.dtype, a) for i, (s, a) in enumerate(zip(self.specs, arrays, strict=True))]
+        method = self._layer.name_of("enqueue")
+        inputs = [
+            Input(method, f"input {i}", s.dtype, a) for i, (s, a) in enumerate(zip(self.specs, arrays, strict=True))
+        ]
         outputs = [
-            Tensor(f"output {i}", s.dtype, d.dims)
+            Tensor(method, f"output {i}", s.dtype, d.dims)
             for i, (s, d) in enumerate(zip(self.built.outputs[0], outs, strict=True))
         ]
         for output in outputs:
             output.poison(turn)
-        size = self._plugin.workspace_size(ins, outs)
+        size = self._layer.workspace_size(ins, outs)
         if size > self.built.workspace:
             raise Finding(
-                name_of("getWorkspaceSize"),
+                self._layer.name_of("getWorkspaceSize"),
                 f"answered {size} bytes for shapes of a profile for whose max it had answered {self.built.workspace}",
             )
         workspace = _native.Buffer(size)
@@ -127,8 +150,8 @@ class Context:
             *(Region(t.buffer, Use.OUTPUT) for t in outputs),
             Region(workspace, Use.WORKSPACE),
         ]
-        with self._device.enqueueing(regions) as stream:
-            self._plugin.enqueue(
+        with self._device.enqueueing(method, regions) as stream:
+            self._layer.enqueue(
                 ins,
                 outs,
                 in_addresses=[t.address for t in inputs],
@@ -138,23 +161,7 @@ class Context:
             )
         for tensor in (*inputs, *outputs):
             tensor.check_guards()
-        check_guards(workspace, "the workspace")
+        check_guards(workspace, method, "the workspace")
         for one in inputs:
             one.check_unmodified()
         return outputs
-
-
-def _fixed(desc: Desc) -> DynamicDesc:
-    return DynamicDesc(desc, desc.dims, desc.dims, desc.dims)
-
-
-def _check_restored(plugin: Plugin, built: BuiltPlugin) -> None:
-    again = plugin.serialize()
-    if again != built.serialized:
-        raise Finding(
-            "IPluginCreator::deserializePlugin",
-            f"the plugin made of {len(built.serialized)} bytes serializes to {len(again)} other bytes",
-        )
-    count = plugin.nb_outputs()
-    if count != len(built.shapes):
-        raise Finding(name_of("getNbOutputs"), f"answered {count} after deserialization, {len(built.shapes)} at build")

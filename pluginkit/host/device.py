@@ -15,7 +15,6 @@ from pathlib import Path
 
 from pluginkit import _native
 from pluginkit.host.errors import Finding, HostBug
-from pluginkit.host.plugin import name_of
 
 VERSION = 1
 """`PLUGINKIT_CPU_CONTROL_VERSION`"""
@@ -89,8 +88,9 @@ class Device:
             self._control.set_deferred(int(on))
 
     @contextmanager
-    def enqueueing(self, regions: Sequence[Region]) -> Iterator[int]:
-        """Around a call of enqueue: makes the memory the device's, gives the stream, and has all work done at the end.
+    def enqueueing(self, method: str, regions: Sequence[Region]) -> Iterator[int]:
+        """Around a call of enqueue (`method` in findings): makes the memory the device's, gives the stream, and has all
+        work done at the end.
 
         Raises:
             Finding: the work has failed, and enqueue did not say so.
@@ -113,7 +113,7 @@ class Device:
             for region in known:
                 control.unregister_region(region.buffer.address)
         if error:
-            raise Finding(name_of("enqueue"), f"answered 0, but its work on the stream failed: cudaError {error}")
+            raise Finding(method, f"answered 0, but its work on the stream failed: cudaError {error}")
 
     @staticmethod
     def _register(control: _Control, region: Region) -> None:

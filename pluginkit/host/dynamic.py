@@ -1,17 +1,17 @@
-"""The build of a layer with an IPluginV2DynamicExt, in TensorRT's order.
+"""A layer with an IPluginV2DynamicExt, in TensorRT's order; `v2` has what comes before and after.
 
 | step | what is called | why so |
 | --- | --- | --- |
-| network | createPlugin, setPluginNamespace | the parser sets what the creator has (S6) |
-|  | clone, then destroy of the first | a network keeps a copy and its caller frees his own (L1, L4) |
 | analysis | getNbOutputs, getOutputDataType, getOutputDimensions | before any configure (T1, T4, T9-T13, T16) |
 | per profile | supportsFormatCombination for each tensor | later tensors are not set (C1) |
 |  | configurePlugin with -1, min, opt, max | C11 |
 |  | initialize, getWorkspaceSize at max and opt, terminate | L6, C14 |
 | engine | getSerializationSize, serialize, destroy | S1, S2 |
+| new shapes | configurePlugin with the real dimensions as dims, min, opt and max | C11 |
+| run | getWorkspaceSize, enqueue | the workspace has exactly that size, null for none |
 
-The rules are those of TensorRT's headers (IPluginV2, IPluginV2Ext, IPluginV2DynamicExt). No kernel runs here: a builder
-on a machine without a GPU calls enqueue only when it times tactics, and this host's runs are all in `context`.
+The rules are those of TensorRT's headers (IPluginV2, IPluginV2Ext, IPluginV2DynamicExt). No kernel runs at build: a
+builder on a machine without a GPU calls enqueue only when it times tactics, and this host's runs are all in `context`.
 """
 
 from __future__ import annotations
@@ -19,38 +19,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pluginkit.dtypes import DType
-from pluginkit.host import formats
-from pluginkit.host.errors import Finding, HostBug
+from pluginkit.host import formats, v2
+from pluginkit.host.descs import Desc, DynamicDesc
+from pluginkit.host.dynamic_plugin import DynamicPlugin
+from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
-from pluginkit.host.library import Creator, Fields
-from pluginkit.host.plugin import Desc, Plugin, name_of
+from pluginkit.host.library import Creator
 from pluginkit.host.spec import BuiltPlugin, TensorSpec, as_dict
-
-Profile = Sequence[TensorSpec]
-
-MAX_WORKSPACE = 1 << 40
-"""Bytes; no GPU has as many. NVIDIA's builder gives a plugin that wants more than there is no tactic."""
+from pluginkit.host.v2 import Profile, check_outputs, check_workspace
 
 
 def build(
-    creator: Creator,
-    layer_name: str,
-    fields: Fields,
-    profiles: Sequence[Profile],
-    *,
-    output_scales: Sequence[float] = (),
+    plugin: DynamicPlugin, creator: Creator, layer: str, profiles: Sequence[Profile], output_scales: Sequence[float]
 ) -> BuiltPlugin:
-    """Builds a layer for these profiles, each the list of the plugin's inputs.
-
-    `output_scales` are the outputs' INT8 scales in implicit quantization, where configure sees them in `desc.scale`;
-    none means explicit quantization: 1 for all.
+    """Builds the layer of a plugin, which is destroyed by that.
 
     Raises:
         Finding: the plugin answers wrongly.
-        HostBug: the profiles contradict each other or themselves.
     """
-    _check_profiles(profiles)
-    plugin = _network_clone(creator, layer_name, fields)
     types = tuple(spec.dtype for spec in profiles[0])
     dims = tuple(spec.dims for spec in profiles[0])
     nb_outputs = plugin.nb_outputs()
@@ -67,11 +53,12 @@ def build(
         plugin.initialize()
         workspaces.append(_workspace(plugin, profile, outs))
         plugin.terminate()
-    _same_outputs(plugin, nb_outputs)
+    check_outputs(plugin, nb_outputs)
     serialized = plugin.serialize()
     plugin.destroy()
     return BuiltPlugin(
-        layer_name,
+        "dynamic",
+        layer,
         creator.name,
         creator.version,
         creator.namespace,
@@ -82,36 +69,6 @@ def build(
         tuple(configured),
         max(workspaces),
     )
-
-
-def _check_profiles(profiles: Sequence[Profile]) -> None:
-    if not profiles:
-        raise HostBug("a build without a profile")
-    first = [(s.dtype, s.dims) for s in profiles[0]]
-    for profile in profiles:
-        if [(s.dtype, s.dims) for s in profile] != first:
-            raise HostBug(f"profiles of one network with different inputs: {profile} and {profiles[0]}")
-        for spec in profile:
-            rows = list(zip(spec.dims, spec.min, spec.opt, spec.max, strict=True))
-            # A min is negative where it is a bound of what another plugin computes: see ShapeProgram.range.
-            if any(not low <= opt <= high or opt < 0 for _, low, opt, high in rows):
-                raise HostBug(f"{spec} has not min <= opt <= max")
-            if any(dim >= 0 and {low, opt, high} != {dim} for dim, low, opt, high in rows):
-                raise HostBug(f"{spec} has a constant dimension with other values in its profile")
-
-
-def _network_clone(creator: Creator, layer: str, fields: Fields) -> Plugin:
-    original = creator.create(layer, fields)
-    original.set_plugin_namespace(creator.namespace)
-    for method, mine, its in (
-        ("getPluginType", original.plugin_type(), creator.name),
-        ("getPluginVersion", original.plugin_version(), creator.version),
-    ):
-        if mine != its:
-            raise Finding(name_of(method), f"answered {mine!r}, but its creator is that of {its!r}")
-    plugin = original.clone()
-    original.destroy()
-    return plugin
 
 
 def _outputs(
@@ -125,7 +82,7 @@ def _outputs(
     return tuple(specs)
 
 
-def _workspace(plugin: Plugin, inputs: Profile, outputs: Profile) -> int:
+def _workspace(plugin: DynamicPlugin, inputs: Profile, outputs: Profile) -> int:
     def ask(point: str) -> int:
         def at(specs: Profile) -> list[Desc]:
             return [s.at(getattr(s, point)) for s in specs]
@@ -135,14 +92,46 @@ def _workspace(plugin: Plugin, inputs: Profile, outputs: Profile) -> int:
     most, some = ask("max"), ask("opt")
     if most < some:
         raise Finding(
-            name_of("getWorkspaceSize"), f"answered {most} bytes for the profile's max and more, {some}, for its opt"
+            plugin.name_of("getWorkspaceSize"),
+            f"answered {most} bytes for the profile's max and more, {some}, for its opt",
         )
-    if most > MAX_WORKSPACE:
-        raise Finding(name_of("getWorkspaceSize"), f"answered {most} bytes, expected at most {MAX_WORKSPACE}")
-    return most
+    return check_workspace(plugin, most)
 
 
-def _same_outputs(plugin: Plugin, before: int) -> None:
-    now = plugin.nb_outputs()
-    if now != before:
-        raise Finding(name_of("getNbOutputs"), f"answered {before} before configurePlugin and {now} after it")
+class Layer(v2.Layer[DynamicPlugin]):
+    """The layer in an execution context."""
+
+    def __init__(self, creator: Creator, built: BuiltPlugin) -> None:
+        super().__init__(creator, built, DynamicPlugin)
+
+    def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> None:
+        """Tells the plugin the shapes of the runs that follow."""
+        self._plugin.configure_plugin([_fixed(d) for d in inputs], [_fixed(d) for d in outputs])
+
+    def workspace_size(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> int:
+        """The workspace of a run, in bytes."""
+        return self._plugin.workspace_size(inputs, outputs)
+
+    def enqueue(
+        self,
+        inputs: Sequence[Desc],
+        outputs: Sequence[Desc],
+        *,
+        in_addresses: Sequence[int],
+        out_addresses: Sequence[int],
+        workspace: int,
+        stream: int,
+    ) -> None:
+        """Runs the plugin."""
+        self._plugin.enqueue(
+            inputs,
+            outputs,
+            in_addresses=in_addresses,
+            out_addresses=out_addresses,
+            workspace=workspace,
+            stream=stream,
+        )
+
+
+def _fixed(desc: Desc) -> DynamicDesc:
+    return DynamicDesc(desc, desc.dims, desc.dims, desc.dims)

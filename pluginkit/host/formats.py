@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from pluginkit.dtypes import DType
+from pluginkit.host.descs import LINEAR, Desc
 from pluginkit.host.errors import Finding
-from pluginkit.host.plugin import LINEAR, Desc, Plugin, name_of
+from pluginkit.host.plugin import Plugin
 
 POISON = Desc((-0x5EED,) * 8, 0x5EED, 0x5EED, float("nan"))
 """What stands at the positions that the plugin may not look at yet (rule C1)."""
 
-_METHOD = name_of("supportsFormatCombination")
 
-
-def walk(plugin: Plugin, descs: Sequence[Desc], nb_inputs: int) -> None:
+def walk(plugin: Plugin[Any], descs: Sequence[Desc], nb_inputs: int) -> None:
     """Asks for each position whether its type and format are supported, later positions poisoned (rules C1, C2, T5).
 
     `descs` are those of the inputs, then of the outputs. Scales are 0, as in NVIDIA's builder at this point.
@@ -24,6 +24,7 @@ def walk(plugin: Plugin, descs: Sequence[Desc], nb_inputs: int) -> None:
         Finding: a position is refused (the message lists what was asked and answered), an answer depends on later
             positions, or changes when asked again.
     """
+    method = plugin.name_of("supportsFormatCombination")
     asked = [replace(d, scale=0.0) for d in descs]
     nb_outputs = len(asked) - nb_inputs
     rows: list[str] = []
@@ -34,16 +35,16 @@ def walk(plugin: Plugin, descs: Sequence[Desc], nb_inputs: int) -> None:
         ]
         if answers[0] != answers[1]:
             raise Finding(
-                _METHOD,
+                method,
                 f"the answer for pos {pos} depends on tensors behind it: {answers[1]} when they are "
                 f"set, {answers[0]} when they are not; only inOut[0..pos] may be read",
             )
         if answers[0] != answers[2]:
-            raise Finding(_METHOD, f"answered {answers[0]} for pos {pos}, and {answers[2]} when asked again")
+            raise Finding(method, f"answered {answers[0]} for pos {pos}, and {answers[2]} when asked again")
         rows.append(f"  pos {pos} ({_place(pos, nb_inputs)}): {_text(desc)}: {'yes' if answers[0] else 'NO'}")
         if not answers[0]:
             table = "\n".join(rows)
-            raise Finding(_METHOD, f"no combination of the types and formats that the network has:\n{table}")
+            raise Finding(method, f"no combination of the types and formats that the network has:\n{table}")
 
 
 def _place(pos: int, nb_inputs: int) -> str:

@@ -13,7 +13,9 @@ import numpy as np
 from pluginkit import _native
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.host.dynamic_plugin import DynamicPlugin
 from pluginkit.host.errors import Finding, HostBug
+from pluginkit.host.ioext_plugin import IOExtPlugin
 from pluginkit.host.plugin import Plugin, must
 
 if TYPE_CHECKING:
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
 
 FIELD_TYPES: dict[DType, int] = {DType.FLOAT16: 0, DType.FLOAT32: 1, DType.INT8: 3, DType.INT32: 5}
 """The `nvinfer1::PluginFieldType` of a field of each element type."""
+
+FACES: dict[type[_native.Plugin], type[Plugin[Any]]] = {
+    _native.DynamicPlugin: DynamicPlugin,
+    _native.IOExtPlugin: IOExtPlugin,
+}
+"""The Pythonic face of each kind of native plugin."""
 
 _FIELD_TYPE_MAX = 13
 
@@ -61,18 +69,18 @@ class Creator:
     def __repr__(self) -> str:
         return f"<{self.kind} creator {self.namespace}::{self.name} {self.version}>"
 
-    def create(self, layer: str, fields: Fields) -> Plugin:
+    def create(self, layer: str, fields: Fields) -> Plugin[Any]:
         """`createPlugin` for a layer of that name; the field data is wiped after the call (rule F5).
 
         Raises:
-            Finding: the answer is null, or no IPluginV2DynamicExt of this host's layout.
+            Finding: the answer is null, or of an interface that the host doesn't drive, or of another layout.
         """
         method = "IPluginCreator::createPlugin"
         given = ", ".join(f"{name}={value!r}" for name, (_, value) in fields.items())
         raw = self._call(method, lambda: self._native.create(layer, [_field(n, *tv) for n, tv in fields.items()]))
-        return Plugin(must(method, raw, f"a plugin for the fields ({given})"))
+        return _faced(must(method, raw, f"a plugin for the fields ({given})"))
 
-    def deserialize(self, layer: str, data: bytes) -> Plugin:
+    def deserialize(self, layer: str, data: bytes) -> Plugin[Any]:
         """`deserializePlugin`; `data` is wiped after the call.
 
         Raises:
@@ -80,7 +88,7 @@ class Creator:
         """
         method = "IPluginCreator::deserializePlugin"
         raw = self._call(method, lambda: self._native.deserialize(layer, data))
-        return Plugin(must(method, raw, f"a plugin from {len(data)} bytes"))
+        return _faced(must(method, raw, f"a plugin from {len(data)} bytes"))
 
     def _call(self, method: str, call: Any) -> _native.Plugin | None:
         try:
@@ -138,6 +146,10 @@ class Library:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
+
+
+def _faced(native: _native.Plugin) -> Plugin[Any]:
+    return FACES[type(native)](native)
 
 
 def _check_file(path: Path) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 from pluginkit import _native
 from pluginkit.dtypes import DType
 from pluginkit.host.errors import Finding
-from pluginkit.host.plugin import name_of
 
 POISONS: dict[DType, tuple[int, int]] = {
     DType.FLOAT32: (0x7FC01234, 0x7FC04321),
@@ -21,13 +20,12 @@ POISONS: dict[DType, tuple[int, int]] = {
 """Two bit patterns per type that no plugin writes on purpose: NaNs with a payload; for integers just odd numbers, so an
 element counts as unwritten only when it keeps both, in two runs."""
 
-_ENQUEUE = name_of("enqueue")
-
 
 class Tensor:
-    """One tensor in guarded memory; `what` names it in findings."""
+    """One tensor in guarded memory; `what` names it in findings on `method`, the plugin's enqueue."""
 
-    def __init__(self, what: str, dtype: DType, shape: tuple[int, ...]) -> None:
+    def __init__(self, method: str, what: str, dtype: DType, shape: tuple[int, ...]) -> None:
+        self.method = method
         self.what = what
         self.dtype = dtype
         self.buffer = _native.Buffer(math.prod(shape) * dtype.itemsize)
@@ -49,14 +47,14 @@ class Tensor:
 
     def check_guards(self) -> None:
         """Raises a Finding when something beside the tensor was written."""
-        check_guards(self.buffer, self.what)
+        check_guards(self.buffer, self.method, self.what)
 
 
 class Input(Tensor):
     """An input, filled with a person's values, which must be there afterwards too (rule E5)."""
 
-    def __init__(self, what: str, dtype: DType, value: np.ndarray[Any, Any]) -> None:
-        super().__init__(what, dtype, value.shape)
+    def __init__(self, method: str, what: str, dtype: DType, value: np.ndarray[Any, Any]) -> None:
+        super().__init__(method, what, dtype, value.shape)
         self.array[...] = value
         self.before = self.bits.copy()
 
@@ -66,20 +64,20 @@ class Input(Tensor):
         if changed.size:
             index = tuple(int(i) for i in np.unravel_index(changed[0], self.array.shape))
             raise Finding(
-                _ENQUEUE,
+                self.method,
                 f"input modified: {changed.size} of {self.array.size} elements of {self.what}, the "
                 f"first at index {index} (byte {changed[0] * self.dtype.itemsize})",
             )
 
 
-def check_guards(buffer: _native.Buffer, what: str) -> None:
+def check_guards(buffer: _native.Buffer, method: str, what: str) -> None:
     """Raises a Finding when the guards of a buffer are damaged (rule T17)."""
     damage = buffer.damage()
     if damage:
         offset, found = damage
         where = f"{-offset} bytes before it" if offset < 0 else f"{offset - buffer.size} bytes behind its end"
         raise Finding(
-            _ENQUEUE,
+            method,
             f"written beyond {what}, which has {buffer.size} bytes: at byte {offset} ({where}) "
             f"stands 0x{found:02x} now",
         )
@@ -90,7 +88,7 @@ def report_unwritten(tensor: Tensor, mask: np.ndarray[Any, np.dtype[np.bool_]]) 
     index = tuple(int(i) for i in np.argwhere(mask)[0])
     byte = int(np.ravel_multi_index(index, mask.shape)) * tensor.dtype.itemsize if index else 0
     raise Finding(
-        _ENQUEUE,
+        tensor.method,
         f"left unwritten: {int(mask.sum())} of {mask.size} elements of {tensor.what}, the first at "
         f"index {index} (byte {byte})",
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pluginkit import bases
 from pluginkit.dtypes import DType
+from pluginkit.host.descs import LINEAR, Desc, DynamicDesc
 from pluginkit.host.expressions import ShapeProgram
-from pluginkit.host.plugin import LINEAR, Desc, DynamicDesc
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,10 @@ class BuiltPlugin:
 
     `outputs` and `configured` have one entry per profile. `configured` is what configurePlugin was given:
     {"inputs": [...], "outputs": [...]}, each tensor a dict of dims, type, format, scale, min, opt, max. `workspace` is
-    in bytes, for the profile that wants most.
+    in bytes, for the profile that wants most. `base` says by which interface it was built.
     """
 
+    base: bases.Name
     layer: str
     name: str
     version: str
@@ -56,6 +58,8 @@ class BuiltPlugin:
     outputs: tuple[tuple[TensorSpec, ...], ...]
     configured: tuple[dict[str, list[dict[str, Any]]], ...]
     workspace: int
+    batch: int = 1
+    """What an IPluginV2IOExt's enqueue is told as batchSize."""
 
 
 def as_dict(desc: DynamicDesc) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, Worker
 from pluginkit.testing.model import Case, Network
 
 NAME = "host"
+IMPLICIT = "the batch beside the shapes (docs/bases.md)"
+"""The second convention of an IPluginV2IOExt, in words."""
 CHILD = "pluginkit.runtimes.host_child"
 
 
@@ -59,6 +61,9 @@ class HostSession:
         self, library: Path, manifest: Manifest, timeout: float, environment: Mapping[str, str], project: Path
     ) -> None:
         self._init = {"library": library, "manifest": manifest}
+        twice = manifest.plugin.base == "ioext" and manifest.batch() is not None
+        self.conventions: tuple[str, ...] = ("", IMPLICIT) if twice else ("",)
+        """Of what a plugin's dimensions are: each case is to be run in each."""
         self._timeout = timeout
         self._folder = tempfile.TemporaryDirectory(prefix="pluginkit-host-")
         self._findings = Findings(Path(self._folder.name) / "findings", project)
@@ -90,26 +95,32 @@ class HostSession:
 
     def _verdict(self, network: Network) -> BuildVerdict:
         self.printed = ""
+        found: list[dict[str, Any]] = []
+        trying = ""
         try:
             builder = self._builder = self._builder or self._start()
             try:
-                built = builder.call("build", network=network)
-                builder.call("walk", network=network, built=built)
+                for convention in self.conventions:
+                    trying = convention
+                    built = builder.call("build", network=network, implicit_batch=bool(convention))
+                    builder.call("walk", network=network, built=built)
+                    found.append(built)
             finally:
                 self.printed = builder.printed
         except WorkerTimeout as error:
             self._builder = None
-            return BuildVerdict("hung", error.message)
+            return BuildVerdict("hung", in_convention(trying, error.message))
         except WorkerCrashed as error:
             self._builder = None
-            return BuildVerdict("crashed", error.message)
+            return BuildVerdict("crashed", in_convention(trying, error.message))
         except CheckFailed as error:
             # After a finding the plugin may be in any state: the next network gets a process of its own.
             self._end_builder()
-            return BuildVerdict("refused", str(error))
-        self._built[network.id] = (network, built)
-        configured = [Configured.of(node, record) for node, plugin in built.items() for record in plugin.configured]
-        return BuildVerdict("built", f"{len(built)} plugin nodes built", configured=tuple(configured))
+            return BuildVerdict("refused", in_convention(trying, str(error)))
+        self._built[network.id] = (network, dict(zip(self.conventions, found, strict=True)))
+        first = found[0].items()
+        configured = [Configured.of(node, record) for node, plugin in first for record in plugin.configured]
+        return BuildVerdict("built", f"{len(first)} plugin nodes built", configured=tuple(configured))
 
     def findings(self) -> tuple[Defect, ...]:
         """What the library's own checks have found since the last call. If there is any, new processes go on."""
@@ -119,13 +130,14 @@ class HostSession:
             self._end_runner()
         return found
 
-    def run(self, case: Case, *, order: str = "forward", deferred: bool = False) -> Ran:
+    def run(self, case: Case, *, order: str = "forward", deferred: bool = False, convention: str = "") -> Ran:
         """Runs a case on a network that `build` has built.
 
         Args:
             case: the case.
             order: of a kernel's blocks and threads: `forward`, `reverse`, or the seed of a random one.
             deferred: whether streams do nothing before somebody waits for them.
+            convention: one of `conventions`.
 
         Raises:
             UsageError: the network isn't built.
@@ -135,7 +147,7 @@ class HostSession:
         if case.network_id not in self._built:
             raise UsageError(f"case {case.id}: the network {case.network_id} isn't built")
         network, built = self._built[case.network_id]
-        asked = {"network": network, "built": built, "profile": case.profile, "feeds": case.feeds}
+        asked = {"network": network, "built": built[convention], "profile": case.profile, "feeds": case.feeds}
         self.printed = ""
         try:
             runner = self._runner = self._runner or self._start()
@@ -173,3 +185,8 @@ class HostSession:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+def in_convention(convention: str, message: str) -> str:
+    """A message with the convention that it is true of; the first one goes without saying."""
+    return f"with {convention}:\n{message}" if convention and message else message

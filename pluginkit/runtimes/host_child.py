@@ -35,7 +35,7 @@ class HostChild:
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
         self._device = host.Device(library)
 
-    def build(self, network: Network) -> dict[str, host.BuiltPlugin]:
+    def build(self, network: Network, *, implicit_batch: bool) -> dict[str, host.BuiltPlugin]:
         """Builds a network's plugin nodes: node -> what was built.
 
         Raises:
@@ -44,7 +44,11 @@ class HostChild:
         preflight.check(network, self._identity)
         built = {
             call.node: host.build(
-                self._creator, call.node, call.fields, [_specs(call, index) for index in range(len(call.inputs))]
+                self._creator,
+                call.node,
+                call.fields,
+                [_specs(call, index) for index in range(len(call.inputs))],
+                implicit_batch=implicit_batch,
             )
             for call in network.calls
         }

@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 from pluginkit import shapes
+from pluginkit.bases import BASES
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Attribute, Manifest, Tensor
 
@@ -40,6 +41,7 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
     int8 = DType.INT8 in manifest.precisions()
     inputs = [_input(manifest, index) for index in range(len(manifest.inputs))]
     dims = [_dimensions(manifest, tensor) for tensor in manifest.outputs]
+    static = [[_static(manifest, shapes.parse(dim)) for dim in tensor.shape] for tensor in manifest.outputs]
     name, nb_inputs = manifest.plugin.name, len(manifest.inputs)
     # fmt: off
     return {
@@ -55,6 +57,7 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
             {"name": t.name, "cpp": _type(manifest, t), "int8": DType.INT8 in t.types,
              "index": len(manifest.inputs) + k,
              "result": "result" if k == 0 else f"{k + 1}.0F * result", "dims": dims[k],
+             "static_dims": ", ".join(static[k]),
              "types": ", ".join(t.types), "shape": f"[{', '.join(t.shape)}]"}
             for k, t in enumerate(manifest.outputs)
         ],
@@ -75,6 +78,10 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "biases": [field.name for field in plain[1:]],
         "operations": any("apply(" in line for lines in dims for line in lines),
         "constants": any("exprBuilder" in line for lines in dims for line in lines),
+        "static": not BASES[manifest.plugin.base].dynamic_shapes,
+        "static_at": any("at(" in dim for words in static for dim in words),
+        "static_helpers": [word for word in ("floorDiv", "ceilDiv") if any(word in d for dims in static for d in dims)],
+        "batched": manifest.batch() is not None,
         "serialized_size": f"pluginkit::serializedSize<{', '.join(_stored(manifest, int8))}>()",
     }
     # fmt: on
@@ -87,7 +94,10 @@ def same_shape(manifest: Manifest, tensor: Tensor) -> bool:
 
 def _stored(manifest: Manifest, int8: bool) -> list[str]:
     scales = len(manifest.inputs) + len(manifest.outputs) if int8 else 0
-    return [_CPP[field.dtype] for field in manifest.fields] + ["float"] * scales
+    stored = [_CPP[field.dtype] for field in manifest.fields] + (["decltype(mScales)"] if scales else [])
+    if BASES[manifest.plugin.base].dynamic_shapes:
+        return stored
+    return [*stored, "decltype(mRow)", "decltype(mCounts)"]
 
 
 def _input(manifest: Manifest, index: int) -> dict[str, Any]:
@@ -167,10 +177,7 @@ def _expression(manifest: Manifest, expr: shapes.Expr, lines: list[str], fresh: 
     if isinstance(expr, shapes.Constant):
         return f"exprBuilder.constant({expr.value})"
     if isinstance(expr, shapes.Symbol):
-        places = (
-            (i, d) for i, tensor in enumerate(manifest.inputs) for d, dim in enumerate(tensor.shape) if dim == expr.name
-        )
-        return "inputs[{}].d[{}]".format(*next(places))
+        return "inputs[{}].d[{}]".format(*_place(manifest, expr.name))
     sides = []
     for side in (expr.left, expr.right):
         value = _expression(manifest, side, lines, fresh)
@@ -180,3 +187,31 @@ def _expression(manifest: Manifest, expr: shapes.Expr, lines: list[str], fresh: 
             value = name
         sides.append(value)
     return f"apply(DimensionOperation::{shapes.OPERATIONS[expr.op]}, {sides[0]}, {sides[1]})"
+
+
+_INFIX = {"+": "+", "-": "-", "*": "*"}
+_CALLS = {"//": "floorDiv", "ceil_div": "ceilDiv", "min": "std::min", "max": "std::max"}
+
+
+def _static(manifest: Manifest, expr: shapes.Expr) -> str:
+    """A dimension as C++ computes it of numbers: `at(input, dimension)` gives those of the inputs."""
+    if isinstance(expr, shapes.Constant):
+        return str(expr.value)
+    if isinstance(expr, shapes.Symbol):
+        return "at({}, {})".format(*_place(manifest, expr.name))
+    left, right = _static(manifest, expr.left), _static(manifest, expr.right)
+    if expr.op in _INFIX:
+        sides = [
+            f"({s})" if isinstance(e, shapes.Operation) and e.op in _INFIX else s
+            for e, s in ((expr.left, left), (expr.right, right))
+        ]
+        return f"{sides[0]} {_INFIX[expr.op]} {sides[1]}"
+    typed = "<int64_t>" if expr.op in ("min", "max") else ""
+    return f"{_CALLS[expr.op]}{typed}({left}, {right})"
+
+
+def _place(manifest: Manifest, symbol: str) -> tuple[int, int]:
+    """The first input dimension that is the symbol: (input, dimension)."""
+    return next(
+        (i, d) for i, tensor in enumerate(manifest.inputs) for d, dim in enumerate(tensor.shape) if dim == symbol
+    )

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pluginkit.bases import BASES
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.scaffold import cpp, names, python, signature
 from pluginkit.scaffold.layout import tidy
 
-_TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
+_TEMPLATE = Path(__file__).resolve().parents[1] / "templates" / "project"
 
 
 def new(
@@ -49,7 +50,7 @@ def new(
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=parent, prefix=f".{manifest.slug}-") as scratch:
-            made = _render(_context(manifest, text), base, Path(scratch))
+            made = _render(_context(manifest, text), Path(scratch))
             made.rename(project)
     except OSError as error:
         raise UsageError(
@@ -65,6 +66,8 @@ def _context(manifest: Manifest, text: str) -> dict[str, Any]:
         "name": plugin.name,
         "namespace": plugin.namespace,
         "version": plugin.version,
+        "base": plugin.base,
+        "interface": BASES[plugin.base].interface,
         "namespace_cpp": names.cpp_namespace(plugin.name),
         "name_literal": signature.quote(plugin.name),
         "version_literal": signature.quote(plugin.version),
@@ -75,13 +78,12 @@ def _context(manifest: Manifest, text: str) -> dict[str, Any]:
     }
 
 
-def _render(context: dict[str, Any], base: str, scratch: Path) -> Path:
+def _render(context: dict[str, Any], scratch: Path) -> Path:
     # cookiecutter's own entry point would read ~/.cookiecutterrc and write a replay file into the home folder.
     from cookiecutter.generate import generate_files
 
-    template = _TEMPLATES / base
-    settings = json.loads((template / "cookiecutter.json").read_text(encoding="utf-8"))
-    generate_files(str(template), {"cookiecutter": settings | context}, str(scratch), accept_hooks=False)
+    settings = json.loads((_TEMPLATE / "cookiecutter.json").read_text(encoding="utf-8"))
+    generate_files(str(_TEMPLATE), {"cookiecutter": settings | context}, str(scratch), accept_hooks=False)
     made = scratch / str(context["slug"])
     for path in made.rglob("*"):
         if path.suffix in (".h", ".cpp", ".cu"):

@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pluginkit import shapes
+from pluginkit.bases import BASES, Name
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import MAX_DIMS, MAX_NAME, Manifest
 from pluginkit.scaffold import names
 
-BASES = ("dynamic",)
-_LATER = ("ioext", "v3")
 _TENSOR_FORM = "Expected NAME:TYPE[,TYPE...]:DIM[,DIM...], as in x:float32,float16,int8:n,c,h,w"
 _FIELD_FORM = "Expected NAME:TYPE or NAME:TYPE=DEFAULT, as in alpha:float32=0.5; without a default it must be given"
 _FLOAT32_MAX = (2.0 - 2.0**-23) * 2.0**127
 _MAX_NUMBER = 2**31 - 1
+_STATIC = {"default": ("[2, 2, 2]", "[8, 8, 8]"), "odd": ("[3, 3, 3]", "[5, 5, 5]")}
+"""The profiles of a plugin whose shapes are static: a shape each."""
 DEFAULT_INPUT = "x:float32,float16,int8:n,c,h,w"
 DEFAULT_FIELD = "alpha:float32=0.5"
 
@@ -59,7 +60,7 @@ def manifest(
     Raises:
         UsageError: a name, type, shape or combination that makes no sense.
     """
-    _check_base(base)
+    interface = _base(base)
     names.check_plugin(name)
     names.check_text(version, "version", MAX_NAME)
     names.check_text(namespace, "namespace", MAX_NAME)
@@ -75,7 +76,7 @@ def manifest(
         name=name,
         version=version,
         namespace=namespace,
-        base=base,
+        base=interface,
         inputs=ins,
         outputs=outs,
         fields=[*attributes, *scales],
@@ -83,13 +84,12 @@ def manifest(
     return Manifest.parse(text, "The options"), text
 
 
-def _check_base(base: str) -> None:
-    if base in _LATER:
-        raise UsageError(
-            f"The base '{base}' is not there yet.", hint=f"There is: {', '.join(BASES)} (IPluginV2DynamicExt)."
-        )
-    if base not in BASES:
-        raise UsageError(f"There is no base '{base}'.", hint=f"There is: {', '.join(BASES)} (IPluginV2DynamicExt).")
+def _base(base: str) -> Name:
+    for name in BASES:
+        if name == base:
+            return name
+    there = ", ".join(f"{name} ({one.interface})" for name, one in BASES.items())
+    raise UsageError(f"There is no base '{base}'.", hint=f"There is: {there}.")
 
 
 def _tensor(text: str, what: str) -> _Tensor:
@@ -208,7 +208,7 @@ def _toml(
     name: str,
     version: str,
     namespace: str,
-    base: str,
+    base: Name,
     inputs: Sequence[_Tensor],
     outputs: Sequence[_Tensor],
     fields: Sequence[_Field],
@@ -232,10 +232,14 @@ def _toml(
         lines += ["", "[[fields]]", f"name = {quote(item.name)}", f"type = {quote(item.type.value)}"]
         lines += [f"default = {item.default}"] if item.default is not None else []
         lines += [f"description = {quote(item.description)}"] if item.description else []
-    symbols = dict.fromkeys(s for t in inputs for dim in t.shape for s in shapes.symbols(shapes.parse(dim)))
-    ranges = [f"{symbol} = {'[1, 2, 4]' if index == 0 else '[1, 8, 16]'}" for index, symbol in enumerate(symbols)]
-    body = f"{{ {', '.join(ranges)} }}" if ranges else "{}"
-    return "\n".join([*lines, "", "[[profiles]]", 'name = "default"', f"symbols = {body}"])
+    symbols = list(dict.fromkeys(s for t in inputs for dim in t.shape for s in shapes.symbols(shapes.parse(dim))))
+    ranges = {"default": ("[1, 2, 4]", "[1, 8, 16]")} if BASES[base].dynamic_shapes else _STATIC
+    for profile, (first, other) in ranges.items():
+        body = ", ".join(f"{symbol} = {first if index == 0 else other}" for index, symbol in enumerate(symbols))
+        lines += ["", "[[profiles]]", f"name = {quote(profile)}", f"symbols = {f'{{ {body} }}' if body else '{}'}"]
+        if not symbols:
+            break
+    return "\n".join(lines)
 
 
 def _list(words: Sequence[str]) -> str:

@@ -73,7 +73,7 @@ _WRONG: dict[str, tuple[str, str]] = {
     "min-above-opt": ("a profile's min is above its opt", r"MIN<=OPT<=MAX"),
     "recurrence-changes-shape": (
         "a recurrence's shape grows in each trip",
-        r"inputs to IRecurrenceLayer have different shapes",
+        r"inputs to IRecurrenceLayer have different shapes|IRecurrenceLayer must have inputs with same shape",
     ),
     "no-trip-count": (
         "a while-loop's outputs are concatenated without a length",

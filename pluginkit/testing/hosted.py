@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import TypeAlias
 
@@ -101,19 +102,21 @@ class Hosted:
     def _case(self, session: HostSession, network: Network, case: Case) -> CaseResult:
         """The first run that fails, else the one in order; `runs` says how many there were."""
         results: list[CaseResult] = []
-        for schedule in self.schedules:
-            result = self._once(session, network, case, schedule)
-            results.append(result)
+        for schedule, convention in product(self.schedules, session.conventions):
+            result = self._once(session, network, case, schedule, convention)
+            results.append(replace(result, message=host.in_convention(convention, result.message)))
             if result.outcome.bad:
                 break
         chosen = results[-1] if results[-1].outcome.bad else results[0]
         return replace(chosen, runs=len(results), seconds=sum(result.seconds for result in results))
 
-    def _once(self, session: HostSession, network: Network, case: Case, schedule: Schedule) -> CaseResult:
+    def _once(
+        self, session: HostSession, network: Network, case: Case, schedule: Schedule, convention: str
+    ) -> CaseResult:
         numbers: dict[str, float | str | None] = {}
 
         def action() -> str:
-            ran = session.run(case, order=schedule.order, deferred=schedule.deferred)
+            ran = session.run(case, order=schedule.order, deferred=schedule.deferred, convention=convention)
             comparison = compare(ran.outputs, case.expected, case.tolerance)
             worst = comparison.worst
             numbers.update(error=worst.error, allowed=worst.allowed, unit=worst.unit)

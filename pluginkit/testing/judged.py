@@ -59,7 +59,7 @@ def beside(manifest: Manifest, plan: Plan) -> Beside:
     kinds = list(dict.fromkeys(network.precision for network in plan.networks))
     families = {network.family for network in plan.networks}
     scales = {tensor.name: ANY_SCALE for tensor in (*manifest.inputs, *manifest.outputs)}
-    settings = [Setting(manifest, kind, field_values(manifest), scales) for kind in kinds]
+    settings = [Setting(manifest.static()[0], kind, field_values(manifest), scales) for kind in kinds]
     forms = [form for form, (family, _) in api_networks.FORMS.items() if family in families]
     made = [api_networks.make(settings[i % len(settings)], form) for i, form in enumerate(forms)]
     first = [network for network in plan.networks if network.precision is kinds[0]]

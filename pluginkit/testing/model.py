@@ -53,7 +53,7 @@ class Network:
     """An ONNX model around a plugin.
 
     Attributes:
-        id: `family/precision`.
+        id: `family/precision`, and the profile where each has a network of its own.
         family: a key of `pluginkit.testing.networks.FAMILIES`.
         precision: what the plugin computes in.
         model: the serialized `onnx.ModelProto`.

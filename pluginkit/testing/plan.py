@@ -56,11 +56,23 @@ def plan(
     networks, cases = [], []
     for family in chosen:
         for kind in wanted:
-            setting = calibrated(family, Setting(manifest, kind, fields, else_factor=factor), tried, reference)
-            networks.append(family.build(setting))
-            for point in tried:
-                cases += _cases(family, setting, point, reference, seed)
+            for part, there in _parts(manifest, tried):
+                name = part.profiles[0].name if len(part.profiles) < len(manifest.profiles) else ""
+                plain = Setting(part, kind, fields, else_factor=factor, part=name)
+                setting = calibrated(family, plain, there, reference)
+                networks.append(family.build(setting))
+                for point in there:
+                    cases += _cases(family, setting, point, reference, seed)
     return Plan(tuple(networks), tuple(cases), seed)
+
+
+def _parts(manifest: Manifest, tried: Sequence[Point]) -> list[tuple[Manifest, list[Point]]]:
+    """The signature and its points; a static one shape by shape, where min and max are opt once more."""
+    parts = manifest.static()
+    if parts == (manifest,):
+        return [(manifest, list(tried))]
+    points_ = [point for point in tried if point.name in ("opt", "data")]
+    return [(part, [point for point in points_ if point.profile == part.profiles[0].name]) for part in parts]
 
 
 def field_values(manifest: Manifest) -> dict[str, float | int]:
@@ -124,7 +136,7 @@ def _ordinary(setting: Setting, point: Point) -> dict[str, Array]:
 
 
 def _cases(family: Family, setting: Setting, point: Point, reference: Reference, seed: int) -> list[Case]:
-    network_id = f"{family.NAME}/{setting.precision.value}"
+    network_id = setting.network_id(family.NAME)
     several = len(setting.manifest.profiles) > 1
     found = []
     for suffix, extra in family.controls(setting, point):

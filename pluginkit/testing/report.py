@@ -46,7 +46,7 @@ class CaseResult:
         seconds: how long it took in the worker, all runs together.
         sanitizers: the checks that were compiled in, as in `address+undefined`; empty for the plain build.
         schedule: the order that it failed in, in words; empty if it was the usual one.
-        runs: in how many orders it ran.
+        runs: how often it ran: in each order, and in each convention of what dimensions are.
         defects: what the CUDA-on-CPU runtime and the compiled-in checks found, which makes the case fail.
         log: what the plugin's process printed in a run with findings, sanitizers' reports included.
     """

@@ -52,7 +52,7 @@ public:
     std::int32_t getTensorRTVersion() const noexcept override
     {
         std::int32_t const good = IPluginV2DynamicExt::getTensorRTVersion();
-        return is(Fault::not_dynamic)    ? (good & 0xFFFFFF) | (2 << 24)
+        return is(Fault::not_dynamic)    ? (good & 0xFFFFFF) | (1 << 24)
                : is(Fault::other_layout) ? (3 << 24) | (PLUGINKIT_TRT_LAYOUT == 11 ? 101600 : 110100)
                                          : good;
     }

@@ -27,7 +27,7 @@ FAULTS: dict[str, tuple[str, str]] = {
     "field_twice": ("IPluginCreator::getFieldNames", "two fields named 'factor'"),
     "field_type": ("IPluginCreator::getFieldNames", "type 99"),
     "create_null": ("IPluginCreator::createPlugin", r"answered null, expected a plugin for the fields \(factor=2.0\)"),
-    "not_dynamic": ("IPluginCreator::createPlugin", "answered the base 2 .* expected 3"),
+    "not_dynamic": ("IPluginCreator::createPlugin", "answered the base 1 .* expected 3"),
     "other_layout": ("IPluginCreator::createPlugin", "answered 101600, .* calls the vtable of layout 11"),
     "type_other": ("IPluginV2DynamicExt::getPluginType", "answered 'Other', but its creator is that of 'Probe'"),
     "namespace_lost": ("IPluginV2DynamicExt::getPluginNamespace", "answered 'fixed' after"),

@@ -24,6 +24,7 @@
 
 #include <NvInfer.h>
 #include <pluginkit/loader.h>
+#include <pluginkit/log.h>
 #include <pluginkit/registered.h>
 #include <pluginkit/v3_adapter.h>
 
@@ -287,7 +288,10 @@ inline bool enrollEverywhere(char const* pluginNamespace, LayoutHooks const& pri
     }                                                                                                                  \
     extern "C" PLUGINKIT_EXPORT void setLoggerFinder(nvinfer1::ILoggerFinder* finder) noexcept                         \
     {                                                                                                                  \
-        gPluginkitServed = pluginkit::detail::servedBy(pluginkit::detail::versionBehind(finder));                      \
+        int32_t const version = pluginkit::detail::versionBehind(finder);                                              \
+        gPluginkitServed = pluginkit::detail::servedBy(version);                                                       \
+        bool const same = version != 0 && pluginkit::detail::registryLayout(version) == NV_TENSORRT_MAJOR;             \
+        pluginkit::detail::gLoggerFinder = same ? finder : nullptr;                                                    \
     }                                                                                                                  \
     extern "C" PLUGINKIT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(int32_t& nbCreators) noexcept    \
     {                                                                                                                  \

@@ -36,6 +36,7 @@ class Setting:
         fields: the values of the fields that are no scales.
         scales: tensor -> INT8 scale.
         else_factor: what the inputs of `cond`'s other branch are multiplied by.
+        part: which of several networks of the same family and precision this is: the profile of a static signature.
     """
 
     manifest: Manifest
@@ -43,6 +44,11 @@ class Setting:
     fields: dict[str, float | int]
     scales: dict[str, float] = field(default_factory=dict)
     else_factor: float = -1.0
+    part: str = ""
+
+    def network_id(self, family: str) -> str:
+        """What a network of that family is called."""
+        return "/".join(filter(None, (family, self.precision.value, self.part)))
 
     def kind(self, tensor: Tensor) -> DType:
         """A tensor's type here."""
@@ -284,7 +290,7 @@ def network(
                 values[control[0]] = control[1]
         profiles.append(NetworkProfile(profile.name, dims, values))
     return Network(
-        id=f"{family}/{setting.precision.value}",
+        id=setting.network_id(family),
         family=family,
         precision=setting.precision,
         model=model.SerializeToString(),

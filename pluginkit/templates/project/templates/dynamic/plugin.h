@@ -51,34 +51,8 @@ private:
     using nvinfer1::IPluginV2::getWorkspaceSize;
     using nvinfer1::IPluginV2Ext::configurePlugin;
 
-    @{ cookiecutter.name }@Parameters mParameters;
-@% if cookiecutter.int8 %@
-    //! What an INT8 step is worth in each input, then in each output; 0 is not known.
-    std::array<float, @{ cookiecutter.tensor_count }@> mScales{};
-@% endif %@
-    std::string mNamespace;
+@% include "parts/v2_members.h" %@
 };
 
-//! Makes the plugin: from the attributes of a node when a network is built, from bytes when an engine is loaded.
-class @{ cookiecutter.name }@Creator final : public nvinfer1::IPluginCreator
-{
-public:
-    @{ cookiecutter.name }@Creator() noexcept;
-
-    char const* getPluginName() const noexcept override;
-    char const* getPluginVersion() const noexcept override;
-    nvinfer1::PluginFieldCollection const* getFieldNames() noexcept override;
-    nvinfer1::IPluginV2* createPlugin(char const* name, nvinfer1::PluginFieldCollection const* fields) noexcept override;
-    nvinfer1::IPluginV2* deserializePlugin(char const* name, void const* data, size_t length) noexcept override;
-    void setPluginNamespace(char const* pluginNamespace) noexcept override;
-    char const* getPluginNamespace() const noexcept override;
-
-private:
-@% if cookiecutter.fields %@
-    std::array<nvinfer1::PluginField, @{ cookiecutter.fields|length }@> mFields;
-@% endif %@
-    nvinfer1::PluginFieldCollection mFieldNames{};
-    std::string mNamespace;
-};
-
+@% include "parts/v2_creator.h" %@
 } // namespace @{ cookiecutter.namespace_cpp }@

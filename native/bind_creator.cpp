@@ -1,0 +1,250 @@
+#include "bind.h"
+#include "breadcrumb.h"
+#include "library.h"
+#include "py_plugins.h"
+
+#include <cstring>
+
+namespace py = pybind11;
+
+namespace pluginkit
+{
+
+namespace
+{
+
+//! (name, nvinfer1::PluginFieldType, bytes, length)
+using PyField = std::tuple<std::string, std::int32_t, std::optional<py::bytes>, std::int32_t>;
+
+//! A creator of a library that is kept loaded as long as the creator is known.
+class PyCreator
+{
+public:
+    PyCreator(std::shared_ptr<Library> library, nvinfer1::IPluginCreatorInterface* creator)
+        : mLibrary{std::move(library)}, mCreator{creator}
+    {
+        Call const call{"IPluginCreatorInterface::getInterfaceInfo"};
+        mInfo = mCreator->getInterfaceInfo();
+    }
+
+    std::tuple<OptionalText, std::int32_t, std::int32_t> interfaceInfo() const
+    {
+        return {text(mInfo.kind), mInfo.major, mInfo.minor};
+    }
+
+    bool isV2() const
+    {
+        return mInfo.kind != nullptr && std::strcmp(mInfo.kind, "PLUGIN CREATOR_V1") == 0;
+    }
+
+    bool isV3() const
+    {
+        return mInfo.kind != nullptr && std::strcmp(mInfo.kind, "PLUGIN CREATOR_V3ONE") == 0;
+    }
+
+    OptionalText name() const
+    {
+        Call const call{"IPluginCreator::getPluginName"};
+        return text(isV3() ? v3().getPluginName() : v2().getPluginName());
+    }
+
+    OptionalText version() const
+    {
+        Call const call{"IPluginCreator::getPluginVersion"};
+        return text(isV3() ? v3().getPluginVersion() : v2().getPluginVersion());
+    }
+
+    OptionalText pluginNamespace() const
+    {
+        Call const call{"IPluginCreator::getPluginNamespace"};
+        return text(isV3() ? v3().getPluginNamespace() : v2().getPluginNamespace());
+    }
+
+    void setNamespace(std::string const& value) const
+    {
+        Call const call{"IPluginCreator::setPluginNamespace"};
+        v2().setPluginNamespace(value.c_str());
+    }
+
+    //! Nothing when the answer is null; else (nbFields, the fields, or nothing when their array is null).
+    std::optional<
+        std::pair<std::int32_t, std::optional<std::vector<std::tuple<OptionalText, std::int32_t, std::int32_t>>>>>
+    fieldNames() const
+    {
+        nvinfer1::PluginFieldCollection const* answer = nullptr;
+        {
+            Call const call{"IPluginCreator::getFieldNames"};
+            answer = isV3() ? v3().getFieldNames() : v2().getFieldNames();
+        }
+        if (answer == nullptr)
+        {
+            return std::nullopt;
+        }
+        if (answer->fields == nullptr)
+        {
+            return std::pair{answer->nbFields, std::nullopt};
+        }
+        std::vector<std::tuple<OptionalText, std::int32_t, std::int32_t>> fields;
+        for (std::int32_t i = 0; i < answer->nbFields; ++i)
+        {
+            auto const& field = answer->fields[i];
+            fields.emplace_back(text(field.name), static_cast<std::int32_t>(field.type), field.length);
+        }
+        return std::pair{answer->nbFields, std::optional{fields}};
+    }
+
+    py::object create(std::string const& layer, std::vector<PyField> const& fields)
+    {
+        // Owned here and wiped after the call: what a plugin keeps a pointer to is not what it was (rule F5).
+        std::vector<std::string> names;
+        std::vector<std::vector<char>> values;
+        std::vector<nvinfer1::PluginField> list;
+        names.reserve(fields.size());
+        values.reserve(fields.size());
+        for (auto const& [name, type, value, length] : fields)
+        {
+            names.push_back(name);
+            std::string const bytes = value ? std::string{*value} : std::string{};
+            values.emplace_back(bytes.begin(), bytes.end());
+            list.push_back({names.back().c_str(), value ? values.back().data() : nullptr,
+                            static_cast<nvinfer1::PluginFieldType>(type), length});
+        }
+        nvinfer1::PluginFieldCollection collection{};
+        collection.nbFields = count(list);
+        collection.fields = list.data();
+        nvinfer1::IPluginV2* made = nullptr;
+        {
+            Call const call{"IPluginCreator::createPlugin"};
+            made = v2().createPlugin(layer.c_str(), &collection);
+        }
+        for (auto& value : values)
+        {
+            std::fill(value.begin(), value.end(), static_cast<char>(0xEE));
+        }
+        for (auto& name : names)
+        {
+            std::fill(name.begin(), name.end(), '~');
+        }
+        // Not freed: a plugin that kept a pointer reads the wiped bytes, and not what the heap puts there next.
+        mWipedNames.push_back(std::move(names));
+        mWipedValues.push_back(std::move(values));
+        return wrap(made);
+    }
+
+    py::object deserialize(std::string const& layer, py::bytes const& data) const
+    {
+        std::string const text{data};
+        // A heap copy of just that size: tools that watch the heap see a read beyond it, and it is gone afterwards.
+        std::vector<char> bytes(text.begin(), text.end());
+        nvinfer1::IPluginV2* made = nullptr;
+        {
+            Call const call{"IPluginCreator::deserializePlugin"};
+            made = v2().deserializePlugin(layer.c_str(), bytes.data(), bytes.size());
+        }
+        std::fill(bytes.begin(), bytes.end(), static_cast<char>(0xEE));
+        return wrap(made);
+    }
+
+private:
+    void checkLoaded() const
+    {
+        if (!mLibrary->loaded())
+        {
+            throw UseError{"a creator was called after its library was closed"};
+        }
+    }
+
+    nvinfer1::IPluginCreator& v2() const
+    {
+        checkLoaded();
+        if (!isV2())
+        {
+            throw UseError{"this creator is no IPluginCreator: its interface kind is " +
+                           std::string{mInfo.kind == nullptr ? "null" : mInfo.kind}};
+        }
+        return *static_cast<nvinfer1::IPluginCreator*>(mCreator);
+    }
+
+    nvinfer1::IPluginCreatorV3One& v3() const
+    {
+        checkLoaded();
+        return *static_cast<nvinfer1::IPluginCreatorV3One*>(mCreator);
+    }
+
+    //! Null is None. Throws std::invalid_argument for a plugin that is neither an IPluginV2DynamicExt nor an
+    //! IPluginV2IOExt of this host's layout: the only methods that may be called on it then are those of IPluginV2.
+    py::object wrap(nvinfer1::IPluginV2* made) const
+    {
+        if (made == nullptr)
+        {
+            return py::none();
+        }
+        std::int32_t version = 0;
+        {
+            Call const call{"IPluginV2::getTensorRTVersion"};
+            version = made->getTensorRTVersion();
+        }
+        std::int32_t const base = version >> 24;
+        std::int32_t const compiled = version & 0xFFFFFF;
+        std::int32_t const layout = layoutOf(mLibrary->version());
+        bool const dynamic = base == static_cast<std::int32_t>(nvinfer1::PluginVersion::kV2_DYNAMICEXT);
+        bool const ioext = base == static_cast<std::int32_t>(nvinfer1::PluginVersion::kV2_IOEXT);
+        bool const known = dynamic || ioext;
+        if (!known || (compiled >= 110000 ? 11 : 10) != layout)
+        {
+            Call const call{"IPluginV2::destroy"};
+            made->destroy();
+            throw std::invalid_argument{
+                known ? "getTensorRTVersion answered " + std::to_string(compiled) + ", but the host is of version " +
+                            std::to_string(mLibrary->version()) + " and calls the vtable of layout " +
+                            std::to_string(layout)
+                      : "getTensorRTVersion answered the base " + std::to_string(base) +
+                            " in its top byte, expected 3 (IPluginV2DynamicExt) or 2 (IPluginV2IOExt)"};
+        }
+        if (dynamic)
+        {
+            auto plugin = layout == 10 ? layout10::wrapDynamic(made) : layout11::wrapDynamic(made);
+            return py::cast(std::make_unique<PyDynamicPlugin>(std::move(plugin)));
+        }
+        auto plugin = layout == 10 ? layout10::wrapIOExt(made) : layout11::wrapIOExt(made);
+        return py::cast(std::make_unique<PyIOExtPlugin>(std::move(plugin)));
+    }
+
+    std::shared_ptr<Library> mLibrary;
+    nvinfer1::IPluginCreatorInterface* mCreator;
+    nvinfer1::InterfaceInfo mInfo;
+    std::vector<std::vector<std::string>> mWipedNames;
+    std::vector<std::vector<std::vector<char>>> mWipedValues;
+};
+
+} // namespace
+
+void bindCreator(py::module_& module)
+{
+    py::class_<PyCreator>(module, "Creator")
+        .def_property_readonly("interface_info", &PyCreator::interfaceInfo)
+        .def_property_readonly("is_v2", &PyCreator::isV2)
+        .def_property_readonly("is_v3", &PyCreator::isV3)
+        .def("name", &PyCreator::name)
+        .def("version", &PyCreator::version)
+        .def("namespace", &PyCreator::pluginNamespace)
+        .def("set_namespace", &PyCreator::setNamespace, py::arg("value"))
+        .def("field_names", &PyCreator::fieldNames)
+        .def("create", &PyCreator::create, py::arg("layer"), py::arg("fields"))
+        .def("deserialize", &PyCreator::deserialize, py::arg("layer"), py::arg("data"));
+    py::class_<Library, std::shared_ptr<Library>>(module, "Library")
+        .def(py::init<std::string const&, std::int32_t>(), py::arg("path"), py::arg("version"))
+        .def("creators",
+             [](std::shared_ptr<Library> const& library)
+             {
+                 std::vector<std::unique_ptr<PyCreator>> creators;
+                 for (auto* const creator : library->creators())
+                 {
+                     creators.push_back(std::make_unique<PyCreator>(library, creator));
+                 }
+                 return creators;
+             })
+        .def("close", &Library::close);
+}
+
+} // namespace pluginkit

@@ -1,0 +1,1 @@
+@% include cookiecutter.base ~ "/plugin.h" %@

@@ -1,0 +1,181 @@
+#include "@{ cookiecutter.slug }@.h"
+
+#include <pluginkit/fields.h>
+#include <pluginkit/serialize.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <memory>
+
+namespace @{ cookiecutter.namespace_cpp }@
+{
+namespace
+{
+
+using nvinfer1::DataType;
+using nvinfer1::DimensionOperation;
+using nvinfer1::DimsExprs;
+using nvinfer1::IDimensionExpr;
+using nvinfer1::PluginFieldType;
+using nvinfer1::TensorFormat;
+
+@% include "parts/v2_identity.cpp" %@
+@% include "parts/types.cpp" %@
+@% include "parts/v2_count.cpp" %@
+@% include "parts/scales.cpp" %@
+@% include "parts/v2_namespace.cpp" %@
+} // namespace
+
+@% include "parts/v2_state.cpp" %@
+nvinfer1::IPluginV2DynamicExt* @{ cookiecutter.name }@::clone() const noexcept
+{
+    try
+    {
+        return new @{ cookiecutter.name }@{*this};
+    }
+    catch (std::exception const&)
+    {
+        return nullptr;
+    }
+}
+
+void @{ cookiecutter.name }@::destroy() noexcept
+{
+    delete this;
+}
+
+@% include "parts/v2_outputs.cpp" %@
+DimsExprs @{ cookiecutter.name }@::getOutputDimensions(int32_t outputIndex, DimsExprs const* inputs, int32_t nbInputs, nvinfer1::IExprBuilder& exprBuilder) noexcept
+{
+    DimsExprs const impossible{-1, {}};
+    if (inputs == nullptr || nbInputs != kNbInputs)
+    {
+        return impossible;
+    }
+@% for tensor in cookiecutter.inputs %@
+    if (inputs[@{ tensor.index }@].nbDims != @{ tensor.rank }@) // @{ tensor.name }@
+    {
+        return impossible;
+    }
+@% endfor %@
+@% if cookiecutter.operations %@
+    auto const apply = [&exprBuilder](DimensionOperation operation, IDimensionExpr const* a, IDimensionExpr const* b)
+    { return a != nullptr && b != nullptr ? exprBuilder.operation(operation, *a, *b) : nullptr; };
+@% elif not cookiecutter.constants %@
+    static_cast<void>(exprBuilder); // needed for dimensions that are computed
+@% endif %@
+    DimsExprs output{};
+    switch (outputIndex)
+    {
+@% for tensor in cookiecutter.outputs %@
+    case @{ loop.index0 }@: // @{ tensor.name }@
+    {
+@% for line in tensor.dims %@
+        @{ line }@
+@% endfor %@
+        break;
+    }
+@% endfor %@
+    default:
+        return impossible;
+    }
+    bool const failed = std::count(output.d, output.d + output.nbDims, nullptr) > 0;
+    return failed ? impossible : output;
+}
+
+bool @{ cookiecutter.name }@::supportsFormatCombination(int32_t pos, nvinfer1::PluginTensorDesc const* inOut, int32_t nbInputs, int32_t nbOutputs) noexcept
+@% include "parts/v2_formats.cpp" %@
+
+@% if cookiecutter.int8 %@
+void @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, int32_t nbInputs, nvinfer1::DynamicPluginTensorDesc const* out, int32_t nbOutputs) noexcept
+{
+    if (in == nullptr || out == nullptr || nbInputs != kNbInputs || nbOutputs != kNbOutputs)
+    {
+        return;
+    }
+    // A scale that the node's attributes give wins. In implicit quantization TensorRT knows the scales and gives them here;
+    // in explicit quantization (Q/DQ) it doesn't: then the attributes are the only place that they can come from.
+@% for tensor in cookiecutter.scaled %@
+    if (!isScale(mParameters.@{ tensor.scale }@))
+    {
+        takeScale(mScales[@{ tensor.index }@], @{ tensor.desc }@.desc);
+    }
+@% endfor %@
+}
+@% else %@
+void @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* /*in*/, int32_t /*nbInputs*/, nvinfer1::DynamicPluginTensorDesc const* /*out*/, int32_t /*nbOutputs*/) noexcept
+{
+    // Nothing depends on the types or shapes before the kernel runs.
+}
+@% endif %@
+
+size_t @{ cookiecutter.name }@::getWorkspaceSize(nvinfer1::PluginTensorDesc const* /*inputs*/, int32_t /*nbInputs*/, nvinfer1::PluginTensorDesc const* /*outputs*/, int32_t /*nbOutputs*/) const noexcept
+{
+    return 0;
+}
+
+int32_t @{ cookiecutter.name }@::initialize() noexcept
+{
+    return 0;
+}
+
+int32_t @{ cookiecutter.name }@::enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* /*workspace*/, cudaStream_t stream) noexcept
+{
+    constexpr int32_t kFailed = 1;
+    if (inputDesc == nullptr || outputDesc == nullptr || inputs == nullptr || outputs == nullptr)
+    {
+        return kFailed;
+    }
+    auto const typeAt = [inputDesc, outputDesc](int32_t i)
+    { return i < kNbInputs ? inputDesc[i].type : outputDesc[i - kNbInputs].type; };
+    int32_t const row = findRow(kNbTensors, typeAt);
+    if (row == kNoRow)
+    {
+        return kFailed;
+    }
+@% if cookiecutter.int8 %@
+    for (int32_t i = 0; i < kNbTensors; ++i)
+    {
+        if (typeAt(i) == DataType::kINT8 && !isScale(mScales[static_cast<size_t>(i)]))
+        {
+            return kFailed; // nobody said what the INT8 values stand for
+        }
+    }
+@% endif %@
+
+    @{ cookiecutter.name }@Arguments args{};
+    args.parameters = mParameters;
+@% for tensor in cookiecutter.inputs %@
+    args.inputs.@{ tensor.name }@.data = inputs[@{ loop.index0 }@];
+    args.inputs.@{ tensor.name }@.count = elementCount(inputDesc[@{ loop.index0 }@]);
+@% if tensor.int8 %@
+    args.inputs.@{ tensor.name }@.scale = mScales[@{ tensor.index }@];
+@% endif %@
+@% endfor %@
+@% for tensor in cookiecutter.outputs %@
+    args.outputs.@{ tensor.name }@.data = outputs[@{ loop.index0 }@];
+    args.outputs.@{ tensor.name }@.count = elementCount(outputDesc[@{ loop.index0 }@]);
+@% if tensor.int8 %@
+    args.outputs.@{ tensor.name }@.scale = mScales[@{ tensor.index }@];
+@% endif %@
+    args.count = std::max(args.count, args.outputs.@{ tensor.name }@.count);
+@% endfor %@
+@% for tensor in cookiecutter.inputs if tensor.load == "load" %@
+    if (args.inputs.@{ tensor.name }@.count != args.count)
+    {
+        return kFailed; // the kernel would read beyond the tensor
+    }
+@% endfor %@
+    auto const precision = static_cast<@{ cookiecutter.name }@Precision>(row);
+    cudaError_t const error = launch@{ cookiecutter.name }@(args, precision, stream);
+    return error == cudaSuccess ? 0 : kFailed;
+}
+
+void @{ cookiecutter.name }@::terminate() noexcept
+{
+    // initialize() took nothing.
+}
+
+@% include "parts/v2_creator.cpp" %@
+} // namespace @{ cookiecutter.namespace_cpp }@

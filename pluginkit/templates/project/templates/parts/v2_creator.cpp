@@ -1,0 +1,96 @@
+@{ cookiecutter.name }@Creator::@{ cookiecutter.name }@Creator() noexcept
+{
+@% if cookiecutter.fields %@
+    // Each field's name, type and number of elements; the values come from the node.
+@% for field in cookiecutter.fields %@
+    mFields[@{ loop.index0 }@] = {"@{ field.name }@", nullptr, PluginFieldType::@{ field.trt }@, 1};
+@% endfor %@
+    mFieldNames.nbFields = static_cast<int32_t>(mFields.size());
+    mFieldNames.fields = mFields.data();
+@% endif %@
+    setPluginNamespace(kNamespace);
+}
+
+char const* @{ cookiecutter.name }@Creator::getPluginName() const noexcept
+{
+    return kName;
+}
+
+char const* @{ cookiecutter.name }@Creator::getPluginVersion() const noexcept
+{
+    return kVersion;
+}
+
+nvinfer1::PluginFieldCollection const* @{ cookiecutter.name }@Creator::getFieldNames() noexcept
+{
+    return &mFieldNames;
+}
+
+nvinfer1::IPluginV2* @{ cookiecutter.name }@Creator::createPlugin(char const* /*name*/, nvinfer1::PluginFieldCollection const* fields) noexcept
+{
+@% if cookiecutter.fields %@
+    if (fields == nullptr)
+    {
+        return nullptr;
+    }
+    // A field that is absent keeps its default; one of a wrong type or length makes no plugin.
+    pluginkit::FieldReader const reader{fields};
+    @{ cookiecutter.name }@Parameters parameters;
+    bool read = true;
+@% for field in cookiecutter.fields %@
+    read = read && reader.@{ field.reader }@("@{ field.name }@", parameters.@{ field.name }@);
+@% endfor %@
+    if (!read@{ " || !isValid(parameters)" if cookiecutter.checks }@)
+    {
+        return nullptr;
+    }
+@% else %@
+    if (fields == nullptr)
+    {
+        return nullptr;
+    }
+    @{ cookiecutter.name }@Parameters const parameters;
+@% endif %@
+    try
+    {
+        auto plugin = std::make_unique<@{ cookiecutter.name }@>(parameters);
+        plugin->setPluginNamespace(mNamespace.c_str());
+        return plugin.release();
+    }
+    catch (std::exception const&)
+    {
+        return nullptr;
+    }
+}
+
+nvinfer1::IPluginV2* @{ cookiecutter.name }@Creator::deserializePlugin(char const* /*name*/, void const* data, size_t length) noexcept
+{
+    try
+    {
+        auto plugin = std::make_unique<@{ cookiecutter.name }@>(@{ cookiecutter.name }@Parameters{});
+        plugin->setPluginNamespace(mNamespace.c_str());
+        return plugin->restore(data, length) ? plugin.release() : nullptr;
+    }
+    catch (std::exception const&)
+    {
+        return nullptr;
+    }
+}
+
+void @{ cookiecutter.name }@Creator::setPluginNamespace(char const* pluginNamespace) noexcept
+{
+    try
+    {
+        mNamespace = asNamespace(pluginNamespace);
+    }
+    catch (std::exception const&)
+    {
+        mNamespace.clear();
+    }
+}
+
+char const* @{ cookiecutter.name }@Creator::getPluginNamespace() const noexcept
+{
+    return mNamespace.c_str();
+}
+
