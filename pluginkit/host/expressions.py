@@ -85,6 +85,13 @@ class ShapeProgram:
             )
         return shape
 
+    def most(self, network: Sequence[tuple[int, ...]], actual: Sequence[tuple[int, ...]]) -> dict[int, int]:
+        """The largest value that each size tensor may carry, by output."""
+        if not self.sizes:
+            return {}
+        values = self._values(symbol_values(network, actual), "upper")
+        return {size.output: values[size.upper] or 0 for size in self.sizes}
+
     def bounds(
         self, network: Sequence[tuple[int, ...]], low: Sequence[tuple[int, ...]], high: Sequence[tuple[int, ...]]
     ) -> list[tuple[int, int] | None]:

@@ -12,9 +12,10 @@ from typing import Literal
 
 from pluginkit import _native
 from pluginkit.dtypes import DType
+from pluginkit.host.descs import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram, Size
-from pluginkit.host.plugin import MAX_OUTPUTS, Desc, DynamicDesc, must
+from pluginkit.host.plugin import MAX_OUTPUTS, must
 
 Capability = Literal["kCORE", "kBUILD", "kRUNTIME"]
 

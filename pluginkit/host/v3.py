@@ -108,7 +108,7 @@ def build(
         tuple(outputs),
         tuple(configured),
         max(workspaces),
-        V3Facts(kept, tuple(tactics), aliases, tuple(shape_inputs)),
+        v3=V3Facts(kept, tuple(tactics), aliases, tuple(shape_inputs)),
     )
 
 

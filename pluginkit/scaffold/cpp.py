@@ -75,6 +75,8 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "biases": [field.name for field in plain[1:]],
         "operations": any("apply(" in line for lines in dims for line in lines),
         "constants": any("exprBuilder" in line for lines in dims for line in lines),
+        # What a v3 plugin keeps in an engine: its fields, and the scales as one more.
+        "kept_count": len(manifest.fields) + int8,
         "serialized_size": f"pluginkit::serializedSize<{', '.join(_stored(manifest, int8))}>()",
     }
     # fmt: on

@@ -117,7 +117,8 @@ int32_t @{ cookiecutter.name }@::getOutputDataTypes(DataType* outputTypes, int32
 
 int32_t @{ cookiecutter.name }@::getOutputShapes(DimsExprs const* inputs, int32_t nbInputs, DimsExprs const* /*shapeInputs*/, int32_t nbShapeInputs, DimsExprs* outputs, int32_t nbOutputs, nvinfer1::IExprBuilder& exprBuilder) noexcept
 {
-    if (inputs == nullptr || outputs == nullptr || nbInputs != kNbInputs || nbShapeInputs != 0 || nbOutputs != kNbOutputs)
+    bool const counted = nbInputs == kNbInputs && nbShapeInputs == 0 && nbOutputs == kNbOutputs;
+    if (inputs == nullptr || outputs == nullptr || !counted)
     {
         return kFailed;
     }

@@ -12,9 +12,12 @@
 namespace @{ cookiecutter.namespace_cpp }@
 {
 
-//! The layer as TensorRT sees it: one object that is the plugin and its three capabilities. It holds no device memory, so
-//! that copying its members is all that a clone takes.
-class @{ cookiecutter.name }@ final : public nvinfer1::IPluginV3, public nvinfer1::IPluginV3OneCore, public nvinfer1::IPluginV3OneBuild, public nvinfer1::IPluginV3OneRuntime
+//! The layer as TensorRT sees it: one object that is the plugin and its three capabilities. It holds no device memory,
+//! so that copying its members is all that a clone takes.
+class @{ cookiecutter.name }@ final : public nvinfer1::IPluginV3,
+@% for capability in ("Core", "Build", "Runtime") %@
+@{ " " * (15 + cookiecutter.name|length) }@public nvinfer1::IPluginV3One@{ capability }@@{ "," if not loop.last }@
+@% endfor %@
 {
 public:
     @{ cookiecutter.name }@(@{ cookiecutter.name }@Parameters const& parameters, std::string const& pluginNamespace);
