@@ -130,6 +130,14 @@ class HostSession:
             self._end_runner()
         return found
 
+    def ways(self, case: Case) -> tuple[str, ...]:
+        """How a case is to be run, in words: in each convention, or with each tactic of an IPluginV3."""
+        network, built = self._built[case.network_id]
+        profile = [p.name for p in network.profiles].index(case.profile)
+        tactics = [plugin.v3.tactics[profile] for plugin in built[""].values() if plugin.v3 is not None]
+        most: tuple[int, ...] = max(tactics, key=len, default=(0,))
+        return self.conventions if len(most) == 1 else tuple(f"tactic {number}" for number in most)
+
     def run(self, case: Case, *, order: str = "forward", deferred: bool = False, convention: str = "") -> Ran:
         """Runs a case on a network that `build` has built.
 
@@ -137,7 +145,7 @@ class HostSession:
             case: the case.
             order: of a kernel's blocks and threads: `forward`, `reverse`, or the seed of a random one.
             deferred: whether streams do nothing before somebody waits for them.
-            convention: one of `conventions`.
+            convention: one of `ways`.
 
         Raises:
             UsageError: the network isn't built.
@@ -147,7 +155,9 @@ class HostSession:
         if case.network_id not in self._built:
             raise UsageError(f"case {case.id}: the network {case.network_id} isn't built")
         network, built = self._built[case.network_id]
-        asked = {"network": network, "built": built[convention], "profile": case.profile, "feeds": case.feeds}
+        tactic = 0 if convention in built else self.ways(case).index(convention)
+        layers = built.get(convention, built[""])
+        asked = {"network": network, "built": layers, "profile": case.profile, "feeds": case.feeds, "tactic": tactic}
         self.printed = ""
         try:
             runner = self._runner = self._runner or self._start()
