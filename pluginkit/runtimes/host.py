@@ -12,6 +12,7 @@ from typing_extensions import Self
 
 import pluginkit
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.host.plugin_v3 import KeptField
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes.findings import Defect, Findings
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran
@@ -129,6 +130,11 @@ class HostSession:
             self._end_builder()
             self._end_runner()
         return found
+
+    def kept(self, network: Network) -> dict[str, tuple[KeptField, ...]]:
+        """What an engine keeps of each IPluginV3 of a network that `build` has built, by node."""
+        _, built = self._built[network.id]
+        return {node: plugin.v3.kept for node, plugin in built[""].items() if plugin.v3 is not None}
 
     def ways(self, case: Case) -> tuple[str, ...]:
         """How a case is to be run, in words: in each convention, or with each tactic of an IPluginV3."""
