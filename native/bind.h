@@ -12,4 +12,7 @@ void bindCreator(pybind11::module_& module);
 //! Adds UseError, Plugin and its heirs, one for each interface, to the module.
 void bindPlugin(pybind11::module_& module);
 
+//! Adds PluginV3 to the module. Before bindCreator, whose Creator makes them.
+void bindPluginV3(pybind11::module_& module);
+
 } // namespace pluginkit

@@ -1,6 +1,8 @@
 #include "bind.h"
 #include "breadcrumb.h"
+#include "given_fields.h"
 #include "library.h"
+#include "plugin_v3.h"
 #include "py_plugins.h"
 
 #include <cstring>
@@ -12,9 +14,6 @@ namespace pluginkit
 
 namespace
 {
-
-//! (name, nvinfer1::PluginFieldType, bytes, length)
-using PyField = std::tuple<std::string, std::int32_t, std::optional<py::bytes>, std::int32_t>;
 
 //! A creator of a library that is kept loaded as long as the creator is known.
 class PyCreator
@@ -95,40 +94,28 @@ public:
 
     py::object create(std::string const& layer, std::vector<PyField> const& fields)
     {
-        // Owned here and wiped after the call: what a plugin keeps a pointer to is not what it was (rule F5).
-        std::vector<std::string> names;
-        std::vector<std::vector<char>> values;
-        std::vector<nvinfer1::PluginField> list;
-        names.reserve(fields.size());
-        values.reserve(fields.size());
-        for (auto const& [name, type, value, length] : fields)
-        {
-            names.push_back(name);
-            std::string const bytes = value ? std::string{*value} : std::string{};
-            values.emplace_back(bytes.begin(), bytes.end());
-            list.push_back({names.back().c_str(), value ? values.back().data() : nullptr,
-                            static_cast<nvinfer1::PluginFieldType>(type), length});
-        }
-        nvinfer1::PluginFieldCollection collection{};
-        collection.nbFields = count(list);
-        collection.fields = list.data();
+        auto& given = *mGiven.emplace_back(std::make_unique<GivenFields>(fields));
         nvinfer1::IPluginV2* made = nullptr;
         {
             Call const call{"IPluginCreator::createPlugin"};
-            made = v2().createPlugin(layer.c_str(), &collection);
+            made = v2().createPlugin(layer.c_str(), given.get());
         }
-        for (auto& value : values)
-        {
-            std::fill(value.begin(), value.end(), static_cast<char>(0xEE));
-        }
-        for (auto& name : names)
-        {
-            std::fill(name.begin(), name.end(), '~');
-        }
-        // Not freed: a plugin that kept a pointer reads the wiped bytes, and not what the heap puts there next.
-        mWipedNames.push_back(std::move(names));
-        mWipedValues.push_back(std::move(values));
+        given.wipe();
         return wrap(made);
+    }
+
+    //! `phase`: nvinfer1::TensorRTPhase. Null stays null.
+    std::unique_ptr<PyPluginV3> createV3(std::string const& layer, std::vector<PyField> const& fields,
+                                         std::int32_t phase)
+    {
+        auto& given = *mGiven.emplace_back(std::make_unique<GivenFields>(fields));
+        nvinfer1::IPluginV3* made = nullptr;
+        {
+            Call const call{"IPluginCreatorV3One::createPlugin"};
+            made = v3().createPlugin(layer.c_str(), given.get(), static_cast<nvinfer1::TensorRTPhase>(phase));
+        }
+        given.wipe();
+        return made == nullptr ? nullptr : std::make_unique<PyPluginV3>(made);
     }
 
     py::object deserialize(std::string const& layer, py::bytes const& data) const
@@ -168,6 +155,11 @@ private:
     nvinfer1::IPluginCreatorV3One& v3() const
     {
         checkLoaded();
+        if (!isV3())
+        {
+            throw UseError{"this creator is no IPluginCreatorV3One: its interface kind is " +
+                           std::string{mInfo.kind == nullptr ? "null" : mInfo.kind}};
+        }
         return *static_cast<nvinfer1::IPluginCreatorV3One*>(mCreator);
     }
 
@@ -213,8 +205,7 @@ private:
     std::shared_ptr<Library> mLibrary;
     nvinfer1::IPluginCreatorInterface* mCreator;
     nvinfer1::InterfaceInfo mInfo;
-    std::vector<std::vector<std::string>> mWipedNames;
-    std::vector<std::vector<std::vector<char>>> mWipedValues;
+    std::vector<std::unique_ptr<GivenFields>> mGiven;
 };
 
 } // namespace
@@ -231,6 +222,7 @@ void bindCreator(py::module_& module)
         .def("set_namespace", &PyCreator::setNamespace, py::arg("value"))
         .def("field_names", &PyCreator::fieldNames)
         .def("create", &PyCreator::create, py::arg("layer"), py::arg("fields"))
+        .def("create_v3", &PyCreator::createV3, py::arg("layer"), py::arg("fields"), py::arg("phase"))
         .def("deserialize", &PyCreator::deserialize, py::arg("layer"), py::arg("data"));
     py::class_<Library, std::shared_ptr<Library>>(module, "Library")
         .def(py::init<std::string const&, std::int32_t>(), py::arg("path"), py::arg("version"))

@@ -212,6 +212,9 @@ struct ExprSession::Impl
     std::deque<Expr> exprs;
     std::vector<Node> nodes;
     std::vector<std::string> faults;
+    std::vector<SizeTensor> sizes;
+    char const* method{"getOutputDimensions"};
+    std::optional<std::int32_t> nbOutputs; // none: no size tensors
     std::int32_t nbSymbols{0};
     bool ended{false};
 
@@ -229,11 +232,11 @@ struct ExprSession::Impl
         return add({Node::kINVALID, 0, 0, 0, 0});
     }
 
-    void use(char const* method)
+    void use(char const* used)
     {
         if (ended)
         {
-            faults.push_back(std::string{method} + " was called after getOutputDimensions had returned");
+            faults.push_back(std::string{used} + " was called after " + method + " had returned");
         }
     }
 
@@ -250,6 +253,19 @@ struct ExprSession::Impl
     bool isConstant(std::int32_t index) const
     {
         return nodes[static_cast<std::size_t>(index)].kind == Node::kCONSTANT;
+    }
+
+    bool isSize(std::int32_t index) const
+    {
+        Node const& node = nodes[static_cast<std::size_t>(index)];
+        return node.kind == Node::kSYMBOL && std::any_of(sizes.begin(), sizes.end(), [&node](SizeTensor const& size)
+                                                         { return size.symbol == node.op; });
+    }
+
+    bool dependsOnSize(std::int32_t index) const
+    {
+        Node const& node = nodes[static_cast<std::size_t>(index)];
+        return isSize(index) || (node.kind == Node::kOPERATION && (dependsOnSize(node.left) || dependsOnSize(node.right)));
     }
 };
 
@@ -277,7 +293,7 @@ std::int64_t Expr::getConstantValue() const
 bool Expr::isSizeTensor() const
 {
     session.use("IDimensionExpr::isSizeTensor");
-    return false;
+    return session.isSize(index);
 }
 
 IDimensionExpr const* Builder::constant(std::int64_t value)
@@ -324,18 +340,50 @@ IDimensionExpr const* Builder::operation(DimensionOperation op, IDimensionExpr c
     return mSession.add({Node::kOPERATION, code, *left, *right, 0});
 }
 
-IDimensionExpr const* Builder::declareSizeTensor(std::int32_t outputIndex, IDimensionExpr const& /*opt*/,
-                                                 IDimensionExpr const& /*upper*/)
+IDimensionExpr const* Builder::declareSizeTensor(std::int32_t outputIndex, IDimensionExpr const& opt,
+                                                 IDimensionExpr const& upper)
 {
     mSession.use("IExprBuilder::declareSizeTensor");
-    // Size tensors belong to IPluginV3OneBuild::getOutputShapes; an IPluginV2DynamicExt has no way to fill one.
-    return mSession.invalid("IExprBuilder::declareSizeTensor was called for output " + std::to_string(outputIndex) +
-                            ", but size tensors exist for IPluginV3 only");
+    std::string const what = "IExprBuilder::declareSizeTensor was called for output " + std::to_string(outputIndex);
+    if (!mSession.nbOutputs)
+    {
+        // Size tensors belong to IPluginV3OneBuild::getOutputShapes; an IPluginV2DynamicExt has no way to fill one.
+        return mSession.invalid(what + ", but size tensors exist for IPluginV3 only");
+    }
+    if (outputIndex < 0 || outputIndex >= *mSession.nbOutputs)
+    {
+        return mSession.invalid(what + " of a plugin with " + std::to_string(*mSession.nbOutputs) + " outputs");
+    }
+    auto const usual = mSession.find(&opt);
+    auto const most = mSession.find(&upper);
+    if (!usual || !most)
+    {
+        return mSession.invalid(what + " with " + ExprSession::describe(usual ? &upper : &opt) + " as " +
+                                (usual ? "upper" : "opt"));
+    }
+    if (mSession.dependsOnSize(*usual))
+    {
+        return mSession.invalid(what + " with an opt that depends on a size tensor");
+    }
+    bool const twice = std::any_of(mSession.sizes.begin(), mSession.sizes.end(),
+                                   [outputIndex](SizeTensor const& size) { return size.output == outputIndex; });
+    if (twice)
+    {
+        return mSession.invalid(what + " a second time");
+    }
+    mSession.sizes.push_back({outputIndex, *usual, *most, mSession.nbSymbols});
+    return mSession.add({Node::kSYMBOL, mSession.nbSymbols++, 0, 0, 0});
 }
 
 } // namespace
 
 ExprSession::ExprSession() : mImpl{new Impl} {}
+
+ExprSession::ExprSession(std::int32_t nbOutputs) : mImpl{new Impl}
+{
+    mImpl->method = "getOutputShapes";
+    mImpl->nbOutputs = nbOutputs;
+}
 
 ExprSession::~ExprSession()
 {
@@ -381,6 +429,11 @@ std::string ExprSession::describe(IDimensionExpr const* expr)
 std::vector<Node> const& ExprSession::nodes() const
 {
     return mImpl->nodes;
+}
+
+std::vector<SizeTensor> const& ExprSession::sizes() const
+{
+    return mImpl->sizes;
 }
 
 std::vector<std::string> const& ExprSession::faults() const

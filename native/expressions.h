@@ -49,13 +49,27 @@ std::vector<std::optional<std::int64_t>> evaluate(std::vector<Node> const& nodes
 //! An interval that holds every value of each node, given those of the symbols; nothing where it has no bound.
 std::vector<std::optional<Interval>> bounds(std::vector<Node> const& nodes, std::vector<Interval> const& symbols);
 
+//! A size tensor that a plugin has declared: an output of its own that carries a dimension of another one. Its expression
+//! is a symbol more, behind those of the inputs.
+struct SizeTensor
+{
+    std::int32_t output;
+    //! The node of the size that is usual, and of the largest one.
+    std::int32_t opt;
+    std::int32_t upper;
+    std::int32_t symbol;
+};
+
 //! What one shape call of a plugin is handed: the builder and the expressions it makes. Every pointer that comes back
 //! is looked up, and what the plugin did wrong is recorded. Expressions stay readable after the call ends and after
 //! this object is gone, so that a plugin that kept one is reported and does not read freed memory.
 class ExprSession
 {
 public:
+    //! For IPluginV2DynamicExt::getOutputDimensions, which knows no size tensors.
     ExprSession();
+    //! For IPluginV3OneBuild::getOutputShapes of a plugin with that many outputs.
+    explicit ExprSession(std::int32_t nbOutputs);
     ~ExprSession();
     ExprSession(ExprSession const&) = delete;
     ExprSession& operator=(ExprSession const&) = delete;
@@ -72,6 +86,7 @@ public:
     static std::string describe(nvinfer1::IDimensionExpr const* expr);
 
     std::vector<Node> const& nodes() const;
+    std::vector<SizeTensor> const& sizes() const;
     std::vector<std::string> const& faults() const;
 
     struct Impl;

@@ -48,6 +48,7 @@ PYBIND11_MODULE(_native, module)
         .def_buffer([](Buffer& buffer)
                     { return py::buffer_info(buffer.data(), static_cast<py::ssize_t>(buffer.size()), false); });
     bindExpressions(module);
+    bindPluginV3(module);
     bindPlugin(module);
     bindCreator(module);
 }

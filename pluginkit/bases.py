@@ -33,5 +33,6 @@ BASES: dict[Name, Base] = {
         "contradict each other. Where nothing asks for it, dynamic (IPluginV2DynamicExt) is usually better, and v3 "
         "(IPluginV3) for TensorRT 10 and later: pluginkit new --base dynamic.",
     ),
+    "v3": Base("IPluginV3"),
 }
 """Those that there are templates for; `docs/bases.md` compares them."""

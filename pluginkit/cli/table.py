@@ -53,7 +53,8 @@ def cases_table(report: Report) -> RenderableType:
     for name in ("largest\nerror", "tolerance"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("host", no_wrap=True)
-    table.add_column("RTX build\n(V3 adapter)", no_wrap=True)
+    adapted = "V3 adapter" in report.runtimes.get(RTX, "V3 adapter")
+    table.add_column(f"RTX build\n({'V3 adapter' if adapted else 'IPluginV3'})", no_wrap=True)
     previous = ""
     for case in report.cases:
         group = f"{case.sanitizers} {case.network}"

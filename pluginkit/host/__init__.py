@@ -16,6 +16,7 @@ from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import FIELD_TYPES, Creator, Field, Library
 from pluginkit.host.plugin import Plugin
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
+from pluginkit.host.v3 import with_tactic
 
 __all__ = [
     "FIELD_TYPES",
@@ -36,4 +37,5 @@ __all__ = [
     "read_breadcrumb",
     "set_breadcrumb_file",
     "take_log",
+    "with_tactic",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pluginkit.host import dynamic, ioext, v2
+from pluginkit.host import dynamic, ioext, v2, v3
 from pluginkit.host.dynamic_plugin import DynamicPlugin
 from pluginkit.host.errors import HostBug
 from pluginkit.host.ioext_plugin import IOExtPlugin
@@ -21,18 +21,22 @@ def build(
     *,
     output_scales: Sequence[float] = (),
     implicit_batch: bool = False,
+    shape_inputs: Sequence[int] = (),
 ) -> BuiltPlugin:
     """Builds a layer for these profiles, each the list of the plugin's inputs.
 
     `output_scales` are the outputs' INT8 scales in implicit quantization, where configure sees them in `desc.scale`;
     none means explicit quantization: 1 for all. `implicit_batch` is for an IPluginV2IOExt, which is told the shapes
-    without their first dimension then.
+    without their first dimension then. `shape_inputs` are the inputs that an IPluginV3 has as shape inputs: see
+    `v3.build`.
 
     Raises:
         Finding: the plugin answers wrongly.
         HostBug: the profiles contradict each other or themselves.
     """
     _check_profiles(profiles)
+    if creator.kind == "v3":
+        return v3.build(creator, layer_name, fields, profiles, output_scales, shape_inputs)
     plugin = v2.network_clone(creator, layer_name, fields)
     if isinstance(plugin, IOExtPlugin):
         return ioext.build(plugin, creator, layer_name, profiles, output_scales, implicit_batch=implicit_batch)

@@ -6,14 +6,16 @@ layer's to know: `dynamic` and its neighbours.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from pluginkit import _native, bases
-from pluginkit.host import dynamic, ioext
+from pluginkit.host import dynamic, ioext, v3
 from pluginkit.host.descs import Desc
 from pluginkit.host.device import Device, Region, Use
 from pluginkit.host.errors import Finding, HostBug
@@ -55,8 +57,12 @@ class Layer(Protocol):
         """Ends the context, then the engine."""
 
 
-LAYERS: dict[bases.Name, Callable[[Creator, BuiltPlugin], Layer]] = {"dynamic": dynamic.Layer, "ioext": ioext.Layer}
-"""Making one deserializes the plugin, initializes it, and attaches a clone."""
+LAYERS: dict[bases.Name, Callable[[Creator, BuiltPlugin], Layer]] = {
+    "dynamic": dynamic.Layer,
+    "ioext": ioext.Layer,
+    "v3": v3.Layer,
+}
+"""Making one restores the plugin of what was serialized, and attaches it to a context."""
 
 
 class Context:
@@ -75,6 +81,8 @@ class Context:
         self.specs = tuple(input_specs)
         self.enqueues = 0
         self._shapes: list[tuple[int, ...]] = []
+        self._shape_inputs = built.v3.shape_inputs if built.v3 else ()
+        self._aliases = built.v3.aliases if built.v3 else (None,) * len(built.shapes)
         self._layer = LAYERS[built.base](creator, built)
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
@@ -84,27 +92,32 @@ class Context:
             Finding: enqueue fails, writes where it must not, or leaves elements of an output unwritten.
             HostBug: an array's type or shape is not what the specs say.
         """
-        arrays = [self._checked(spec, value) for spec, value in zip(self.specs, inputs, strict=True)]
-        shapes = [a.shape for a in arrays]
-        ins = [s.at(a.shape) for s, a in zip(self.specs, arrays, strict=True)]
+        given = list(enumerate(zip(self.specs, inputs, strict=True)))
+        arrays = [self._checked(spec, value) for i, (spec, value) in given if i not in self._shape_inputs]
+        values = [self._values(spec, value) for i, (spec, value) in given if i in self._shape_inputs]
+        shapes = [*(a.shape for a in arrays), *values]
+        ins = [s.at(a.shape) for s, a in zip(self._tensor_specs(), arrays, strict=True)]
+        # As large as they may be, where only enqueue will know.
         outs = [
             spec.at(shape.at(self.built.input_dims, shapes))
             for spec, shape in zip(self.built.outputs[0], self.built.shapes, strict=True)
         ]
+        self._check_aliases(ins, outs)
         if shapes != self._shapes:
-            self._layer.reshape(ins, outs)
+            self._layer.reshape(ins, self._described(outs))
             self._shapes = shapes
         self.enqueues += 1
         outputs = self._enqueue(arrays, ins, outs, turn=0)
-        suspects = [o.unwritten(0) for o in outputs]
+        dims = self._settled(shapes, outputs)
+        suspects = [self._unwritten(i, o, d, 0) for i, (o, d) in enumerate(zip(outputs, dims, strict=True))]
         if any(mask.any() for mask in suspects):
             # The pattern can be a plugin's honest result: an element that keeps another one as well is not.
             again = self._enqueue(arrays, ins, outs, turn=1)
-            for output, mask, other in zip(outputs, suspects, again, strict=True):
-                both = mask & other.unwritten(1)
+            for i, (output, mask, other, there) in enumerate(zip(outputs, suspects, again, dims, strict=True)):
+                both = mask & self._unwritten(i, other, there, 1)
                 if both.any():
                     report_unwritten(output, both)
-        return [o.array.copy() for o in outputs]
+        return [_part(o.array, d).copy() for o, d in zip(outputs, dims, strict=True)]
 
     def close(self) -> None:
         """Detaches, terminates and destroys."""
@@ -118,6 +131,50 @@ class Context:
         if kind is None:
             self.close()
 
+    def _tensor_specs(self) -> list[TensorSpec]:
+        return [spec for i, spec in enumerate(self.specs) if i not in self._shape_inputs]
+
+    @staticmethod
+    def _values(spec: TensorSpec, value: Array) -> tuple[int, ...]:
+        """A shape input's values: what stands in its spec instead of a shape."""
+        values = tuple(int(number) for number in value.ravel())
+        fits = value.dtype == spec.dtype.numpy and len(values) == len(spec.dims)
+        if not fits or any(not a <= n <= b for a, n, b in zip(spec.min, values, spec.max, strict=True)):
+            raise HostBug(f"a shape input of type {value.dtype} and values {values} for {spec}")
+        return values
+
+    def _check_aliases(self, ins: Sequence[Desc], outs: Sequence[Desc]) -> None:
+        for index, source in enumerate(self._aliases):
+            if source is not None and (outs[index].dims, outs[index].type) != (ins[source].dims, ins[source].type):
+                raise Finding(
+                    "IPluginV3OneBuildV2::getAliasedInput",
+                    f"output {index} of type {outs[index].type} and shape {outs[index].dims} shares the memory of input "
+                    f"{source} of type {ins[source].type} and shape {ins[source].dims}: they must be alike",
+                )
+
+    def _settled(self, shapes: Sequence[tuple[int, ...]], outputs: Sequence[Tensor]) -> list[tuple[int, ...]]:
+        """The outputs' shapes, now that the size tensors have been written."""
+        sizes = {size.output: int(outputs[size.output].array[()]) for size in self.built.shapes[0].sizes}
+        for index, most in self.built.shapes[0].most(self.built.input_dims, shapes).items():
+            if not 0 <= sizes[index] <= most:
+                raise Finding(
+                    self._layer.name_of("enqueue"),
+                    f"wrote {sizes[index]} to output {index}, a size tensor whose upper bound is {most}",
+                )
+        return [shape.at(self.built.input_dims, shapes, sizes) for shape in self.built.shapes]
+
+    def _described(self, outs: Sequence[Desc]) -> list[Desc]:
+        """As the plugin sees them: -1 where the dimension depends on what it will compute."""
+        return [
+            replace(desc, dims=tuple(-1 if hidden else n for n, hidden in zip(desc.dims, shape.data_dependent, strict=True)))
+            for desc, shape in zip(outs, self.built.shapes, strict=True)
+        ]
+
+    def _unwritten(self, index: int, output: Tensor, dims: tuple[int, ...], turn: int) -> np.ndarray[Any, Any]:
+        if self._aliases[index] is not None:
+            return np.zeros(dims, bool)  # what is not written keeps the input's value
+        return _part(output.unwritten(turn), dims)
+
     @staticmethod
     def _checked(spec: TensorSpec, value: Array) -> Array:
         fits = value.dtype == spec.dtype.numpy and len(value.shape) == len(spec.dims)
@@ -129,14 +186,17 @@ class Context:
     def _enqueue(self, arrays: Sequence[Array], ins: list[Desc], outs: list[Desc], turn: int) -> list[Tensor]:
         method = self._layer.name_of("enqueue")
         inputs = [
-            Input(method, f"input {i}", s.dtype, a) for i, (s, a) in enumerate(zip(self.specs, arrays, strict=True))
+            Input(method, f"input {i}", s.dtype, a)
+            for i, (s, a) in enumerate(zip(self._tensor_specs(), arrays, strict=True))
         ]
-        outputs = [
-            Tensor(method, f"output {i}", s.dtype, d.dims)
-            for i, (s, d) in enumerate(zip(self.built.outputs[0], outs, strict=True))
+        own = [
+            Tensor(method, f"output {i}", s.dtype, d.dims) if source is None else None
+            for i, (s, d, source) in enumerate(zip(self.built.outputs[0], outs, self._aliases, strict=True))
         ]
-        for output in outputs:
-            output.poison(turn)
+        for output in own:
+            if output is not None:
+                output.poison(turn)
+        outputs = [inputs[source or 0] if one is None else one for one, source in zip(own, self._aliases, strict=True)]
         size = self._layer.workspace_size(ins, outs)
         if size > self.built.workspace:
             raise Finding(
@@ -147,13 +207,13 @@ class Context:
         np.asarray(memoryview(workspace))[:] = 0xFF
         regions = [
             *(Region(t.buffer, Use.INPUT) for t in inputs),
-            *(Region(t.buffer, Use.OUTPUT) for t in outputs),
+            *(Region(t.buffer, Use.OUTPUT) for t in own if t is not None),
             Region(workspace, Use.WORKSPACE),
         ]
         with self._device.enqueueing(method, regions) as stream:
             self._layer.enqueue(
                 ins,
-                outs,
+                self._described(outs),
                 in_addresses=[t.address for t in inputs],
                 out_addresses=[t.address for t in outputs],
                 workspace=workspace.address if size else 0,
@@ -162,6 +222,12 @@ class Context:
         for tensor in (*inputs, *outputs):
             tensor.check_guards()
         check_guards(workspace, method, "the workspace")
-        for one in inputs:
-            one.check_unmodified()
+        for index, one in enumerate(inputs):
+            if index not in self._aliases:
+                one.check_unmodified()
         return outputs
+
+
+def _part(array: Array, dims: tuple[int, ...]) -> Array:
+    """The first elements of a larger array, as an array of that shape: dense, as a plugin writes them."""
+    return array if array.shape == dims else array.ravel()[: math.prod(dims)].reshape(dims)

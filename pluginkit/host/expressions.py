@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal
 
 from pluginkit import _native
 from pluginkit.host.errors import Finding, HostBug
@@ -18,48 +19,88 @@ MAX_ELEMENTS = 1 << 40
 
 
 @dataclass(frozen=True)
+class Size:
+    """A size tensor of an IPluginV3: `output` carries a dimension that only enqueue knows. `opt` and `upper` are the
+    nodes of the usual and the largest value, `symbol` is its number as a symbol, behind those of the inputs."""
+
+    output: int
+    opt: int
+    upper: int
+    symbol: int
+
+
+@dataclass(frozen=True)
 class ShapeProgram:
     """Nodes, each made of earlier ones, and which of them are the dimensions. Symbols are the -1 dimensions of the
-    inputs, in order."""
+    inputs, in order; then the sizes that size tensors carry. `method` is the one that said all this."""
 
     nodes: tuple[_native.Node, ...]
     roots: tuple[int, ...]
+    sizes: tuple[Size, ...] = ()
+    method: str = "IPluginV2DynamicExt::getOutputDimensions"
 
     @property
     def dims(self) -> tuple[int, ...]:
         """The shape as the network has it: -1 where it isn't constant."""
         return tuple(self.nodes[r][4] if self.nodes[r][0] == 1 else -1 for r in self.roots)
 
-    def at(self, network: Sequence[tuple[int, ...]], actual: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    @property
+    def data_dependent(self) -> tuple[bool, ...]:
+        """For each dimension whether a size tensor has a part in it."""
+        symbols = {size.symbol for size in self.sizes}
+        found: list[bool] = []
+        for kind, op, left, right, _ in self.nodes:
+            found.append(kind == 0 and op in symbols if kind != 2 else found[left] or found[right])
+        return tuple(found[root] for root in self.roots)
+
+    def at(
+        self,
+        network: Sequence[tuple[int, ...]],
+        actual: Sequence[tuple[int, ...]],
+        sizes: Mapping[int, int] | Literal["opt", "upper"] = "upper",
+    ) -> tuple[int, ...]:
         """The shape for inputs of the shapes `actual`, where `network` has -1 for what is dynamic.
+
+        `sizes` are what the size tensors carry, by output, or which of their expressions to take instead.
 
         Raises:
             Finding: a dimension is negative, or has no value (division by zero, more than 64 bits), or there are more
                 elements than a tensor may have.
         """
-        values = _native.evaluate(self.nodes, symbol_values(network, actual))
+        values = self._values(symbol_values(network, actual), sizes)
         for i, root in enumerate(self.roots):
             value = values[root]
             if value is None or value < 0:
                 problem = "has no value (division by zero, or more than 64 bits)" if value is None else f"is {value}"
                 raise Finding(
-                    "IPluginV2DynamicExt::getOutputDimensions",
+                    self.method,
                     f"d[{i}] = {self.text(root)} {problem} for inputs of the shapes {list(actual)}",
                 )
         shape = tuple(v for v in (values[r] for r in self.roots) if v is not None)
         if math.prod(shape) > MAX_ELEMENTS:
             raise Finding(
-                "IPluginV2DynamicExt::getOutputDimensions",
+                self.method,
                 f"an output has {math.prod(shape)} elements for inputs of the shapes {list(actual)}, expected at most "
                 f"{MAX_ELEMENTS}",
             )
         return shape
+
+    def most(self, network: Sequence[tuple[int, ...]], actual: Sequence[tuple[int, ...]]) -> dict[int, int]:
+        """The largest value that each size tensor may carry, by output."""
+        if not self.sizes:
+            return {}
+        values = self._values(symbol_values(network, actual), "upper")
+        return {size.output: values[size.upper] or 0 for size in self.sizes}
 
     def bounds(
         self, network: Sequence[tuple[int, ...]], low: Sequence[tuple[int, ...]], high: Sequence[tuple[int, ...]]
     ) -> list[tuple[int, int] | None]:
         """For each dimension an interval that holds it for all inputs between `low` and `high`; None: unbounded."""
         pairs = list(zip(symbol_values(network, low), symbol_values(network, high), strict=True))
+        for index, size in enumerate(self.sizes):
+            known = [*pairs, *([(0, 0)] * (len(self.sizes) - index))]
+            upper = _native.bounds(self.nodes, known)[size.upper]
+            pairs.append((0, upper[1] if upper else 0))
         result = _native.bounds(self.nodes, pairs)
         return [result[r] for r in self.roots]
 
@@ -78,9 +119,21 @@ class ShapeProgram:
         Raises:
             Finding: as `at`, for opt.
         """
-        best = self.at(network, opt)
+        best = self.at(network, opt, "opt")
         bounds = [one or (size, size) for one, size in zip(self.bounds(network, low, high), best, strict=True)]
         return tuple(least for least, _ in bounds), best, tuple(most for _, most in bounds)
+
+    def _values(
+        self, symbols: list[int], sizes: Mapping[int, int] | Literal["opt", "upper"]
+    ) -> Sequence[int | None]:
+        known = list(symbols)
+        for index, size in enumerate(self.sizes):
+            if isinstance(sizes, str):
+                values = _native.evaluate(self.nodes, [*known, *([0] * (len(self.sizes) - index))])
+                known.append(values[size.opt if sizes == "opt" else size.upper] or 0)
+            else:
+                known.append(sizes[size.output])
+        return _native.evaluate(self.nodes, known)
 
     def text(self, root: int) -> str:
         """A node as C++ authors know it, such as `kSUM(s0, 3)`."""

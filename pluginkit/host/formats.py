@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Protocol
 
 from pluginkit.dtypes import DType
 from pluginkit.host.descs import LINEAR, Desc
 from pluginkit.host.errors import Finding
-from pluginkit.host.plugin import Plugin
 
 POISON = Desc((-0x5EED,) * 8, 0x5EED, 0x5EED, float("nan"))
 """What stands at the positions that the plugin may not look at yet (rule C1)."""
 
 
-def walk(plugin: Plugin[Any], descs: Sequence[Desc], nb_inputs: int) -> None:
+class Walked(Protocol):
+    """What the walk asks of a plugin."""
+
+    def name_of(self, method: str) -> str:
+        """The C++ name of a method."""
+
+    def supports_format_combination(
+        self, pos: int, in_out: Sequence[Desc], nb_inputs: int, nb_outputs: int
+    ) -> bool:
+        """Whether tensor `pos` may have its type and format."""
+
+
+def walk(plugin: Walked, descs: Sequence[Desc], nb_inputs: int) -> None:
     """Asks for each position whether its type and format are supported, later positions poisoned (rules C1, C2, T5).
 
     `descs` are those of the inputs, then of the outputs. Scales are 0, as in NVIDIA's builder at this point.

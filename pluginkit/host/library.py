@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from pluginkit.host.dynamic_plugin import DynamicPlugin
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.ioext_plugin import IOExtPlugin
 from pluginkit.host.plugin import Plugin, must
+from pluginkit.host.plugin_v3 import KeptField, PluginV3
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -31,6 +32,10 @@ FACES: dict[type[_native.Plugin], type[Plugin[Any]]] = {
 """The Pythonic face of each kind of native plugin."""
 
 _FIELD_TYPE_MAX = 13
+_BUILD, _RUNTIME = 0, 1
+"""`nvinfer1::TensorRTPhase`"""
+
+T = TypeVar("T")
 
 Fields = Mapping[str, tuple[DType, Any]]
 
@@ -90,9 +95,38 @@ class Creator:
         raw = self._call(method, lambda: self._native.deserialize(layer, data))
         return _faced(must(method, raw, f"a plugin from {len(data)} bytes"))
 
-    def _call(self, method: str, call: Any) -> _native.Plugin | None:
+    def create_v3(self, layer: str, fields: Fields) -> PluginV3:
+        """`createPlugin` with kBUILD, of a creator of kind "v3"; the field data is wiped after the call (rule F5).
+
+        Raises:
+            Finding: the answer is null.
+        """
+        given = ", ".join(f"{name}={value!r}" for name, (_, value) in fields.items())
+        return self._made_v3(
+            layer, [_field(n, *tv) for n, tv in fields.items()], _BUILD, f"a plugin for the fields ({given})"
+        )
+
+    def restore_v3(self, layer: str, kept: Sequence[KeptField]) -> PluginV3:
+        """`createPlugin` with kRUNTIME, of a creator of kind "v3"; the field data is wiped after the call.
+
+        Raises:
+            Finding: the answer is null.
+        """
+        named = ", ".join(field.name for field in kept)
+        return self._made_v3(
+            layer, [field.native() for field in kept], _RUNTIME, f"a plugin from the serialized fields ({named})"
+        )
+
+    def _made_v3(
+        self, layer: str, fields: list[tuple[str, int, bytes, int]], phase: int, expected: str
+    ) -> PluginV3:
+        method = "IPluginCreatorV3One::createPlugin"
+        raw = self._call(method, lambda: self._native.create_v3(layer, fields, phase))
+        return PluginV3(must(method, raw, expected))
+
+    def _call(self, method: str, call: Callable[[], T]) -> T:
         try:
-            return call()  # type: ignore[no-any-return]
+            return call()
         except ValueError as e:
             raise Finding(method, f"made a plugin that this host can't call: {e}") from None
         except _native.UseError as e:

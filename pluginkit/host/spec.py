@@ -9,6 +9,7 @@ from pluginkit import bases
 from pluginkit.dtypes import DType
 from pluginkit.host.descs import LINEAR, Desc, DynamicDesc
 from pluginkit.host.expressions import ShapeProgram
+from pluginkit.host.plugin_v3 import KeptField
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,25 @@ class TensorSpec:
 
 
 @dataclass(frozen=True)
+class V3Facts:
+    """What the build has found out of an IPluginV3.
+
+    Attributes:
+        kept: what getFieldsToSerialize gave.
+        tactics: the valid tactics for each profile; (0,) where it advertises none.
+        aliases: for each output the input whose memory it shares, None for its own.
+        shape_inputs: which of the inputs are shape inputs.
+        tactic: the one that the engine runs.
+    """
+
+    kept: tuple[KeptField, ...]
+    tactics: tuple[tuple[int, ...], ...]
+    aliases: tuple[int | None, ...]
+    shape_inputs: tuple[int, ...] = ()
+    tactic: int = 0
+
+
+@dataclass(frozen=True)
 class BuiltPlugin:
     """A plugin layer after the build: all that the run needs, and no plugin. Goes between processes by pickle.
 
@@ -60,6 +80,8 @@ class BuiltPlugin:
     workspace: int
     batch: int = 1
     """What an IPluginV2IOExt's enqueue is told as batchSize."""
+    v3: V3Facts | None = None
+    """What only an IPluginV3 has; `serialized` is empty then."""
 
 
 def as_dict(desc: DynamicDesc) -> dict[str, Any]:

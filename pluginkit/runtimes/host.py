@@ -12,6 +12,7 @@ from typing_extensions import Self
 
 import pluginkit
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.host.plugin_v3 import KeptField
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes.findings import Defect, Findings
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran
@@ -130,6 +131,19 @@ class HostSession:
             self._end_runner()
         return found
 
+    def kept(self, network: Network) -> dict[str, tuple[KeptField, ...]]:
+        """What an engine keeps of each IPluginV3 of a network that `build` has built, by node."""
+        _, built = self._built[network.id]
+        return {node: plugin.v3.kept for node, plugin in built[""].items() if plugin.v3 is not None}
+
+    def ways(self, case: Case) -> tuple[str, ...]:
+        """How a case is to be run, in words: in each convention, or with each tactic of an IPluginV3."""
+        network, built = self._built[case.network_id]
+        profile = [p.name for p in network.profiles].index(case.profile)
+        tactics = [plugin.v3.tactics[profile] for plugin in built[""].values() if plugin.v3 is not None]
+        most: tuple[int, ...] = max(tactics, key=len, default=(0,))
+        return self.conventions if len(most) == 1 else tuple(f"tactic {number}" for number in most)
+
     def run(self, case: Case, *, order: str = "forward", deferred: bool = False, convention: str = "") -> Ran:
         """Runs a case on a network that `build` has built.
 
@@ -137,7 +151,7 @@ class HostSession:
             case: the case.
             order: of a kernel's blocks and threads: `forward`, `reverse`, or the seed of a random one.
             deferred: whether streams do nothing before somebody waits for them.
-            convention: one of `conventions`.
+            convention: one of `ways`.
 
         Raises:
             UsageError: the network isn't built.
@@ -147,7 +161,9 @@ class HostSession:
         if case.network_id not in self._built:
             raise UsageError(f"case {case.id}: the network {case.network_id} isn't built")
         network, built = self._built[case.network_id]
-        asked = {"network": network, "built": built[convention], "profile": case.profile, "feeds": case.feeds}
+        tactic = 0 if convention in built else self.ways(case).index(convention)
+        layers = built.get(convention, built[""])
+        asked = {"network": network, "built": layers, "profile": case.profile, "feeds": case.feeds, "tactic": tactic}
         self.printed = ""
         try:
             runner = self._runner = self._runner or self._start()

@@ -71,8 +71,9 @@ class HostChild:
         feeds: dict[str, Array],
         order: str,
         deferred: bool,
+        tactic: int,
     ) -> Ran:
-        """Deserializes the layers, runs the model once, and destroys the layers."""
+        """Deserializes the layers, runs the model once, and destroys the layers. `tactic` is the index of theirs."""
         # The library's runtime asks for it at each launch.
         os.environ["PLUGINKIT_CPU_SCHEDULE"] = order
         self._device.defer(deferred)
@@ -80,7 +81,12 @@ class HostChild:
         with ExitStack() as stack:
             contexts = {
                 call.node: stack.enter_context(
-                    host.Context(self._creator, built[call.node], _specs(call, index), self._device)
+                    host.Context(
+                        self._creator,
+                        host.with_tactic(built[call.node], index, tactic),
+                        _specs(call, index),
+                        self._device,
+                    )
                 )
                 for call in network.calls
             }

@@ -23,6 +23,7 @@ from typing_extensions import Self
 
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
+from pluginkit.runtimes import host
 from pluginkit.runtimes.verdict import Availability, BuildVerdict
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 from pluginkit.testing.model import Network
@@ -73,7 +74,7 @@ def probe() -> Availability:
 def open(  # noqa: A001
     library: Path, manifest: Manifest, *, timeout: float = 60.0, lean: Lean | None = None
 ) -> LeanSession:
-    """Has the registry load the library, and checks that it lists the plugin as V2.
+    """Has the registry load the library, and checks that it lists the plugin, by an interface of its base.
 
     Args:
         library: the plugin library.
@@ -97,10 +98,12 @@ class LeanSession:
 
     def __init__(self, library: Path, manifest: Manifest, timeout: float, lean: Lean) -> None:
         self.lean = lean
+        self._manifest = manifest
         plugin = manifest.plugin
         self._init: dict[str, Any] = {
             "library": str(library),
             "identity": (plugin.name, plugin.version, plugin.namespace),
+            "v3": plugin.base == "v3",
             "folder": str(lean.folder) if lean.folder else "",
         }
         self._timeout = timeout
@@ -110,13 +113,29 @@ class LeanSession:
         return Worker(CHILD, self._init, timeout=self._timeout)
 
     def build(self, network: Network) -> BuildVerdict:
-        """Makes, serializes, deserializes and clones each plugin of a network by the registry."""
+        """Makes, serializes, deserializes and clones each plugin of a network by the registry.
+
+        Of an IPluginV3 NVIDIA's Python module reaches less: it is made for both phases, for kRUNTIME of the fields that
+        the host has found to be kept, and its core capability is asked.
+        """
+        if self._init["v3"]:
+            return self._judge(lambda worker: self._check_v3(worker, network), "made, and made again of what is kept")
 
         def ask(worker: Worker) -> None:
             for call in network.calls:
                 worker.call("check", node=call.node, fields=call.fields)
 
         return self._judge(ask, "made, restored and cloned")
+
+    def _check_v3(self, worker: Worker, network: Network) -> None:
+        with host.open(Path(self._init["library"]), self._manifest, timeout=self._timeout) as session:
+            built = session.build(network)
+            if not built.ok:
+                raise CheckFailed(f"nothing to restore a plugin of: {built.message}")
+            kept = session.kept(network)
+        for call in network.calls:
+            fields = [(field.name, field.type, field.data) for field in kept[call.node]]
+            worker.call("check_v3", node=call.node, fields=call.fields, kept=fields)
 
     def registry(self) -> BuildVerdict:
         """Asks for namespaces, duplicates, unloading and loading again."""

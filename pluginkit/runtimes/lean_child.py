@@ -13,11 +13,16 @@ from pluginkit.errors import CheckFailed
 from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.runtimes.lean_words import explain
 
+_NUMPY = {0: np.float16, 1: np.float32, 2: np.float64, 4: np.int16, 5: np.int32, 10: np.int64}
+"""The element type of a field by its `nvinfer1::PluginFieldType`; all others are bytes."""
+
 SPACE = "pluginkit.test"
 """A namespace that is no plugin's own."""
 
 
-def open(breadcrumb: Breadcrumb, *, library: str, identity: tuple[str, str, str], folder: str) -> LeanChild:  # noqa: A001
+def open(  # noqa: A001
+    breadcrumb: Breadcrumb, *, library: str, identity: tuple[str, str, str], v3: bool, folder: str
+) -> LeanChild:
     """Imports the library from `folder` ('' = as Python finds it) and loads the plugin library.
 
     Raises:
@@ -25,7 +30,7 @@ def open(breadcrumb: Breadcrumb, *, library: str, identity: tuple[str, str, str]
     """
     if folder:
         sys.path.insert(0, folder)
-    return LeanChild(breadcrumb, importlib.import_module("tensorrt_lean"), library, identity)
+    return LeanChild(breadcrumb, importlib.import_module("tensorrt_lean"), library, identity, v3)
 
 
 def recorder(trt: Any) -> Any:
@@ -63,11 +68,14 @@ def recorder(trt: Any) -> Any:
 class LeanChild:
     """NVIDIA's registry with the plugin library in it."""
 
-    def __init__(self, breadcrumb: Breadcrumb, trt: Any, library: str, identity: tuple[str, str, str]) -> None:
+    def __init__(
+        self, breadcrumb: Breadcrumb, trt: Any, library: str, identity: tuple[str, str, str], v3: bool
+    ) -> None:
         self._crumb = breadcrumb
         self._trt = trt
         self._library = library
         self._identity = identity
+        self._wanted = "IPluginCreatorV3One" if v3 else "IPluginCreator"
         self._registry = trt.get_plugin_registry()
         self._recorder = recorder(trt)
         self._registry.error_recorder = self._recorder
@@ -98,8 +106,8 @@ class LeanChild:
                 f"{self._library}: {told}{self._said()}",
                 hint=known.hint if known else "",
             )
-        if not isinstance(found[0], self._trt.IPluginCreator):
-            raise CheckFailed(f"{self._who()} lists {name} as {type(found[0]).__name__}, not as IPluginCreator")
+        if not isinstance(found[0], getattr(self._trt, self._wanted)):
+            raise CheckFailed(f"{self._who()} lists {name} as {type(found[0]).__name__}, not as {self._wanted}")
         return found[0]
 
     def registry(self, copy: str) -> None:
@@ -173,6 +181,44 @@ class LeanChild:
                 )
             if other.num_outputs != plugin.num_outputs:
                 raise CheckFailed(f"{self._who()}: {what} has {other.num_outputs} outputs, not {plugin.num_outputs}")
+
+    def check_v3(
+        self, node: str, fields: dict[str, tuple[DType, float | int]], kept: list[tuple[str, int, bytes]]
+    ) -> None:
+        """Makes an IPluginV3 for the build and, of the fields `kept` (name, type, data), for the run.
+
+        NVIDIA's module can't call getFieldsToSerialize or clone of a plugin written in C++.
+
+        Raises:
+            CheckFailed: what went wrong, with NVIDIA's words.
+        """
+        self._recorder.clear()
+        trt, creator = self._trt, self._creator
+        kinds = {int(kind): kind for kind in trt.PluginFieldType.__members__.values()}
+        phases = {
+            "kBUILD": (trt.TensorRTPhase.BUILD, self._made(fields)),
+            "kRUNTIME": (
+                trt.TensorRTPhase.RUNTIME,
+                trt.PluginFieldCollection(
+                    [
+                        trt.PluginField(name, np.frombuffer(data, _NUMPY.get(kind, np.int8)), kinds[kind])
+                        for name, kind, data in kept
+                    ]
+                ),
+            ),
+        }
+        for phase, (number, given) in phases.items():
+            plugin = self._do(
+                f"IPluginCreatorV3One::createPlugin({phase})",
+                lambda number=number, given=given: creator.create_plugin(node, given, number),
+            )
+            core = self._do(
+                "IPluginV3::getCapabilityInterface(kCORE)",
+                lambda plugin=plugin: plugin.get_capability_interface(trt.PluginCapabilityType.CORE),
+            )
+            found = (core.plugin_name, core.plugin_version, core.plugin_namespace)
+            if found != self._identity:
+                raise CheckFailed(f"{self._who()}: createPlugin({phase}) made {found}, its creator is {self._identity}")
 
     def _made(self, fields: dict[str, tuple[DType, float | int]]) -> Any:
         kinds = {DType.FLOAT32: self._trt.PluginFieldType.FLOAT32, DType.INT32: self._trt.PluginFieldType.INT32}

@@ -1,6 +1,6 @@
 """NVIDIA's TensorRT-RTX: its ONNX parser and its builder judge networks with the plugin, without a GPU.
 
-Its parser takes V3 creators only, so what is judged is the V3 adapter around a V2 plugin. A probe library stands
+Its parser takes V3 creators only, so what is judged of a V2 plugin is the V3 adapter around it. A probe library stands
 between: it shows what the plugin was asked, and what it was doing when the process died. Engines are built here;
 `rtx_engines` runs them, where there is a GPU that RTX runs on.
 """

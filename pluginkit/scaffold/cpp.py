@@ -82,6 +82,8 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "static_at": any("at(" in dim for words in static for dim in words),
         "static_helpers": [word for word in ("floorDiv", "ceilDiv") if any(word in d for dims in static for d in dims)],
         "batched": manifest.batch() is not None,
+        # What a v3 plugin keeps in an engine: its fields, and the scales as one more.
+        "kept_count": len(manifest.fields) + int8,
         "serialized_size": f"pluginkit::serializedSize<{', '.join(_stored(manifest, int8))}>()",
     }
     # fmt: on

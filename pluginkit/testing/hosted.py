@@ -102,7 +102,7 @@ class Hosted:
     def _case(self, session: HostSession, network: Network, case: Case) -> CaseResult:
         """The first run that fails, else the one in order; `runs` says how many there were."""
         results: list[CaseResult] = []
-        for schedule, convention in product(self.schedules, session.conventions):
+        for schedule, convention in product(self.schedules, session.ways(case)):
             result = self._once(session, network, case, schedule, convention)
             results.append(replace(result, message=host.in_convention(convention, result.message)))
             if result.outcome.bad:

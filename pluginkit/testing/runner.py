@@ -212,7 +212,8 @@ def _rtx(this: _Run) -> str:
     judgement = judge.run()
     this.verdicts += judgement.verdicts
     this.controls += judgement.controls
-    said = f"{found.version}, through the V3 adapter; {_rtx_engines(this)}"
+    how = "as it is" if this.manifest.plugin.base == "v3" else "through the V3 adapter"
+    said = f"{found.version}, {how}; {_rtx_engines(this)}"
     return f"{said}; {judgement.static} points also as static networks" if judgement.static else said
 
 

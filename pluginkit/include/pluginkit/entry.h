@@ -31,6 +31,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #if defined(PLUGINKIT_TRT_LAYOUT) && PLUGINKIT_TRT_LAYOUT != NV_TENSORRT_MAJOR
@@ -72,6 +73,10 @@ public:
             {
                 mV3.emplace_back(maker.v3());
                 mListV2.push_back(mV3.back().get());
+                if (maker.name != nullptr)
+                {
+                    mNamed.emplace_back(mV3.back().get(), maker.name);
+                }
             }
             mListV3.push_back(mV3.back().get());
         }
@@ -88,11 +93,16 @@ public:
         {
             creator->setPluginNamespace(pluginNamespace);
         }
+        for (auto const& [creator, name] : mNamed)
+        {
+            name(*creator, pluginNamespace);
+        }
     }
 
 private:
     std::vector<std::unique_ptr<nvinfer1::IPluginCreator>> mV2;
     std::vector<std::unique_ptr<nvinfer1::IPluginCreatorV3One>> mV3;
+    std::vector<std::pair<nvinfer1::IPluginCreatorV3One*, decltype(CreatorMaker::name)>> mNamed;
     std::vector<nvinfer1::IPluginCreatorInterface*> mListV2;
     std::vector<nvinfer1::IPluginCreatorInterface*> mListV3;
 };

@@ -6,7 +6,9 @@
 
 #include <NvInfer.h>
 
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -50,6 +52,29 @@ public:
     {
         nvinfer1::PluginField const* const field = find(name);
         return field != nullptr && field->data != nullptr && read(*field, value);
+    }
+
+    //! Reads as many numbers as the array has; they must be given.
+    template <typename T, std::size_t Count>
+    bool required(char const* name, std::array<T, Count>& values) const noexcept
+    {
+        nvinfer1::PluginField const* const field = find(name);
+        if (field == nullptr || field->data == nullptr || field->type != fieldTypeOf<T>() ||
+            field->length != static_cast<int32_t>(Count))
+        {
+            return false;
+        }
+        std::array<T, Count> given{};
+        std::memcpy(given.data(), field->data, sizeof given);
+        for (T const value : given)
+        {
+            if (!std::isfinite(static_cast<double>(value)))
+            {
+                return false;
+            }
+        }
+        values = given;
+        return true;
     }
 
     //! The field of that name; null where there is none.

@@ -4,6 +4,7 @@
 #include <NvInferRuntime.h>
 
 #include <type_traits>
+#include <utility>
 
 namespace pluginkit
 {
@@ -16,6 +17,24 @@ struct CreatorMaker
 {
     nvinfer1::IPluginCreator* (*v2)();
     nvinfer1::IPluginCreatorV3One* (*v3)();
+    //! Gives a V3 creator another namespace, which TensorRT's interface has no method for; null where the class has no
+    //! setPluginNamespace of its own.
+    void (*name)(nvinfer1::IPluginCreatorV3One& creator, char const* pluginNamespace);
+};
+
+template <typename Creator, typename = void>
+struct Namespaces
+{
+    static constexpr void (*set)(nvinfer1::IPluginCreatorV3One&, char const*){nullptr};
+};
+
+template <typename Creator>
+struct Namespaces<Creator, std::void_t<decltype(std::declval<Creator&>().setPluginNamespace(""))>>
+{
+    static void set(nvinfer1::IPluginCreatorV3One& creator, char const* pluginNamespace)
+    {
+        static_cast<Creator&>(creator).setPluginNamespace(pluginNamespace);
+    }
 };
 
 template <typename Creator>
@@ -26,11 +45,11 @@ constexpr CreatorMaker makerOf() noexcept
                   "a creator derives from nvinfer1::IPluginCreator or nvinfer1::IPluginCreatorV3One");
     if constexpr (std::is_base_of_v<nvinfer1::IPluginCreator, Creator>)
     {
-        return {+[]() -> nvinfer1::IPluginCreator* { return new Creator; }, nullptr};
+        return {+[]() -> nvinfer1::IPluginCreator* { return new Creator; }, nullptr, nullptr};
     }
     else
     {
-        return {nullptr, +[]() -> nvinfer1::IPluginCreatorV3One* { return new Creator; }};
+        return {nullptr, +[]() -> nvinfer1::IPluginCreatorV3One* { return new Creator; }, Namespaces<Creator>::set};
     }
 }
 

@@ -1,0 +1,318 @@
+#include "@{ cookiecutter.slug }@.h"
+
+#include <pluginkit/fields.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <memory>
+
+namespace @{ cookiecutter.namespace_cpp }@
+{
+namespace
+{
+
+using nvinfer1::DataType;
+using nvinfer1::DimensionOperation;
+using nvinfer1::DimsExprs;
+using nvinfer1::IDimensionExpr;
+using nvinfer1::PluginCapabilityType;
+using nvinfer1::PluginField;
+using nvinfer1::PluginFieldType;
+using nvinfer1::TensorFormat;
+
+constexpr char const* kName = @{ cookiecutter.name_literal }@;
+constexpr char const* kVersion = @{ cookiecutter.version_literal }@;
+// clang-format off
+constexpr char const* kNamespace = @{ cookiecutter.namespace_literal }@;
+// clang-format on
+@% if cookiecutter.int8 %@
+// The field that an engine keeps the scales in; no attribute of a node.
+constexpr char const* kScalesField = "pluginkit_scales";
+@% endif %@
+// What a method of IPluginV3 answers where it can't do what it is asked.
+constexpr int32_t kFailed = 1;
+
+@% include "parts/types.cpp" %@
+int64_t elementCount(nvinfer1::PluginTensorDesc const& desc) noexcept
+{
+    int64_t count = 1;
+    for (int32_t i = 0; i < desc.dims.nbDims; ++i)
+    {
+        count *= desc.dims.d[i];
+    }
+    return count;
+}
+
+@% include "parts/scales.cpp" %@
+} // namespace
+
+@{ cookiecutter.name }@::@{ cookiecutter.name }@(@{ cookiecutter.name }@Parameters const& parameters, std::string const& pluginNamespace) : mParameters{parameters}, mNamespace{pluginNamespace}@{ "" if cookiecutter.scaled else " {}" }@
+@% if cookiecutter.scaled %@
+{
+@% for tensor in cookiecutter.scaled %@
+    mScales[@{ tensor.index }@] = parameters.@{ tensor.scale }@;
+@% endfor %@
+}
+@% endif %@
+
+nvinfer1::IPluginCapability* @{ cookiecutter.name }@::getCapabilityInterface(PluginCapabilityType type) noexcept
+{
+    switch (type)
+    {
+    case PluginCapabilityType::kCORE:
+        return static_cast<nvinfer1::IPluginV3OneCore*>(this);
+    case PluginCapabilityType::kBUILD:
+        return static_cast<nvinfer1::IPluginV3OneBuild*>(this);
+    case PluginCapabilityType::kRUNTIME:
+        return static_cast<nvinfer1::IPluginV3OneRuntime*>(this);
+    }
+    return nullptr;
+}
+
+nvinfer1::IPluginV3* @{ cookiecutter.name }@::clone() noexcept
+{
+    try
+    {
+        return new @{ cookiecutter.name }@{*this};
+    }
+    catch (std::exception const&)
+    {
+        return nullptr; // no memory; no exception may leave a plugin
+    }
+}
+
+char const* @{ cookiecutter.name }@::getPluginName() const noexcept
+{
+    return kName;
+}
+
+char const* @{ cookiecutter.name }@::getPluginVersion() const noexcept
+{
+    return kVersion;
+}
+
+char const* @{ cookiecutter.name }@::getPluginNamespace() const noexcept
+{
+    return mNamespace.c_str();
+}
+
+int32_t @{ cookiecutter.name }@::getNbOutputs() const noexcept
+{
+    return kNbOutputs;
+}
+
+int32_t @{ cookiecutter.name }@::getOutputDataTypes(DataType* outputTypes, int32_t nbOutputs, DataType const* inputTypes, int32_t nbInputs) const noexcept
+{
+    if (outputTypes == nullptr || inputTypes == nullptr || nbInputs != kNbInputs || nbOutputs != kNbOutputs)
+    {
+        return kFailed;
+    }
+    int32_t const row = findRow(kNbInputs, [inputTypes](int32_t i) { return inputTypes[i]; });
+    // TensorRT may ask before it has chosen the types: any row's answer will do then.
+    auto const& types = kTypes[row == kNoRow ? 0 : row];
+    std::copy(types + kNbInputs, types + kNbTensors, outputTypes);
+    return 0;
+}
+
+int32_t @{ cookiecutter.name }@::getOutputShapes(DimsExprs const* inputs, int32_t nbInputs, DimsExprs const* /*shapeInputs*/, int32_t nbShapeInputs, DimsExprs* outputs, int32_t nbOutputs, nvinfer1::IExprBuilder& exprBuilder) noexcept
+{
+    bool const counted = nbInputs == kNbInputs && nbShapeInputs == 0 && nbOutputs == kNbOutputs;
+    if (inputs == nullptr || outputs == nullptr || !counted)
+    {
+        return kFailed;
+    }
+@% for tensor in cookiecutter.inputs %@
+    if (inputs[@{ tensor.index }@].nbDims != @{ tensor.rank }@) // @{ tensor.name }@
+    {
+        return kFailed;
+    }
+@% endfor %@
+@% if cookiecutter.operations %@
+    auto const apply = [&exprBuilder](DimensionOperation operation, IDimensionExpr const* a, IDimensionExpr const* b)
+    { return a != nullptr && b != nullptr ? exprBuilder.operation(operation, *a, *b) : nullptr; };
+@% elif not cookiecutter.constants %@
+    static_cast<void>(exprBuilder); // needed for dimensions that are computed
+@% endif %@
+@% for tensor in cookiecutter.outputs %@
+    {
+        DimsExprs& output = outputs[@{ loop.index0 }@]; // @{ tensor.name }@
+@% for line in tensor.dims %@
+        @{ line }@
+@% endfor %@
+    }
+@% endfor %@
+    bool const failed = std::any_of(outputs, outputs + nbOutputs, [](DimsExprs const& output)
+                                    { return std::count(output.d, output.d + output.nbDims, nullptr) > 0; });
+    return failed ? kFailed : 0;
+}
+
+bool @{ cookiecutter.name }@::supportsFormatCombination(int32_t pos, nvinfer1::DynamicPluginTensorDesc const* inOut, int32_t nbInputs, int32_t nbOutputs) noexcept
+{
+    if (inOut == nullptr || nbInputs != kNbInputs || nbOutputs != kNbOutputs || pos < 0 || pos >= kNbTensors)
+    {
+        return false;
+    }
+    // What stands behind pos is not chosen yet and must not be looked at.
+    return inOut[pos].desc.format == TensorFormat::kLINEAR &&
+           findRow(pos + 1, [inOut](int32_t i) { return inOut[i].desc.type; }) != kNoRow;
+}
+
+@% if cookiecutter.int8 %@
+int32_t @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, int32_t nbInputs, nvinfer1::DynamicPluginTensorDesc const* out, int32_t nbOutputs) noexcept
+{
+    if (in == nullptr || out == nullptr || nbInputs != kNbInputs || nbOutputs != kNbOutputs)
+    {
+        return kFailed;
+    }
+    // A scale that the node's attributes give wins. In implicit quantization TensorRT knows the scales and gives them here;
+    // in explicit quantization (Q/DQ) it doesn't: then the attributes are the only place that they can come from.
+@% for tensor in cookiecutter.scaled %@
+    if (!isScale(mParameters.@{ tensor.scale }@))
+    {
+        takeScale(mScales[@{ tensor.index }@], @{ tensor.desc }@.desc);
+    }
+@% endfor %@
+    return 0;
+}
+@% else %@
+int32_t @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* /*in*/, int32_t /*nbInputs*/, nvinfer1::DynamicPluginTensorDesc const* /*out*/, int32_t /*nbOutputs*/) noexcept
+{
+    return 0; // nothing depends on the types or shapes before the kernel runs
+}
+@% endif %@
+
+size_t @{ cookiecutter.name }@::getWorkspaceSize(nvinfer1::DynamicPluginTensorDesc const* /*inputs*/, int32_t /*nbInputs*/, nvinfer1::DynamicPluginTensorDesc const* /*outputs*/, int32_t /*nbOutputs*/) const noexcept
+{
+    return 0;
+}
+
+nvinfer1::PluginFieldCollection const* @{ cookiecutter.name }@::getFieldsToSerialize() noexcept
+{
+@% for field in cookiecutter.fields %@
+    mKept[@{ loop.index0 }@] = PluginField{"@{ field.name }@", &mParameters.@{ field.name }@, PluginFieldType::@{ field.trt }@, 1};
+@% endfor %@
+@% if cookiecutter.int8 %@
+    mKept[@{ cookiecutter.fields|length }@] = PluginField{kScalesField, mScales.data(), PluginFieldType::kFLOAT32, kNbTensors};
+@% endif %@
+@% if cookiecutter.kept_count %@
+    mKeptFields.nbFields = static_cast<int32_t>(mKept.size());
+    mKeptFields.fields = mKept.data();
+@% endif %@
+    return &mKeptFields;
+}
+
+bool @{ cookiecutter.name }@::restore(nvinfer1::PluginFieldCollection const* fields) noexcept
+{
+    pluginkit::FieldReader const reader{fields};
+    bool read = fields != nullptr;
+@% for field in cookiecutter.fields %@
+    read = read && reader.required("@{ field.name }@", mParameters.@{ field.name }@);
+@% endfor %@
+@% if cookiecutter.int8 %@
+    read = read && reader.required(kScalesField, mScales);
+    for (float const scale : mScales)
+    {
+        read = read && scale >= 0.0F;
+    }
+@% endif %@
+    return read@{ " && isValid(mParameters)" if cookiecutter.checks }@;
+}
+
+nvinfer1::IPluginV3* @{ cookiecutter.name }@::attachToContext(nvinfer1::IPluginResourceContext* /*context*/) noexcept
+{
+    return clone(); // each context has a plugin of its own
+}
+
+int32_t @{ cookiecutter.name }@::onShapeChange(nvinfer1::PluginTensorDesc const* /*in*/, int32_t /*nbInputs*/, nvinfer1::PluginTensorDesc const* /*out*/, int32_t /*nbOutputs*/) noexcept
+{
+    return 0; // enqueue() gets the shapes too
+}
+
+int32_t @{ cookiecutter.name }@::enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* /*workspace*/, cudaStream_t stream) noexcept
+{
+@% include "parts/enqueue_body.cpp" %@
+}
+
+@{ cookiecutter.name }@Creator::@{ cookiecutter.name }@Creator() noexcept
+{
+@% if cookiecutter.fields %@
+    // Each field's name, type and number of elements; the values come from the node.
+@% for field in cookiecutter.fields %@
+    mFields[@{ loop.index0 }@] = {"@{ field.name }@", nullptr, PluginFieldType::@{ field.trt }@, 1};
+@% endfor %@
+    mFieldNames.nbFields = static_cast<int32_t>(mFields.size());
+    mFieldNames.fields = mFields.data();
+@% endif %@
+    setPluginNamespace(kNamespace);
+}
+
+char const* @{ cookiecutter.name }@Creator::getPluginName() const noexcept
+{
+    return kName;
+}
+
+char const* @{ cookiecutter.name }@Creator::getPluginVersion() const noexcept
+{
+    return kVersion;
+}
+
+char const* @{ cookiecutter.name }@Creator::getPluginNamespace() const noexcept
+{
+    return mNamespace.c_str();
+}
+
+nvinfer1::PluginFieldCollection const* @{ cookiecutter.name }@Creator::getFieldNames() noexcept
+{
+    return &mFieldNames;
+}
+
+nvinfer1::IPluginV3* @{ cookiecutter.name }@Creator::createPlugin(char const* /*name*/, nvinfer1::PluginFieldCollection const* fields, nvinfer1::TensorRTPhase phase) noexcept
+{
+    if (fields == nullptr)
+    {
+        return nullptr;
+    }
+    try
+    {
+        if (phase == nvinfer1::TensorRTPhase::kRUNTIME)
+        {
+            auto plugin = std::make_unique<@{ cookiecutter.name }@>(@{ cookiecutter.name }@Parameters{}, mNamespace);
+            return plugin->restore(fields) ? plugin.release() : nullptr;
+        }
+@% if cookiecutter.fields %@
+        // A field that is absent keeps its default; one of a wrong type or length makes no plugin.
+        pluginkit::FieldReader const reader{fields};
+        @{ cookiecutter.name }@Parameters parameters;
+        bool read = true;
+@% for field in cookiecutter.fields %@
+        read = read && reader.@{ field.reader }@("@{ field.name }@", parameters.@{ field.name }@);
+@% endfor %@
+        if (!read@{ " || !isValid(parameters)" if cookiecutter.checks }@)
+        {
+            return nullptr;
+        }
+@% else %@
+        @{ cookiecutter.name }@Parameters const parameters;
+@% endif %@
+        return new @{ cookiecutter.name }@{parameters, mNamespace};
+    }
+    catch (std::exception const&)
+    {
+        return nullptr;
+    }
+}
+
+void @{ cookiecutter.name }@Creator::setPluginNamespace(char const* pluginNamespace) noexcept
+{
+    try
+    {
+        mNamespace = pluginNamespace != nullptr ? pluginNamespace : "";
+    }
+    catch (std::exception const&)
+    {
+        mNamespace.clear();
+    }
+}
+
+} // namespace @{ cookiecutter.namespace_cpp }@

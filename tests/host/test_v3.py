@@ -1,0 +1,161 @@
+"""An IPluginV3 in the host: its whole life, the optional parts, and for each thing that the host finds a plugin that
+does just that."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pluginkit
+from pluginkit.dtypes import DType
+from pluginkit.host import Context, Finding, Library, TensorSpec, build
+from pluginkit.host.v3 import with_tactic
+
+SOURCE = Path(__file__).with_name("v3.cpp")
+MODES = {"plain": 0, "tactics": 1, "alias": 2, "shape_input": 3, "size": 4}
+FAULTS = re.findall(r"^    (\w+),$", SOURCE.read_text().partition("enum Fault")[2].partition("};")[0], re.MULTILINE)
+X = TensorSpec(DType.FLOAT32, (-1, 5), (1, 5), (2, 5), (4, 5))
+NARROW = TensorSpec(DType.FLOAT32, (-1, 5), (1, 5), (1, 5), (2, 5))
+K = TensorSpec(DType.INT32, (-1,), (1,), (3,), (6,))
+BUILD, RUNTIME, CORE = "IPluginV3OneBuild::", "IPluginV3OneRuntime::", "IPluginV3OneCore::"
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("v3") / "libprobe_v3.so"
+    flags = ["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+    command = ["g++", *flags, f"-I{pluginkit.include_dir()}", str(SOURCE), "-o", str(path)]
+    subprocess.run(command, check=True)
+    return path
+
+
+def drive(path: Path, mode: str = "plain", fault: str = "none", rows: int = 4, tactic: int = 0) -> list[np.ndarray]:
+    """Load, build for two profiles, run on `rows` rows that count from -2 up, end."""
+    fields = {
+        "mode": (DType.INT32, MODES[mode]),
+        "fault": (DType.INT32, FAULTS.index(fault)),
+        "factor": (DType.FLOAT32, 2.0),
+    }
+    shaped = mode == "shape_input"
+    more, shape_inputs = ([K], (1,)) if shaped else ([], ())
+    with Library(path) as loaded:
+        creator = loaded.creators[0]
+        built = build(creator, "layer", fields, [[X, *more], [NARROW, *more]], shape_inputs=shape_inputs)
+        built = pickle.loads(pickle.dumps(with_tactic(built, 0, tactic)))
+        with Context(creator, built, [X, *more]) as context:
+            inputs = [numbers(rows), *([np.array([6], np.int32)] if shaped else [])]
+            return context.run(inputs)
+
+
+def numbers(rows: int) -> np.ndarray:
+    return (np.arange(rows * 5).reshape(rows, 5) - 2).astype(np.float32)
+
+
+def test_a_life_and_its_numbers(library: Path) -> None:
+    (y,) = drive(library)
+    np.testing.assert_array_equal(y, numbers(4) * 2)
+
+
+@pytest.mark.parametrize("tactic", [0, 1])
+def test_each_tactic_runs(library: Path, tactic: int) -> None:
+    (y,) = drive(library, "tactics", tactic=tactic)
+    np.testing.assert_array_equal(y, numbers(4) * 2)
+
+
+def test_a_tactic_that_computes_something_else_is_seen_in_its_own_run(library: Path) -> None:
+    (right,) = drive(library, "tactics", "tactic_wrong", tactic=0)
+    (wrong,) = drive(library, "tactics", "tactic_wrong", tactic=1)
+    np.testing.assert_array_equal(right, numbers(4) * 2)
+    np.testing.assert_array_equal(wrong, numbers(4) * 3)
+
+
+def test_an_output_may_share_an_inputs_memory(library: Path) -> None:
+    (y,) = drive(library, "alias")
+    np.testing.assert_array_equal(y, numbers(4) * 2)
+
+
+def test_a_shape_inputs_value_makes_the_shape(library: Path) -> None:
+    (y,) = drive(library, "shape_input")
+    np.testing.assert_array_equal(y, np.resize(numbers(4), (6, 5)) * 2)
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_a_size_tensor_says_how_much_was_written(library: Path, rows: int) -> None:
+    y, count = drive(library, "size", rows=rows)
+    expected = numbers(rows)[numbers(rows) > 0] * 2
+    assert count == expected.size
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_the_size_tensors_bounds_are_the_profiles(library: Path) -> None:
+    fields = {"mode": (DType.INT32, 4), "fault": (DType.INT32, 0), "factor": (DType.FLOAT32, 2.0)}
+    with Library(library) as loaded:
+        built = build(loaded.creators[0], "layer", fields, [[X]])
+    y = built.configured[0]["outputs"][0]
+    assert (y["dims"], y["min"], y["opt"], y["max"]) == ((-1,), (0,), (5,), (20,))
+
+
+FINDINGS: dict[str, tuple[str, str, str]] = {
+    "create_null": ("plain", "IPluginCreatorV3One::createPlugin", r"null, expected a plugin for the fields \(mode="),
+    "no_build": ("plain", "IPluginV3::getCapabilityInterface", "answered null, expected the capability kBUILD"),
+    "unknown_capability": ("plain", "IPluginV3::getCapabilityInterface", "for the unknown type 99, expected null"),
+    "core_kind": ("plain", "IPluginCapability::getInterfaceInfo", "kCORE answered PLUGIN_V3ONE_RUNTIME 1, expected"),
+    "name_other": ("plain", CORE + "getPluginName", "answered 'Other', but its creator is that of 'ProbeV3'"),
+    "clone_null": ("plain", "IPluginV3::clone", "answered null"),
+    "clone_other": ("plain", "IPluginV3::clone", "serializes otherwise than the original: field 'factor'"),
+    "outputs_zero": ("plain", BUILD + "getNbOutputs", "answered 0, expected 1"),
+    "types_fail": ("plain", BUILD + "getOutputDataTypes", "answered 5, expected 0"),
+    "type_unwritten": ("plain", BUILD + "getOutputDataTypes", "wrote no type for output 0"),
+    "type_bool": ("plain", BUILD + "getOutputDataTypes", "wrong type for output 0: nvinfer1::DataType 4"),
+    "shapes_fail": ("plain", BUILD + "getOutputShapes", "answered 3, expected 0"),
+    "shape_unwritten": ("plain", BUILD + "getOutputShapes", "output 0: wrote no shape"),
+    "shape_foreign": ("plain", BUILD + "getOutputShapes", r"d\[0\] is a pointer that is no expression"),
+    "size_output": ("size", BUILD + "getOutputShapes", "declareSizeTensor was called for output 2 of a plugin with 2"),
+    "size_opt": ("size", BUILD + "getOutputShapes", "with an opt that depends on a size tensor"),
+    "size_dims": ("size", BUILD + "getOutputShapes", "output 1 is declared a size tensor and has 1 dimensions"),
+    "format_none": ("plain", BUILD + "supportsFormatCombination", r"pos 1 \(output 0\): .*: NO"),
+    "format_later": ("plain", BUILD + "supportsFormatCombination", "pos 0 depends on tensors behind it"),
+    "configure_fails": ("plain", BUILD + "configurePlugin", "answered 9, expected 0"),
+    "workspace_shrinks": ("plain", BUILD + "getWorkspaceSize", "answered 996 bytes for the profile and more, 998"),
+    "tactics_negative": ("plain", BUILD + "getNbTactics", "answered -1, expected 0"),
+    "tactic_zero": ("tactics", BUILD + "getValidTactics", r"\[0, 7\]: a tactic is positive"),
+    "tactic_twice": ("tactics", BUILD + "getValidTactics", r"\[3, 3\]: there is one twice"),
+    "tactics_fail": ("tactics", BUILD + "getValidTactics", "answered 2, expected 0"),
+    "tactic_refused": ("tactics", RUNTIME + "setTactic", "answered 4 for the tactic 7, expected 0"),
+    "limit_zero": ("plain", BUILD + "getFormatCombinationLimit", "answered 0, expected 1 or more"),
+    "metadata_changes": ("plain", BUILD + "getMetadataString", "answered 'probe.*', and 'probe.*' when asked again"),
+    "alias_bad": ("plain", "IPluginV3OneBuildV2::getAliasedInput", "answered 1 for output 0, expected -1 to 0"),
+    "kept_null": ("plain", RUNTIME + "getFieldsToSerialize", "answered null, expected a PluginFieldCollection"),
+    "kept_dangles": ("plain", "(IPluginV3::clone|.*)", "field 'factor' of 16 bytes|serializes otherwise"),
+    "kept_name_null": ("plain", RUNTIME + "getFieldsToSerialize", "field 2 has a null name"),
+    "kept_loses": ("plain", "IPluginCreatorV3One::createPlugin", r"null, expected a plugin from the serialized fields"),
+    "restore_null": ("plain", "IPluginCreatorV3One::createPlugin", r"serialized fields \(mode, fault, factor\)"),
+    "attach_null": ("plain", RUNTIME + "attachToContext", "answered null, expected a plugin"),
+    "attach_self": ("plain", RUNTIME + "attachToContext", "answered the plugin itself, expected a new one"),
+    "attach_other": ("plain", RUNTIME + "attachToContext", "the attached plugin serializes otherwise"),
+    "shape_change_fails": ("plain", RUNTIME + "onShapeChange", "answered 6, expected 0"),
+    "enqueue_fails": ("plain", RUNTIME + "enqueue", "answered 1, expected 0"),
+    "modified": ("plain", RUNTIME + "enqueue", "input modified: 1 of 20 elements of input 0"),
+    "size_large": ("size", RUNTIME + "enqueue", "wrote 1000 to output 1, a size tensor whose upper bound is 20"),
+    "size_negative": ("size", RUNTIME + "enqueue", "wrote -1 to output 1"),
+    "beyond": ("plain", RUNTIME + "enqueue", "written beyond output 0, which has 80 bytes: at byte 80"),
+}
+
+
+@pytest.mark.parametrize("fault", FINDINGS)
+def test_the_host_finds(library: Path, fault: str) -> None:
+    mode, method, message = FINDINGS[fault]
+    with pytest.raises(Finding) as caught:
+        drive(library, mode, fault, tactic=1)
+    assert re.fullmatch(method, caught.value.method)
+    assert re.search(message, str(caught.value)), str(caught.value)
+
+
+def test_every_fault_is_tried() -> None:
+    others = {"none", "tactic_wrong", "crash_shape_change"}
+    assert set(FAULTS) == set(FINDINGS) | others
