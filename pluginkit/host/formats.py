@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pluginkit.dtypes import DType
+from pluginkit.formats import Format
 from pluginkit.host.errors import Finding
-from pluginkit.host.plugin import LINEAR, Desc, Plugin, name_of
+from pluginkit.host.plugin import Desc, Plugin, name_of
 
 POISON = Desc((-0x5EED,) * 8, 0x5EED, 0x5EED, float("nan"))
 """What stands at the positions that the plugin may not look at yet (rule C1)."""
@@ -51,5 +52,4 @@ def _place(pos: int, nb_inputs: int) -> str:
 
 
 def _text(desc: Desc) -> str:
-    layout = "kLINEAR" if desc.format == LINEAR else f"TensorFormat {desc.format}"
-    return f"{DType.from_code(desc.type).trt} {layout}, dims {desc.dims}"
+    return f"{DType.from_code(desc.type).trt} {Format.from_code(desc.format).trt}, dims {desc.dims}"

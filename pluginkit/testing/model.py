@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy.typing as npt
 
 from pluginkit.dtypes import DType
+from pluginkit.formats import Format
 
 Dims: TypeAlias = tuple[int, ...]
 Range: TypeAlias = tuple[Dims, Dims, Dims]
@@ -28,6 +29,9 @@ class PluginCall:
         inputs: per profile, the min/opt/max shape of each plugin input.
         scales: the INT8 scale of each plugin input (0.0 for tensors that aren't INT8).
         output_scales: the same of each plugin output.
+        formats: the format of each plugin input; none means linear. `output_formats`: the same of each output.
+        implicit: whether the plugin gets the scales by `desc.scale`, as TensorRT 10 gives them in implicit
+            quantization, and not by fields.
     """
 
     node: str
@@ -37,6 +41,9 @@ class PluginCall:
     inputs: tuple[tuple[Range, ...], ...]
     scales: tuple[float, ...]
     output_scales: tuple[float, ...]
+    formats: tuple[Format, ...] = ()
+    output_formats: tuple[Format, ...] = ()
+    implicit: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,13 +60,15 @@ class Network:
     """An ONNX model around a plugin.
 
     Attributes:
-        id: `family/precision`.
+        id: `family/precision`, or `family/precision-variant`.
         family: a key of `pluginkit.testing.networks.FAMILIES`.
         precision: what the plugin computes in.
         model: the serialized `onnx.ModelProto`.
         calls: the plugin's nodes, those in subgraphs included.
         profiles: in manifest order; `Case.profile` names one.
         outputs: the graph's outputs, in order.
+        variant: what only the host chooses: a tensor format, or implicit quantization; empty for the usual network.
+            No builder is asked for it: it chooses formats itself.
     """
 
     id: str
@@ -69,6 +78,7 @@ class Network:
     calls: tuple[PluginCall, ...]
     profiles: tuple[NetworkProfile, ...]
     outputs: tuple[str, ...]
+    variant: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,6 +134,11 @@ class Plan:
     networks: tuple[Network, ...]
     cases: tuple[Case, ...]
     seed: int
+
+    @property
+    def judged(self) -> tuple[Network, ...]:
+        """The networks that builders are asked about: all but the variants, which are the host's choice."""
+        return tuple(network for network in self.networks if not network.variant)
 
     def network(self, case: Case) -> Network:
         """The network that a case runs on.

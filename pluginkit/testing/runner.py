@@ -15,6 +15,7 @@ from pluginkit.errors import BuildFailed, NothingSelected, ToolMissing, UsageErr
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import host, lean, tensorrt, tensorrt_rtx
 from pluginkit.testing import in_tensorrt, planning, registered
+from pluginkit.testing.calibration import BY_DEFAULT, Calibration
 from pluginkit.testing.hosted import Configurations, Hosted, Step
 from pluginkit.testing.judged import Beside, Judge, beside
 from pluginkit.testing.model import Plan
@@ -32,6 +33,7 @@ class Options:
         families: networks by name; None means all.
         only: patterns of case ids; none means all.
         data: an .npz with the person's own inputs.
+        calibration: how INT8 scales are found.
         seed: what random shapes and values follow from.
         library: a library to test as it is; None means: build the project's.
         timeout: seconds that any one call into the plugin may take; more where checks are compiled in.
@@ -44,6 +46,7 @@ class Options:
     families: tuple[str, ...] | None = None
     only: tuple[str, ...] = ()
     data: Path | None = None
+    calibration: Calibration = BY_DEFAULT
     seed: int = 0
     library: Path | None = None
     timeout: float = 60.0
@@ -84,6 +87,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         families=options.families,
         seed=options.seed,
         data=options.data,
+        calibration=options.calibration,
         timeout=options.timeout,
     )
     first = next(iter(libraries.values()))
