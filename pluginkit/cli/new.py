@@ -65,8 +65,8 @@ def command(
 ) -> None:
     """Write a new plugin project: NAME is the C++ class, as MyPlugin.
 
-    TYPES are float32, float16, bfloat16, int8 and int32; SHAPE is symbols and numbers, as n,c,3. In an output's shape they may be
-    computed with: + - * // ceil_div(a, b) min(a, b) max(a, b).
+    TYPES are float32, float16, bfloat16, int8 and int32; SHAPE is symbols and numbers, as n,c,3. In an output's shape
+    they may be computed with: + - * // ceil_div(a, b) min(a, b) max(a, b).
     """
     if fields and no_fields:
         raise UsageError("--field and --no-fields contradict each other.", hint="Leave one of them out.")

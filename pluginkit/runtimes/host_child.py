@@ -13,7 +13,7 @@ import onnx
 from pluginkit import host
 from pluginkit.errors import CheckFailed
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import preflight, walker, zeros
+from pluginkit.runtimes import expected_shapes, preflight, walker, zeros
 from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.runtimes.verdict import Ran
 from pluginkit.testing.model import Array, Network, PluginCall, Range
@@ -30,6 +30,7 @@ class HostChild:
 
     def __init__(self, library: Path, manifest: Manifest) -> None:
         plugin = manifest.plugin
+        self._manifest = manifest
         self._identity = (plugin.name, plugin.version, plugin.namespace)
         self._library = host.Library(library)
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
@@ -43,6 +44,8 @@ class HostChild:
         """
         preflight.check(network, self._identity)
         built = {call.node: self._build(call) for call in network.calls}
+        for call in network.calls:
+            expected_shapes.check(self._manifest, call, built[call.node])
         preflight.check_outputs(network, {node: len(plugin.shapes) for node, plugin in built.items()})
         return built
 

@@ -56,13 +56,13 @@ def beside(manifest: Manifest, plan: Plan) -> Beside:
 
     A form is built in one of the plan's precisions, the next form in the next; controls are in the first.
     """
-    kinds = list(dict.fromkeys(network.precision for network in plan.judged))
-    families = {network.family for network in plan.judged}
+    kinds = list(dict.fromkeys(network.precision for network in plan.usual))
+    families = {network.family for network in plan.usual}
     scales = {tensor.name: ANY_SCALE for tensor in (*manifest.inputs, *manifest.outputs)}
     settings = [Setting(manifest, kind, field_values(manifest), scales) for kind in kinds]
     forms = [form for form, (family, _) in api_networks.FORMS.items() if family in families]
     made = [api_networks.make(settings[i % len(settings)], form) for i, form in enumerate(forms)]
-    first = [network for network in plan.judged if network.precision is kinds[0]]
+    first = [network for network in plan.usual if network.precision is kinds[0]]
     return Beside(
         tuple(network for network in made if network is not None),
         tuple(controls.network_controls(first, settings[0])),
@@ -122,6 +122,8 @@ class Judge:
 
     def _network(self, session: RtxSession, network: Network) -> Verdict:
         verdict = _verdict(network, session.build(network), self.configured.get(network.id, ()))
+        if network.variant:
+            return verdict
         if not verdict.outcome.bad and network.family == "plain":
             # The same network once more, as models have it whose exporter knows no domains.
             again = _verdict(network, session.build(network, default_domain=True))

@@ -67,8 +67,7 @@ class Network:
         calls: the plugin's nodes, those in subgraphs included.
         profiles: in manifest order; `Case.profile` names one.
         outputs: the graph's outputs, in order.
-        variant: what only the host chooses: a tensor format, or implicit quantization; empty for the usual network.
-            No builder is asked for it: it chooses formats itself.
+        variant: a tensor format, or implicit quantization; empty for the usual network.
     """
 
     id: str
@@ -79,6 +78,18 @@ class Network:
     profiles: tuple[NetworkProfile, ...]
     outputs: tuple[str, ...]
     variant: str = ""
+
+    @property
+    def implicit(self) -> bool:
+        """Whether it is quantized implicitly: that is the host's model of TensorRT 10, and no builder's here."""
+        return any(call.implicit for call in self.calls)
+
+    @property
+    def held_formats(self) -> tuple[Format, ...]:
+        """The formats of the plugin's inputs and outputs that a builder is held to; none if it may choose."""
+        if not self.variant or self.implicit:
+            return ()
+        return (*self.calls[0].formats, *self.calls[0].output_formats)
 
 
 @dataclass(frozen=True)
@@ -136,9 +147,14 @@ class Plan:
     seed: int
 
     @property
-    def judged(self) -> tuple[Network, ...]:
-        """The networks that builders are asked about: all but the variants, which are the host's choice."""
+    def usual(self) -> tuple[Network, ...]:
+        """The networks without variants: where the runtime chooses formats itself, it needs no others."""
         return tuple(network for network in self.networks if not network.variant)
+
+    @property
+    def judged(self) -> tuple[Network, ...]:
+        """The networks that NVIDIA's builder is asked about: all but those that are quantized implicitly."""
+        return tuple(network for network in self.networks if not network.implicit)
 
     def network(self, case: Case) -> Network:
         """The network that a case runs on.

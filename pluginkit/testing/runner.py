@@ -14,7 +14,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import BuildFailed, NothingSelected, ToolMissing, UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import host, lean, tensorrt, tensorrt_rtx
-from pluginkit.testing import in_tensorrt, planning, registered
+from pluginkit.testing import in_tensorrt, outside, planning, registered
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration
 from pluginkit.testing.hosted import Configurations, Hosted, Step
 from pluginkit.testing.judged import Beside, Judge, beside
@@ -93,14 +93,19 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
     first = next(iter(libraries.values()))
     more = beside(manifest, plan)
     registries = registered.installed()
-    chosen = select(plan, options.only, [*more.ids, *registries.ids])
+    beyond = outside.cases(manifest, plan)
+    chosen = select(plan, options.only, [*more.ids, *registries.ids, *(case.id for case in beyond)])
+    beyond = outside.cases(manifest, plan, options.only)
+    missing = [network for network in plan.networks if network.id in {case.network_id for case in beyond}]
+    chosen = replace(chosen, networks=(*chosen.networks, *(one for one in missing if one not in chosen.networks)))
     this = _Run(options, manifest, first, chosen, more.select(options.only), step)
     orders = schedules(options.schedules, options.seed, deferred=bool(options.sanitize))
     for flavour, library in libraries.items():
-        hosted = Hosted(library, flavour, manifest, options.project, options.timeout, orders)
+        hosted = Hosted(library, flavour, manifest, options.project, options.timeout, orders, beyond)
         found = hosted.run(this.plan, step)
         this.cases += found.cases
         this.configured.update(found.configured)
+        this.controls += found.controls
     said = _rtx(this)
     deployed = _tensorrt(this)
     found_by = registries.select(options.only) if not options.sanitize else registered.Registered(())
