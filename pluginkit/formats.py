@@ -2,7 +2,7 @@
 
 Source of lanes, vector dimensions and types: `nvinfer1::TensorFormat` in NvInferRuntimeBase.h of TensorRT 11, and
 https://docs.nvidia.com/deeplearning/tensorrt/11.0.0/inference-library/data-format-desc.html. (Early releases of
-TensorRT 10 list FP16 for kCHW4 too; later ones don't.)
+TensorRT 10 list FP16 for kCHW4 too; later ones don't. What NVIDIA's builder takes: docs/proved.md.)
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ METHODS: tuple[Method, ...] = ("max", "entropy")
 BINS = 2048
 LEVELS = 128
 """Magnitudes that INT8 tells apart."""
+SMOOTHING = 1e-4
+"""Of a value, for each bin of a histogram."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,8 @@ def divergence(counts: Array, kept: int) -> float:
     """What is lost when the first `kept` bins are told in `LEVELS` levels, and all above is clipped to the last bin.
 
     The Kullback-Leibler divergence, in nats, of the clipped histogram from the one that 128 levels can tell: a level's
-    count, spread evenly over those of its bins that hold something. Infinite where clipping fills an empty bin.
+    count, spread evenly over those of its bins that hold something. `SMOOTHING` is added to each bin of both, since
+    clipping may fill a bin that was empty, of which 128 levels tell nothing.
     """
     seen = counts[:kept]
     clipped = seen.copy()
@@ -111,11 +114,9 @@ def divergence(counts: Array, kept: int) -> float:
     mass = np.bincount(level, weights=seen, minlength=LEVELS)
     share = np.bincount(level, weights=holding, minlength=LEVELS)
     told = np.where(holding, mass[level] / np.maximum(share[level], 1.0), 0.0)
-    if not told.sum() or np.any((clipped > 0) & (told == 0)):
-        return float("inf")
+    clipped, told = clipped + SMOOTHING, told + SMOOTHING
     p, q = clipped / clipped.sum(), told / told.sum()
-    some = p > 0
-    return float(np.sum(p[some] * np.log(p[some] / q[some])))
+    return float(np.sum(p * np.log(p / q)))
 
 
 def read_samples(manifest: Manifest, file: Path) -> list[Point]:

@@ -67,8 +67,8 @@ PADDING_READ = """
         auto const& layout = args.inputs.x.layout;
         if (fault() == 4 && layout.lanes > layout.channels) // a maximum that takes all lanes for channels
         {
-            float const last = toNumber(static_cast<T const*>(args.inputs.x.data)[layout.lanes - 1], args.inputs.x.scale);
-            sum += fmaxf(0.0F, 1e-30F * last);
+            T const last = static_cast<T const*>(args.inputs.x.data)[layout.lanes - 1];
+            sum += fmaxf(0.0F, 1e-30F * toNumber(last, args.inputs.x.scale));
         }
 """
 
@@ -94,7 +94,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = scaffold.new(
         "MyPlugin",
         directory=tmp_path_factory.mktemp("formats"),
-        inputs=["x:float32,float16,bfloat16,int8:n,3,5,h"],
+        inputs=["x:float32,float16,bfloat16,int8:n,3,5,h,w"],
         formats=[form.value for form in Format if form is not Format.LINEAR],
     )
     # Exact: what the reference rounds in float64 and the kernel in float32 is the same for these values.
@@ -149,7 +149,7 @@ def test_every_declared_format_runs_with_padded_lanes(project: Path, library: Pa
 def test_one_step_outside_is_refused_and_the_profile_named(project: Path, library: Path, whole: Plan) -> None:
     found = run(project, library, whole, "plain/float32/*")
     names = [verdict.network for verdict in found.controls]
-    ends = ("n-below", "n-above", "h-below", "h-above")
+    ends = ("n-below", "n-above", "h-below", "h-above", "w-below", "w-above")
     assert names == [f"plain/float32/outside/default/{end}" for end in ends]
     assert all(verdict.outcome is Outcome.PASSED for verdict in found.controls)
 
@@ -157,7 +157,7 @@ def test_one_step_outside_is_refused_and_the_profile_named(project: Path, librar
 @pytest.mark.parametrize(
     ("fault", "only", "said"),
     [
-        (1, "plain/float16-chw2/*", "output 'y' is|padding read"),
+        (1, "plain/float16-chw2/*", "unwritten"),
         (2, "plain/float16-hwc8/max", "output 'y' is|unwritten|written beyond"),
         (3, "plain/int8-chw4/opt", "written beyond|unwritten"),
         (4, "plain/float32-chw32/opt", "padding read|output 'y' is"),
@@ -182,7 +182,11 @@ def test_planted_faults_are_found(
 def test_nvidias_builder_has_the_same_table_of_formats_and_types(
     project: Path, library: Path, whole: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A plugin that takes every type in every format is held to one format: built where TensorRT documents the pair."""
+    """A plugin that takes every type in every format is held to one: built where TensorRT documents the pair.
+
+    Three pairs are built that TensorRT 11 doesn't list (`docs/proved.md`); a manifest may not count on them.
+    """
+    undocumented = {(DType.FLOAT16, Format.CHW4), (DType.BFLOAT16, Format.CHW4), (DType.FLOAT16, Format.HWC)}
     monkeypatch.setenv("ANY_FORMAT", "1")
     wrong = []
     with tensorrt_rtx.open(library, Manifest.load(project), timeout=60) as session:
@@ -191,9 +195,10 @@ def test_nvidias_builder_has_the_same_table_of_formats_and_types(
             held = replace(network, variant=form.value, calls=(call,))
             verdict = session.build(held)
             documented = network.precision in form.types
-            if verdict.ok != documented or (documented and liveness.problems(held, verdict.configured)):
-                wrong.append((network.precision.short, form.trt, verdict.message))
-    assert wrong == []
+            built = documented or (network.precision, form) in undocumented
+            if verdict.ok != built or (built and liveness.problems(held, verdict.configured)):
+                wrong.append(f"{network.precision.short} {form.trt}: {verdict.message.partition(chr(10))[0]}")
+    assert wrong == [], "; ".join(wrong)
 
 
 def test_a_builder_that_chose_another_format_is_no_proof(whole: Plan) -> None:
@@ -201,7 +206,7 @@ def test_a_builder_that_chose_another_format_is_no_proof(whole: Plan) -> None:
     call, kind = network.calls[0], DType.FLOAT16.code
     for format_, right in ((Format.HWC8, True), (Format.LINEAR, False)):
         x, y = (
-            SeenTensor((-1, 3, 5, -1), kind, format_.code, 1.0, *shapes)
+            SeenTensor((-1, 3, 5, -1, -1), kind, format_.code, 1.0, *shapes)
             for shapes in (call.inputs[0][0], call.inputs[0][0])
         )
         problems = liveness.problems(network, [Configured(call.node, (x,), (y,))])
