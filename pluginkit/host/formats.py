@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from pluginkit.dtypes import DType
-from pluginkit.host.descs import LINEAR, Desc
+from pluginkit.formats import Format
+from pluginkit.host.descs import Desc
 from pluginkit.host.errors import Finding
 
 POISON = Desc((-0x5EED,) * 8, 0x5EED, 0x5EED, float("nan"))
@@ -63,5 +64,4 @@ def _place(pos: int, nb_inputs: int) -> str:
 
 
 def _text(desc: Desc) -> str:
-    layout = "kLINEAR" if desc.format == LINEAR else f"TensorFormat {desc.format}"
-    return f"{DType.from_code(desc.type).trt} {layout}, dims {desc.dims}"
+    return f"{DType.from_code(desc.type).trt} {Format.from_code(desc.format).trt}, dims {desc.dims}"

@@ -14,6 +14,7 @@ import pluginkit
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.host.plugin_v3 import KeptField
 from pluginkit.manifest import Manifest
+from pluginkit.runtimes import preflight
 from pluginkit.runtimes.findings import Defect, Findings
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
@@ -155,15 +156,15 @@ class HostSession:
 
         Raises:
             UsageError: the network isn't built.
+            CheckFailed: a shape, or a shape tensor's value, is outside of the case's profile; the plugin isn't asked.
             Finding: the plugin did something wrong (a CheckFailed with the method's name).
             WorkerCrashed, WorkerTimeout: it took its process down, or never came back. The next run works again.
         """
         if case.network_id not in self._built:
             raise UsageError(f"case {case.id}: the network {case.network_id} isn't built")
         network, built = self._built[case.network_id]
-        tactic = 0 if convention in built else self.ways(case).index(convention)
-        layers = built.get(convention, built[""])
-        asked = {"network": network, "built": layers, "profile": case.profile, "feeds": case.feeds, "tactic": tactic}
+        preflight.check_feeds(next(one for one in network.profiles if one.name == case.profile), case.feeds)
+        asked = {"network": network, "built": built[convention], "profile": case.profile, "feeds": case.feeds}
         self.printed = ""
         try:
             runner = self._runner = self._runner or self._start()

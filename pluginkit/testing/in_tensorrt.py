@@ -37,7 +37,7 @@ def judge(
         partial(tensorrt.open, library, manifest, timeout=timeout),
         lambda session: Judge(session, plan).all(api),
         runtime=tensorrt.NAME,
-        networks=[network.id for network in plan.networks] + [network.id for network in api],
+        networks=[network.id for network in plan.usual] + [network.id for network in api],
         step=step,
     )
 
@@ -49,7 +49,7 @@ class Judge(Runs[TensorrtSession]):
 
     def all(self, api: Sequence[ApiNetwork]) -> Iterator[Verdict]:
         """A verdict on each network."""
-        for network in self.plan.networks:
+        for network in self.plan.usual:
             verdict = self.built(network, self.session.build(network), self.right, self.cases(network))
             if verdict.outcome is Outcome.PASSED:
                 verdict = self._more(network, verdict)

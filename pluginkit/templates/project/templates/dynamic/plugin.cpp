@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+@% if cookiecutter.vectorized %@
+#include <iterator>
+@% endif %@
 #include <memory>
 
 namespace @{ cookiecutter.namespace_cpp }@
@@ -22,6 +25,7 @@ using nvinfer1::TensorFormat;
 
 @% include "parts/v2_identity.cpp" %@
 @% include "parts/types.cpp" %@
+@% include "parts/formats.cpp" %@
 @% include "parts/v2_count.cpp" %@
 @% include "parts/scales.cpp" %@
 @% include "parts/v2_namespace.cpp" %@
