@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from pathlib import Path
 
 import click
@@ -14,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
+from pluginkit.testing import words
 from pluginkit.testing.runner import Options, run
 
 
@@ -54,6 +54,7 @@ from pluginkit.testing.runner import Options, run
     metavar="N",
     help="Run each case also with deferred streams, in reverse and in N random orders of blocks and threads.",
 )
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Do so much at once.  [default: the number of cores]")
 @click.option(
     "--json",
     "json_file",
@@ -73,6 +74,7 @@ def command(
     timeout: float,
     sanitize: tuple[str, ...],
     schedules: int | None,
+    jobs: int | None,
     json_file: Path | None,
     junit: Path | None,
 ) -> int:
@@ -93,6 +95,7 @@ def command(
         timeout=timeout,
         sanitize=tuple(name.strip() for names in sanitize for name in names.split(",")),
         schedules=schedules or 0,
+        jobs=jobs or 0,
     )
     to_stdout = json_file is not None and str(json_file) == "-"
     console = Console(stderr=to_stdout)
@@ -106,7 +109,7 @@ def command(
             progress.update(task, description=what, completed=done, total=total)
 
         report = run(options, step)
-    table.show(report, console, command=_again(project, library, data))
+    table.show(report, console, command=words.again(project, library, data))
     if to_stdout:
         click.echo(json.dumps(report.to_json(), indent=2))
     elif json_file is not None:
@@ -124,11 +127,3 @@ def _check_writable(file: Path | None) -> None:
     # A file that is there needs no right to its folder: /dev/stdout, for one.
     if file.is_dir() or not folder.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
         raise UsageError(f"{file} cannot be written.", hint=f"Is {folder} a folder that you may write to?")
-
-
-def _again(project: Path, library: Path | None, data: Path | None) -> str:
-    words = ["pluginkit", "test"]
-    words += [str(project)] if str(project) != "." else []
-    words += ["--library", str(library)] if library else []
-    words += ["--data", str(data)] if data else []
-    return shlex.join(words)
