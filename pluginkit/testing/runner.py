@@ -93,6 +93,7 @@ class _Run:
     library: Path
     plan: Plan
     beside: Beside
+    step: Step
     steps: _Steps
     verdicts: list[Verdict] = field(default_factory=list)
     controls: list[Verdict] = field(default_factory=list)
@@ -125,7 +126,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
     more = beside(manifest, plan)
     registries = registered.installed()
     chosen = select(plan, options.only, [*more.ids, *registries.ids])
-    this = _Run(options, manifest, first, chosen, more.select(options.only), _Steps(step))
+    this = _Run(options, manifest, first, chosen, more.select(options.only), step, _Steps(step))
     orders = schedules(options.schedules, options.seed, deferred=bool(options.sanitize))
     hosteds = [
         Hosted(library, flavour, manifest, options.project, options.timeout, orders)
@@ -141,7 +142,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         cases = [case for one in hosted for case in one.result()[0]]
         said = judging()
         asked = registering.result()
-    deployed = _tensorrt(this, step)
+    deployed = _tensorrt(this)
     return Report(
         plugin=manifest.plugin.name,
         library=str(first),
@@ -300,7 +301,7 @@ def _judging(this: _Run, crew: Crew, hosted: Sequence[Future[_Found]]) -> Callab
     return said
 
 
-def _tensorrt(this: _Run, step: Step) -> str:
+def _tensorrt(this: _Run) -> str:
     """Have the full TensorRT build and run everything, on a GPU; what to say of its part in the run."""
     options = this.options
     if options.sanitize:
@@ -317,5 +318,5 @@ def _tensorrt(this: _Run, step: Step) -> str:
             return f"took no part: {error.message} ({error.hint})"
     elif _on_cpu(library):
         return f"took no part: {library} is built for target cpu (pluginkit build --target gpu)"
-    this.verdicts += in_tensorrt.judge(library, this.manifest, options.timeout, this.plan, this.beside.api, step)
+    this.verdicts += in_tensorrt.judge(library, this.manifest, options.timeout, this.plan, this.beside.api, this.step)
     return f"{found.version}, on the GPU; networks by its API built, not run"
