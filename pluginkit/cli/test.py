@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
+from pluginkit.reporting import page
 from pluginkit.testing import words
 from pluginkit.testing.runner import Options, run
 
@@ -62,6 +63,9 @@ from pluginkit.testing.runner import Options, run
     metavar="FILE",
     help="Write JSON (- : stdout).",
 )
+@click.option(
+    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML page with pictures of what failed."
+)
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
 def command(
     project: Path,
@@ -76,14 +80,17 @@ def command(
     schedules: int | None,
     jobs: int | None,
     json_file: Path | None,
+    html: Path | None,
     junit: Path | None,
 ) -> int:
     """Test PROJECT's plugin in networks, against its reference, and have NVIDIA's builder judge each network.
 
     Builds what changed first. Without --fp32, --fp16 or --int8 it tests all that pluginkit.toml declares.
     """
-    for file in (json_file, junit):
+    for file in (json_file, html, junit):
         _check_writable(file)
+    if html is not None:
+        page.check()
     options = Options(
         project=project,
         precisions=tuple(DType(name) for name in dict.fromkeys(precisions)) or None,
@@ -109,11 +116,14 @@ def command(
             progress.update(task, description=what, completed=done, total=total)
 
         report = run(options, step)
-    table.show(report, console, command=words.again(project, library, data))
+    command_ = words.again(project, library, data)
+    table.show(report, console, command=command_)
     if to_stdout:
         click.echo(json.dumps(report.to_json(), indent=2))
     elif json_file is not None:
         json_file.write_text(json.dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
+    if html is not None:
+        page.write(report, html, command=command_)
     if junit is not None:
         report.write_junit(junit)
     return report.exit_code

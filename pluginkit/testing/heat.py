@@ -37,6 +37,7 @@ class Heat:
         index: where the worst error is.
         plane: the last two axes, at the other axes' indices of the worst error. A vector is one row.
         others: the largest error of each such plane, over the other axes (the last of them across); None without.
+        lead: the sizes of those other axes.
     """
 
     output: str
@@ -44,6 +45,7 @@ class Heat:
     index: tuple[int, ...]
     plane: Picture
     others: Picture | None = None
+    lead: tuple[int, ...] = ()
 
     @property
     def where(self) -> str:
@@ -69,7 +71,7 @@ def of(outputs: Mapping[str, Array], expected: Mapping[str, Array], tolerance: T
     others = None
     if lead and int(np.prod(lead)) > 1:
         others = _picture(errors.max(axis=(-2, -1)).reshape(-1, lead[-1]))
-    return Heat(worst.name, worst.unit, index, _picture(plane), others)
+    return Heat(worst.name, worst.unit, index, _picture(plane), others, lead)
 
 
 def _picture(values: Array) -> Picture:
