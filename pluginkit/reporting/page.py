@@ -41,7 +41,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Failed:
-    """A failing item."""
+    """A failing item; `network` is where its network is drawn."""
 
     anchor: str
     words: words.Failure
@@ -108,6 +108,7 @@ def page(report: Report, *, command: str) -> str:
     rows = [(family, [_cell(report, family, precision, anchors) for precision in precisions]) for family in families]
     in_matrix = {case.network for case in report.cases}
     beside = [verdict for verdict in (*report.verdicts, *report.registries) if verdict.network not in in_matrix]
+    failures, drawings = _failures(report, command, anchors)
     return environment.get_template("page.html.jinja").render(
         report=report,
         again=f"{command} --seed {report.seed}",
@@ -115,7 +116,8 @@ def page(report: Report, *, command: str) -> str:
         rows=rows,
         beside=[(item, _mark(item, anchors)) for item in beside],
         controls=[(item, _mark(item, anchors)) for item in report.controls],
-        failures=_failures(report, command, anchors),
+        failures=failures,
+        drawings=drawings,
         pictures=PICTURES,
         counts=[(kind.value, report.count(kind)) for kind in Outcome if report.count(kind)],
     )
@@ -140,27 +142,30 @@ def _mark(item: CaseResult | Verdict, anchors: dict[int, str]) -> Mark:
     return Mark(item.outcome.value, _MARKS[item.outcome], title, anchors.get(id(item), ""))
 
 
-def _failures(report: Report, command: str, anchors: dict[int, str]) -> Sequence[Failed]:
+def _failures(
+    report: Report, command: str, anchors: dict[int, str]
+) -> tuple[Sequence[Failed], Sequence[tuple[str, str]]]:
+    """The failing items, and their networks: where each stands on the page, and its drawing."""
     if not report.bad:
-        return []
+        return [], []
     from pluginkit.reporting import drawing, picture
 
     networks = {network.id: network for network in report.networks}
-    drawn: dict[str, str] = {}
+    drawn: dict[str, tuple[str, str]] = {}
     found = []
     left = PICTURES
     for item in report.bad:
         heat = item.heat if isinstance(item, CaseResult) and left else None
         left -= heat is not None
         if item.network in networks and item.network not in drawn:
-            drawn[item.network] = drawing.svg(networks[item.network])
+            drawn[item.network] = (f"network-{len(drawn) + 1}", drawing.svg(networks[item.network]))
         found.append(
             Failed(
                 anchors[id(item)],
                 words.failure(item, report, command),
                 picture.png(heat) if heat else "",
                 f"|error| of {heat.where}; the worst is at {list(heat.index)}" if heat else "",
-                drawn.get(item.network, ""),
+                drawn[item.network][0] if item.network in drawn else "",
             )
         )
-    return found
+    return found, list(drawn.values())

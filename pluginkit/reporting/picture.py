@@ -32,7 +32,7 @@ def figure(heat: Heat) -> Figure:
     unit = "steps" if heat.unit == "steps" else "absolute"
     row, column = (0, 0, *heat.index)[-2:]
     _draw(made, axes[0], heat.plane, (row, column), f"|error|, {unit}")
-    axes[0].set_title(heat.where, fontsize=9)
+    axes[0].set_title(heat.where, fontsize=9, parse_math=False)
     if len(heat.index) > 1:
         axes[0].set_ylabel(f"axis {len(heat.index) - 2}")
     if heat.index:
@@ -50,12 +50,12 @@ def figure(heat: Heat) -> Figure:
 
 def _draw(made: Figure, axes: Axes, shown: Picture, worst: tuple[int, int], label: str) -> None:
     rows, columns = shown.size
+    axes.set_facecolor(_NO_NUMBER)
     finite = np.ma.masked_invalid(shown.values)
     extent = (-0.5, columns - 0.5, rows - 0.5, -0.5)
     largest = float(finite.max()) if finite.count() else 0.0
     image = axes.imshow(finite, extent=extent, aspect="auto", cmap="viridis", vmin=0.0, vmax=largest or 1.0)
-    image.cmap.set_bad(_NO_NUMBER)
     axes.plot([worst[1]], [worst[0]], "o", markersize=13, markerfacecolor="none", markeredgecolor="red", gid="worst")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     made.colorbar(image, ax=axes, label=label)
