@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
@@ -170,7 +170,10 @@ def _guarded(network: Network | ApiNetwork, ask: Callable[[], Verdict]) -> Verdi
         return ""
 
     outcome, message, seconds = guarded(action)
-    return found[0] if found else Verdict(network.id, tensorrt_rtx.NAME, outcome, message, (), seconds)
+    if found:
+        # A network is built several times over.
+        return replace(found[0], seconds=seconds)
+    return Verdict(network.id, tensorrt_rtx.NAME, outcome, message, (), seconds)
 
 
 def _verdict(
