@@ -171,7 +171,9 @@ class Context:
     def _described(self, outs: Sequence[Desc]) -> list[Desc]:
         """As the plugin sees them: -1 where the dimension depends on what it will compute."""
         return [
-            replace(desc, dims=tuple(-1 if hidden else n for n, hidden in zip(desc.dims, shape.data_dependent, strict=True)))
+            replace(
+                desc, dims=tuple(-1 if hidden else n for n, hidden in zip(desc.dims, shape.data_dependent, strict=True))
+            )
             for desc, shape in zip(outs, self.built.shapes, strict=True)
         ]
 

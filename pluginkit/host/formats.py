@@ -21,9 +21,7 @@ class Walked(Protocol):
     def name_of(self, method: str) -> str:
         """The C++ name of a method."""
 
-    def supports_format_combination(
-        self, pos: int, in_out: Sequence[Desc], nb_inputs: int, nb_outputs: int
-    ) -> bool:
+    def supports_format_combination(self, pos: int, in_out: Sequence[Desc], nb_inputs: int, nb_outputs: int) -> bool:
         """Whether tensor `pos` may have its type and format."""
 
 

@@ -123,9 +123,7 @@ class Creator:
             layer, [field.native() for field in kept], _RUNTIME, f"a plugin from the serialized fields ({named})"
         )
 
-    def _made_v3(
-        self, layer: str, fields: list[tuple[str, int, bytes, int]], phase: int, expected: str
-    ) -> PluginV3:
+    def _made_v3(self, layer: str, fields: list[tuple[str, int, bytes, int]], phase: int, expected: str) -> PluginV3:
         method = "IPluginCreatorV3One::createPlugin"
         raw = self._call(method, lambda: self._native.create_v3(layer, fields, phase))
         return PluginV3(must(method, raw, expected))

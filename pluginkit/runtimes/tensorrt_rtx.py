@@ -56,8 +56,14 @@ def probe() -> Availability:
     return Availability(True, version, str(where))
 
 
-def open(library: Path, manifest: Manifest, *, timeout: float = 60.0) -> RtxSession:  # noqa: A001
+def open(library: Path, manifest: Manifest, *, timeout: float = 60.0, check: bool = True) -> RtxSession:  # noqa: A001
     """Has NVIDIA's registry load the library, in a process of its own, and checks that it lists the plugin.
+
+    Args:
+        library: the plugin library.
+        manifest: the plugin's.
+        timeout: seconds that any one call may take.
+        check: whether that is to be checked; False for one more session of a library that was.
 
     Raises:
         ToolMissing: see `probe`.
@@ -69,7 +75,8 @@ def open(library: Path, manifest: Manifest, *, timeout: float = 60.0) -> RtxSess
         raise ToolMissing(f"TensorRT-RTX: {found.reason}", hint=found.remedy)
     session = RtxSession(library.resolve(), manifest, Path(found.where), timeout)
     try:
-        session.check()
+        if check:
+            session.check()
     except BaseException:
         session.close()
         raise

@@ -120,17 +120,24 @@ class Loop(OpRun):  # type: ignore[misc]
         scanned: list[list[Array]] = [[] for _ in body.output_names[1 + count :]]
         trip = 0
         while proceed and (limit is None or trip < limit):
-            own = [np.array(trip, np.int64), np.array(proceed), *carried]
-            feeds = {**(context or {}), **dict(zip(body.input_names, own, strict=True))}
-            left = body.run(None, feeds, attributes=attributes)
-            proceed = bool(np.asarray(left[0]).item())
-            carried = list(left[1 : 1 + count])
-            for values, value in zip(scanned, left[1 + count :], strict=True):
+            going, *left = self.trip(body, trip, carried, context, attributes)
+            proceed = bool(np.asarray(going).item())
+            carried = left[:count]
+            for values, value in zip(scanned, left[count:], strict=True):
                 values.append(value)
             trip += 1
         kinds = body.proto_.output[1 + count :]
         stacked = [np.stack(v) if v else no_trips(kind) for v, kind in zip(scanned, kinds, strict=True)]
         return (*carried, *stacked)
+
+    @staticmethod
+    def trip(
+        body: Any, number: int, states: Sequence[Array], context: Mapping[str, Array] | None, attributes: Any
+    ) -> list[Array]:
+        """What the body gives in one trip: whether to go on, the states, and a value of each scan output."""
+        own = [np.array(number, np.int64), np.array(True), *states]
+        feeds = {**(context or {}), **dict(zip(body.input_names, own, strict=True))}
+        return list(body.run(None, feeds, attributes=attributes))
 
 
 def no_trips(output: onnx.ValueInfoProto) -> Array:

@@ -142,9 +142,7 @@ def _loop(where: str) -> type[OpRun]:
         ) -> tuple[Array, ...]:
             del going
             body = body or self.body
-            own = [np.array(0, np.int64), np.array(True), *states]
-            feeds = {**(context or {}), **dict(zip(body.input_names, own, strict=True))}
-            _, *left = body.run(None, feeds, attributes=attributes)
+            _, *left = self.trip(body, 0, states, context, attributes)
             for index, (before, after) in enumerate(zip(states, left, strict=False)):
                 if (before.dtype, before.shape) != (after.dtype, after.shape):
                     raise CheckFailed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,8 @@ from pluginkit.runtimes.host import HostSession
 from pluginkit.runtimes.tensorrt_rtx import RtxSession
 from pluginkit.testing import api_model as api
 from pluginkit.testing import api_networks
-from pluginkit.testing.judged import Beside, Judge
+from pluginkit.testing.crew import Bench
+from pluginkit.testing.judged import Judge
 from pluginkit.testing.model import Network, NetworkProfile, Plan
 from pluginkit.testing.networks.base import DOMAIN, Body, Names, network, value_info
 from pluginkit.testing.report import Outcome, Report
@@ -304,16 +306,12 @@ def test_concatenation_on_axis_1(opened: Sessions) -> None:
 def test_a_leniency_turns_the_run_red(opened: Sessions) -> None:
     """What `pluginkit test` has of NVIDIA's builder."""
     network = plain(OTHER_NAME)
-    judge = Judge(
-        opened.library,
-        faulty.manifest(OTHER_NAME),
-        timeout=60,
-        plan=Plan((network,), (), seed=0),
-        beside=Beside(),
-        configured={},
-        step=lambda *_: None,
-    )
-    (verdict,) = judge.run().verdicts
+    judge = Judge(opened.library, faulty.manifest(OTHER_NAME), timeout=60, plan=Plan((network,), (), seed=0))
+    bench = Bench(threading.Event())
+    try:
+        verdict, _ = judge.network(network, (), bench)
+    finally:
+        bench.close()
     assert verdict.outcome is Outcome.FAILED
     assert verdict.message == (
         "IPluginV3OneCore::getPluginName answered 'Impostor', and its creator says 'Refused' "
