@@ -58,6 +58,14 @@ class Cast:
 
 
 @dataclass(frozen=True)
+class IdentityLayer:
+    """IIdentityLayer."""
+
+    x: str
+    out: str
+
+
+@dataclass(frozen=True)
 class Quantize:
     """IQuantizeLayer to INT8, per tensor."""
 
@@ -197,6 +205,7 @@ Step: TypeAlias = (
     | Constant
     | Plugin
     | Cast
+    | IdentityLayer
     | Quantize
     | Dequantize
     | Elementwise
@@ -220,8 +229,8 @@ class ApiNetwork:
     """A network made by NVIDIA's API around layers that its parser made.
 
     Attributes:
-        id: `api-form/precision`.
-        family: the family of ONNX networks that it stands beside: it takes part in a run if that does.
+        id: `family/precision`.
+        family: a key of `pluginkit.testing.networks.FAMILIES`.
         precision: what the plugin computes in.
         model: the serialized `onnx.ModelProto` with the plugin nodes, and with the probe behind each output.
         steps: the network.
@@ -236,3 +245,13 @@ class ApiNetwork:
     steps: tuple[Step, ...]
     calls: tuple[PluginCall, ...]
     profiles: tuple[NetworkProfile, ...]
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The network's outputs, in order."""
+        return tuple(step.x for step in self.steps if isinstance(step, Output))
+
+
+def is_probe(node: str) -> bool:
+    """Whether a node of `ApiNetwork.model` is the probe, by its name."""
+    return "_probe_" in node

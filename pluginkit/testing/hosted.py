@@ -15,6 +15,7 @@ from pluginkit.runtimes import Configured, host
 from pluginkit.runtimes.findings import Defect
 from pluginkit.runtimes.host import HostSession
 from pluginkit.runtimes.worker import WorkerCrashed, WorkerTimeout
+from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.compare import compare
 from pluginkit.testing.defects import describe_all
 from pluginkit.testing.model import Case, Network, Plan
@@ -83,7 +84,9 @@ class Hosted:
                 "constructor.",
             ) from None
 
-    def _network(self, session: HostSession, network: Network, plan: Plan, step: Step, found: Found) -> None:
+    def _network(
+        self, session: HostSession, network: Network | ApiNetwork, plan: Plan, step: Step, found: Found
+    ) -> None:
         what = " ".join(filter(None, ("host", self.flavour.name)))
         step(f"{what}: {network.id}", len(found.cases), len(plan.cases))
         built = session.build(network)
@@ -98,7 +101,7 @@ class Hosted:
                 result = self._result(network, case, BUILDS[built.status], message=said)
                 found.cases.append(_with(result, defects, session.printed))
 
-    def _case(self, session: HostSession, network: Network, case: Case) -> CaseResult:
+    def _case(self, session: HostSession, network: Network | ApiNetwork, case: Case) -> CaseResult:
         """The first run that fails, else the one in order; `runs` says how many there were."""
         results: list[CaseResult] = []
         for schedule in self.schedules:
@@ -109,12 +112,12 @@ class Hosted:
         chosen = results[-1] if results[-1].outcome.bad else results[0]
         return replace(chosen, runs=len(results), seconds=sum(result.seconds for result in results))
 
-    def _once(self, session: HostSession, network: Network, case: Case, schedule: Schedule) -> CaseResult:
+    def _once(self, session: HostSession, network: Network | ApiNetwork, case: Case, schedule: Schedule) -> CaseResult:
         numbers: dict[str, float | str | None] = {}
 
         def action() -> str:
             ran = session.run(case, order=schedule.order, deferred=schedule.deferred)
-            comparison = compare(ran.outputs, case.expected, case.tolerance)
+            comparison = compare(case.defined(ran.outputs), case.expected, case.tolerance)
             worst = comparison.worst
             numbers.update(error=worst.error, allowed=worst.allowed, unit=worst.unit)
             if not comparison.ok:
@@ -134,7 +137,7 @@ class Hosted:
         return result
 
     def _result(
-        self, network: Network, case: Case, outcome: Outcome, *, message: str = "", seconds: float = 0.0
+        self, network: Network | ApiNetwork, case: Case, outcome: Outcome, *, message: str = "", seconds: float = 0.0
     ) -> CaseResult:
         return CaseResult(
             id=case.id,

@@ -14,7 +14,6 @@ from pluginkit.runtimes import BuildVerdict, tensorrt
 from pluginkit.runtimes.tensorrt import TensorrtSession
 from pluginkit.runtimes.weak import Weak
 from pluginkit.testing import weakly
-from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.compare import compare
 from pluginkit.testing.hosted import BUILDS, Step, guarded
 from pluginkit.testing.model import Array, Case, Network, Plan
@@ -24,9 +23,7 @@ Check = Callable[[Network, Case], str]
 """What is wrong with a case's run; empty if nothing is."""
 
 
-def judge(
-    library: Path, manifest: Manifest, timeout: float, plan: Plan, api: Sequence[ApiNetwork], step: Step
-) -> list[Verdict]:
+def judge(library: Path, manifest: Manifest, timeout: float, plan: Plan, step: Step) -> list[Verdict]:
     """Have TensorRT build and run everything; one verdict a network.
 
     Args:
@@ -34,14 +31,13 @@ def judge(
         manifest: the plugin's.
         timeout: seconds for each call.
         plan: networks and cases.
-        api: networks by NVIDIA's API, which are built and not run.
         step: told what is done.
     """
     verdicts: list[Verdict] = []
 
     def ask() -> str:
         with tensorrt.open(library, manifest, timeout=timeout) as session:
-            for verdict in Judge(session, plan).all(api):
+            for verdict in Judge(session, plan).all():
                 step(f"TensorRT: {verdict.network}", len(verdicts), None)
                 verdicts.append(verdict)
         return ""
@@ -50,7 +46,7 @@ def judge(
     if outcome is not Outcome.PASSED:
         # Loading failed, so nothing was judged: the networks get that answer, or none would seem to be asked.
         said = {verdict.network for verdict in verdicts}
-        asked = [network.id for network in plan.networks] + [network.id for network in api]
+        asked = [network.id for network in plan.networks]
         missing = [name for name in asked if name not in said]
         verdicts += [Verdict(name, tensorrt.NAME, outcome, message, (), seconds) for name in missing]
     return verdicts
@@ -63,14 +59,14 @@ class Judge:
     session: TensorrtSession
     plan: Plan
 
-    def all(self, api: Sequence[ApiNetwork]) -> Iterator[Verdict]:
-        """A verdict on each network."""
-        for network in self.plan.networks:
+    def all(self) -> Iterator[Verdict]:
+        """A verdict on each network; those by NVIDIA's API are built, and not run."""
+        for network in self.plan.models:
             verdict = self._built(network, self.session.build(network), [(self._right, self._cases(network))])
             if verdict.outcome is Outcome.PASSED:
                 verdict = self._more(network, verdict)
             yield verdict
-        for made in api:
+        for made in self.plan.by_api:
             yield _verdict(made.id, self.session.build_api(made))
         if self.session.weak:
             for network, weak, cases in weakly.networks(self.plan):

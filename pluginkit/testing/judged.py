@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TypeVar
 
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import BuildVerdict, Configured, tensorrt_rtx
 from pluginkit.runtimes.liveness import problems
 from pluginkit.runtimes.tensorrt_rtx import RtxSession
-from pluginkit.testing import api_networks, controls, static
+from pluginkit.testing import controls, static
 from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.controls import Control
 from pluginkit.testing.hosted import BUILDS, Configurations, Step, guarded
@@ -24,49 +23,36 @@ from pluginkit.testing.report import Outcome, Verdict
 ANY_SCALE = 0.0625
 """The INT8 scale of every tensor in networks that are built and not run."""
 
-Item = TypeVar("Item", ApiNetwork, Control)
-
 
 @dataclass(frozen=True)
 class Beside:
     """What is built beside a plan's networks."""
 
-    api: tuple[ApiNetwork, ...] = ()
     controls: tuple[Control, ...] = ()
 
     @property
     def ids(self) -> list[str]:
         """What `--only` finds them by."""
-        return [network.id for network in self.api] + [control.id for control in self.controls]
+        return [control.id for control in self.controls]
 
     def select(self, only: Sequence[str]) -> Beside:
         """Those that match one of the patterns; all if there are none."""
-        return Beside(_matching(self.api, only), _matching(self.controls, only))
-
-
-def _matching(items: Sequence[Item], only: Sequence[str]) -> tuple[Item, ...]:
-    # A network is chosen by all that is in it, as in `api-loop-while/float32/*`.
-    return tuple(
-        item for item in items if not only or any(fnmatchcase(i, o) for i in (item.id, f"{item.id}/") for o in only)
-    )
+        # A control is chosen by all that is in it, too, as in `api-loop-while/float32/no-trip-count/*`.
+        chosen = (
+            one
+            for one in self.controls
+            if not only or any(fnmatchcase(i, o) for i in (one.id, f"{one.id}/") for o in only)
+        )
+        return Beside(tuple(chosen))
 
 
 def beside(manifest: Manifest, plan: Plan) -> Beside:
-    """The API networks and controls that go with a plan.
-
-    A form is built in one of the plan's precisions, the next form in the next; controls are in the first.
-    """
-    kinds = list(dict.fromkeys(network.precision for network in plan.networks))
-    families = {network.family for network in plan.networks}
+    """The controls that go with a plan, in the first of its precisions."""
+    kind = plan.networks[0].precision
     scales = {tensor.name: ANY_SCALE for tensor in (*manifest.inputs, *manifest.outputs)}
-    settings = [Setting(manifest, kind, field_values(manifest), scales) for kind in kinds]
-    forms = [form for form, (family, _) in api_networks.FORMS.items() if family in families]
-    made = [api_networks.make(settings[i % len(settings)], form) for i, form in enumerate(forms)]
-    first = [network for network in plan.networks if network.precision is kinds[0]]
-    return Beside(
-        tuple(network for network in made if network is not None),
-        tuple(controls.network_controls(first, settings[0])),
-    )
+    setting = Setting(manifest, kind, field_values(manifest), scales)
+    first = [network for network in plan.models if network.precision is kind]
+    return Beside(tuple(controls.network_controls(first, setting)))
 
 
 @dataclass
@@ -97,7 +83,7 @@ class Judge:
         outcome, message, seconds = guarded(self._all)
         if outcome is not Outcome.PASSED:
             # Loading failed, so nothing was judged: each network gets that answer, or none would seem to be asked.
-            names = [network.id for network in self.plan.networks] + [network.id for network in self.beside.api]
+            names = [network.id for network in self.plan.networks]
             for name in names[len(self.judgement.verdicts) :]:
                 self.judgement.verdicts.append(Verdict(name, tensorrt_rtx.NAME, outcome, message, (), seconds))
         return self.judgement
@@ -108,9 +94,6 @@ class Judge:
             for network in self.plan.networks:
                 self._step(network.id, total)
                 self.judgement.verdicts.append(self._network(session, network))
-            for made in self.beside.api:
-                self._step(made.id, total)
-                self.judgement.verdicts.append(_verdict(made, session.build_api(made)))
             for control in self.beside.controls:
                 self._step(control.id, total)
                 self.judgement.controls.append(judge_control(session, control))
@@ -120,7 +103,9 @@ class Judge:
         done = len(self.judgement.verdicts) + len(self.judgement.controls)
         self.step(f"NVIDIA's builder: {what}", done, total)
 
-    def _network(self, session: RtxSession, network: Network) -> Verdict:
+    def _network(self, session: RtxSession, network: Network | ApiNetwork) -> Verdict:
+        if isinstance(network, ApiNetwork):
+            return _verdict(network, session.build_api(network), self.configured.get(network.id, ()))
         verdict = _verdict(network, session.build(network), self.configured.get(network.id, ()))
         if not verdict.outcome.bad and network.family == "plain":
             # The same network once more, as models have it whose exporter knows no domains.

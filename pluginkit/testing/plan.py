@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from pluginkit.dtypes import DType
-from pluginkit.errors import CheckFailed, NothingSelected, UsageError
+from pluginkit.errors import CheckFailed, NothingSelected
 from pluginkit.manifest import Manifest
 from pluginkit.testing import precision as precisions_
-from pluginkit.testing.model import Array, Case, Plan
-from pluginkit.testing.networks import FAMILIES, Family
+from pluginkit.testing.api_model import ApiNetwork
+from pluginkit.testing.model import Array, Case, Network, Plan
+from pluginkit.testing.networks import Family, selection
 from pluginkit.testing.networks.base import Applier, Setting
 from pluginkit.testing.points import Point, generator, points
 from pluginkit.testing.reference import Reference
@@ -38,24 +38,28 @@ def plan(
         manifest: the signature.
         reference: its oracle.
         precisions: which of the manifest's; None means all.
-        families: which of `FAMILIES`; None means all.
+        families: names of `FAMILIES`, or of groups of them; None means all that can hold the plugin.
         seed: all random shapes and values follow from it.
         data: an .npz with a person's own inputs, for one more point.
         random: how many random points a profile gets.
 
     Raises:
-        UsageError: an unknown family, or data that doesn't fit.
+        UsageError: an unknown family, one that cannot hold the plugin, or data that doesn't fit.
         NothingSelected: a precision that no input declares, or nothing left.
         CheckFailed: the reference is wrong.
     """
-    chosen = _families(families)
     wanted = _precisions(manifest, precisions)
+    chosen = selection.choose(manifest, families)
     tried = points(manifest, seed, random=random, data=data)
     fields = field_values(manifest)
     factor = else_factor(manifest, reference, fields, tried)
-    networks, cases = [], []
+    networks: list[Network | ApiNetwork] = []
+    cases: list[Case] = []
+    by_api = [family for family in chosen if family.BY_API]
     for family in chosen:
-        for kind in wanted:
+        # Those by the API go round: one in one precision, the next in the next.
+        kinds = [wanted[by_api.index(family) % len(wanted)]] if family.BY_API else wanted
+        for kind in kinds:
             setting = calibrated(family, Setting(manifest, kind, fields, else_factor=factor), tried, reference)
             networks.append(family.build(setting))
             for point in tried:
@@ -109,8 +113,8 @@ def calibrated(family: Family, setting: Setting, tried: Sequence[Point], referen
         return setting
     applier = Applier(setting, reference, exact=True)
     for point in tried:
-        for _, extra in family.controls(setting, point):
-            family.oracle(applier, {**_ordinary(setting, point), **extra})
+        for _, feeds in family.runs(setting, point.name, _ordinary(setting, point)):
+            family.oracle(applier, feeds)
     return replace(setting, scales=precisions_.scales(manifest, setting.precision, applier.ranges))
 
 
@@ -127,9 +131,8 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
     network_id = f"{family.NAME}/{setting.precision.value}"
     several = len(setting.manifest.profiles) > 1
     found = []
-    for suffix, extra in family.controls(setting, point):
-        parts = [network_id, *([point.profile] if several else []), point.name, *([suffix] if suffix else [])]
-        feeds = {**_ordinary(setting, point), **extra}
+    for suffix, given in family.runs(setting, point.name, _ordinary(setting, point)):
+        feeds = dict(given)
         for tensor in setting.manifest.inputs if point.spread else ():
             if setting.kind(tensor) is DType.INT8:
                 rng = generator(seed, "spikes", point.profile, point.name, tensor.name)
@@ -148,35 +151,24 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
             chain=answer.chain,
             ratios=ratios,
         )
-        found.append(
-            Case(
-                id="/".join(parts),
-                network_id=network_id,
-                profile=point.profile,
-                point=point.name,
-                seed=seed,
-                feeds=feeds,
-                expected=answer.outputs,
-                tolerance=allowed,
-                enqueues=answer.enqueues,
-                symbols=dict(point.symbols),
+        for place, profile in family.places(setting, point):
+            parts = [network_id, *([point.profile] if several else []), point.name, *filter(None, (suffix, place))]
+            found.append(
+                Case(
+                    id="/".join(parts),
+                    network_id=network_id,
+                    profile=profile,
+                    point=point.name,
+                    seed=seed,
+                    feeds=feeds,
+                    expected=answer.outputs,
+                    tolerance=allowed,
+                    enqueues=answer.enqueues,
+                    symbols=dict(point.symbols),
+                    padded=answer.padded,
+                )
             )
-        )
     return found
-
-
-def _families(wanted: Iterable[str] | None) -> list[Family]:
-    names = list(FAMILIES) if wanted is None else list(dict.fromkeys(wanted))
-    for name in names:
-        if name not in FAMILIES:
-            close = difflib.get_close_matches(name, FAMILIES, n=1)
-            raise UsageError(
-                f"There is no network '{name}'" + (f"; did you mean '{close[0]}'?" if close else "."),
-                hint=f"The networks are: {', '.join(FAMILIES)}.",
-            )
-    if not names:
-        raise NothingSelected("No network is selected.", hint=f"The networks are: {', '.join(FAMILIES)}.")
-    return [FAMILIES[name] for name in names]
 
 
 def _precisions(manifest: Manifest, wanted: Iterable[DType] | None) -> list[DType]:

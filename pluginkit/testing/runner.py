@@ -232,5 +232,5 @@ def _tensorrt(this: _Run) -> str:
             return f"took no part: {error.message} ({error.hint})"
     elif _on_cpu(library):
         return f"took no part: {library} is built for target cpu (pluginkit build --target gpu)"
-    this.verdicts += in_tensorrt.judge(library, this.manifest, options.timeout, this.plan, this.beside.api, this.step)
+    this.verdicts += in_tensorrt.judge(library, this.manifest, options.timeout, this.plan, this.step)
     return f"{found.version}, on the GPU; networks by its API built, not run"
