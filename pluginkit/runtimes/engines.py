@@ -14,6 +14,7 @@ from pluginkit.errors import CheckFailed
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes.verdict import BuildVerdict, Ran
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.model import Case, Network
 
 BINDINGS = "PLUGINKIT_BINDINGS"
@@ -65,7 +66,7 @@ class EngineSession:
         """Parses and builds an ONNX network with all its profiles, strongly typed."""
         return self._verdict("build", network.id, {"network": network})
 
-    def run(self, network: Network, case: Case, *, fresh: bool = True, switch: bool = False) -> Ran:
+    def run(self, network: AnyNetwork, case: Case, *, fresh: bool = True, switch: bool = False) -> Ran:
         """Runs a case on the engine that was built last of its network.
 
         Args:
@@ -81,7 +82,7 @@ class EngineSession:
         role = "runner" if fresh else "builder"
         return Ran(self._ask(role, "run", **self._asked(network, case), switch=switch), NOT_COUNTED)
 
-    def _asked(self, network: Network, case: Case) -> dict[str, Any]:
+    def _asked(self, network: AnyNetwork, case: Case) -> dict[str, Any]:
         profile = [profile.name for profile in network.profiles].index(case.profile)
         return {"file": self._file(network.id), "profile": profile, "feeds": case.feeds}
 

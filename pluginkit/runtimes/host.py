@@ -18,6 +18,7 @@ from pluginkit.runtimes import preflight
 from pluginkit.runtimes.findings import Defect, Findings
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.model import Case, Network
 
 NAME = "host"
@@ -89,13 +90,13 @@ class HostSession:
     def _start(self) -> Worker:
         return Worker(CHILD, self._init, timeout=self._timeout, env=self._environment)
 
-    def build(self, network: Network) -> BuildVerdict:
+    def build(self, network: Network | ApiNetwork) -> BuildVerdict:
         """Builds all plugin nodes of a network for all profiles."""
         begun = time.monotonic()
         verdict = self._verdict(network)
         return BuildVerdict(verdict.status, verdict.message, verdict.log, verdict.configured, time.monotonic() - begun)
 
-    def _verdict(self, network: Network) -> BuildVerdict:
+    def _verdict(self, network: Network | ApiNetwork) -> BuildVerdict:
         self.printed = ""
         found: list[dict[str, Any]] = []
         trying = ""
@@ -105,7 +106,8 @@ class HostSession:
                 for convention in self.conventions:
                     trying = convention
                     built = builder.call("build", network=network, implicit_batch=bool(convention))
-                    builder.call("walk", network=network, built=built)
+                    if isinstance(network, Network):
+                        builder.call("walk", network=network, built=built)
                     found.append(built)
             finally:
                 self.printed = builder.printed

@@ -14,9 +14,10 @@ from pluginkit import host
 from pluginkit.errors import CheckFailed
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import expected_shapes, preflight, walker, zeros
+from pluginkit.runtimes import api_walker, expected_shapes, preflight, walker, zeros
 from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.runtimes.verdict import Ran
+from pluginkit.testing.api_model import ApiNetwork, is_probe
 from pluginkit.testing.model import Array, Network, PluginCall, Range
 
 
@@ -37,16 +38,19 @@ class HostChild:
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
         self._device = host.Device(library)
 
-    def build(self, network: Network, *, implicit_batch: bool) -> dict[str, host.BuiltPlugin]:
+    def build(self, network: Network | ApiNetwork, *, implicit_batch: bool) -> dict[str, host.BuiltPlugin]:
         """Builds a network's plugin nodes: node -> what was built.
 
         Raises:
             CheckFailed: the network or the plugin is wrong (the plugin: a Finding with the method's name).
         """
-        preflight.check(network, self._identity)
-        built = {call.node: self._build(call, implicit_batch) for call in network.calls}
-        for call in network.calls:
+        if isinstance(network, Network):
+            preflight.check(network, self._identity)
+        built = {call.node: self._build(call, implicit_batch) for call in _plugins(network)}
+        for call in _plugins(network):
             expected_shapes.check(self._manifest, call, built[call.node])
+        if isinstance(network, ApiNetwork):
+            return built
         preflight.check_outputs(network, {node: len(plugin.shapes) for node, plugin in built.items()})
         return built
 
@@ -71,7 +75,7 @@ class HostChild:
 
     def run(
         self,
-        network: Network,
+        network: Network | ApiNetwork,
         built: dict[str, host.BuiltPlugin],
         profile: str,
         feeds: dict[str, Array],
@@ -94,7 +98,7 @@ class HostChild:
                         self._device,
                     )
                 )
-                for call in network.calls
+                for call in _plugins(network)
             }
 
             def enqueue(node: str, inputs: Sequence[Array]) -> Sequence[Array]:
@@ -102,10 +106,17 @@ class HostChild:
                 _check_types(node, inputs, context.specs)
                 return context.run([np.ascontiguousarray(value) for value in inputs])
 
-            model = onnx.load_from_string(network.model)
-            outputs = walker.run(model, self._identity[0], enqueue, feeds)
+            if isinstance(network, ApiNetwork):
+                outputs = api_walker.run(network, enqueue, feeds)
+            else:
+                outputs = walker.run(onnx.load_from_string(network.model), self._identity[0], enqueue, feeds)
             enqueues = sum(context.enqueues for context in contexts.values())
         return Ran(outputs, enqueues)
+
+
+def _plugins(network: Network | ApiNetwork) -> list[PluginCall]:
+    """The plugin's nodes without the probes behind it, which the library doesn't have."""
+    return [call for call in network.calls if isinstance(network, Network) or not is_probe(call.node)]
 
 
 def _specs(call: PluginCall, profile: int) -> list[host.TensorSpec]:

@@ -107,6 +107,9 @@ class Player:
         layer = self.network.add_cast(self._tensors[step.x], TYPES[step.dtype])
         self._is(step.out, layer.get_output(0))
 
+    def _identitylayer(self, step: api.IdentityLayer) -> None:
+        self._is(step.out, self.network.add_identity(self._tensors[step.x]).get_output(0))
+
     def _quantize(self, step: api.Quantize) -> None:
         layer = self.network.add_quantize(self._tensors[step.x], self._tensors[step.scale], trt.int8)
         self._is(step.out, layer.get_output(0))

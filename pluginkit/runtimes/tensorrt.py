@@ -16,7 +16,7 @@ from pluginkit.manifest import Manifest
 from pluginkit.runtimes.engines import EngineSession
 from pluginkit.runtimes.verdict import Availability, BuildVerdict
 from pluginkit.runtimes.weak import Weak
-from pluginkit.testing.api_model import ApiNetwork
+from pluginkit.testing.api_model import AnyNetwork, ApiNetwork
 from pluginkit.testing.model import Array, Case, Network
 
 NAME = "tensorrt"
@@ -92,7 +92,7 @@ class TensorrtSession(EngineSession):
         """Makes a network by NVIDIA's API, its plugin layers by add_plugin_v2 or add_plugin_v3, and builds it."""
         return self._verdict("build_api", network.id, {"network": network, "identity": self._identity})
 
-    def shape_values(self, network: Network, case: Case) -> dict[str, Array]:
+    def shape_values(self, network: AnyNetwork, case: Case) -> dict[str, Array]:
         """Graph output -> its shape, an int32 vector, as the plugin computes it for a case; raises as `run`."""
         values: dict[str, Array] = self._ask("runner", "shape_values", **self._asked(network, case))
         return {name.removesuffix("_shape"): value for name, value in values.items()}

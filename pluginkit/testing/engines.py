@@ -10,12 +10,13 @@ from typing import Generic, TypeVar
 
 from pluginkit.runtimes import BuildVerdict
 from pluginkit.runtimes.engines import EngineSession
+from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.compare import compare
 from pluginkit.testing.hosted import BUILDS, Step, guarded
-from pluginkit.testing.model import Array, Case, Network, Plan
+from pluginkit.testing.model import Array, Case, Plan
 from pluginkit.testing.report import Outcome, Verdict
 
-Check = Callable[[Network, Case], str]
+Check = Callable[[AnyNetwork, Case], str]
 """What is wrong with a case's run; empty if nothing is."""
 
 Session = TypeVar("Session", bound=EngineSession)
@@ -64,11 +65,11 @@ class Runs(Generic[Session]):
     session: Session
     plan: Plan
 
-    def built(self, network: Network, built: BuildVerdict, check: Check, cases: Sequence[Case]) -> Verdict:
+    def built(self, network: AnyNetwork, built: BuildVerdict, check: Check, cases: Sequence[Case]) -> Verdict:
         """The verdict on a network that was built, all cases held against a check."""
         return self.checked(network, self.verdict(network.id, built), check, cases)
 
-    def checked(self, network: Network, verdict: Verdict, check: Check, cases: Sequence[Case]) -> Verdict:
+    def checked(self, network: AnyNetwork, verdict: Verdict, check: Check, cases: Sequence[Case]) -> Verdict:
         """The verdict, or the first bad outcome with every bad case's words."""
         if verdict.outcome.bad:
             return verdict
@@ -79,11 +80,11 @@ class Runs(Generic[Session]):
         message = "\n".join(f"{case.id}: {said}" for case, _, said in bad)
         return replace(verdict, outcome=bad[0][1], message=message)
 
-    def right(self, network: Network, case: Case) -> str:
+    def right(self, network: AnyNetwork, case: Case) -> str:
         """Whether a process that built nothing computes what the oracle says."""
         return compared(self.session.run(network, case).outputs, case)
 
-    def cases(self, network: Network) -> list[Case]:
+    def cases(self, network: AnyNetwork) -> list[Case]:
         """The plan's cases of a network."""
         return [case for case in self.plan.cases if case.network_id == network.id]
 
@@ -95,5 +96,5 @@ class Runs(Generic[Session]):
 
 def compared(outputs: dict[str, Array], case: Case) -> str:
     """What is wrong with a case's outputs; empty if nothing is."""
-    found = compare(outputs, case.expected, case.tolerance)
+    found = compare(case.defined(outputs), case.expected, case.tolerance)
     return "" if found.ok else found.message

@@ -16,9 +16,10 @@ from pluginkit.runtimes.findings import Defect
 from pluginkit.runtimes.host import HostSession
 from pluginkit.runtimes.worker import WorkerCrashed, WorkerTimeout
 from pluginkit.testing import heat, outside
+from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.compare import compare
 from pluginkit.testing.defects import describe_all
-from pluginkit.testing.model import Case, Network
+from pluginkit.testing.model import Case
 from pluginkit.testing.report import CaseResult, Outcome, Verdict
 from pluginkit.testing.schedules import Schedule
 
@@ -96,20 +97,20 @@ class Hosting:
         """Ends the processes."""
         self._session.close()
 
-    def configured(self, network: Network) -> tuple[Configured, ...]:
+    def configured(self, network: AnyNetwork) -> tuple[Configured, ...]:
         """What configure saw when the network was built, which happens once; nothing if it can't be built."""
         return self._network(network).verdict.configured
 
-    def outside(self, network: Network) -> list[Verdict]:
+    def outside(self, network: AnyNetwork) -> list[Verdict]:
         """Whether what lies outside of the network's profiles is refused."""
         cases = [case for case in self._hosted.outside if case.network_id == network.id]
         return [verdict for case in cases if (verdict := self.refused(network, case)) is not None]
 
-    def refused(self, network: Network, case: Case) -> Verdict | None:
+    def refused(self, network: AnyNetwork, case: Case) -> Verdict | None:
         """Whether a case outside of its profile is refused; None if its network can't be built."""
         return outside.judge(self._session, case) if self._network(network).verdict.ok else None
 
-    def case(self, network: Network, case: Case) -> CaseResult:
+    def case(self, network: AnyNetwork, case: Case) -> CaseResult:
         """Runs a case; where its network can't be built, that is its result."""
         built = self._network(network)
         if built.verdict.ok and not built.defects:
@@ -118,13 +119,13 @@ class Hosting:
         result = self._result(network, case, BUILDS[built.verdict.status], message=said)
         return _with(result, built.defects, built.printed)
 
-    def _network(self, network: Network) -> _Built:
+    def _network(self, network: AnyNetwork) -> _Built:
         if network.id not in self._built:
             verdict = self._session.build(network)
             self._built[network.id] = _Built(verdict, self._session.findings(), self._session.printed)
         return self._built[network.id]
 
-    def _case(self, session: HostSession, network: Network, case: Case) -> CaseResult:
+    def _case(self, session: HostSession, network: AnyNetwork, case: Case) -> CaseResult:
         """The first run that fails, else the one in order; `runs` says how many there were."""
         results: list[CaseResult] = []
         for schedule, convention in product(self._hosted.schedules, session.ways(case)):
@@ -136,17 +137,23 @@ class Hosting:
         return replace(chosen, runs=len(results), seconds=sum(result.seconds for result in results))
 
     def _once(
-        self, session: HostSession, network: Network, case: Case, schedule: Schedule, convention: str
+        self,
+        session: HostSession,
+        network: AnyNetwork,
+        case: Case,
+        schedule: Schedule,
+        convention: str,
     ) -> CaseResult:
         found: dict[str, float | str | heat.Heat | None] = {}
 
         def action() -> str:
             ran = session.run(case, order=schedule.order, deferred=schedule.deferred, convention=convention)
-            comparison = compare(ran.outputs, case.expected, case.tolerance)
+            outputs = case.defined(ran.outputs)
+            comparison = compare(outputs, case.expected, case.tolerance)
             worst = comparison.worst
             found.update(error=worst.error, allowed=worst.allowed, unit=worst.unit)
             if not comparison.ok:
-                found.update(heat=heat.of(ran.outputs, case.expected, case.tolerance, worst))
+                found.update(heat=heat.of(outputs, case.expected, case.tolerance, worst))
                 return comparison.message
             if case.enqueues is not None and ran.enqueues != case.enqueues:
                 return f"enqueue was called {ran.enqueues} times, expected {case.enqueues}"
@@ -163,7 +170,7 @@ class Hosting:
         return result
 
     def _result(
-        self, network: Network, case: Case, outcome: Outcome, *, message: str = "", seconds: float = 0.0
+        self, network: AnyNetwork, case: Case, outcome: Outcome, *, message: str = "", seconds: float = 0.0
     ) -> CaseResult:
         return CaseResult(
             id=case.id,

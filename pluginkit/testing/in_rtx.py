@@ -9,9 +9,10 @@ from pathlib import Path
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import rtx_engines
 from pluginkit.runtimes.rtx_engines import RtxEngines
+from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.engines import Runs, collect, compared
 from pluginkit.testing.hosted import Step
-from pluginkit.testing.model import Case, Network, Plan
+from pluginkit.testing.model import Case, Plan
 from pluginkit.testing.report import Verdict
 
 NAME = "tensorrt-rtx engines"
@@ -32,7 +33,7 @@ def judge(library: Path, manifest: Manifest, timeout: float, plan: Plan, step: S
         partial(rtx_engines.open, library, manifest, timeout=timeout),
         lambda session: RtxRuns(session, plan).all(),
         runtime=NAME,
-        networks=[network.id for network in plan.networks],
+        networks=[network.id for network in plan.usual],
         step=step,
     )
 
@@ -44,10 +45,10 @@ class RtxRuns(Runs[RtxEngines]):
 
     def all(self) -> Iterator[Verdict]:
         """A verdict on each network."""
-        for network in self.plan.networks:
+        for network in self.plan.usual:
             yield self.built(network, self.session.build(network), self._twice, self.cases(network))
 
-    def _twice(self, network: Network, case: Case) -> str:
+    def _twice(self, network: AnyNetwork, case: Case) -> str:
         """In the process that built the engine, and in one that didn't."""
         said = compared(self.session.run(network, case, fresh=False).outputs, case)
         if said:

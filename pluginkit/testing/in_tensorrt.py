@@ -13,16 +13,14 @@ from pluginkit.runtimes import tensorrt
 from pluginkit.runtimes.tensorrt import TensorrtSession
 from pluginkit.runtimes.weak import Weak
 from pluginkit.testing import weakly
-from pluginkit.testing.api_model import ApiNetwork
+from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.engines import Runs, collect, compared
 from pluginkit.testing.hosted import Step
 from pluginkit.testing.model import Case, Network, Plan
 from pluginkit.testing.report import Outcome, Verdict
 
 
-def judge(
-    library: Path, manifest: Manifest, timeout: float, plan: Plan, api: Sequence[ApiNetwork], step: Step
-) -> list[Verdict]:
+def judge(library: Path, manifest: Manifest, timeout: float, plan: Plan, step: Step) -> list[Verdict]:
     """Have TensorRT build and run everything; one verdict a network.
 
     Args:
@@ -30,14 +28,13 @@ def judge(
         manifest: the plugin's.
         timeout: seconds for each call.
         plan: networks and cases.
-        api: networks by NVIDIA's API, which are built and not run.
         step: told what is done.
     """
     return collect(
         partial(tensorrt.open, library, manifest, timeout=timeout),
-        lambda session: Judge(session, plan).all(api),
+        lambda session: Judge(session, plan).all(),
         runtime=tensorrt.NAME,
-        networks=[network.id for network in plan.usual] + [network.id for network in api],
+        networks=[network.id for network in plan.usual] + [network.id for network in plan.by_api],
         step=step,
     )
 
@@ -47,15 +44,15 @@ class Judge(Runs[TensorrtSession]):
 
     RUNTIME = tensorrt.NAME
 
-    def all(self, api: Sequence[ApiNetwork]) -> Iterator[Verdict]:
+    def all(self) -> Iterator[Verdict]:
         """A verdict on each network."""
         for network in self.plan.usual:
             verdict = self.built(network, self.session.build(network), self.right, self.cases(network))
             if verdict.outcome is Outcome.PASSED:
                 verdict = self._more(network, verdict)
             yield verdict
-        for made in api:
-            yield self.verdict(made.id, self.session.build_api(made))
+        for made in self.plan.by_api:
+            yield self.built(made, self.session.build_api(made), self.right, self.cases(made))
         if self.session.weak:
             for network, weak, cases in weakly.networks(self.plan):
                 yield self._weak(network, weak, cases)
@@ -75,17 +72,17 @@ class Judge(Runs[TensorrtSession]):
         check = self._runs if weak.kind == "int8-calibrator" else self.right
         return self.built(network, self.session.build_weak(network, weak), check, cases)
 
-    def _runs(self, network: Network, case: Case) -> str:
+    def _runs(self, network: AnyNetwork, case: Case) -> str:
         outputs = self.session.run(network, case).outputs
         wrong = [name for name, want in case.expected.items() if outputs[name].shape != want.shape]
         return f"wrong shapes of {', '.join(wrong)}" if wrong else ""
 
-    def _switched(self, network: Network, case: Case) -> str:
+    def _switched(self, network: AnyNetwork, case: Case) -> str:
         # First in its own context, which is then released for the other's.
         said = self.right(network, case) or compared(self.session.run(network, case, switch=True).outputs, case)
         return f"in a context switched to profile {case.profile!r}: {said}" if said else ""
 
-    def _shapes(self, network: Network, case: Case) -> str:
+    def _shapes(self, network: AnyNetwork, case: Case) -> str:
         found = self.session.shape_values(network, case)
         return "\n".join(
             f"output '{name}' has shape {found[name].tolist()} by TensorRT, expected {list(want.shape)}"

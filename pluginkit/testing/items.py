@@ -18,13 +18,13 @@ from pluginkit.errors import PluginkitError, ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import lean, tensorrt, tensorrt_rtx
 from pluginkit.testing import in_tensorrt, outside, planning, registered, words
-from pluginkit.testing.api_model import ApiNetwork
+from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.calibration import BY_DEFAULT
 from pluginkit.testing.controls import Control
 from pluginkit.testing.crew import Bench
 from pluginkit.testing.hosted import Hosted
 from pluginkit.testing.judged import Judge, beside
-from pluginkit.testing.model import Case, Network, Plan
+from pluginkit.testing.model import Case, Plan
 from pluginkit.testing.report import CaseResult, Report, Verdict
 from pluginkit.testing.schedules import schedules
 
@@ -92,8 +92,6 @@ class Suite:
         if (found := tensorrt_rtx.probe()).found:
             for network in self._plan.judged:
                 items[f"{network.id}/{rtx}"] = partial(self._judged, partial(self._network, network))
-            for made in self._beside.api:
-                items[f"{made.id}/{rtx}"] = partial(self._judged, partial(self._api, made))
             for control in self._beside.controls:
                 items[control.id] = partial(self._control, control)
         else:
@@ -109,20 +107,17 @@ class Suite:
         items[tensorrt.NAME] = self._tensorrt if found.found else partial(Told, skipped=reason)
         return items
 
-    def _case(self, network: Network, case: Case) -> Told:
+    def _case(self, network: AnyNetwork, case: Case) -> Told:
         return self._told(self._bench.get(self._host()).case(network, case))
 
-    def _refused(self, network: Network, case: Case) -> Told:
+    def _refused(self, network: AnyNetwork, case: Case) -> Told:
         verdict = self._bench.get(self._host()).refused(network, case)
         # Where the network can't be built, its cases say why.
         return self._told(verdict, controls=(verdict,)) if verdict else Told()
 
-    def _network(self, network: Network, judge: Judge) -> Verdict:
+    def _network(self, network: AnyNetwork, judge: Judge) -> Verdict:
         expected = self._bench.get(self._host()).configured(network)
         return judge.network(network, expected, self._bench)[0]
-
-    def _api(self, made: ApiNetwork, judge: Judge) -> Verdict:
-        return judge.api(made, self._bench)
 
     def _judged(self, ask: Callable[[Judge], Verdict]) -> Told:
         return self._told(ask(self._judge()))
@@ -146,7 +141,7 @@ class Suite:
             library = build(self._project, "gpu")[0].library
         except ToolMissing as error:
             return Told(skipped=str(error))
-        verdicts = in_tensorrt.judge(library, self._manifest, TIMEOUT, self._plan, self._beside.api, lambda *_: None)
+        verdicts = in_tensorrt.judge(library, self._manifest, TIMEOUT, self._plan, lambda *_: None)
         return Told("\n\n".join(told.failed for told in map(self._told, verdicts) if told.failed))
 
     def _told(

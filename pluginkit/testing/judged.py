@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TypeVar
 
 from pluginkit.errors import PluginkitError
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import BuildVerdict, Configured, tensorrt_rtx
 from pluginkit.runtimes.liveness import problems
 from pluginkit.runtimes.tensorrt_rtx import RtxSession
-from pluginkit.testing import api_networks, controls, static
-from pluginkit.testing.api_model import ApiNetwork
+from pluginkit.testing import controls, static
+from pluginkit.testing.api_model import AnyNetwork, ApiNetwork
 from pluginkit.testing.controls import Control
 from pluginkit.testing.crew import Bench
 from pluginkit.testing.hosted import BUILDS, guarded
@@ -27,49 +26,36 @@ from pluginkit.testing.report import Outcome, Verdict
 ANY_SCALE = 0.0625
 """The INT8 scale of every tensor in networks that are built and not run."""
 
-Item = TypeVar("Item", ApiNetwork, Control)
-
 
 @dataclass(frozen=True)
 class Beside:
     """What is built beside a plan's networks."""
 
-    api: tuple[ApiNetwork, ...] = ()
     controls: tuple[Control, ...] = ()
 
     @property
     def ids(self) -> list[str]:
         """What `--only` finds them by."""
-        return [network.id for network in self.api] + [control.id for control in self.controls]
+        return [control.id for control in self.controls]
 
     def select(self, only: Sequence[str]) -> Beside:
         """Those that match one of the patterns; all if there are none."""
-        return Beside(_matching(self.api, only), _matching(self.controls, only))
-
-
-def _matching(items: Sequence[Item], only: Sequence[str]) -> tuple[Item, ...]:
-    # A network is chosen by all that is in it, as in `api-loop-while/float32/*`.
-    return tuple(
-        item for item in items if not only or any(fnmatchcase(i, o) for i in (item.id, f"{item.id}/") for o in only)
-    )
+        # A control is chosen by all that is in it, too, as in `api-loop-while/float32/no-trip-count/*`.
+        chosen = (
+            one
+            for one in self.controls
+            if not only or any(fnmatchcase(i, o) for i in (one.id, f"{one.id}/") for o in only)
+        )
+        return Beside(tuple(chosen))
 
 
 def beside(manifest: Manifest, plan: Plan) -> Beside:
-    """The API networks and controls that go with a plan.
-
-    A form is built in one of the plan's precisions, the next form in the next; controls are in the first.
-    """
-    kinds = list(dict.fromkeys(network.precision for network in plan.usual))
-    families = {network.family for network in plan.usual}
+    """The controls that go with a plan, in the first of its precisions."""
+    kind = plan.networks[0].precision
     scales = {tensor.name: ANY_SCALE for tensor in (*manifest.inputs, *manifest.outputs)}
-    settings = [Setting(manifest.static()[0], kind, field_values(manifest), scales) for kind in kinds]
-    forms = [form for form, (family, _) in api_networks.FORMS.items() if family in families]
-    made = [api_networks.make(settings[i % len(settings)], form) for i, form in enumerate(forms)]
-    first = [network for network in plan.usual if network.precision is kinds[0]]
-    return Beside(
-        tuple(network for network in made if network is not None),
-        tuple(controls.network_controls(first, settings[0])),
-    )
+    setting = Setting(manifest.static()[0], kind, field_values(manifest), scales)
+    first = [network for network in plan.usual if network.precision is kind]
+    return Beside(tuple(controls.network_controls(first, setting)))
 
 
 @dataclass
@@ -101,7 +87,7 @@ class Judge:
             self._taken = True
             return session
 
-    def network(self, network: Network, expected: Sequence[Configured], bench: Bench) -> tuple[Verdict, int]:
+    def network(self, network: AnyNetwork, expected: Sequence[Configured], bench: Bench) -> tuple[Verdict, int]:
         """Build a network of the plan: the verdict, and at how many points it was built as a static network too.
 
         Args:
@@ -113,10 +99,6 @@ class Judge:
         verdict = _guarded(network, lambda: self._network(bench.get(self), network, expected, counted))
         return verdict, len(counted)
 
-    def api(self, made: ApiNetwork, bench: Bench) -> Verdict:
-        """Build a network by NVIDIA's API; `bench` as in `network`."""
-        return _guarded(made, lambda: _verdict(made, bench.get(self).build_api(made)))
-
     def control(self, control: Control, bench: Bench) -> Verdict | None:
         """Whether a control is refused for its reason; None if the builder can't be asked."""
         try:
@@ -126,8 +108,14 @@ class Judge:
         return judge_control(session, control)
 
     def _network(
-        self, session: RtxSession, network: Network, expected: Sequence[Configured], counted: list[Case]
+        self,
+        session: RtxSession,
+        network: AnyNetwork,
+        expected: Sequence[Configured],
+        counted: list[Case],
     ) -> Verdict:
+        if isinstance(network, ApiNetwork):
+            return _verdict(network, session.build_api(network), expected)
         verdict = _verdict(network, session.build(network), expected)
         if network.variant:
             return verdict
@@ -163,7 +151,7 @@ def judge_control(session: RtxSession, control: Control) -> Verdict:
     return Verdict(control.id, tensorrt_rtx.NAME, outcome, found or built.message, built.log, built.seconds)
 
 
-def _guarded(network: Network | ApiNetwork, ask: Callable[[], Verdict]) -> Verdict:
+def _guarded(network: AnyNetwork, ask: Callable[[], Verdict]) -> Verdict:
     """The verdict; or, where there can be none, how the asking ended."""
     found: list[Verdict] = []
 
@@ -179,7 +167,7 @@ def _guarded(network: Network | ApiNetwork, ask: Callable[[], Verdict]) -> Verdi
 
 
 def _verdict(
-    network: Network | ApiNetwork,
+    network: AnyNetwork,
     built: BuildVerdict,
     expected: Sequence[Configured] = (),
     *,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy.typing as npt
 
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
+
+if TYPE_CHECKING:
+    from pluginkit.testing.api_model import ApiNetwork
 
 Dims: TypeAlias = tuple[int, ...]
 Range: TypeAlias = tuple[Dims, Dims, Dims]
@@ -124,6 +128,7 @@ class Case:
         tolerance: how far outputs may be off.
         enqueues: how often the plugin's enqueue must be called; None if that isn't fixed.
         symbols: the value of each shape symbol.
+        padded: graph output -> its length along axis 0, where that is more than `expected` has: the rest is arbitrary.
     """
 
     id: str
@@ -136,27 +141,41 @@ class Case:
     tolerance: Tolerance
     enqueues: int | None = None
     symbols: dict[str, int] = field(default_factory=dict)
+    padded: dict[str, int] = field(default_factory=dict)
+
+    def defined(self, outputs: Mapping[str, Array]) -> dict[str, Array]:
+        """A run's outputs without what is arbitrary, if they have the length that they must have."""
+        found = dict(outputs)
+        for name, length in self.padded.items():
+            if name in found and found[name].shape[:1] == (length,):
+                found[name] = found[name][: len(self.expected[name])]
+        return found
 
 
 @dataclass(frozen=True)
 class Plan:
     """Everything a run does: the networks to build and the cases to run on them."""
 
-    networks: tuple[Network, ...]
+    networks: tuple[Network | ApiNetwork, ...]
     cases: tuple[Case, ...]
     seed: int
 
     @property
     def usual(self) -> tuple[Network, ...]:
-        """The networks without variants: where the runtime chooses formats itself, it needs no others."""
-        return tuple(network for network in self.networks if not network.variant)
+        """The networks that are ONNX models, without variants: a runtime that chooses formats itself needs no others."""
+        return tuple(one for one in self.networks if isinstance(one, Network) and not one.variant)
 
     @property
-    def judged(self) -> tuple[Network, ...]:
-        """The networks that NVIDIA's builder is asked about: all but those that are quantized implicitly."""
-        return tuple(network for network in self.networks if not network.implicit)
+    def by_api(self) -> tuple[ApiNetwork, ...]:
+        """The networks that are made by NVIDIA's API."""
+        return tuple(one for one in self.networks if not isinstance(one, Network))
 
-    def network(self, case: Case) -> Network:
+    @property
+    def judged(self) -> tuple[Network | ApiNetwork, ...]:
+        """The networks that NVIDIA's builder is asked about: all but those that are quantized implicitly."""
+        return tuple(one for one in self.networks if not isinstance(one, Network) or not one.implicit)
+
+    def network(self, case: Case) -> Network | ApiNetwork:
         """The network that a case runs on.
 
         Raises:

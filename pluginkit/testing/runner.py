@@ -21,6 +21,7 @@ from pluginkit.errors import BuildFailed, NothingSelected, ToolMissing, UsageErr
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import Configured, host, lean, rtx_engines, tensorrt, tensorrt_rtx
 from pluginkit.testing import in_rtx, in_tensorrt, outside, planning, registered
+from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration
 from pluginkit.testing.crew import Bench, Crew
 from pluginkit.testing.hosted import Hosted, Step
@@ -175,7 +176,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         },
         sanitize=options.sanitize,
         schedules=options.schedules,
-        networks=this.plan.networks,
+        networks=tuple(one for one in this.plan.networks if isinstance(one, Network)),
     )
 
 
@@ -184,7 +185,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _hosted(this: _Run, hosted: Hosted, network: Network, bench: Bench) -> _Found:
+def _hosted(this: _Run, hosted: Hosted, network: AnyNetwork, bench: Bench) -> _Found:
     """Run a network's cases in the host."""
     hosting = bench.get(hosted)
     found = []
@@ -295,18 +296,17 @@ def _judging(this: _Run, crew: Crew, hosted: Sequence[Future[_Found]]) -> Callab
         this.steps.more(1)
         return crew.submit(partial(asked, what, ask))
 
-    def network(one: Network, found: Future[_Found], bench: Bench) -> tuple[Verdict, int]:
+    def network(one: AnyNetwork, found: Future[_Found], bench: Bench) -> tuple[Verdict, int]:
         # That it was live shows in what configure saw, which the host says first.
         return judge.network(one, found.result().configured, bench)
 
     by_id = {one.id: found for one, found in zip(this.plan.networks, hosted, strict=True)}
     networks = [submit(one.id, partial(network, one, by_id[one.id])) for one in this.plan.judged]
-    by_api = [submit(one.id, partial(judge.api, one)) for one in this.beside.api]
     controls = [submit(one.id, partial(judge.control, one)) for one in this.beside.controls]
 
     def said() -> str:
         judged = [one.result() for one in networks]
-        this.verdicts += [verdict for verdict, _ in judged] + [one.result() for one in by_api]
+        this.verdicts += [verdict for verdict, _ in judged]
         this.controls += [verdict for one in controls if (verdict := one.result()) is not None]
         how = "as it is" if this.manifest.plugin.base == "v3" else "through the V3 adapter"
         text = f"{found.version}, {how}; {_rtx_engines(this)}"
@@ -353,5 +353,5 @@ def _tensorrt(this: _Run) -> str:
     library = _for_gpu(options)
     if isinstance(library, str):
         return f"took no part: {library}"
-    this.verdicts += in_tensorrt.judge(library, this.manifest, options.timeout, this.plan, this.beside.api, this.step)
-    return f"{found.version}, on the GPU; networks by its API built, not run"
+    this.verdicts += in_tensorrt.judge(library, this.manifest, options.timeout, this.plan, this.step)
+    return f"{found.version}, on the GPU"

@@ -108,7 +108,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 def judged(stand: Stand, whole: Plan) -> dict[str, Any]:
-    return {verdict.network: verdict for verdict in Judge(cast("TensorrtSession", stand), whole).all(())}
+    return {verdict.network: verdict for verdict in Judge(cast("TensorrtSession", stand), whole).all()}
 
 
 def test_all_is_asked_and_passes(whole: Plan) -> None:
@@ -200,6 +200,6 @@ def test_a_library_that_does_not_load_is_every_networks_answer(monkeypatch: pyte
         raise CheckFailed("TensorRT's registry doesn't load it")
 
     monkeypatch.setattr(tensorrt, "open", refused)
-    verdicts = judge(Path("lib.so"), cast("Manifest", None), 1.0, whole, (), lambda *_: None)
+    verdicts = judge(Path("lib.so"), cast("Manifest", None), 1.0, whole, lambda *_: None)
     assert [verdict.network for verdict in verdicts] == [network.id for network in whole.networks]
     assert {verdict.message for verdict in verdicts} == {"TensorRT's registry doesn't load it"}
