@@ -107,10 +107,7 @@ def same_shape(manifest: Manifest, tensor: Tensor) -> bool:
 
 def _stored(manifest: Manifest, int8: bool) -> list[str]:
     scales = len(manifest.inputs) + len(manifest.outputs) if int8 else 0
-    stored = [_CPP[field.dtype] for field in manifest.fields] + (["decltype(mScales)"] if scales else [])
-    if BASES[manifest.plugin.base].dynamic_shapes:
-        return stored
-    return [*stored, "decltype(mRow)", "decltype(mCounts)"]
+    return [_CPP[field.dtype] for field in manifest.fields] + ["float"] * scales
 
 
 def _input(manifest: Manifest, index: int) -> dict[str, Any]:

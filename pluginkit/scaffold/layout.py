@@ -32,12 +32,12 @@ def _break_if_long(line: str) -> list[str]:
 
 
 def _innermost_open(line: str) -> int:
-    """Where the bracket opens that column 120 is in, or -1. A `<` behind a name is one: that of template arguments."""
+    """Where the bracket opens that column 120 is in, or -1."""
     opened: list[int] = []
     for column, char in enumerate(line[:_LIMIT]):
-        if char == "(" or (char == "<" and line[column - 1].isalnum()):
+        if char == "(":
             opened.append(column)
-        elif opened and line[opened[-1]] + char in ("()", "<>"):
+        elif char == ")" and opened:
             opened.pop()
     return opened[-1] if opened else line.find("(")
 

@@ -155,7 +155,7 @@ private:
 
     int32_t open(int32_t input) const
     {
-        complain(std::string{plugin().getPluginType()} + ": input " + std::to_string(input) +
+        logError(std::string{plugin().getPluginType()} + ": input " + std::to_string(input) +
                  " has an open dimension, and an IPluginV2IOExt takes static shapes only. Give each input of the "
                  "network a fixed shape, or write the plugin against IPluginV2DynamicExt or IPluginV3.");
         return -1;

@@ -9,7 +9,12 @@
 
 size_t @{ cookiecutter.name }@::getSerializationSize() const noexcept
 {
+@% if cookiecutter.static %@
+    constexpr size_t shapes = sizeof mRow + sizeof mCounts;
+    return @{ cookiecutter.serialized_size }@ + shapes;
+@% else %@
     return @{ cookiecutter.serialized_size }@;
+@% endif %@
 }
 
 void @{ cookiecutter.name }@::serialize(void* buffer) const noexcept
