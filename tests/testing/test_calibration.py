@@ -28,7 +28,7 @@ from .conftest import BAR, EXAMPLES, LEAKY, TRIO
 magnitudes = st.lists(st.floats(2.0**-10, 2.0**20, width=32), min_size=1, max_size=60)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(values=magnitudes, factor=st.sampled_from([0.25, 2.0, 1024.0]))
 def test_a_threshold_lies_within_the_values_and_scales_with_them(values: list[float], factor: float) -> None:
     array = np.array(values)
