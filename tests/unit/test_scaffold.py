@@ -47,6 +47,13 @@ SIGNATURES: dict[str, dict[str, Any]] = {
     },
     "scalar": {"inputs": ["x:float16:"], "outputs": ["y:float16:"]},
     "one word": {"name": "Round", "inputs": ["x:int8:n"]},
+    "ioext": {"base": "ioext"},
+    "ioext, no batch": {
+        "base": "ioext",
+        "inputs": ["x:float32,int8:n,c", "i:int32:n"],
+        "outputs": ["y:float32,int8:n+1,c*(n+2)", "z:int32:max(n,ceil_div(c,2)),7,c//2-1"],
+        "fields": ["a:float32", "b:int32=3"],
+    },
 }
 
 
@@ -374,3 +381,19 @@ def test_nothing_is_written_into_the_home_folder(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("HOME", str(home))
     make(tmp_path / "work")
     assert not list(home.iterdir())
+
+
+def test_the_choice_of_ioext_is_commented_on(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from pluginkit.cli.new import command
+
+    said = {
+        base: CliRunner().invoke(command, ["MyPlugin", "--base", base, "--dir", str(tmp_path / base)]).output
+        for base in ("dynamic", "ioext")
+    }
+    assert "Note: IPluginV2IOExt takes static shapes only" in said["ioext"]
+    assert "dynamic (IPluginV2DynamicExt) is usually better, and v3 (IPluginV3)" in said["ioext"]
+    assert "Note" not in said["dynamic"]
+    profiles = Manifest.load(tmp_path / "ioext" / "my_plugin").profiles
+    assert [set(map(len, map(set, profile.symbols.values()))) for profile in profiles] == [{1}, {1}]
