@@ -36,7 +36,7 @@ def main(folder: Path) -> None:
     # Without isolation, so that a build after a change compiles only what changed.
     isolation = ("--no-build-isolation", "--check-build-dependencies")
     pip(python, "install", "--quiet", *isolation, "--no-deps", "--editable", str(ROOT))
-    pip(python, "install", "--quiet", f"{PROJECT}[rtx]")
+    pip(python, "install", "--quiet", f"{PROJECT}[html,rtx]")
     say("Installing NVIDIA's plugin registries for the tests ...")
     for name, requirement in LEAN.items():
         install_beside(python, ROOT / ".venv-nvidia" / name, requirement)

@@ -17,6 +17,7 @@ from pluginkit.cli import table
 from pluginkit.cli.inspect import problems
 from pluginkit.importing import Imported, Options, run
 from pluginkit.importing.building import advice
+from pluginkit.testing import words
 
 NATIVE = 12
 """So many nodes that NVIDIA's parser serves itself are shown; all others are."""
@@ -96,7 +97,7 @@ def _build(found: Imported) -> Group:
     head = Text.assemble(("\nbuild by TensorRT-RTX: ", "bold"), (verdict.status, style))
     head.append(f" in {verdict.seconds:.1f} s; {verdict.message}" if verdict.ok else f"\n{verdict.message}")
     said = [line for text in dict.fromkeys(verdict.log) for line in text.splitlines()]
-    lines = [head, *(Text(f"  | {line}", style="dim") for line in said[: table.LOG_LINES])]
+    lines = [head, *(Text(f"  | {line}", style="dim") for line in said[: words.LOG_LINES])]
     if fix := advice(verdict):
         lines.insert(1, Text.assemble(("  fix: ", "bold"), fix))
     if found.profile:

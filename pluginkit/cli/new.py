@@ -8,9 +8,12 @@ from pathlib import Path
 import click
 
 from pluginkit import scaffold
+from pluginkit.bases import BASES
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
+
+_BASES = ", ".join(f"{name} ({base.interface})" for name, base in BASES.items())
 
 
 @click.command("new")
@@ -40,9 +43,16 @@ from pluginkit.manifest import Manifest
     help="A field (float32 or int32), as alpha:float32=0.5 (the default); without =DEFAULT it must be given.",
 )
 @click.option("--no-fields", is_flag=True, help="No fields but the INT8 scales.")
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    metavar="FORMAT",
+    help="A tensor format beside linear, as chw32 or hwc8, for the tensors that can have it. May be repeated.",
+)
 @click.option("--namespace", default="", help="TensorRT plugin namespace.")
 @click.option("--version", "--plugin-version", "version", default="1", show_default=True, help="The plugin's version.")
-@click.option("--base", default="dynamic", show_default=True, help="The interface: dynamic is IPluginV2DynamicExt.")
+@click.option("--base", default="dynamic", show_default=True, help=f"The interface: {_BASES}.")
 def command(
     *,
     name: str,
@@ -51,14 +61,15 @@ def command(
     outputs: tuple[str, ...],
     fields: tuple[str, ...],
     no_fields: bool,
+    formats: tuple[str, ...],
     namespace: str,
     version: str,
     base: str,
 ) -> None:
     """Write a new plugin project: NAME is the C++ class, as MyPlugin.
 
-    TYPES are float32, float16, int8 and int32; SHAPE is symbols and numbers, as n,c,3. In an output's shape they may be
-    computed with: + - * // ceil_div(a, b) min(a, b) max(a, b).
+    TYPES are float32, float16, bfloat16, int8 and int32; SHAPE is symbols and numbers, as n,c,3. In an output's shape
+    they may be computed with: + - * // ceil_div(a, b) min(a, b) max(a, b).
     """
     if fields and no_fields:
         raise UsageError("--field and --no-fields contradict each other.", hint="Leave one of them out.")
@@ -71,16 +82,19 @@ def command(
         namespace=namespace,
         version=version,
         base=base,
+        formats=formats,
     )
     shown = project.relative_to(Path.cwd()) if project.is_relative_to(Path.cwd()) else project
-    precisions = Manifest.load(project).precisions()
+    manifest = Manifest.load(project)
     click.echo(f"Made {shown}/")
     for line in _tree(project, "  "):
         click.echo(line)
     click.echo("\nNext:")
     click.echo(f"  cd {shlex.quote(str(shown))}")
     click.echo("  pluginkit build")
-    click.echo(f"  pluginkit test{' --int8' if DType.INT8 in precisions else ''}")
+    click.echo(f"  pluginkit test{' --int8' if DType.INT8 in manifest.precisions() else ''}")
+    if advice := BASES[manifest.plugin.base].advice:
+        click.echo(f"\nNote: {advice}")
 
 
 def _tree(folder: Path, indent: str) -> list[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import shlex
 
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pluginkit.testing import words
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
 
 RTX = "tensorrt-rtx"
@@ -25,9 +25,6 @@ PIPE_WIDTH = 120
 
 FAILURES = 8
 """How many failures are explained; a wrong kernel fails everywhere in the same way."""
-
-LOG_LINES = 12
-"""How many of a runtime's log lines are shown for a network that it refused."""
 
 
 def show(report: Report, console: Console, *, command: str) -> None:
@@ -63,7 +60,7 @@ def cases_table(report: Report) -> RenderableType:
             table.add_section()
         previous = group
         table.add_row(
-            f"{case.family} {case.precision.short}" if first else "",
+            _label(case) if first else "",
             case.point,
             case.shape,
             *([case.sanitizers] if checked else []),
@@ -73,6 +70,12 @@ def cases_table(report: Report) -> RenderableType:
             _verdict(report.verdict(RTX, case.network)) if first else "",
         )
     return table
+
+
+def _label(case: CaseResult) -> str:
+    """The network: `loop FP16`, or `plain INT8 chw32`."""
+    variant = case.network.removeprefix(f"{case.family}/{case.precision.value}").removeprefix("-")
+    return " ".join(filter(None, (case.family, case.precision.short, variant)))
 
 
 def number(value: float | None, unit: str) -> str:
@@ -102,29 +105,11 @@ def _verdict(verdict: Verdict | None) -> Text:
 
 
 def _failure(item: CaseResult | Verdict, report: Report, command: str) -> RenderableType:
-    if isinstance(item, CaseResult):
-        head, case = f"{item.id}: {item.outcome.value}", item.id
-        log: tuple[str, ...] = ()
-    else:
-        head, case, log = f"{item.network} in {item.runtime}: {item.outcome.value}", f"{item.network}/*", item.log
-        if item in report.controls:
-            head, case = f"{item.network} in {item.runtime}: not refused as it must be", item.network
-        elif item in report.registries:
-            case = item.network
-    lines: list[RenderableType] = [Text(f"\n{head}", style="bold red")]
-    lines += [Text(f"  {line}") for line in item.message.splitlines()]
-    lines += [Text(f"  | {line}", style="dim") for line in log[:LOG_LINES]]
-    again = f"{command} --only {shlex.quote(case)} --seed {report.seed}{_as_before(item, report)}"
-    return Group(*lines, Text.assemble(("  again: ", "bold"), again))
-
-
-def _as_before(item: CaseResult | Verdict, report: Report) -> str:
-    """The options that a case needs to fail again: its checks, and the orders if it failed in one of those."""
-    if not isinstance(item, CaseResult):
-        return ""
-    checks = f" --sanitize {item.sanitizers.replace('+', ',')}" if item.sanitizers else ""
-    orders = f" --schedules {report.schedules}" if item.schedule and report.schedules else ""
-    return checks + orders
+    said = words.failure(item, report, command)
+    lines: list[RenderableType] = [Text(f"\n{said.head}", style="bold red")]
+    lines += [Text(f"  {line}") for line in said.message]
+    lines += [Text(f"  | {line}", style="dim") for line in said.log]
+    return Group(*lines, Text.assemble(("  again: ", "bold"), said.again))
 
 
 def summary(report: Report) -> RenderableType:

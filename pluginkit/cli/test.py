@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from pathlib import Path
 
 import click
@@ -14,6 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
+from pluginkit.reporting import page
+from pluginkit.testing import words
+from pluginkit.testing.calibration import METHODS, Calibration, Method
 from pluginkit.testing.runner import Options, run
 
 
@@ -22,12 +24,29 @@ from pluginkit.testing.runner import Options, run
 @click.option("--fp32", "precisions", flag_value="float32", multiple=True, help="Test in float32 (kFLOAT).")
 @click.option("--fp16", "precisions", flag_value="float16", multiple=True, help="Test in float16 (kHALF).")
 @click.option(
-    "--int8", "precisions", flag_value="int8", multiple=True, help="Test in INT8, quantized explicitly (Q/DQ)."
+    "--int8",
+    "precisions",
+    flag_value="int8",
+    multiple=True,
+    help="Test in INT8, quantized explicitly (Q/DQ) and implicitly (scales by descriptor).",
 )
+@click.option("--bf16", "precisions", flag_value="bfloat16", multiple=True, help="Test in bfloat16 (kBF16).")
 @click.option("--network", "networks", multiple=True, metavar="NAME", help="Only this network: plain, loop or cond.")
 @click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
 @click.option(
     "--data", type=click.Path(path_type=Path), metavar="FILE.npz", help="Also run on your own inputs, by name."
+)
+@click.option(
+    "--calibration",
+    type=click.Choice(METHODS),
+    help="How INT8 scales are found: by the largest value or by entropy. Default: max where the plugin gets them by "
+    "fields, both where by descriptors.",
+)
+@click.option(
+    "--calibration-data",
+    type=click.Path(path_type=Path),
+    metavar="FILE.npz",
+    help="Calibrate on your own samples: an array for each input, with a leading dimension that counts them.",
 )
 @click.option(
     "--seed",
@@ -54,12 +73,16 @@ from pluginkit.testing.runner import Options, run
     metavar="N",
     help="Run each case also with deferred streams, in reverse and in N random orders of blocks and threads.",
 )
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Do so much at once.  [default: the number of cores]")
 @click.option(
     "--json",
     "json_file",
     type=click.Path(path_type=Path, allow_dash=True),
     metavar="FILE",
     help="Write JSON (- : stdout).",
+)
+@click.option(
+    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML page with pictures of what failed."
 )
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
 def command(
@@ -68,31 +91,39 @@ def command(
     networks: tuple[str, ...],
     only: tuple[str, ...],
     data: Path | None,
+    calibration: Method | None,
+    calibration_data: Path | None,
     seed: int,
     library: Path | None,
     timeout: float,
     sanitize: tuple[str, ...],
     schedules: int | None,
+    jobs: int | None,
     json_file: Path | None,
+    html: Path | None,
     junit: Path | None,
 ) -> int:
     """Test PROJECT's plugin in networks, against its reference, and have NVIDIA's builder judge each network.
 
-    Builds what changed first. Without --fp32, --fp16 or --int8 it tests all that pluginkit.toml declares.
+    Builds what changed first. Without --fp32, --fp16, --bf16 or --int8 it tests all that pluginkit.toml declares.
     """
-    for file in (json_file, junit):
+    for file in (json_file, html, junit):
         _check_writable(file)
+    if html is not None:
+        page.check()
     options = Options(
         project=project,
         precisions=tuple(DType(name) for name in dict.fromkeys(precisions)) or None,
         families=networks or None,
         only=only,
         data=data,
+        calibration=Calibration(calibration, calibration_data),
         seed=seed,
         library=library,
         timeout=timeout,
         sanitize=tuple(name.strip() for names in sanitize for name in names.split(",")),
         schedules=schedules or 0,
+        jobs=jobs or 0,
     )
     to_stdout = json_file is not None and str(json_file) == "-"
     console = Console(stderr=to_stdout)
@@ -106,11 +137,14 @@ def command(
             progress.update(task, description=what, completed=done, total=total)
 
         report = run(options, step)
-    table.show(report, console, command=_again(project, library, data))
+    command_ = words.again(project, library, data, options.calibration)
+    table.show(report, console, command=command_)
     if to_stdout:
         click.echo(json.dumps(report.to_json(), indent=2))
     elif json_file is not None:
         json_file.write_text(json.dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
+    if html is not None:
+        page.write(report, html, command=command_)
     if junit is not None:
         report.write_junit(junit)
     return report.exit_code
@@ -124,11 +158,3 @@ def _check_writable(file: Path | None) -> None:
     # A file that is there needs no right to its folder: /dev/stdout, for one.
     if file.is_dir() or not folder.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
         raise UsageError(f"{file} cannot be written.", hint=f"Is {folder} a folder that you may write to?")
-
-
-def _again(project: Path, library: Path | None, data: Path | None) -> str:
-    words = ["pluginkit", "test"]
-    words += [str(project)] if str(project) != "." else []
-    words += ["--library", str(library)] if library else []
-    words += ["--data", str(data)] if data else []
-    return shlex.join(words)

@@ -15,11 +15,13 @@ from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import FIELD_TYPES, Creator, Field, Library
 from pluginkit.host.plugin import Plugin
-from pluginkit.host.spec import BuiltPlugin, TensorSpec
+from pluginkit.host.spec import NO_SCALE, BuiltPlugin, TensorSpec
 from pluginkit.host.v3 import with_tactic
 
 __all__ = [
     "FIELD_TYPES",
+    "LINEAR",
+    "NO_SCALE",
     "BuiltPlugin",
     "Context",
     "Creator",

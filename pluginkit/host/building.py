@@ -20,13 +20,15 @@ def build(
     profiles: Sequence[Profile],
     *,
     output_scales: Sequence[float] = (),
+    output_formats: Sequence[int] = (),
     implicit_batch: bool = False,
     shape_inputs: Sequence[int] = (),
 ) -> BuiltPlugin:
     """Builds a layer for these profiles, each the list of the plugin's inputs.
 
     `output_scales` are the outputs' INT8 scales in implicit quantization, where configure sees them in `desc.scale`;
-    none means explicit quantization: 1 for all. `implicit_batch` is for an IPluginV2IOExt, which is told the shapes
+    none means explicit quantization: 1 for all. `output_formats` are numbers of `nvinfer1::TensorFormat`; none means
+    linear. `implicit_batch` is for an IPluginV2IOExt, which is told the shapes
     without their first dimension then. `shape_inputs` are the inputs that an IPluginV3 has as shape inputs: see
     `v3.build`.
 
@@ -36,12 +38,13 @@ def build(
     """
     _check_profiles(profiles)
     if creator.kind == "v3":
-        return v3.build(creator, layer_name, fields, profiles, output_scales, shape_inputs)
+        return v3.build(creator, layer_name, fields, profiles, output_scales, output_formats, shape_inputs)
     plugin = v2.network_clone(creator, layer_name, fields)
     if isinstance(plugin, IOExtPlugin):
-        return ioext.build(plugin, creator, layer_name, profiles, output_scales, implicit_batch=implicit_batch)
+        told = (output_scales, output_formats)
+        return ioext.build(plugin, creator, layer_name, profiles, *told, implicit_batch=implicit_batch)
     assert isinstance(plugin, DynamicPlugin)
-    return dynamic.build(plugin, creator, layer_name, profiles, output_scales)
+    return dynamic.build(plugin, creator, layer_name, profiles, output_scales, output_formats)
 
 
 def _check_profiles(profiles: Sequence[Profile]) -> None:

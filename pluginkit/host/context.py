@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from pluginkit import _native, bases
+from pluginkit.formats import Format
 from pluginkit.host import dynamic, ioext, v3
 from pluginkit.host.descs import Desc
 from pluginkit.host.device import Device, Region, Use
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.library import Creator
-from pluginkit.host.memory import Input, Tensor, check_guards, report_unwritten
+from pluginkit.host.memory import Input, Tensor, check_guards, check_padding_unread, report_unwritten
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
 
 if TYPE_CHECKING:
@@ -110,13 +111,17 @@ class Context:
         outputs = self._enqueue(arrays, ins, outs, turn=0)
         dims = self._settled(shapes, outputs)
         suspects = [self._unwritten(i, o, d, 0) for i, (o, d) in enumerate(zip(outputs, dims, strict=True))]
-        if any(mask.any() for mask in suspects):
+        specs = zip(self._tensor_specs(), arrays, strict=True)
+        padded = any(Format.from_code(s.format).pads(a.shape) for s, a in specs)
+        if padded or any(mask.any() for mask in suspects):
             # The pattern can be a plugin's honest result: an element that keeps another one as well is not.
             again = self._enqueue(arrays, ins, outs, turn=1)
             for i, (output, mask, other, there) in enumerate(zip(outputs, suspects, again, dims, strict=True)):
                 both = mask & self._unwritten(i, other, there, 1)
                 if both.any():
                     report_unwritten(output, both)
+                if padded:
+                    check_padding_unread(output, other)
         return [_part(o.array, d).copy() for o, d in zip(outputs, dims, strict=True)]
 
     def close(self) -> None:
@@ -166,7 +171,9 @@ class Context:
     def _described(self, outs: Sequence[Desc]) -> list[Desc]:
         """As the plugin sees them: -1 where the dimension depends on what it will compute."""
         return [
-            replace(desc, dims=tuple(-1 if hidden else n for n, hidden in zip(desc.dims, shape.data_dependent, strict=True)))
+            replace(
+                desc, dims=tuple(-1 if hidden else n for n, hidden in zip(desc.dims, shape.data_dependent, strict=True))
+            )
             for desc, shape in zip(outs, self.built.shapes, strict=True)
         ]
 
@@ -186,11 +193,11 @@ class Context:
     def _enqueue(self, arrays: Sequence[Array], ins: list[Desc], outs: list[Desc], turn: int) -> list[Tensor]:
         method = self._layer.name_of("enqueue")
         inputs = [
-            Input(method, f"input {i}", s.dtype, a)
+            Input(method, f"input {i}", s.dtype, a, Format.from_code(s.format), turn)
             for i, (s, a) in enumerate(zip(self._tensor_specs(), arrays, strict=True))
         ]
         own = [
-            Tensor(method, f"output {i}", s.dtype, d.dims) if source is None else None
+            Tensor(method, f"output {i}", s.dtype, d.dims, Format.from_code(s.format)) if source is None else None
             for i, (s, d, source) in enumerate(zip(self.built.outputs[0], outs, self._aliases, strict=True))
         ]
         for output in own:

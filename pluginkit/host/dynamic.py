@@ -25,12 +25,17 @@ from pluginkit.host.dynamic_plugin import DynamicPlugin
 from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator
-from pluginkit.host.spec import BuiltPlugin, TensorSpec, as_dict
+from pluginkit.host.spec import BuiltPlugin, TensorSpec, as_dict, output_facts
 from pluginkit.host.v2 import Profile, check_outputs, check_workspace
 
 
 def build(
-    plugin: DynamicPlugin, creator: Creator, layer: str, profiles: Sequence[Profile], output_scales: Sequence[float]
+    plugin: DynamicPlugin,
+    creator: Creator,
+    layer: str,
+    profiles: Sequence[Profile],
+    output_scales: Sequence[float],
+    output_formats: Sequence[int],
 ) -> BuiltPlugin:
     """Builds the layer of a plugin, which is destroyed by that.
 
@@ -42,8 +47,9 @@ def build(
     nb_outputs = plugin.nb_outputs()
     out_types = [plugin.output_data_type(i, types) for i in range(nb_outputs)]
     shapes = tuple(plugin.output_dimensions(i, dims) for i in range(nb_outputs))
-    scales = output_scales or [1.0] * nb_outputs
-    outputs = [_outputs(profile, shapes, out_types, scales) for profile in profiles]
+    _check_ways(plugin, profiles, shapes)
+    how = output_facts(nb_outputs, output_scales, output_formats)
+    outputs = [_outputs(profile, shapes, out_types, how) for profile in profiles]
     configured, workspaces = [], []
     for profile, outs in zip(profiles, outputs, strict=True):
         formats.walk(plugin, [s.desc() for s in (*profile, *outs)], len(profile))
@@ -72,14 +78,33 @@ def build(
 
 
 def _outputs(
-    inputs: Profile, shapes: Sequence[ShapeProgram], types: Sequence[DType], scales: Sequence[float]
+    inputs: Profile, shapes: Sequence[ShapeProgram], types: Sequence[DType], how: Sequence[tuple[float, int]]
 ) -> tuple[TensorSpec, ...]:
     network = [s.dims for s in inputs]
     low, opt, high = ([getattr(s, point) for s in inputs] for point in ("min", "opt", "max"))
     specs = []
-    for shape, dtype, scale in zip(shapes, types, scales, strict=True):
-        specs.append(TensorSpec(dtype, shape.dims, *shape.range(network, low, opt, high), scale))
+    for shape, dtype, (scale, form) in zip(shapes, types, how, strict=True):
+        specs.append(TensorSpec(dtype, shape.dims, *shape.range(network, low, opt, high), scale, form))
     return tuple(specs)
+
+
+def _check_ways(plugin: DynamicPlugin, profiles: Sequence[Profile], shapes: Sequence[ShapeProgram]) -> None:
+    """The same shapes must come out of a network whose dimensions are all constant (rule T10)."""
+    network = [s.dims for s in profiles[0]]
+    points = [tuple(getattr(s, point) for s in profile) for profile in profiles for point in ("min", "opt", "max")]
+    for dims in dict.fromkeys(points):
+        for index, shape in enumerate(shapes):
+            try:
+                symbolic = shape.at(network, dims)
+            except Finding:
+                continue  # min and max may be bounds of what another plugin computes, and no shapes
+            constant = plugin.output_dimensions(index, dims).at(dims, dims)
+            if constant != symbolic:
+                raise Finding(
+                    plugin.name_of("getOutputDimensions"),
+                    f"output {index} for inputs of the shapes {list(dims)}: {list(constant)} where the network's "
+                    f"dimensions are constant, {list(symbolic)} where they are dynamic",
+                )
 
 
 def _workspace(plugin: DynamicPlugin, inputs: Profile, outputs: Profile) -> int:

@@ -123,9 +123,7 @@ class ShapeProgram:
         bounds = [one or (size, size) for one, size in zip(self.bounds(network, low, high), best, strict=True)]
         return tuple(least for least, _ in bounds), best, tuple(most for _, most in bounds)
 
-    def _values(
-        self, symbols: list[int], sizes: Mapping[int, int] | Literal["opt", "upper"]
-    ) -> Sequence[int | None]:
+    def _values(self, symbols: list[int], sizes: Mapping[int, int] | Literal["opt", "upper"]) -> Sequence[int | None]:
         known = list(symbols)
         for index, size in enumerate(self.sizes):
             if isinstance(sizes, str):

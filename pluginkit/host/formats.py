@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from pluginkit.dtypes import DType
-from pluginkit.host.descs import LINEAR, Desc
+from pluginkit.formats import Format
+from pluginkit.host.descs import Desc
 from pluginkit.host.errors import Finding
 
 POISON = Desc((-0x5EED,) * 8, 0x5EED, 0x5EED, float("nan"))
@@ -20,9 +21,7 @@ class Walked(Protocol):
     def name_of(self, method: str) -> str:
         """The C++ name of a method."""
 
-    def supports_format_combination(
-        self, pos: int, in_out: Sequence[Desc], nb_inputs: int, nb_outputs: int
-    ) -> bool:
+    def supports_format_combination(self, pos: int, in_out: Sequence[Desc], nb_inputs: int, nb_outputs: int) -> bool:
         """Whether tensor `pos` may have its type and format."""
 
 
@@ -63,5 +62,4 @@ def _place(pos: int, nb_inputs: int) -> str:
 
 
 def _text(desc: Desc) -> str:
-    layout = "kLINEAR" if desc.format == LINEAR else f"TensorFormat {desc.format}"
-    return f"{DType.from_code(desc.type).trt} {layout}, dims {desc.dims}"
+    return f"{DType.from_code(desc.type).trt} {Format.from_code(desc.format).trt}, dims {desc.dims}"

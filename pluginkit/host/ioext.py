@@ -28,7 +28,7 @@ from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.ioext_plugin import IOExtPlugin
 from pluginkit.host.library import Creator
-from pluginkit.host.spec import BuiltPlugin, TensorSpec, as_dict
+from pluginkit.host.spec import BuiltPlugin, TensorSpec, as_dict, output_facts
 from pluginkit.host.v2 import Profile, check_outputs, check_workspace
 
 _CONSTANT = 1
@@ -41,6 +41,7 @@ def build(
     layer: str,
     profiles: Sequence[Profile],
     output_scales: Sequence[float],
+    output_formats: Sequence[int],
     *,
     implicit_batch: bool,
 ) -> BuiltPlugin:
@@ -62,9 +63,9 @@ def build(
     out_types = [plugin.output_data_type(i, types) for i in range(nb_outputs)]
     out_dims = [plugin.output_dimensions(i, told) for i in range(nb_outputs)]
     plugin.check_broadcast(len(told), nb_outputs)
-    ins = [Desc(d, s.dtype.code, scale=s.scale) for d, s in zip(told, profiles[0], strict=True)]
-    scales = output_scales or [1.0] * nb_outputs
-    outs = [Desc(d, t.code, scale=s) for d, t, s in zip(out_dims, out_types, scales, strict=True)]
+    ins = [Desc(d, s.dtype.code, s.format, s.scale) for d, s in zip(told, profiles[0], strict=True)]
+    how = output_facts(nb_outputs, output_scales, output_formats)
+    outs = [Desc(d, t.code, form, scale) for d, t, (scale, form) in zip(out_dims, out_types, how, strict=True)]
     formats.walk(plugin, [*ins, *outs], len(ins))
     plugin.configure_plugin(ins, outs)
     plugin.initialize()
@@ -74,7 +75,7 @@ def build(
     serialized = plugin.serialize()
     plugin.destroy()
     out_whole = [(batch, *d) if implicit_batch else d for d in out_dims]
-    specs = [TensorSpec(t, d, d, d, d, s) for t, d, s in zip(out_types, out_whole, scales, strict=True)]
+    specs = [TensorSpec(t, d, d, d, d, *one) for t, d, one in zip(out_types, out_whole, how, strict=True)]
     return BuiltPlugin(
         "ioext",
         layer,

@@ -22,7 +22,13 @@ from pluginkit.host.plugin_v3 import KeptField, PluginV3
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-FIELD_TYPES: dict[DType, int] = {DType.FLOAT16: 0, DType.FLOAT32: 1, DType.INT8: 3, DType.INT32: 5}
+FIELD_TYPES: dict[DType, int] = {
+    DType.FLOAT16: 0,
+    DType.FLOAT32: 1,
+    DType.INT8: 3,
+    DType.INT32: 5,
+    DType.BFLOAT16: 9,
+}
 """The `nvinfer1::PluginFieldType` of a field of each element type."""
 
 FACES: dict[type[_native.Plugin], type[Plugin[Any]]] = {
@@ -117,9 +123,7 @@ class Creator:
             layer, [field.native() for field in kept], _RUNTIME, f"a plugin from the serialized fields ({named})"
         )
 
-    def _made_v3(
-        self, layer: str, fields: list[tuple[str, int, bytes, int]], phase: int, expected: str
-    ) -> PluginV3:
+    def _made_v3(self, layer: str, fields: list[tuple[str, int, bytes, int]], phase: int, expected: str) -> PluginV3:
         method = "IPluginCreatorV3One::createPlugin"
         raw = self._call(method, lambda: self._native.create_v3(layer, fields, phase))
         return PluginV3(must(method, raw, expected))

@@ -164,9 +164,7 @@ class PluginV3:
             wrong = [(i, root) for i, root in enumerate(roots) if isinstance(root, str)]
             if wrong:
                 raise Finding(method, f"output {index}: d[{wrong[0][0]}] is {wrong[0][1]}, expected an expression")
-            programs.append(
-                ShapeProgram(tuple(nodes), tuple(r for r in roots if isinstance(r, int)), declared, method)
-            )
+            programs.append(ShapeProgram(tuple(nodes), tuple(r for r in roots if isinstance(r, int)), declared, method))
         for size in declared:
             if programs[size.output].roots:
                 raise Finding(
@@ -364,7 +362,9 @@ def _difference(first: Sequence[KeptField], second: Sequence[KeptField]) -> str:
     if [f.name for f in first] != [f.name for f in second]:
         return f"fields {[f.name for f in first]} are {[f.name for f in second]}"
     a, b = next((a, b) for a, b in zip(first, second, strict=True) if a != b)
-    return f"field {a.name!r} of {len(a.data)} bytes {a.data[:32].hex()} has the {len(b.data)} bytes {b.data[:32].hex()}"
+    return (
+        f"field {a.name!r} of {len(a.data)} bytes {a.data[:32].hex()} has the {len(b.data)} bytes {b.data[:32].hex()}"
+    )
 
 
 def difference(first: Sequence[KeptField], second: Sequence[KeptField]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +12,16 @@ from pluginkit.host.descs import LINEAR, Desc, DynamicDesc
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.plugin_v3 import KeptField
 
+NO_SCALE = -1.0
+"""`desc.scale` of a tensor that isn't INT8 (NvInferRuntimePlugin.h on PluginTensorDesc::scale)."""
+
 
 @dataclass(frozen=True)
 class TensorSpec:
     """A tensor of the plugin in one profile: `dims` as in the network (-1 is dynamic), and the profile's shapes.
 
     `scale` is what configure sees in `desc.scale`: 1 in explicit quantization, the tensor's scale in implicit.
+    `format` is the number of `nvinfer1::TensorFormat`.
     """
 
     dtype: DType
@@ -25,18 +30,19 @@ class TensorSpec:
     opt: tuple[int, ...]
     max: tuple[int, ...]
     scale: float = 1.0
+    format: int = LINEAR
 
-    def desc(self, *, format: int = LINEAR) -> Desc:  # noqa: A002
+    def desc(self) -> Desc:
         """As the build sees it."""
-        return Desc(self.dims, self.dtype.code, format, self.scale)
+        return Desc(self.dims, self.dtype.code, self.format, self.scale)
 
-    def dynamic(self, *, format: int = LINEAR) -> DynamicDesc:  # noqa: A002
+    def dynamic(self) -> DynamicDesc:
         """As configurePlugin sees it at build."""
-        return DynamicDesc(self.desc(format=format), self.min, self.opt, self.max)
+        return DynamicDesc(self.desc(), self.min, self.opt, self.max)
 
-    def at(self, dims: tuple[int, ...], *, format: int = LINEAR) -> Desc:  # noqa: A002
+    def at(self, dims: tuple[int, ...]) -> Desc:
         """As enqueue sees it, with real dimensions."""
-        return Desc(dims, self.dtype.code, format, self.scale)
+        return Desc(dims, self.dtype.code, self.format, self.scale)
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,11 @@ class BuiltPlugin:
     """What an IPluginV2IOExt's enqueue is told as batchSize."""
     v3: V3Facts | None = None
     """What only an IPluginV3 has; `serialized` is empty then."""
+
+
+def output_facts(count: int, scales: Sequence[float], formats: Sequence[int]) -> list[tuple[float, int]]:
+    """Each of so many outputs' scale and format: without scales 1, without formats linear."""
+    return list(zip(scales or [1.0] * count, formats or [LINEAR] * count, strict=True))
 
 
 def as_dict(desc: DynamicDesc) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator, Fields
 from pluginkit.host.plugin_v3 import Capability, Identity, PluginV3, build_name, difference, runtime_name
-from pluginkit.host.spec import BuiltPlugin, TensorSpec, V3Facts, as_dict
+from pluginkit.host.spec import BuiltPlugin, TensorSpec, V3Facts, as_dict, output_facts
 from pluginkit.host.v2 import MAX_WORKSPACE
 
 Profile = Sequence[TensorSpec]
@@ -51,6 +51,7 @@ def build(
     fields: Fields,
     profiles: Sequence[Profile],
     output_scales: Sequence[float] = (),
+    output_formats: Sequence[int] = (),
     shape_inputs: Sequence[int] = (),
 ) -> BuiltPlugin:
     """Builds a layer. `shape_inputs` are the inputs that are shape inputs, by index: of such a spec min, opt and max
@@ -73,12 +74,12 @@ def build(
     aliases = plugin.aliases(len(types), nb_outputs)
     plugin.format_combination_limit()
     texts = plugin.stable_texts()
-    scales = output_scales or [1.0] * nb_outputs
+    how = output_facts(nb_outputs, output_scales, output_formats)
     network = (*dims, *values)
     outputs, configured, tactics, workspaces = [], [], [], []
     for whole, profile in zip(profiles, tensors, strict=True):
         points = [[*profile, *(whole[index] for index in shape_inputs)]]
-        outs = _outputs(network, points[0], shapes, out_types, scales)
+        outs = _outputs(network, points[0], shapes, out_types, how)
         described = [s.dynamic() for s in profile], [s.dynamic() for s in outs]
         formats.walk(_Walked(plugin, described[0] + described[1]), [s.desc() for s in (*profile, *outs)], len(profile))
         plugin.configure_plugin(*described)
@@ -157,12 +158,12 @@ def _outputs(
     inputs: Profile,
     shapes: Sequence[ShapeProgram],
     types: Sequence[DType],
-    scales: Sequence[float],
+    how: Sequence[tuple[float, int]],
 ) -> tuple[TensorSpec, ...]:
     low, opt, high = ([getattr(s, point) for s in inputs] for point in ("min", "opt", "max"))
     return tuple(
-        TensorSpec(dtype, shape.dims, *shape.range(network, low, opt, high), scale)
-        for shape, dtype, scale in zip(shapes, types, scales, strict=True)
+        TensorSpec(dtype, shape.dims, *shape.range(network, low, opt, high), scale, form)
+        for shape, dtype, (scale, form) in zip(shapes, types, how, strict=True)
     )
 
 

@@ -14,9 +14,11 @@ import pluginkit
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.host.plugin_v3 import KeptField
 from pluginkit.manifest import Manifest
+from pluginkit.runtimes import preflight
 from pluginkit.runtimes.findings import Defect, Findings
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.model import Case, Network
 
 NAME = "host"
@@ -88,13 +90,13 @@ class HostSession:
     def _start(self) -> Worker:
         return Worker(CHILD, self._init, timeout=self._timeout, env=self._environment)
 
-    def build(self, network: Network) -> BuildVerdict:
+    def build(self, network: Network | ApiNetwork) -> BuildVerdict:
         """Builds all plugin nodes of a network for all profiles."""
         begun = time.monotonic()
         verdict = self._verdict(network)
         return BuildVerdict(verdict.status, verdict.message, verdict.log, verdict.configured, time.monotonic() - begun)
 
-    def _verdict(self, network: Network) -> BuildVerdict:
+    def _verdict(self, network: Network | ApiNetwork) -> BuildVerdict:
         self.printed = ""
         found: list[dict[str, Any]] = []
         trying = ""
@@ -104,7 +106,8 @@ class HostSession:
                 for convention in self.conventions:
                     trying = convention
                     built = builder.call("build", network=network, implicit_batch=bool(convention))
-                    builder.call("walk", network=network, built=built)
+                    if isinstance(network, Network):
+                        builder.call("walk", network=network, built=built)
                     found.append(built)
             finally:
                 self.printed = builder.printed
@@ -155,15 +158,15 @@ class HostSession:
 
         Raises:
             UsageError: the network isn't built.
+            CheckFailed: a shape, or a shape tensor's value, is outside of the case's profile; the plugin isn't asked.
             Finding: the plugin did something wrong (a CheckFailed with the method's name).
             WorkerCrashed, WorkerTimeout: it took its process down, or never came back. The next run works again.
         """
         if case.network_id not in self._built:
             raise UsageError(f"case {case.id}: the network {case.network_id} isn't built")
         network, built = self._built[case.network_id]
-        tactic = 0 if convention in built else self.ways(case).index(convention)
-        layers = built.get(convention, built[""])
-        asked = {"network": network, "built": layers, "profile": case.profile, "feeds": case.feeds, "tactic": tactic}
+        preflight.check_feeds(next(one for one in network.profiles if one.name == case.profile), case.feeds)
+        asked = {"network": network, "built": built[convention], "profile": case.profile, "feeds": case.feeds}
         self.printed = ""
         try:
             runner = self._runner = self._runner or self._start()

@@ -12,10 +12,12 @@ import onnx
 
 from pluginkit import host
 from pluginkit.errors import CheckFailed
+from pluginkit.formats import Format
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import preflight, walker, zeros
+from pluginkit.runtimes import api_walker, expected_shapes, preflight, walker, zeros
 from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.runtimes.verdict import Ran
+from pluginkit.testing.api_model import ApiNetwork, is_probe
 from pluginkit.testing.model import Array, Network, PluginCall, Range
 
 
@@ -30,30 +32,38 @@ class HostChild:
 
     def __init__(self, library: Path, manifest: Manifest) -> None:
         plugin = manifest.plugin
+        self._manifest = manifest
         self._identity = (plugin.name, plugin.version, plugin.namespace)
         self._library = host.Library(library)
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
         self._device = host.Device(library)
 
-    def build(self, network: Network, *, implicit_batch: bool) -> dict[str, host.BuiltPlugin]:
+    def build(self, network: Network | ApiNetwork, *, implicit_batch: bool) -> dict[str, host.BuiltPlugin]:
         """Builds a network's plugin nodes: node -> what was built.
 
         Raises:
             CheckFailed: the network or the plugin is wrong (the plugin: a Finding with the method's name).
         """
-        preflight.check(network, self._identity)
-        built = {
-            call.node: host.build(
-                self._creator,
-                call.node,
-                call.fields,
-                [_specs(call, index) for index in range(len(call.inputs))],
-                implicit_batch=implicit_batch,
-            )
-            for call in network.calls
-        }
+        if isinstance(network, Network):
+            preflight.check(network, self._identity)
+        built = {call.node: self._build(call, implicit_batch) for call in _plugins(network)}
+        for call in _plugins(network):
+            expected_shapes.check(self._manifest, call, built[call.node])
+        if isinstance(network, ApiNetwork):
+            return built
         preflight.check_outputs(network, {node: len(plugin.shapes) for node, plugin in built.items()})
         return built
+
+    def _build(self, call: PluginCall, implicit_batch: bool) -> host.BuiltPlugin:
+        return host.build(
+            self._creator,
+            call.node,
+            call.fields,
+            [_specs(call, index) for index in range(len(call.inputs))],
+            output_scales=[scale or host.NO_SCALE for scale in call.output_scales] if call.implicit else (),
+            output_formats=[form.code for form in call.output_formats],
+            implicit_batch=implicit_batch,
+        )
 
     def walk(self, network: Network, built: dict[str, host.BuiltPlugin]) -> list[list[zeros.Outputs]]:
         """Runs the network on zeros: the graph outputs' types and shapes, per profile at min, opt and max.
@@ -65,7 +75,7 @@ class HostChild:
 
     def run(
         self,
-        network: Network,
+        network: Network | ApiNetwork,
         built: dict[str, host.BuiltPlugin],
         profile: str,
         feeds: dict[str, Array],
@@ -88,7 +98,7 @@ class HostChild:
                         self._device,
                     )
                 )
-                for call in network.calls
+                for call in _plugins(network)
             }
 
             def enqueue(node: str, inputs: Sequence[Array]) -> Sequence[Array]:
@@ -96,15 +106,28 @@ class HostChild:
                 _check_types(node, inputs, context.specs)
                 return context.run([np.ascontiguousarray(value) for value in inputs])
 
-            model = onnx.load_from_string(network.model)
-            outputs = walker.run(model, self._identity[0], enqueue, feeds)
+            if isinstance(network, ApiNetwork):
+                outputs = api_walker.run(network, enqueue, feeds)
+            else:
+                outputs = walker.run(onnx.load_from_string(network.model), self._identity[0], enqueue, feeds)
             enqueues = sum(context.enqueues for context in contexts.values())
         return Ran(outputs, enqueues)
 
 
+def _plugins(network: Network | ApiNetwork) -> list[PluginCall]:
+    """The plugin's nodes without the probes behind it, which the library doesn't have."""
+    return [call for call in network.calls if isinstance(network, Network) or not is_probe(call.node)]
+
+
 def _specs(call: PluginCall, profile: int) -> list[host.TensorSpec]:
     return [
-        host.TensorSpec(dtype, _dims([ranges[i] for ranges in call.inputs]), *call.inputs[profile][i])
+        host.TensorSpec(
+            dtype,
+            _dims([ranges[i] for ranges in call.inputs]),
+            *call.inputs[profile][i],
+            scale=call.scales[i] or host.NO_SCALE if call.implicit else 1.0,
+            format=call.formats[i].code if call.formats else Format.LINEAR.code,
+        )
         for i, dtype in enumerate(call.types)
     ]
 

@@ -41,6 +41,7 @@ def play(player: Player, steps: Sequence[api.Step]) -> list[Array]:
 TYPES = {
     "float32": trt.float32,
     "float16": trt.float16,
+    "bfloat16": trt.bfloat16,
     "int8": trt.int8,
     "int32": trt.int32,
     "int64": trt.int64,
@@ -105,6 +106,9 @@ class Player:
     def _cast(self, step: api.Cast) -> None:
         layer = self.network.add_cast(self._tensors[step.x], TYPES[step.dtype])
         self._is(step.out, layer.get_output(0))
+
+    def _identitylayer(self, step: api.IdentityLayer) -> None:
+        self._is(step.out, self.network.add_identity(self._tensors[step.x]).get_output(0))
 
     def _quantize(self, step: api.Quantize) -> None:
         layer = self.network.add_quantize(self._tensors[step.x], self._tensors[step.scale], trt.int8)

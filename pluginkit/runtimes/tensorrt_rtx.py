@@ -1,7 +1,8 @@
 """NVIDIA's TensorRT-RTX: its ONNX parser and its builder judge networks with the plugin, without a GPU.
 
 Its parser takes V3 creators only, so what is judged of a V2 plugin is the V3 adapter around it. A probe library stands
-between: it shows what the plugin was asked, and what it was doing when the process died. Engines are built, not run.
+between: it shows what the plugin was asked, and what it was doing when the process died. Engines are built here;
+`rtx_engines` runs them, where there is a GPU that RTX runs on.
 """
 
 from __future__ import annotations
@@ -55,8 +56,14 @@ def probe() -> Availability:
     return Availability(True, version, str(where))
 
 
-def open(library: Path, manifest: Manifest, *, timeout: float = 60.0) -> RtxSession:  # noqa: A001
+def open(library: Path, manifest: Manifest, *, timeout: float = 60.0, check: bool = True) -> RtxSession:  # noqa: A001
     """Has NVIDIA's registry load the library, in a process of its own, and checks that it lists the plugin.
+
+    Args:
+        library: the plugin library.
+        manifest: the plugin's.
+        timeout: seconds that any one call may take.
+        check: whether that is to be checked; False for one more session of a library that was.
 
     Raises:
         ToolMissing: see `probe`.
@@ -68,11 +75,23 @@ def open(library: Path, manifest: Manifest, *, timeout: float = 60.0) -> RtxSess
         raise ToolMissing(f"TensorRT-RTX: {found.reason}", hint=found.remedy)
     session = RtxSession(library.resolve(), manifest, Path(found.where), timeout)
     try:
-        session.check()
+        if check:
+            session.check()
     except BaseException:
         session.close()
         raise
     return session
+
+
+def link_library(folder: Path, wheel: Path) -> dict[str, str]:
+    """Puts a link to NVIDIA's library in a folder; the environment in which a process finds it there.
+
+    The parser opens the library by its unversioned name, which the wheel hasn't got. It must be the very file that is
+    loaded already: another copy has other globals.
+    """
+    (folder / UNVERSIONED).symlink_to(next(wheel.glob(f"{UNVERSIONED}.*")).resolve())
+    paths = [str(folder), os.environ.get("LD_LIBRARY_PATH", "")]
+    return {"LD_LIBRARY_PATH": ":".join(path for path in paths if path)}
 
 
 class RtxProcess:
@@ -83,14 +102,11 @@ class RtxProcess:
         self._folder = Path(tempfile.mkdtemp(prefix="pluginkit-rtx-"))
         self._trace = self._folder / "trace"
         self._worker: Worker | None = None
-        # The parser opens the library by its unversioned name, which the wheel hasn't got. It must be the very file
-        # that is loaded already: another copy has other globals.
-        (self._folder / UNVERSIONED).symlink_to(next(wheel.glob(f"{UNVERSIONED}.*")).resolve())
+        self._paths = link_library(self._folder, wheel)
 
     def _start(self, library: str = "") -> Worker:
-        paths = [str(self._folder), os.environ.get("LD_LIBRARY_PATH", "")]
         env = {
-            "LD_LIBRARY_PATH": ":".join(path for path in paths if path),
+            **self._paths,
             "PLUGINKIT_PROBE_LIBRARY": library,
             "PLUGINKIT_PROBE_TRACE": str(self._trace),
             **({"PLUGINKIT_PROBE_IDENTITY": "1"} if library else {}),
@@ -176,11 +192,16 @@ class RtxSession(RtxProcess):
         """Parses and builds a network with NVIDIA's parser and builder.
 
         Args:
-            network: what to build, with all its profiles.
+            network: what to build, with all its profiles. If it is a format's variant, the builder is held to the
+                format: the probe refuses all others that the plugin offers.
             default_domain: move the plugin's nodes to ONNX's default domain first.
         """
-        to_default_domain = self._plugin.name if default_domain else ""
-        asked = {"model": network.model, "profiles": network.profiles, "to_default_domain": to_default_domain}
+        asked = {
+            "model": network.model,
+            "profiles": network.profiles,
+            "to_default_domain": self._plugin.name if default_domain else "",
+            "formats": [form.code for form in network.held_formats],
+        }
         return self._verdict("build", asked)
 
     def build_api(self, network: ApiNetwork) -> BuildVerdict:

@@ -1,8 +1,8 @@
 """Runs an ONNX model: the plugin's nodes by a function, all else by onnx's reference implementation.
 
 onnx's reference is replaced where it is wrong (onnx 1.23.2): Loop concatenates scan outputs instead of stacking them
-and fails on zero trips; QuantizeLinear and DequantizeLinear are missing before opset 19. The tests hold every operator
-used here against onnxruntime.
+and fails on zero trips; Scan knows one direction and axis; QuantizeLinear and DequantizeLinear are missing before
+opset 19. The tests hold every operator used here against onnxruntime.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
+from pluginkit.runtimes.scan import Scan
 from pluginkit.testing.model import Array
 
 Call = Callable[[str, Sequence[Array]], Sequence[Array]]
@@ -58,7 +59,7 @@ def run_nodes(
     plugins = [
         type(name, (_PluginNode,), {"op_domain": domain, "call": staticmethod(call)}) for domain, name in operators
     ]
-    evaluator = ReferenceEvaluator(model, new_ops=[*instead, *plugins, Loop, QuantizeLinear, DequantizeLinear])
+    evaluator = ReferenceEvaluator(model, new_ops=[*instead, *plugins, Loop, Scan, QuantizeLinear, DequantizeLinear])
     with np.errstate(all="ignore"), warnings.catch_warnings():
         # Infinities and NaNs are values like others here; whether they are right is the comparison's question.
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -120,17 +121,24 @@ class Loop(OpRun):  # type: ignore[misc]
         scanned: list[list[Array]] = [[] for _ in body.output_names[1 + count :]]
         trip = 0
         while proceed and (limit is None or trip < limit):
-            own = [np.array(trip, np.int64), np.array(proceed), *carried]
-            feeds = {**(context or {}), **dict(zip(body.input_names, own, strict=True))}
-            left = body.run(None, feeds, attributes=attributes)
-            proceed = bool(np.asarray(left[0]).item())
-            carried = list(left[1 : 1 + count])
-            for values, value in zip(scanned, left[1 + count :], strict=True):
+            going, *left = self.trip(body, trip, carried, context, attributes)
+            proceed = bool(np.asarray(going).item())
+            carried = left[:count]
+            for values, value in zip(scanned, left[count:], strict=True):
                 values.append(value)
             trip += 1
         kinds = body.proto_.output[1 + count :]
         stacked = [np.stack(v) if v else no_trips(kind) for v, kind in zip(scanned, kinds, strict=True)]
         return (*carried, *stacked)
+
+    @staticmethod
+    def trip(
+        body: Any, number: int, states: Sequence[Array], context: Mapping[str, Array] | None, attributes: Any
+    ) -> list[Array]:
+        """What the body gives in one trip: whether to go on, the states, and a value of each scan output."""
+        own = [np.array(number, np.int64), np.array(True), *states]
+        feeds = {**(context or {}), **dict(zip(body.input_names, own, strict=True))}
+        return list(body.run(None, feeds, attributes=attributes))
 
 
 def no_trips(output: onnx.ValueInfoProto) -> Array:
@@ -144,18 +152,29 @@ class QuantizeLinear(OpRun):  # type: ignore[misc]
     """round_half_even(x / scale) + zero point, saturated: https://onnx.ai/onnx/operators/onnx__QuantizeLinear.html."""
 
     def _run(self, x: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_newer: Any) -> tuple[Array]:
-        zero = np.zeros_like(scale, np.uint8) if zero is None else zero
-        limits = np.iinfo(zero.dtype)
-        steps = np.rint(x / _along(scale, x, axis)) + _along(zero, x, axis)
-        return (np.clip(steps, limits.min, limits.max).astype(zero.dtype),)
+        return (quantized(x, scale, np.zeros_like(scale, np.uint8) if zero is None else zero, axis),)
 
 
 class DequantizeLinear(OpRun):  # type: ignore[misc]
     """(q - zero point) * scale: https://onnx.ai/onnx/operators/onnx__DequantizeLinear.html."""
 
     def _run(self, q: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_newer: Any) -> tuple[Array]:
-        steps = q.astype(np.int32) - (0 if zero is None else _along(zero, q, axis).astype(np.int32))
-        return ((steps.astype(scale.dtype) * _along(scale, q, axis)).astype(scale.dtype),)
+        return (dequantized(q, scale, zero, axis),)
+
+
+def quantized(x: Array, scale: Array, zero: Array, axis: int = 1) -> Array:
+    """round_half_even(x / scale) + zero point, saturated to the zero point's type."""
+    limits = np.iinfo(zero.dtype)
+    steps = np.rint(x / _along(scale, x, axis)) + _along(zero, x, axis)
+    found: Array = np.clip(steps, limits.min, limits.max).astype(zero.dtype)
+    return found
+
+
+def dequantized(q: Array, scale: Array, zero: Array | None = None, axis: int = 1) -> Array:
+    """(q - zero point) * scale, in the scale's type."""
+    steps = q.astype(np.int32) - (0 if zero is None else _along(zero, q, axis).astype(np.int32))
+    found: Array = (steps.astype(scale.dtype) * _along(scale, q, axis)).astype(scale.dtype)
+    return found
 
 
 def _along(values: Array, like: Array, axis: int) -> Array:

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -97,6 +98,15 @@ class WorkerError(PluginkitError):
         self.traceback = traceback
 
 
+_LIVE: weakref.WeakSet[Worker] = weakref.WeakSet()
+
+
+def kill_all() -> None:
+    """Kills every worker's process group; whoever waits for one finds it dead. For a run that is given up."""
+    for worker in list(_LIVE):
+        worker.kill()
+
+
 class Worker:
     """One child process running one child-side module.
 
@@ -138,6 +148,7 @@ class Worker:
         finally:
             os.close(to_child_read)
             os.close(from_child_write)
+        _LIVE.add(self)
         self._ask(("open", {"module": module, "init": init, "breadcrumb": str(self.breadcrumb)}), timeout)
 
     def _start(self, read: int, write: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -268,13 +279,19 @@ class Worker:
             log.seek(self._log_begin)
             self.printed = log.read(PRINTED).decode(errors="replace")
 
-    def close(self) -> None:
-        """Kills the child's process group, waits for the child and removes its files. Safe to call again."""
-        if self._process is not None:
+    def kill(self) -> None:
+        """Kills the child's process group, from any thread."""
+        process = self._process
+        if process is not None:
             # The group outlives its leader as long as a grandchild is in it, and the leader isn't reaped before
             # this, unless it ended by itself: then its number may only be taken by a group of the same number.
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Kills the child's process group, waits for the child and removes its files. Safe to call again."""
+        if self._process is not None:
+            self.kill()
             self._process.wait()
             self._process = None
         for name in ("_to_child", "_from_child"):

@@ -17,7 +17,7 @@ from onnx.reference.ops.op_if import If as OnnxIf
 
 from pluginkit.errors import CheckFailed, PluginkitError
 from pluginkit.host import BuiltPlugin
-from pluginkit.runtimes import walker
+from pluginkit.runtimes import scan, walker
 from pluginkit.testing.model import Array, Dims, Network, NetworkProfile
 
 POINTS = ("min", "opt", "max")
@@ -58,7 +58,7 @@ def walk(network: Network, op_type: str, built: Mapping[str, BuiltPlugin]) -> li
         found.append([])
         for index, point in enumerate(POINTS):
             where = f"profile {profile.name!r} at {point}"
-            instead = [_if(where, constants), _loop(where)]
+            instead = [_if(where, constants), _loop(where), scan.once(where)]
             try:
                 outputs = walker.run_nodes(model, operators, zeros, _feeds(model, profile, index), instead)
             except PluginkitError:
@@ -104,7 +104,7 @@ def _if(where: str, constants: set[str]) -> type[OpRun]:
             yes = super()._run(np.array(True), context=context, **more)
             no = super()._run(np.array(False), context=context, **more)
             for attribute in self.onnx_node.attribute:
-                used = {tensor for node in walker.nodes(attribute.g) for tensor in node.input}
+                used = {tensor for node in walker.nodes(attribute.g) for tensor in node.input if tensor}
                 int8 = [one for one in sorted(used - constants) if one in outer and outer[one].dtype == np.int8]
                 if int8:
                     raise CheckFailed(
@@ -142,16 +142,10 @@ def _loop(where: str) -> type[OpRun]:
         ) -> tuple[Array, ...]:
             del going
             body = body or self.body
-            own = [np.array(0, np.int64), np.array(True), *states]
-            feeds = {**(context or {}), **dict(zip(body.input_names, own, strict=True))}
-            _, *left = body.run(None, feeds, attributes=attributes)
-            for index, (before, after) in enumerate(zip(states, left, strict=False)):
-                if (before.dtype, before.shape) != (after.dtype, after.shape):
-                    raise CheckFailed(
-                        f"Loop {self.onnx_node.name!r}: state {index} is {_text(before)} before a trip and "
-                        f"{_text(after)} after it ({where})",
-                        hint="What a loop carries from trip to trip must keep its type and shape.",
-                    )
+            _, *left = self.trip(body, 0, states, context, attributes)
+            name = f"Loop {self.onnx_node.name!r}"
+            scan.check_states(name, states, left, where)
+            scan.check_int8(name, states, (), left[len(states) :])
             trips = 1 if trip_limit is None else int(np.asarray(trip_limit).item())
             scanned = [np.zeros((trips, *value.shape), value.dtype) for value in left[len(states) :]]
             return (*left[: len(states)], *scanned)

@@ -7,19 +7,29 @@ from itertools import count
 from typing import Any
 
 from pluginkit import shapes
+from pluginkit.bases import BASES
 from pluginkit.dtypes import DType
+from pluginkit.formats import Format
 from pluginkit.manifest import Attribute, Manifest, Tensor
 
-_CPP = {DType.FLOAT32: "float", DType.FLOAT16: "__half", DType.INT8: "int8_t", DType.INT32: "int32_t"}
+_CPP = {
+    DType.FLOAT32: "float",
+    DType.FLOAT16: "__half",
+    DType.BFLOAT16: "__nv_bfloat16",
+    DType.INT8: "int8_t",
+    DType.INT32: "int32_t",
+}
 _LOAD = {
     DType.FLOAT32: "element",
     DType.FLOAT16: "__half2float(element)",
+    DType.BFLOAT16: "__bfloat162float(element)",
     DType.INT8: "static_cast<float>(element) * scale",
     DType.INT32: "static_cast<float>(element)",
 }
 _STORE = {
     DType.FLOAT32: ["element = number;"],
     DType.FLOAT16: ["element = __float2half(number);"],
+    DType.BFLOAT16: ["element = __float2bfloat16(number);"],
     DType.INT8: [
         "// Half to even, as TensorRT quantizes; what is too large becomes the largest.",
         "element = static_cast<int8_t>(fminf(fmaxf(rintf(number / scale), -128.0F), 127.0F));",
@@ -40,6 +50,7 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
     int8 = DType.INT8 in manifest.precisions()
     inputs = [_input(manifest, index) for index in range(len(manifest.inputs))]
     dims = [_dimensions(manifest, tensor) for tensor in manifest.outputs]
+    static = [[_static(manifest, shapes.parse(dim)) for dim in tensor.shape] for tensor in manifest.outputs]
     name, nb_inputs = manifest.plugin.name, len(manifest.inputs)
     # fmt: off
     return {
@@ -55,6 +66,7 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
             {"name": t.name, "cpp": _type(manifest, t), "int8": DType.INT8 in t.types,
              "index": len(manifest.inputs) + k,
              "result": "result" if k == 0 else f"{k + 1}.0F * result", "dims": dims[k],
+             "static_dims": ", ".join(static[k]),
              "types": ", ".join(t.types), "shape": f"[{', '.join(t.shape)}]"}
             for k, t in enumerate(manifest.outputs)
         ],
@@ -67,6 +79,8 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "tensor_count": len(tensors),
         "int8": int8,
         "half": any(DType.FLOAT16 in t.types for t in tensors),
+        "bfloat16": any(DType.BFLOAT16 in t.types for t in tensors),
+        **_layouts(manifest),
         "same": any(tensor["load"] == "load" for tensor in inputs),
         "cyclic": any(tensor["load"] == "loadCyclic" for tensor in inputs),
         "loads": [_conversion(kind) for kind in _used(manifest, manifest.inputs)],
@@ -75,6 +89,10 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "biases": [field.name for field in plain[1:]],
         "operations": any("apply(" in line for lines in dims for line in lines),
         "constants": any("exprBuilder" in line for lines in dims for line in lines),
+        "static": not BASES[manifest.plugin.base].dynamic_shapes,
+        "static_at": any("at(" in dim for words in static for dim in words),
+        "static_helpers": [word for word in ("floorDiv", "ceilDiv") if any(word in d for dims in static for d in dims)],
+        "batched": manifest.batch() is not None,
         # What a v3 plugin keeps in an engine: its fields, and the scales as one more.
         "kept_count": len(manifest.fields) + int8,
         "serialized_size": f"pluginkit::serializedSize<{', '.join(_stored(manifest, int8))}>()",
@@ -140,20 +158,44 @@ def _conversion(kind: DType) -> dict[str, Any]:
 def _type(manifest: Manifest, tensor: Tensor) -> str:
     """The tensor's C++ type in the kernel, where T is the type of the precision.
 
-    There are three precisions at most, and a tensor has its first type in those that it doesn't declare: so one
-    condition says it.
+    A tensor has its first type in the precisions that it doesn't declare; one condition tells those from the others.
     """
     types = {precision: manifest.type_of(tensor, precision) for precision in manifest.precisions()}
     others = [precision for precision, kind in types.items() if kind is not precision]
     if not others:
         return "T"
-    if len(set(types.values())) == 1:
-        return _CPP[tensor.types[0]]
-    first = _CPP[tensor.types[0]]
-    if len(others) == 1:
-        return f"std::conditional_t<std::is_same_v<T, {_CPP[others[0]]}>, {first}, T>"
-    own = next(precision for precision, kind in types.items() if kind is precision)
-    return f"std::conditional_t<std::is_same_v<T, {_CPP[own]}>, T, {first}>"
+    first = tensor.types[0]
+    own = [precision for precision, kind in types.items() if kind is precision and kind is not first]
+    if not own:
+        return _CPP[first]
+    if len(others) <= len(own):
+        return f"std::conditional_t<{_is_one_of(others)}, {_CPP[first]}, T>"
+    return f"std::conditional_t<{_is_one_of(own)}, T, {_CPP[first]}>"
+
+
+def _is_one_of(kinds: list[DType]) -> str:
+    return " || ".join(f"std::is_same_v<T, {_CPP[kind]}>" for kind in kinds)
+
+
+def _layouts(manifest: Manifest) -> dict[str, Any]:
+    """The format combinations: a row for each precision and layout; empty where all tensors are linear."""
+    tensors = (*manifest.inputs, *manifest.outputs)
+    rows = []
+    for index, precision in enumerate(manifest.precisions()):
+        for layout in manifest.layouts(precision):
+            forms = [manifest.format_of(t, manifest.type_of(t, precision), layout) for t in tensors]
+            row = {"types": index, "formats": ", ".join(f"TensorFormat::{form.trt}" for form in forms)}
+            rows += [row] if row not in rows else []
+    used = [form for form in Format if any(form in t.formats for t in tensors)]
+    return {
+        "vectorized": used != [Format.LINEAR],
+        "combinations": rows,
+        "formats": [
+            {"trt": form.trt, "axis": form.axis, "lanes": form.lanes, "minor": form.minor}
+            for form in used
+            if form is not Format.LINEAR
+        ],
+    }
 
 
 def _dimensions(manifest: Manifest, output: Tensor) -> list[str]:
@@ -169,10 +211,7 @@ def _expression(manifest: Manifest, expr: shapes.Expr, lines: list[str], fresh: 
     if isinstance(expr, shapes.Constant):
         return f"exprBuilder.constant({expr.value})"
     if isinstance(expr, shapes.Symbol):
-        places = (
-            (i, d) for i, tensor in enumerate(manifest.inputs) for d, dim in enumerate(tensor.shape) if dim == expr.name
-        )
-        return "inputs[{}].d[{}]".format(*next(places))
+        return "inputs[{}].d[{}]".format(*_place(manifest, expr.name))
     sides = []
     for side in (expr.left, expr.right):
         value = _expression(manifest, side, lines, fresh)
@@ -182,3 +221,31 @@ def _expression(manifest: Manifest, expr: shapes.Expr, lines: list[str], fresh: 
             value = name
         sides.append(value)
     return f"apply(DimensionOperation::{shapes.OPERATIONS[expr.op]}, {sides[0]}, {sides[1]})"
+
+
+_INFIX = {"+": "+", "-": "-", "*": "*"}
+_CALLS = {"//": "floorDiv", "ceil_div": "ceilDiv", "min": "std::min", "max": "std::max"}
+
+
+def _static(manifest: Manifest, expr: shapes.Expr) -> str:
+    """A dimension as C++ computes it of numbers: `at(input, dimension)` gives those of the inputs."""
+    if isinstance(expr, shapes.Constant):
+        return str(expr.value)
+    if isinstance(expr, shapes.Symbol):
+        return "at({}, {})".format(*_place(manifest, expr.name))
+    left, right = _static(manifest, expr.left), _static(manifest, expr.right)
+    if expr.op in _INFIX:
+        sides = [
+            f"({s})" if isinstance(e, shapes.Operation) and e.op in _INFIX else s
+            for e, s in ((expr.left, left), (expr.right, right))
+        ]
+        return f"{sides[0]} {_INFIX[expr.op]} {sides[1]}"
+    typed = "<int64_t>" if expr.op in ("min", "max") else ""
+    return f"{_CALLS[expr.op]}{typed}({left}, {right})"
+
+
+def _place(manifest: Manifest, symbol: str) -> tuple[int, int]:
+    """The first input dimension that is the symbol: (input, dimension)."""
+    return next(
+        (i, d) for i, tensor in enumerate(manifest.inputs) for d, dim in enumerate(tensor.shape) if dim == symbol
+    )

@@ -24,7 +24,6 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "py_fields_doc": "; fields are numbers" if fields else "",
         "py_body": _body(manifest),
         "py_test": _test(manifest),
-        "py_precisions": ", ".join(f'"--{precision.short.lower()}"' for precision in manifest.precisions()),
     }
 
 

@@ -8,20 +8,19 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from pluginkit.dtypes import DType
-from pluginkit.manifest import Tensor
+from pluginkit.manifest import Profile, Tensor
 from pluginkit.testing import api_model as api
 from pluginkit.testing.api_model import PROBE
 from pluginkit.testing.model import Dims, NetworkProfile, PluginCall, Range
 from pluginkit.testing.networks.base import DOMAIN, IR_VERSION, OPSET, Setting
-from pluginkit.testing.networks.loop import TRIPS
+from pluginkit.testing.networks.looping import TRIPS
 
 
 class Draft:
     """A network under way."""
 
-    def __init__(self, setting: Setting, form: str, family: str) -> None:
+    def __init__(self, setting: Setting, family: str) -> None:
         self.setting = setting
-        self.form = form
         self.family = family
         self.steps: list[api.Step] = []
         self._calls: list[PluginCall] = []
@@ -30,8 +29,13 @@ class Draft:
         self._values: list[dict[str, Range]] = [{} for _ in setting.manifest.profiles]
         self._number = 0
 
+    @property
+    def profiles(self) -> Sequence[Profile]:
+        """The signature's."""
+        return self.setting.manifest.profiles
+
     def name(self, label: str) -> str:
-        """A tensor name that nothing else has; none is a prefix of another."""
+        """A tensor name that nothing else has; network inputs and outputs have names without a number."""
         self._number += 1
         return f"t{self._number:03d}_{label}"
 
@@ -45,18 +49,22 @@ class Draft:
 
     def network_input(self, label: str, kind: api.TypeName, ranges: Sequence[Range]) -> str:
         """A network input with its shape at each profile's min, opt and max."""
-        out = self.name(label)
+        out = label
         self.steps.append(api.Input(out, kind, dynamic(ranges)))
         for shapes, one in zip(self._shapes, ranges, strict=True):
             shapes[out] = one
         return out
 
-    def trips(self) -> str:
-        """A 0-D network input with a trip count, a shape tensor."""
-        out = self.network_input("trips", "int32", [((), (), ())] * len(self._values))
+    def count(self, label: str, more: int = 0) -> str:
+        """A 0-D network input with a trip count, or that many more; a shape tensor."""
+        out = self.network_input(label, "int32", [((), (), ())] * len(self._values))
         for values in self._values:
-            values[out] = ((TRIPS[0],), (TRIPS[1],), (TRIPS[2],))
+            values[out] = ((TRIPS[0] + more,), (TRIPS[1] + more,), (TRIPS[2] + more,))
         return out
+
+    def show(self, name: str, label: str) -> None:
+        """A tensor as a network output of that name."""
+        self.steps += [api.IdentityLayer(name, label), api.Output(label)]
 
     def constant(self, kind: api.TypeName, value: float, rank: int = 0) -> str:
         """A constant of one element."""
@@ -117,15 +125,15 @@ class Draft:
         return node
 
     def to_half(self, tensor: Tensor, name: str) -> str:
-        """An FP32 tensor as FP16, if that is the plugin's type for it."""
-        return self._cast(tensor, name, "float16")
+        """An FP32 tensor as FP16 or BF16, if that is the plugin's type for it."""
+        return self._cast(tensor, name, "bfloat16" if self.setting.kind(tensor) is DType.BFLOAT16 else "float16")
 
     def from_half(self, tensor: Tensor, name: str) -> str:
         """The way back."""
         return self._cast(tensor, name, "float32")
 
     def _cast(self, tensor: Tensor, name: str, to: api.TypeName) -> str:
-        if self.setting.kind(tensor) is not DType.FLOAT16:
+        if self.setting.kind(tensor) not in (DType.FLOAT16, DType.BFLOAT16):
             return name
         out = self.name(f"{tensor.name}_{to}")
         self.steps.append(api.Cast(name, out, to))
@@ -145,7 +153,7 @@ class Draft:
             for profile, shapes, values in zip(self.setting.manifest.profiles, self._shapes, self._values, strict=True)
         ]
         return api.ApiNetwork(
-            id=f"api-{self.form}/{self.setting.precision.value}",
+            id=f"{self.family}/{self.setting.precision.value}",
             family=self.family,
             precision=self.setting.precision,
             model=_model(self._nodes),

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pluginkit.dtypes import DType
-from pluginkit.testing.model import Dims, NetworkProfile, PluginCall
+from pluginkit.testing.model import Dims, Network, NetworkProfile, PluginCall
 
-TypeName: TypeAlias = Literal["float32", "float16", "int8", "int32", "int64", "bool"]
+TypeName: TypeAlias = Literal["float32", "float16", "bfloat16", "int8", "int32", "int64", "bool"]
 OutputKind: TypeAlias = Literal["LAST_VALUE", "CONCATENATE", "REVERSE"]
 
 PROBE = ("PluginkitProbe", "1", "pluginkit")
@@ -55,6 +55,14 @@ class Cast:
     x: str
     out: str
     dtype: TypeName
+
+
+@dataclass(frozen=True)
+class IdentityLayer:
+    """IIdentityLayer."""
+
+    x: str
+    out: str
 
 
 @dataclass(frozen=True)
@@ -197,6 +205,7 @@ Step: TypeAlias = (
     | Constant
     | Plugin
     | Cast
+    | IdentityLayer
     | Quantize
     | Dequantize
     | Elementwise
@@ -220,8 +229,8 @@ class ApiNetwork:
     """A network made by NVIDIA's API around layers that its parser made.
 
     Attributes:
-        id: `api-form/precision`.
-        family: the family of ONNX networks that it stands beside: it takes part in a run if that does.
+        id: `family/precision`.
+        family: a key of `pluginkit.testing.networks.FAMILIES`.
         precision: what the plugin computes in.
         model: the serialized `onnx.ModelProto` with the plugin nodes, and with the probe behind each output.
         steps: the network.
@@ -236,3 +245,17 @@ class ApiNetwork:
     steps: tuple[Step, ...]
     calls: tuple[PluginCall, ...]
     profiles: tuple[NetworkProfile, ...]
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The network's outputs, in order."""
+        return tuple(step.x for step in self.steps if isinstance(step, Output))
+
+
+def is_probe(node: str) -> bool:
+    """Whether a node of `ApiNetwork.model` is the probe, by its name."""
+    return "_probe_" in node
+
+
+AnyNetwork: TypeAlias = Network | ApiNetwork
+"""A network of either kind: an ONNX model, or made by NVIDIA's API."""

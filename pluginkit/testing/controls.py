@@ -57,9 +57,9 @@ def network_controls(networks: Sequence[Network], setting: Setting) -> Iterator[
     families = {network.family for network in networks}
     for network in networks:
         yield from upside_down(network)
-        if network.family == "loop" and (grown := _growing_loop(network)):
+        if network.family == "loop-count" and (grown := _growing_loop(network)):
             yield _control(network, grown, "recurrence-changes-shape")
-    forms = {"plain": "shape", "loop": "loop-while", "cond": "cond-lazy"}
+    forms = {"plain": "api-shape-out", "loop-count": "api-loop-while", "cond-both": "api-cond-lazy"}
     for form in [form for family, form in forms.items() if family in families]:
         if (made := api_networks.make(setting, form)) is None:
             continue
@@ -73,7 +73,7 @@ _WRONG: dict[str, tuple[str, str]] = {
     "min-above-opt": ("a profile's min is above its opt", r"MIN<=OPT<=MAX"),
     "recurrence-changes-shape": (
         "a recurrence's shape grows in each trip",
-        r"inputs to IRecurrenceLayer have different shapes",
+        r"inputs to IRecurrenceLayer have different shapes|IRecurrenceLayer must have inputs with same shape",
     ),
     "no-trip-count": (
         "a while-loop's outputs are concatenated without a length",

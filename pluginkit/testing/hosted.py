@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import TypeAlias
 
 from pluginkit.build import Flavour
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import Configured, host
+from pluginkit.runtimes import BuildVerdict, Configured, host
 from pluginkit.runtimes.findings import Defect
 from pluginkit.runtimes.host import HostSession
 from pluginkit.runtimes.worker import WorkerCrashed, WorkerTimeout
+from pluginkit.testing import heat, outside
+from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.compare import compare
 from pluginkit.testing.defects import describe_all
-from pluginkit.testing.model import Case, Network, Plan
-from pluginkit.testing.report import CaseResult, Outcome
+from pluginkit.testing.model import Case
+from pluginkit.testing.report import CaseResult, Outcome, Verdict
 from pluginkit.testing.schedules import Schedule
 
 Step = Callable[[str, int, int | None], None]
 """Told what is being done, how many are done, and of how many (None: not known)."""
-
-Configurations: TypeAlias = dict[str, tuple[Configured, ...]]
-"""By network: what configure saw in the host, which is what a builder is expected to say."""
 
 BUILDS = {
     "built": Outcome.PASSED,
@@ -35,14 +33,6 @@ BUILDS = {
     "hung": Outcome.HUNG,
 }
 """What a build's status means for the run."""
-
-
-@dataclass
-class Found:
-    """What came out of it."""
-
-    cases: list[CaseResult] = field(default_factory=list)
-    configured: Configurations = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,22 +45,17 @@ class Hosted:
     project: Path
     timeout: float
     schedules: Sequence[Schedule]
+    outside: Sequence[Case] = ()
 
-    def run(self, plan: Plan, step: Step) -> Found:
-        """Run all cases.
+    def open(self) -> Hosting:
+        """Load it.
 
         Raises:
             PluginCrashed: loading the library took the process down, or never ended.
+            UsageError, CheckFailed: it is no plugin library, or another plugin's.
         """
-        found = Found()
-        with self._loaded() as session:
-            for network in plan.networks:
-                self._network(session, network, plan, step, found)
-        return found
-
-    def _loaded(self) -> HostSession:
         try:
-            return host.open(
+            session = host.open(
                 self.library,
                 self.manifest,
                 timeout=self.timeout * self.flavour.slowdown,
@@ -83,26 +68,67 @@ class Hosted:
                 hint="Look at what runs on loading: constructors of globals, and functions with the attribute "
                 "constructor.",
             ) from None
+        return Hosting(self, session)
 
-    def _network(self, session: HostSession, network: Network, plan: Plan, step: Step, found: Found) -> None:
-        what = " ".join(filter(None, ("host", self.flavour.name)))
-        step(f"{what}: {network.id}", len(found.cases), len(plan.cases))
-        built = session.build(network)
-        found.configured[network.id] = built.configured
-        defects = session.findings()
-        for case in (case for case in plan.cases if case.network_id == network.id):
-            step(f"{what}: {case.id}", len(found.cases), len(plan.cases))
-            if built.ok and not defects:
-                found.cases.append(self._case(session, network, case))
-            else:
-                said = "" if built.ok else built.message
-                result = self._result(network, case, BUILDS[built.status], message=said)
-                found.cases.append(_with(result, defects, session.printed))
+    @property
+    def name(self) -> str:
+        """For people: `host`, and the checks that are compiled in."""
+        return " ".join(filter(None, ("host", self.flavour.name)))
 
-    def _case(self, session: HostSession, network: Network, case: Case) -> CaseResult:
+
+@dataclass(frozen=True)
+class _Built:
+    """What came of building a network."""
+
+    verdict: BuildVerdict
+    defects: tuple[Defect, ...]
+    printed: str
+
+
+class Hosting:
+    """The library, loaded. `close` ends its processes."""
+
+    def __init__(self, hosted: Hosted, session: HostSession) -> None:
+        self._hosted = hosted
+        self._session = session
+        self._built: dict[str, _Built] = {}
+
+    def close(self) -> None:
+        """Ends the processes."""
+        self._session.close()
+
+    def configured(self, network: AnyNetwork) -> tuple[Configured, ...]:
+        """What configure saw when the network was built, which happens once; nothing if it can't be built."""
+        return self._network(network).verdict.configured
+
+    def outside(self, network: AnyNetwork) -> list[Verdict]:
+        """Whether what lies outside of the network's profiles is refused."""
+        cases = [case for case in self._hosted.outside if case.network_id == network.id]
+        return [verdict for case in cases if (verdict := self.refused(network, case)) is not None]
+
+    def refused(self, network: AnyNetwork, case: Case) -> Verdict | None:
+        """Whether a case outside of its profile is refused; None if its network can't be built."""
+        return outside.judge(self._session, case) if self._network(network).verdict.ok else None
+
+    def case(self, network: AnyNetwork, case: Case) -> CaseResult:
+        """Runs a case; where its network can't be built, that is its result."""
+        built = self._network(network)
+        if built.verdict.ok and not built.defects:
+            return self._case(self._session, network, case)
+        said = "" if built.verdict.ok else built.verdict.message
+        result = self._result(network, case, BUILDS[built.verdict.status], message=said)
+        return _with(result, built.defects, built.printed)
+
+    def _network(self, network: AnyNetwork) -> _Built:
+        if network.id not in self._built:
+            verdict = self._session.build(network)
+            self._built[network.id] = _Built(verdict, self._session.findings(), self._session.printed)
+        return self._built[network.id]
+
+    def _case(self, session: HostSession, network: AnyNetwork, case: Case) -> CaseResult:
         """The first run that fails, else the one in order; `runs` says how many there were."""
         results: list[CaseResult] = []
-        for schedule, convention in product(self.schedules, session.ways(case)):
+        for schedule, convention in product(self._hosted.schedules, session.ways(case)):
             result = self._once(session, network, case, schedule, convention)
             results.append(replace(result, message=host.in_convention(convention, result.message)))
             if result.outcome.bad:
@@ -111,16 +137,23 @@ class Hosted:
         return replace(chosen, runs=len(results), seconds=sum(result.seconds for result in results))
 
     def _once(
-        self, session: HostSession, network: Network, case: Case, schedule: Schedule, convention: str
+        self,
+        session: HostSession,
+        network: AnyNetwork,
+        case: Case,
+        schedule: Schedule,
+        convention: str,
     ) -> CaseResult:
-        numbers: dict[str, float | str | None] = {}
+        found: dict[str, float | str | heat.Heat | None] = {}
 
         def action() -> str:
             ran = session.run(case, order=schedule.order, deferred=schedule.deferred, convention=convention)
-            comparison = compare(ran.outputs, case.expected, case.tolerance)
+            outputs = case.defined(ran.outputs)
+            comparison = compare(outputs, case.expected, case.tolerance)
             worst = comparison.worst
-            numbers.update(error=worst.error, allowed=worst.allowed, unit=worst.unit)
+            found.update(error=worst.error, allowed=worst.allowed, unit=worst.unit)
             if not comparison.ok:
+                found.update(heat=heat.of(outputs, case.expected, case.tolerance, worst))
                 return comparison.message
             if case.enqueues is not None and ran.enqueues != case.enqueues:
                 return f"enqueue was called {ran.enqueues} times, expected {case.enqueues}"
@@ -128,7 +161,7 @@ class Hosted:
 
         outcome, message, seconds = guarded(action)
         result = self._result(network, case, outcome, message=message, seconds=seconds)
-        result = replace(result, **numbers)  # type: ignore[arg-type]
+        result = replace(result, **found)  # type: ignore[arg-type]
         result = _with(result, session.findings(), session.printed)
         if schedule.words and result.outcome.bad:
             return replace(
@@ -137,7 +170,7 @@ class Hosted:
         return result
 
     def _result(
-        self, network: Network, case: Case, outcome: Outcome, *, message: str = "", seconds: float = 0.0
+        self, network: AnyNetwork, case: Case, outcome: Outcome, *, message: str = "", seconds: float = 0.0
     ) -> CaseResult:
         return CaseResult(
             id=case.id,
@@ -149,7 +182,7 @@ class Hosted:
             outcome=outcome,
             message=message,
             seconds=seconds,
-            sanitizers=self.flavour.name,
+            sanitizers=self._hosted.flavour.name,
         )
 
 

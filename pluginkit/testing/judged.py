@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TypeVar
 
+from pluginkit.errors import PluginkitError
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import BuildVerdict, Configured, tensorrt_rtx
 from pluginkit.runtimes.liveness import problems
 from pluginkit.runtimes.tensorrt_rtx import RtxSession
-from pluginkit.testing import api_networks, controls, static
-from pluginkit.testing.api_model import ApiNetwork
+from pluginkit.testing import controls, static
+from pluginkit.testing.api_model import AnyNetwork, ApiNetwork
 from pluginkit.testing.controls import Control
-from pluginkit.testing.hosted import BUILDS, Configurations, Step, guarded
+from pluginkit.testing.crew import Bench
+from pluginkit.testing.hosted import BUILDS, guarded
 from pluginkit.testing.model import Case, Network, Plan
 from pluginkit.testing.networks.base import Setting
 from pluginkit.testing.plan import field_values
@@ -24,62 +26,39 @@ from pluginkit.testing.report import Outcome, Verdict
 ANY_SCALE = 0.0625
 """The INT8 scale of every tensor in networks that are built and not run."""
 
-Item = TypeVar("Item", ApiNetwork, Control)
-
 
 @dataclass(frozen=True)
 class Beside:
     """What is built beside a plan's networks."""
 
-    api: tuple[ApiNetwork, ...] = ()
     controls: tuple[Control, ...] = ()
 
     @property
     def ids(self) -> list[str]:
         """What `--only` finds them by."""
-        return [network.id for network in self.api] + [control.id for control in self.controls]
+        return [control.id for control in self.controls]
 
     def select(self, only: Sequence[str]) -> Beside:
         """Those that match one of the patterns; all if there are none."""
-        return Beside(_matching(self.api, only), _matching(self.controls, only))
-
-
-def _matching(items: Sequence[Item], only: Sequence[str]) -> tuple[Item, ...]:
-    # A network is chosen by all that is in it, as in `api-loop-while/float32/*`.
-    return tuple(
-        item for item in items if not only or any(fnmatchcase(i, o) for i in (item.id, f"{item.id}/") for o in only)
-    )
+        # A control is chosen by all that is in it, too, as in `api-loop-while/float32/no-trip-count/*`.
+        chosen = (
+            one
+            for one in self.controls
+            if not only or any(fnmatchcase(i, o) for i in (one.id, f"{one.id}/") for o in only)
+        )
+        return Beside(tuple(chosen))
 
 
 def beside(manifest: Manifest, plan: Plan) -> Beside:
-    """The API networks and controls that go with a plan.
-
-    A form is built in one of the plan's precisions, the next form in the next; controls are in the first.
-    """
-    kinds = list(dict.fromkeys(network.precision for network in plan.networks))
-    families = {network.family for network in plan.networks}
+    """The controls that go with a plan, in the first of its precisions."""
+    kind = plan.networks[0].precision
     scales = {tensor.name: ANY_SCALE for tensor in (*manifest.inputs, *manifest.outputs)}
-    settings = [Setting(manifest.static()[0], kind, field_values(manifest), scales) for kind in kinds]
-    forms = [form for form, (family, _) in api_networks.FORMS.items() if family in families]
-    made = [api_networks.make(settings[i % len(settings)], form) for i, form in enumerate(forms)]
-    first = [network for network in plan.networks if network.precision is kinds[0]]
-    return Beside(
-        tuple(network for network in made if network is not None),
-        tuple(controls.network_controls(first, settings[0])),
-    )
+    setting = Setting(manifest.static()[0], kind, field_values(manifest), scales)
+    first = [network for network in plan.usual if network.precision is kind]
+    return Beside(tuple(controls.network_controls(first, setting)))
 
 
 @dataclass
-class Judgement:
-    """What NVIDIA's builder said."""
-
-    verdicts: list[Verdict] = field(default_factory=list)
-    controls: list[Verdict] = field(default_factory=list)
-    static: int = 0
-    """How many points were built as static networks."""
-
-
-@dataclass(frozen=True)
 class Judge:
     """NVIDIA's builder, asked about one library."""
 
@@ -87,50 +66,68 @@ class Judge:
     manifest: Manifest
     timeout: float
     plan: Plan
-    beside: Beside
-    configured: Configurations
-    step: Step
-    judgement: Judgement = field(default_factory=Judgement)
+    _asked: threading.Lock = field(default_factory=threading.Lock)
+    _taken: bool = False
+    _problem: PluginkitError | None = None
 
-    def run(self) -> Judgement:
-        """Ask it everything."""
-        outcome, message, seconds = guarded(self._all)
-        if outcome is not Outcome.PASSED:
-            # Loading failed, so nothing was judged: each network gets that answer, or none would seem to be asked.
-            names = [network.id for network in self.plan.networks] + [network.id for network in self.beside.api]
-            for name in names[len(self.judgement.verdicts) :]:
-                self.judgement.verdicts.append(Verdict(name, tensorrt_rtx.NAME, outcome, message, (), seconds))
-        return self.judgement
+    def open(self) -> RtxSession:
+        """NVIDIA's builder with the library loaded. Whether its registry takes the library is asked once.
 
-    def _all(self) -> str:
-        total = len(self.plan.networks) + len(self.beside.ids)
-        with tensorrt_rtx.open(self.library, self.manifest, timeout=self.timeout) as session:
-            for network in self.plan.networks:
-                self._step(network.id, total)
-                self.judgement.verdicts.append(self._network(session, network))
-            for made in self.beside.api:
-                self._step(made.id, total)
-                self.judgement.verdicts.append(_verdict(made, session.build_api(made)))
-            for control in self.beside.controls:
-                self._step(control.id, total)
-                self.judgement.controls.append(judge_control(session, control))
-        return ""
+        Raises:
+            CheckFailed, WorkerCrashed, WorkerTimeout: it doesn't.
+        """
+        with self._asked:
+            if self._problem is not None:
+                raise self._problem
+            try:
+                session = tensorrt_rtx.open(self.library, self.manifest, timeout=self.timeout, check=not self._taken)
+            except PluginkitError as error:
+                self._problem = error
+                raise
+            self._taken = True
+            return session
 
-    def _step(self, what: str, total: int) -> None:
-        done = len(self.judgement.verdicts) + len(self.judgement.controls)
-        self.step(f"NVIDIA's builder: {what}", done, total)
+    def network(self, network: AnyNetwork, expected: Sequence[Configured], bench: Bench) -> tuple[Verdict, int]:
+        """Build a network of the plan: the verdict, and at how many points it was built as a static network too.
 
-    def _network(self, session: RtxSession, network: Network) -> Verdict:
-        verdict = _verdict(network, session.build(network), self.configured.get(network.id, ()))
+        Args:
+            network: one of the plan's.
+            expected: what configure saw in the host.
+            bench: has the session, or opens it; if it can't be opened, that is the verdict.
+        """
+        counted: list[Case] = []
+        verdict = _guarded(network, lambda: self._network(bench.get(self), network, expected, counted))
+        return verdict, len(counted)
+
+    def control(self, control: Control, bench: Bench) -> Verdict | None:
+        """Whether a control is refused for its reason; None if the builder can't be asked."""
+        try:
+            session = bench.get(self)
+        except PluginkitError:
+            return None
+        return judge_control(session, control)
+
+    def _network(
+        self,
+        session: RtxSession,
+        network: AnyNetwork,
+        expected: Sequence[Configured],
+        counted: list[Case],
+    ) -> Verdict:
+        if isinstance(network, ApiNetwork):
+            return _verdict(network, session.build_api(network), expected)
+        verdict = _verdict(network, session.build(network), expected)
+        if network.variant:
+            return verdict
         if not verdict.outcome.bad and network.family == "plain":
             # The same network once more, as models have it whose exporter knows no domains.
             again = _verdict(network, session.build(network, default_domain=True))
             verdict = _if_bad(again, "in ONNX's default domain", verdict)
-        if network.precision is self.plan.networks[0].precision:
+        if network.precision is self.plan.judged[0].precision:
             # Shapes don't depend on types: one precision is enough.
             for case in static.points(self.plan.cases, network):
                 if not verdict.outcome.bad:
-                    self.judgement.static += 1
+                    counted.append(case)
                     verdict = _if_bad(self._static(session, network, case), f"{case.id} as a static network", verdict)
         return verdict
 
@@ -154,8 +151,23 @@ def judge_control(session: RtxSession, control: Control) -> Verdict:
     return Verdict(control.id, tensorrt_rtx.NAME, outcome, found or built.message, built.log, built.seconds)
 
 
+def _guarded(network: AnyNetwork, ask: Callable[[], Verdict]) -> Verdict:
+    """The verdict; or, where there can be none, how the asking ended."""
+    found: list[Verdict] = []
+
+    def action() -> str:
+        found.append(ask())
+        return ""
+
+    outcome, message, seconds = guarded(action)
+    if found:
+        # A network is built several times over.
+        return replace(found[0], seconds=seconds)
+    return Verdict(network.id, tensorrt_rtx.NAME, outcome, message, (), seconds)
+
+
 def _verdict(
-    network: Network | ApiNetwork,
+    network: AnyNetwork,
     built: BuildVerdict,
     expected: Sequence[Configured] = (),
     *,

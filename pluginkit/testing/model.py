@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy.typing as npt
 
 from pluginkit.dtypes import DType
+from pluginkit.formats import Format
+
+if TYPE_CHECKING:
+    from pluginkit.testing.api_model import ApiNetwork
 
 Dims: TypeAlias = tuple[int, ...]
 Range: TypeAlias = tuple[Dims, Dims, Dims]
@@ -28,6 +33,9 @@ class PluginCall:
         inputs: per profile, the min/opt/max shape of each plugin input.
         scales: the INT8 scale of each plugin input (0.0 for tensors that aren't INT8).
         output_scales: the same of each plugin output.
+        formats: the format of each plugin input; none means linear. `output_formats`: the same of each output.
+        implicit: whether the plugin gets the scales by `desc.scale`, as TensorRT 10 gives them in implicit
+            quantization, and not by fields.
     """
 
     node: str
@@ -37,6 +45,9 @@ class PluginCall:
     inputs: tuple[tuple[Range, ...], ...]
     scales: tuple[float, ...]
     output_scales: tuple[float, ...]
+    formats: tuple[Format, ...] = ()
+    output_formats: tuple[Format, ...] = ()
+    implicit: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,13 +64,14 @@ class Network:
     """An ONNX model around a plugin.
 
     Attributes:
-        id: `family/precision`, and the profile where each has a network of its own.
+        id: `family/precision`, or `family/precision-variant`; and the profile where each has a network of its own.
         family: a key of `pluginkit.testing.networks.FAMILIES`.
         precision: what the plugin computes in.
         model: the serialized `onnx.ModelProto`.
         calls: the plugin's nodes, those in subgraphs included.
         profiles: in manifest order; `Case.profile` names one.
         outputs: the graph's outputs, in order.
+        variant: a tensor format, or implicit quantization; empty for the usual network.
     """
 
     id: str
@@ -69,6 +81,19 @@ class Network:
     calls: tuple[PluginCall, ...]
     profiles: tuple[NetworkProfile, ...]
     outputs: tuple[str, ...]
+    variant: str = ""
+
+    @property
+    def implicit(self) -> bool:
+        """Whether it is quantized implicitly: that is the host's model of TensorRT 10, and no builder's here."""
+        return any(call.implicit for call in self.calls)
+
+    @property
+    def held_formats(self) -> tuple[Format, ...]:
+        """The formats of the plugin's inputs and outputs that a builder is held to; none if it may choose."""
+        if not self.variant or self.implicit:
+            return ()
+        return (*self.calls[0].formats, *self.calls[0].output_formats)
 
 
 @dataclass(frozen=True)
@@ -103,6 +128,7 @@ class Case:
         tolerance: how far outputs may be off.
         enqueues: how often the plugin's enqueue must be called; None if that isn't fixed.
         symbols: the value of each shape symbol.
+        padded: graph output -> its length along axis 0, where that is more than `expected` has: the rest is arbitrary.
     """
 
     id: str
@@ -115,17 +141,41 @@ class Case:
     tolerance: Tolerance
     enqueues: int | None = None
     symbols: dict[str, int] = field(default_factory=dict)
+    padded: dict[str, int] = field(default_factory=dict)
+
+    def defined(self, outputs: Mapping[str, Array]) -> dict[str, Array]:
+        """A run's outputs without what is arbitrary, if they have the length that they must have."""
+        found = dict(outputs)
+        for name, length in self.padded.items():
+            if name in found and found[name].shape[:1] == (length,):
+                found[name] = found[name][: len(self.expected[name])]
+        return found
 
 
 @dataclass(frozen=True)
 class Plan:
     """Everything a run does: the networks to build and the cases to run on them."""
 
-    networks: tuple[Network, ...]
+    networks: tuple[Network | ApiNetwork, ...]
     cases: tuple[Case, ...]
     seed: int
 
-    def network(self, case: Case) -> Network:
+    @property
+    def usual(self) -> tuple[Network, ...]:
+        """The networks that are ONNX models, without variants: a runtime that chooses formats itself needs no others."""
+        return tuple(one for one in self.networks if isinstance(one, Network) and not one.variant)
+
+    @property
+    def by_api(self) -> tuple[ApiNetwork, ...]:
+        """The networks that are made by NVIDIA's API."""
+        return tuple(one for one in self.networks if not isinstance(one, Network))
+
+    @property
+    def judged(self) -> tuple[Network | ApiNetwork, ...]:
+        """The networks that NVIDIA's builder is asked about: all but those that are quantized implicitly."""
+        return tuple(one for one in self.networks if not isinstance(one, Network) or not one.implicit)
+
+    def network(self, case: Case) -> Network | ApiNetwork:
         """The network that a case runs on.
 
         Raises:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 from pluginkit.dtypes import DType
-from pluginkit.errors import CheckFailed, NothingSelected, UsageError
+from pluginkit.errors import CheckFailed, NothingSelected
+from pluginkit.formats import Format
 from pluginkit.manifest import Manifest
 from pluginkit.testing import precision as precisions_
-from pluginkit.testing.model import Array, Case, Plan
-from pluginkit.testing.networks import FAMILIES, Family
+from pluginkit.testing.api_model import ApiNetwork
+from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_descriptor, ranges, read_samples
+from pluginkit.testing.model import Array, Case, Network, Plan
+from pluginkit.testing.networks import Family, selection
 from pluginkit.testing.networks.base import Applier, Setting
-from pluginkit.testing.points import Point, generator, points
+from pluginkit.testing.points import Point, generator, points, unaligned
 from pluginkit.testing.reference import Reference
 
 _ELSE_FACTORS = (-1.0, 0.5, 0.25)
@@ -31,6 +34,7 @@ def plan(
     seed: int = 0,
     data: Path | None = None,
     random: int = 1,
+    calibration: Calibration = BY_DEFAULT,
 ) -> Plan:
     """The networks and cases of a run.
 
@@ -38,30 +42,36 @@ def plan(
         manifest: the signature.
         reference: its oracle.
         precisions: which of the manifest's; None means all.
-        families: which of `FAMILIES`; None means all.
+        families: names of `FAMILIES`, or of groups of them; None means all that can hold the plugin.
         seed: all random shapes and values follow from it.
         data: an .npz with a person's own inputs, for one more point.
         random: how many random points a profile gets.
+        calibration: how INT8 scales are found.
 
     Raises:
-        UsageError: an unknown family, or data that doesn't fit.
+        UsageError: an unknown family, one that cannot hold the plugin, or data that doesn't fit.
         NothingSelected: a precision that no input declares, or nothing left.
         CheckFailed: the reference is wrong.
     """
-    chosen = _families(families)
     wanted = _precisions(manifest, precisions)
+    chosen = selection.choose(manifest, families)
     tried = points(manifest, seed, random=random, data=data)
     fields = field_values(manifest)
     factor = else_factor(manifest, reference, fields, tried)
-    networks, cases = [], []
+    samples = read_samples(manifest, calibration.data) if calibration.data else []
+    networks: list[Network | ApiNetwork] = []
+    cases: list[Case] = []
+    by_api = [family for family in chosen if family.BY_API]
     for family in chosen:
-        for kind in wanted:
-            for part, there in _parts(manifest, tried):
-                name = part.profiles[0].name if len(part.profiles) < len(manifest.profiles) else ""
-                plain = Setting(part, kind, fields, else_factor=factor, part=name)
-                setting = calibrated(family, plain, there, reference)
+        # Those by the API go round: one in one precision, the next in the next.
+        kinds = [wanted[by_api.index(family) % len(wanted)]] if family.BY_API else kinds_of(family, wanted)
+        for kind, (part, there) in product(kinds, _parts(manifest, tried)):
+            name = part.profiles[0].name if len(part.profiles) < len(manifest.profiles) else ""
+            plain = Setting(part, kind, fields, else_factor=factor, part=name)
+            for setting in _usual(family, plain, calibration, samples or there, reference):
                 networks.append(family.build(setting))
-                for point in there:
+                forms = {tensor.name: setting.form(tensor) for tensor in (*part.inputs, *part.outputs)}
+                for point in [*there, *(unaligned(part, forms, there, seed) if setting.variant else [])]:
                     cases += _cases(family, setting, point, reference, seed)
     return Plan(tuple(networks), tuple(cases), seed)
 
@@ -73,6 +83,28 @@ def _parts(manifest: Manifest, tried: Sequence[Point]) -> list[tuple[Manifest, l
         return [(manifest, list(tried))]
     points_ = [point for point in tried if point.name in ("opt", "data")]
     return [(part, [point for point in points_ if point.profile == part.profiles[0].name]) for part in parts]
+
+
+def kinds_of(family: Family, wanted: Sequence[DType]) -> list[DType]:
+    """The precisions that a family is run in: BF16 differs from FP16 by its Casts, for which `plain` is enough."""
+    twice = DType.FLOAT16 in wanted and family.NAME != "plain"
+    return [kind for kind in wanted if kind is not DType.BFLOAT16 or not twice]
+
+
+def _usual(
+    family: Family, setting: Setting, calibration: Calibration, samples: Sequence[Point], reference: Reference
+) -> Iterator[Setting]:
+    """The setting with its scales; in `plain` then each format beside linear, and implicit quantization."""
+    first = calibrated(family, setting, samples, reference, calibration.explicit)
+    yield first
+    if family.NAME != "plain":
+        return
+    for layout in setting.manifest.layouts(setting.precision):
+        if layout is not Format.LINEAR:
+            yield replace(first, layout=layout)
+    if setting.precision is DType.INT8 and by_descriptor(setting.manifest):
+        for method in calibration.implicit:
+            yield calibrated(family, replace(setting, implicit=method), samples, reference, method)
 
 
 def field_values(manifest: Manifest) -> dict[str, float | int]:
@@ -114,16 +146,18 @@ def else_factor(
     return _ELSE_FACTORS[0]
 
 
-def calibrated(family: Family, setting: Setting, tried: Sequence[Point], reference: Reference) -> Setting:
-    """The setting with INT8 scales, by max calibration over all points' runs of this family in FP64."""
+def calibrated(
+    family: Family, setting: Setting, tried: Sequence[Point], reference: Reference, method: Method = "max"
+) -> Setting:
+    """The setting with INT8 scales, calibrated over all points' runs of this family in FP64."""
     manifest = setting.manifest
     if all(setting.kind(tensor) is not DType.INT8 for tensor in (*manifest.inputs, *manifest.outputs)):
         return setting
     applier = Applier(setting, reference, exact=True)
     for point in tried:
-        for _, extra in family.controls(setting, point):
-            family.oracle(applier, {**_ordinary(setting, point), **extra})
-    return replace(setting, scales=precisions_.scales(manifest, setting.precision, applier.ranges))
+        for _, feeds in family.runs(setting, point.name, _ordinary(setting, point)):
+            family.oracle(applier, feeds)
+    return replace(setting, scales=precisions_.scales(manifest, setting.precision, ranges(applier.seen, method)))
 
 
 def _ordinary(setting: Setting, point: Point) -> dict[str, Array]:
@@ -139,9 +173,8 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
     network_id = setting.network_id(family.NAME)
     several = len(setting.manifest.profiles) > 1
     found = []
-    for suffix, extra in family.controls(setting, point):
-        parts = [network_id, *([point.profile] if several else []), point.name, *([suffix] if suffix else [])]
-        feeds = {**_ordinary(setting, point), **extra}
+    for suffix, given in family.runs(setting, point.name, _ordinary(setting, point)):
+        feeds = dict(given)
         for tensor in setting.manifest.inputs if point.spread else ():
             if setting.kind(tensor) is DType.INT8:
                 rng = generator(seed, "spikes", point.profile, point.name, tensor.name)
@@ -160,35 +193,24 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
             chain=answer.chain,
             ratios=ratios,
         )
-        found.append(
-            Case(
-                id="/".join(parts),
-                network_id=network_id,
-                profile=point.profile,
-                point=point.name,
-                seed=seed,
-                feeds=feeds,
-                expected=answer.outputs,
-                tolerance=allowed,
-                enqueues=answer.enqueues,
-                symbols=dict(point.symbols),
+        for place, profile in family.places(setting, point):
+            parts = [network_id, *([point.profile] if several else []), point.name, *filter(None, (suffix, place))]
+            found.append(
+                Case(
+                    id="/".join(parts),
+                    network_id=network_id,
+                    profile=profile,
+                    point=point.name,
+                    seed=seed,
+                    feeds=feeds,
+                    expected=answer.outputs,
+                    tolerance=allowed,
+                    enqueues=answer.enqueues,
+                    symbols=dict(point.symbols),
+                    padded=answer.padded,
+                )
             )
-        )
     return found
-
-
-def _families(wanted: Iterable[str] | None) -> list[Family]:
-    names = list(FAMILIES) if wanted is None else list(dict.fromkeys(wanted))
-    for name in names:
-        if name not in FAMILIES:
-            close = difflib.get_close_matches(name, FAMILIES, n=1)
-            raise UsageError(
-                f"There is no network '{name}'" + (f"; did you mean '{close[0]}'?" if close else "."),
-                hint=f"The networks are: {', '.join(FAMILIES)}.",
-            )
-    if not names:
-        raise NothingSelected("No network is selected.", hint=f"The networks are: {', '.join(FAMILIES)}.")
-    return [FAMILIES[name] for name in names]
 
 
 def _precisions(manifest: Manifest, wanted: Iterable[DType] | None) -> list[DType]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import BuildVerdict, lean
 from pluginkit.runtimes.lean import Lean, LeanSession
-from pluginkit.testing.hosted import BUILDS, Step, guarded
+from pluginkit.testing.hosted import BUILDS, guarded
 from pluginkit.testing.model import Network, Plan
 from pluginkit.testing.report import Outcome, Verdict
 
@@ -32,11 +32,10 @@ class Registered:
             tuple(one for one in self.leans if not only or any(fnmatchcase(_id(one), pattern) for pattern in only))
         )
 
-    def judge(self, library: Path, manifest: Manifest, plan: Plan, timeout: float, step: Step) -> Iterator[Verdict]:
+    def judge(self, library: Path, manifest: Manifest, plan: Plan, timeout: float) -> Iterator[Verdict]:
         """One verdict each: on the library, and on the plugins of one network in each precision."""
-        networks = {network.precision: network for network in reversed(plan.networks)}
-        for done, one in enumerate(self.leans):
-            step(f"NVIDIA's registry: {one.version}", done, len(self.leans))
+        networks = {network.precision: network for network in reversed(plan.usual)}
+        for one in self.leans:
             yield _judge(one, library, manifest, list(networks.values()), timeout)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ import junitparser
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.runtimes.findings import Defect
+from pluginkit.testing.heat import Heat
+from pluginkit.testing.model import Network
 
 
 class Outcome(str, Enum):
@@ -49,6 +51,7 @@ class CaseResult:
         runs: how often it ran: in each order, and in each convention of what dimensions are.
         defects: what the CUDA-on-CPU runtime and the compiled-in checks found, which makes the case fail.
         log: what the plugin's process printed in a run with findings, sanitizers' reports included.
+        heat: where its errors are, if it has failed by them; a picture, which JSON goes without.
     """
 
     id: str
@@ -68,6 +71,7 @@ class CaseResult:
     runs: int = 1
     defects: tuple[Defect, ...] = ()
     log: tuple[str, ...] = ()
+    heat: Heat | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,8 @@ class Report:
     """The random orders that were asked for."""
     controls: tuple[Verdict, ...] = ()
     """What NVIDIA's builder must refuse: `network` is the control's id, and it has passed if it was refused."""
+    networks: tuple[Network, ...] = field(default=(), compare=False, repr=False)
+    """The plan's, to be drawn; JSON goes without."""
     registries: tuple[Verdict, ...] = ()
     """What NVIDIA's plugin registries say: `network` is `registry/` with the version."""
 
@@ -127,7 +133,10 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The report for machines: plain JSON values; a number that JSON lacks (NaN, infinity) is null."""
-        plain = asdict(self)
+        plain = asdict(replace(self, cases=tuple(replace(case, heat=None) for case in self.cases), networks=()))
+        del plain["networks"]
+        for case in plain["cases"]:
+            del case["heat"]
         plain["exit_code"] = self.exit_code
         found = _plain(plain)
         assert isinstance(found, dict)

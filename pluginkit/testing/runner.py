@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from pluginkit.build import PLAIN, Flavour, build, flavours
 from pluginkit.build.exports import exported
+from pluginkit.build.gpus import find_driver
 from pluginkit.dtypes import DType
 from pluginkit.errors import BuildFailed, NothingSelected, ToolMissing, UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import host, lean, tensorrt, tensorrt_rtx
-from pluginkit.testing import in_tensorrt, planning, registered
-from pluginkit.testing.hosted import Configurations, Hosted, Step
+from pluginkit.runtimes import Configured, host, lean, rtx_engines, tensorrt, tensorrt_rtx
+from pluginkit.testing import in_rtx, in_tensorrt, outside, planning, registered
+from pluginkit.testing.api_model import AnyNetwork
+from pluginkit.testing.calibration import BY_DEFAULT, Calibration
+from pluginkit.testing.crew import Bench, Crew
+from pluginkit.testing.hosted import Hosted, Step
 from pluginkit.testing.judged import Beside, Judge, beside
-from pluginkit.testing.model import Plan
+from pluginkit.testing.model import Network, Plan
 from pluginkit.testing.report import CaseResult, Report, Verdict
 from pluginkit.testing.schedules import schedules
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -32,11 +43,13 @@ class Options:
         families: networks by name; None means all.
         only: patterns of case ids; none means all.
         data: an .npz with the person's own inputs.
+        calibration: how INT8 scales are found.
         seed: what random shapes and values follow from.
         library: a library to test as it is; None means: build the project's.
         timeout: seconds that any one call into the plugin may take; more where checks are compiled in.
         sanitize: checks to be compiled in, of `pluginkit.build.SANITIZERS`; none: the plain build.
         schedules: in how many random orders of blocks and threads each case is run besides.
+        jobs: how much is done at once; 0: as much as there are cores.
     """
 
     project: Path = Path()
@@ -44,11 +57,36 @@ class Options:
     families: tuple[str, ...] | None = None
     only: tuple[str, ...] = ()
     data: Path | None = None
+    calibration: Calibration = BY_DEFAULT
     seed: int = 0
     library: Path | None = None
     timeout: float = 60.0
     sanitize: tuple[str, ...] = ()
     schedules: int = 0
+    jobs: int = 0
+
+
+class _Steps:
+    """Tells how far a run is, from whatever thread."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self._lock = threading.Lock()
+        self._done, self._total = 0, 0
+
+    def more(self, total: int) -> None:
+        """So much is to be done."""
+        self._total += total
+
+    def begin(self, what: str) -> None:
+        """This begins."""
+        with self._lock:
+            self._step(what, self._done, self._total or None)
+
+    def end(self) -> None:
+        """One is done."""
+        with self._lock:
+            self._done += 1
 
 
 @dataclass
@@ -61,10 +99,18 @@ class _Run:
     plan: Plan
     beside: Beside
     step: Step
-    cases: list[CaseResult] = field(default_factory=list)
+    steps: _Steps
     verdicts: list[Verdict] = field(default_factory=list)
     controls: list[Verdict] = field(default_factory=list)
-    configured: Configurations = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the host found of a network: its cases, what it must refuse, and what configure saw in it."""
+
+    cases: list[CaseResult]
+    controls: list[Verdict]
+    configured: tuple[Configured, ...]
 
 
 def run(options: Options, step: Step = lambda *_: None) -> Report:
@@ -84,29 +130,41 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         families=options.families,
         seed=options.seed,
         data=options.data,
+        calibration=options.calibration,
         timeout=options.timeout,
     )
     first = next(iter(libraries.values()))
     more = beside(manifest, plan)
     registries = registered.installed()
-    chosen = select(plan, options.only, [*more.ids, *registries.ids])
-    this = _Run(options, manifest, first, chosen, more.select(options.only), step)
+    beyond = outside.cases(manifest, plan)
+    chosen = select(plan, options.only, [*more.ids, *registries.ids, *(case.id for case in beyond)])
+    beyond = outside.cases(manifest, plan, options.only)
+    missing = [network for network in plan.networks if network.id in {case.network_id for case in beyond}]
+    chosen = replace(chosen, networks=(*chosen.networks, *(one for one in missing if one not in chosen.networks)))
+    this = _Run(options, manifest, first, chosen, more.select(options.only), step, _Steps(step))
     orders = schedules(options.schedules, options.seed, deferred=bool(options.sanitize))
-    for flavour, library in libraries.items():
-        hosted = Hosted(library, flavour, manifest, options.project, options.timeout, orders)
-        found = hosted.run(this.plan, step)
-        this.cases += found.cases
-        this.configured.update(found.configured)
-    said = _rtx(this)
-    deployed = _tensorrt(this)
+    hosteds = [
+        Hosted(library, flavour, manifest, options.project, options.timeout, orders, beyond)
+        for flavour, library in libraries.items()
+    ]
     found_by = registries.select(options.only) if not options.sanitize else registered.Registered(())
-    asked = tuple(found_by.judge(first, manifest, plan, options.timeout, step))
+    with Crew(options.jobs or cores()) as crew:
+        # All is given to the crew before anything is waited for. What comes out has the plan's order.
+        hosted = [crew.submit(partial(_hosted, this, one, n)) for one in hosteds for n in this.plan.networks]
+        this.steps.more(len(this.plan.cases) * len(hosteds))
+        judging = _judging(this, crew, hosted)
+        registering = crew.submit(lambda _: tuple(found_by.judge(first, manifest, plan, options.timeout)))
+        cases = [case for one in hosted for case in one.result().cases]
+        this.controls += [verdict for one in hosted for verdict in one.result().controls]
+        said = judging()
+        asked = registering.result()
+    deployed = _tensorrt(this)
     return Report(
         plugin=manifest.plugin.name,
         library=str(first),
         sha256=hashlib.sha256(first.read_bytes()).hexdigest(),
         seed=options.seed,
-        cases=tuple(this.cases),
+        cases=tuple(cases),
         verdicts=tuple(this.verdicts),
         controls=tuple(this.controls),
         registries=asked,
@@ -118,7 +176,25 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         },
         sanitize=options.sanitize,
         schedules=options.schedules,
+        networks=tuple(one for one in this.plan.networks if isinstance(one, Network)),
     )
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _hosted(this: _Run, hosted: Hosted, network: AnyNetwork, bench: Bench) -> _Found:
+    """Run a network's cases in the host."""
+    hosting = bench.get(hosted)
+    found = []
+    for case in (case for case in this.plan.cases if case.network_id == network.id):
+        bench.check()
+        this.steps.begin(f"{hosted.name}: {case.id}")
+        found.append(hosting.case(network, case))
+        this.steps.end()
+    return _Found(found, hosting.outside(network), hosting.configured(network))
 
 
 def _lean(options: Options, asked: Sequence[str]) -> str:
@@ -200,20 +276,70 @@ def select(plan: Plan, only: Sequence[str], beside_ids: Sequence[str] = ()) -> P
     return replace(plan, cases=cases, networks=tuple(n for n in plan.networks if n.id in used))
 
 
-def _rtx(this: _Run) -> str:
-    """Have NVIDIA's builder judge every network; what to say of its part in the run."""
+def _judging(this: _Run, crew: Crew, hosted: Sequence[Future[_Found]]) -> Callable[[], str]:
+    """Have NVIDIA's builder judge every network. The function waits for that, and says what its part in the run was."""
     if this.options.sanitize:
-        return "took no part: it is not run on libraries with checks compiled in"
+        return lambda: "took no part: it is not run on libraries with checks compiled in"
     found = tensorrt_rtx.probe()
     if not found.found:
-        return f"took no part: {found.reason} ({found.remedy})"
-    judge = Judge(this.library, this.manifest, this.options.timeout, this.plan, this.beside, this.configured, this.step)
-    judgement = judge.run()
-    this.verdicts += judgement.verdicts
-    this.controls += judgement.controls
-    how = "as it is" if this.manifest.plugin.base == "v3" else "through the V3 adapter"
-    said = f"{found.version}, {how}; engines built, not run"
-    return f"{said}; {judgement.static} points also as static networks" if judgement.static else said
+        return lambda: f"took no part: {found.reason} ({found.remedy})"
+    judge = Judge(this.library, this.manifest, this.options.timeout, this.plan)
+
+    def asked(what: str, ask: Callable[[Bench], T], bench: Bench) -> T:
+        bench.check()
+        this.steps.begin(f"NVIDIA's builder: {what}")
+        answer = ask(bench)
+        this.steps.end()
+        return answer
+
+    def submit(what: str, ask: Callable[[Bench], T]) -> Future[T]:
+        this.steps.more(1)
+        return crew.submit(partial(asked, what, ask))
+
+    def network(one: AnyNetwork, found: Future[_Found], bench: Bench) -> tuple[Verdict, int]:
+        # That it was live shows in what configure saw, which the host says first.
+        return judge.network(one, found.result().configured, bench)
+
+    by_id = {one.id: found for one, found in zip(this.plan.networks, hosted, strict=True)}
+    networks = [submit(one.id, partial(network, one, by_id[one.id])) for one in this.plan.judged]
+    controls = [submit(one.id, partial(judge.control, one)) for one in this.beside.controls]
+
+    def said() -> str:
+        judged = [one.result() for one in networks]
+        this.verdicts += [verdict for verdict, _ in judged]
+        this.controls += [verdict for one in controls if (verdict := one.result()) is not None]
+        how = "as it is" if this.manifest.plugin.base == "v3" else "through the V3 adapter"
+        text = f"{found.version}, {how}; {_rtx_engines(this)}"
+        points = sum(count for _, count in judged)
+        return f"{text}; {points} points also as static networks" if points else text
+
+    return said
+
+
+def _rtx_engines(this: _Run) -> str:
+    """Have RTX run its engines, if the GPU is one that it runs on; what to say of it."""
+    driver = find_driver()
+    obstacle = rtx_engines.obstacle(driver)
+    library = "" if obstacle else _for_gpu(this.options)
+    if obstacle or isinstance(library, str):
+        return f"engines built, not run: {obstacle or library}"
+    this.verdicts += in_rtx.judge(library, this.manifest, this.options.timeout, this.plan, this.step)
+    return f"engines run on {driver.gpus[0].name}, in the process that built them and in another"
+
+
+def _for_gpu(options: Options) -> Path | str:
+    """The library built for target gpu, or why there is none.
+
+    What is built for target cpu takes device memory for its own.
+    """
+    if options.library is not None:
+        if _on_cpu(options.library):
+            return f"{options.library} is built for target cpu (pluginkit build --target gpu)"
+        return options.library
+    try:
+        return build(options.project, "gpu")[0].library
+    except ToolMissing as error:
+        return f"{error.message} ({error.hint})"
 
 
 def _tensorrt(this: _Run) -> str:
@@ -224,14 +350,8 @@ def _tensorrt(this: _Run) -> str:
     found = tensorrt.probe()
     if not found.found:
         return f"took no part: {found.reason} ({found.remedy})"
-    # What is built for target cpu takes device memory for its own.
-    library = options.library
-    if library is None:
-        try:
-            library = build(options.project, "gpu")[0].library
-        except ToolMissing as error:
-            return f"took no part: {error.message} ({error.hint})"
-    elif _on_cpu(library):
-        return f"took no part: {library} is built for target cpu (pluginkit build --target gpu)"
-    this.verdicts += in_tensorrt.judge(library, this.manifest, options.timeout, this.plan, this.beside.api, this.step)
-    return f"{found.version}, on the GPU; networks by its API built, not run"
+    library = _for_gpu(options)
+    if isinstance(library, str):
+        return f"took no part: {library}"
+    this.verdicts += in_tensorrt.judge(library, this.manifest, options.timeout, this.plan, this.step)
+    return f"{found.version}, on the GPU"

@@ -21,7 +21,7 @@ KINDS: dict[WeakKind, str] = {"fp16": "float16", "int8-ranges": "int8", "int8-ca
 
 def networks(plan: Plan) -> Iterator[tuple[Network, Weak, list[Case]]]:
     """Each network, how it gets its precision, and its cases; none where the plan lacks FP32 or the precision."""
-    found = {network.id: network for network in plan.networks}
+    found = {network.id: network for network in plan.usual}
     full = found.get("plain/float32")
     for kind, precision in KINDS.items():
         low = found.get(f"plain/{precision}")

@@ -49,6 +49,12 @@ def runtime(*, checked: bool = False) -> list[str]:
     return ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", "-pthread", "-ldl", "-lrt"]
 
 
+def link(obj: Path, library: Path, *, cxx: str = "g++", checked: bool = False, flags: Sequence[str] = ()) -> None:
+    """An object as a shared library that has the runtime inside and leaves nothing to be found later."""
+    command = [cxx, "-shared", *flags, "-Wl,--no-undefined", "-Wl,-z,now"]
+    subprocess.run([*command, str(obj), *runtime(checked=checked), "-o", str(library)], check=True)
+
+
 @dataclass
 class Kit:
     """Builds a folder's sources into libraries of target cpu."""
@@ -66,9 +72,14 @@ class Kit:
             # As in the CMake package, no name of the C++ library: a unique one would keep the library loaded for ever.
             script = library.with_suffix(".version")
             script.write_text("{ local: _ZSt*; _ZNSt*; _ZNKSt*; _ZZNSt*; _ZZNKSt*; _ZGVZNSt*; };\n", encoding="utf-8")
-            link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,now", f"-Wl,--version-script={script}"]
-            subprocess.run([cxx, *link, str(obj), *runtime(), "-o", str(library)], check=True)
+            link(obj, library, cxx=cxx, flags=[f"-Wl,--version-script={script}"])
         return library
+
+    def within(self, sources: Path) -> Kit:
+        """A kit for another folder's sources, beside this one's libraries."""
+        own = Kit(self.folder / sources.name, sources)
+        own.folder.mkdir(exist_ok=True)
+        return own
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-//! A creator whose plugins are IPluginV2IOExt, which V3 can't carry: TensorRT takes it, TensorRT-RTX must get nothing.
+//! A creator whose plugins are IPluginV2Ext, which V3 can't carry: TensorRT takes it, TensorRT-RTX must get nothing.
 #include <NvInfer.h>
 #include <pluginkit/entry.h>
 

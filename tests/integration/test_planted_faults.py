@@ -70,12 +70,12 @@ FAULTS = {
         PLUGIN,
         "args.outputs.y.scale = mScales[1]",
         "args.outputs.y.scale = 1.0F",
-        "cond/int8/opt/else",
+        "cond-both/int8/opt/else",
         Outcome.FAILED,
         "steps",
     ),
     "a field that is not serialized": Fault(
-        PLUGIN, "writer.put(mParameters.alpha)", "writer.put(0.0F)", "loop/float32/opt", Outcome.FAILED, "x_last"
+        PLUGIN, "writer.put(mParameters.alpha)", "writer.put(0.0F)", "loop-count/float32/opt", Outcome.FAILED, "x_last"
     ),
     "an output that stays unwritten": Fault(
         KERNEL, "if (i < output.count)", "if (i < output.count - 1)", "plain/float32/opt", Outcome.FAILED, "unwritten"
@@ -231,7 +231,7 @@ def test_the_plugin_itself_is_right(project: Path) -> None:
 
 def test_a_branch_swapped(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def swap(network: Network) -> bytes:
-        if network.family != "cond":
+        if network.family != "cond-both":
             return network.model
         model = onnx.load_from_string(network.model)
         (branch,) = [node for node in model.graph.node if node.op_type == "If"]
@@ -240,10 +240,10 @@ def test_a_branch_swapped(project: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         return model.SerializeToString()
 
     with_altered(monkeypatch, swap)
-    report = run(project, "cond/float32/opt/*")
+    report = run(project, "cond-both/float32/opt/*")
     assert [(c.id, c.outcome.value) for c in report.cases] == [
-        ("cond/float32/opt/then", "failed"),
-        ("cond/float32/opt/else", "failed"),
+        ("cond-both/float32/opt/then", "failed"),
+        ("cond-both/float32/opt/else", "failed"),
     ]
 
 

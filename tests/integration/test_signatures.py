@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +47,7 @@ def test_a_new_project_passes_its_own_tests_and_reports_agree(tmp_path: Path) ->
         check=False,
     )
     assert own.returncode == 0, own.stdout + own.stderr
-    assert "4 passed" in own.stdout
+    assert int(re.search(r"(\d+) passed", own.stdout)[1]) > 60
     json_file, junit = tmp_path / "report.json", tmp_path / "report.xml"
     command = [sys.executable, "-m", "pluginkit", "test", "--int8", "--json", str(json_file), "--junit", str(junit)]
     subprocess.run(command, cwd=project, check=True, capture_output=True)

@@ -114,7 +114,7 @@ Networks = Callable[..., Network]
 @pytest.fixture(scope="session")
 def networks(whole_plan: Plan) -> Networks:
     def get(name: str = "plain/float32", fault: int = 0) -> Network:
-        (network,) = (n for n in whole_plan.networks if n.id == name)
+        (network,) = (n for n in whole_plan.usual if n.id == name)
         return with_fault(network, fault)
 
     return get

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from pluginkit.manifest import Manifest
 from pluginkit.testing import api_networks
 from pluginkit.testing.controls import Control
 from pluginkit.testing.model import Network
+from pluginkit.testing.networks import FAMILIES
 from pluginkit.testing.networks.base import Setting
 from pluginkit.testing.plan import field_values, plan
 from pluginkit.testing.reference import Reference
@@ -39,8 +40,14 @@ name = "default"
 symbols = {{ n = [1, 2, 4], c = [1, 3, 8] }}
 """
 
-FORMS = ("loop-count", "loop-while", "loop-iterator-0", "cond-lazy", "cond-empty")
-LOOPS = ("loop", "api-loop-count", "api-loop-while")
+QUICK = (
+    "plain", "loop-count", "scan", "cond-both", "loop-in-if",
+    "api-loop-count", "api-loop-while", "api-loop-iterator-0", "api-cond-lazy", "api-cond-empty",
+)  # fmt: skip
+LOOPS = (
+    "loop-count", "loop-while", "loop-zero-trips", "loop-in-if", "loop-in-loop", "if-in-loop",
+    "api-loop-count", "api-loop-while", "api-loop-count-while",
+)  # fmt: skip
 """The networks of a family or form in which the plugin stands in a recurrence."""
 
 
@@ -86,25 +93,27 @@ def manifest(fault: int = 0) -> Manifest:
     return Manifest.parse(TOML.format(fault=fault))
 
 
-def networks(signature: Manifest) -> dict[str, Network]:
+def networks(signature: Manifest, families: Sequence[str] = ("plain", "loop-count", "cond-both")) -> dict[str, Network]:
     """The ONNX networks by their ids."""
 
     def reference(x: Any, *, fault: int) -> Any:
         return x * 1.0
 
-    return {one.id: one for one in plan(signature, Reference(signature, reference, __file__), random=0).networks}
+    made = plan(signature, Reference(signature, reference, __file__), families=families, random=0)
+    return {one.id: one for one in made.usual}
 
 
 def setting(signature: Manifest, precision: DType = DType.FLOAT32) -> Setting:
     return Setting(signature, precision, field_values(signature), {"x": 0.125, "y": 0.125})
 
 
-def of(fault: Fault) -> Iterator[Control]:
-    """The fault in every family and form that it concerns."""
+def of(fault: Fault, families: Sequence[str] = QUICK) -> Iterator[Control]:
+    """The fault in every family that it concerns."""
     signature = manifest(fault.value)
     kind = fault.precision
-    found: list[Any] = [one for one in networks(signature).values() if one.precision is kind]
-    found += [api_networks.make(setting(signature, kind), form) for form in FORMS]
+    concerned = [name for name in families if not fault.only or name in fault.only]
+    onnx = [name for name in concerned if not FAMILIES[name].BY_API]
+    found: list[Any] = [one for one in networks(signature, onnx).values() if one.precision is kind]
+    found += [api_networks.make(setting(signature, kind), name) for name in concerned if FAMILIES[name].BY_API]
     for network in found:
-        if not fault.only or network.id.partition("/")[0] in fault.only:
-            yield Control(f"{network.id}/{fault.name}", fault.name, fault.reason, network)
+        yield Control(f"{network.id}/{fault.name}", fault.name, fault.reason, network)

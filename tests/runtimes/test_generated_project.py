@@ -42,7 +42,7 @@ def test_host_and_nvidias_builder_agree(project: Path) -> None:
         pytest.skip(f"host only: {tensorrt_rtx.probe().reason}")
     with tensorrt_rtx.open(library, manifest) as nvidias:
         for network in made.networks:
-            verdict = nvidias.build(network)
+            verdict = nvidias.build_api(network) if isinstance(network, ApiNetwork) else nvidias.build(network)
             assert verdict.ok, (network.id, verdict.message)
             assert liveness.problems(network, verdict.configured, configured[network.id]) == []
 

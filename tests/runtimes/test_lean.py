@@ -41,7 +41,7 @@ def library(which: lean.Lean, compile_library: Callable[..., Path], tmp_path: Pa
 @each_lean
 def test_registry(which: lean.Lean, library: Path, manifest: Manifest, networks: Callable[..., Network]) -> None:
     with lean.open(library, manifest, lean=which) as session:
-        verdict = session.build(networks("loop/float32"))
+        verdict = session.build(networks("loop-count/float32"))
         assert verdict.ok, verdict.message
         assert which.version in verdict.message
         for fault, word in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,9 +18,10 @@ from pluginkit.runtimes.host import HostSession
 from pluginkit.runtimes.tensorrt_rtx import RtxSession
 from pluginkit.testing import api_model as api
 from pluginkit.testing import api_networks
-from pluginkit.testing.judged import Beside, Judge
+from pluginkit.testing.crew import Bench
+from pluginkit.testing.judged import Judge
 from pluginkit.testing.model import Network, NetworkProfile, Plan
-from pluginkit.testing.networks.base import DOMAIN, Body, Names, network, value_info
+from pluginkit.testing.networks.base import DOMAIN, Body, Given, Names, network, value_info
 from pluginkit.testing.report import Outcome, Report
 
 from . import faulty
@@ -97,13 +99,13 @@ def conditional(fault: int, precision: DType, columns: str = "c") -> Network:
     main.op("If", ["flag"], [left], **graphs)
     if quantized:
         main.op("DequantizeLinear", ["p", scale, zero], "y")
-    flag = helper.make_tensor_value_info("flag", TensorProto.BOOL, [])
     out = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, None])
-    inputs = [flag, value_info(setting, tensor, "x")]
-    return network(setting, "cond", main, inputs=inputs, outputs=[out], calls=calls, control=("flag", None))
+    x = Given(value_info(setting, tensor, "x"), setting.ranges(tensor))
+    inputs = [Given.scalar(setting, "flag", TensorProto.BOOL), x]
+    return network(setting, "cond-both", main, inputs=inputs, outputs=[out], calls=calls)
 
 
-def iterating(precision: DType, form: str = "loop-iterator-0") -> api.ApiNetwork:
+def iterating(precision: DType, form: str = "api-loop-iterator-0") -> api.ApiNetwork:
     made = api_networks.make(faulty.setting(faulty.manifest(), precision), form)
     assert made is not None
     return made
@@ -239,7 +241,7 @@ def neighbour(fault: int) -> Network:
 
 def test_a_state_that_becomes_a_constant(opened: Sessions) -> None:
     """3, where the profile has 1 to 4; n + 1 is noticed."""
-    constant, grown = (faulty.networks(faulty.manifest(fault))["loop/float32"] for fault in (CONSTANT, GROWS))
+    constant, grown = (faulty.networks(faulty.manifest(fault))["loop-count/float32"] for fault in (CONSTANT, GROWS))
     verdict = opened.rtx.build(constant)
     assert verdict.ok, verdict.message
     assert_the_host_refuses(opened.host, constant, ["state 0 is float32 [1, 1] before a trip"])
@@ -293,27 +295,23 @@ def test_the_cast_of_a_slice(opened: Sessions) -> None:
 
 
 def test_concatenation_on_axis_1(opened: Sessions) -> None:
-    made = iterating(DType.FLOAT32, "loop-count")
+    made = iterating(DType.FLOAT32, "api-loop-count")
     assert opened.rtx.build_api(concatenated(made, 0)).ok
     verdict = opened.rtx.build_api(concatenated(made, 1))
     assert verdict.status == "refused"
     assert "No scan input/output tensor to derive shape" in "\n".join((verdict.message, *verdict.log))
-    assert opened.rtx.build_api(iterating(DType.FLOAT32, "loop-iterator-1")).ok
+    assert opened.rtx.build_api(iterating(DType.FLOAT32, "api-loop-iterator-1")).ok
 
 
 def test_a_leniency_turns_the_run_red(opened: Sessions) -> None:
     """What `pluginkit test` has of NVIDIA's builder."""
     network = plain(OTHER_NAME)
-    judge = Judge(
-        opened.library,
-        faulty.manifest(OTHER_NAME),
-        timeout=60,
-        plan=Plan((network,), (), seed=0),
-        beside=Beside(),
-        configured={},
-        step=lambda *_: None,
-    )
-    (verdict,) = judge.run().verdicts
+    judge = Judge(opened.library, faulty.manifest(OTHER_NAME), timeout=60, plan=Plan((network,), (), seed=0))
+    bench = Bench(threading.Event())
+    try:
+        verdict, _ = judge.network(network, (), bench)
+    finally:
+        bench.close()
     assert verdict.outcome is Outcome.FAILED
     assert verdict.message == (
         "IPluginV3OneCore::getPluginName answered 'Impostor', and its creator says 'Refused' "

@@ -85,7 +85,7 @@ def test_the_session_asks(library: Path, manifest: Manifest, networks: Networks)
         verdict = session.build(with_shapes(networks(), ((3, 1), (2, 3), (4, 8))))
         assert verdict.status == "refused"
         assert "expected 0 <= min <= opt <= max" in verdict.message
-        assert session.build(networks("loop/int8")).ok
+        assert session.build(networks("loop-count/int8")).ok
 
 
 def model(nodes: list[onnx.NodeProto], network: Network, outputs: tuple[str, ...] = ("y",)) -> Network:

@@ -48,25 +48,32 @@ def test_builds_and_is_live(session: RtxSession, manifest: Manifest, form: str) 
 
 
 def test_the_probe_behind_sees_the_shapes_of_each_profile(session: RtxSession, manifest: Manifest) -> None:
-    verdict = session.build_api(made(manifest, "loop-iterator-1"))
+    verdict = session.build_api(made(manifest, "api-loop-iterator-1"))
     seen = [record.inputs[0] for record in verdict.configured if record.node == "n002_probe_side"]
     assert {(one.min, one.opt, one.max) for one in seen} == {((1, 1), (2, 3), (4, 8)), ((5, 1), (6, 3), (7, 8))}
 
 
 def without_probes(network: api.ApiNetwork) -> api.ApiNetwork:
     """Only the shapes of the plugin's outputs are asked for."""
-    behind = {
-        step.outs[0]: step.inputs[0] for step in network.steps if isinstance(step, api.Plugin) and "probe" in step.node
-    }
-    steps = [step for step in network.steps if not (isinstance(step, api.Plugin) and "probe" in step.node)]
-    steps = [replace(step, x=behind[step.x]) if isinstance(step, api.Shape) else step for step in steps]
-    return replace(network, steps=tuple(s for s in steps if not (isinstance(s, api.Output) and s.x in behind)))
+    behind = {s.outs[0]: s.inputs[0] for s in network.steps if isinstance(s, api.Plugin) and api.is_probe(s.node)}
+    shown = {s.out for s in network.steps if isinstance(s, api.IdentityLayer) and s.x in behind}
+    steps: list[api.Step] = []
+    for step in network.steps:
+        if isinstance(step, api.Shape):
+            steps.append(replace(step, x=behind[step.x]))
+        elif not (
+            (isinstance(step, api.Plugin) and api.is_probe(step.node))
+            or (isinstance(step, api.IdentityLayer) and step.out in shown)
+            or (isinstance(step, api.Output) and step.x in shown)
+        ):
+            steps.append(step)
+    return replace(network, steps=tuple(steps))
 
 
 def test_without_the_probe_a_plugin_that_is_asked_for_shapes_only_is_dead(
     session: RtxSession, manifest: Manifest
 ) -> None:
-    network = without_probes(made(manifest, "shape"))
+    network = without_probes(made(manifest, "api-shape-out"))
     verdict = session.build_api(network)
     assert verdict.ok, verdict.message
     found = liveness.problems(network, verdict.configured)
@@ -75,7 +82,7 @@ def test_without_the_probe_a_plugin_that_is_asked_for_shapes_only_is_dead(
 
 
 def test_a_probe_that_sees_other_shapes_is_found(session: RtxSession, manifest: Manifest) -> None:
-    network = made(manifest, "cond-lazy")
+    network = made(manifest, "api-cond-lazy")
     verdict = session.build_api(network)
     calls = list(network.calls)
     assert "probe" in calls[1].node
@@ -93,12 +100,12 @@ def test_a_form_that_does_not_apply() -> None:
         profiles = [{symbols = {}}]
     """
     setting = Setting(Manifest.parse(text), DType.FLOAT32, {})
-    assert api_networks.make(setting, "loop-iterator-1") is None
-    assert api_networks.make(setting, "loop-iterator-0") is not None
+    assert api_networks.make(setting, "api-loop-iterator-1") is None
+    assert api_networks.make(setting, "api-loop-iterator-0") is not None
 
 
 def test_a_step_that_the_api_refuses_is_named(session: RtxSession, manifest: Manifest) -> None:
-    network = made(manifest, "loop-iterator-0")
+    network = made(manifest, "api-loop-iterator-0")
     steps = tuple(replace(s, axis=7) if isinstance(s, api.Iterator) else s for s in network.steps)
     verdict = session.build_api(replace(network, steps=steps))
     assert verdict.status == "refused"

@@ -29,14 +29,16 @@ def session(library: Path, manifest: Manifest) -> Iterator[RtxSession]:
         yield session
 
 
-@pytest.mark.parametrize("network_id", ["plain/float32", "loop/float32", "cond/float32", "loop/int8"])
+@pytest.mark.parametrize(
+    "network_id", ["plain/float32", "loop-count/float32", "loop-while/float32", "cond-both/float32", "loop-in-if/int8"]
+)
 @pytest.mark.rtx
 @pytest.mark.compile
 @needs_rtx
 def test_each_point_has_the_oracles_shapes(session, manifest: Manifest, whole_plan: Plan, network_id: str) -> None:  # type: ignore[no-untyped-def]
     (network,) = [network for network in whole_plan.networks if network.id == network_id]
     points = static.points(whole_plan.cases, network)
-    assert len(points) == 4 * len(manifest.profiles)
+    assert len(points) == (4 * len(manifest.profiles) if network.family == "plain" else 1)
     for case in points:
         fixed = static.fixed(network, case, manifest)
         verdict = session.build(fixed)
@@ -45,15 +47,16 @@ def test_each_point_has_the_oracles_shapes(session, manifest: Manifest, whole_pl
         shapes = session.shapes()
         assert static.wrong_shapes(case, shapes) == []
         assert all(size >= 0 for dims in shapes.values() for size in dims), "real numbers on both sides"
-        assert len(fixed.calls) == 3 * len(network.calls), "a probe behind each of two outputs"
+        probes = 1 if network.family == "loop-while" else 2
+        assert len(fixed.calls) == (1 + probes) * len(network.calls), "a probe behind each output that is used"
 
 
 @pytest.mark.rtx
 @pytest.mark.compile
 @needs_rtx
 def test_an_oracle_of_another_shape_is_found(session, manifest: Manifest, whole_plan: Plan) -> None:  # type: ignore[no-untyped-def]
-    (network,) = [network for network in whole_plan.networks if network.id == "loop/float32"]
-    case = static.points(whole_plan.cases, network)[2]
+    (network,) = [network for network in whole_plan.networks if network.id == "loop-count/float32"]
+    case = next(case for case in whole_plan.cases if case.id == "loop-count/float32/default/max")
     assert session.build(static.fixed(network, case, manifest)).ok
     wrong = replace(case, expected={name: np.zeros((1, *a.shape)) for name, a in case.expected.items()})
     found = static.wrong_shapes(wrong, session.shapes())
@@ -67,7 +70,7 @@ def test_minus_one_is_never_agreed_on(whole_plan: Plan) -> None:
 
 
 def test_a_static_network_is_a_checked_model(manifest: Manifest, whole_plan: Plan) -> None:
-    for network in whole_plan.networks:
+    for network in whole_plan.usual:
         case = static.points(whole_plan.cases, network)[0]
         model = onnx.load_from_string(static.fixed(network, case, manifest).model)
         names = {value.name for value in model.graph.input}
@@ -76,22 +79,17 @@ def test_a_static_network_is_a_checked_model(manifest: Manifest, whole_plan: Pla
         assert all(dim.HasField("dim_value") for dim in dims)
 
 
-def test_each_form_is_built_once_the_precisions_in_turn(manifest: Manifest, whole_plan: Plan) -> None:
-    made = beside(manifest, whole_plan).api
-    assert {network.precision for network in made} == {DType.FLOAT32, DType.FLOAT16, DType.INT8}
-    forms = [network.id.partition("/")[0] for network in made]
-    assert len(forms) == len(set(forms))
-    plain = replace(whole_plan, networks=tuple(n for n in whole_plan.networks if n.family == "plain"))
-    assert {network.family for network in beside(manifest, plain).api} == {"plain"}
+def test_each_api_network_is_there_once_the_precisions_in_turn(whole_plan: Plan) -> None:
+    assert {network.precision for network in whole_plan.by_api} == {DType.FLOAT32, DType.FLOAT16, DType.INT8}
+    families = [network.family for network in whole_plan.by_api]
+    assert len(families) == len(set(families))
 
 
 def test_only_finds_what_is_built_beside_the_plan(manifest: Manifest, whole_plan: Plan) -> None:
     more = beside(manifest, whole_plan)
-    network, control = more.api[1].id, more.controls[0].id
-    for pattern, api, controls in ((f"{network}/*", [network], []), (control, [], [control])):
-        chosen = more.select([pattern])
-        assert [one.id for one in chosen.api] == api
-        assert [one.id for one in chosen.controls] == controls
+    control = more.controls[0].id
+    for pattern in (control, f"{control}/*"):
+        assert [one.id for one in more.select([pattern]).controls] == [control]
         assert select(whole_plan, [pattern], more.ids).networks == ()
     with pytest.raises(NothingSelected):
         select(whole_plan, ["nothing"], more.ids)

@@ -49,7 +49,7 @@ def test_every_network_builds_and_is_live(session, library, manifest, whole_plan
 def test_one_process_builds_them_all(own_session: RtxSession, networks) -> None:  # type: ignore[no-untyped-def]
     own_session.build(networks())
     worker = own_session._worker
-    own_session.build(networks("loop/int8"))
+    own_session.build(networks("loop-count/int8"))
     assert worker is not None
     assert own_session._worker is worker
 

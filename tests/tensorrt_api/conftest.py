@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from pluginkit.runtimes import tensorrt_rtx
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 VERSIONS = {10: "10.16.1.11", 11: "11.4.0.106"}
@@ -37,7 +39,7 @@ class Bindings:
     """The bindings of one major version.
 
     Attributes:
-        major: 10 or 11.
+        major: 10 or 11; 1 of TensorRT-RTX, whose libraries are the real ones.
         folder: holds `wheel` with `tensorrt_bindings`, `lib` with the stub libraries, and `tensorrt` with the stub file
             that mypy reads.
     """
@@ -83,7 +85,7 @@ def made(major: int, folder: Path) -> Bindings:
     (folder / "wheel").mkdir()
     (folder / "wheel" / "tensorrt_bindings").symlink_to(wheel)
     bindings = Bindings(major, folder)
-    (folder / "tensorrt" / "__init__.pyi").write_text(bindings.python(str(HERE / "describe.py")))
+    (folder / "tensorrt" / "__init__.pyi").write_text(bindings.python(str(HERE / "describe.py"), "tensorrt_bindings"))
     return bindings
 
 
@@ -95,6 +97,17 @@ def bindings10(tmp_path_factory: pytest.TempPathFactory) -> Bindings:
 @pytest.fixture(scope="session")
 def bindings11(tmp_path_factory: pytest.TempPathFactory) -> Bindings:
     return made(11, tmp_path_factory.mktemp("bindings11"))
+
+
+@pytest.fixture(scope="session")
+def bindings_rtx(tmp_path_factory: pytest.TempPathFactory) -> Bindings:
+    if not tensorrt_rtx.probe().found:
+        pytest.skip(tensorrt_rtx.probe().reason)
+    bindings = Bindings(1, tmp_path_factory.mktemp("bindings_rtx"))
+    (bindings.folder / "tensorrt").mkdir()
+    stub = bindings.python(str(HERE / "describe.py"), "tensorrt_rtx_bindings")
+    (bindings.folder / "tensorrt" / "__init__.pyi").write_text(stub)
+    return bindings
 
 
 @pytest.fixture(params=[10, 11])

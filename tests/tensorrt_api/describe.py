@@ -1,4 +1,4 @@
-"""Writes down what the installed TensorRT bindings offer, as a stub file for mypy: run as a program, prints it.
+"""Writes down what NVIDIA's bindings offer, as a stub file for mypy: run as a program with a module's name, prints it.
 
 All comes from the real classes: which names there are, and the signatures that pybind11 wrote into the docstrings.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import importlib
 import inspect
 import re
 import sys
@@ -137,11 +138,11 @@ def _type(text: str) -> str:
     # NVIDIA registers some classes after the functions that take them: their C++ names stand in the docstrings.
     text = text.replace("nvonnxparser::IParserError", "ParserError")
     text = re.sub(r"\bbool\b", "builtins.bool", text)  # the module has a DataType of that name
-    text = re.sub(r"tensorrt_bindings\.tensorrt\.|nvinfer1::(v_\d_\d::)?|nvonnxparser::", "", text.strip())
+    text = re.sub(
+        r"tensorrt(_rtx)?_bindings\.tensorrt(_rtx)?\.|nvinfer1::(v_\d_\d::)?|nvonnxparser::", "", text.strip()
+    )
     return re.sub(r"\bbuffer\b", "typing_extensions.Buffer", text)
 
 
 if __name__ == "__main__":
-    import tensorrt_bindings
-
-    sys.stdout.write("\n".join(describe(tensorrt_bindings)) + "\n")
+    sys.stdout.write("\n".join(describe(importlib.import_module(sys.argv[1]))) + "\n")

@@ -19,9 +19,9 @@ from tests.tensorrt_api.conftest import ROOT, VERSIONS, Bindings
 pytestmark = pytest.mark.xdist_group("tensorrt_api")
 
 RUNTIMES = ROOT / "pluginkit" / "runtimes"
-SHARED = [RUNTIMES / f"{name}.py" for name in ("nvidia", "network_api", "rtx_child")]
+SHARED = [RUNTIMES / f"{name}.py" for name in ("nvidia", "network_api", "rtx_child", "engine_child", "engine_contexts")]
 """What TensorRT-RTX runs too."""
-CHILD = [RUNTIMES / f"tensorrt_{name}.py" for name in ("child", "plugins", "engine")]
+CHILD = [RUNTIMES / f"tensorrt_{name}.py" for name in ("child", "plugins")]
 ONLY_10 = RUNTIMES / "tensorrt_weak.py"
 NOT_NVIDIAS = re.compile(
     r"np\.|array|\bvalues?\b|feeds|batch|runner|kept|outputs|stream\.|key=lambda|self\._held|kind\.numpy"
@@ -39,6 +39,14 @@ def test_these_are_the_versions(bindings: Bindings) -> None:
 def test_every_use_is_right(bindings: Bindings) -> None:
     files = [*SHARED, *CHILD, *([ONLY_10] if bindings.major == 10 else [])]
     assert bindings.mypy(*files) == []
+
+
+def test_what_rtx_runs_is_right_there_too(bindings_rtx: Bindings, tmp_path: Path) -> None:
+    assert bindings_rtx.mypy(*SHARED) == []
+    wrong = tmp_path / "wrong.py"
+    _, good, bad = BREAKS["profile switch"]
+    wrong.write_text((RUNTIMES / "engine_contexts.py").read_text().replace(good, bad))
+    assert len(bindings_rtx.mypy(wrong)) == 1
 
 
 def test_what_11_lacks_is_used_on_10_only(bindings11: Bindings) -> None:
@@ -62,14 +70,14 @@ def test_no_use_escapes_the_check_by_having_any_type(bindings10: Bindings) -> No
 
 
 BREAKS = {
-    "method": ("tensorrt_child", "builder.create_builder_config()", "builder.make_builder_config()"),
+    "method": ("engine_child", "builder.create_builder_config()", "builder.make_builder_config()"),
     "keyword": ("tensorrt_plugins", "shape_inputs=[]", "shapes=[]"),
     "missing argument": ("tensorrt_plugins", "shape_inputs=[], ", ""),
     "argument's type": ("tensorrt_plugins", "plugin=two", "plugin=node"),
     "enum member": ("network_api", "trt.TripLimit.COUNT", "trt.TripLimit.COUNTER"),
-    "module's name": ("tensorrt_child", "trt.Runtime(self._log)", "trt.EngineRuntime(self._log)"),
-    "property": ("tensorrt_engine", "context.active_optimization_profile ==", "context.active_profile =="),
-    "profile switch": ("tensorrt_engine", "stream_handle=stream.ptr", "stream=stream.ptr"),
+    "module's name": ("engine_child", "trt.Runtime(self.log)", "trt.EngineRuntime(self.log)"),
+    "property": ("engine_contexts", "context.active_optimization_profile ==", "context.active_profile =="),
+    "profile switch": ("engine_contexts", "stream_handle=stream.ptr", "stream=stream.ptr"),
     "parser": ("nvidia", "error.node_operator()", "error.operator()"),
     "only 10": ("tensorrt_weak", "config.set_calibration_profile(", "config.set_profile_for_calibration("),
     "overridden method": ("tensorrt_weak", "names: Sequence[str]) -> list[int]", "names: int) -> list[int]"),
@@ -109,7 +117,7 @@ import tensorrt_bindings
 sys.modules["tensorrt"] = tensorrt_bindings
 os.environ["PLUGINKIT_BINDINGS"] = "tensorrt"
 from pluginkit.dtypes import DType
-from pluginkit.runtimes import network_api, nvidia, tensorrt_child, tensorrt_engine, tensorrt_plugins
+from pluginkit.runtimes import network_api, nvidia, engine_child, engine_contexts, tensorrt_child, tensorrt_plugins
 from pluginkit.runtimes.nvidia import trt
 from pluginkit.testing.model import PluginCall
 fields = {"alpha": (DType.FLOAT32, 2.5), "steps": (DType.INT32, 3)}
@@ -119,7 +127,7 @@ for field in tensorrt_plugins.collection(call):
 log = nvidia.Log()
 log.log(trt.ILogger.Severity.ERROR, "bad")
 print(log.refused("TensorRT", [])[1])
-print(tensorrt_child._flags(None))
+print(engine_child.strongly_typed())
 if trt.__version__.startswith("10."):
     from pluginkit.runtimes import tensorrt_weak
     calibrator = tensorrt_weak.Calibrator([])

@@ -72,9 +72,15 @@ class Stand:
     wrong: str = ""
     asked: list[tuple[str, ...]] = field(default_factory=list)
 
-    def build(self, network: Network, *, weak: Any = None, shapes: bool = False) -> BuildVerdict:
-        self.asked.append(("build", network.id, weak.kind if weak else "shapes" if shapes else ""))
+    def build(self, network: Network, how: str = "") -> BuildVerdict:
+        self.asked.append(("build", network.id, how))
         return BuildVerdict("refused" if self.wrong == f"build {network.id}" else "built", "said")
+
+    def build_weak(self, network: Network, weak: Any) -> BuildVerdict:
+        return self.build(network, weak.kind)
+
+    def build_shapes(self, network: Network) -> BuildVerdict:
+        return self.build(network, "shapes")
 
     def run(self, network: Network, case: Case, *, switch: bool = False) -> Ran:
         self.asked.append(("switch" if switch else "run", case.id))
@@ -102,7 +108,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 def judged(stand: Stand, whole: Plan) -> dict[str, Any]:
-    return {verdict.network: verdict for verdict in Judge(cast("TensorrtSession", stand), whole).all(())}
+    return {verdict.network: verdict for verdict in Judge(cast("TensorrtSession", stand), whole).all()}
 
 
 def test_all_is_asked_and_passes(whole: Plan) -> None:
@@ -194,6 +200,6 @@ def test_a_library_that_does_not_load_is_every_networks_answer(monkeypatch: pyte
         raise CheckFailed("TensorRT's registry doesn't load it")
 
     monkeypatch.setattr(tensorrt, "open", refused)
-    verdicts = judge(Path("lib.so"), cast("Manifest", None), 1.0, whole, (), lambda *_: None)
+    verdicts = judge(Path("lib.so"), cast("Manifest", None), 1.0, whole, lambda *_: None)
     assert [verdict.network for verdict in verdicts] == [network.id for network in whole.networks]
     assert {verdict.message for verdict in verdicts} == {"TensorRT's registry doesn't load it"}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pluginkit.dtypes import DType
 from pluginkit.errors import NothingSelected, UsageError
 from pluginkit.manifest import Manifest
+from pluginkit.testing.networks import FAMILIES
 from pluginkit.testing.plan import plan
 from pluginkit.testing.points import bind, holds, points, read_data
 
@@ -88,10 +89,10 @@ def test_own_data_becomes_a_point_as_it_is(tmp_path: Path) -> None:
     file = saved(tmp_path, x=x)
     made = plan(LEAKY, EXAMPLES["leaky"].reference, data=file)
     ids = [case.id for case in made.cases if case.point == "data"]
-    assert len(ids) == 12
-    assert {"plain/int8/data", "cond/float16/data/else", "loop/float32/data"} <= set(ids)
+    assert len(ids) > 50
+    assert {"plain/int8/data", "cond-both/float16/data/else", "loop-count/float32/data"} <= set(ids)
     for case in made.cases:
-        if case.point == "data":
+        if case.point == "data" and case.network_id.startswith(("plain", "cond", "loop-count", "api-cond")):
             assert np.array_equal(case.feeds["x"], x.astype(np.float32))
 
 
@@ -173,8 +174,10 @@ def test_plans_are_plain_data_and_repeatable() -> None:
 
 def test_selection() -> None:
     example = EXAMPLES["leaky"]
-    made = plan(LEAKY, example.reference, precisions=[DType.INT8], families=["cond"])
-    assert [network.id for network in made.networks] == ["cond/int8"]
+    made = plan(LEAKY, example.reference, precisions=[DType.INT8], families=["cond-both"])
+    assert [network.id for network in made.networks] == ["cond-both/int8"]
+    kinds = plan(LEAKY, example.reference, precisions=[DType.INT8], families=["cond"]).networks
+    assert {network.family for network in kinds} == {name for name in FAMILIES if "cond-" in name}
     with pytest.raises(UsageError, match="There is no network 'lop'; did you mean 'loop'"):
         plan(LEAKY, example.reference, families=["lop"])
     with pytest.raises(NothingSelected, match="No network is selected"):

@@ -24,7 +24,7 @@ def test_bounds_of_an_output_that_shrinks_while_its_input_grows() -> None:
 
 
 def test_the_probe_is_expected_to_see_them() -> None:
-    network = api_networks.make(Setting(FALLING, DType.FLOAT32, {}), "shape")
+    network = api_networks.make(Setting(FALLING, DType.FLOAT32, {}), "api-shape-out")
     assert network is not None
     plugin, probe = network.calls
     assert plugin.inputs == ((((3, 2), (5, 3), (8, 4)),),)

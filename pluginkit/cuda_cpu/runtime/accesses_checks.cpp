@@ -162,7 +162,7 @@ void Checks::checkWritten(Access const& access)
     {
         return;
     }
-    if (known && (known->isHost() || known->origin == Origin::kManaged))
+    if (known && known->isHostsToo())
     {
         // The host may have written it, and nobody tells us.
         std::lock_guard<std::mutex> const lock{mMutex};
@@ -202,7 +202,7 @@ void Checks::copied(void* to, void const* from, size_t size, bool toHost, Caller
     auto const known = gMemory.find(number(from));
     {
         std::lock_guard<std::mutex> const lock{mMutex};
-        if (known && (known->isHost() || known->origin == Origin::kManaged))
+        if (known && known->isHostsToo())
         {
             mUnwritten.end(known->begin, known->size); // the host may have written it, and nobody tells us
         }

@@ -31,6 +31,24 @@ std::string bytes(size_t size)
     return std::to_string(size) + (size == 1 ? " byte" : " bytes");
 }
 
+//! Reports within its life may be of other threads: afterwards blockIdx and threadIdx are again what they were.
+class SameThreadAfter
+{
+public:
+    SameThreadAfter() = default;
+    SameThreadAfter(SameThreadAfter const&) = delete;
+    SameThreadAfter& operator=(SameThreadAfter const&) = delete;
+    ~SameThreadAfter()
+    {
+        blockIdx = mBlock;
+        threadIdx = mThread;
+    }
+
+private:
+    uint3 mBlock{blockIdx};
+    uint3 mThread{threadIdx};
+};
+
 } // namespace
 
 //! "4 bytes of shared array tile, bytes 12 to 15 (element 3 of that size)".
@@ -148,8 +166,7 @@ void Checks::confirmGuesses(Access const& access)
 
 void Checks::reportGuesses()
 {
-    uint3 const block = blockIdx;
-    uint3 const thread = threadIdx;
+    SameThreadAfter const same;
     for (Guess const& guess : mGuesses)
     {
         if (mRaces.isConfirmed(guess.collision.readersCode()))
@@ -162,8 +179,6 @@ void Checks::reportGuesses()
         reportRace(guess.collision);
     }
     mGuesses.clear();
-    blockIdx = block;
-    threadIdx = thread;
 }
 
 void Checks::reportPending() noexcept
@@ -174,13 +189,10 @@ void Checks::reportPending() noexcept
     {
         mWaiting.finding.text = "same value written: " + mWaiting.finding.text;
     }
-    uint3 const block = blockIdx;
-    uint3 const thread = threadIdx;
+    SameThreadAfter const sameThread;
     blockIdx = mWaiting.block;
     threadIdx = mWaiting.thread;
     report(mWaiting.finding);
-    blockIdx = block;
-    threadIdx = thread;
 }
 
 } // namespace accesses

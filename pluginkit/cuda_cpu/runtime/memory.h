@@ -45,6 +45,11 @@ struct Allocation
     {
         return origin == Origin::kPinned || origin == Origin::kRegistered;
     }
+    //! Whether host code may read and write it without a call.
+    bool isHostsToo() const noexcept
+    {
+        return isHost() || origin == Origin::kManaged;
+    }
 };
 
 //! A piece of host or managed memory that a copy in a deferred stream reads or writes.

@@ -30,7 +30,7 @@ struct End
 
     bool device() const noexcept
     {
-        return known && !known->isHost() && known->origin != Origin::kManaged;
+        return known && !known->isHostsToo();
     }
     bool host() const noexcept
     {

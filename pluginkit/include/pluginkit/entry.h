@@ -24,6 +24,7 @@
 
 #include <NvInfer.h>
 #include <pluginkit/loader.h>
+#include <pluginkit/log.h>
 #include <pluginkit/registered.h>
 #include <pluginkit/v3_adapter.h>
 
@@ -52,6 +53,8 @@ struct LayoutHooks
     nvinfer1::IPluginCreatorInterface* const* (*listed)(bool v3, int32_t& count) noexcept;
     //! Registers creators of its own under a namespace; true if they are all there now.
     bool (*enroll)(void* registry, char const* pluginNamespace, bool v3) noexcept;
+    //! Takes an ILoggerFinder of that layout.
+    void (*hear)(void* finder) noexcept;
 };
 
 //! One creator of each class, as it is and, for those of V2, as V3.
@@ -205,7 +208,12 @@ struct Layout
         return !creators.empty();
     }
 
-    static constexpr LayoutHooks hooks{&listed, &enroll};
+    static void hear(void* finder) noexcept
+    {
+        gLoggerFinder = static_cast<nvinfer1::ILoggerFinder*>(finder);
+    }
+
+    static constexpr LayoutHooks hooks{&listed, &enroll, &hear};
 };
 
 } // namespace detail
@@ -243,6 +251,16 @@ inline LayoutHooks const* halfFor(int32_t layout, LayoutHooks const& primary) no
     // A library without the other half leaves the weak reference null.
     auto* const secondary = &pluginkitSecondaryLayout;
     return secondary != nullptr ? secondary() : nullptr;
+}
+
+//! Gives the finder to the half whose classes lie as those of the library that it comes from.
+inline void tellLogger(void* finder, int32_t version, LayoutHooks const& primary) noexcept
+{
+    LayoutHooks const* const half = version != 0 ? halfFor(registryLayout(version), primary) : nullptr;
+    if (half != nullptr)
+    {
+        half->hear(finder);
+    }
 }
 
 inline nvinfer1::IPluginCreatorInterface* const* creatorsFor(Served served, LayoutHooks const& primary,
@@ -297,7 +315,9 @@ inline bool enrollEverywhere(char const* pluginNamespace, LayoutHooks const& pri
     }                                                                                                                  \
     extern "C" PLUGINKIT_EXPORT void setLoggerFinder(nvinfer1::ILoggerFinder* finder) noexcept                         \
     {                                                                                                                  \
-        gPluginkitServed = pluginkit::detail::servedBy(pluginkit::detail::versionBehind(finder));                      \
+        int32_t const version = pluginkit::detail::versionBehind(finder);                                              \
+        gPluginkitServed = pluginkit::detail::servedBy(version);                                                       \
+        pluginkit::detail::tellLogger(finder, version, Half::hooks);                                                   \
     }                                                                                                                  \
     extern "C" PLUGINKIT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(int32_t& nbCreators) noexcept    \
     {                                                                                                                  \

@@ -1,39 +1,50 @@
-"""The test networks: each family makes ONNX models from a signature, and knows what must come out of them."""
+"""The test networks: each family makes models from a signature, and knows what must come out of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from pluginkit.testing.networks import api_cond, api_loop, api_shape, cond, loop, nested, plain, scan, shaped
+from pluginkit.testing.networks.family import Family
 
-from pluginkit.testing.model import Array, Network
-from pluginkit.testing.networks import cond, loop, plain
-from pluginkit.testing.networks.base import Answer, Applier, Setting
-from pluginkit.testing.points import Point
-
-
-class Family(Protocol):
-    """What a module of this package offers."""
-
-    NAME: str
-    DESCRIPTION: str
-
-    def controls(self, setting: Setting, point: Point) -> list[tuple[str, dict[str, Array]]]:
-        """The runs at a point: (suffix of the case's id, feeds beside the plugin's inputs)."""
-
-    def build(self, setting: Setting) -> Network:
-        """The model with the plugin in it."""
-
-    def sources(self, setting: Setting) -> dict[str, str]:
-        """Graph output -> the plugin output that it shows."""
-
-    def feedback(self, setting: Setting) -> list[tuple[str, str]]:
-        """(input, output that is fed back into it)."""
-
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
-        """What must come out, by NumPy."""
-
-
-FAMILIES: dict[str, Family] = {family.NAME: family for family in (plain, loop, cond)}
+FAMILIES: dict[str, Family] = {
+    family.NAME: family
+    for family in (
+        plain.Plain(),
+        plain.Chain(),
+        shaped.ShapeOut(),
+        shaped.ShapeIn(),
+        shaped.MultiProfile(),
+        loop.LoopCount(),
+        loop.LoopWhile(),
+        loop.LoopZeroTrips(),
+        loop.LoopInvariant(),
+        scan.Scan(),
+        scan.ScanReverseInput(),
+        scan.ScanReverseOutput(),
+        scan.ScanAxis(),
+        cond.CondBoth(),
+        cond.CondThen(),
+        cond.CondElse(),
+        cond.CondComputed(),
+        nested.IfInLoop(),
+        nested.LoopInIf(),
+        nested.LoopInLoop(),
+        api_shape.ShapeByApi(),
+        api_loop.LoopByCount(),
+        api_loop.LoopByWhile(),
+        api_loop.LoopByBoth(),
+        api_loop.Iterator(),
+        api_loop.Iterator1(),
+        api_loop.IteratorReversed(),
+        api_loop.Iterator1Reversed(),
+        api_loop.Reverse(),
+        api_loop.Reverse1(),
+        api_loop.ConcatLonger(),
+        api_cond.CondLazy(),
+        api_cond.CondEager(),
+        api_cond.CondMixed(),
+        api_cond.CondEmpty(),
+    )
+}
 """Every family by its name; `DESCRIPTION` says in a sentence what it is."""
 
 __all__ = ["FAMILIES", "Family"]

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 
 from pluginkit import shapes
 from pluginkit.dtypes import DType
+from pluginkit.formats import Format
 from pluginkit.manifest import Manifest, Point, Tensor
 from pluginkit.testing.model import Array, Network, NetworkProfile, PluginCall, Range
 from pluginkit.testing.precision import represent
@@ -37,6 +38,8 @@ class Setting:
         scales: tensor -> INT8 scale.
         else_factor: what the inputs of `cond`'s other branch are multiplied by.
         part: which of several networks of the same family and precision this is: the profile of a static signature.
+        layout: the tensors' format, of those that have it.
+        implicit: how INT8 scales were calibrated that the plugin gets by descriptors; empty: it gets them by fields.
     """
 
     manifest: Manifest
@@ -45,10 +48,18 @@ class Setting:
     scales: dict[str, float] = field(default_factory=dict)
     else_factor: float = -1.0
     part: str = ""
+    layout: Format = Format.LINEAR
+    implicit: str = ""
 
     def network_id(self, family: str) -> str:
         """What a network of that family is called."""
-        return "/".join(filter(None, (family, self.precision.value, self.part)))
+        kind = "-".join(filter(None, (self.precision.value, self.variant)))
+        return "/".join(filter(None, (family, kind, self.part)))
+
+    @property
+    def variant(self) -> str:
+        """What `Network.variant` says."""
+        return f"implicit-{self.implicit}" if self.implicit else self.layout.value.replace("linear", "")
 
     def kind(self, tensor: Tensor) -> DType:
         """A tensor's type here."""
@@ -57,6 +68,10 @@ class Setting:
     def scale(self, tensor: Tensor) -> float:
         """A tensor's scale, 0.0 if it isn't INT8."""
         return self.scales[tensor.name] if self.kind(tensor) is DType.INT8 else 0.0
+
+    def form(self, tensor: Tensor) -> Format:
+        """A tensor's format here."""
+        return self.manifest.format_of(tensor, self.kind(tensor), self.layout)
 
     def is_float(self, tensor: Tensor) -> bool:
         """Whether a tensor is float32 outside of the plugin's surroundings."""
@@ -69,7 +84,7 @@ class Setting:
         for attribute in self.manifest.fields:
             if attribute.name not in scale_of:
                 given[attribute.name] = (attribute.dtype, self.fields[attribute.name])
-            elif scale_of[attribute.name] > 0:
+            elif scale_of[attribute.name] > 0 and not self.implicit:
                 given[attribute.name] = (attribute.dtype, scale_of[attribute.name])
             elif attribute.default is None:
                 given[attribute.name] = (attribute.dtype, 1.0)
@@ -107,14 +122,14 @@ class Setting:
 class Applier:
     """The oracle's plugin: the reference in FP64 on what the precision represents, rounded as there.
 
-    With `exact` nothing is rounded and the ranges of all tensors are collected: that is calibration.
+    With `exact` nothing is rounded and all tensors' values are collected in `seen`: that is calibration.
     """
 
     setting: Setting
     reference: Reference
     exact: bool = False
     calls: int = 0
-    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+    seen: dict[str, list[Array]] = field(default_factory=dict)
 
     def __call__(self, values: Sequence[Array]) -> list[Array]:
         """Graph values in, graph values out (float64 holding float32 values; int64 for INT32)."""
@@ -126,12 +141,7 @@ class Applier:
     def _at(self, tensor: Tensor, value: Array) -> Array:
         if not self.exact:
             return represent(value, self.setting.kind(tensor), self.setting.scale(tensor))
-        finite = value[np.isfinite(value)]
-        if finite.size:
-            low, high = self.ranges.get(tensor.name, (0.0, 0.0))
-            self.ranges[tensor.name] = (min(low, float(finite.min())), max(high, float(finite.max())))
-        else:
-            self.ranges.setdefault(tensor.name, (0.0, 0.0))
+        self.seen.setdefault(tensor.name, []).append(np.asarray(value))
         return np.asarray(value)
 
     def state(self, value: Array) -> Array:
@@ -147,11 +157,13 @@ class Answer:
         outputs: graph output -> value (float64, or int64 for INT32).
         enqueues: how often the plugin is enqueued.
         chain: how many applications feed one another.
+        padded: graph output -> its length along axis 0, where that is more than `outputs` has: the rest is arbitrary.
     """
 
     outputs: dict[str, Array]
     enqueues: int
     chain: int
+    padded: dict[str, int] = field(default_factory=dict)
 
 
 class Names:
@@ -191,6 +203,10 @@ class Body:
         self.constants.append(helper.make_tensor(free, kind, dims, values))
         return free
 
+    def graph(self, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]) -> onnx.GraphProto:
+        """All that was added, as the graph of a branch or body."""
+        return helper.make_graph(self.nodes, f"{self.label}_graph", list(inputs), list(outputs), self.constants)
+
     def op(self, kind: str, inputs: Sequence[str], outputs: str | Sequence[str], **attributes: Any) -> str:
         """A standard node; returns its first output."""
         names = [outputs] if isinstance(outputs, str) else list(outputs)
@@ -200,10 +216,16 @@ class Body:
         self.nodes.append(node)
         return names[0]
 
-    def plugin(self, inputs: Sequence[str]) -> tuple[list[str], PluginCall]:
-        """Enter (Cast or QuantizeLinear), the plugin's node, leave: from graph tensors to graph tensors."""
+    def plugin(self, inputs: Sequence[str], *, cast: bool = True) -> tuple[list[str], PluginCall]:
+        """Enter (Cast or QuantizeLinear), the plugin's node, leave: from graph tensors to graph tensors.
+
+        Without `cast` tensors that are floats of another type than FP32 for the plugin come and go as that.
+        """
         setting, manifest = self.setting, self.setting.manifest
-        entered = [self._enter(tensor, name) for tensor, name in zip(manifest.inputs, inputs, strict=True)]
+        entered = [
+            self._enter(tensor, name) if cast or setting.kind(tensor) is DType.INT8 else name
+            for tensor, name in zip(manifest.inputs, inputs, strict=True)
+        ]
         raw = [self.names.tensor(f"{self.label}_{tensor.name}_raw") for tensor in manifest.outputs]
         attributes = {name: value for name, (_, value) in setting.attributes().items()}
         node = helper.make_node(
@@ -226,8 +248,23 @@ class Body:
             inputs=tuple(zip(*ranges, strict=True)),
             scales=tuple(setting.scale(tensor) for tensor in manifest.inputs),
             output_scales=tuple(setting.scale(tensor) for tensor in manifest.outputs),
+            formats=tuple(setting.form(tensor) for tensor in manifest.inputs),
+            output_formats=tuple(setting.form(tensor) for tensor in manifest.outputs),
+            implicit=bool(setting.implicit),
         )
-        return [self._leave(tensor, name) for tensor, name in zip(manifest.outputs, raw, strict=True)], call
+        left = [
+            self._leave(tensor, name) if cast or setting.kind(tensor) is DType.INT8 else name
+            for tensor, name in zip(manifest.outputs, raw, strict=True)
+        ]
+        return left, call
+
+    def cast(self, tensor: Tensor, name: str) -> str:
+        """A float graph tensor as the plugin's type, unless that is INT8, which is quantized beside the plugin only."""
+        return name if self.setting.kind(tensor) is DType.INT8 else self._enter(tensor, name)
+
+    def cast_back(self, tensor: Tensor, name: str) -> str:
+        """The way back."""
+        return name if self.setting.kind(tensor) is DType.INT8 else self._leave(tensor, name)
 
     def _enter(self, tensor: Tensor, name: str) -> str:
         return self._convert(tensor, name, "QuantizeLinear", self.setting.kind(tensor).onnx)
@@ -240,18 +277,60 @@ class Body:
         if kind in (DType.FLOAT32, DType.INT32):
             return name
         out = self.names.tensor(f"{self.label}_{tensor.name}_{quantizer[0].lower()}")
-        if kind is DType.FLOAT16:
+        if kind in (DType.FLOAT16, DType.BFLOAT16):
             return self.op("Cast", [name], out, to=cast_to)
         scale = self.constant(f"{tensor.name}_scale", TensorProto.FLOAT, [], [self.setting.scale(tensor)])
         zero = self.constant(f"{tensor.name}_zero", TensorProto.INT8, [], [0])
         return self.op(quantizer, [name, scale, zero], out)
 
 
-def value_info(setting: Setting, tensor: Tensor, name: str, *, lead: Sequence[str] = ()) -> onnx.ValueInfoProto:
-    """A graph input or output of a plugin tensor's shape; computed dimensions get no name."""
+def value_info(
+    setting: Setting,
+    tensor: Tensor,
+    name: str,
+    *,
+    lead: Sequence[str | int] = (),
+    at: int = 0,
+    kind: int | None = None,
+) -> onnx.ValueInfoProto:
+    """A graph input or output of a plugin tensor's shape, computed dimensions without a name.
+
+    `lead` are dimensions that are put in before the axis `at`; `kind` is the ONNX type if it is none of a graph's own
+    (FP32, INT32).
+    """
     sizes = [int(dim) if dim.isdigit() else dim if dim.isidentifier() else None for dim in tensor.shape]
-    kind = TensorProto.FLOAT if setting.is_float(tensor) else TensorProto.INT32
-    return helper.make_tensor_value_info(name, kind, [*lead, *sizes])
+    own = TensorProto.FLOAT if setting.is_float(tensor) else TensorProto.INT32
+    return helper.make_tensor_value_info(name, kind or own, [*sizes[:at], *lead, *sizes[at:]])
+
+
+@dataclass(frozen=True)
+class Given:
+    """A graph input.
+
+    Attributes:
+        info: name, type and dimensions.
+        shapes: per profile, its shape at min, opt and max.
+        values: per profile, its values there, if it is a shape tensor.
+    """
+
+    info: onnx.ValueInfoProto
+    shapes: tuple[Range, ...]
+    values: tuple[Range, ...] = ()
+
+    @classmethod
+    def scalar(cls, setting: Setting, name: str, kind: int, values: Range | None = None) -> Given:
+        """A 0-D input beside the plugin's, the same in all profiles."""
+        count = len(setting.manifest.profiles)
+        info = helper.make_tensor_value_info(name, kind, [])
+        return cls(info, (((), (), ()),) * count, (values,) * count if values else ())
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A graph output, and the plugin output that it shows; none if its values are made of those."""
+
+    info: onnx.ValueInfoProto
+    source: str = ""
 
 
 def network(
@@ -259,20 +338,18 @@ def network(
     family: str,
     body: Body,
     *,
-    inputs: Sequence[onnx.ValueInfoProto],
+    inputs: Sequence[Given],
     outputs: Sequence[onnx.ValueInfoProto],
     calls: Sequence[PluginCall],
-    control: tuple[str, Range | None] | None = None,
 ) -> Network:
     """Wrap a main graph up as a checked model.
-
-    `control` is a 0-D graph input beside the plugin's: its name, and its values if it is a shape tensor.
 
     Raises:
         onnx.checker.ValidationError: the graph is wrong, which is a bug of the family.
     """
     manifest = setting.manifest
-    graph = helper.make_graph(body.nodes, f"{manifest.slug}_{family}", inputs, outputs, body.constants)
+    infos = [given.info for given in inputs]
+    graph = helper.make_graph(body.nodes, f"{manifest.slug}_{family}", infos, outputs, body.constants)
     model = helper.make_model(
         graph,
         producer_name="pluginkit",
@@ -280,15 +357,14 @@ def network(
         opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)],
     )
     onnx.checker.check_model(model)
-    profiles = []
-    for index, profile in enumerate(manifest.profiles):
-        dims: dict[str, Range] = {tensor.name: setting.ranges(tensor)[index] for tensor in manifest.inputs}
-        values: dict[str, Range] = {}
-        if control:
-            dims[control[0]] = ((), (), ())
-            if control[1]:
-                values[control[0]] = control[1]
-        profiles.append(NetworkProfile(profile.name, dims, values))
+    profiles = [
+        NetworkProfile(
+            profile.name,
+            {given.info.name: given.shapes[index] for given in inputs},
+            {given.info.name: given.values[index] for given in inputs if given.values},
+        )
+        for index, profile in enumerate(manifest.profiles)
+    ]
     return Network(
         id=setting.network_id(family),
         family=family,
@@ -297,4 +373,5 @@ def network(
         calls=tuple(calls),
         profiles=tuple(profiles),
         outputs=tuple(output.name for output in outputs),
+        variant=setting.variant,
     )

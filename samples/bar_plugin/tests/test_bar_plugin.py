@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -30,17 +29,12 @@ def test_the_reference_on_numbers_worked_out_by_hand() -> None:
     np.testing.assert_array_equal(joined.ravel(), [0, 0, 1, 2, 3, 4])
 
 
-@pytest.fixture(scope="session")
-def built() -> None:
-    pluginkit("build", "--target", "cpu")
+def test_in_networks(pluginkit_case) -> None:
+    """Each case of `pluginkit test`, and what NVIDIA's builder says: `pytest -k cond`, `pytest --lf`, `pytest -n auto`."""
+    pluginkit_case.check()
 
 
-@pytest.mark.parametrize("precision", ["--fp32", "--fp16", "--int8"])
-def test_the_plugin_agrees_with_the_reference(built: None, precision: str) -> None:
-    pluginkit("test", precision)
-
-
-def test_the_plugin_on_a_photograph(built: None, tmp_path: Path) -> None:
+def test_the_plugin_on_a_photograph(tmp_path: Path) -> None:
     photo = np.load(PROJECT / "data" / "photo.npy").astype(np.float32).transpose(2, 0, 1)
     np.savez(tmp_path / "photo.npz", a=photo[None, :, :64, :64], b=photo[None, :, -64:, -64:])
     pluginkit("test", "--network", "plain", "--data", str(tmp_path / "photo.npz"))

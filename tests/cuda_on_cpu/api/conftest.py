@@ -56,6 +56,4 @@ def findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Findings:
 @pytest.fixture(scope="session")
 def kit(kit: Kit) -> Kit:
     """For the sources of this folder."""
-    own = Kit(kit.folder / "api", Path(__file__).parent)
-    own.folder.mkdir(exist_ok=True)
-    return own
+    return kit.within(Path(__file__).parent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from pluginkit.build import sanitizers
 from pluginkit.process import Completed, run
 from pluginkit.runtimes.findings import Defect, Findings
 
-from ..conftest import compile_object, runtime
+from ..conftest import compile_object, link
 
 HERE = Path(__file__).parent
 RUN = HERE / "run.py"
@@ -47,15 +46,7 @@ class Broken:
             done = compile_object(HERE / f"{name}.cu", obj, cxx=cxx, flags=flags)
             assert done.ok, done.stderr
             checks = ["-fsanitize=address"] if name == "address" else []
-            link = [
-                "-shared",
-                *checks,
-                "-Wl,--no-undefined",
-                "-Wl,-z,now",
-                str(obj),
-                *runtime(checked=CHECKS[name] is WATCHED),
-            ]
-            subprocess.run([cxx, *link, "-o", str(library)], check=True)
+            link(obj, library, cxx=cxx, checked=CHECKS[name] is WATCHED, flags=checks)
         return library
 
     def call(

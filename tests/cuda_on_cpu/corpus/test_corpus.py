@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ..conftest import Kit, compile_object, runtime
+from ..conftest import Kit, compile_object, link
 from .cases import CASES, FOLDER, Case
 
 pytestmark = pytest.mark.compile
@@ -43,8 +43,7 @@ def library(kit: Kit) -> Build:
         if not done.ok:
             return done.stderr
         shared = obj.with_suffix(".so")
-        link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,now"]
-        subprocess.run([cxx, *link, str(obj), *runtime(checked=checked), "-o", str(shared)], check=True)
+        link(obj, shared, cxx=cxx, checked=checked)
         return ctypes.CDLL(str(shared))
 
     def get(family: str, cxx: str, *, checked: bool = False) -> ctypes.CDLL:

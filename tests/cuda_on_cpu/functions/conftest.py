@@ -19,9 +19,7 @@ Load = Callable[[str], ctypes.CDLL]
 @pytest.fixture(scope="session")
 def kit(kit: Kit) -> Kit:
     """For the sources of this folder."""
-    own = Kit(kit.folder / "functions", Path(__file__).parent)
-    own.folder.mkdir(exist_ok=True)
-    return own
+    return kit.within(Path(__file__).parent)
 
 
 class Family:

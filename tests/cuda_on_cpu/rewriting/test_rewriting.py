@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from ..conftest import Kit, compile_object, runtime
+from ..conftest import Kit, compile_object, link
 
 pytestmark = pytest.mark.compile
 _FOLDER = Path(__file__).parent
@@ -24,6 +23,5 @@ def test_forms(kit: Kit, name: str, cxx: str) -> None:
     done = compile_object(_FOLDER / f"{name}.cu", obj, cxx=cxx, flags=["-Wshadow"])
     assert done.ok, done.stderr
     library = obj.with_suffix(".so")
-    link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,now"]
-    subprocess.run([cxx, *link, str(obj), *runtime(), "-o", str(library)], check=True)
+    link(obj, library, cxx=cxx)
     assert ctypes.CDLL(str(library)).run() == 0

@@ -1,6 +1,7 @@
 //! Loads, stores and atomics: for ptx.h.
 #pragma once
 
+#include <pluginkit/cpu/atomics.h>
 #include <pluginkit/cpu/engine.h>
 #include <pluginkit/cpu/ptx_value.h>
 
@@ -97,16 +98,9 @@ inline void copy(char* to, char const* from, uint64_t size, uint64_t given) noex
 template <typename T, typename Change>
 PLUGINKIT_CPU_IN_CALLER uint64_t atomically(char* pointer, Change change) noexcept
 {
-    using Unsigned =
-        std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
-    auto* const target = reinterpret_cast<Unsigned*>(pointer);
-    atomicAccess(target, sizeof(T));
-    Unsigned old = __atomic_load_n(target, __ATOMIC_SEQ_CST);
-    while (!__atomic_compare_exchange_n(target, &old, static_cast<Unsigned>(change(old)), false, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_SEQ_CST))
-    {
-    }
-    return old;
+    using Bits = typename AtomicBits<sizeof(T)>::Type;
+    return pluginkit_cpu::atomically(reinterpret_cast<Bits*>(pointer),
+                                     [&](Bits old) { return static_cast<Bits>(change(old)); });
 }
 
 } // namespace ptx

@@ -1,22 +1,14 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 PROJECT = Path(__file__).resolve().parents[1]
 @% for line in cookiecutter.py_shapes %@
 @{ line }@
 @% endfor %@
-
-
-def pluginkit(*args: str) -> None:
-    """Run a pluginkit command in the project; its output is shown where it fails."""
-    subprocess.run([sys.executable, "-m", "pluginkit", *args], cwd=PROJECT, check=True)
 
 
 def load_reference():
@@ -32,11 +24,6 @@ def test_the_reference_on_numbers_worked_out_by_hand() -> None:
 @% endfor %@
 
 
-@pytest.fixture(scope="session")
-def built() -> None:
-    pluginkit("build", "--target", "cpu")
-
-
-@pytest.mark.parametrize("precision", [@{ cookiecutter.py_precisions }@])
-def test_the_plugin_agrees_with_the_reference(built: None, precision: str) -> None:
-    pluginkit("test", precision)
+def test_in_networks(pluginkit_case) -> None:
+    """Each case of `pluginkit test`, and what NVIDIA's builder says: `pytest -k cond`, `pytest --lf`, `pytest -n auto`."""
+    pluginkit_case.check()

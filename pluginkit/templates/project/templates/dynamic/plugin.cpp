@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+@% if cookiecutter.vectorized %@
+#include <iterator>
+@% endif %@
 #include <memory>
 
 namespace @{ cookiecutter.namespace_cpp }@
@@ -22,16 +25,8 @@ using nvinfer1::TensorFormat;
 
 @% include "parts/v2_identity.cpp" %@
 @% include "parts/types.cpp" %@
-int64_t elementCount(nvinfer1::PluginTensorDesc const& desc) noexcept
-{
-    int64_t count = 1;
-    for (int32_t i = 0; i < desc.dims.nbDims; ++i)
-    {
-        count *= desc.dims.d[i];
-    }
-    return count;
-}
-
+@% include "parts/formats.cpp" %@
+@% include "parts/v2_count.cpp" %@
 @% include "parts/scales.cpp" %@
 @% include "parts/v2_namespace.cpp" %@
 } // namespace
@@ -94,15 +89,7 @@ DimsExprs @{ cookiecutter.name }@::getOutputDimensions(int32_t outputIndex, Dims
 }
 
 bool @{ cookiecutter.name }@::supportsFormatCombination(int32_t pos, nvinfer1::PluginTensorDesc const* inOut, int32_t nbInputs, int32_t nbOutputs) noexcept
-{
-    if (inOut == nullptr || nbInputs != kNbInputs || nbOutputs != kNbOutputs || pos < 0 || pos >= kNbTensors)
-    {
-        return false;
-    }
-    // What stands behind pos is not chosen yet and must not be looked at.
-    return inOut[pos].format == TensorFormat::kLINEAR &&
-           findRow(pos + 1, [inOut](int32_t i) { return inOut[i].type; }) != kNoRow;
-}
+@% include "parts/v2_formats.cpp" %@
 
 @% if cookiecutter.int8 %@
 void @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, int32_t nbInputs, nvinfer1::DynamicPluginTensorDesc const* out, int32_t nbOutputs) noexcept

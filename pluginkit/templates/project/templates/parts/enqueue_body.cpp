@@ -24,6 +24,9 @@
 @% for tensor in cookiecutter.inputs %@
     args.inputs.@{ tensor.name }@.data = inputs[@{ loop.index0 }@];
     args.inputs.@{ tensor.name }@.count = elementCount(inputDesc[@{ loop.index0 }@]);
+@% if cookiecutter.vectorized %@
+    args.inputs.@{ tensor.name }@.layout = layoutOf(inputDesc[@{ loop.index0 }@]);
+@% endif %@
 @% if tensor.int8 %@
     args.inputs.@{ tensor.name }@.scale = mScales[@{ tensor.index }@];
 @% endif %@
@@ -31,6 +34,9 @@
 @% for tensor in cookiecutter.outputs %@
     args.outputs.@{ tensor.name }@.data = outputs[@{ loop.index0 }@];
     args.outputs.@{ tensor.name }@.count = elementCount(outputDesc[@{ loop.index0 }@]);
+@% if cookiecutter.vectorized %@
+    args.outputs.@{ tensor.name }@.layout = layoutOf(outputDesc[@{ loop.index0 }@]);
+@% endif %@
 @% if tensor.int8 %@
     args.outputs.@{ tensor.name }@.scale = mScales[@{ tensor.index }@];
 @% endif %@

@@ -9,7 +9,12 @@
 
 size_t @{ cookiecutter.name }@::getSerializationSize() const noexcept
 {
+@% if cookiecutter.static %@
+    constexpr size_t shapes = sizeof mRow + sizeof mCounts;
+    return @{ cookiecutter.serialized_size }@ + shapes;
+@% else %@
     return @{ cookiecutter.serialized_size }@;
+@% endif %@
 }
 
 void @{ cookiecutter.name }@::serialize(void* buffer) const noexcept
@@ -23,6 +28,10 @@ void @{ cookiecutter.name }@::serialize(void* buffer) const noexcept
     {
         writer.put(scale);
     }
+@% endif %@
+@% if cookiecutter.static %@
+    writer.put(mRow);
+    writer.put(mCounts);
 @% endif %@
 }
 
@@ -38,6 +47,10 @@ bool @{ cookiecutter.name }@::restore(void const* data, size_t length) noexcept
     {
         read = read && reader.get(scale) && std::isfinite(scale) && scale >= 0.0F;
     }
+@% endif %@
+@% if cookiecutter.static %@
+    read = read && reader.get(mRow) && mRow >= kNoRow && mRow < static_cast<int32_t>(std::size(kTypes));
+    read = read && reader.get(mCounts) && *std::min_element(mCounts.begin(), mCounts.end()) >= 0;
 @% endif %@
     return read && reader.finished()@{ " && isValid(mParameters)" if cookiecutter.checks }@;
 }

@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+@% if cookiecutter.vectorized %@
+#include <iterator>
+@% endif %@
 #include <memory>
 
 namespace @{ cookiecutter.namespace_cpp }@
@@ -43,6 +46,7 @@ constexpr uint32_t kSerialVersion = @{ cookiecutter.restores_v2 }@;
 constexpr int32_t kFailed = 1;
 
 @% include "parts/types.cpp" %@
+@% include "parts/formats.cpp" %@
 int64_t elementCount(nvinfer1::PluginTensorDesc const& desc) noexcept
 {
     int64_t count = 1;
@@ -163,8 +167,12 @@ bool @{ cookiecutter.name }@::supportsFormatCombination(int32_t pos, nvinfer1::D
         return false;
     }
     // What stands behind pos is not chosen yet and must not be looked at.
+@% if cookiecutter.vectorized %@
+    return isCombination(pos + 1, [inOut](int32_t i) { return inOut[i].desc; });
+@% else %@
     return inOut[pos].desc.format == TensorFormat::kLINEAR &&
            findRow(pos + 1, [inOut](int32_t i) { return inOut[i].desc.type; }) != kNoRow;
+@% endif %@
 }
 
 @% if cookiecutter.int8 %@

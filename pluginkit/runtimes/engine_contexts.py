@@ -1,4 +1,4 @@
-"""The worker's side of running engines of the full TensorRT: a context per profile, run by Polygraphy's TrtRunner."""
+"""The worker's side of running engines: a context per profile, run by Polygraphy's TrtRunner."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Engine:
         if profile not in self._runners:
             context = self._engine.create_execution_context()
             if context is None:
-                raise CheckFailed(f"TensorRT makes no execution context for profile {profile}")
+                raise CheckFailed(f"NVIDIA makes no execution context for profile {profile}")
             runner = TrtRunner(context)
             runner.activate()
             try:
@@ -79,7 +79,7 @@ class Engine:
         if context.active_optimization_profile == profile:
             return
         if not context.set_optimization_profile_async(profile_index=profile, stream_handle=stream.ptr):
-            raise CheckFailed(f"TensorRT refuses to switch a context to profile {profile}")
+            raise CheckFailed(f"NVIDIA refuses to switch a context to profile {profile}")
         stream.synchronize()
 
     def shape_values(self, profile: int, feeds: Mapping[str, Array]) -> dict[str, Array]:
@@ -101,7 +101,7 @@ class Engine:
         lacking = context.infer_shapes()
         del held
         if lacking:
-            raise CheckFailed(f"TensorRT computes no shapes: {', '.join(lacking)} not specified")
+            raise CheckFailed(f"NVIDIA computes no shapes: {', '.join(lacking)} not specified")
         return {name: _plain(array) for name, array in values.items()}
 
     def _shape_inputs(self, context: trt.IExecutionContext, feeds: Mapping[str, Array]) -> list[Array]:
@@ -110,7 +110,7 @@ class Engine:
         for name in self._names(trt.TensorIOMode.INPUT):
             array = np.ascontiguousarray(feeds[name]).reshape(feeds[name].shape)
             if not context.set_input_shape(name, array.shape):
-                raise CheckFailed(f"TensorRT refuses shape {list(array.shape)} for input {name!r}")
+                raise CheckFailed(f"NVIDIA refuses shape {list(array.shape)} for input {name!r}")
             if self._engine.is_shape_inference_io(name):
                 held.append(array)
                 context.set_tensor_address(name, array.ctypes.data)

@@ -1,0 +1,93 @@
+"""pytest's side of pluginkit: a test with the argument `pluginkit_case` runs once for each case of `pluginkit test`.
+
+pytest loads this wherever pluginkit is installed, so it imports nothing heavy and does nothing for other tests.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pluginkit.testing.items import Suite
+
+FIXTURE = "pluginkit_case"
+SHARED = "pluginkit_shared"
+"""In pytest-xdist's workerinput: a folder that all workers of a run have."""
+
+_SUITES = pytest.StashKey[dict[Path, "Suite"]]()
+_FOLDER = pytest.StashKey[Path]()
+
+
+@dataclass(frozen=True)
+class PluginkitCase:
+    """One item: a case in the host, or what one of NVIDIA's runtimes says of one network.
+
+    Attributes:
+        id: as `pluginkit test` has it; a verdict's ends with the runtime's name.
+    """
+
+    id: str
+    _suite: Suite
+
+    def check(self) -> None:
+        """Run it. It fails with the words of `pluginkit test`, and is skipped where the runtime is missing."""
+        __tracebackhide__ = True
+        told = self._suite.run(self.id)
+        if told.skipped:
+            pytest.skip(told.skipped)
+        if told.failed:
+            pytest.fail(told.failed, pytrace=False)
+
+
+@pytest.fixture
+def pluginkit_case(request: pytest.FixtureRequest) -> PluginkitCase:
+    """A case of the plugin project that the test lies in; a test that takes it runs for each."""
+    project, name = request.param
+    return PluginkitCase(name, request.config.stash[_SUITES][project])
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Ask the project for its cases."""
+    if FIXTURE not in metafunc.fixturenames:
+        return
+    from pluginkit.errors import PluginkitError
+    from pluginkit.manifest import FILE_NAME
+    from pluginkit.testing.items import Suite
+
+    test = metafunc.definition.path
+    project = next((folder for folder in test.parents if (folder / FILE_NAME).is_file()), None)
+    if project is None:
+        raise pytest.Collector.CollectError(f"{FIXTURE}: no folder above {test} has a {FILE_NAME}.")
+    suites = metafunc.config.stash.setdefault(_SUITES, {})
+    try:
+        if project not in suites:
+            shared = getattr(metafunc.config, "workerinput", {}).get(SHARED)
+            suites[project] = Suite(project, Path(shared) if shared else None)
+        ids = suites[project].ids
+    except PluginkitError as error:
+        raise pytest.Collector.CollectError(str(error)) from None
+    metafunc.parametrize(FIXTURE, [(project, one) for one in ids], indirect=True, ids=ids)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """pytest-xdist starts a worker: all of them share one plan and one build."""
+    stash = node.config.stash
+    if _FOLDER not in stash:
+        stash[_FOLDER] = Path(tempfile.mkdtemp(prefix=f"pluginkit-pytest-{os.getpid()}-"))
+    node.workerinput[SHARED] = str(stash[_FOLDER])
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the worker processes."""
+    for suite in config.stash.get(_SUITES, {}).values():
+        suite.close()
+    if _FOLDER in config.stash:
+        shutil.rmtree(config.stash[_FOLDER], ignore_errors=True)

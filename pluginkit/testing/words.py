@@ -1,0 +1,76 @@
+"""What is said of a failing case or verdict: the same on a terminal, in pytest and in the HTML report."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from pluginkit.testing.calibration import BY_DEFAULT, Calibration
+from pluginkit.testing.report import CaseResult, Report, Verdict
+
+LOG_LINES = 12
+"""How many of a runtime's log lines are shown for a network that it refused."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The words.
+
+    Attributes:
+        head: what it is and how it ended.
+        message: where, by how much; lines.
+        log: the first of the runtime's own lines.
+        again: the command that repeats it alone.
+    """
+
+    head: str
+    message: tuple[str, ...]
+    log: tuple[str, ...]
+    again: str
+
+    @property
+    def text(self) -> str:
+        """All of it as plain lines."""
+        lines = [self.head, *(f"  {line}" for line in self.message), *(f"  | {line}" for line in self.log)]
+        return "\n".join([*lines, f"  again: {self.again}"])
+
+
+def failure(item: CaseResult | Verdict, report: Report, command: str) -> Failure:
+    """The words on one item of a report; `command` is what repeats the whole run."""
+    if isinstance(item, CaseResult):
+        head, case = f"{item.id}: {item.outcome.value}", item.id
+        log: tuple[str, ...] = ()
+    else:
+        head, case, log = f"{item.network} in {item.runtime}: {item.outcome.value}", f"{item.network}/*", item.log
+        if item in report.controls:
+            head, case = f"{item.network} in {item.runtime}: not refused as it must be", item.network
+        elif item in report.registries:
+            case = item.network
+    again_ = f"{command} --only {shlex.quote(case)} --seed {report.seed}{_as_before(item, report)}"
+    return Failure(head, tuple(item.message.splitlines()), log[:LOG_LINES], again_)
+
+
+def _as_before(item: CaseResult | Verdict, report: Report) -> str:
+    """The options that a case needs to fail again: its checks, and the orders if it failed in one of those."""
+    if not isinstance(item, CaseResult):
+        return ""
+    checks = f" --sanitize {item.sanitizers.replace('+', ',')}" if item.sanitizers else ""
+    orders = f" --schedules {report.schedules}" if item.schedule and report.schedules else ""
+    return checks + orders
+
+
+def again(
+    project: Path,
+    library: Path | None = None,
+    data: Path | None = None,
+    calibration: Calibration = BY_DEFAULT,
+) -> str:
+    """The command that repeats a run."""
+    parts = ["pluginkit", "test"]
+    parts += [str(project)] if str(project) != "." else []
+    parts += ["--library", str(library)] if library else []
+    parts += ["--data", str(data)] if data else []
+    parts += ["--calibration", calibration.method] if calibration.method else []
+    parts += ["--calibration-data", str(calibration.data)] if calibration.data else []
+    return shlex.join(parts)

@@ -1,0 +1,126 @@
+"""When RTX's engines are run, what is asked of them then, and what is made of the answers."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from pluginkit.build.gpus import Driver, Gpu
+from pluginkit.errors import CheckFailed, ToolMissing
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes import BuildVerdict, Ran, rtx_engines, tensorrt_rtx
+from pluginkit.runtimes.rtx_engines import RtxEngines, obstacle
+from pluginkit.testing import in_rtx, runner
+from pluginkit.testing.in_rtx import RtxRuns
+from pluginkit.testing.model import Case, Network, Plan
+from pluginkit.testing.plan import plan
+from pluginkit.testing.reference import Reference
+from pluginkit.testing.report import Outcome, Verdict
+
+FRESH, SAME = "in another process", "in the process that built the engine"
+
+
+def gpu(capability: str) -> Driver:
+    return Driver("13.0", (Gpu("a GPU", capability),))
+
+
+@pytest.mark.parametrize("capability", ["8.0", "8.6", "8.9", "12.0", "12.1", "13.0"])
+def test_it_runs_on(capability: str) -> None:
+    assert obstacle(gpu(capability)) == ""
+
+
+@pytest.mark.parametrize("capability", ["7.5", "8.7", "9.0", "10.0", "11.0"])
+def test_it_does_not_run_on(capability: str) -> None:
+    assert (
+        obstacle(gpu(capability)) == f"compute capability {capability}, and RTX runs engines on 8.0, 8.6, 8.9 and 12.x"
+    )
+
+
+def test_a_machine_without_gpu_says_so() -> None:
+    for driver in (Driver(problem="no NVIDIA device here: ..."), Driver("13.0")):
+        assert obstacle(driver) == "no GPU here ('pluginkit info' says why)"
+
+
+@dataclass
+class Stand:
+    """Answers as a session does: right, but in `wrong`."""
+
+    wrong: str = ""
+    asked: list[tuple[str, str]] = field(default_factory=list)
+
+    def build(self, network: Network) -> BuildVerdict:
+        return BuildVerdict("built", "built")
+
+    def run(self, network: Network, case: Case, *, fresh: bool = True) -> Ran:
+        self.asked.append((case.id, FRESH if fresh else SAME))
+        more = 1000 if self.wrong == self.asked[-1][1] else 0
+        return Ran({name: np.float32(want + more) for name, want in case.expected.items()}, -1)
+
+
+@pytest.fixture(scope="module")
+def manifest(bar: Path) -> Manifest:
+    return Manifest.load(bar)
+
+
+@pytest.fixture(scope="module")
+def plain(manifest: Manifest, bar: Path) -> Plan:
+    return plan(manifest, Reference.load(bar, manifest), families=["plain"], precisions=None, seed=1)
+
+
+def test_every_case_runs_in_both_processes(plain: Plan) -> None:
+    stand = Stand()
+    verdicts = list(RtxRuns(cast("RtxEngines", stand), plain).all())
+    assert {verdict.outcome for verdict in verdicts} == {Outcome.PASSED}
+    assert stand.asked == [(case.id, where) for case in plain.cases for where in (SAME, FRESH)]
+
+
+@pytest.mark.parametrize("wrong", [SAME, FRESH])
+def test_where_it_is_wrong_is_said(wrong: str, plain: Plan) -> None:
+    verdict = next(RtxRuns(cast("RtxEngines", Stand(wrong)), plain).all())
+    assert verdict.outcome is Outcome.FAILED
+    assert verdict.runtime == "tensorrt-rtx engines"
+    assert f"{plain.cases[0].id}: {wrong}" in verdict.message
+
+
+def said(monkeypatch: pytest.MonkeyPatch, driver: Driver, library: Any) -> str:
+    def build(*_: Any) -> Any:
+        if isinstance(library, Exception):
+            raise library
+        return [SimpleNamespace(library=library)]
+
+    monkeypatch.setattr(runner, "find_driver", lambda: driver)
+    monkeypatch.setattr(runner, "build", build)
+    monkeypatch.setattr(in_rtx, "judge", lambda *_: [Verdict("plain/float32", in_rtx.NAME, Outcome.FAILED, "wrong")])
+    run = SimpleNamespace(options=runner.Options(), manifest=None, plan=None, verdicts=[], step=None)
+    text = runner._rtx_engines(cast("Any", run))
+    return f"{text}; {len(run.verdicts)} verdicts"
+
+
+def test_a_run_says_whether_engines_ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    nvcc = ToolMissing("nvcc is not on this machine", hint="pip install it")
+    assert said(monkeypatch, gpu("9.0"), nvcc).startswith("engines built, not run: compute capability 9.0, and RTX")
+    assert said(monkeypatch, gpu("8.9"), nvcc) == (
+        "engines built, not run: nvcc is not on this machine (pip install it); 0 verdicts"
+    )
+    assert said(monkeypatch, gpu("8.9"), tmp_path / "lib.so") == (
+        "engines run on a GPU, in the process that built them and in another; 1 verdicts"
+    )
+
+
+@pytest.mark.rtx
+@pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
+def test_nvidia_builds_the_engine_and_says_why_it_does_not_run(plain: Plan, manifest: Manifest, bar: Path) -> None:
+    if shutil.which("nvidia-smi"):
+        pytest.skip("there is a GPU here")
+    network, case = plain.networks[0], plain.cases[0]
+    with rtx_engines.open(next((bar / "build").rglob("*.so")), manifest, timeout=60) as session:
+        assert session.build(network).ok
+        for fresh in (False, True):
+            with pytest.raises(CheckFailed, match=r"TensorRT-RTX doesn't deserialize the engine: .*cudaError 35"):
+                session.run(network, case, fresh=fresh)

@@ -1,0 +1,243 @@
+"""The page of `pluginkit test --html`: what is on it, nothing from elsewhere, all names as text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from pluginkit import cli
+from pluginkit.dtypes import DType
+from pluginkit.errors import ToolMissing
+from pluginkit.reporting import drawing, page
+from pluginkit.testing.heat import Heat, Picture
+from pluginkit.testing.model import Network
+from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
+
+HOSTILE = "<script>alert('x')</script>\"' onmouseover=\"y & {{ 7*7 }} $\\frac{$"
+HEAT = Heat("y", "abs", (1, 2), Picture(np.eye(3, dtype=np.float32), (3, 3)))
+VOID = {"meta", "img", "br"}
+
+
+@dataclass
+class Element:
+    name: str
+    attributes: dict[str, str]
+    children: list[Element | str] = field(default_factory=list)
+
+    def all(self, name: str) -> list[Element]:
+        found = [self] if self.name == name else []
+        for child in self.children:
+            found += child.all(name) if isinstance(child, Element) else []
+        return found
+
+    @property
+    def text(self) -> str:
+        return "".join(child if isinstance(child, str) else child.text for child in self.children)
+
+    def by_id(self, key: str) -> Element:
+        (found,) = [one for one in self.everything() if one.attributes.get("id") == key]
+        return found
+
+    def everything(self) -> list[Element]:
+        return [self] + [e for c in self.children if isinstance(c, Element) for e in c.everything()]
+
+
+class Reader(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open = [Element("", {})]
+        self.feed(text)
+        assert len(self.open) == 1, "every element is closed"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        made = Element(tag, {name: value or "" for name, value in attrs})
+        self.open[-1].children.append(made)
+        if tag not in VOID:
+            self.open.append(made)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open[-1].children.append(Element(tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop().name == tag
+
+    def handle_data(self, data: str) -> None:
+        self.open[-1].children.append(data)
+
+
+def read(report: Report) -> Element:
+    return Reader(page.page(report, command="pluginkit test")).open[0]
+
+
+def model(name: str = "x") -> bytes:
+    inner_out = helper.make_tensor_value_info("inner", TensorProto.FLOAT, [2])
+    then = helper.make_graph(
+        [helper.make_node("Bar", [name], ["inner"], "n2", domain="pluginkit")], "t", [], [inner_out]
+    )
+    other = helper.make_graph([helper.make_node("Neg", [name], ["inner"], "n3")], "e", [], [inner_out])
+    nodes = [
+        helper.make_node("Not", ["c"], ["d"], "n0"),
+        helper.make_node("If", ["d"], ["y"], "n1", then_branch=then, else_branch=other),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]),
+    ]
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])])
+    return helper.make_model(graph).SerializeToString()
+
+
+def network(name: str = "x") -> Network:
+    return Network("cond/float32", "cond", DType.FLOAT32, model(name), (), (), ("y",))
+
+
+def case(point: str, outcome: Outcome, **more: object) -> CaseResult:
+    facts: dict = {"message": "", **more}
+    return CaseResult(
+        f"cond/float32/{point}", "cond/float32", "cond", DType.FLOAT32, point, "n=1", outcome, **facts
+    )  # fmt: skip
+
+
+def report(*cases: CaseResult, **more: object) -> Report:
+    facts: dict = {"networks": (network(),), **more}
+    verdicts = facts.pop("verdicts", ())
+    return Report("MyPlugin", "lib.so", "abc", 7, cases, verdicts, {"host": "here"}, **facts)
+
+
+def test_the_matrix() -> None:
+    verdicts = (
+        Verdict("cond/float32", "tensorrt-rtx", Outcome.PASSED, ""),
+        Verdict("api-loop/float32", "tensorrt-rtx", Outcome.PASSED, ""),
+    )
+    control = Verdict("cond/float32/min-above-opt", "tensorrt-rtx", Outcome.PASSED, "")
+    found = read(
+        report(case("min", Outcome.PASSED), case("opt", Outcome.CRASHED), verdicts=verdicts, controls=(control,))
+    )
+    (row,) = found.by_id("matrix").all("tbody")[0].all("tr")
+    assert row.all("th")[0].text == "cond"
+    squares = [one for one in row.everything() if "mark" in one.attributes.get("class", "").split()]
+    assert [one.attributes["class"] for one in squares] == ["mark passed", "mark crashed", "mark passed"]
+    assert squares[1].attributes["href"] == "#failure-1"
+    assert "cond/float32/opt, n=1: crashed" in squares[1].attributes["title"]
+    assert "api-loop/float32" in found.by_id("beside").text
+    assert "cond/float32/min-above-opt" in found.by_id("controls").text
+    assert found.all("title")[0].text == "MyPlugin: failed"
+
+
+def test_a_failure_has_its_words_its_picture_and_its_network() -> None:
+    found = read(
+        report(case("min", Outcome.PASSED), case("opt", Outcome.FAILED, message="off by 3 at [1, 2]", heat=HEAT))
+    )
+    (section,) = found.all("section")
+    assert section.all("h3")[0].text == "cond/float32/opt: failed"
+    assert "off by 3 at [1, 2]" in section.text
+    assert "pluginkit test --only cond/float32/opt --seed 7" in section.text
+    (image,) = section.all("img")
+    assert image.attributes["src"].startswith("data:image/png;base64,iVBOR")
+    assert image.attributes["alt"] == "|error| of y[:, :]; the worst is at [1, 2]"
+    (link,) = [one.attributes["href"] for one in section.all("a")]
+    drawn = found.by_id(link.removeprefix("#")).all("svg")
+    assert [one.attributes["aria-label"] for one in drawn] == [
+        "cond/float32",
+        "else_branch of If n1",
+        "then_branch of If n1",
+    ]
+
+
+def test_all_is_well() -> None:
+    found = read(report(case("min", Outcome.PASSED)))
+    assert found.all("title")[0].text == "MyPlugin: passed"
+    assert found.all("section") == found.all("img") == []
+
+
+def test_the_network_is_drawn_whole() -> None:
+    main, _, then = drawing.panels(onnx.load_from_string(network().model).graph, "g")
+    assert [box.text for box in main.boxes] == ["c", "x", "Not", "If", "y"]
+    assert [(a.text, b.text, name) for a, b, name in main.edges] == [
+        ("c", "Not", "c"),
+        ("x", "If", "x"),
+        ("Not", "If", "d"),
+        ("If", "y", "y"),
+    ]
+    assert all(a.y < b.y for a, b, _ in main.edges)
+    assert [(box.text, box.kind) for box in then.boxes] == [("Bar", "plugin"), ("x", "outer"), ("inner", "output")]
+    places = {(box.x, box.y) for box in main.boxes}
+    assert len(places) == len(main.boxes)
+
+
+def test_nothing_comes_from_elsewhere() -> None:
+    text = page.page(report(case("opt", Outcome.FAILED, message="no", heat=HEAT)), command="pluginkit test")
+    links = re.findall(r'(?:src|href|srcset|data|action)="([^"]*)"', text)
+    assert links
+    assert all(link.startswith(("#", "data:")) for link in links)
+    assert set(re.findall(r"https?://[^\s\"'<]+", text)) == {"http://www.w3.org/2000/svg"}
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+def test_what_others_wrote_is_text() -> None:
+    hostile = replace(
+        report(
+            case("opt", Outcome.FAILED, message=f"{HOSTILE}\nsecond line", heat=replace(HEAT, output=HOSTILE)),
+            verdicts=(Verdict(HOSTILE, HOSTILE, Outcome.FAILED, HOSTILE, (HOSTILE,)),),
+            networks=(network(HOSTILE),),
+        ),
+        plugin=HOSTILE,
+        library=HOSTILE,
+        runtimes={HOSTILE: HOSTILE},
+    )
+    found = read(hostile)
+    assert found.all("script") == []
+    assert not [one for one in found.everything() if any(name.startswith("on") for name in one.attributes)]
+    assert found.all("h1")[0].text.startswith(HOSTILE)
+    assert f"{HOSTILE}\nsecond line" in found.all("pre")[0].text
+    assert found.all("img")[0].attributes["alt"].startswith(f"|error| of {HOSTILE}")
+    assert any(one.text == f"input {HOSTILE}: float32 [n]" for one in found.all("svg")[0].all("title"))
+
+
+def test_only_so_many_pictures() -> None:
+    cases = [case(str(number), Outcome.FAILED, message="no", heat=HEAT) for number in range(page.PICTURES + 2)]
+    found = read(report(*cases))
+    assert len(found.all("section")) == page.PICTURES + 2
+    assert len(found.all("img")) == page.PICTURES
+    assert len(found.all("svg")) == 3, "each network once"
+
+
+def test_the_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "report.html"
+    page.write(report(case("min", Outcome.PASSED)), file, command="pluginkit test")
+    before = file.read_text()
+    assert before.startswith("<!DOCTYPE html>")
+    assert file.stat().st_mode & 0o044 == 0o044, "others may read it"
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        page.write(report(case("opt", Outcome.FAILED)), file, command="pluginkit test")
+    assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+    assert file.read_text() == before
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    real = page.importlib.util.find_spec
+    monkeypatch.setattr(page.importlib.util, "find_spec", lambda name: None if name == "matplotlib" else real(name))
+    with pytest.raises(ToolMissing, match="needs matplotlib"):
+        page.check()
+    # It is said before anything is built.
+    assert cli.run(["test", str(tmp_path / "none"), "--html", str(tmp_path / "report.html")]) == 4
+    assert "pip install 'pluginkit[html]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--html", "--junit", "--json"])
+def test_a_folder_that_is_not_there(option: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert cli.run(["test", str(tmp_path), option, str(tmp_path / "none" / "report")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
