@@ -13,6 +13,8 @@ namespace
 {
 
 using Plugin = PyPluginV3;
+
+constexpr std::int32_t kUNWRITTEN_TACTIC = -1;
 using Descs = std::vector<PyDesc>;
 using DynamicDescs = std::vector<PyDynamicDesc>;
 
@@ -43,10 +45,10 @@ std::size_t getWorkspaceSize(Plugin const& plugin, DynamicDescs const& in, Dynam
     return build.getWorkspaceSize(inputs.data(), count(inputs), outputs.data(), count(outputs));
 }
 
-//! (the answer, as many tactics as getNbTactics says)
+//! (the answer, as many tactics as getNbTactics says and kUNWRITTEN_TACTIC behind them, where nothing may be written)
 std::pair<std::int32_t, std::vector<std::int32_t>> getValidTactics(Plugin const& plugin, std::int32_t nbTactics)
 {
-    std::vector<std::int32_t> tactics(static_cast<std::size_t>(nbTactics), 0);
+    std::vector<std::int32_t> tactics(static_cast<std::size_t>(nbTactics) + 1, kUNWRITTEN_TACTIC);
     auto& build = plugin.build();
     Call const call{"IPluginV3OneBuild::getValidTactics"};
     auto const code = build.getValidTactics(tactics.data(), nbTactics);

@@ -17,6 +17,7 @@ from pluginkit.errors import PluginkitError, UsageError
 
 _COMMANDS = {
     "new": "Write a new plugin project.",
+    "convert": "Convert a project's plugin to IPluginV3.",
     "build": "Build the project's plugin library.",
     "test": "Test the plugin in networks, and have NVIDIA's builder judge it.",
     "inspect": "Show what a plugin library holds, and what is wrong with it.",

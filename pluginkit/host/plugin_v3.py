@@ -197,13 +197,19 @@ class PluginV3:
         count = self.native.nb_tactics()
         if not 0 <= count <= MAX_TACTICS:
             raise Finding(build_name("getNbTactics"), f"answered {count}, expected 0 to {MAX_TACTICS}")
-        if count == 0:
-            return (0,)
         method = build_name("getValidTactics")
         (code, first), (_, second) = (self.native.valid_tactics(count) for _ in range(2))
         _expect_zero(method, code)
+        if first.pop() != -1 or second.pop() != -1:
+            raise Finding(
+                method,
+                f"wrote more than the {count} tactics of getNbTactics",
+                hint="TensorRT-RTX's builder asks for valid tactics with a count of 0 too: write nbTactics of them.",
+            )
         if first != second:
             raise Finding(method, f"answered {first}, and {second} when asked again")
+        if not first:
+            return (0,)
         if min(first) < 1:
             raise Finding(method, f"answered {first}: a tactic is positive, 0 is the default one's number")
         if len(set(first)) < len(first):

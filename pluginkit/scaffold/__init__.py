@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pluginkit.scaffold.convert import Conversion, convert
 from pluginkit.scaffold.project import new
 
-__all__ = ["new"]
+__all__ = ["Conversion", "convert", "new"]

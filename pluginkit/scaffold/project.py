@@ -58,13 +58,22 @@ def new(
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=parent, prefix=f".{manifest.slug}-") as scratch:
-            made = _render(_context(manifest, text), Path(scratch))
+            made = render(manifest, text, Path(scratch))
             made.rename(project)
     except OSError as error:
         raise UsageError(
             f"{project} cannot be written: {error.strerror or error}.", hint="Say another --dir."
         ) from None
     return project
+
+
+def render(manifest: Manifest, text: str, scratch: Path, *, restores_v2: int = 0) -> Path:
+    """Write a project for a manifest into a folder of `scratch`, which must exist; the folder's path.
+
+    `restores_v2` is the version of the bytes that an older class of the plugin serialized, for a v3 class that takes
+    them too; 0: there is none.
+    """
+    return _render(_context(manifest, text) | {"restores_v2": restores_v2}, scratch)
 
 
 def _context(manifest: Manifest, text: str) -> dict[str, Any]:

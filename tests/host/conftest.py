@@ -12,6 +12,7 @@ import pytest
 import pluginkit
 
 SOURCE = Path(__file__).with_name("plugin.cpp")
+V3_SOURCE = Path(__file__).with_name("v3.cpp")
 VERSIONS = {10: 101600, 11: 110100}
 
 Compile = Callable[..., Path]
@@ -45,3 +46,13 @@ def compile_plugin(tmp_path_factory: pytest.TempPathFactory) -> Compile:
         return library
 
     return compiled
+
+
+@pytest.fixture(scope="session")
+def v3_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The plugin of v3.cpp, whose fields say what it does and what it does wrong."""
+    path = tmp_path_factory.mktemp("v3") / "libprobe_v3.so"
+    flags = ["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+    command = ["g++", *flags, f"-I{pluginkit.include_dir()}", str(V3_SOURCE), "-o", str(path)]
+    subprocess.run(command, check=True)
+    return path

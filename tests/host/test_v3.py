@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import pickle
 import re
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import pluginkit
 from pluginkit.dtypes import DType
 from pluginkit.host import Context, Finding, Library, TensorSpec, build
 from pluginkit.host.v3 import with_tactic
@@ -23,15 +21,6 @@ X = TensorSpec(DType.FLOAT32, (-1, 5), (1, 5), (2, 5), (4, 5))
 NARROW = TensorSpec(DType.FLOAT32, (-1, 5), (1, 5), (1, 5), (2, 5))
 K = TensorSpec(DType.INT32, (-1,), (1,), (3,), (6,))
 BUILD, RUNTIME, CORE = "IPluginV3OneBuild::", "IPluginV3OneRuntime::", "IPluginV3OneCore::"
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("v3") / "libprobe_v3.so"
-    flags = ["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
-    command = ["g++", *flags, f"-I{pluginkit.include_dir()}", str(SOURCE), "-o", str(path)]
-    subprocess.run(command, check=True)
-    return path
 
 
 def drive(path: Path, mode: str = "plain", fault: str = "none", rows: int = 4, tactic: int = 0) -> list[np.ndarray]:
@@ -56,45 +45,45 @@ def numbers(rows: int) -> np.ndarray:
     return (np.arange(rows * 5).reshape(rows, 5) - 2).astype(np.float32)
 
 
-def test_a_life_and_its_numbers(library: Path) -> None:
-    (y,) = drive(library)
+def test_a_life_and_its_numbers(v3_library: Path) -> None:
+    (y,) = drive(v3_library)
     np.testing.assert_array_equal(y, numbers(4) * 2)
 
 
 @pytest.mark.parametrize("tactic", [0, 1])
-def test_each_tactic_runs(library: Path, tactic: int) -> None:
-    (y,) = drive(library, "tactics", tactic=tactic)
+def test_each_tactic_runs(v3_library: Path, tactic: int) -> None:
+    (y,) = drive(v3_library, "tactics", tactic=tactic)
     np.testing.assert_array_equal(y, numbers(4) * 2)
 
 
-def test_a_tactic_that_computes_something_else_is_seen_in_its_own_run(library: Path) -> None:
-    (right,) = drive(library, "tactics", "tactic_wrong", tactic=0)
-    (wrong,) = drive(library, "tactics", "tactic_wrong", tactic=1)
+def test_a_tactic_that_computes_something_else_is_seen_in_its_own_run(v3_library: Path) -> None:
+    (right,) = drive(v3_library, "tactics", "tactic_wrong", tactic=0)
+    (wrong,) = drive(v3_library, "tactics", "tactic_wrong", tactic=1)
     np.testing.assert_array_equal(right, numbers(4) * 2)
     np.testing.assert_array_equal(wrong, numbers(4) * 3)
 
 
-def test_an_output_may_share_an_inputs_memory(library: Path) -> None:
-    (y,) = drive(library, "alias")
+def test_an_output_may_share_an_inputs_memory(v3_library: Path) -> None:
+    (y,) = drive(v3_library, "alias")
     np.testing.assert_array_equal(y, numbers(4) * 2)
 
 
-def test_a_shape_inputs_value_makes_the_shape(library: Path) -> None:
-    (y,) = drive(library, "shape_input")
+def test_a_shape_inputs_value_makes_the_shape(v3_library: Path) -> None:
+    (y,) = drive(v3_library, "shape_input")
     np.testing.assert_array_equal(y, np.resize(numbers(4), (6, 5)) * 2)
 
 
 @pytest.mark.parametrize("rows", [1, 4])
-def test_a_size_tensor_says_how_much_was_written(library: Path, rows: int) -> None:
-    y, count = drive(library, "size", rows=rows)
+def test_a_size_tensor_says_how_much_was_written(v3_library: Path, rows: int) -> None:
+    y, count = drive(v3_library, "size", rows=rows)
     expected = numbers(rows)[numbers(rows) > 0] * 2
     assert count == expected.size
     np.testing.assert_array_equal(y, expected)
 
 
-def test_the_size_tensors_bounds_are_the_profiles(library: Path) -> None:
+def test_the_size_tensors_bounds_are_the_profiles(v3_library: Path) -> None:
     fields = {"mode": (DType.INT32, 4), "fault": (DType.INT32, 0), "factor": (DType.FLOAT32, 2.0)}
-    with Library(library) as loaded:
+    with Library(v3_library) as loaded:
         built = build(loaded.creators[0], "layer", fields, [[X]])
     y = built.configured[0]["outputs"][0]
     assert (y["dims"], y["min"], y["opt"], y["max"]) == ((-1,), (0,), (5,), (20,))
@@ -126,6 +115,7 @@ FINDINGS: dict[str, tuple[str, str, str]] = {
     "tactic_zero": ("tactics", BUILD + "getValidTactics", r"\[0, 7\]: a tactic is positive"),
     "tactic_twice": ("tactics", BUILD + "getValidTactics", r"\[3, 3\]: there is one twice"),
     "tactics_fail": ("tactics", BUILD + "getValidTactics", "answered 2, expected 0"),
+    "tactic_uncounted": ("plain", BUILD + "getValidTactics", "wrote more than the 0 tactics of getNbTactics"),
     "tactic_refused": ("tactics", RUNTIME + "setTactic", "answered 4 for the tactic 7, expected 0"),
     "limit_zero": ("plain", BUILD + "getFormatCombinationLimit", "answered 0, expected 1 or more"),
     "metadata_changes": ("plain", BUILD + "getMetadataString", "answered 'probe.*', and 'probe.*' when asked again"),
@@ -148,10 +138,10 @@ FINDINGS: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize("fault", FINDINGS)
-def test_the_host_finds(library: Path, fault: str) -> None:
+def test_the_host_finds(v3_library: Path, fault: str) -> None:
     mode, method, message = FINDINGS[fault]
     with pytest.raises(Finding) as caught:
-        drive(library, mode, fault, tactic=1)
+        drive(v3_library, mode, fault, tactic=1)
     assert re.fullmatch(method, caught.value.method)
     assert re.search(message, str(caught.value)), str(caught.value)
 

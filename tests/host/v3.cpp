@@ -50,6 +50,7 @@ enum Fault : int32_t
     tactic_zero,
     tactic_twice,
     tactics_fail,
+    tactic_uncounted,
     tactic_refused,
     tactic_wrong,
     limit_zero,
@@ -212,10 +213,17 @@ public:
     {
         return is(tactics_negative) ? -1 : mState.mode == kTACTICS ? 2 : 0;
     }
-    int32_t getValidTactics(int32_t* tactics, int32_t) noexcept override
+    int32_t getValidTactics(int32_t* tactics, int32_t nbTactics) noexcept override
     {
-        tactics[0] = is(tactic_zero) ? 0 : 3;
-        tactics[1] = is(tactic_twice) ? 3 : 7;
+        if (nbTactics == 2)
+        {
+            tactics[0] = is(tactic_zero) ? 0 : 3;
+            tactics[1] = is(tactic_twice) ? 3 : 7;
+        }
+        if (is(tactic_uncounted))
+        {
+            tactics[nbTactics] = 9;
+        }
         return is(tactics_fail) ? 2 : 0;
     }
     char const* getTimingCacheID() noexcept override

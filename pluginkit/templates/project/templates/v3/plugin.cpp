@@ -1,6 +1,9 @@
 #include "@{ cookiecutter.slug }@.h"
 
 #include <pluginkit/fields.h>
+@% if cookiecutter.restores_v2 %@
+#include <pluginkit/serialize.h>
+@% endif %@
 
 #include <algorithm>
 #include <cmath>
@@ -32,6 +35,12 @@ constexpr char const* kNamespace = @{ cookiecutter.namespace_literal }@;
 @% if cookiecutter.int8 %@
 // The field that an engine keeps the scales in; no attribute of a node.
 constexpr char const* kScalesField = "pluginkit_scales";
+@% endif %@
+@% if cookiecutter.restores_v2 %@
+// The field in which pluginkit's V3 adapter kept the bytes of this plugin when it was of the second generation, and the
+// version of those bytes.
+constexpr char const* kV2StateField = "pluginkit_v2_state";
+constexpr uint32_t kSerialVersion = @{ cookiecutter.restores_v2 }@;
 @% endif %@
 // What a method of IPluginV3 answers where it can't do what it is asked.
 constexpr int32_t kFailed = 1;
@@ -213,6 +222,12 @@ nvinfer1::PluginFieldCollection const* @{ cookiecutter.name }@::getFieldsToSeria
 bool @{ cookiecutter.name }@::restore(nvinfer1::PluginFieldCollection const* fields) noexcept
 {
     pluginkit::FieldReader const reader{fields};
+@% if cookiecutter.restores_v2 %@
+    if (PluginField const* const state = reader.find(kV2StateField); state != nullptr && state->length >= 0)
+    {
+        return restoreV2(state->data, static_cast<size_t>(state->length));
+    }
+@% endif %@
     bool read = fields != nullptr;
 @% for field in cookiecutter.fields %@
     read = read && reader.required("@{ field.name }@", mParameters.@{ field.name }@);
@@ -227,6 +242,24 @@ bool @{ cookiecutter.name }@::restore(nvinfer1::PluginFieldCollection const* fie
     return read@{ " && isValid(mParameters)" if cookiecutter.checks }@;
 }
 
+@% if cookiecutter.restores_v2 %@
+bool @{ cookiecutter.name }@::restoreV2(void const* data, size_t length) noexcept
+{
+    pluginkit::Reader reader{data, length, kSerialVersion};
+    bool read = true;
+@% for field in cookiecutter.fields %@
+    read = read && reader.get(mParameters.@{ field.name }@);
+@% endfor %@
+@% if cookiecutter.int8 %@
+    for (float& scale : mScales)
+    {
+        read = read && reader.get(scale) && std::isfinite(scale) && scale >= 0.0F;
+    }
+@% endif %@
+    return read && reader.finished()@{ " && isValid(mParameters)" if cookiecutter.checks }@;
+}
+
+@% endif %@
 nvinfer1::IPluginV3* @{ cookiecutter.name }@::attachToContext(nvinfer1::IPluginResourceContext* /*context*/) noexcept
 {
     return clone(); // each context has a plugin of its own

@@ -49,6 +49,11 @@ public:
     int32_t enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* workspace, cudaStream_t stream) noexcept override;
 
 private:
+@% if cookiecutter.restores_v2 %@
+    //! Takes what serialize() wrote when the plugin was of the second generation.
+    bool restoreV2(void const* data, size_t length) noexcept;
+
+@% endif %@
     @{ cookiecutter.name }@Parameters mParameters;
 @% if cookiecutter.int8 %@
     //! What an INT8 step is worth in each input, then in each output; 0 is not known.

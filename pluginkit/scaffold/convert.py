@@ -1,0 +1,181 @@
+"""`pluginkit convert`: the same plugin on IPluginV3. Everything is made and checked beside; then it is renamed into place.
+
+The class and the base in `pluginkit.toml` change; the kernel, the reference, the fields and the identity stay. The new
+class reads what the old one serialized, from the field in which pluginkit's V3 adapter kept it in engines of
+TensorRT-RTX. An engine that TensorRT 10 or 11 built holds an IPluginV2 layer, for which TensorRT asks an
+IPluginCreator; one library can't list that beside the IPluginCreatorV3One of the same name (docs/bases.md), so such an
+engine keeps the library that it was built with, or is built anew.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from pluginkit.bases import BASES
+from pluginkit.errors import UsageError
+from pluginkit.manifest import FILE_NAME, Manifest
+from pluginkit.scaffold.project import render
+
+TARGET = "v3"
+_KEPT = ".v2.orig"
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What a conversion does, or did.
+
+    Attributes:
+        changed: the files that change, with their new text.
+        edited: the differences between the class as it was and what `pluginkit new` writes, as a patch; empty where
+            there are none. They are not in the new class.
+        kept: where the old files of an edited class are kept.
+    """
+
+    project: Path
+    changed: dict[Path, str]
+    edited: str
+    kept: dict[Path, Path]
+
+    def patch(self) -> str:
+        """All changes as a patch."""
+        return "".join(_diff(path, path.read_text(encoding="utf-8"), text) for path, text in self.changed.items())
+
+
+def convert(project: Path, to: str = TARGET, *, force: bool = False, dry_run: bool = False) -> Conversion:
+    """Convert a project's plugin to another base.
+
+    Args:
+        project: its folder.
+        to: the base; v3 is the only one.
+        force: convert although the class was edited by hand; its files are kept beside.
+        dry_run: write nothing.
+
+    Raises:
+        UsageError: no project, no such base, the plugin has it already, a file of it is not there, or its class was
+            edited by hand (without `force`). Nothing is written then.
+    """
+    _check_target(to)
+    manifest = Manifest.load(project)
+    plugin = manifest.plugin
+    if plugin.base == TARGET:
+        raise UsageError(f"{plugin.name} is an {BASES[TARGET].interface} already.", hint="There is nothing to convert.")
+    folder = (project if project.is_dir() else project.parent).resolve()
+    header, source = (folder / "src" / f"{manifest.slug}.{kind}" for kind in ("h", "cpp"))
+    for path in (header, source):
+        if not path.is_file():
+            raise UsageError(
+                f"{path} does not exist: this is no project as `pluginkit new` lays it out.",
+                hint="Only the class that pluginkit has written can be converted; write the new one by hand, as "
+                f"{_made_like(plugin.name)} does it.",
+            )
+    toml = folder / FILE_NAME
+    text = toml.read_text(encoding="utf-8")
+    was = {path: path.read_text(encoding="utf-8") for path in (header, source)}
+    with tempfile.TemporaryDirectory(prefix="pluginkit-convert-") as scratch:
+        ours = _class(render(manifest, text, _folder(scratch, "old")), was)
+        new_text = _with_base(text)
+        converted = Manifest.parse(new_text, str(toml))
+        version = _serial_version(was[source])
+        new = _class(render(converted, new_text, _folder(scratch, "new"), restores_v2=version), was)
+    edited = "".join(_diff(path, ours[path], was[path]) for path in was)
+    kept = {path: path.with_name(path.name + _KEPT) for path in was} if edited else {}
+    changed = {**new, toml: new_text, **_readme(folder, BASES[plugin.base].interface)}
+    done = Conversion(folder, changed, edited, kept)
+    if dry_run:
+        return done
+    if edited and not force:
+        lines = edited.count("\n+") + edited.count("\n-") - 2 * edited.count("\n--- ") - 2
+        raise UsageError(
+            f"{plugin.name}'s class was edited by hand: {max(lines, 1)} lines of src/{manifest.slug}.h and .cpp are not as "
+            "`pluginkit new` writes them, and a conversion can't carry them over.",
+            hint=f"--dry-run shows them; --force converts and keeps the old files as *{_KEPT}, to carry them over by hand.",
+        )
+    for path in kept.values():
+        if path.exists():
+            raise UsageError(f"{path} exists already.", hint="Move it away: a conversion overwrites nobody's files.")
+    _write(done)
+    return done
+
+
+def _check_target(to: str) -> None:
+    if to == TARGET:
+        return
+    close = difflib.get_close_matches(to, [TARGET], n=1, cutoff=0.3)
+    guess = f"; did you mean '{close[0]}'?" if close and to not in BASES else "."
+    what = f"There is no conversion to {to}" if to in BASES else f"There is no base '{to}'"
+    raise UsageError(what + guess, hint=f"A plugin can be converted to {TARGET} ({BASES[TARGET].interface}).")
+
+
+def _made_like(name: str) -> str:
+    return f"`pluginkit new {name} --base {TARGET} --dir /tmp`"
+
+
+def _folder(scratch: str, name: str) -> Path:
+    path = Path(scratch) / name
+    path.mkdir()
+    return path
+
+
+def _class(made: Path, paths: dict[Path, str]) -> dict[Path, str]:
+    return {path: (made / "src" / path.name).read_text(encoding="utf-8") for path in paths}
+
+
+def _serial_version(source: str) -> int:
+    found = re.search(r"\bkSerialVersion\s*=\s*(\d+)", source)
+    return int(found[1]) if found else 1
+
+
+def _with_base(text: str) -> str:
+    """The manifest's text with the new base, comments and all else as they are."""
+    changed, count = re.subn(r'(?m)^(\s*base\s*=\s*)(["\'])\w+\2', rf'\g<1>"{TARGET}"', text, count=1)
+    if count:
+        return changed
+    return re.sub(r"(?m)^\[plugin\][^\n]*$", rf'\g<0>\nbase = "{TARGET}"', text, count=1)
+
+
+def _readme(folder: Path, interface: str) -> dict[Path, str]:
+    path = folder / "README.md"
+    if not path.is_file():
+        return {}
+    text = path.read_text(encoding="utf-8")
+    new = text.replace(f"A TensorRT plugin ({interface})", f"A TensorRT plugin ({BASES[TARGET].interface})", 1)
+    return {path: new} if new != text else {}
+
+
+def _diff(path: Path, before: str, after: str) -> str:
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{path.name}", f"b/{path.name}"
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+def _write(done: Conversion) -> None:
+    """All or nothing: new files beside, then renames, which are taken back where one fails."""
+    beside = {path: path.with_name(f".{path.name}.converted") for path in done.changed}
+    before = {path: path.read_bytes() for path in done.changed}
+    renamed: list[Path] = []
+    try:
+        for path, text in done.changed.items():
+            beside[path].write_text(text, encoding="utf-8")
+            beside[path].chmod(path.stat().st_mode)
+        for path, kept in done.kept.items():
+            kept.write_bytes(before[path])
+        for path, new in beside.items():
+            os.replace(new, path)
+            renamed.append(path)
+    except OSError as error:
+        for path in renamed:
+            path.write_bytes(before[path])
+        for path in (*beside.values(), *done.kept.values()):
+            path.unlink(missing_ok=True)
+        raise UsageError(
+            f"{done.project} cannot be written: {error.strerror or error}; nothing was changed.",
+            hint="Are the files yours, and is there room?",
+        ) from None
+
+

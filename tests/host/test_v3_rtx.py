@@ -1,0 +1,93 @@
+"""The optional parts of an IPluginV3 in NVIDIA's parser and builder, and in the host: both tell the plugin the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from onnx import TensorProto, helper
+
+from pluginkit.dtypes import DType
+from pluginkit.host import Library, build
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes import tensorrt_rtx
+from pluginkit.runtimes.verdict import Configured
+from pluginkit.testing.model import NetworkProfile
+
+from .test_v3 import MODES, K, X
+
+pytestmark = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="no TensorRT-RTX")
+
+MANIFEST = Manifest.parse("""
+plugin = { name = "ProbeV3", namespace = "tests", base = "v3" }
+inputs = [{ name = "x", types = ["float32"], shape = ["n", "c"] }]
+outputs = [{ name = "y", types = ["float32"], shape = ["n", "c"] }]
+profiles = [{ symbols = { n = [1, 2, 4], c = [5, 5, 5] } }]
+""")
+
+
+@pytest.fixture(scope="module")
+def session(v3_library: Path) -> Iterator[tensorrt_rtx.RtxSession]:
+    where = Path(tensorrt_rtx.probe().where)
+    with tensorrt_rtx.RtxSession(v3_library, MANIFEST, where, 60.0) as opened:
+        opened.check()
+        yield opened
+
+
+def network(mode: str) -> SimpleNamespace:
+    """The plugin, and Identity behind it."""
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 5])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    names, made, attributes, values = ["x"], ["made"], {"mode": MODES[mode], "fault": 0, "factor": 2.0}, {}
+    if mode == "shape_input":
+        inputs.append(helper.make_tensor_value_info("k", TensorProto.INT32, [1]))
+        names.append("k")
+        attributes["tensorrt_plugin_shape_input_indices"] = [1]
+        values["k"] = ((1,), (3,), (6,))
+    if mode == "size":
+        made.append("count")
+        outputs.append(helper.make_tensor_value_info("count", TensorProto.INT32, []))
+    attributes |= {"plugin_version": "1", "plugin_namespace": "tests"}
+    node = helper.make_node("ProbeV3", names, made, domain="pluginkit", name="layer", **attributes)
+    graph = helper.make_graph([node, helper.make_node("Identity", ["made"], ["y"])], "g", inputs, outputs)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("pluginkit", 1)]
+    model = helper.make_model(graph, opset_imports=opsets).SerializeToString()
+    return SimpleNamespace(model=model, profiles=(NetworkProfile("p", {"x": ((1, 5), (2, 5), (4, 5))}, values),))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nvidias_builder_tells_the_plugin_what_the_host_does(
+    session: tensorrt_rtx.RtxSession, v3_library: Path, mode: str
+) -> None:
+    verdict = session.build(network(mode))  # type: ignore[arg-type]
+    assert verdict.ok, verdict.message
+    more, indices = ([K], (1,)) if mode == "shape_input" else ([], ())
+    fields = {
+        "mode": (DType.INT32, MODES[mode]),
+        "fault": (DType.INT32, 0),
+        "factor": (DType.FLOAT32, 2.0),
+    }
+    with Library(v3_library) as loaded:
+        built = build(loaded.creators[0], "layer", fields, [[X, *more]], shape_inputs=indices)
+    expected = Configured.of("layer", built.configured[0])
+    assert set(verdict.configured) == {expected}
+
+
+def test_nvidias_order_of_calls(session: tensorrt_rtx.RtxSession) -> None:
+    """What the table in host/v3.py says of the build."""
+    session.build(network("tactics"))  # type: ignore[arg-type]
+    entered = [call["enter"].partition("::")[2] for call in session._calls() if "enter" in call]  # noqa: SLF001
+
+    def first(method: str) -> int:
+        return entered.index(method)
+
+    for methods in (
+        ("createPlugin", "getNbOutputs", "getOutputDataTypes", "getOutputShapes", "configurePlugin"),
+        ("createPlugin", "clone", "supportsFormatCombination", "configurePlugin", "getNbTactics", "getValidTactics"),
+        ("getAliasedInput", "configurePlugin", "getWorkspaceSize", "getFieldsToSerialize"),
+    ):
+        assert list(methods) == sorted(methods, key=first)
+    assert "onShapeChange" not in entered
+    assert "enqueue" not in entered

@@ -1,0 +1,51 @@
+"""`pluginkit new --base v3`, end to end: the whole matrix, NVIDIA's builder and registries, from one library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pluginkit import scaffold
+from pluginkit.host import Library
+from pluginkit.runtimes import tensorrt_rtx
+from pluginkit.testing.report import Outcome, Report
+from pluginkit.testing.runner import Options, run
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("v3"), base="v3", namespace="acme")
+
+
+@pytest.fixture(scope="module")
+def report(project: Path) -> Report:
+    return run(Options(project=project))
+
+
+def test_every_case_passes(report: Report) -> None:
+    assert {case.outcome for case in report.cases} == {Outcome.PASSED}
+    assert {(case.family, case.precision.value) for case in report.cases} >= {
+        (family, precision) for family in ("plain", "loop", "cond") for precision in ("float32", "float16", "int8")
+    }
+
+
+@pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="no TensorRT-RTX")
+def test_nvidias_builder_takes_it_as_it_is(report: Report) -> None:
+    networks = {case.network for case in report.cases}
+    built = {verdict.network: verdict for verdict in report.verdicts if verdict.runtime == tensorrt_rtx.NAME}
+    assert networks <= set(built)
+    assert {verdict.outcome for verdict in built.values()} == {Outcome.PASSED}
+    assert {verdict.outcome for verdict in report.controls} == {Outcome.PASSED}
+    assert "as it is" in report.runtimes[tensorrt_rtx.NAME]
+
+
+def test_nvidias_registries_make_it_in_both_phases(report: Report) -> None:
+    assert {verdict.outcome for verdict in report.registries} <= {Outcome.PASSED}
+
+
+@pytest.mark.parametrize("version", [100001, 101600, 110100, 10701])
+def test_one_library_offers_one_v3_creator_to_each_host(report: Report, version: int) -> None:
+    with Library(report.library, version) as library:
+        found = [(creator.kind, creator.name, creator.namespace) for creator in library.creators]
+    assert found == [("v3", "MyPlugin", "acme")]
