@@ -33,7 +33,7 @@ def test_three_inputs_one_of_them_int32_and_two_outputs(tmp_path: Path) -> None:
     }
     assert {verdict.outcome for verdict in report.verdicts + report.controls} == {Outcome.PASSED}
     by_api = [verdict.network for verdict in report.verdicts if verdict.network.startswith("api-")]
-    assert (len(report.verdicts) - len(by_api), len(by_api), len(report.controls)) == (9, len(FORMS), 13)
+    assert (len(report.verdicts) - len(by_api), len(by_api), len(report.controls)) == (9, len(FORMS), 17)
 
 
 def test_a_new_project_passes_its_own_tests_and_reports_agree(tmp_path: Path) -> None:
