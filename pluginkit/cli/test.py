@@ -24,7 +24,7 @@ from pluginkit.testing.runner import Options, run
 @click.option(
     "--int8", "precisions", flag_value="int8", multiple=True, help="Test in INT8, quantized explicitly (Q/DQ)."
 )
-@click.option("--network", "networks", multiple=True, metavar="NAME", help="Only this network: plain, loop or cond.")
+@click.option("--network", "networks", multiple=True, metavar="NAME", help="Only this network, or all of a kind: loop.")
 @click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
 @click.option(
     "--data", type=click.Path(path_type=Path), metavar="FILE.npz", help="Also run on your own inputs, by name."

@@ -124,7 +124,9 @@ def test_a_refusal_shows_the_runtimes_words() -> None:
 
 def test_controls_are_counted_and_one_that_is_not_refused_is_red(tmp_path: Path) -> None:
     held = Verdict("plain/int8/min-above-opt", "tensorrt-rtx", Outcome.PASSED, "profile 'default'")
-    open_ = Verdict("loop-count/int8/no-trip-count", "tensorrt-rtx", Outcome.FAILED, "built, and must be refused: it scans")
+    open_ = Verdict(
+        "loop-count/int8/no-trip-count", "tensorrt-rtx", Outcome.FAILED, "built, and must be refused: it scans"
+    )
     good = replace(report(case("opt", Outcome.PASSED)), controls=(held,))
     assert "refused, as it must be: 1 of 1 broken networks" in shown(good)
     assert good.exit_code == 0
