@@ -31,7 +31,7 @@ from pluginkit.testing.runner import Options, run
     help="Test in INT8, quantized explicitly (Q/DQ) and implicitly (scales by descriptor).",
 )
 @click.option("--bf16", "precisions", flag_value="bfloat16", multiple=True, help="Test in bfloat16 (kBF16).")
-@click.option("--network", "networks", multiple=True, metavar="NAME", help="Only this network: plain, loop or cond.")
+@click.option("--network", "networks", multiple=True, metavar="NAME", help="Only this network, or all of a kind: loop.")
 @click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
 @click.option(
     "--data", type=click.Path(path_type=Path), metavar="FILE.npz", help="Also run on your own inputs, by name."
