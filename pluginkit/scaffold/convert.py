@@ -177,5 +177,3 @@ def _write(done: Conversion) -> None:
             f"{done.project} cannot be written: {error.strerror or error}; nothing was changed.",
             hint="Are the files yours, and is there room?",
         ) from None
-
-
