@@ -277,7 +277,34 @@ def test_the_reference_means_what_is_documented(case: str, point: Any, tmp_path:
     check_against_formula(project, Manifest.load(project).profiles[0].at(point), seed=1)
 
 
-@pytest.mark.parametrize("case", SIGNATURES)
+DYNAMIC = [case for case, options in SIGNATURES.items() if options.get("base") != "ioext"]
+
+
+@pytest.mark.parametrize("case", [case for case in SIGNATURES if case not in DYNAMIC])
+def test_the_numbers_in_cpp_are_those_of_the_manifest(case: str, tmp_path: Path) -> None:
+    """The dimensions that a static layer computes, as Python; with the batch among them and beside them."""
+    project = make(tmp_path, **SIGNATURES[case])
+    manifest = Manifest.load(project)
+    text = (project / "src" / f"{manifest.slug}.cpp").read_text()
+    cases = re.findall(r"case \d+: // (\w+)\n\s+return asDims\(\{(.*?)\}, beside\);", text, re.DOTALL)
+    env = {symbol: 5 + 2 * index for index, symbol in enumerate(manifest.symbols())}
+    inputs = list(manifest.input_shapes(env).values())
+    for beside in (0, 1) if manifest.batch() else (0,):
+        scope: dict[str, Any] = {
+            "at": lambda i, d, beside=beside: 1 if d < beside else inputs[i][beside:][d - beside],
+            "floorDiv": lambda a, b: a // b,
+            "ceilDiv": lambda a, b: -(-a // b),
+            "min": min,
+            "max": max,
+        }
+        found = {}
+        for name, words in cases:
+            source = re.sub(r"std::(min|max)<int64_t>", r"\1", words)
+            found[name] = tuple(eval(f"({source},)", scope))[beside:]
+        assert found == {name: shape[beside:] for name, shape in manifest.output_shapes(env).items()}
+
+
+@pytest.mark.parametrize("case", DYNAMIC)
 def test_the_shapes_in_cpp_are_those_of_the_manifest(case: str, tmp_path: Path) -> None:
     """The statements of getOutputDimensions, run as Python on plain numbers."""
     project = make(tmp_path, **SIGNATURES[case])
