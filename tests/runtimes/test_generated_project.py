@@ -10,6 +10,7 @@ from pluginkit import scaffold
 from pluginkit.build import build, find_artifact
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import host, lean, liveness, tensorrt_rtx
+from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.compare import compare
 from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
