@@ -115,7 +115,7 @@ void bindPluginV3(py::module_& module)
     using Core = nvinfer1::IPluginV3OneCore;
     using Build = nvinfer1::IPluginV3OneBuild;
     py::class_<Plugin>(module, "PluginV3")
-        .def("capability", &Plugin::capability, py::arg("type"))
+        .def("capability", &Plugin::capability, py::arg("kind"))
         .def("clone", &Plugin::clone)
         .def("destroy", &Plugin::destroy)
         .def("name", askText<&Plugin::core, &Core::getPluginName>("IPluginV3OneCore::getPluginName"))
@@ -131,7 +131,8 @@ void bindPluginV3(py::module_& module)
         .def("workspace_size", &getWorkspaceSize, py::arg("inputs"), py::arg("outputs"))
         .def("nb_tactics", ask<&Plugin::build, &Build::getNbTactics>("IPluginV3OneBuild::getNbTactics"))
         .def("valid_tactics", &getValidTactics, py::arg("nb_tactics"))
-        .def("timing_cache_id", askText<&Plugin::build, &Build::getTimingCacheID>("IPluginV3OneBuild::getTimingCacheID"))
+        .def("timing_cache_id",
+             askText<&Plugin::build, &Build::getTimingCacheID>("IPluginV3OneBuild::getTimingCacheID"))
         .def("format_combination_limit",
              ask<&Plugin::build, &Build::getFormatCombinationLimit>("IPluginV3OneBuild::getFormatCombinationLimit"))
         .def("metadata_string",

@@ -265,7 +265,8 @@ struct ExprSession::Impl
     bool dependsOnSize(std::int32_t index) const
     {
         Node const& node = nodes[static_cast<std::size_t>(index)];
-        return isSize(index) || (node.kind == Node::kOPERATION && (dependsOnSize(node.left) || dependsOnSize(node.right)));
+        return isSize(index) ||
+               (node.kind == Node::kOPERATION && (dependsOnSize(node.left) || dependsOnSize(node.right)));
     }
 };
 

@@ -9,8 +9,8 @@
 namespace pluginkit
 {
 
-//! An IPluginV3 with an owner: each method is that of the plugin or of one of its capabilities. The classes lie alike in
-//! TensorRT 10.0 to 11.x and RTX, so this is compiled once. A destroyed one refuses to be called.
+//! An IPluginV3 with an owner: each method is that of the plugin or of one of its capabilities. The classes lie alike
+//! in TensorRT 10.0 to 11.x and RTX, so this is compiled once. A destroyed one refuses to be called.
 class PyPluginV3
 {
 public:

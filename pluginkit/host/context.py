@@ -153,8 +153,8 @@ class Context:
             if source is not None and (outs[index].dims, outs[index].type) != (ins[source].dims, ins[source].type):
                 raise Finding(
                     "IPluginV3OneBuildV2::getAliasedInput",
-                    f"output {index} of type {outs[index].type} and shape {outs[index].dims} shares the memory of input "
-                    f"{source} of type {ins[source].type} and shape {ins[source].dims}: they must be alike",
+                    f"output {index} of type {outs[index].type} and shape {outs[index].dims} shares the memory of "
+                    f"input {source} of type {ins[source].type} and shape {ins[source].dims}: they must be alike",
                 )
 
     def _settled(self, shapes: Sequence[tuple[int, ...]], outputs: Sequence[Tensor]) -> list[tuple[int, ...]]:

@@ -115,7 +115,7 @@ class RtxChild:
 
     def _built(self, network: trt.INetworkDefinition, profiles: Sequence[NetworkProfile]) -> Answer:
         config = self._builder.create_builder_config()
-        # Without it a plugin whose output shares an input's memory is refused; with it no other network is built otherwise.
+        # Without it a plugin whose output shares an input's memory is refused.
         config.set_preview_feature(trt.PreviewFeature.ALIASED_PLUGIN_IO_10_03, True)
         try:
             nvidia.add_profiles(self._builder, config, network, profiles, self._log)

@@ -1,4 +1,4 @@
-"""`pluginkit convert`: the same plugin on IPluginV3. Everything is made and checked beside; then it is renamed into place.
+"""`pluginkit convert`: the same plugin on IPluginV3. All is made and checked beside, then renamed into place.
 
 The class and the base in `pluginkit.toml` change; the kernel, the reference, the fields and the identity stay. The new
 class reads what the old one serialized, from the field in which pluginkit's V3 adapter kept it in engines of
@@ -10,7 +10,6 @@ engine keeps the library that it was built with, or is built anew.
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import tempfile
 from dataclasses import dataclass
@@ -89,11 +88,11 @@ def convert(project: Path, to: str = TARGET, *, force: bool = False, dry_run: bo
     if dry_run:
         return done
     if edited and not force:
-        lines = edited.count("\n+") + edited.count("\n-") - 2 * edited.count("\n--- ") - 2
+        lines = len(re.findall(r"(?m)^(?:\+(?!\+\+ )|-(?!-- ))", edited))
         raise UsageError(
-            f"{plugin.name}'s class was edited by hand: {max(lines, 1)} lines of src/{manifest.slug}.h and .cpp are not as "
+            f"{plugin.name}'s class was edited by hand: {lines} lines of src/{manifest.slug}.h and .cpp are not as "
             "`pluginkit new` writes them, and a conversion can't carry them over.",
-            hint=f"--dry-run shows them; --force converts and keeps the old files as *{_KEPT}, to carry them over by hand.",
+            hint=f"--dry-run shows them; --force converts and keeps the old files as *{_KEPT}, for you to take over.",
         )
     for path in kept.values():
         if path.exists():
@@ -166,7 +165,7 @@ def _write(done: Conversion) -> None:
         for path, kept in done.kept.items():
             kept.write_bytes(before[path])
         for path, new in beside.items():
-            os.replace(new, path)
+            new.replace(path)
             renamed.append(path)
     except OSError as error:
         for path in renamed:

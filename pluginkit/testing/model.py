@@ -162,7 +162,7 @@ class Plan:
 
     @property
     def usual(self) -> tuple[Network, ...]:
-        """The networks that are ONNX models, without variants: a runtime that chooses formats itself needs no others."""
+        """The networks that are ONNX models, without variants: who chooses formats itself needs no others."""
         return tuple(one for one in self.networks if isinstance(one, Network) and not one.variant)
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from onnx import TensorProto, helper
@@ -14,7 +13,7 @@ from pluginkit.host import Library, build
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import tensorrt_rtx
 from pluginkit.runtimes.verdict import Configured
-from pluginkit.testing.model import NetworkProfile
+from pluginkit.testing.model import Network, NetworkProfile
 
 from .test_v3 import MODES, K, X
 
@@ -36,7 +35,7 @@ def session(v3_library: Path) -> Iterator[tensorrt_rtx.RtxSession]:
         yield opened
 
 
-def network(mode: str) -> SimpleNamespace:
+def network(mode: str) -> Network:
     """The plugin, and Identity behind it."""
     inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 5])]
     outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
@@ -54,14 +53,15 @@ def network(mode: str) -> SimpleNamespace:
     graph = helper.make_graph([node, helper.make_node("Identity", ["made"], ["y"])], "g", inputs, outputs)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("pluginkit", 1)]
     model = helper.make_model(graph, opset_imports=opsets).SerializeToString()
-    return SimpleNamespace(model=model, profiles=(NetworkProfile("p", {"x": ((1, 5), (2, 5), (4, 5))}, values),))
+    profiles = (NetworkProfile("p", {"x": ((1, 5), (2, 5), (4, 5))}, values),)
+    return Network(mode, "plain", DType.FLOAT32, model, (), profiles, ("y",))
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_nvidias_builder_tells_the_plugin_what_the_host_does(
     session: tensorrt_rtx.RtxSession, v3_library: Path, mode: str
 ) -> None:
-    verdict = session.build(network(mode))  # type: ignore[arg-type]
+    verdict = session.build(network(mode))
     assert verdict.ok, verdict.message
     more, indices = ([K], (1,)) if mode == "shape_input" else ([], ())
     fields = {
@@ -77,8 +77,8 @@ def test_nvidias_builder_tells_the_plugin_what_the_host_does(
 
 def test_nvidias_order_of_calls(session: tensorrt_rtx.RtxSession) -> None:
     """What the table in host/v3.py says of the build."""
-    session.build(network("tactics"))  # type: ignore[arg-type]
-    entered = [call["enter"].partition("::")[2] for call in session._calls() if "enter" in call]  # noqa: SLF001
+    session.build(network("tactics"))
+    entered = [call["enter"].partition("::")[2] for call in session._calls() if "enter" in call]
 
     def first(method: str) -> int:
         return entered.index(method)

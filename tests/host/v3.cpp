@@ -134,7 +134,8 @@ public:
     {
         return is(outputs_zero) ? 0 : mState.mode == kSIZE ? 2 : 1;
     }
-    int32_t getOutputDataTypes(DataType* types, int32_t nbOutputs, DataType const* inputs, int32_t) const noexcept override
+    int32_t getOutputDataTypes(DataType* types, int32_t nbOutputs, DataType const* inputs,
+                               int32_t) const noexcept override
     {
         if (!is(type_unwritten))
         {
