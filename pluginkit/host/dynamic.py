@@ -40,12 +40,13 @@ def build(
     *,
     output_scales: Sequence[float] = (),
     output_formats: Sequence[int] = (),
+    undeclared: Sequence[Sequence[int]] = (),
 ) -> BuiltPlugin:
     """Builds a layer for these profiles, each the list of the plugin's inputs.
 
     `output_scales` are the outputs' INT8 scales in implicit quantization, where configure sees them in `desc.scale`;
     none means explicit quantization: 1 for all. `output_formats` are numbers of `nvinfer1::TensorFormat`; none means
-    linear.
+    linear. `undeclared` are formats of all inputs and outputs that the plugin must refuse.
 
     Raises:
         Finding: the plugin answers wrongly.
@@ -64,6 +65,7 @@ def build(
     configured, workspaces = [], []
     for profile, outs in zip(profiles, outputs, strict=True):
         formats.walk(plugin, [s.desc() for s in (*profile, *outs)], len(profile))
+        formats.check_declared(plugin, [s.desc() for s in (*profile, *outs)], len(profile), undeclared)
         described = [s.dynamic() for s in profile], [s.dynamic() for s in outs]
         plugin.configure_plugin(*described)
         configured.append({"inputs": [as_dict(d) for d in described[0]], "outputs": [as_dict(d) for d in described[1]]})

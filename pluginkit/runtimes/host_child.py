@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from pluginkit import host
+from pluginkit import host, signature_rules
 from pluginkit.errors import CheckFailed
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import expected_shapes, preflight, walker, zeros
@@ -57,6 +57,7 @@ class HostChild:
             [_specs(call, index) for index in range(len(call.inputs))],
             output_scales=[scale or host.NO_SCALE for scale in call.output_scales] if call.implicit else (),
             output_formats=[form.code for form in call.output_formats],
+            undeclared=signature_rules.undeclared(self._manifest, (*call.types, *call.output_types)),
         )
 
     def walk(self, network: Network, built: dict[str, host.BuiltPlugin]) -> list[list[zeros.Outputs]]:
