@@ -166,7 +166,9 @@ class HostSession:
             raise UsageError(f"case {case.id}: the network {case.network_id} isn't built")
         network, built = self._built[case.network_id]
         preflight.check_feeds(next(one for one in network.profiles if one.name == case.profile), case.feeds)
-        asked = {"network": network, "built": built[convention], "profile": case.profile, "feeds": case.feeds}
+        tactic = 0 if convention in built else self.ways(case).index(convention)
+        layers = built.get(convention, built[""])
+        asked = {"network": network, "built": layers, "profile": case.profile, "feeds": case.feeds, "tactic": tactic}
         self.printed = ""
         try:
             runner = self._runner = self._runner or self._start()
