@@ -168,7 +168,7 @@ bool wanted(TensorFormat format, int32_t pos)
         list = std::strchr(list, ',');
         list = list != nullptr ? list + 1 : nullptr;
     }
-    return list == nullptr || std::atoi(list) == static_cast<int32_t>(format);
+    return list == nullptr || std::strtol(list, nullptr, 10) == static_cast<int32_t>(format);
 }
 
 // ---- the wrapped plugin

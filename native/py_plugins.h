@@ -30,8 +30,6 @@ template <class Self, class Face>
 class PyOwner : public PyPlugin
 {
 public:
-    explicit PyOwner(std::unique_ptr<Face> plugin) : mPlugin{std::move(plugin)} {}
-
     Face& get() const
     {
         if (mPlugin == nullptr)
@@ -59,13 +57,16 @@ public:
     }
 
 private:
+    friend Self;
+    explicit PyOwner(std::unique_ptr<Face> plugin) : mPlugin{std::move(plugin)} {}
+
     std::unique_ptr<Face> mPlugin;
 };
 
 class PyDynamicPlugin final : public PyOwner<PyDynamicPlugin, DynamicPlugin>
 {
 public:
-    using PyOwner::PyOwner;
+    explicit PyDynamicPlugin(std::unique_ptr<DynamicPlugin> plugin) : PyOwner{std::move(plugin)} {}
 
     //! (nbDims, the index of each dimension's node or what came in its place, nodes, faults). One symbol for each -1 of
     //! `inputs`, in order.
@@ -120,7 +121,7 @@ private:
 class PyIOExtPlugin final : public PyOwner<PyIOExtPlugin, IOExtPlugin>
 {
 public:
-    using PyOwner::PyOwner;
+    explicit PyIOExtPlugin(std::unique_ptr<IOExtPlugin> plugin) : PyOwner{std::move(plugin)} {}
 };
 
 } // namespace pluginkit

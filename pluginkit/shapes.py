@@ -7,6 +7,7 @@ The operations are those that TensorRT's `IExprBuilder` offers to a plugin: `+`,
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -66,6 +67,7 @@ class Operation:
 Expr = Constant | Symbol | Operation
 
 
+@functools.lru_cache(maxsize=4096, typed=True)
 def parse(text: str | int) -> Expr:
     """Parse a dimension such as `"n + m"` or `3`.
 

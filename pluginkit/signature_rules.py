@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pluginkit.dtypes import DType
+from pluginkit.formats import Format
 
 if TYPE_CHECKING:
     from pluginkit.manifest import Manifest, Tensor
@@ -45,6 +46,31 @@ def _formats(tensor: Tensor) -> Iterator[str]:
         for kind in tensor.types
         if tensor.formats and not any(kind in one.types for one in tensor.formats)
     )
+
+
+def undeclared(manifest: Manifest, kinds: Sequence[DType]) -> list[tuple[int, ...]]:
+    """The format combinations that TensorRT could choose for these types of all tensors, and the manifest lacks.
+
+    One for each format: all tensors have it for which TensorRT documents it, and the others are linear.
+
+    Returns:
+        Numbers of `nvinfer1::TensorFormat`; none where the types are of another number of tensors.
+    """
+    tensors = (*manifest.inputs, *manifest.outputs)
+    if len(tensors) != len(kinds):
+        return []
+    pairs = list(zip(tensors, kinds, strict=True))
+    if any(kind not in tensor.types for tensor, kind in pairs):
+        return []
+    declared = {tuple(manifest.format_of(tensor, kind, form) for tensor, kind in pairs) for form in Format}
+    rows = [tuple(form if _fits(tensor, kind, form) else Format.LINEAR for tensor, kind in pairs) for form in Format]
+    return [tuple(form.code for form in row) for row in dict.fromkeys(rows) if row not in declared]
+
+
+def _fits(tensor: Tensor, kind: DType, form: Format) -> bool:
+    if len(tensor.shape) < form.axis or kind not in form.types:
+        return False
+    return form.lanes == 1 or kind is not DType.INT8 or tensor.shape[-form.axis].isdigit()
 
 
 def _calibration(manifest: Manifest) -> Iterator[str]:

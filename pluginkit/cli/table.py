@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import groupby
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -27,9 +29,16 @@ FAILURES = 8
 """How many failures are explained; a wrong kernel fails everywhere in the same way."""
 
 
-def show(report: Report, console: Console, *, command: str) -> None:
-    """Print a report. `command` is what repeats the run; a failing case's own command is made from it."""
-    console.print(cases_table(report))
+def show(report: Report, console: Console, *, command: str, every: bool = False) -> None:
+    """Print a report.
+
+    Args:
+        report: what to print.
+        console: where to.
+        command: what repeats the run; a failing case's own command is made from it.
+        every: a row for each case; without it one for each network, and for each case that isn't as it should be.
+    """
+    console.print(cases_table(report, every=every))
     bad = report.bad
     for item in bad[:FAILURES]:
         console.print(_failure(item, report, command))
@@ -38,38 +47,69 @@ def show(report: Report, console: Console, *, command: str) -> None:
     console.print(summary(report))
 
 
-def cases_table(report: Report) -> RenderableType:
-    """Network × precision × shape point, the largest error beside its tolerance, and who says what."""
+def cases_table(report: Report, *, every: bool = False) -> RenderableType:
+    """Network × precision (× shape point), the largest error beside its tolerance, and who says what."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("network", no_wrap=True)
-    table.add_column("point", no_wrap=True)
-    table.add_column("shape")
+    table.add_column("cases", no_wrap=True)
+    shown = every or any(case.outcome is not Outcome.PASSED for case in report.cases)
     checked = any(case.sanitizers for case in report.cases)
+    if shown:
+        table.add_column("shape")
     if checked:
         table.add_column("checks", no_wrap=True)
     for name in ("largest\nerror", "tolerance"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("host", no_wrap=True)
+    others = [name for name in dict.fromkeys(one.runtime for one in report.verdicts) if name != RTX]
     adapted = "V3 adapter" in report.runtimes.get(RTX, "V3 adapter")
-    table.add_column(f"RTX build\n({'V3 adapter' if adapted else 'IPluginV3'})", no_wrap=True)
-    previous = ""
-    for case in report.cases:
-        group = f"{case.sanitizers} {case.network}"
-        first = group != previous
-        if first and previous:
-            table.add_section()
-        previous = group
+    for name in (f"RTX build\n({'V3 adapter' if adapted else 'IPluginV3'})", *others):
+        table.add_column(name, no_wrap=True)
+
+    def row(network: str, what: str, case: CaseResult, said: Text, verdicts: Sequence[Text | str], shape: str) -> None:
         table.add_row(
-            _label(case) if first else "",
-            case.point,
-            case.shape,
+            network,
+            what,
+            *([shape] if shown else []),
             *([case.sanitizers] if checked else []),
             number(case.error, case.unit),
             number(case.allowed, case.unit),
-            _word(case.outcome),
-            _verdict(report.verdict(RTX, case.network)) if first else "",
+            said,
+            *verdicts,
         )
+
+    for (_, network), group in groupby(report.cases, lambda case: (case.sanitizers, case.network)):
+        cases = list(group)
+        ran = [report.verdict(name, network) for name in others]
+        verdicts = [_verdict(report.verdict(RTX, network)), *(_word(one.outcome) if one else "" for one in ran)]
+        nothing = [""] * len(verdicts)
+        if every:
+            for index, case in enumerate(cases):
+                label = "" if index else _label(case)
+                row(label, case.point, case, _word(case.outcome), nothing if index else verdicts, case.shape)
+            table.add_section()
+        else:
+            worst = max(cases, key=_strain)
+            row(_label(worst), str(len(cases)), worst, _words(cases), verdicts, "")
+            for case in (case for case in cases if case.outcome is not Outcome.PASSED):
+                row("", case.point, case, _word(case.outcome), nothing, case.shape)
     return table
+
+
+def _strain(case: CaseResult) -> float:
+    """How much of its tolerance a case uses up; what has no number uses most."""
+    if case.error is None or case.allowed is None or not math.isfinite(case.error):
+        return math.inf
+    return case.error / case.allowed if case.allowed else case.error
+
+
+def _words(cases: Sequence[CaseResult]) -> Text:
+    """How a network's cases ended: `passed`, or `2 of 8 failed`."""
+    ends = [case.outcome for case in cases]
+    if set(ends) == {Outcome.PASSED}:
+        return _word(Outcome.PASSED)
+    worst = max((one for one in ends if one is not Outcome.PASSED), key=ends.count)
+    return Text(f"{ends.count(worst)} of {len(ends)} {worst.value}", style=_STYLE[worst])
 
 
 def _label(case: CaseResult) -> str:

@@ -31,7 +31,7 @@ from pluginkit.testing.runner import Options, run
     help="Test in INT8, quantized explicitly (Q/DQ) and implicitly (scales by descriptor).",
 )
 @click.option("--bf16", "precisions", flag_value="bfloat16", multiple=True, help="Test in bfloat16 (kBF16).")
-@click.option("--network", "networks", multiple=True, metavar="NAME", help="Only this network: plain, loop or cond.")
+@click.option("--network", "networks", multiple=True, metavar="NAME", help="Only this network, or all of a kind: loop.")
 @click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
 @click.option(
     "--data", type=click.Path(path_type=Path), metavar="FILE.npz", help="Also run on your own inputs, by name."
@@ -74,6 +74,7 @@ from pluginkit.testing.runner import Options, run
     help="Run each case also with deferred streams, in reverse and in N random orders of blocks and threads.",
 )
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Do so much at once.  [default: the number of cores]")
+@click.option("-v", "--verbose", is_flag=True, help="A row for each case, not for each network.")
 @click.option(
     "--json",
     "json_file",
@@ -99,6 +100,7 @@ def command(
     sanitize: tuple[str, ...],
     schedules: int | None,
     jobs: int | None,
+    verbose: bool,
     json_file: Path | None,
     html: Path | None,
     junit: Path | None,
@@ -138,7 +140,7 @@ def command(
 
         report = run(options, step)
     command_ = words.again(project, library, data, options.calibration)
-    table.show(report, console, command=command_)
+    table.show(report, console, command=command_, every=verbose)
     if to_stdout:
         click.echo(json.dumps(report.to_json(), indent=2))
     elif json_file is not None:

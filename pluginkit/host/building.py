@@ -9,7 +9,7 @@ from pluginkit.host.dynamic_plugin import DynamicPlugin
 from pluginkit.host.errors import HostBug
 from pluginkit.host.ioext_plugin import IOExtPlugin
 from pluginkit.host.library import Creator, Fields
-from pluginkit.host.spec import BuiltPlugin
+from pluginkit.host.spec import BuiltPlugin, Given
 from pluginkit.host.v2 import Profile
 
 
@@ -21,15 +21,14 @@ def build(
     *,
     output_scales: Sequence[float] = (),
     output_formats: Sequence[int] = (),
+    undeclared: Sequence[Sequence[int]] = (),
     implicit_batch: bool = False,
     shape_inputs: Sequence[int] = (),
 ) -> BuiltPlugin:
     """Builds a layer for these profiles, each the list of the plugin's inputs.
 
-    `output_scales` are the outputs' INT8 scales in implicit quantization, where configure sees them in `desc.scale`;
-    none means explicit quantization: 1 for all. `output_formats` are numbers of `nvinfer1::TensorFormat`; none means
-    linear. `implicit_batch` is for an IPluginV2IOExt, which is told the shapes
-    without their first dimension then. `shape_inputs` are the inputs that an IPluginV3 has as shape inputs: see
+    `output_scales`, `output_formats` and `undeclared` are those of `Given`. `implicit_batch` is for an
+    IPluginV2IOExt, which is told the shapes without their first dimension then. `shape_inputs` are the inputs that an IPluginV3 has as shape inputs: see
     `v3.build`.
 
     Raises:
@@ -37,14 +36,14 @@ def build(
         HostBug: the profiles contradict each other or themselves.
     """
     _check_profiles(profiles)
+    given = Given(output_scales, output_formats, undeclared)
     if creator.kind == "v3":
-        return v3.build(creator, layer_name, fields, profiles, output_scales, output_formats, shape_inputs)
+        return v3.build(creator, layer_name, fields, profiles, given, shape_inputs)
     plugin = v2.network_clone(creator, layer_name, fields)
     if isinstance(plugin, IOExtPlugin):
-        told = (output_scales, output_formats)
-        return ioext.build(plugin, creator, layer_name, profiles, *told, implicit_batch=implicit_batch)
+        return ioext.build(plugin, creator, layer_name, profiles, given, implicit_batch=implicit_batch)
     assert isinstance(plugin, DynamicPlugin)
-    return dynamic.build(plugin, creator, layer_name, profiles, output_scales, output_formats)
+    return dynamic.build(plugin, creator, layer_name, profiles, given)
 
 
 def _check_profiles(profiles: Sequence[Profile]) -> None:

@@ -25,7 +25,7 @@ from pluginkit.host.dynamic_plugin import DynamicPlugin
 from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator
-from pluginkit.host.spec import BuiltPlugin, TensorSpec, as_dict, output_facts
+from pluginkit.host.spec import BuiltPlugin, Given, TensorSpec, as_dict
 from pluginkit.host.v2 import Profile, check_outputs, check_workspace
 
 
@@ -34,8 +34,7 @@ def build(
     creator: Creator,
     layer: str,
     profiles: Sequence[Profile],
-    output_scales: Sequence[float],
-    output_formats: Sequence[int],
+    given: Given,
 ) -> BuiltPlugin:
     """Builds the layer of a plugin, which is destroyed by that.
 
@@ -48,11 +47,12 @@ def build(
     out_types = [plugin.output_data_type(i, types) for i in range(nb_outputs)]
     shapes = tuple(plugin.output_dimensions(i, dims) for i in range(nb_outputs))
     _check_ways(plugin, profiles, shapes)
-    how = output_facts(nb_outputs, output_scales, output_formats)
+    how = given.outputs(nb_outputs)
     outputs = [_outputs(profile, shapes, out_types, how) for profile in profiles]
     configured, workspaces = [], []
     for profile, outs in zip(profiles, outputs, strict=True):
         formats.walk(plugin, [s.desc() for s in (*profile, *outs)], len(profile))
+        formats.check_declared(plugin, [s.desc() for s in (*profile, *outs)], len(profile), given.undeclared)
         described = [s.dynamic() for s in profile], [s.dynamic() for s in outs]
         plugin.configure_plugin(*described)
         configured.append({"inputs": [as_dict(d) for d in described[0]], "outputs": [as_dict(d) for d in described[1]]})

@@ -28,7 +28,7 @@ from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.ioext_plugin import IOExtPlugin
 from pluginkit.host.library import Creator
-from pluginkit.host.spec import BuiltPlugin, TensorSpec, as_dict, output_facts
+from pluginkit.host.spec import BuiltPlugin, Given, TensorSpec, as_dict
 from pluginkit.host.v2 import Profile, check_outputs, check_workspace
 
 _CONSTANT = 1
@@ -40,8 +40,7 @@ def build(
     creator: Creator,
     layer: str,
     profiles: Sequence[Profile],
-    output_scales: Sequence[float],
-    output_formats: Sequence[int],
+    given: Given,
     *,
     implicit_batch: bool,
 ) -> BuiltPlugin:
@@ -64,9 +63,10 @@ def build(
     out_dims = [plugin.output_dimensions(i, told) for i in range(nb_outputs)]
     plugin.check_broadcast(len(told), nb_outputs)
     ins = [Desc(d, s.dtype.code, s.format, s.scale) for d, s in zip(told, profiles[0], strict=True)]
-    how = output_facts(nb_outputs, output_scales, output_formats)
+    how = given.outputs(nb_outputs)
     outs = [Desc(d, t.code, form, scale) for d, t, (scale, form) in zip(out_dims, out_types, how, strict=True)]
     formats.walk(plugin, [*ins, *outs], len(ins))
+    formats.check_declared(plugin, [*ins, *outs], len(ins), given.undeclared)
     plugin.configure_plugin(ins, outs)
     plugin.initialize()
     workspace = check_workspace(plugin, _workspace(plugin, batch))

@@ -90,9 +90,24 @@ class BuiltPlugin:
     """What only an IPluginV3 has; `serialized` is empty then."""
 
 
-def output_facts(count: int, scales: Sequence[float], formats: Sequence[int]) -> list[tuple[float, int]]:
-    """Each of so many outputs' scale and format: without scales 1, without formats linear."""
-    return list(zip(scales or [1.0] * count, formats or [LINEAR] * count, strict=True))
+@dataclass(frozen=True)
+class Given:
+    """What a network says of a layer beside its inputs.
+
+    Attributes:
+        scales: the outputs' INT8 scales in implicit quantization, where configure sees them in `desc.scale`; none
+            means explicit quantization: 1 for all.
+        formats: of the outputs, numbers of `nvinfer1::TensorFormat`; none means linear.
+        undeclared: formats of all inputs and outputs that the plugin must refuse.
+    """
+
+    scales: Sequence[float] = ()
+    formats: Sequence[int] = ()
+    undeclared: Sequence[Sequence[int]] = ()
+
+    def outputs(self, count: int) -> list[tuple[float, int]]:
+        """Each output's scale and format."""
+        return list(zip(self.scales or [1.0] * count, self.formats or [LINEAR] * count, strict=True))
 
 
 def as_dict(desc: DynamicDesc) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator, Fields
 from pluginkit.host.plugin_v3 import Capability, Identity, PluginV3, build_name, difference, runtime_name
-from pluginkit.host.spec import BuiltPlugin, TensorSpec, V3Facts, as_dict, output_facts
+from pluginkit.host.spec import BuiltPlugin, Given, TensorSpec, V3Facts, as_dict
 from pluginkit.host.v2 import MAX_WORKSPACE
 
 Profile = Sequence[TensorSpec]
@@ -50,8 +50,7 @@ def build(
     layer: str,
     fields: Fields,
     profiles: Sequence[Profile],
-    output_scales: Sequence[float] = (),
-    output_formats: Sequence[int] = (),
+    given: Given,
     shape_inputs: Sequence[int] = (),
 ) -> BuiltPlugin:
     """Builds a layer. `shape_inputs` are the inputs that are shape inputs, by index: of such a spec min, opt and max
@@ -74,14 +73,16 @@ def build(
     aliases = plugin.aliases(len(types), nb_outputs)
     plugin.format_combination_limit()
     texts = plugin.stable_texts()
-    how = output_facts(nb_outputs, output_scales, output_formats)
+    how = given.outputs(nb_outputs)
     network = (*dims, *values)
     outputs, configured, tactics, workspaces = [], [], [], []
     for whole, profile in zip(profiles, tensors, strict=True):
         points = [[*profile, *(whole[index] for index in shape_inputs)]]
         outs = _outputs(network, points[0], shapes, out_types, how)
         described = [s.dynamic() for s in profile], [s.dynamic() for s in outs]
-        formats.walk(_Walked(plugin, described[0] + described[1]), [s.desc() for s in (*profile, *outs)], len(profile))
+        walked, descs = _Walked(plugin, described[0] + described[1]), [s.desc() for s in (*profile, *outs)]
+        formats.walk(walked, descs, len(profile))
+        formats.check_declared(walked, descs, len(profile), given.undeclared)
         plugin.configure_plugin(*described)
         configured.append({"inputs": [as_dict(d) for d in described[0]], "outputs": [as_dict(d) for d in described[1]]})
         tactics.append(plugin.tactics())

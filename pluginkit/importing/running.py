@@ -23,7 +23,8 @@ HOSTED = "pluginkit.importing.hosted_child"
 EXPECTED = "pluginkit.importing.expected_child"
 RTOL, ATOL = 1e-3, 1e-4
 """What two implementations of standard operators in FP32 may differ by."""
-BASE = "IPluginV2DynamicExt"
+RUN = ("IPluginV2DynamicExt", "IPluginV2IOExt")
+"""What pluginkit's host runs."""
 
 Identity = tuple[str, str, str]
 """A creator's name, version and namespace."""
@@ -104,8 +105,8 @@ def _impossible(served: Sequence[Served], plugins: Sequence[Served]) -> str:
         name = one.library.path.name
         if one.library.target == "gpu":
             return f"{name} is of target gpu; give its project, or its library of target cpu"
-        if one.creator.base not in {BASE, ""}:
-            return f"{one.creator.name} of {name} is {one.creator.base}; pluginkit's host runs {BASE}"
+        if one.creator.base not in {*RUN, ""}:
+            return f"{one.creator.name} of {name} is {one.creator.base}; pluginkit's host runs {' and '.join(RUN)}"
     return ""
 
 

@@ -75,13 +75,14 @@ def _base(creator: host.Creator) -> str:
     ones = {field.name: (kinds[field.type], 1) for field in creator.fields if field.type in kinds}
     for fields in ({}, ones):
         try:
-            creator.create("inspect", fields).destroy()
+            plugin = creator.create("inspect", fields)
+            plugin.destroy()
         except PluginkitError as error:
             if other := re.search(r"answered the base (\d+)", error.message):
                 number = int(other[1])
                 return BASES[number] if number < len(BASES) else f"base {number}"
             continue
-        return BASES[3]
+        return plugin.INTERFACE
     return ""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from pluginkit import host
+from pluginkit import host, signature_rules
 from pluginkit.errors import CheckFailed
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest
@@ -63,6 +63,7 @@ class HostChild:
             output_scales=[scale or host.NO_SCALE for scale in call.output_scales] if call.implicit else (),
             output_formats=[form.code for form in call.output_formats],
             implicit_batch=implicit_batch,
+            undeclared=signature_rules.undeclared(self._manifest, (*call.types, *call.output_types)),
         )
 
     def walk(self, network: Network, built: dict[str, host.BuiltPlugin]) -> list[list[zeros.Outputs]]:

@@ -22,9 +22,7 @@ from pluginkit.testing.model import Case, Network, Plan
 from pluginkit.testing.networks.base import Setting
 from pluginkit.testing.plan import field_values
 from pluginkit.testing.report import Outcome, Verdict
-
-ANY_SCALE = 0.0625
-"""The INT8 scale of every tensor in networks that are built and not run."""
+from pluginkit.testing.saving import ANY_SCALE
 
 
 @dataclass(frozen=True)

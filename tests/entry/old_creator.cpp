@@ -5,7 +5,7 @@
 namespace old
 {
 
-class Old final : public nvinfer1::IPluginV2IOExt
+class Old final : public nvinfer1::IPluginV2Ext
 {
 public:
     char const* getPluginType() const noexcept override
@@ -65,15 +65,16 @@ public:
         return false;
     }
 #endif
-    nvinfer1::IPluginV2IOExt* clone() const noexcept override
+    nvinfer1::IPluginV2Ext* clone() const noexcept override
     {
         return new Old;
     }
-    void configurePlugin(nvinfer1::PluginTensorDesc const*, int32_t, nvinfer1::PluginTensorDesc const*,
+    void configurePlugin(nvinfer1::Dims const*, int32_t, nvinfer1::Dims const*, int32_t, nvinfer1::DataType const*,
+                         nvinfer1::DataType const*, bool const*, bool const*, nvinfer1::PluginFormat,
                          int32_t) noexcept override
     {
     }
-    bool supportsFormatCombination(int32_t, nvinfer1::PluginTensorDesc const*, int32_t, int32_t) const noexcept override
+    bool supportsFormat(nvinfer1::DataType, nvinfer1::PluginFormat) const noexcept override
     {
         return true;
     }

@@ -93,7 +93,7 @@ def test_a_namespace_that_is_not_there(library: Path, tmp_path: Path) -> None:
 
 
 def test_what_v3_cannot_carry(tmp_path: Path) -> None:
-    """An IPluginV2IOExt behind the adapter: no plugin, and no crash."""
+    """An IPluginV2Ext behind the adapter: no plugin, and no crash."""
     old = building.both_layouts(tmp_path, HERE / "old_creator.cpp", "Old")
     saw, _ = in_rtx(tmp_path, old)
     assert saw["listed"] == [["IPluginCreatorV3One", "Old", "1", ""]]

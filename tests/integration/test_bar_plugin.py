@@ -44,6 +44,16 @@ def test_every_network_in_every_precision(project: Path) -> None:
     assert (len(report.verdicts) - len(by_api), len(by_api), len(report.controls)) == (14, len(FORMS), 23)
 
 
+def test_the_report_is_the_same_however_much_is_done_at_once(project: Path) -> None:
+    one, many = (run(Options(project=project, families=("plain", "cond"), jobs=jobs)) for jobs in (1, 3))
+    assert [(case.id, case.error, case.outcome) for case in one.cases] == [
+        (case.id, case.error, case.outcome) for case in many.cases
+    ]
+    assert [verdict.network for verdict in one.verdicts] == [verdict.network for verdict in many.verdicts]
+    assert [control.network for control in one.controls] == [control.network for control in many.controls]
+    assert one.runtimes == many.runtimes
+
+
 def test_a_photograph(project: Path, tmp_path: Path) -> None:
     photo = np.load(SAMPLE / "data" / "photo.npy").astype(np.float32).transpose(2, 0, 1)[None]
     np.savez(tmp_path / "photo.npz", a=photo[..., :64, :64], b=photo[..., -64:, -64:])

@@ -177,6 +177,23 @@ def test_planted_faults_are_found(
     assert any(word in result.message for result in bad for word in said.split("|")), [r.message for r in bad]
 
 
+def test_a_format_that_is_taken_and_not_declared_is_found(
+    project: Path, library: Path, whole: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANY_FORMAT", "1")
+    manifest = Manifest.load(project)
+    tensors = {
+        key: tuple(one.model_copy(update={"formats": (Format.LINEAR, Format.CHW2)}) for one in getattr(manifest, key))
+        for key in ("inputs", "outputs")
+    }
+    less = manifest.model_copy(update=tensors)
+    chosen = select(whole, ["plain/float16/opt"])
+    hosted = Hosted(library, PLAIN, less, project, 60.0, schedules(0, 0, deferred=False))
+    (result,) = hosted.run(chosen, lambda *_: None).cases
+    assert result.outcome is Outcome.FAILED
+    assert "takes formats that the manifest doesn't declare (input 0: kHALF kHWC8, dims" in result.message
+
+
 @pytest.mark.rtx
 @pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
 def test_nvidias_builder_has_the_same_table_of_formats_and_types(

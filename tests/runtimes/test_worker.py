@@ -187,3 +187,25 @@ def test_no_orphans_when_the_parent_is_killed(tmp_path: Path) -> None:
         parent.send_signal(signal.SIGKILL)
         parent.wait()
     assert gone(child)
+
+
+def test_a_run_that_is_given_up_ends_every_worker_and_wakes_who_waits() -> None:
+    script = (
+        f"import sys, threading, time\nsys.path[:] = {sys.path!r}\n"
+        "from pluginkit.runtimes import worker\n"
+        "w = worker.Worker('misbehaving', {}, timeout=60)\n"
+        "said = []\n"
+        "def wait():\n"
+        "    try:\n"
+        "        w.call('hang', where='enqueue')\n"
+        "    except worker.WorkerCrashed as error:\n"
+        "        said.append(error.how)\n"
+        "thread = threading.Thread(target=wait)\n"
+        "thread.start()\n"
+        "time.sleep(0.5)\n"
+        "worker.kill_all()\n"
+        "thread.join(10)\n"
+        "print(said, w.pid)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "['SIGKILL'] None\n"

@@ -101,7 +101,7 @@ def test_enqueues_follow_the_trips() -> None:
 
 
 def test_int8_saturates_the_plugins_output_at_both_ends() -> None:
-    for family in ONNX:
+    for family in ("plain", "loop-count", "cond-both", "cond-computed", "shape-in", "multi-profile"):
         network, cases = cases_of("leaky", f"{family}/int8")
         scale = network.calls[0].output_scales[0]
         assert scale not in (1.0, network.calls[0].scales[0])
@@ -144,9 +144,10 @@ def test_one_trip_too_many_is_seen(name: str, precision: str) -> None:
     assert all(case_id.endswith("/min") for case_id in missed)
 
 
-@pytest.mark.parametrize("family", ONNX)
+@pytest.mark.parametrize("family", [name for name in ONNX if name != "loop-zero-trips"])
 def test_swapped_scales_are_seen(family: str) -> None:
     network, cases = cases_of("leaky", f"{family}/int8")
+    cases = [case for case in cases if case.enqueues]
     import dataclasses
 
     calls = tuple(dataclasses.replace(c, scales=c.output_scales, output_scales=c.scales) for c in network.calls)

@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from pluginkit.errors import CheckFailed
+from pluginkit.testing import crew as crew_
 from pluginkit.testing.crew import Bench, Crew
 
 
@@ -64,7 +65,10 @@ def test_a_task_may_wait_for_an_earlier_one_even_alone() -> None:
         assert crew.submit(lambda _: first.result() + 1).result(10) == 21
 
 
-def test_who_gives_up_does_not_wait_for_what_hangs() -> None:
+def test_who_gives_up_does_not_wait_for_what_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Really it would end the workers of other tests' fixtures too; tests/runtimes/test_worker.py has it alone.
+    killed = threading.Event()
+    monkeypatch.setattr(crew_.worker, "kill_all", killed.set)
     begun = time.monotonic()
     started = threading.Event()
 
@@ -80,4 +84,5 @@ def test_who_gives_up_does_not_wait_for_what_hangs() -> None:
         assert started.wait(10)
         raise KeyboardInterrupt
     assert waiting.cancelled()
+    assert killed.is_set()
     assert time.monotonic() - begun < 10

@@ -14,6 +14,7 @@ from pluginkit.errors import UsageError
 from pluginkit.formats import Format
 from pluginkit.host import layouts
 from pluginkit.manifest import Manifest
+from pluginkit.signature_rules import undeclared
 
 VECTORS = [form for form in Format if form is not Format.LINEAR]
 
@@ -81,6 +82,16 @@ def test_a_tensor_is_linear_where_its_type_has_not_the_format() -> None:
     x = made.inputs[0]
     assert made.format_of(x, DType.FLOAT32, Format.HWC8) is Format.LINEAR
     assert made.format_of(x, DType.FLOAT16, Format.HWC8) is Format.HWC8
+
+
+def test_what_a_manifest_leaves_out_a_plugin_must_refuse() -> None:
+    made = manifest('"float32", "float16"', '"n", "c", 4', '"linear", "hwc8"')
+    assert undeclared(made, [DType.FLOAT32] * 2) == [(5, 5), (8, 8)]
+    assert undeclared(made, [DType.FLOAT16] * 2) == [(1, 1), (5, 5), (11, 11)]
+    assert undeclared(made, [DType.INT8] * 2) == undeclared(made, [DType.FLOAT32]) == []
+    fixed, open_ = (manifest('"float32", "int8"', f'"c", {channels}, "n", 4', '"linear"') for channels in ("6", '"c"'))
+    assert undeclared(fixed, [DType.INT8] * 2) == [(3, 3), (5, 5), (11, 11)]
+    assert undeclared(open_, [DType.INT8] * 2) == [], "TensorRT can't choose them"
 
 
 @pytest.mark.parametrize(

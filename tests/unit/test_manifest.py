@@ -119,3 +119,40 @@ def test_no_text_file_is_a_usage_error(tmp_path: Path) -> None:
 )
 def test_slugs(name: str, expected: str) -> None:
     assert slug(name) == expected
+
+
+STATIC = GOOD.replace('"dynamic"', '"ioext"').replace("[1, 2, 4]", "[2, 2, 2]").replace("[1, 3, 8]", "[3, 3, 3]")
+
+
+def test_a_static_base_has_one_shape_a_profile() -> None:
+    with pytest.raises(UsageError, match=r"m = \[0, 1, 2\] must be one number three times: an IPluginV2IOExt"):
+        Manifest.parse(STATIC)
+    text = STATIC.replace("[0, 1, 2]", "[1, 1, 1]")
+    more = '\n[[profiles]]\nname = "other"\nsymbols = { n = [5, 5, 5], c = [1, 1, 1], m = [0, 0, 0] }\n'
+    manifest = Manifest.parse(text.replace("\n[tolerances]", f"{more}\n[tolerances]"))
+    first, second = manifest.static()
+    assert [tensor.shape for tensor in (*first.inputs, *first.outputs)] == [("2", "3", "3"), ("1",), ("3", "3", "3")]
+    assert [tensor.shape for tensor in (*second.inputs, *second.outputs)] == [("5", "1", "3"), ("0",), ("5", "2", "3")]
+    assert [part.profiles for part in (first, second)] == [(profile,) for profile in manifest.profiles]
+    dynamic = Manifest.parse(GOOD)
+    assert dynamic.static() == (dynamic,)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "expected"),
+    [
+        ('["n", "c"]', '["n", "c + 1"]', "n"),
+        ('["n", "c"]', '["n", "c + n"]', None),
+        ('["n", "n"]', '["n", "n"]', None),
+        ('["n", "c"]', '["c", "n"]', None),
+        ('["4", "n"]', '["4", "n"]', None),
+        ("[]", "[]", None),
+    ],
+)
+def test_which_dimension_can_stand_beside_the_shapes(x: str, y: str, expected: str | None) -> None:
+    symbols = ", ".join(f"{name} = [1, 2, 3]" for name in "nc" if f'"{name}"' in x)
+    text = (
+        f'[plugin]\nname = "P"\n[[inputs]]\nname = "x"\ntypes = ["float32"]\nshape = {x}\n[[outputs]]\nname = "y"\n'
+        f'types = ["float32"]\nshape = {y}\n[[profiles]]\nsymbols = {{ {symbols} }}\n'
+    )
+    assert Manifest.parse(text).batch() == expected

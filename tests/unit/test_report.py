@@ -25,9 +25,9 @@ def report(*cases: CaseResult, verdicts: tuple[Verdict, ...] = ()) -> Report:
     return Report("MyPlugin", "lib.so", "abc", 7, cases, verdicts, {"tensorrt-rtx": "1.7"})
 
 
-def shown(what: Report) -> str:
+def shown(what: Report, *, every: bool = False) -> str:
     out = io.StringIO()
-    table.show(what, Console(file=out, width=table.PIPE_WIDTH), command="pluginkit test")
+    table.show(what, Console(file=out, width=table.PIPE_WIDTH), command="pluginkit test", every=every)
     return out.getvalue()
 
 
@@ -78,8 +78,35 @@ def test_junit_tells_the_outcomes_apart(tmp_path: Path) -> None:
     assert root.get("errors") == "2"
 
 
+def test_the_table_has_a_row_for_each_network_with_its_worst_case() -> None:
+    cases = case("min", Outcome.PASSED, error=0.25), case("opt", Outcome.PASSED), case("max", Outcome.PASSED, error=0.0)
+    text = shown(report(*cases, verdicts=(verdict(Outcome.PASSED),)))
+    (row,) = [line for line in text.splitlines() if "INT8" in line]
+    assert row.split() == ["plain", "INT8", "3", "0.5", "steps", "1", "step", "passed", "built,", "live"]
+    assert " opt " not in text
+
+
+def test_the_table_has_a_row_for_each_case_that_is_not_as_it_should_be() -> None:
+    cases = case("min", Outcome.PASSED), case("opt", Outcome.FAILED, error=3.0), case("max", Outcome.CRASHED)
+    lines = shown(report(*cases)).splitlines()
+    (row,) = [line for line in lines if line.startswith("plain INT8")]
+    assert row.split()[:6] == ["plain", "INT8", "3", "3", "steps", "1"]
+    assert "1 of 3 failed" in row
+    (opt,) = [line for line in lines if line.strip().startswith("opt")]
+    assert opt.split() == ["opt", "n=1", "3", "steps", "1", "step", "failed"]
+    assert [line.split()[-1] for line in lines if line.strip().startswith("max")] == ["crashed"]
+    assert not [line for line in lines if line.strip().startswith("min")]
+
+
+def test_what_other_runtimes_say_has_a_column() -> None:
+    ran = Verdict("plain/int8", "tensorrt", Outcome.FAILED, "no")
+    lines = shown(report(case("opt", Outcome.PASSED), verdicts=(verdict(Outcome.PASSED), ran))).splitlines()
+    assert any(line.rstrip().endswith("tensorrt") for line in lines[:2])
+    assert any(line.split()[-3:] == ["built,", "live", "failed"] for line in lines)
+
+
 def test_the_table_shows_error_beside_tolerance_and_both_verdicts() -> None:
-    text = shown(report(case("opt", Outcome.PASSED), verdicts=(verdict(Outcome.PASSED),)))
+    text = shown(report(case("opt", Outcome.PASSED), verdicts=(verdict(Outcome.PASSED),)), every=True)
     (row,) = [line for line in text.splitlines() if " opt " in line]
     assert row.split() == ["plain", "INT8", "opt", "n=1", "0.5", "steps", "1", "step", "passed", "built,", "live"]
     assert "1 passed of 1 cases; NVIDIA's builder took 1 of 1 networks; seed 7" in text

@@ -47,6 +47,13 @@ SIGNATURES: dict[str, dict[str, Any]] = {
     },
     "scalar": {"inputs": ["x:float16:"], "outputs": ["y:float16:"]},
     "one word": {"name": "Round", "inputs": ["x:int8:n"]},
+    "ioext": {"base": "ioext"},
+    "ioext, no batch": {
+        "base": "ioext",
+        "inputs": ["x:float32,int8:n,c", "i:int32:n"],
+        "outputs": ["y:float32,int8:n+1,c*(n+2)", "z:int32:max(n,ceil_div(c,2)),7,c//2-1"],
+        "fields": ["a:float32", "b:int32=3"],
+    },
 }
 
 
@@ -270,7 +277,34 @@ def test_the_reference_means_what_is_documented(case: str, point: Any, tmp_path:
     check_against_formula(project, Manifest.load(project).profiles[0].at(point), seed=1)
 
 
-@pytest.mark.parametrize("case", SIGNATURES)
+DYNAMIC = [case for case, options in SIGNATURES.items() if options.get("base") != "ioext"]
+
+
+@pytest.mark.parametrize("case", [case for case in SIGNATURES if case not in DYNAMIC])
+def test_the_numbers_in_cpp_are_those_of_the_manifest(case: str, tmp_path: Path) -> None:
+    """The dimensions that a static layer computes, as Python; with the batch among them and beside them."""
+    project = make(tmp_path, **SIGNATURES[case])
+    manifest = Manifest.load(project)
+    text = (project / "src" / f"{manifest.slug}.cpp").read_text()
+    cases = re.findall(r"case \d+: // (\w+)\n\s+return asDims\(\{(.*?)\}, beside\);", text, re.DOTALL)
+    env = {symbol: 5 + 2 * index for index, symbol in enumerate(manifest.symbols())}
+    inputs = list(manifest.input_shapes(env).values())
+    for beside in (0, 1) if manifest.batch() else (0,):
+        scope: dict[str, Any] = {
+            "at": lambda i, d, beside=beside: 1 if d < beside else inputs[i][beside:][d - beside],
+            "floorDiv": lambda a, b: a // b,
+            "ceilDiv": lambda a, b: -(-a // b),
+            "min": min,
+            "max": max,
+        }
+        found = {}
+        for name, words in cases:
+            source = re.sub(r"std::(min|max)<int64_t>", r"\1", words)
+            found[name] = tuple(eval(f"({source},)", scope))[beside:]
+        assert found == {name: shape[beside:] for name, shape in manifest.output_shapes(env).items()}
+
+
+@pytest.mark.parametrize("case", DYNAMIC)
 def test_the_shapes_in_cpp_are_those_of_the_manifest(case: str, tmp_path: Path) -> None:
     """The statements of getOutputDimensions, run as Python on plain numbers."""
     project = make(tmp_path, **SIGNATURES[case])
@@ -374,3 +408,19 @@ def test_nothing_is_written_into_the_home_folder(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("HOME", str(home))
     make(tmp_path / "work")
     assert not list(home.iterdir())
+
+
+def test_the_choice_of_ioext_is_commented_on(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from pluginkit.cli.new import command
+
+    said = {
+        base: CliRunner().invoke(command, ["MyPlugin", "--base", base, "--dir", str(tmp_path / base)]).output
+        for base in ("dynamic", "ioext")
+    }
+    assert "Note: IPluginV2IOExt takes static shapes only" in said["ioext"]
+    assert "dynamic (IPluginV2DynamicExt) is usually better, and v3 (IPluginV3)" in said["ioext"]
+    assert "Note" not in said["dynamic"]
+    profiles = Manifest.load(tmp_path / "ioext" / "my_plugin").profiles
+    assert [set(map(len, map(set, profile.symbols.values()))) for profile in profiles] == [{1}, {1}]

@@ -40,6 +40,13 @@ SIGNATURES: dict[str, dict[str, Any]] = {
     },
     "scalar": {"inputs": ["x:float16:"], "outputs": ["y:float16:"]},
     "one word": {"name": "Round", "inputs": ["x:int8:n"]},
+    "ioext": {"base": "ioext"},
+    "ioext, no batch": {
+        "base": "ioext",
+        "inputs": ["x:float32,int8:n,c", "i:int32:n"],
+        "outputs": ["y:float32,int8:n+1,c*(n+2)", "z:int32:max(n,ceil_div(c,2)),7,c//2-1"],
+        "fields": ["a:float32", "b:int32=3"],
+    },
 }
 
 

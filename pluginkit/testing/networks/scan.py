@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
+from onnx import TensorProto
 
 from pluginkit.manifest import Tensor
 from pluginkit.testing.model import Array, Dims, PluginCall, Range
@@ -62,8 +63,9 @@ class Scan(OnnxFamily):
         return ""
 
     def feedback(self, setting: Setting) -> list[tuple[str, str]]:
-        """The first pair is a state, if there is another input to be iterated over."""
-        return feedback(setting)[:1] if len(setting.manifest.inputs) > 1 else []
+        """The first pair is a state, if there is another input to be iterated over and another output to be shown."""
+        several = len(setting.manifest.inputs) > 1 and len(setting.manifest.outputs) > 1
+        return feedback(setting)[:1] if several else []
 
     def _axis(self, tensor: Tensor) -> int:
         return min(type(self).AXIS, len(tensor.shape))
@@ -126,10 +128,21 @@ class Scan(OnnxFamily):
             for tensor in [*first, *iterated]
         ]
         typed = [names.tensor(f"main_{name}_typed") for _, name in after]
+        given = [main.cast(tensor, tensor.name) for tensor in [*first, *iterated]]
+        taken = list(typed)
+        if not first:
+            # NVIDIA's parser calls a Scan without states an invalid node: this one counts.
+            counter, counted = names.tensor("body_counter"), names.tensor("body_counted")
+            one = body.constant("one", TensorProto.FLOAT, [], [1.0])
+            body.op("Add", [counter, one], counted)
+            heads.insert(0, looping.scalar(counter, TensorProto.FLOAT))
+            ends.insert(0, looping.scalar(counted, TensorProto.FLOAT))
+            given.insert(0, main.constant("zero", TensorProto.FLOAT, [], [0.0]))
+            taken.insert(0, names.tensor("main_counted"))
         main.op(
             "Scan",
-            [main.cast(tensor, tensor.name) for tensor in [*first, *iterated]],
-            typed,
+            given,
+            taken,
             body=body.graph(heads, ends),
             num_scan_inputs=len(iterated),
             scan_input_axes=[self._axis(tensor) for tensor in iterated],
@@ -137,8 +150,8 @@ class Scan(OnnxFamily):
             scan_output_axes=[self._axis(tensor) for tensor in outputs],
             scan_output_directions=[int(type(self).REVERSE_OUTPUT)] * len(outputs),
         )
-        for (tensor, name), given in zip(after, typed, strict=True):
-            main.op("Identity", [main.cast_back(tensor, given)], name)
+        for (tensor, name), value in zip(after, typed, strict=True):
+            main.op("Identity", [main.cast_back(tensor, value)], name)
         return [call]
 
     def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:

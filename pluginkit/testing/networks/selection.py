@@ -43,9 +43,7 @@ def choose(manifest: Manifest, wanted: Iterable[str] | None) -> list[Family]:
     chosen: dict[str, Family] = {}
     names = list(dict.fromkeys(wanted))
     for name in names:
-        asked = [every[name]] if name in every else [one for one in every.values() if one.family.group == name]
-        if not asked:
-            raise _unknown(name)
+        asked = [every[family.NAME] for family in called(name)]
         can = [one.family for one in asked if not one.refusal]
         if not can:
             raise UsageError(
@@ -56,6 +54,20 @@ def choose(manifest: Manifest, wanted: Iterable[str] | None) -> list[Family]:
     if not names:
         raise NothingSelected("No network is selected.", hint=f"The networks are: {', '.join(FAMILIES)}.")
     return list(chosen.values())
+
+
+def called(name: str) -> list[Family]:
+    """The families of a name, or of a group (`loop` is every loop-...).
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name in FAMILIES:
+        return [FAMILIES[name]]
+    found = [family for family in FAMILIES.values() if family.group == name]
+    if not found:
+        raise _unknown(name)
+    return found
 
 
 def _unknown(name: str) -> UsageError:

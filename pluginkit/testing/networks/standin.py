@@ -33,6 +33,9 @@ def source(setting: Setting, output: Tensor) -> Tensor | None:
 def add(body: Body, inputs: Sequence[str], *, count: str = "", lead: Sequence[Tensor] = ()) -> list[str]:
     """Outputs without the plugin: halves of inputs, or a constant; in manifest order.
 
+    Those with an axis more are constants: NVIDIA's builder crashes on an input that is expanded beside a loop's
+    concatenation (TensorRT-RTX 1.7.1).
+
     Args:
         body: where they stand.
         inputs: what the plugin would get.
@@ -45,7 +48,7 @@ def add(body: Body, inputs: Sequence[str], *, count: str = "", lead: Sequence[Te
 
 def _one(body: Body, inputs: Sequence[str], tensor: Tensor, count: str) -> str:
     setting, names = body.setting, body.names
-    given = source(setting, tensor)
+    given = None if count else source(setting, tensor)
     value = inputs[setting.manifest.inputs.index(given)] if given else ""
     if given and setting.is_float(tensor):
         factor = body.constant(f"{tensor.name}_factor", TensorProto.FLOAT, [], [_FACTOR])
@@ -56,7 +59,7 @@ def _one(body: Body, inputs: Sequence[str], tensor: Tensor, count: str) -> str:
     if count:
         one = body.constant(f"{tensor.name}_one", TensorProto.INT64, [1], [1])
         sizes.insert(0, body.op("Reshape", [count, one], names.tensor(f"{body.label}_{tensor.name}_count")))
-    if (given and not count) or not sizes:
+    if given or not sizes:
         return value
     wanted = body.op("Concat", sizes, names.tensor(f"{body.label}_{tensor.name}_shape"), axis=0)
     return body.op("Expand", [value, wanted], names.tensor(f"{body.label}_{tensor.name}_filled"))
@@ -100,7 +103,7 @@ def compute(applier: Applier, inputs: Sequence[Array], *, count: int = 0, lead: 
     sizes = setting.manifest.output_shapes(_bound(setting, inputs))
     found = []
     for tensor in setting.manifest.outputs:
-        given = source(setting, tensor)
+        given = None if tensor in lead else source(setting, tensor)
         if given is None:
             fill = _fill(setting, tensor)
             value = np.full(sizes[tensor.name], fill, np.float64 if setting.is_float(tensor) else np.int64)

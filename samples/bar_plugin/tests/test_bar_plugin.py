@@ -30,7 +30,7 @@ def test_the_reference_on_numbers_worked_out_by_hand() -> None:
 
 
 def test_in_networks(pluginkit_case) -> None:
-    """Each case of `pluginkit test`, and what NVIDIA's builder says: `pytest -k cond`, `--lf`, `-n auto`."""
+    """Each case of `pluginkit test`, NVIDIA's verdicts too: `pytest -k cond`, `pytest --lf`, `pytest -n auto`."""
     pluginkit_case.check()
 
 

@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[1]
-SHAPES = [[2, 8, 8, 8]]
+FIELDS = {
+    "kernel_h": 2,
+    "kernel_w": 2,
+    "stride_h": 2,
+    "stride_w": 2,
+    "pad_h": 0,
+    "pad_w": 0,
+    "ceil_mode": 0,
+    "count_include_pad": 0,
+}
 
 
 def pluginkit(*args: str) -> None:
@@ -25,39 +34,14 @@ def load_reference():
 
 
 def test_the_reference_on_numbers_worked_out_by_hand() -> None:
+    x = np.arange(15.0).reshape(1, 3, 5)
     reference = load_reference()
-    inputs = [np.full(shape, 1.0) for shape in SHAPES]
-    outputs = reference(
-        *inputs,
-        mode=0,
-        kernel_h=2,
-        kernel_w=2,
-        stride_h=2,
-        stride_w=2,
-        pad_h=0,
-        pad_w=0,
-        ceil_mode=0,
-        count_include_pad=0,
-    )
-    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    expected = np.full((2, 8, 4, 4), 9.0)
-    np.testing.assert_allclose(outputs[0], expected)
-    inputs = [np.full(shape, -3.0) for shape in SHAPES]
-    outputs = reference(
-        *inputs,
-        mode=0,
-        kernel_h=2,
-        kernel_w=2,
-        stride_h=2,
-        stride_w=2,
-        pad_h=0,
-        pad_w=0,
-        ceil_mode=0,
-        count_include_pad=0,
-    )
-    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    expected = np.full((2, 8, 4, 4), 5.0)
-    np.testing.assert_allclose(outputs[0], expected)
+    assert reference(x, mode=0, **FIELDS).tolist() == [[[6, 8]]]
+    assert reference(x, mode=1, **FIELDS).tolist() == [[[3, 5]]]
+    up = FIELDS | {"ceil_mode": 1}
+    assert reference(x, mode=1, **up).tolist() == [[[3, 5, 6.5], [10.5, 12.5, 14]]]
+    padded = FIELDS | {"pad_h": 1, "pad_w": 1, "count_include_pad": 1}
+    assert reference(x, mode=1, **padded).tolist() == [[[0, 0.75, 1.75], [3.75, 9, 11]]]
 
 
 @pytest.fixture(scope="session")
@@ -68,3 +52,12 @@ def built() -> None:
 @pytest.mark.parametrize("precision", ["--fp32", "--fp16", "--int8"])
 def test_the_plugin_agrees_with_the_reference(built: None, precision: str) -> None:
     pluginkit("test", precision)
+
+
+@pytest.mark.parametrize("name", ["astronaut", "chelsea", "coffee"])
+def test_the_plugin_on_a_photograph(built: None, name: str, tmp_path: Path) -> None:
+    photo = np.load(PROJECT / "data" / f"{name}.npy").astype(np.float32).transpose(2, 0, 1)
+    # Shapes are static: a part that has the default profile's.
+    x = np.stack([photo[:, :16, :16], photo[:, -16:, -16:]])
+    np.savez(tmp_path / "photo.npz", x=x)
+    pluginkit("test", "--network", "plain", "--data", str(tmp_path / "photo.npz"))

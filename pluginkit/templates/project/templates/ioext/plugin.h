@@ -12,8 +12,8 @@
 namespace @{ cookiecutter.namespace_cpp }@
 {
 
-//! The layer as TensorRT sees it. Its shapes are static: what configurePlugin() says of them is kept, serialized, and all
-//! that enqueue() knows. It holds no device memory, so that copying its members is all that a clone takes.
+//! The layer as TensorRT sees it. Its shapes are static: what configurePlugin() says of them is kept, serialized, and
+//! is all that enqueue() knows. It holds no device memory, so that copying its members is all that a clone takes.
 class @{ cookiecutter.name }@ final : public nvinfer1::IPluginV2IOExt
 {
 public:
@@ -55,8 +55,8 @@ private:
     using nvinfer1::IPluginV2Ext::configurePlugin;
 
 @% include "parts/v2_members.h" %@
-    //! Which row of kTypes was chosen, and how many elements each tensor has: the inputs, then the outputs. A batch that is
-    //! no dimension is not counted.
+    //! Which row of kTypes was chosen, and how many elements each tensor has: the inputs, then the outputs. A batch
+    //! that is no dimension is not counted.
     int32_t mRow{-1};
     std::array<int64_t, @{ cookiecutter.tensor_count }@> mCounts{};
 };

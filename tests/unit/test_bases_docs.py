@@ -1,0 +1,36 @@
+"""docs/bases.md: each cell of its table is a link to a test that there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pluginkit.bases import BASES
+
+FILE = Path(__file__).resolve().parents[2] / "docs" / "bases.md"
+DOCS = FILE.read_text(encoding="utf-8")
+TABLE = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in re.findall(r"^\|.*\|$", DOCS.split("\n## ")[0], re.MULTILINE)
+]
+LINKS = {key: (path, name) for key, path, name in re.findall(r'^\[([\w-]+)\]: (\S+) "(\w+)"$', DOCS, re.MULTILINE)}
+
+
+def test_every_base_has_a_column() -> None:
+    header, rule, *rows = TABLE
+    assert header == ["", *(f"`{name}`" for name in BASES)]
+    assert len(rows) > 10
+    assert {len(row) for row in (rule, *rows)} == {len(header)}
+
+
+def test_every_cell_names_an_existing_test() -> None:
+    used = set()
+    for what, *cells in TABLE[2:]:
+        for cell in cells:
+            found = re.fullmatch(r"\[[^\]]+\]\[([\w-]+)\]", cell)
+            assert found, f"{what}: {cell!r} links no test"
+            used.add(found[1])
+    assert used == set(LINKS)
+    for path, name in LINKS.values():
+        source = (FILE.parent / path).read_text(encoding="utf-8")
+        assert f"\ndef {name}(" in source, f"{path} has no test {name}"
