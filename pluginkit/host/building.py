@@ -28,8 +28,8 @@ def build(
     """Builds a layer for these profiles, each the list of the plugin's inputs.
 
     `output_scales`, `output_formats` and `undeclared` are those of `Given`. `implicit_batch` is for an
-    IPluginV2IOExt, which is told the shapes without their first dimension then. `shape_inputs` are the inputs that an IPluginV3 has as shape inputs: see
-    `v3.build`.
+    IPluginV2IOExt, which is told the shapes without their first dimension then. `shape_inputs` are the inputs that an
+    IPluginV3 has as shape inputs: see `v3.build`.
 
     Raises:
         Finding: the plugin answers wrongly.
