@@ -49,8 +49,8 @@ std::vector<std::optional<std::int64_t>> evaluate(std::vector<Node> const& nodes
 //! An interval that holds every value of each node, given those of the symbols; nothing where it has no bound.
 std::vector<std::optional<Interval>> bounds(std::vector<Node> const& nodes, std::vector<Interval> const& symbols);
 
-//! A size tensor that a plugin has declared: an output of its own that carries a dimension of another one. Its expression
-//! is a symbol more, behind those of the inputs.
+//! A size tensor that a plugin has declared: an output of its own that carries a dimension of another one. Its
+//! expression is a symbol more, behind those of the inputs.
 struct SizeTensor
 {
     std::int32_t output;

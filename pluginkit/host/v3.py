@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | network | createPlugin(kBUILD), getCapabilityInterface, getPluginName, ... | L9, I1-I3; it comes initialized (F12) |
 |  | clone, then deletion of the first | a network keeps a copy and its caller deletes his own (L1, L4, L8) |
-| analysis | getNbOutputs, getOutputDataTypes, getOutputShapes, getAliasedInput | before configure (T1, T4, T9-T16, V4) |
+| analysis | getNbOutputs, getOutputDataTypes, getOutputShapes, getAliasedInput | before configure (T1, T4, T9-T16) |
 | per profile | supportsFormatCombination for each tensor | later tensors are not set (C1) |
 |  | configurePlugin with -1, min, opt, max | C11, C13 |
 |  | getNbTactics, getValidTactics, getWorkspaceSize | V1, C14: one workspace for the profile, asked for at build only |

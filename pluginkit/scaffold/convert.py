@@ -14,13 +14,14 @@ import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pluginkit.bases import BASES
 from pluginkit.errors import UsageError
 from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.scaffold.project import render
 
-TARGET = "v3"
+TARGET: Final = "v3"
 _KEPT = ".v2.orig"
 
 

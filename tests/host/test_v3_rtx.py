@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from onnx import TensorProto, helper
@@ -13,7 +14,7 @@ from pluginkit.host import Library, build
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import tensorrt_rtx
 from pluginkit.runtimes.verdict import Configured
-from pluginkit.testing.model import Network, NetworkProfile
+from pluginkit.testing.model import Network, NetworkProfile, Range
 
 from .test_v3 import MODES, K, X
 
@@ -39,7 +40,9 @@ def network(mode: str) -> Network:
     """The plugin, and Identity behind it."""
     inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 5])]
     outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
-    names, made, attributes, values = ["x"], ["made"], {"mode": MODES[mode], "fault": 0, "factor": 2.0}, {}
+    names, made = ["x"], ["made"]
+    attributes: dict[str, Any] = {"mode": MODES[mode], "fault": 0, "factor": 2.0}
+    values: dict[str, Range] = {}
     if mode == "shape_input":
         inputs.append(helper.make_tensor_value_info("k", TensorProto.INT32, [1]))
         names.append("k")
