@@ -154,6 +154,23 @@ auto traced(char const* method, std::string const& node, Function&& function)
     return traced(method, node, std::string{}, std::forward<Function>(function));
 }
 
+//! Whether a tensor may have its format: PLUGINKIT_PROBE_FORMATS lists the one number for each position, as in "2,2,0".
+//! So a builder is held to one layout of those that the plugin offers.
+bool wanted(TensorFormat format, int32_t pos)
+{
+    char const* list = std::getenv("PLUGINKIT_PROBE_FORMATS");
+    if (list == nullptr || *list == '\0')
+    {
+        return true;
+    }
+    for (int32_t skipped = 0; skipped < pos && list != nullptr; ++skipped)
+    {
+        list = std::strchr(list, ',');
+        list = list != nullptr ? list + 1 : nullptr;
+    }
+    return list == nullptr || std::strtol(list, nullptr, 10) == static_cast<int32_t>(format);
+}
+
 // ---- the wrapped plugin
 
 IPluginV3* wrapped(IPluginV3* plugin, std::string const& node);
@@ -216,7 +233,11 @@ public:
     {
         return traced("IPluginV3OneBuild::supportsFormatCombination", mNode,
                       ", \"pos\": " + std::to_string(pos) + tensors(inOut, nbInputs, inOut + nbInputs, nbOutputs),
-                      [&] { return mPlugin.supportsFormatCombination(pos, inOut, nbInputs, nbOutputs); });
+                      [&]
+                      {
+                          return mPlugin.supportsFormatCombination(pos, inOut, nbInputs, nbOutputs) &&
+                                 wanted(inOut[pos].desc.format, pos);
+                      });
     }
     int32_t getNbOutputs() const noexcept override
     {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 
@@ -16,12 +17,13 @@ class DType(str, Enum):
 
     FLOAT32 = "float32"
     FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
     INT8 = "int8"
     INT32 = "int32"
 
     @property
     def trt(self) -> str:
-        """TensorRT's name: `kFLOAT`, `kHALF`, `kINT8`, `kINT32`."""
+        """TensorRT's name: `kFLOAT`, `kHALF`, `kBF16`, `kINT8`, `kINT32`."""
         return _FACTS[self][0]
 
     @property
@@ -36,13 +38,14 @@ class DType(str, Enum):
 
     @property
     def short(self) -> str:
-        """What engineers say: FP32, FP16, INT8, INT32."""
+        """What engineers say: FP32, FP16, BF16, INT8, INT32."""
         return _FACTS[self][3]
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """NumPy's type."""
-        return np.dtype(self.value)
+        """NumPy's type; ml_dtypes' for bfloat16."""
+        kind: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16 if self is DType.BFLOAT16 else self.value)
+        return kind
 
     @property
     def itemsize(self) -> int:
@@ -65,9 +68,10 @@ class DType(str, Enum):
 _FACTS: dict[DType, tuple[str, int, int, str]] = {
     DType.FLOAT32: ("kFLOAT", 0, 1, "FP32"),
     DType.FLOAT16: ("kHALF", 1, 10, "FP16"),
+    DType.BFLOAT16: ("kBF16", 7, 16, "BF16"),
     DType.INT8: ("kINT8", 2, 3, "INT8"),
     DType.INT32: ("kINT32", 3, 6, "INT32"),
 }
 
-PRECISIONS = (DType.FLOAT32, DType.FLOAT16, DType.INT8)
+PRECISIONS = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.INT8)
 """What a plugin can be tested in; INT32 is for indices and lengths beside them."""

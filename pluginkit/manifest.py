@@ -15,9 +15,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from pluginkit import shapes
+from pluginkit import shapes, signature_rules
 from pluginkit.dtypes import PRECISIONS, DType
 from pluginkit.errors import UsageError
+from pluginkit.formats import DLA_ONLY, Format
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -44,7 +45,16 @@ def _unknown(what: str, value: str, known: list[str]) -> str:
     return f"unknown {what} '{value}'" + (f"; did you mean '{close[0]}'?" if close else f"; known: {', '.join(known)}")
 
 
+def _format(value: object) -> object:
+    if value in DLA_ONLY:
+        raise ValueError(f"the format '{value}' is for DLA cores, which run no plugins")
+    if isinstance(value, str) and value not in [one.value for one in Format]:
+        raise ValueError(_unknown("format", value, [one.value for one in Format]))
+    return value
+
+
 ElementType = Annotated[DType, BeforeValidator(_type)]
+TensorFormat = Annotated[Format, BeforeValidator(_format)]
 Dim = Annotated[str, BeforeValidator(lambda dim: str(dim) if type(dim) is int else dim)]
 
 
@@ -68,6 +78,7 @@ class Tensor(_Model):
     name: str
     types: tuple[ElementType, ...]
     shape: tuple[Dim, ...] = Field(max_length=MAX_DIMS)
+    formats: tuple[TensorFormat, ...] = (Format.LINEAR,)
     scale: str | None = None
 
     def dims(self, env: Mapping[str, int]) -> tuple[int, ...]:
@@ -119,6 +130,7 @@ class Tolerances(_Model):
 
     float32: Close | None = None
     float16: Close | None = None
+    bfloat16: Close | None = None
     int8: Steps | None = None
 
 
@@ -185,6 +197,18 @@ class Manifest(_Model):
     def type_of(tensor: Tensor, precision: DType) -> DType:
         """The tensor's type at a precision: that one if it declares it, else its first."""
         return precision if precision in tensor.types else tensor.types[0]
+
+    def layouts(self, precision: DType) -> tuple[Format, ...]:
+        """The formats that some tensor has at a precision, in the order of `Format`."""
+        tensors = (*self.inputs, *self.outputs)
+        found = {one for t in tensors for one in t.formats if self.type_of(t, precision) in one.types}
+        return tuple(one for one in Format if one in found)
+
+    @staticmethod
+    def format_of(tensor: Tensor, kind: DType, layout: Format) -> Format:
+        """The tensor's format at a layout: that one if it declares it for the type, else its first for the type."""
+        fitting = [one for one in tensor.formats if kind in one.types]
+        return layout if layout in fitting else fitting[0]
 
     def symbols(self) -> tuple[str, ...]:
         """The symbols of the inputs' shapes, in the order of their first use."""
@@ -302,14 +326,15 @@ def _profile_problems(manifest: Manifest, profile: Profile, known: list[str]) ->
 
 def _typing(manifest: Manifest) -> list[str]:
     if not manifest.precisions():
-        return ["no input is of type float32, float16 or int8: there would be nothing to test"]
+        return ["no input is of type float32, float16, bfloat16 or int8: there would be nothing to test"]
     available = set(manifest.precisions())
-    return [
+    found = [
         f"{tensor.name}.types: {kind.value} is no input's type, so no precision would ever choose it"
         for tensor in manifest.outputs
         for kind in tensor.types
         if kind in PRECISIONS and kind not in available
     ]
+    return [*found, *signature_rules.problems(manifest)]
 
 
 def _parse(dim: str) -> shapes.Expr | None:

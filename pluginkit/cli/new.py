@@ -40,6 +40,13 @@ from pluginkit.manifest import Manifest
     help="A field (float32 or int32), as alpha:float32=0.5 (the default); without =DEFAULT it must be given.",
 )
 @click.option("--no-fields", is_flag=True, help="No fields but the INT8 scales.")
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    metavar="FORMAT",
+    help="A tensor format beside linear, as chw32 or hwc8, for the tensors that can have it. May be repeated.",
+)
 @click.option("--namespace", default="", help="TensorRT plugin namespace.")
 @click.option("--version", "--plugin-version", "version", default="1", show_default=True, help="The plugin's version.")
 @click.option("--base", default="dynamic", show_default=True, help="The interface: dynamic is IPluginV2DynamicExt.")
@@ -51,14 +58,15 @@ def command(
     outputs: tuple[str, ...],
     fields: tuple[str, ...],
     no_fields: bool,
+    formats: tuple[str, ...],
     namespace: str,
     version: str,
     base: str,
 ) -> None:
     """Write a new plugin project: NAME is the C++ class, as MyPlugin.
 
-    TYPES are float32, float16, int8 and int32; SHAPE is symbols and numbers, as n,c,3. In an output's shape they may be
-    computed with: + - * // ceil_div(a, b) min(a, b) max(a, b).
+    TYPES are float32, float16, bfloat16, int8 and int32; SHAPE is symbols and numbers, as n,c,3. In an output's shape
+    they may be computed with: + - * // ceil_div(a, b) min(a, b) max(a, b).
     """
     if fields and no_fields:
         raise UsageError("--field and --no-fields contradict each other.", hint="Leave one of them out.")
@@ -71,6 +79,7 @@ def command(
         namespace=namespace,
         version=version,
         base=base,
+        formats=formats,
     )
     shown = project.relative_to(Path.cwd()) if project.is_relative_to(Path.cwd()) else project
     precisions = Manifest.load(project).precisions()

@@ -62,7 +62,7 @@ def cases_table(report: Report) -> RenderableType:
             table.add_section()
         previous = group
         table.add_row(
-            f"{case.family} {case.precision.short}" if first else "",
+            _label(case) if first else "",
             case.point,
             case.shape,
             *([case.sanitizers] if checked else []),
@@ -72,6 +72,12 @@ def cases_table(report: Report) -> RenderableType:
             _verdict(report.verdict(RTX, case.network)) if first else "",
         )
     return table
+
+
+def _label(case: CaseResult) -> str:
+    """The network: `loop FP16`, or `plain INT8 chw32`."""
+    variant = case.network.removeprefix(f"{case.family}/{case.precision.value}").removeprefix("-")
+    return " ".join(filter(None, (case.family, case.precision.short, variant)))
 
 
 def number(value: float | None, unit: str) -> str:

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
+from pluginkit.testing.calibration import METHODS, Calibration, Method
 from pluginkit.testing.runner import Options, run
 
 
@@ -22,12 +23,29 @@ from pluginkit.testing.runner import Options, run
 @click.option("--fp32", "precisions", flag_value="float32", multiple=True, help="Test in float32 (kFLOAT).")
 @click.option("--fp16", "precisions", flag_value="float16", multiple=True, help="Test in float16 (kHALF).")
 @click.option(
-    "--int8", "precisions", flag_value="int8", multiple=True, help="Test in INT8, quantized explicitly (Q/DQ)."
+    "--int8",
+    "precisions",
+    flag_value="int8",
+    multiple=True,
+    help="Test in INT8, quantized explicitly (Q/DQ) and implicitly (scales by descriptor).",
 )
+@click.option("--bf16", "precisions", flag_value="bfloat16", multiple=True, help="Test in bfloat16 (kBF16).")
 @click.option("--network", "networks", multiple=True, metavar="NAME", help="Only this network: plain, loop or cond.")
 @click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
 @click.option(
     "--data", type=click.Path(path_type=Path), metavar="FILE.npz", help="Also run on your own inputs, by name."
+)
+@click.option(
+    "--calibration",
+    type=click.Choice(METHODS),
+    help="How INT8 scales are found: by the largest value or by entropy. Default: max where the plugin gets them by "
+    "fields, both where by descriptors.",
+)
+@click.option(
+    "--calibration-data",
+    type=click.Path(path_type=Path),
+    metavar="FILE.npz",
+    help="Calibrate on your own samples: an array for each input, with a leading dimension that counts them.",
 )
 @click.option(
     "--seed",
@@ -68,6 +86,8 @@ def command(
     networks: tuple[str, ...],
     only: tuple[str, ...],
     data: Path | None,
+    calibration: Method | None,
+    calibration_data: Path | None,
     seed: int,
     library: Path | None,
     timeout: float,
@@ -78,7 +98,7 @@ def command(
 ) -> int:
     """Test PROJECT's plugin in networks, against its reference, and have NVIDIA's builder judge each network.
 
-    Builds what changed first. Without --fp32, --fp16 or --int8 it tests all that pluginkit.toml declares.
+    Builds what changed first. Without --fp32, --fp16, --bf16 or --int8 it tests all that pluginkit.toml declares.
     """
     for file in (json_file, junit):
         _check_writable(file)
@@ -88,6 +108,7 @@ def command(
         families=networks or None,
         only=only,
         data=data,
+        calibration=Calibration(calibration, calibration_data),
         seed=seed,
         library=library,
         timeout=timeout,
@@ -106,7 +127,7 @@ def command(
             progress.update(task, description=what, completed=done, total=total)
 
         report = run(options, step)
-    table.show(report, console, command=_again(project, library, data))
+    table.show(report, console, command=_again(project, library, data, options.calibration))
     if to_stdout:
         click.echo(json.dumps(report.to_json(), indent=2))
     elif json_file is not None:
@@ -126,9 +147,11 @@ def _check_writable(file: Path | None) -> None:
         raise UsageError(f"{file} cannot be written.", hint=f"Is {folder} a folder that you may write to?")
 
 
-def _again(project: Path, library: Path | None, data: Path | None) -> str:
+def _again(project: Path, library: Path | None, data: Path | None, calibration: Calibration) -> str:
     words = ["pluginkit", "test"]
     words += [str(project)] if str(project) != "." else []
     words += ["--library", str(library)] if library else []
     words += ["--data", str(data)] if data else []
+    words += ["--calibration", calibration.method] if calibration.method else []
+    words += ["--calibration-data", str(calibration.data)] if calibration.data else []
     return shlex.join(words)

@@ -13,11 +13,13 @@ from pluginkit.host.dynamic import build
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import FIELD_TYPES, Creator, Field, Library
-from pluginkit.host.plugin import Desc, DynamicDesc, Plugin
-from pluginkit.host.spec import BuiltPlugin, TensorSpec
+from pluginkit.host.plugin import LINEAR, Desc, DynamicDesc, Plugin
+from pluginkit.host.spec import NO_SCALE, BuiltPlugin, TensorSpec
 
 __all__ = [
     "FIELD_TYPES",
+    "LINEAR",
+    "NO_SCALE",
     "BuiltPlugin",
     "Context",
     "Creator",

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pluginkit import _native
+from pluginkit.formats import Format
 from pluginkit.host.device import Device, Region, Use
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.library import Creator
-from pluginkit.host.memory import Input, Tensor, check_guards, report_unwritten
+from pluginkit.host.memory import Input, Tensor, check_guards, check_padding_unread, report_unwritten
 from pluginkit.host.plugin import Desc, DynamicDesc, Plugin, name_of
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
 
@@ -74,13 +75,16 @@ class Context:
         self.enqueues += 1
         outputs = self._enqueue(arrays, ins, outs, turn=0)
         suspects = [o.unwritten(0) for o in outputs]
-        if any(mask.any() for mask in suspects):
+        padded = any(Format.from_code(s.format).pads(a.shape) for s, a in zip(self.specs, arrays, strict=True))
+        if padded or any(mask.any() for mask in suspects):
             # The pattern can be a plugin's honest result: an element that keeps another one as well is not.
             again = self._enqueue(arrays, ins, outs, turn=1)
             for output, mask, other in zip(outputs, suspects, again, strict=True):
                 both = mask & other.unwritten(1)
                 if both.any():
                     report_unwritten(output, both)
+                if padded:
+                    check_padding_unread(output, other)
         return [o.array.copy() for o in outputs]
 
     def close(self) -> None:
@@ -107,9 +111,12 @@ class Context:
         return value
 
     def _enqueue(self, arrays: Sequence[Array], ins: list[Desc], outs: list[Desc], turn: int) -> list[Tensor]:
-        inputs = [Input(f"input {i}", s.dtype, a) for i, (s, a) in enumerate(zip(self.specs, arrays, strict=True))]
+        inputs = [
+            Input(f"input {i}", s.dtype, a, Format.from_code(s.format), turn)
+            for i, (s, a) in enumerate(zip(self.specs, arrays, strict=True))
+        ]
         outputs = [
-            Tensor(f"output {i}", s.dtype, d.dims)
+            Tensor(f"output {i}", s.dtype, d.dims, Format.from_code(s.format))
             for i, (s, d) in enumerate(zip(self.built.outputs[0], outs, strict=True))
         ]
         for output in outputs:

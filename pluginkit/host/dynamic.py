@@ -23,7 +23,7 @@ from pluginkit.host import formats
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator, Fields
-from pluginkit.host.plugin import Desc, Plugin, name_of
+from pluginkit.host.plugin import LINEAR, Desc, Plugin, name_of
 from pluginkit.host.spec import BuiltPlugin, TensorSpec, as_dict
 
 Profile = Sequence[TensorSpec]
@@ -39,11 +39,14 @@ def build(
     profiles: Sequence[Profile],
     *,
     output_scales: Sequence[float] = (),
+    output_formats: Sequence[int] = (),
+    undeclared: Sequence[Sequence[int]] = (),
 ) -> BuiltPlugin:
     """Builds a layer for these profiles, each the list of the plugin's inputs.
 
     `output_scales` are the outputs' INT8 scales in implicit quantization, where configure sees them in `desc.scale`;
-    none means explicit quantization: 1 for all.
+    none means explicit quantization: 1 for all. `output_formats` are numbers of `nvinfer1::TensorFormat`; none means
+    linear. `undeclared` are formats of all inputs and outputs that the plugin must refuse.
 
     Raises:
         Finding: the plugin answers wrongly.
@@ -56,11 +59,13 @@ def build(
     nb_outputs = plugin.nb_outputs()
     out_types = [plugin.output_data_type(i, types) for i in range(nb_outputs)]
     shapes = tuple(plugin.output_dimensions(i, dims) for i in range(nb_outputs))
-    scales = output_scales or [1.0] * nb_outputs
-    outputs = [_outputs(profile, shapes, out_types, scales) for profile in profiles]
+    _check_ways(plugin, profiles, shapes)
+    how = list(zip(output_scales or [1.0] * nb_outputs, output_formats or [LINEAR] * nb_outputs, strict=True))
+    outputs = [_outputs(profile, shapes, out_types, how) for profile in profiles]
     configured, workspaces = [], []
     for profile, outs in zip(profiles, outputs, strict=True):
         formats.walk(plugin, [s.desc() for s in (*profile, *outs)], len(profile))
+        formats.check_declared(plugin, [s.desc() for s in (*profile, *outs)], len(profile), undeclared)
         described = [s.dynamic() for s in profile], [s.dynamic() for s in outs]
         plugin.configure_plugin(*described)
         configured.append({"inputs": [as_dict(d) for d in described[0]], "outputs": [as_dict(d) for d in described[1]]})
@@ -115,14 +120,33 @@ def _network_clone(creator: Creator, layer: str, fields: Fields) -> Plugin:
 
 
 def _outputs(
-    inputs: Profile, shapes: Sequence[ShapeProgram], types: Sequence[DType], scales: Sequence[float]
+    inputs: Profile, shapes: Sequence[ShapeProgram], types: Sequence[DType], how: Sequence[tuple[float, int]]
 ) -> tuple[TensorSpec, ...]:
     network = [s.dims for s in inputs]
     low, opt, high = ([getattr(s, point) for s in inputs] for point in ("min", "opt", "max"))
     specs = []
-    for shape, dtype, scale in zip(shapes, types, scales, strict=True):
-        specs.append(TensorSpec(dtype, shape.dims, *shape.range(network, low, opt, high), scale))
+    for shape, dtype, (scale, form) in zip(shapes, types, how, strict=True):
+        specs.append(TensorSpec(dtype, shape.dims, *shape.range(network, low, opt, high), scale, form))
     return tuple(specs)
+
+
+def _check_ways(plugin: Plugin, profiles: Sequence[Profile], shapes: Sequence[ShapeProgram]) -> None:
+    """The same shapes must come out of a network whose dimensions are all constant (rule T10)."""
+    network = [s.dims for s in profiles[0]]
+    points = [tuple(getattr(s, point) for s in profile) for profile in profiles for point in ("min", "opt", "max")]
+    for dims in dict.fromkeys(points):
+        for index, shape in enumerate(shapes):
+            try:
+                symbolic = shape.at(network, dims)
+            except Finding:
+                continue  # min and max may be bounds of what another plugin computes, and no shapes
+            constant = plugin.output_dimensions(index, dims).at(dims, dims)
+            if constant != symbolic:
+                raise Finding(
+                    name_of("getOutputDimensions"),
+                    f"output {index} for inputs of the shapes {list(dims)}: {list(constant)} where the network's "
+                    f"dimensions are constant, {list(symbolic)} where they are dynamic",
+                )
 
 
 def _workspace(plugin: Plugin, inputs: Profile, outputs: Profile) -> int:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pluginkit.dtypes import DType
+from pluginkit.formats import Format
 from pluginkit.host.errors import Finding
-from pluginkit.host.plugin import LINEAR, Desc, Plugin, name_of
+from pluginkit.host.plugin import Desc, Plugin, name_of
 
 POISON = Desc((-0x5EED,) * 8, 0x5EED, 0x5EED, float("nan"))
 """What stands at the positions that the plugin may not look at yet (rule C1)."""
@@ -46,10 +47,32 @@ def walk(plugin: Plugin, descs: Sequence[Desc], nb_inputs: int) -> None:
             raise Finding(_METHOD, f"no combination of the types and formats that the network has:\n{table}")
 
 
+def check_declared(plugin: Plugin, descs: Sequence[Desc], nb_inputs: int, undeclared: Sequence[Sequence[int]]) -> None:
+    """Asks for combinations of formats that the plugin must refuse, since nothing says that it takes them.
+
+    Raises:
+        Finding: all positions of one are taken: TensorRT may choose it, and no case would have run it.
+    """
+    for row in undeclared:
+        asked = [replace(d, scale=0.0, format=number) for d, number in zip(descs, row, strict=True)]
+        count = len(asked)
+        if all(
+            plugin.supports_format_combination(
+                pos, [*asked[: pos + 1], *([POISON] * (count - pos - 1))], nb_inputs, count - nb_inputs
+            )
+            for pos in range(count)
+        ):
+            told = "; ".join(f"{_place(pos, nb_inputs)}: {_text(desc)}" for pos, desc in enumerate(asked))
+            raise Finding(
+                _METHOD,
+                f"takes formats that the manifest doesn't declare ({told}): TensorRT may choose them, and no case runs "
+                "them; add them to `formats` in pluginkit.toml, or refuse them",
+            )
+
+
 def _place(pos: int, nb_inputs: int) -> str:
     return f"input {pos}" if pos < nb_inputs else f"output {pos - nb_inputs}"
 
 
 def _text(desc: Desc) -> str:
-    layout = "kLINEAR" if desc.format == LINEAR else f"TensorFormat {desc.format}"
-    return f"{DType.from_code(desc.type).trt} {layout}, dims {desc.dims}"
+    return f"{DType.from_code(desc.type).trt} {Format.from_code(desc.format).trt}, dims {desc.dims}"

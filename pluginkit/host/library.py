@@ -19,7 +19,13 @@ from pluginkit.host.plugin import Plugin, must
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-FIELD_TYPES: dict[DType, int] = {DType.FLOAT16: 0, DType.FLOAT32: 1, DType.INT8: 3, DType.INT32: 5}
+FIELD_TYPES: dict[DType, int] = {
+    DType.FLOAT16: 0,
+    DType.FLOAT32: 1,
+    DType.INT8: 3,
+    DType.INT32: 5,
+    DType.BFLOAT16: 9,
+}
 """The `nvinfer1::PluginFieldType` of a field of each element type."""
 
 _FIELD_TYPE_MAX = 13

@@ -9,30 +9,58 @@ import numpy as np
 
 from pluginkit import _native
 from pluginkit.dtypes import DType
+from pluginkit.formats import Format
+from pluginkit.host import layouts
 from pluginkit.host.errors import Finding
 from pluginkit.host.plugin import name_of
 
 POISONS: dict[DType, tuple[int, int]] = {
     DType.FLOAT32: (0x7FC01234, 0x7FC04321),
     DType.FLOAT16: (0x7E5A, 0x7EA5),
+    DType.BFLOAT16: (0x7FC5, 0x7FD3),
     DType.INT8: (0x5B, 0xA4),
     DType.INT32: (0x5EED5EED, -0x5EED5EED & 0xFFFFFFFF),
 }
 """Two bit patterns per type that no plugin writes on purpose: NaNs with a payload; for integers just odd numbers, so an
 element counts as unwritten only when it keeps both, in two runs."""
 
+LARGEST: dict[DType, tuple[float, float]] = {
+    DType.FLOAT32: (3e38, -3e38),
+    DType.FLOAT16: (6e4, -6e4),
+    DType.BFLOAT16: (3e38, -3e38),
+    DType.INT8: (127, -128),
+    DType.INT32: (2**31 - 1, -(2**31)),
+}
+"""What stands in the padded lanes of a second run: a maximum or minimum over channels shows them, which skips NaNs."""
+
 _ENQUEUE = name_of("enqueue")
 
 
 class Tensor:
-    """One tensor in guarded memory; `what` names it in findings."""
+    """One tensor in guarded memory, laid out as its format says; `what` names it in findings.
 
-    def __init__(self, what: str, dtype: DType, shape: tuple[int, ...]) -> None:
+    The memory has exactly the size of the format's array: with the padded lanes, and not a byte more.
+    """
+
+    def __init__(self, what: str, dtype: DType, shape: tuple[int, ...], form: Format = Format.LINEAR) -> None:
         self.what = what
         self.dtype = dtype
-        self.buffer = _native.Buffer(math.prod(shape) * dtype.itemsize)
-        self.array: np.ndarray[Any, Any] = np.asarray(memoryview(self.buffer)).view(dtype.numpy).reshape(shape)
-        self.bits: np.ndarray[Any, Any] = self.array.view(f"u{dtype.itemsize}")
+        self.shape = shape
+        self.form = form
+        storage = form.storage(shape)
+        self.buffer = _native.Buffer(math.prod(storage) * dtype.itemsize)
+        self.stored: np.ndarray[Any, Any] = np.asarray(memoryview(self.buffer)).view(dtype.numpy).reshape(storage)
+        self.bits: np.ndarray[Any, Any] = self.stored.view(f"u{dtype.itemsize}")
+
+    @property
+    def array(self) -> np.ndarray[Any, Any]:
+        """The tensor's elements, without padding."""
+        return layouts.unpack(self.stored, self.form, self.shape)
+
+    @property
+    def padded(self) -> bool:
+        """Whether the last vector of channels has lanes that are no channel."""
+        return self.stored.size > math.prod(self.shape)
 
     @property
     def address(self) -> int:
@@ -44,8 +72,8 @@ class Tensor:
         self.bits[...] = POISONS[self.dtype][turn]
 
     def unwritten(self, turn: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which elements still have the pattern of that turn."""
-        return np.asarray(self.bits == POISONS[self.dtype][turn])
+        """Which elements still have the pattern of that turn. Padded lanes are no elements: they may keep it."""
+        return layouts.unpack(np.asarray(self.bits == POISONS[self.dtype][turn]), self.form, self.shape)
 
     def check_guards(self) -> None:
         """Raises a Finding when something beside the tensor was written."""
@@ -53,22 +81,34 @@ class Tensor:
 
 
 class Input(Tensor):
-    """An input, filled with a person's values, which must be there afterwards too (rule E5)."""
+    """An input, filled with a person's values, which must be there afterwards too (rule E5).
 
-    def __init__(self, what: str, dtype: DType, value: np.ndarray[Any, Any]) -> None:
-        super().__init__(what, dtype, value.shape)
-        self.array[...] = value
+    Its padded lanes hold the pattern that outputs are poisoned with, in the second turn `LARGEST` of either sign.
+    """
+
+    def __init__(
+        self, what: str, dtype: DType, value: np.ndarray[Any, Any], form: Format = Format.LINEAR, turn: int = 0
+    ) -> None:
+        super().__init__(what, dtype, value.shape, form)
+        if self.padded and turn:
+            # A column of vectors has one sign and its neighbour the other.
+            column = np.arange(self.stored.size).reshape(self.stored.shape) // self.stored.shape[-1] % 2
+            self.stored[...] = np.where(column == 0, *LARGEST[dtype]).astype(dtype.numpy)
+        elif self.padded:
+            self.poison(0)
+        layouts.pack(value, form, self.stored)
         self.before = self.bits.copy()
 
     def check_unmodified(self) -> None:
         """Raises a Finding when an element has changed."""
         changed = np.flatnonzero((self.bits != self.before).ravel())
         if changed.size:
-            index = tuple(int(i) for i in np.unravel_index(changed[0], self.array.shape))
+            index = tuple(int(i) for i in np.unravel_index(changed[0], self.stored.shape))
+            place = "index" if self.form is Format.LINEAR else f"{self.form.trt}'s index"
             raise Finding(
                 _ENQUEUE,
-                f"input modified: {changed.size} of {self.array.size} elements of {self.what}, the "
-                f"first at index {index} (byte {changed[0] * self.dtype.itemsize})",
+                f"input modified: {changed.size} of {self.stored.size} elements of {self.what}, the "
+                f"first at {place} {index} (byte {changed[0] * self.dtype.itemsize})",
             )
 
 
@@ -89,8 +129,23 @@ def report_unwritten(tensor: Tensor, mask: np.ndarray[Any, np.dtype[np.bool_]]) 
     """Raises a Finding that names the elements of `mask`."""
     index = tuple(int(i) for i in np.argwhere(mask)[0])
     byte = int(np.ravel_multi_index(index, mask.shape)) * tensor.dtype.itemsize if index else 0
+    where = f"byte {byte}" if tensor.form is Format.LINEAR else tensor.form.trt
     raise Finding(
         _ENQUEUE,
-        f"left unwritten: {int(mask.sum())} of {mask.size} elements of {tensor.what}, the first at "
-        f"index {index} (byte {byte})",
+        f"left unwritten: {int(mask.sum())} of {mask.size} elements of {tensor.what}, the first at index {index} "
+        f"({where})",
     )
+
+
+def check_padding_unread(first: Tensor, second: Tensor) -> None:
+    """Raises a Finding when two runs that differ in the inputs' padded lanes alone gave different elements."""
+    unsigned = f"u{first.dtype.itemsize}"
+    differ = np.argwhere(first.array.view(unsigned) != second.array.view(unsigned))
+    if len(differ):
+        index = tuple(int(i) for i in differ[0])
+        raise Finding(
+            _ENQUEUE,
+            f"padding read: {len(differ)} of {math.prod(first.shape)} elements of {first.what} change with what stands "
+            f"in the inputs' padded lanes, the first at index {index}: {first.array[index]} and {second.array[index]}; "
+            "channels beyond the tensor's own mean nothing and must be left out",
+        )

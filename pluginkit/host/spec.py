@@ -9,12 +9,16 @@ from pluginkit.dtypes import DType
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.plugin import LINEAR, Desc, DynamicDesc
 
+NO_SCALE = -1.0
+"""`desc.scale` of a tensor that isn't INT8 (NvInferRuntimePlugin.h on PluginTensorDesc::scale)."""
+
 
 @dataclass(frozen=True)
 class TensorSpec:
     """A tensor of the plugin in one profile: `dims` as in the network (-1 is dynamic), and the profile's shapes.
 
     `scale` is what configure sees in `desc.scale`: 1 in explicit quantization, the tensor's scale in implicit.
+    `format` is the number of `nvinfer1::TensorFormat`.
     """
 
     dtype: DType
@@ -23,18 +27,19 @@ class TensorSpec:
     opt: tuple[int, ...]
     max: tuple[int, ...]
     scale: float = 1.0
+    format: int = LINEAR
 
-    def desc(self, *, format: int = LINEAR) -> Desc:  # noqa: A002
+    def desc(self) -> Desc:
         """As the build sees it."""
-        return Desc(self.dims, self.dtype.code, format, self.scale)
+        return Desc(self.dims, self.dtype.code, self.format, self.scale)
 
-    def dynamic(self, *, format: int = LINEAR) -> DynamicDesc:  # noqa: A002
+    def dynamic(self) -> DynamicDesc:
         """As configurePlugin sees it at build."""
-        return DynamicDesc(self.desc(format=format), self.min, self.opt, self.max)
+        return DynamicDesc(self.desc(), self.min, self.opt, self.max)
 
-    def at(self, dims: tuple[int, ...], *, format: int = LINEAR) -> Desc:  # noqa: A002
+    def at(self, dims: tuple[int, ...]) -> Desc:
         """As enqueue sees it, with real dimensions."""
-        return Desc(dims, self.dtype.code, format, self.scale)
+        return Desc(dims, self.dtype.code, self.format, self.scale)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing_extensions import Self
 import pluginkit
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.manifest import Manifest
+from pluginkit.runtimes import preflight
 from pluginkit.runtimes.findings import Defect, Findings
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
@@ -129,12 +130,14 @@ class HostSession:
 
         Raises:
             UsageError: the network isn't built.
+            CheckFailed: a shape, or a shape tensor's value, is outside of the case's profile; the plugin isn't asked.
             Finding: the plugin did something wrong (a CheckFailed with the method's name).
             WorkerCrashed, WorkerTimeout: it took its process down, or never came back. The next run works again.
         """
         if case.network_id not in self._built:
             raise UsageError(f"case {case.id}: the network {case.network_id} isn't built")
         network, built = self._built[case.network_id]
+        preflight.check_feeds(next(one for one in network.profiles if one.name == case.profile), case.feeds)
         asked = {"network": network, "built": built, "profile": case.profile, "feeds": case.feeds}
         self.printed = ""
         try:

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from pluginkit import host
+from pluginkit import host, signature_rules
 from pluginkit.errors import CheckFailed
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import preflight, walker, zeros
+from pluginkit.runtimes import expected_shapes, preflight, walker, zeros
 from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.runtimes.verdict import Ran
 from pluginkit.testing.model import Array, Network, PluginCall, Range
@@ -30,6 +30,7 @@ class HostChild:
 
     def __init__(self, library: Path, manifest: Manifest) -> None:
         plugin = manifest.plugin
+        self._manifest = manifest
         self._identity = (plugin.name, plugin.version, plugin.namespace)
         self._library = host.Library(library)
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
@@ -42,14 +43,22 @@ class HostChild:
             CheckFailed: the network or the plugin is wrong (the plugin: a Finding with the method's name).
         """
         preflight.check(network, self._identity)
-        built = {
-            call.node: host.build(
-                self._creator, call.node, call.fields, [_specs(call, index) for index in range(len(call.inputs))]
-            )
-            for call in network.calls
-        }
+        built = {call.node: self._build(call) for call in network.calls}
+        for call in network.calls:
+            expected_shapes.check(self._manifest, call, built[call.node])
         preflight.check_outputs(network, {node: len(plugin.shapes) for node, plugin in built.items()})
         return built
+
+    def _build(self, call: PluginCall) -> host.BuiltPlugin:
+        return host.build(
+            self._creator,
+            call.node,
+            call.fields,
+            [_specs(call, index) for index in range(len(call.inputs))],
+            output_scales=[scale or host.NO_SCALE for scale in call.output_scales] if call.implicit else (),
+            output_formats=[form.code for form in call.output_formats],
+            undeclared=signature_rules.undeclared(self._manifest, (*call.types, *call.output_types)),
+        )
 
     def walk(self, network: Network, built: dict[str, host.BuiltPlugin]) -> list[list[zeros.Outputs]]:
         """Runs the network on zeros: the graph outputs' types and shapes, per profile at min, opt and max.
@@ -94,7 +103,13 @@ class HostChild:
 
 def _specs(call: PluginCall, profile: int) -> list[host.TensorSpec]:
     return [
-        host.TensorSpec(dtype, _dims([ranges[i] for ranges in call.inputs]), *call.inputs[profile][i])
+        host.TensorSpec(
+            dtype,
+            _dims([ranges[i] for ranges in call.inputs]),
+            *call.inputs[profile][i],
+            scale=call.scales[i] or host.NO_SCALE if call.implicit else 1.0,
+            format=call.formats[i].code if call.formats else host.LINEAR,
+        )
         for i, dtype in enumerate(call.types)
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pluginkit.dtypes import DType
+from pluginkit.formats import Format
 from pluginkit.runtimes.verdict import Configured, SeenTensor
 from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.model import Dims, Network, PluginCall
@@ -41,10 +42,29 @@ def problems(
                 found.append(f"{where}: configured with other inputs than {_text(inputs)}, namely {saw}")
                 continue
             outputs = _outputs(call, inputs, expected)
+            if isinstance(network, Network) and network.held_formats:
+                held = network.held_formats
+                if not any(_has_formats((*one.inputs, *one.outputs), held) for one in matching):
+                    saw = "; ".join(sorted({_formats((*one.inputs, *one.outputs)) for one in matching}))
+                    wanted = ", ".join(form.trt for form in held)
+                    found.append(f"{where}: configured with the formats {saw}, not with {wanted}")
             if outputs is not None and not any(_within(_key(record.outputs), outputs) for record in matching):
                 saw = "; ".join(sorted({_text(_key(record.outputs)) for record in matching}))
                 found.append(f"{where}: the host expects the outputs {_text(outputs)}, configure saw {saw}")
     return found
+
+
+def _has_formats(tensors: Sequence[SeenTensor], formats: Sequence[Format]) -> bool:
+    """NVIDIA calls kHWC and kDHWC of one channel linear, which is the same memory."""
+    return all(
+        seen.format == form.code
+        or (seen.format == Format.LINEAR.code and form.lanes == 1 and form.axis and seen.max[-form.axis] == 1)
+        for seen, form in zip(tensors, formats, strict=True)
+    )
+
+
+def _formats(tensors: Iterable[SeenTensor]) -> str:
+    return ", ".join(Format.from_code(tensor.format).trt for tensor in tensors)
 
 
 def _inputs(call: PluginCall, profile: int) -> Key:

@@ -41,6 +41,7 @@ def play(player: Player, steps: Sequence[api.Step]) -> list[Array]:
 TYPES = {
     "float32": trt.float32,
     "float16": trt.float16,
+    "bfloat16": trt.bfloat16,
     "int8": trt.int8,
     "int32": trt.int32,
     "int64": trt.int64,

@@ -11,7 +11,7 @@ import onnx
 
 from pluginkit.errors import CheckFailed
 from pluginkit.runtimes import walker
-from pluginkit.testing.model import Dims, Network, Range
+from pluginkit.testing.model import Array, Dims, Network, NetworkProfile, Range
 
 Identity = tuple[str, str, str]
 """A creator's name, version and namespace."""
@@ -43,6 +43,32 @@ def check(network: Network, identity: Identity) -> None:
                 raise CheckFailed(
                     f"{where}: it has open dimensions, {list(declared)}, and the profile no shapes for it"
                 )
+
+
+def check_feeds(profile: NetworkProfile, feeds: Mapping[str, Array]) -> None:
+    """Looks at what a network is to be run on, as IExecutionContext::setInputShape does.
+
+    Args:
+        profile: the one that the context has.
+        feeds: graph input -> array.
+
+    Raises:
+        CheckFailed: a shape, or a shape tensor's value, lies outside of the profile; it names both.
+    """
+    for name, array in feeds.items():
+        ends = [(array.shape, profile.shapes[name], "axis")] if name in profile.shapes else []
+        if name in profile.values:
+            ends.append((tuple(int(one) for one in array.ravel()), profile.values[name], "value"))
+        for sizes, (low, _, high), what in ends:
+            if len(sizes) != len(low):
+                raise CheckFailed(f"profile {profile.name!r}, input {name!r}: rank {len(sizes)}, expected {len(low)}")
+            for axis, (size, least, most) in enumerate(zip(sizes, low, high, strict=True)):
+                if not least <= size <= most:
+                    raise CheckFailed(
+                        f"profile {profile.name!r}, input {name!r}, {what} {axis}: {size} is outside of {least} to "
+                        f"{most}",
+                        hint="Take a profile that holds it, or widen this one.",
+                    )
 
 
 def check_outputs(network: Network, outputs: Mapping[str, int]) -> None:

@@ -78,8 +78,14 @@ class RtxChild:
             return self._log.refused("NVIDIA's parser", nvidia.parser_errors(parser))
         return self._built(network, profiles)
 
-    def build(self, model: bytes, profiles: Sequence[NetworkProfile], to_default_domain: str) -> Answer:
-        """Parses and builds: whether it went well, the reason, the log's lines with the errors first."""
+    def build(
+        self, model: bytes, profiles: Sequence[NetworkProfile], to_default_domain: str, formats: Sequence[int]
+    ) -> Answer:
+        """Parses and builds: whether it went well, the reason, the log's lines with the errors first.
+
+        `formats` has one number of `TensorFormat` for each of the plugin's tensors: the probe lets no other pass.
+        """
+        os.environ["PLUGINKIT_PROBE_FORMATS"] = ",".join(str(number) for number in formats)
         self._log.take()
         network = self._builder.create_network(0)
         parser = trt.OnnxParser(network, self._log)
@@ -89,6 +95,7 @@ class RtxChild:
 
     def build_api(self, network: ApiNetwork) -> Answer:
         """As `build`, of a network made by NVIDIA's API around the layers that its parser made of plugin nodes."""
+        os.environ["PLUGINKIT_PROBE_FORMATS"] = ""
         self._log.take()
         made = self._builder.create_network(0)
         parser = trt.OnnxParser(made, self._log)

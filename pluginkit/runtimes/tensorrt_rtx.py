@@ -176,11 +176,16 @@ class RtxSession(RtxProcess):
         """Parses and builds a network with NVIDIA's parser and builder.
 
         Args:
-            network: what to build, with all its profiles.
+            network: what to build, with all its profiles. If it is a format's variant, the builder is held to the
+                format: the probe refuses all others that the plugin offers.
             default_domain: move the plugin's nodes to ONNX's default domain first.
         """
-        to_default_domain = self._plugin.name if default_domain else ""
-        asked = {"model": network.model, "profiles": network.profiles, "to_default_domain": to_default_domain}
+        asked = {
+            "model": network.model,
+            "profiles": network.profiles,
+            "to_default_domain": self._plugin.name if default_domain else "",
+            "formats": [form.code for form in network.held_formats],
+        }
         return self._verdict("build", asked)
 
     def build_api(self, network: ApiNetwork) -> BuildVerdict:

@@ -8,18 +8,27 @@ from typing import Any
 
 from pluginkit import shapes
 from pluginkit.dtypes import DType
+from pluginkit.formats import Format
 from pluginkit.manifest import Attribute, Manifest, Tensor
 
-_CPP = {DType.FLOAT32: "float", DType.FLOAT16: "__half", DType.INT8: "int8_t", DType.INT32: "int32_t"}
+_CPP = {
+    DType.FLOAT32: "float",
+    DType.FLOAT16: "__half",
+    DType.BFLOAT16: "__nv_bfloat16",
+    DType.INT8: "int8_t",
+    DType.INT32: "int32_t",
+}
 _LOAD = {
     DType.FLOAT32: "element",
     DType.FLOAT16: "__half2float(element)",
+    DType.BFLOAT16: "__bfloat162float(element)",
     DType.INT8: "static_cast<float>(element) * scale",
     DType.INT32: "static_cast<float>(element)",
 }
 _STORE = {
     DType.FLOAT32: ["element = number;"],
     DType.FLOAT16: ["element = __float2half(number);"],
+    DType.BFLOAT16: ["element = __float2bfloat16(number);"],
     DType.INT8: [
         "// Half to even, as TensorRT quantizes; what is too large becomes the largest.",
         "element = static_cast<int8_t>(fminf(fmaxf(rintf(number / scale), -128.0F), 127.0F));",
@@ -67,6 +76,8 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "tensor_count": len(tensors),
         "int8": int8,
         "half": any(DType.FLOAT16 in t.types for t in tensors),
+        "bfloat16": any(DType.BFLOAT16 in t.types for t in tensors),
+        **_layouts(manifest),
         "same": any(tensor["load"] == "load" for tensor in inputs),
         "cyclic": any(tensor["load"] == "loadCyclic" for tensor in inputs),
         "loads": [_conversion(kind) for kind in _used(manifest, manifest.inputs)],
@@ -138,20 +149,44 @@ def _conversion(kind: DType) -> dict[str, Any]:
 def _type(manifest: Manifest, tensor: Tensor) -> str:
     """The tensor's C++ type in the kernel, where T is the type of the precision.
 
-    There are three precisions at most, and a tensor has its first type in those that it doesn't declare: so one
-    condition says it.
+    A tensor has its first type in the precisions that it doesn't declare; one condition tells those from the others.
     """
     types = {precision: manifest.type_of(tensor, precision) for precision in manifest.precisions()}
     others = [precision for precision, kind in types.items() if kind is not precision]
     if not others:
         return "T"
-    if len(set(types.values())) == 1:
-        return _CPP[tensor.types[0]]
-    first = _CPP[tensor.types[0]]
-    if len(others) == 1:
-        return f"std::conditional_t<std::is_same_v<T, {_CPP[others[0]]}>, {first}, T>"
-    own = next(precision for precision, kind in types.items() if kind is precision)
-    return f"std::conditional_t<std::is_same_v<T, {_CPP[own]}>, T, {first}>"
+    first = tensor.types[0]
+    own = [precision for precision, kind in types.items() if kind is precision and kind is not first]
+    if not own:
+        return _CPP[first]
+    if len(others) <= len(own):
+        return f"std::conditional_t<{_is_one_of(others)}, {_CPP[first]}, T>"
+    return f"std::conditional_t<{_is_one_of(own)}, T, {_CPP[first]}>"
+
+
+def _is_one_of(kinds: list[DType]) -> str:
+    return " || ".join(f"std::is_same_v<T, {_CPP[kind]}>" for kind in kinds)
+
+
+def _layouts(manifest: Manifest) -> dict[str, Any]:
+    """The format combinations: a row for each precision and layout; empty where all tensors are linear."""
+    tensors = (*manifest.inputs, *manifest.outputs)
+    rows = []
+    for index, precision in enumerate(manifest.precisions()):
+        for layout in manifest.layouts(precision):
+            forms = [manifest.format_of(t, manifest.type_of(t, precision), layout) for t in tensors]
+            row = {"types": index, "formats": ", ".join(f"TensorFormat::{form.trt}" for form in forms)}
+            rows += [row] if row not in rows else []
+    used = [form for form in Format if any(form in t.formats for t in tensors)]
+    return {
+        "vectorized": used != [Format.LINEAR],
+        "combinations": rows,
+        "formats": [
+            {"trt": form.trt, "axis": form.axis, "lanes": form.lanes, "minor": form.minor}
+            for form in used
+            if form is not Format.LINEAR
+        ],
+    }
 
 
 def _dimensions(manifest: Manifest, output: Tensor) -> list[str]:

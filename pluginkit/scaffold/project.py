@@ -26,19 +26,27 @@ def new(
     namespace: str = "",
     version: str = "1",
     base: str = "dynamic",
+    formats: Sequence[str] = (),
 ) -> Path:
     """Write a plugin project into a new folder of `directory` (default: the current one); the folder's path.
 
     `inputs`, `outputs` and `fields` are written as on the command line: `x:float32,int8:n,c,h,w`, `alpha:float32=0.5`.
     No inputs: one image-like x. No outputs: one y like the first floating input. `fields=None`: one alpha; `[]`: none.
-    Every tensor with INT8 gets a field for its scale.
+    Every tensor with INT8 gets a field for its scale. `formats` are given to the tensors that can have them.
 
     Raises:
         UsageError: a name, type, shape or combination that makes no sense, or the folder is there already.
             Nothing is written then.
     """
     manifest, text = signature.manifest(
-        name, inputs=inputs, outputs=outputs, fields=fields, namespace=namespace, version=version, base=base
+        name,
+        inputs=inputs,
+        outputs=outputs,
+        fields=fields,
+        namespace=namespace,
+        version=version,
+        base=base,
+        formats=formats,
     )
     parent = (directory or Path()).resolve()
     project = parent / manifest.slug

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pluginkit import shapes
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
+from pluginkit.formats import DLA_ONLY, Format
 from pluginkit.manifest import MAX_DIMS, MAX_NAME, Manifest
 from pluginkit.scaffold import names
 
@@ -22,6 +23,8 @@ _FIELD_FORM = "Expected NAME:TYPE or NAME:TYPE=DEFAULT, as in alpha:float32=0.5;
 _FLOAT32_MAX = (2.0 - 2.0**-23) * 2.0**127
 _MAX_NUMBER = 2**31 - 1
 DEFAULT_INPUT = "x:float32,float16,int8:n,c,h,w"
+FORMATTED_INPUT = "x:float32,float16,int8:n,5,h,w"
+"""The default with `--format`: INT8 wants a number of channels, and 5 leaves lanes unused in every format."""
 DEFAULT_FIELD = "alpha:float32=0.5"
 
 
@@ -34,6 +37,10 @@ class _Tensor:
     @property
     def scale(self) -> str | None:
         return f"{self.name}_scale" if DType.INT8 in self.types else None
+
+    def takes(self, form: Format) -> bool:
+        """Whether the format is for one of its types, and for as many dimensions."""
+        return len(self.shape) >= form.axis and bool(set(form.types) & set(self.types))
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,7 @@ def manifest(
     namespace: str,
     version: str,
     base: str,
+    formats: Sequence[str] = (),
 ) -> tuple[Manifest, str]:
     """The manifest that the options describe, and the text of its `pluginkit.toml`.
 
@@ -65,8 +73,11 @@ def manifest(
     names.check_text(namespace, "namespace", MAX_NAME)
     if not version:
         raise UsageError("The version must not be empty.", hint="Leave --version out for version 1.")
-    ins = [_tensor(text, "an input") for text in inputs or [DEFAULT_INPUT]]
+    forms = list(dict.fromkeys(_form(word) for word in formats))
+    ins = [_tensor(text, "an input") for text in inputs or [FORMATTED_INPUT if forms else DEFAULT_INPUT]]
     outs = [_tensor(text, "an output") for text in outputs] or [_like(ins)]
+    for form in forms:
+        _check_form(form, [*ins, *outs])
     attributes = [_field(text) for text in ([DEFAULT_FIELD] if fields is None else fields)]
     _check_names(ins, outs, attributes)
     _check_types(ins, outs)
@@ -79,6 +90,7 @@ def manifest(
         inputs=ins,
         outputs=outs,
         fields=[*attributes, *scales],
+        forms=forms,
     )
     return Manifest.parse(text, "The options"), text
 
@@ -107,6 +119,40 @@ def _tensor(text: str, what: str) -> _Tensor:
     if len(dims) > MAX_DIMS:
         raise UsageError(f"'{name}' has {len(dims)} dimensions.", hint=f"TensorRT's limit is {MAX_DIMS}.")
     return _Tensor(name, tuple(types), tuple(_dim(dim, text) for dim in dims))
+
+
+def _form(word: str) -> Format:
+    known = [form.value for form in Format if form is not Format.LINEAR]
+    if word in DLA_ONLY:
+        raise UsageError(
+            f"The format '{word}' is for DLA cores, which run no plugins.", hint=f"Known: {_words(known)}."
+        )
+    if word not in known:
+        close = difflib.get_close_matches(word, known, n=1)
+        guess = f"; did you mean '{close[0]}'?" if close else "."
+        raise UsageError(f"There is no format '{word}'{guess}", hint=f"Known beside linear: {_words(known)}.")
+    return Format(word)
+
+
+def _check_form(form: Format, tensors: Sequence[_Tensor]) -> None:
+    taking = [tensor for tensor in tensors if tensor.takes(form)]
+    if not taking:
+        raise UsageError(
+            f"No tensor can have the format {form.value}.",
+            hint=f"It is for {_words([kind.value for kind in form.types])}, and {form.axis} dimensions or more.",
+        )
+    for tensor in taking:
+        channel = tensor.shape[-form.axis]
+        if form.lanes > 1 and {DType.INT8} & set(form.types) & set(tensor.types) and not channel.isdigit():
+            raise UsageError(
+                f"The format {form.value} in INT8 needs a channel count that is known when the engine is built, and "
+                f"'{tensor.name}' has '{channel}'.",
+                hint="Write a number for it, as in x:float32,int8:n,5,h,w, or leave int8 out.",
+            )
+
+
+def _words(names_: Sequence[str]) -> str:
+    return ", ".join(names_)
 
 
 def _dim(dim: str, text: str) -> str:
@@ -212,6 +258,7 @@ def _toml(
     inputs: Sequence[_Tensor],
     outputs: Sequence[_Tensor],
     fields: Sequence[_Field],
+    forms: Sequence[Format],
 ) -> str:
     lines = ["[plugin]", f"name = {quote(name)}", f"version = {quote(version)}"]
     lines += [
@@ -227,7 +274,9 @@ def _toml(
                 f"name = {quote(tensor.name)}",
                 f"types = {_list([kind.value for kind in tensor.types])}",
             ]
-            lines += [f"shape = {_list(tensor.shape)}", *([f"scale = {quote(tensor.scale)}"] if tensor.scale else [])]
+            taken = ["linear", *(form.value for form in forms if tensor.takes(form))]
+            lines += [f"shape = {_list(tensor.shape)}", *([f"formats = {_list(taken)}"] if len(taken) > 1 else [])]
+            lines += [f"scale = {quote(tensor.scale)}"] if tensor.scale else []
     for item in fields:
         lines += ["", "[[fields]]", f"name = {quote(item.name)}", f"type = {quote(item.type.value)}"]
         lines += [f"default = {item.default}"] if item.default is not None else []

@@ -117,15 +117,15 @@ class Draft:
         return node
 
     def to_half(self, tensor: Tensor, name: str) -> str:
-        """An FP32 tensor as FP16, if that is the plugin's type for it."""
-        return self._cast(tensor, name, "float16")
+        """An FP32 tensor as FP16 or BF16, if that is the plugin's type for it."""
+        return self._cast(tensor, name, "bfloat16" if self.setting.kind(tensor) is DType.BFLOAT16 else "float16")
 
     def from_half(self, tensor: Tensor, name: str) -> str:
         """The way back."""
         return self._cast(tensor, name, "float32")
 
     def _cast(self, tensor: Tensor, name: str, to: api.TypeName) -> str:
-        if self.setting.kind(tensor) is not DType.FLOAT16:
+        if self.setting.kind(tensor) not in (DType.FLOAT16, DType.BFLOAT16):
             return name
         out = self.name(f"{tensor.name}_{to}")
         self.steps.append(api.Cast(name, out, to))

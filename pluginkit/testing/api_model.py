@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from pluginkit.dtypes import DType
 from pluginkit.testing.model import Dims, NetworkProfile, PluginCall
 
-TypeName: TypeAlias = Literal["float32", "float16", "int8", "int32", "int64", "bool"]
+TypeName: TypeAlias = Literal["float32", "float16", "bfloat16", "int8", "int32", "int64", "bool"]
 OutputKind: TypeAlias = Literal["LAST_VALUE", "CONCATENATE", "REVERSE"]
 
 PROBE = ("PluginkitProbe", "1", "pluginkit")

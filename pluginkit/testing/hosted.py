@@ -15,10 +15,11 @@ from pluginkit.runtimes import Configured, host
 from pluginkit.runtimes.findings import Defect
 from pluginkit.runtimes.host import HostSession
 from pluginkit.runtimes.worker import WorkerCrashed, WorkerTimeout
+from pluginkit.testing import outside
 from pluginkit.testing.compare import compare
 from pluginkit.testing.defects import describe_all
 from pluginkit.testing.model import Case, Network, Plan
-from pluginkit.testing.report import CaseResult, Outcome
+from pluginkit.testing.report import CaseResult, Outcome, Verdict
 from pluginkit.testing.schedules import Schedule
 
 Step = Callable[[str, int, int | None], None]
@@ -42,6 +43,7 @@ class Found:
 
     cases: list[CaseResult] = field(default_factory=list)
     configured: Configurations = field(default_factory=dict)
+    controls: list[Verdict] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Hosted:
     project: Path
     timeout: float
     schedules: Sequence[Schedule]
+    outside: Sequence[Case] = ()
 
     def run(self, plan: Plan, step: Step) -> Found:
         """Run all cases.
@@ -89,6 +92,9 @@ class Hosted:
         built = session.build(network)
         found.configured[network.id] = built.configured
         defects = session.findings()
+        if built.ok:
+            controls = [case for case in self.outside if case.network_id == network.id]
+            found.controls += [outside.judge(session, case) for case in controls]
         for case in (case for case in plan.cases if case.network_id == network.id):
             step(f"{what}: {case.id}", len(found.cases), len(plan.cases))
             if built.ok and not defects:

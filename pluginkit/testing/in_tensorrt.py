@@ -50,7 +50,7 @@ def judge(
     if outcome is not Outcome.PASSED:
         # Loading failed, so nothing was judged: the networks get that answer, or none would seem to be asked.
         said = {verdict.network for verdict in verdicts}
-        asked = [network.id for network in plan.networks] + [network.id for network in api]
+        asked = [network.id for network in plan.usual] + [network.id for network in api]
         missing = [name for name in asked if name not in said]
         verdicts += [Verdict(name, tensorrt.NAME, outcome, message, (), seconds) for name in missing]
     return verdicts
@@ -65,7 +65,7 @@ class Judge:
 
     def all(self, api: Sequence[ApiNetwork]) -> Iterator[Verdict]:
         """A verdict on each network."""
-        for network in self.plan.networks:
+        for network in self.plan.usual:
             verdict = self._built(network, self.session.build(network), [(self._right, self._cases(network))])
             if verdict.outcome is Outcome.PASSED:
                 verdict = self._more(network, verdict)

@@ -56,13 +56,13 @@ def beside(manifest: Manifest, plan: Plan) -> Beside:
 
     A form is built in one of the plan's precisions, the next form in the next; controls are in the first.
     """
-    kinds = list(dict.fromkeys(network.precision for network in plan.networks))
-    families = {network.family for network in plan.networks}
+    kinds = list(dict.fromkeys(network.precision for network in plan.usual))
+    families = {network.family for network in plan.usual}
     scales = {tensor.name: ANY_SCALE for tensor in (*manifest.inputs, *manifest.outputs)}
     settings = [Setting(manifest, kind, field_values(manifest), scales) for kind in kinds]
     forms = [form for form, (family, _) in api_networks.FORMS.items() if family in families]
     made = [api_networks.make(settings[i % len(settings)], form) for i, form in enumerate(forms)]
-    first = [network for network in plan.networks if network.precision is kinds[0]]
+    first = [network for network in plan.usual if network.precision is kinds[0]]
     return Beside(
         tuple(network for network in made if network is not None),
         tuple(controls.network_controls(first, settings[0])),
@@ -97,15 +97,15 @@ class Judge:
         outcome, message, seconds = guarded(self._all)
         if outcome is not Outcome.PASSED:
             # Loading failed, so nothing was judged: each network gets that answer, or none would seem to be asked.
-            names = [network.id for network in self.plan.networks] + [network.id for network in self.beside.api]
+            names = [network.id for network in self.plan.judged] + [network.id for network in self.beside.api]
             for name in names[len(self.judgement.verdicts) :]:
                 self.judgement.verdicts.append(Verdict(name, tensorrt_rtx.NAME, outcome, message, (), seconds))
         return self.judgement
 
     def _all(self) -> str:
-        total = len(self.plan.networks) + len(self.beside.ids)
+        total = len(self.plan.judged) + len(self.beside.ids)
         with tensorrt_rtx.open(self.library, self.manifest, timeout=self.timeout) as session:
-            for network in self.plan.networks:
+            for network in self.plan.judged:
                 self._step(network.id, total)
                 self.judgement.verdicts.append(self._network(session, network))
             for made in self.beside.api:
@@ -122,11 +122,13 @@ class Judge:
 
     def _network(self, session: RtxSession, network: Network) -> Verdict:
         verdict = _verdict(network, session.build(network), self.configured.get(network.id, ()))
+        if network.variant:
+            return verdict
         if not verdict.outcome.bad and network.family == "plain":
             # The same network once more, as models have it whose exporter knows no domains.
             again = _verdict(network, session.build(network, default_domain=True))
             verdict = _if_bad(again, "in ONNX's default domain", verdict)
-        if network.precision is self.plan.networks[0].precision:
+        if network.precision is self.plan.judged[0].precision:
             # Shapes don't depend on types: one precision is enough.
             for case in static.points(self.plan.cases, network):
                 if not verdict.outcome.bad:

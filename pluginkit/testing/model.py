@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy.typing as npt
 
 from pluginkit.dtypes import DType
+from pluginkit.formats import Format
 
 Dims: TypeAlias = tuple[int, ...]
 Range: TypeAlias = tuple[Dims, Dims, Dims]
@@ -28,6 +29,9 @@ class PluginCall:
         inputs: per profile, the min/opt/max shape of each plugin input.
         scales: the INT8 scale of each plugin input (0.0 for tensors that aren't INT8).
         output_scales: the same of each plugin output.
+        formats: the format of each plugin input; none means linear. `output_formats`: the same of each output.
+        implicit: whether the plugin gets the scales by `desc.scale`, as TensorRT 10 gives them in implicit
+            quantization, and not by fields.
     """
 
     node: str
@@ -37,6 +41,9 @@ class PluginCall:
     inputs: tuple[tuple[Range, ...], ...]
     scales: tuple[float, ...]
     output_scales: tuple[float, ...]
+    formats: tuple[Format, ...] = ()
+    output_formats: tuple[Format, ...] = ()
+    implicit: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,13 +60,14 @@ class Network:
     """An ONNX model around a plugin.
 
     Attributes:
-        id: `family/precision`.
+        id: `family/precision`, or `family/precision-variant`.
         family: a key of `pluginkit.testing.networks.FAMILIES`.
         precision: what the plugin computes in.
         model: the serialized `onnx.ModelProto`.
         calls: the plugin's nodes, those in subgraphs included.
         profiles: in manifest order; `Case.profile` names one.
         outputs: the graph's outputs, in order.
+        variant: a tensor format, or implicit quantization; empty for the usual network.
     """
 
     id: str
@@ -69,6 +77,19 @@ class Network:
     calls: tuple[PluginCall, ...]
     profiles: tuple[NetworkProfile, ...]
     outputs: tuple[str, ...]
+    variant: str = ""
+
+    @property
+    def implicit(self) -> bool:
+        """Whether it is quantized implicitly: that is the host's model of TensorRT 10, and no builder's here."""
+        return any(call.implicit for call in self.calls)
+
+    @property
+    def held_formats(self) -> tuple[Format, ...]:
+        """The formats of the plugin's inputs and outputs that a builder is held to; none if it may choose."""
+        if not self.variant or self.implicit:
+            return ()
+        return (*self.calls[0].formats, *self.calls[0].output_formats)
 
 
 @dataclass(frozen=True)
@@ -124,6 +145,16 @@ class Plan:
     networks: tuple[Network, ...]
     cases: tuple[Case, ...]
     seed: int
+
+    @property
+    def usual(self) -> tuple[Network, ...]:
+        """The networks without variants: where the runtime chooses formats itself, it needs no others."""
+        return tuple(network for network in self.networks if not network.variant)
+
+    @property
+    def judged(self) -> tuple[Network, ...]:
+        """The networks that NVIDIA's builder is asked about: all but those that are quantized implicitly."""
+        return tuple(network for network in self.networks if not network.implicit)
 
     def network(self, case: Case) -> Network:
         """The network that a case runs on.

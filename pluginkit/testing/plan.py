@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +11,14 @@ import numpy as np
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, NothingSelected, UsageError
+from pluginkit.formats import Format
 from pluginkit.manifest import Manifest
 from pluginkit.testing import precision as precisions_
+from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_descriptor, ranges, read_samples
 from pluginkit.testing.model import Array, Case, Plan
 from pluginkit.testing.networks import FAMILIES, Family
 from pluginkit.testing.networks.base import Applier, Setting
-from pluginkit.testing.points import Point, generator, points
+from pluginkit.testing.points import Point, generator, points, unaligned
 from pluginkit.testing.reference import Reference
 
 _ELSE_FACTORS = (-1.0, 0.5, 0.25)
@@ -31,6 +33,7 @@ def plan(
     seed: int = 0,
     data: Path | None = None,
     random: int = 1,
+    calibration: Calibration = BY_DEFAULT,
 ) -> Plan:
     """The networks and cases of a run.
 
@@ -42,6 +45,7 @@ def plan(
         seed: all random shapes and values follow from it.
         data: an .npz with a person's own inputs, for one more point.
         random: how many random points a profile gets.
+        calibration: how INT8 scales are found.
 
     Raises:
         UsageError: an unknown family, or data that doesn't fit.
@@ -53,14 +57,39 @@ def plan(
     tried = points(manifest, seed, random=random, data=data)
     fields = field_values(manifest)
     factor = else_factor(manifest, reference, fields, tried)
+    samples = read_samples(manifest, calibration.data) if calibration.data else tried
     networks, cases = [], []
     for family in chosen:
-        for kind in wanted:
-            setting = calibrated(family, Setting(manifest, kind, fields, else_factor=factor), tried, reference)
-            networks.append(family.build(setting))
-            for point in tried:
-                cases += _cases(family, setting, point, reference, seed)
+        for kind in kinds_of(family, wanted):
+            plain = Setting(manifest, kind, fields, else_factor=factor)
+            for setting in _usual(family, plain, calibration, samples, reference):
+                networks.append(family.build(setting))
+                forms = {tensor.name: setting.form(tensor) for tensor in (*manifest.inputs, *manifest.outputs)}
+                for point in [*tried, *(unaligned(manifest, forms, tried, seed) if setting.variant else [])]:
+                    cases += _cases(family, setting, point, reference, seed)
     return Plan(tuple(networks), tuple(cases), seed)
+
+
+def kinds_of(family: Family, wanted: Sequence[DType]) -> list[DType]:
+    """The precisions that a family is run in: BF16 differs from FP16 by its Casts, for which `plain` is enough."""
+    twice = DType.FLOAT16 in wanted and family.NAME != "plain"
+    return [kind for kind in wanted if kind is not DType.BFLOAT16 or not twice]
+
+
+def _usual(
+    family: Family, setting: Setting, calibration: Calibration, samples: Sequence[Point], reference: Reference
+) -> Iterator[Setting]:
+    """The setting with its scales; in `plain` then each format beside linear, and implicit quantization."""
+    first = calibrated(family, setting, samples, reference, calibration.explicit)
+    yield first
+    if family.NAME != "plain":
+        return
+    for layout in setting.manifest.layouts(setting.precision):
+        if layout is not Format.LINEAR:
+            yield replace(first, layout=layout)
+    if setting.precision is DType.INT8 and by_descriptor(setting.manifest):
+        for method in calibration.implicit:
+            yield calibrated(family, replace(setting, implicit=method), samples, reference, method)
 
 
 def field_values(manifest: Manifest) -> dict[str, float | int]:
@@ -102,8 +131,10 @@ def else_factor(
     return _ELSE_FACTORS[0]
 
 
-def calibrated(family: Family, setting: Setting, tried: Sequence[Point], reference: Reference) -> Setting:
-    """The setting with INT8 scales, by max calibration over all points' runs of this family in FP64."""
+def calibrated(
+    family: Family, setting: Setting, tried: Sequence[Point], reference: Reference, method: Method = "max"
+) -> Setting:
+    """The setting with INT8 scales, calibrated over all points' runs of this family in FP64."""
     manifest = setting.manifest
     if all(setting.kind(tensor) is not DType.INT8 for tensor in (*manifest.inputs, *manifest.outputs)):
         return setting
@@ -111,7 +142,7 @@ def calibrated(family: Family, setting: Setting, tried: Sequence[Point], referen
     for point in tried:
         for _, extra in family.controls(setting, point):
             family.oracle(applier, {**_ordinary(setting, point), **extra})
-    return replace(setting, scales=precisions_.scales(manifest, setting.precision, applier.ranges))
+    return replace(setting, scales=precisions_.scales(manifest, setting.precision, ranges(applier.seen, method)))
 
 
 def _ordinary(setting: Setting, point: Point) -> dict[str, Array]:
@@ -124,7 +155,7 @@ def _ordinary(setting: Setting, point: Point) -> dict[str, Array]:
 
 
 def _cases(family: Family, setting: Setting, point: Point, reference: Reference, seed: int) -> list[Case]:
-    network_id = f"{family.NAME}/{setting.precision.value}"
+    network_id = f"{family.NAME}/{setting.id}"
     several = len(setting.manifest.profiles) > 1
     found = []
     for suffix, extra in family.controls(setting, point):

@@ -10,6 +10,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerTimeout
+from pluginkit.testing.calibration import Calibration
 from pluginkit.testing.model import Plan
 
 
@@ -21,6 +22,7 @@ def make(
     families: Sequence[str] | None,
     seed: int,
     data: Path | None,
+    calibration: Calibration,
     timeout: float,
 ) -> Plan:
     """The networks and cases of a run, made in a process of their own.
@@ -36,6 +38,7 @@ def make(
         "families": families,
         "seed": seed,
         "data": data,
+        "calibration": calibration,
     }
     try:
         with Worker("pluginkit.testing.planning_child", {}, timeout=timeout) as worker:

@@ -8,6 +8,7 @@ from pathlib import Path
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest
 from pluginkit.testing import plan as plan_
+from pluginkit.testing.calibration import Calibration
 from pluginkit.testing.model import Plan
 from pluginkit.testing.reference import FILE_NAME, Reference
 
@@ -19,7 +20,16 @@ def plan(
     families: Sequence[str] | None,
     seed: int,
     data: Path | None,
+    calibration: Calibration,
 ) -> Plan:
     """Load the project's reference and plan the run."""
     reference = Reference.load(project / FILE_NAME, manifest)
-    return plan_.plan(manifest, reference, precisions=precisions, families=families, seed=seed, data=data)
+    return plan_.plan(
+        manifest,
+        reference,
+        precisions=precisions,
+        families=families,
+        seed=seed,
+        data=data,
+        calibration=calibration,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import numpy as np
 from pluginkit import shapes
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
+from pluginkit.formats import Format
 from pluginkit.manifest import Manifest, Profile, Tensor
 from pluginkit.testing.model import Array, Dims
 
@@ -98,6 +99,29 @@ def points(manifest: Manifest, seed: int, *, random: int = 1, data: Path | None 
     return [*found, read_data(manifest, data)] if data else found
 
 
+def unaligned(manifest: Manifest, forms: Mapping[str, Format], tried: Sequence[Point], seed: int) -> list[Point]:
+    """A point for each profile in which no point has a channel count that leaves lanes of its last vector unused.
+
+    `forms` gives each tensor's format. Nothing can be done where the channel count is a number, or computed.
+    """
+    vectors = [t for t in (*manifest.inputs, *manifest.outputs) if forms[t.name].lanes > 1]
+    found = []
+    for profile in manifest.profiles:
+        mine = [point for point in tried if point.profile == profile.name]
+        if any(forms[t.name].pads(t.dims(point.symbols)) for t in vectors for point in mine):
+            continue
+        for tensor in vectors:
+            form, channel = forms[tensor.name], tensor.shape[-forms[tensor.name].axis]
+            low, _, high = profile.symbols.get(channel, (0, 0, -1))
+            count = next((size for size in range(high, low - 1, -1) if size % form.lanes), None)
+            if count is not None:
+                env = {**profile.at("opt"), channel: count}
+                values = _values(manifest, env, seed, f"{profile.name}/unaligned")
+                found.append(Point(profile.name, "unaligned", env, values))
+                break
+    return found
+
+
 def _draw(profile: Profile, rng: np.random.Generator, taken: list[dict[str, int]]) -> dict[str, int]:
     for _ in range(_DRAWS):
         env = {name: int(rng.integers(low, high + 1)) for name, (low, _, high) in profile.symbols.items()}
@@ -131,6 +155,16 @@ def read_data(manifest: Manifest, file: Path) -> Point:
         UsageError: no such file or no .npz, names missing or unknown, a wrong type, rank or dimension, values
             that aren't finite, inconsistent symbols, or shapes outside of every profile.
     """
+    arrays = read_arrays(manifest, file)
+    return place(manifest, file, {t.name: convert(file, t, arrays[t.name]) for t in manifest.inputs}, "data")
+
+
+def read_arrays(manifest: Manifest, file: Path) -> dict[str, Array]:
+    """The arrays of an .npz that has one for each input.
+
+    Raises:
+        UsageError: no such file or no .npz, names missing or unknown.
+    """
     wanted = [tensor.name for tensor in manifest.inputs]
     hint = f"Write it with numpy.savez({str(file.name)!r}, {', '.join(f'{name}=...' for name in wanted)})."
     try:
@@ -147,14 +181,22 @@ def read_data(manifest: Manifest, file: Path) -> Point:
     if missing or unknown:
         told = [f"has no array '{name}'" for name in missing] + [f"has an unknown array '{name}'" for name in unknown]
         raise UsageError(f"{file} {'; '.join(told)}. The inputs are: {', '.join(wanted)}.", hint=hint)
-    feeds = {tensor.name: _converted(file, tensor, arrays[tensor.name]) for tensor in manifest.inputs}
+    return arrays
+
+
+def place(manifest: Manifest, file: Path, feeds: dict[str, Array], name: str) -> Point:
+    """A person's own values as a point, in the first profile that holds their shapes.
+
+    Raises:
+        UsageError: a wrong rank or dimension, inconsistent symbols, or shapes outside of every profile.
+    """
     try:
         env = bind(manifest, {name: array.shape for name, array in feeds.items()})
     except UsageError as error:
         raise UsageError(f"{file}: {error.message}") from None
     for profile in manifest.profiles:
         if holds(profile, env):
-            return Point(profile.name, "data", env, feeds, spread=False)
+            return Point(profile.name, name, env, feeds, spread=False)
     ranges = "; ".join(
         f"{profile.name}: " + ", ".join(f"{name} {ends[0]}..{ends[2]}" for name, ends in profile.symbols.items())
         for profile in manifest.profiles
@@ -163,7 +205,12 @@ def read_data(manifest: Manifest, file: Path) -> Point:
     raise UsageError(f"{file}: {got} is outside of every profile ({ranges}).", hint="Resize it, or widen a profile.")
 
 
-def _converted(file: Path, tensor: Tensor, array: Array) -> Array:
+def convert(file: Path, tensor: Tensor, array: Array) -> Array:
+    """An array in the type that a graph input has: float32, or int32.
+
+    Raises:
+        UsageError: another kind of number, values that don't fit, or that aren't finite.
+    """
     integer = is_integer(tensor)
     target = "int32" if integer else "float32"
     told = f"{file}: '{tensor.name}' is {array.dtype}; expected {target}"

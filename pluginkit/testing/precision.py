@@ -20,8 +20,8 @@ SPIKES = (1.2, -1.2, 1.6, -1.6)
 """Values put into INT8 feeds, in calibrated ranges: the first two saturate outputs, the others inputs too."""
 _SMALL_SIDE = 0.25
 
-_EPSILONS = {DType.FLOAT32: 2.0**-23, DType.FLOAT16: 2.0**-10}
-_ROUNDINGS = {DType.FLOAT32: 16, DType.FLOAT16: 4}
+_EPSILONS = {DType.FLOAT32: 2.0**-23, DType.FLOAT16: 2.0**-10, DType.BFLOAT16: 2.0**-7}
+_ROUNDINGS = {DType.FLOAT32: 16, DType.FLOAT16: 4, DType.BFLOAT16: 4}
 
 
 def quantize(values: Array, scale: float) -> Array:
@@ -49,12 +49,12 @@ def represent(values: Array, kind: DType, scale: float = 0.0) -> Array:
 
 
 def scales(manifest: Manifest, precision: DType, ranges: Mapping[str, tuple[float, float]]) -> dict[str, float]:
-    """INT8 scales by max calibration, for the tensors that are INT8 at a precision.
+    """INT8 scales from calibrated ranges, for the tensors that are INT8 at a precision.
 
     Args:
         manifest: the signature.
         precision: what the plugin computes in.
-        ranges: tensor -> (smallest, largest) value seen in the FP64 run.
+        ranges: tensor -> (smallest, largest) value to cover (`calibration.ranges`).
 
     Inputs: `INPUT_HEADROOM * max(|range|) / 127`. Outputs: `OUTPUT_HEADROOM * side / 127`, side being the smaller
     of the two ends, if it is at least a quarter of the larger (so both ends saturate), else the larger. Tensors
@@ -105,9 +105,10 @@ def add_spikes(feed: Array, scale: float, rng: np.random.Generator) -> Array:
 def close(manifest: Manifest, kind: DType) -> Close:
     """One application's floating-point tolerance: the manifest's, or `r` roundings of the type's epsilon.
 
-    r is 16 for FP32 (epsilon 2^-23) and 4 for FP16 (epsilon 2^-10), for the relative and absolute part alike.
+    r is 16 for FP32 (epsilon 2^-23), 4 for FP16 (2^-10) and BF16 (2^-7), for the relative and absolute part alike.
     """
-    said = manifest.tolerances.float16 if kind is DType.FLOAT16 else manifest.tolerances.float32
+    told = manifest.tolerances
+    said = {DType.FLOAT16: told.float16, DType.BFLOAT16: told.bfloat16}.get(kind, told.float32)
     allowed = _ROUNDINGS.get(kind, 16) * _EPSILONS.get(kind, 2.0**-23)
     return said or Close(rtol=allowed, atol=allowed)
 
@@ -150,7 +151,8 @@ def tolerance(
         ratios: input scale / output scale of each INT8 feedback (see `chained_steps`).
     """
     types = {manifest.type_of(tensor, precision) for tensor in (*manifest.inputs, *manifest.outputs)}
-    floats = close(manifest, DType.FLOAT16 if DType.FLOAT16 in types else DType.FLOAT32)
+    coarsest = next((kind for kind in (DType.BFLOAT16, DType.FLOAT16) if kind in types), DType.FLOAT32)
+    floats = close(manifest, coarsest)
     return Tolerance(
         kind="steps" if step_scales else "close",
         rtol=floats.rtol * chain,

@@ -34,7 +34,7 @@ class Registered:
 
     def judge(self, library: Path, manifest: Manifest, plan: Plan, timeout: float, step: Step) -> Iterator[Verdict]:
         """One verdict each: on the library, and on the plugins of one network in each precision."""
-        networks = {network.precision: network for network in reversed(plan.networks)}
+        networks = {network.precision: network for network in reversed(plan.usual)}
         for done, one in enumerate(self.leans):
             step(f"NVIDIA's registry: {one.version}", done, len(self.leans))
             yield _judge(one, library, manifest, list(networks.values()), timeout)

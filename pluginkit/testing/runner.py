@@ -14,7 +14,8 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import BuildFailed, NothingSelected, ToolMissing, UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import host, lean, tensorrt, tensorrt_rtx
-from pluginkit.testing import in_tensorrt, planning, registered
+from pluginkit.testing import in_tensorrt, outside, planning, registered
+from pluginkit.testing.calibration import BY_DEFAULT, Calibration
 from pluginkit.testing.hosted import Configurations, Hosted, Step
 from pluginkit.testing.judged import Beside, Judge, beside
 from pluginkit.testing.model import Plan
@@ -32,6 +33,7 @@ class Options:
         families: networks by name; None means all.
         only: patterns of case ids; none means all.
         data: an .npz with the person's own inputs.
+        calibration: how INT8 scales are found.
         seed: what random shapes and values follow from.
         library: a library to test as it is; None means: build the project's.
         timeout: seconds that any one call into the plugin may take; more where checks are compiled in.
@@ -44,6 +46,7 @@ class Options:
     families: tuple[str, ...] | None = None
     only: tuple[str, ...] = ()
     data: Path | None = None
+    calibration: Calibration = BY_DEFAULT
     seed: int = 0
     library: Path | None = None
     timeout: float = 60.0
@@ -84,19 +87,25 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         families=options.families,
         seed=options.seed,
         data=options.data,
+        calibration=options.calibration,
         timeout=options.timeout,
     )
     first = next(iter(libraries.values()))
     more = beside(manifest, plan)
     registries = registered.installed()
-    chosen = select(plan, options.only, [*more.ids, *registries.ids])
+    beyond = outside.cases(manifest, plan)
+    chosen = select(plan, options.only, [*more.ids, *registries.ids, *(case.id for case in beyond)])
+    beyond = outside.cases(manifest, plan, options.only)
+    missing = [network for network in plan.networks if network.id in {case.network_id for case in beyond}]
+    chosen = replace(chosen, networks=(*chosen.networks, *(one for one in missing if one not in chosen.networks)))
     this = _Run(options, manifest, first, chosen, more.select(options.only), step)
     orders = schedules(options.schedules, options.seed, deferred=bool(options.sanitize))
     for flavour, library in libraries.items():
-        hosted = Hosted(library, flavour, manifest, options.project, options.timeout, orders)
+        hosted = Hosted(library, flavour, manifest, options.project, options.timeout, orders, beyond)
         found = hosted.run(this.plan, step)
         this.cases += found.cases
         this.configured.update(found.configured)
+        this.controls += found.controls
     said = _rtx(this)
     deployed = _tensorrt(this)
     found_by = registries.select(options.only) if not options.sanitize else registered.Registered(())

@@ -17,7 +17,7 @@ using namespace nvinfer1;
     X(not_dynamic) X(other_layout) X(type_other) X(namespace_lost) X(outputs_zero) X(outputs_change) X(type_bool) \
     X(type_unstable) X(dims_nine) X(dims_null) X(dims_foreign) X(dims_stale) X(expr_foreign) X(expr_kept) \
     X(divide_zero) X(not_constant) X(size_tensor) X(dims_negative) X(dims_zero_div) X(format_none) X(format_later) \
-    X(format_unstable) X(init_fails) X(workspace_shrinks) X(serialize_long) X(serialize_short) X(serialize_size) \
+    X(format_unstable) X(dims_static) X(init_fails) X(workspace_shrinks) X(serialize_long) X(serialize_short) X(serialize_size) \
     X(clone_null) X(clone_other) X(clone_namespace) X(deserialize_null) X(deserialize_other) X(enqueue_fails) \
     X(unwritten) X(unwritten_int8) X(beyond) X(before) X(modified) X(workspace_beyond) X(workspace_run) \
     X(creators_none) X(creators_null) X(keeps_field) X(crash_configure) X(abort_clone) X(throw_enqueue) \
@@ -174,6 +174,9 @@ public:
             break;
         case Fault::not_constant:
             dims.d[1] = builder.constant(n->getConstantValue() > 0 ? 1 : 2);
+            break;
+        case Fault::dims_static:
+            dims.d[1] = n->isConstant() ? builder.constant(1) : dims.d[1];
             break;
         case Fault::size_tensor:
             dims.d[1] = builder.declareSizeTensor(0, *n, *n);

@@ -51,6 +51,10 @@ FAULTS: dict[str, tuple[str, str]] = {
     "not_constant": ("IPluginV2DynamicExt::getOutputDimensions", "getConstantValue .* not constant"),
     "size_tensor": ("IPluginV2DynamicExt::getOutputDimensions", "declareSizeTensor was called for output 0"),
     "dims_negative": ("IPluginV2DynamicExt::getOutputDimensions", r"d\[1\] = kSUB\(s0, 100\) is -98"),
+    "dims_static": (
+        "IPluginV2DynamicExt::getOutputDimensions",
+        r"output 0 .*: \[\d+, 1\] where the network's dimensions are constant, \[\d+, 3\] where they are dynamic",
+    ),
     "dims_zero_div": ("IPluginV2DynamicExt::getOutputDimensions", r"kFLOOR_DIV\(s0, kSUB\(s0, s0\)\) has no value"),
     "format_none": (
         "IPluginV2DynamicExt::supportsFormatCombination",

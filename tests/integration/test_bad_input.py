@@ -115,6 +115,13 @@ def test_a_reference_that_is_missing(project: Path, library: Path, capsys: pytes
     [
         ("[[inputs]]", "[[input]]", "did you mean 'inputs'?"),
         ('version = "1"', "version = 1", "plugin.version"),
+        ("n = [1, 2, 4]", "n = [3, 2, 4]", "n = [3, 2, 4] must rise: 0 <= min <= opt <= max"),
+        (
+            'types = ["float32", "float16", "int8"]',
+            'types = ["float32", "float16", "int8"]\nformats = ["hwc8"]',
+            "none of them is for float32",
+        ),
+        ('scale = "x_scale"', 'formats = ["linear", "chw4"]', "write a number instead of 'c'"),
         ('shape = ["n", "c", "h", "w"]\nscale = "y_scale"', 'shape = ["n", "c", "h", "ww"]', "did you mean 'w'?"),
     ],
 )
@@ -137,6 +144,44 @@ def test_bad_data(project: Path, library: Path, tmp_path: Path, capsys: pytest.C
     assert "x" in said(capsys, 2, *run, tmp_path / "rank.npz")
     np.savez(tmp_path / "outside.npz", x=np.zeros((1, 1, 1, 999), np.float32))
     assert "profile" in said(capsys, 2, *run, tmp_path / "outside.npz")
+
+
+def test_bad_calibration_data(project: Path, library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = (
+        "test",
+        project,
+        "--int8",
+        "--network",
+        "plain",
+        "--library",
+        library,
+        "--calibration-data",
+        tmp_path / "my.npz",
+    )
+    assert "my.npz cannot be read" in said(capsys, 2, *run)
+    values = np.random.default_rng(0).normal(size=(2, 1, 3, 8, 8)).astype(np.float32)
+    for x, message in (
+        (values[:0], "'x' is empty: shape [0, 1, 3, 8, 8]"),
+        (np.full_like(values, 2.5), "'x' is 2.5 everywhere, which says nothing of its range"),
+        (np.where(values > 1, np.nan, values), "isn't finite in float32"),
+    ):
+        np.savez(tmp_path / "my.npz", x=x)
+        assert message in said(capsys, 2, *run)
+
+
+def test_a_reference_that_is_wrong_only_at_max(
+    project: Path, library: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = "    if x.shape == (4, 16, 16, 16):\n        total[3, 15, 15, 15] += 0.125\n    return total"
+    file = project / "reference.py"
+    assert "    return total" in file.read_text()
+    file.write_text(file.read_text().replace("    return total", wrong))
+    text = said(capsys, 1, "test", project, "--fp32", "--network", "plain", "--library", library)
+    assert "plain/float32/max: failed output 'y' is" in text
+    assert "at [3, 15, 15, 15]" in text
+    assert "(1 of 16384 values are off)" in text
+    assert "--only plain/float32/max --seed 0" in text
+    assert "3 passed, 1 failed of 4 cases" in text
 
 
 def test_nothing_selected(project: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,24 @@ def test_three_inputs_one_of_them_int32_and_two_outputs(tmp_path: Path) -> None:
     }
     assert {verdict.outcome for verdict in report.verdicts + report.controls} == {Outcome.PASSED}
     by_api = [verdict.network for verdict in report.verdicts if verdict.network.startswith("api-")]
-    assert (len(report.verdicts) - len(by_api), len(by_api), len(report.controls)) == (9, len(FORMS), 13)
+    assert (len(report.verdicts) - len(by_api), len(by_api), len(report.controls)) == (9, len(FORMS), 17)
+
+
+def test_mixed_types_and_formats_from_no_element_on(tmp_path: Path) -> None:
+    """INT8 in and FP32 out beside FP32 in and INT8 out; tensors of other formats; a profile that begins at 0."""
+    project = scaffold.new(
+        "MixedTypes",
+        directory=tmp_path,
+        inputs=["x:float32,int8:n,3,h,w", "b:float32,float16:3,h,w"],
+        outputs=["y:float32:n,3,h,w", "z:float32,int8:n,3,h,w"],
+        formats=["chw32", "hwc"],
+    )
+    file = project / "pluginkit.toml"
+    file.write_text(file.read_text().replace("n = [1, 2, 4]", "n = [0, 2, 4]"))
+    report = run(Options(project=project))
+    assert report.bad == []
+    assert {case.network for case in report.cases} >= {"plain/int8-chw32", "plain/int8-hwc", "plain/int8-implicit-max"}
+    assert {verdict.outcome for verdict in report.verdicts + report.controls} == {Outcome.PASSED}
 
 
 def test_a_new_project_passes_its_own_tests_and_reports_agree(tmp_path: Path) -> None:

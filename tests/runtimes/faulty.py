@@ -92,7 +92,7 @@ def networks(signature: Manifest) -> dict[str, Network]:
     def reference(x: Any, *, fault: int) -> Any:
         return x * 1.0
 
-    return {one.id: one for one in plan(signature, Reference(signature, reference, __file__), random=0).networks}
+    return {one.id: one for one in plan(signature, Reference(signature, reference, __file__), random=0).usual}
 
 
 def setting(signature: Manifest, precision: DType = DType.FLOAT32) -> Setting:

@@ -88,7 +88,7 @@ def test_own_data_becomes_a_point_as_it_is(tmp_path: Path) -> None:
     file = saved(tmp_path, x=x)
     made = plan(LEAKY, EXAMPLES["leaky"].reference, data=file)
     ids = [case.id for case in made.cases if case.point == "data"]
-    assert len(ids) == 12
+    assert len(ids) == 14
     assert {"plain/int8/data", "cond/float16/data/else", "loop/float32/data"} <= set(ids)
     for case in made.cases:
         if case.point == "data":

@@ -40,6 +40,11 @@ SIGNATURES: dict[str, dict[str, Any]] = {
         "namespace": 'a"c\\me',
         "version": "2-beta",
     },
+    "formats": {
+        "inputs": ["x:float32,float16,bfloat16,int8:n,6,h,w", "b:float32,bfloat16,int8:6,h,w", "k:int32:6"],
+        "outputs": ["y:float32,float16,bfloat16,int8:n,6,h,w", "z:float32,bfloat16:n,h,w"],
+        "formats": ["chw2", "chw4", "chw32", "hwc8", "hwc16", "hwc"],
+    },
     "scalar": {"inputs": ["x:float16:"], "outputs": ["y:float16:"]},
     "one word": {"name": "Round", "inputs": ["x:int8:n"]},
 }
@@ -104,6 +109,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "nothing to test": ({"inputs": ["x:int32:n"]}, "nothing to test"),
     "negative shape": ({"inputs": [X], "outputs": ["y:float32:n - 9"]}, "cannot be negative"),
     "by zero": ({"inputs": [X], "outputs": ["y:float32:n // 0"]}, "divides by zero"),
+    "unknown format": ({"formats": ["chw33"]}, "There is no format 'chw33'; did you mean 'chw32'?"),
+    "DLA format": ({"formats": ["chw16"]}, "'chw16' is for DLA cores, which run no plugins"),
+    "format of few dimensions": ({"inputs": [X], "formats": ["chw32"]}, "No tensor can have the format chw32."),
+    "format of a type": ({"inputs": ["x:float32:n,c,h"], "formats": ["hwc8"]}, "No tensor can have the format hwc8."),
+    "format of INT8": ({"inputs": ["x:float32,int8:n,c,h,w"], "formats": ["chw4"]}, "'x' has 'c'"),
     "ioext": ({"base": "ioext"}, "not there yet"),
     "v3": ({"base": "v3"}, "not there yet"),
     "base": ({"base": "dinamic"}, "There is no base"),

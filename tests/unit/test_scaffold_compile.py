@@ -33,6 +33,11 @@ SIGNATURES: dict[str, dict[str, Any]] = {
         "namespace": 'a"c\\me',
     },
     "constant shape": {"inputs": ["x:float16:2,3"], "outputs": ["y:float16:6"]},
+    "formats": {
+        "inputs": ["x:float32,float16,bfloat16,int8:n,6,h,w", "b:float32,bfloat16,int8:6,h,w", "k:int32:6"],
+        "outputs": ["y:float32,float16,bfloat16,int8:n,6,h,w", "z:float32,bfloat16:n,h,w"],
+        "formats": ["chw2", "chw4", "chw32", "hwc8", "hwc16", "hwc"],
+    },
     "scalar": {"inputs": ["x:float16:"], "outputs": ["y:float16:"]},
     "one word": {"name": "Round", "inputs": ["x:int8:n"]},
 }

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 
 from pluginkit import shapes
 from pluginkit.dtypes import DType
+from pluginkit.formats import Format
 from pluginkit.manifest import Manifest, Point, Tensor
 from pluginkit.testing.model import Array, Network, NetworkProfile, PluginCall, Range
 from pluginkit.testing.precision import represent
@@ -36,6 +37,8 @@ class Setting:
         fields: the values of the fields that are no scales.
         scales: tensor -> INT8 scale.
         else_factor: what the inputs of `cond`'s other branch are multiplied by.
+        layout: the tensors' format, of those that have it.
+        implicit: how INT8 scales were calibrated that the plugin gets by descriptors; empty: it gets them by fields.
     """
 
     manifest: Manifest
@@ -43,6 +46,18 @@ class Setting:
     fields: dict[str, float | int]
     scales: dict[str, float] = field(default_factory=dict)
     else_factor: float = -1.0
+    layout: Format = Format.LINEAR
+    implicit: str = ""
+
+    @property
+    def variant(self) -> str:
+        """What `Network.variant` says."""
+        return f"implicit-{self.implicit}" if self.implicit else self.layout.value.replace("linear", "")
+
+    @property
+    def id(self) -> str:
+        """The part of a network's id behind the family."""
+        return "-".join(filter(None, (self.precision.value, self.variant)))
 
     def kind(self, tensor: Tensor) -> DType:
         """A tensor's type here."""
@@ -51,6 +66,10 @@ class Setting:
     def scale(self, tensor: Tensor) -> float:
         """A tensor's scale, 0.0 if it isn't INT8."""
         return self.scales[tensor.name] if self.kind(tensor) is DType.INT8 else 0.0
+
+    def form(self, tensor: Tensor) -> Format:
+        """A tensor's format here."""
+        return self.manifest.format_of(tensor, self.kind(tensor), self.layout)
 
     def is_float(self, tensor: Tensor) -> bool:
         """Whether a tensor is float32 outside of the plugin's surroundings."""
@@ -63,7 +82,7 @@ class Setting:
         for attribute in self.manifest.fields:
             if attribute.name not in scale_of:
                 given[attribute.name] = (attribute.dtype, self.fields[attribute.name])
-            elif scale_of[attribute.name] > 0:
+            elif scale_of[attribute.name] > 0 and not self.implicit:
                 given[attribute.name] = (attribute.dtype, scale_of[attribute.name])
             elif attribute.default is None:
                 given[attribute.name] = (attribute.dtype, 1.0)
@@ -101,14 +120,14 @@ class Setting:
 class Applier:
     """The oracle's plugin: the reference in FP64 on what the precision represents, rounded as there.
 
-    With `exact` nothing is rounded and the ranges of all tensors are collected: that is calibration.
+    With `exact` nothing is rounded and all tensors' values are collected in `seen`: that is calibration.
     """
 
     setting: Setting
     reference: Reference
     exact: bool = False
     calls: int = 0
-    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+    seen: dict[str, list[Array]] = field(default_factory=dict)
 
     def __call__(self, values: Sequence[Array]) -> list[Array]:
         """Graph values in, graph values out (float64 holding float32 values; int64 for INT32)."""
@@ -120,12 +139,7 @@ class Applier:
     def _at(self, tensor: Tensor, value: Array) -> Array:
         if not self.exact:
             return represent(value, self.setting.kind(tensor), self.setting.scale(tensor))
-        finite = value[np.isfinite(value)]
-        if finite.size:
-            low, high = self.ranges.get(tensor.name, (0.0, 0.0))
-            self.ranges[tensor.name] = (min(low, float(finite.min())), max(high, float(finite.max())))
-        else:
-            self.ranges.setdefault(tensor.name, (0.0, 0.0))
+        self.seen.setdefault(tensor.name, []).append(np.asarray(value))
         return np.asarray(value)
 
     def state(self, value: Array) -> Array:
@@ -220,6 +234,9 @@ class Body:
             inputs=tuple(zip(*ranges, strict=True)),
             scales=tuple(setting.scale(tensor) for tensor in manifest.inputs),
             output_scales=tuple(setting.scale(tensor) for tensor in manifest.outputs),
+            formats=tuple(setting.form(tensor) for tensor in manifest.inputs),
+            output_formats=tuple(setting.form(tensor) for tensor in manifest.outputs),
+            implicit=bool(setting.implicit),
         )
         return [self._leave(tensor, name) for tensor, name in zip(manifest.outputs, raw, strict=True)], call
 
@@ -234,7 +251,7 @@ class Body:
         if kind in (DType.FLOAT32, DType.INT32):
             return name
         out = self.names.tensor(f"{self.label}_{tensor.name}_{quantizer[0].lower()}")
-        if kind is DType.FLOAT16:
+        if kind in (DType.FLOAT16, DType.BFLOAT16):
             return self.op("Cast", [name], out, to=cast_to)
         scale = self.constant(f"{tensor.name}_scale", TensorProto.FLOAT, [], [self.setting.scale(tensor)])
         zero = self.constant(f"{tensor.name}_zero", TensorProto.INT8, [], [0])
@@ -284,11 +301,12 @@ def network(
                 values[control[0]] = control[1]
         profiles.append(NetworkProfile(profile.name, dims, values))
     return Network(
-        id=f"{family}/{setting.precision.value}",
+        id=f"{family}/{setting.id}",
         family=family,
         precision=setting.precision,
         model=model.SerializeToString(),
         calls=tuple(calls),
         profiles=tuple(profiles),
         outputs=tuple(output.name for output in outputs),
+        variant=setting.variant,
     )

@@ -37,6 +37,7 @@ constexpr int32_t kNbTensors = kNbInputs + kNbOutputs;
 constexpr DataType kTypes[][kNbTensors] = {
     {DataType::kFLOAT, DataType::kFLOAT, DataType::kFLOAT, DataType::kFLOAT},
     {DataType::kHALF, DataType::kHALF, DataType::kHALF, DataType::kHALF},
+    {DataType::kBF16, DataType::kBF16, DataType::kBF16, DataType::kBF16},
     {DataType::kINT8, DataType::kINT8, DataType::kINT8, DataType::kINT8},
 };
 // clang-format on
@@ -63,15 +64,32 @@ int32_t findRow(int32_t count, TypeAt typeAt) noexcept
     return kNoRow;
 }
 
+//! How many channels a vector of the format holds; 1 for linear.
+int64_t lanesOf(TensorFormat format) noexcept
+{
+    return format == TensorFormat::kCHW2 ? 2 : format == TensorFormat::kHWC8 ? 8 : 1;
+}
+
+//! The bytes of [n, c, h, w] with its padded channels. The first dimension is the outermost in each format, so joining
+//! along it is joining memory, whatever lies within.
 size_t byteCount(nvinfer1::PluginTensorDesc const& desc) noexcept
 {
-    size_t const element = desc.type == DataType::kFLOAT ? 4 : desc.type == DataType::kHALF ? 2 : 1;
+    size_t const element = desc.type == DataType::kFLOAT ? 4 : desc.type == DataType::kINT8 ? 1 : 2;
+    int64_t const lanes = lanesOf(desc.format);
     size_t count = element;
     for (int32_t i = 0; i < desc.dims.nbDims; ++i)
     {
-        count *= static_cast<size_t>(desc.dims.d[i]);
+        int64_t const size = desc.dims.d[i];
+        count *= static_cast<size_t>(i == 1 ? (size + lanes - 1) / lanes * lanes : size);
     }
     return count;
+}
+
+bool isFormatFor(DataType type, TensorFormat format) noexcept
+{
+    bool const half = type == DataType::kHALF || type == DataType::kBF16;
+    return format == TensorFormat::kLINEAR ||
+           (half && (format == TensorFormat::kCHW2 || format == TensorFormat::kHWC8));
 }
 
 //! A namespace as TensorRT allows it: never null, never too long.
@@ -214,7 +232,7 @@ bool BarPlugin::supportsFormatCombination(int32_t pos, nvinfer1::PluginTensorDes
         return false;
     }
     // What stands behind pos is not chosen yet and must not be looked at.
-    return inOut[pos].format == TensorFormat::kLINEAR &&
+    return isFormatFor(inOut[pos].type, inOut[pos].format) && inOut[pos].format == inOut[0].format &&
            findRow(pos + 1, [inOut](int32_t i) { return inOut[i].type; }) != kNoRow;
 }
 

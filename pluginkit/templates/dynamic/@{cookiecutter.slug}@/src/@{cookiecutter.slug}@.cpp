@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+@% if cookiecutter.vectorized %@
+#include <iterator>
+@% endif %@
 #include <memory>
 
 namespace @{ cookiecutter.namespace_cpp }@
@@ -67,6 +70,76 @@ int32_t findRow(int32_t count, TypeAt typeAt) noexcept
     return kNoRow;
 }
 
+@% if cookiecutter.vectorized %@
+// The formats that go together, each row for a row of kTypes.
+struct Combination
+{
+    int32_t types;
+    TensorFormat formats[kNbTensors];
+};
+
+// clang-format off
+constexpr Combination kCombinations[] = {
+@% for row in cookiecutter.combinations %@
+    {@{ row.types }@, {@{ row.formats }@}},
+@% endfor %@
+};
+// clang-format on
+
+//! Whether a row of kCombinations starts with the types and formats of the first `count` tensors.
+bool isCombination(nvinfer1::PluginTensorDesc const* inOut, int32_t count) noexcept
+{
+    auto const fits = [inOut, count](Combination const& row)
+    {
+        bool same = true;
+        for (int32_t i = 0; i < count; ++i)
+        {
+            same = same && inOut[i].type == kTypes[row.types][i] && inOut[i].format == row.formats[i];
+        }
+        return same;
+    };
+    return std::any_of(std::begin(kCombinations), std::end(kCombinations), fits);
+}
+
+//! How a tensor lies in memory: with `axis` as the channel's dimension, counted from the end, `channels` of them are
+//! told in vectors of `lanes`. A vector-minor format is one vector of all channels, rounded up.
+@{ cookiecutter.name }@Layout layoutOf(nvinfer1::PluginTensorDesc const& desc) noexcept
+{
+    int32_t axis = 0;
+    int64_t lanes = 1;
+    bool minor = false;
+    switch (desc.format)
+    {
+@% for form in cookiecutter.formats %@
+    case TensorFormat::@{ form.trt }@:
+        axis = @{ form.axis }@;
+@% if form.lanes > 1 %@
+        lanes = @{ form.lanes }@;
+@% endif %@
+@% if form.minor %@
+        minor = true;
+@% endif %@
+        break;
+@% endfor %@
+    default: // linear: vectors of one channel
+        break;
+    }
+    @{ cookiecutter.name }@Layout layout{1, 1, 1};
+    if (axis == 0 || desc.dims.nbDims < axis)
+    {
+        return layout;
+    }
+    layout.channels = desc.dims.d[desc.dims.nbDims - axis];
+    for (int32_t i = desc.dims.nbDims - axis + 1; i < desc.dims.nbDims; ++i)
+    {
+        layout.inner *= desc.dims.d[i];
+    }
+    int64_t const vectors = (layout.channels + lanes - 1) / lanes;
+    layout.lanes = minor ? vectors * lanes : lanes;
+    return layout;
+}
+
+@% endif %@
 int64_t elementCount(nvinfer1::PluginTensorDesc const& desc) noexcept
 {
     int64_t count = 1;
@@ -263,8 +336,12 @@ bool @{ cookiecutter.name }@::supportsFormatCombination(int32_t pos, nvinfer1::P
         return false;
     }
     // What stands behind pos is not chosen yet and must not be looked at.
+@% if cookiecutter.vectorized %@
+    return isCombination(inOut, pos + 1);
+@% else %@
     return inOut[pos].format == TensorFormat::kLINEAR &&
            findRow(pos + 1, [inOut](int32_t i) { return inOut[i].type; }) != kNoRow;
+@% endif %@
 }
 
 @% if cookiecutter.int8 %@
@@ -329,6 +406,9 @@ int32_t @{ cookiecutter.name }@::enqueue(nvinfer1::PluginTensorDesc const* input
 @% for tensor in cookiecutter.inputs %@
     args.inputs.@{ tensor.name }@.data = inputs[@{ loop.index0 }@];
     args.inputs.@{ tensor.name }@.count = elementCount(inputDesc[@{ loop.index0 }@]);
+@% if cookiecutter.vectorized %@
+    args.inputs.@{ tensor.name }@.layout = layoutOf(inputDesc[@{ loop.index0 }@]);
+@% endif %@
 @% if tensor.int8 %@
     args.inputs.@{ tensor.name }@.scale = mScales[@{ tensor.index }@];
 @% endif %@
@@ -336,6 +416,9 @@ int32_t @{ cookiecutter.name }@::enqueue(nvinfer1::PluginTensorDesc const* input
 @% for tensor in cookiecutter.outputs %@
     args.outputs.@{ tensor.name }@.data = outputs[@{ loop.index0 }@];
     args.outputs.@{ tensor.name }@.count = elementCount(outputDesc[@{ loop.index0 }@]);
+@% if cookiecutter.vectorized %@
+    args.outputs.@{ tensor.name }@.layout = layoutOf(outputDesc[@{ loop.index0 }@]);
+@% endif %@
 @% if tensor.int8 %@
     args.outputs.@{ tensor.name }@.scale = mScales[@{ tensor.index }@];
 @% endif %@

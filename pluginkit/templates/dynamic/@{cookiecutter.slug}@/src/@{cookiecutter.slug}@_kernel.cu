@@ -1,7 +1,12 @@
 #include "@{ cookiecutter.slug }@_kernel.h"
 
+@% if cookiecutter.bfloat16 %@
+#include <cuda_bf16.h>
+@% endif %@
 @% if cookiecutter.half %@
 #include <cuda_fp16.h>
+@% endif %@
+@% if cookiecutter.half or cookiecutter.bfloat16 %@
 
 @% endif %@
 #include <algorithm>
@@ -36,11 +41,32 @@ __device__ void toElement(@{ kind.cpp }@& element, float number, float @{ "scale
 }
 
 @% endfor %@
+@% if cookiecutter.vectorized %@
+//! The place in memory of element i, counted in row-major order. Padded lanes are no elements: they are left alone.
+__device__ int64_t placeOf(@{ cookiecutter.name }@Layout const& layout, int64_t i)
+{
+    if (layout.lanes == 1)
+    {
+        return i;
+    }
+    int64_t const inside = i % layout.inner;
+    int64_t const channel = i / layout.inner % layout.channels;
+    int64_t const outer = i / layout.inner / layout.channels;
+    int64_t const vectors = (layout.channels + layout.lanes - 1) / layout.lanes;
+    int64_t const vector = outer * vectors + channel / layout.lanes;
+    return (vector * layout.inner + inside) * layout.lanes + channel % layout.lanes;
+}
+
+@% endif %@
 @% if cookiecutter.same %@
 template <typename T>
 __device__ float load(@{ cookiecutter.name }@Arguments::Input const& input, int64_t i)
 {
+@% if cookiecutter.vectorized %@
+    return toNumber(static_cast<T const*>(input.data)[placeOf(input.layout, i)], input.scale);
+@% else %@
     return toNumber(static_cast<T const*>(input.data)[i], input.scale);
+@% endif %@
 }
 
 @% endif %@
@@ -49,7 +75,15 @@ __device__ float load(@{ cookiecutter.name }@Arguments::Input const& input, int6
 template <typename T>
 __device__ float loadCyclic(@{ cookiecutter.name }@Arguments::Input const& input, int64_t i)
 {
+@% if cookiecutter.vectorized %@
+    if (input.count == 0)
+    {
+        return 0.0F;
+    }
+    return toNumber(static_cast<T const*>(input.data)[placeOf(input.layout, i % input.count)], input.scale);
+@% else %@
     return input.count > 0 ? toNumber(static_cast<T const*>(input.data)[i % input.count], input.scale) : 0.0F;
+@% endif %@
 }
 
 @% endif %@
@@ -58,7 +92,11 @@ __device__ void store(@{ cookiecutter.name }@Arguments::Output const& output, in
 {
     if (i < output.count)
     {
+@% if cookiecutter.vectorized %@
+        toElement(static_cast<T*>(output.data)[placeOf(output.layout, i)], number, output.scale);
+@% else %@
         toElement(static_cast<T*>(output.data)[i], number, output.scale);
+@% endif %@
     }
 }
 

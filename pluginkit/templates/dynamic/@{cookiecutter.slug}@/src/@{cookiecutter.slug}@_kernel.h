@@ -26,6 +26,17 @@ enum class @{ cookiecutter.name }@Precision : int32_t
 @% endfor %@
 };
 
+@% if cookiecutter.vectorized %@
+//! Where a tensor's elements lie: `channels` told in vectors of `lanes`, each element of a channel `inner` times.
+//! Linear memory has vectors of one.
+struct @{ cookiecutter.name }@Layout
+{
+    int64_t channels;
+    int64_t lanes;
+    int64_t inner;
+};
+
+@% endif %@
 //! What one run of the kernel works on. `data` is device memory, `count` its number of elements, and `scale` what one
 //! step of an INT8 element is worth (not used for other types).
 struct @{ cookiecutter.name }@Arguments
@@ -35,6 +46,9 @@ struct @{ cookiecutter.name }@Arguments
         void const* data;
         int64_t count;
         float scale;
+@% if cookiecutter.vectorized %@
+        @{ cookiecutter.name }@Layout layout;
+@% endif %@
     };
 
     struct Output
@@ -42,6 +56,9 @@ struct @{ cookiecutter.name }@Arguments
         void* data;
         int64_t count;
         float scale;
+@% if cookiecutter.vectorized %@
+        @{ cookiecutter.name }@Layout layout;
+@% endif %@
     };
 
     struct Inputs
