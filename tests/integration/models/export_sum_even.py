@@ -1,6 +1,7 @@
 """Exports `sum_even.onnx`, a model with an If in a Loop, from PyTorch.
 
-Run by hand, in an environment of its own: `pip install torch==2.15.0 onnx onnxscript`, then `python export_sum_even.py`. Tests use the committed model and need no PyTorch.
+Run by hand, in an environment of its own: `pip install torch==2.15.0 onnx onnxscript`, then
+`python export_sum_even.py`. Tests use the committed model and need no PyTorch.
 """
 
 from __future__ import annotations
