@@ -12,7 +12,6 @@ from pluginkit.runtimes import tensorrt_rtx
 from pluginkit.testing.report import Outcome, Report
 from pluginkit.testing.runner import Options, run
 
-
 FAMILIES = ("plain", "multi-profile", "loop-count", "scan", "cond-both", "if-in-loop")
 """One of each kind: `pluginkit test` has all."""
 
