@@ -249,6 +249,8 @@ def test_a_branch_swapped(project: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_dead_plugin(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def kill(network: Network) -> bytes:
+        if network.family != "plain":
+            return network.model
         # The output is the input's: whatever the plugin computes, nobody asks for it.
         model = onnx.load_from_string(network.model)
         graph = model.graph

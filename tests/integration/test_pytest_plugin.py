@@ -15,7 +15,7 @@ import pytest
 from pluginkit.process import Completed, run
 from pluginkit.testing.report import Outcome
 from pluginkit.testing.runner import Options
-from pluginkit.testing.runner import run as tested
+from pluginkit.testing.runner import run as run_all
 
 pytestmark = [pytest.mark.compile, pytest.mark.rtx]
 
@@ -63,7 +63,7 @@ def ends(done: Completed) -> dict[str, str]:
 
 
 def test_every_case_verdict_and_control_is_an_item(project: Path) -> None:
-    report = tested(Options(project=project))
+    report = run_all(Options(project=project))
     done = in_project(project, "--collect-only", "-q")
     items = re.findall(r"::test_in_networks\[(.+)\]$", done.stdout, re.MULTILINE)
     expected = [case.id for case in report.cases]
@@ -91,7 +91,7 @@ def test_a_failure_by_xdist_has_the_words_of_pluginkit_test_and_builds_once(proj
     before = compiled(log)
     with changed(kernel, kernel.read_text().replace(RIGHT, WRONG)):
         done = in_project(project, "-v", "-n", "2", "-k", "plain/float32", "-p", "xdist")
-        (case,) = tested(Options(project=project, only=("plain/float32/opt",))).cases
+        (case,) = run_all(Options(project=project, only=("plain/float32/opt",))).cases
     assert done.returncode == 1, done.stdout
     found = ends(done)
     assert found["plain/float32/opt"] == "FAILED"

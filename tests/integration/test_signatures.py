@@ -12,10 +12,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pluginkit import scaffold
-from pluginkit.testing.api_networks import FORMS
+from pluginkit.testing.networks import FAMILIES
 from pluginkit.testing.report import Outcome
 from pluginkit.testing.runner import Options, run
 
+ONNX = [name for name, family in FAMILIES.items() if not family.BY_API]
 pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.slow]
 
 
@@ -29,12 +30,16 @@ def test_three_inputs_one_of_them_int32_and_two_outputs(tmp_path: Path) -> None:
     )
     report = run(Options(project=project))
     assert report.bad == []
-    assert {(case.family, case.precision.short) for case in report.cases} == {
-        (family, precision) for family in ("plain", "loop", "cond") for precision in ("FP32", "FP16", "INT8")
+    by_onnx = [case for case in report.cases if not case.family.startswith("api-")]
+    assert {(case.family, case.precision.short) for case in by_onnx} == {
+        (family, precision) for family in ONNX for precision in ("FP32", "FP16", "INT8")
     }
     assert {verdict.outcome for verdict in report.verdicts + report.controls} == {Outcome.PASSED}
     by_api = [verdict.network for verdict in report.verdicts if verdict.network.startswith("api-")]
-    assert (len(report.verdicts) - len(by_api), len(by_api), len(report.controls)) == (9, len(FORMS), 17)
+    assert len(by_api) == len(FAMILIES) - len(ONNX)
+    asked = {case.network for case in report.cases if "implicit" not in case.network}
+    assert {verdict.network for verdict in report.verdicts} == asked
+    assert len(report.controls) == 34
 
 
 def test_mixed_types_and_formats_from_no_element_on(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ symbols = {{ n = [1, 2, 4], c = [1, 3, 8] }}
 """
 
 QUICK = (
-    "plain", "loop-count", "scan", "cond-both", "loop-in-if",
+    "plain", "loop-count", "scan-forward", "cond-both", "loop-in-if",
     "api-loop-count", "api-loop-while", "api-loop-iterator-0", "api-cond-lazy", "api-cond-empty",
 )  # fmt: skip
 LOOPS = (

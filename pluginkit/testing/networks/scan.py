@@ -39,7 +39,7 @@ def lengthened(ranges: Sequence[Range], axis: int) -> tuple[Range, ...]:
 class Scan(OnnxFamily):
     """Slices of the inputs go through the plugin one by one."""
 
-    NAME = "scan"
+    NAME = "scan-forward"
     DESCRIPTION = "A Scan over slices of the inputs; if there are several, the first output that fits one is its state."
     LAYERS: ClassVar[tuple[str, ...]] = (
         "ITripLimitLayer kCOUNT",
