@@ -84,6 +84,7 @@ else:
         trt = importlib.import_module(RUNTIME)
     except (ImportError, OSError) as error:
         stop(f"{RUNTIME} is installed and can't be loaded: {error}", RUNTIMES[RUNTIME])
+
 Creator: TypeAlias = "trt.IPluginCreator | trt.IPluginCreatorV3One"
 Plugin: TypeAlias = "trt.IPluginV2 | trt.IPluginV3"
 
@@ -214,12 +215,13 @@ def build(logger: trt.ILogger, plugin: Plugin) -> trt.IHostMemory:
     except TypeError:  # so pybind11 says that there was no object
         stop(f"{RUNTIME} makes no builder: it needs a GPU.", RUNTIMES["tensorrt_rtx"])
     network = builder.create_network(0)
-    parser = trt.OnnxParser(network, logger)  # keeps the weights of a parsed network until that is built
-    if RUNTIME != "tensorrt_rtx":
+    if RUNTIME == "tensorrt_rtx":
+        parser = trt.OnnxParser(network, logger)
+        if not parser.parse(model()):
+            reasons = " ".join(parser.get_error(index).desc() for index in range(parser.num_errors))
+            stop(f"NVIDIA's parser refuses the network: {reasons}", "see what it logged above")
+    else:
         add_layer(network, plugin)
-    elif not parser.parse(model()):
-        reasons = " ".join(parser.get_error(index).desc() for index in range(parser.num_errors))
-        stop(f"NVIDIA's parser refuses the network: {reasons}", "what it logged above says more")
     layer = network.get_layer(0)
     print(f"network: x {list(SHAPE)} -> {layer.name} ({layer.type.name}) -> y {list(network.get_output(0).shape)}")
     engine = builder.build_serialized_network(network, builder.create_builder_config())
