@@ -38,7 +38,7 @@ class HostChild:
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
         self._device = host.Device(library)
 
-    def build(self, network: Network | ApiNetwork, *, implicit_batch: bool) -> dict[str, host.BuiltPlugin]:
+    def build(self, network: Network | ApiNetwork, *, implicit_batch: bool = False) -> dict[str, host.BuiltPlugin]:
         """Builds a network's plugin nodes: node -> what was built.
 
         Raises:

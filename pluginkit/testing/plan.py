@@ -17,7 +17,7 @@ from pluginkit.testing import precision as precisions_
 from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_descriptor, ranges, read_samples
 from pluginkit.testing.model import Array, Case, Network, Plan
-from pluginkit.testing.networks import Family, selection
+from pluginkit.testing.networks import FAMILIES, Family, selection
 from pluginkit.testing.networks.base import Applier, Setting
 from pluginkit.testing.points import Point, generator, points, unaligned
 from pluginkit.testing.reference import Reference
@@ -61,10 +61,10 @@ def plan(
     samples = read_samples(manifest, calibration.data) if calibration.data else []
     networks: list[Network | ApiNetwork] = []
     cases: list[Case] = []
-    by_api = [family for family in chosen if family.BY_API]
+    by_api = [family.NAME for family in FAMILIES.values() if family.BY_API]
     for family in chosen:
         # Those by the API go round: one in one precision, the next in the next.
-        kinds = [wanted[by_api.index(family) % len(wanted)]] if family.BY_API else kinds_of(family, wanted)
+        kinds = [wanted[by_api.index(family.NAME) % len(wanted)]] if family.BY_API else kinds_of(family, wanted)
         for kind, (part, there) in product(kinds, _parts(manifest, tried)):
             name = part.profiles[0].name if len(part.profiles) < len(manifest.profiles) else ""
             plain = Setting(part, kind, fields, else_factor=factor, part=name)

@@ -16,7 +16,7 @@ from typing import TypeVar
 from pluginkit.build import PLAIN, Flavour, build, flavours
 from pluginkit.build.exports import exported
 from pluginkit.build.gpus import find_driver
-from pluginkit.dtypes import DType
+from pluginkit.dtypes import PRECISIONS, DType
 from pluginkit.errors import BuildFailed, NothingSelected, ToolMissing, UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import Configured, host, lean, rtx_engines, tensorrt, tensorrt_rtx
@@ -27,10 +27,13 @@ from pluginkit.testing.crew import Bench, Crew
 from pluginkit.testing.hosted import Hosted, Step
 from pluginkit.testing.judged import Beside, Judge, beside
 from pluginkit.testing.model import Network, Plan
+from pluginkit.testing.networks import FAMILIES
 from pluginkit.testing.report import CaseResult, Report, Verdict
 from pluginkit.testing.schedules import schedules
 
 T = TypeVar("T")
+
+_WILD = set("*?[")
 
 
 @dataclass(frozen=True)
@@ -126,8 +129,8 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
     plan = planning.make(
         manifest,
         options.project,
-        precisions=options.precisions,
-        families=options.families,
+        precisions=options.precisions or named_precision(options.only),
+        families=options.families or named_families(options.only),
         seed=options.seed,
         data=options.data,
         calibration=options.calibration,
@@ -255,6 +258,24 @@ def _said(options: Options, flavours_: Sequence[Flavour]) -> str:
         orders = "order" if options.schedules == 1 else "orders"
         also += ["in reverse", f"in {options.schedules} random {orders} of seed {options.seed}"]
     return said + (f"; each case also {', '.join(also)}" if also else "")
+
+
+def named_families(only: Sequence[str]) -> tuple[str, ...] | None:
+    """The networks that patterns of ids name, so that no other is planned; None if one may mean any network."""
+    first = [pattern.partition("/")[0] for pattern in only if "/" in pattern]
+    if len(first) < len(only) or not only or any(set(name) & _WILD for name in first):
+        return None
+    # The registries are asked about the plugin alone.
+    return tuple(name for name in FAMILIES if name in first) or ("plain",)
+
+
+def named_precision(only: Sequence[str]) -> tuple[DType, ...] | None:
+    """The precision that all patterns name; None if there isn't one.
+
+    It makes the case of a network by NVIDIA's API again, which a whole run makes in one precision only.
+    """
+    second = {pattern.partition("/")[2].partition("/")[0].partition("-")[0] for pattern in only}
+    return next(((kind,) for kind in PRECISIONS if second == {kind.value}), None)
 
 
 def select(plan: Plan, only: Sequence[str], beside_ids: Sequence[str] = ()) -> Plan:
