@@ -18,8 +18,8 @@ from pluginkit.runtimes import walker
 from pluginkit.testing import api_model as api
 from pluginkit.testing.model import Array
 
-POISON = {"f": np.nan, "i": -77, "u": 77, "b": True}
-"""By kind of type: what stands where a concatenation is longer than there are trips."""
+POISON = {"f": np.nan, "V": np.nan, "i": -77, "u": 77, "b": True}
+"""By kind of type (V is bfloat16's): what stands where a concatenation is longer than there are trips."""
 
 
 def run(network: api.ApiNetwork, call: walker.Call, feeds: Mapping[str, Array]) -> dict[str, Array]:

@@ -81,7 +81,9 @@ def convert(project: Path, to: str = TARGET, *, force: bool = False, dry_run: bo
         new_text = _with_base(text)
         converted = Manifest.parse(new_text, str(toml))
         version = _serial_version(was[source])
-        new = _class(render(converted, new_text, _folder(scratch, "new"), restores_v2=version), was)
+        static = not BASES[plugin.base].dynamic_shapes
+        made = render(converted, new_text, _folder(scratch, "new"), restores_v2=version, restores_static=static)
+        new = _class(made, was)
     edited = "".join(_diff(path, ours[path], was[path]) for path in was)
     kept = {path: path.with_name(path.name + _KEPT) for path in was} if edited else {}
     changed = {**new, toml: new_text, **_readme(folder, BASES[plugin.base].interface)}

@@ -70,13 +70,15 @@ def new(
     return project
 
 
-def render(manifest: Manifest, text: str, scratch: Path, *, restores_v2: int = 0) -> Path:
+def render(
+    manifest: Manifest, text: str, scratch: Path, *, restores_v2: int = 0, restores_static: bool = False
+) -> Path:
     """Write a project for a manifest into a folder of `scratch`, which must exist; the folder's path.
 
     `restores_v2` is the version of the bytes that an older class of the plugin serialized, for a v3 class that takes
-    them too; 0: there is none.
+    them too; 0: there is none. `restores_static`: that one was an IPluginV2IOExt.
     """
-    return _render(_context(manifest, text) | {"restores_v2": restores_v2}, scratch)
+    return _render(_context(manifest, text) | {"restores_v2": restores_v2, "restores_static": restores_static}, scratch)
 
 
 def render_added(manifest: Manifest, text: str, scratch: Path) -> Path:

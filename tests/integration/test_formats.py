@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -16,11 +16,11 @@ from pluginkit.manifest import Manifest
 from pluginkit.runtimes import liveness, tensorrt_rtx
 from pluginkit.runtimes.verdict import Configured, SeenTensor
 from pluginkit.testing import outside
-from pluginkit.testing.hosted import Found, Hosted
+from pluginkit.testing.hosted import Hosted
 from pluginkit.testing.model import Plan
 from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
-from pluginkit.testing.report import Outcome
+from pluginkit.testing.report import CaseResult, Outcome, Verdict
 from pluginkit.testing.runner import select
 from pluginkit.testing.schedules import schedules
 
@@ -124,13 +124,24 @@ def whole(project: Path) -> Plan:
     return plan(manifest, Reference.load(project, manifest), families=["plain"])
 
 
+@dataclass(frozen=True)
+class Found:
+    """What the host found."""
+
+    cases: list[CaseResult]
+    controls: list[Verdict]
+
+
 def run(project: Path, library: Path, made: Plan, *only: str) -> Found:
     manifest = Manifest.load(project)
     chosen = select(made, only)
     controls = outside.cases(manifest, chosen)
-    return Hosted(library, PLAIN, manifest, project, 60.0, schedules(0, 0, deferred=False), controls).run(
-        chosen, lambda *_: None
-    )
+    hosting = Hosted(library, PLAIN, manifest, project, 60.0, schedules(0, 0, deferred=False), controls).open()
+    try:
+        cases = [hosting.case(chosen.network(case), case) for case in chosen.cases]
+        return Found(cases, [verdict for network in chosen.networks for verdict in hosting.outside(network)])
+    finally:
+        hosting.close()
 
 
 def test_every_declared_format_runs_with_padded_lanes(project: Path, library: Path, whole: Plan) -> None:

@@ -10,12 +10,15 @@ from typing import ClassVar
 import numpy as np
 from onnx import TensorProto, helper
 
+from pluginkit import bases
 from pluginkit.manifest import Manifest, Profile
 from pluginkit.testing.model import Array, Network, PluginCall
 from pluginkit.testing.networks.base import Answer, Applier, Body, Given, Setting, Shown
 from pluginkit.testing.networks.family import Runs, graph_kind
 from pluginkit.testing.networks.plain import Plain
 from pluginkit.testing.points import Point, holds
+
+STATIC = "the plugin's interface takes static shapes only"
 
 
 class ShapeOut(Plain):
@@ -81,7 +84,9 @@ class ShapeIn(Plain):
     )
 
     def refusal(self, setting: Setting) -> str:
-        """There must be a dimension."""
+        """There must be a dimension, and it must be an open one."""
+        if not bases.BASES[setting.manifest.plugin.base].dynamic_shapes:
+            return STATIC
         if any(tensor.shape for tensor in setting.manifest.inputs):
             return ""
         return "no input has dimensions, so there is no shape to come from a shape tensor"

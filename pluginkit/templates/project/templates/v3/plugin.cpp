@@ -256,6 +256,12 @@ bool @{ cookiecutter.name }@::restoreV2(void const* data, size_t length) noexcep
         read = read && reader.get(scale) && std::isfinite(scale) && scale >= 0.0F;
     }
 @% endif %@
+@% if cookiecutter.restores_static %@
+    // What an IPluginV2IOExt knew from configurePlugin only; enqueue() is told it now.
+    int32_t row{};
+    std::array<int64_t, kNbTensors> counts{};
+    read = read && reader.get(row) && reader.get(counts);
+@% endif %@
     return read && reader.finished()@{ " && isValid(mParameters)" if cookiecutter.checks }@;
 }
 
