@@ -21,7 +21,7 @@ FIXTURE = "pluginkit_case"
 SHARED = "pluginkit_shared"
 """In pytest-xdist's workerinput: a folder that all workers of a run have."""
 
-_SUITES = pytest.StashKey[dict[Path, "Suite"]]()
+_SUITES = pytest.StashKey[dict[tuple[Path, str], "Suite"]]()
 _FOLDER = pytest.StashKey[Path]()
 
 
@@ -48,9 +48,9 @@ class PluginkitCase:
 
 @pytest.fixture
 def pluginkit_case(request: pytest.FixtureRequest) -> PluginkitCase:
-    """A case of the plugin project that the test lies in; a test that takes it runs for each."""
-    project, name = request.param
-    return PluginkitCase(name, request.config.stash[_SUITES][project])
+    """A case of a plugin of the project that the test lies in; a test that takes it runs for each."""
+    suite, name = request.param
+    return PluginkitCase(name, request.config.stash[_SUITES][suite])
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -59,6 +59,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     from pluginkit.errors import PluginkitError
     from pluginkit.manifest import FILE_NAME
+    from pluginkit.project import members
     from pluginkit.testing.items import Suite
 
     test = metafunc.definition.path
@@ -66,14 +67,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if project is None:
         raise pytest.Collector.CollectError(f"{FIXTURE}: no folder above {test} has a {FILE_NAME}.")
     suites = metafunc.config.stash.setdefault(_SUITES, {})
+    found: list[tuple[tuple[Path, str], str]] = []
     try:
-        if project not in suites:
-            shared = getattr(metafunc.config, "workerinput", {}).get(SHARED)
-            suites[project] = Suite(project, Path(shared) if shared else None)
-        ids = suites[project].ids
+        there = members(project)
+        shared = getattr(metafunc.config, "workerinput", {}).get(SHARED)
+        for one in there:
+            # Of an added plugin's own folder the ids have no name before them.
+            key = (one.folder, one.name if len(there) > 1 else "")
+            if key not in suites:
+                suites[key] = Suite(one.folder, Path(shared) if shared else None, key[1])
+            found += [(key, name) for name in suites[key].ids]
     except PluginkitError as error:
         raise pytest.Collector.CollectError(str(error)) from None
-    metafunc.parametrize(FIXTURE, [(project, one) for one in ids], indirect=True, ids=ids)
+    metafunc.parametrize(FIXTURE, found, indirect=True, ids=[name for _, name in found])
 
 
 @pytest.hookimpl(optionalhook=True)

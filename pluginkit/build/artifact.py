@@ -9,6 +9,7 @@ from typing import Any
 
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
+from pluginkit.project import root
 
 TARGETS = ("cpu", "gpu")
 
@@ -45,6 +46,7 @@ def find_artifact(project: Path, target: str = "cpu") -> Artifact:
     Raises:
         UsageError: there is none, or its JSON file is gone or no JSON.
     """
+    project = root(project)
     library = library_path(project, Manifest.load(project).slug, target)
     if not library.exists():
         raise UsageError(f"{library} is not built yet.", hint=f"pluginkit build --target {target}")

@@ -20,6 +20,7 @@ from pluginkit.build.sanitizers import PLAIN, Flavour
 from pluginkit.errors import BuildFailed, UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.process import run
+from pluginkit.project import members, root
 
 Told = Callable[[str], None]
 """Called with a line of Ninja's progress (`[3/7] ...`), what a compiler says, and why all is compiled anew."""
@@ -37,7 +38,7 @@ def build(
     """Build a project's library for each target; what has not changed is not compiled again.
 
     Args:
-        project: the folder with `pluginkit.toml` and `CMakeLists.txt`.
+        project: the folder with `pluginkit.toml` and `CMakeLists.txt`, or that of a plugin added to its library.
         target: `cpu`, `gpu`, or `auto`: cpu always, and gpu where nvcc is found.
         archs: GPU architectures such as `80` or `90`; none means those of this machine's GPUs, else a default set.
         werror: whether warnings in the project's sources are errors.
@@ -49,8 +50,8 @@ def build(
         ToolMissing: a tool is missing or too old.
         BuildFailed: CMake, a compiler or the linker said no. The library of an earlier build stays as it is.
     """
-    project = project.resolve()
-    manifest = Manifest.load(project)
+    project = root(project.resolve())
+    manifest = members(project)[0].manifest
     if not (project / "CMakeLists.txt").exists():
         raise UsageError(
             f"There is no CMakeLists.txt in {project}.", hint="pluginkit new shows what a project looks like."

@@ -17,6 +17,7 @@ from pluginkit.errors import PluginkitError, UsageError
 
 _COMMANDS = {
     "new": "Write a new plugin project.",
+    "add": "Add a plugin to the project's library.",
     "convert": "Convert a project's plugin to IPluginV3.",
     "build": "Build the project's plugin library.",
     "test": "Test the plugin in networks, and have NVIDIA's builder judge it.",

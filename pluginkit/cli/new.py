@@ -9,11 +9,9 @@ import click
 
 from pluginkit import scaffold
 from pluginkit.bases import BASES
+from pluginkit.cli import signature
 from pluginkit.dtypes import DType
-from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
-
-_BASES = ", ".join(f"{name} ({base.interface})" for name, base in BASES.items())
 
 
 @click.command("new")
@@ -21,38 +19,7 @@ _BASES = ", ".join(f"{name} ({base.interface})" for name, base in BASES.items())
 @click.option(
     "--dir", "directory", type=click.Path(path_type=Path, file_okay=False), help="Where to make the project's folder."
 )
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME:TYPES:SHAPE",
-    help="An input, as x:float32,float16,int8:n,c,h,w (the default). May be repeated.",
-)
-@click.option(
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="NAME:TYPES:SHAPE",
-    help="An output; its shape may compute: y:float32:n + m,c. Default: one y like the first input.",
-)
-@click.option(
-    "--field",
-    "fields",
-    multiple=True,
-    metavar="NAME:TYPE=DEFAULT",
-    help="A field (float32 or int32), as alpha:float32=0.5 (the default); without =DEFAULT it must be given.",
-)
-@click.option("--no-fields", is_flag=True, help="No fields but the INT8 scales.")
-@click.option(
-    "--format",
-    "formats",
-    multiple=True,
-    metavar="FORMAT",
-    help="A tensor format beside linear, as chw32 or hwc8, for the tensors that can have it. May be repeated.",
-)
-@click.option("--namespace", default="", help="TensorRT plugin namespace.")
-@click.option("--version", "--plugin-version", "version", default="1", show_default=True, help="The plugin's version.")
-@click.option("--base", default="dynamic", show_default=True, help=f"The interface: {_BASES}.")
+@signature.options
 def command(
     *,
     name: str,
@@ -71,14 +38,12 @@ def command(
     TYPES are float32, float16, bfloat16, int8 and int32; SHAPE is symbols and numbers, as n,c,3. In an output's shape
     they may be computed with: + - * // ceil_div(a, b) min(a, b) max(a, b).
     """
-    if fields and no_fields:
-        raise UsageError("--field and --no-fields contradict each other.", hint="Leave one of them out.")
     project = scaffold.new(
         name,
         directory=directory,
         inputs=inputs,
         outputs=outputs,
-        fields=fields or ([] if no_fields else None),
+        fields=signature.fields(fields, no_fields=no_fields),
         namespace=namespace,
         version=version,
         base=base,
@@ -87,7 +52,7 @@ def command(
     shown = project.relative_to(Path.cwd()) if project.is_relative_to(Path.cwd()) else project
     manifest = Manifest.load(project)
     click.echo(f"Made {shown}/")
-    for line in _tree(project, "  "):
+    for line in tree(project, "  "):
         click.echo(line)
     click.echo("\nNext:")
     click.echo(f"  cd {shlex.quote(str(shown))}")
@@ -97,9 +62,10 @@ def command(
         click.echo(f"\nNote: {advice}")
 
 
-def _tree(folder: Path, indent: str) -> list[str]:
+def tree(folder: Path, indent: str) -> list[str]:
+    """The folder's files as lines, folders first."""
     lines = []
     for path in sorted(folder.iterdir(), key=lambda path: (path.is_file(), path.name)):
         lines.append(f"{indent}{path.name}{'/' if path.is_dir() else ''}")
-        lines += _tree(path, indent + "  ") if path.is_dir() else []
+        lines += tree(path, indent + "  ") if path.is_dir() else []
     return lines

@@ -47,6 +47,19 @@ def show(report: Report, console: Console, *, command: str, every: bool = False)
     console.print(summary(report))
 
 
+def show_all(reports: Sequence[Report], joined: Report, console: Console, *, command: str, every: bool = False) -> None:
+    """Print a run's reports, one for each plugin, and how all of them together ended (`joined`)."""
+    several = len(reports) > 1
+    for report in reports:
+        if several:
+            console.print(Text(f"\n{report.plugin}", style="bold"))
+        show(report, console, command=command, every=every)
+    if several:
+        count = len(joined.bad)
+        text = f"\n{joined.plugin}: {count} failure{'' if count == 1 else 's'}; {len(joined.cases)} cases"
+        console.print(Text(text, style="bold red" if count else "bold green"))
+
+
 def cases_table(report: Report, *, every: bool = False) -> RenderableType:
     """Network × precision (× shape point), the largest error beside its tolerance, and who says what."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)

@@ -14,9 +14,10 @@ from pluginkit.cli import table
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.reporting import page
-from pluginkit.testing import words
+from pluginkit.testing import several, words
 from pluginkit.testing.calibration import METHODS, Calibration, Method
-from pluginkit.testing.runner import Options, run
+from pluginkit.testing.report import Report
+from pluginkit.testing.runner import Options
 
 
 @click.command("test")
@@ -107,7 +108,8 @@ def command(
 ) -> int:
     """Test PROJECT's plugin in networks, against its reference, and have NVIDIA's builder judge each network.
 
-    Builds what changed first. Without --fp32, --fp16, --bf16 or --int8 it tests all that pluginkit.toml declares.
+    Builds what changed first. Without --fp32, --fp16, --bf16 or --int8 it tests all that pluginkit.toml declares. Of a
+    library with several plugins (pluginkit add) it tests each; --only 'MyPlugin/*' is one of them.
     """
     for file in (json_file, html, junit):
         _check_writable(file)
@@ -138,17 +140,13 @@ def command(
         def step(what: str, done: int, total: int | None) -> None:
             progress.update(task, description=what, completed=done, total=total)
 
-        report = run(options, step)
+        runs = several.run(options, step)
+    report = runs.joined
     command_ = words.again(project, library, data, options.calibration)
-    table.show(report, console, command=command_, every=verbose)
-    if to_stdout:
-        click.echo(json.dumps(report.to_json(), indent=2))
-    elif json_file is not None:
-        json_file.write_text(json.dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
-    if html is not None:
-        page.write(report, html, command=command_)
-    if junit is not None:
-        report.write_junit(junit)
+    table.show_all(runs.reports, report, console, command=command_, every=verbose)
+    _write(report, json_file, html, junit, command_)
+    if runs.error is not None:
+        raise runs.error
     return report.exit_code
 
 
@@ -160,3 +158,15 @@ def _check_writable(file: Path | None) -> None:
     # A file that is there needs no right to its folder: /dev/stdout, for one.
     if file.is_dir() or not folder.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
         raise UsageError(f"{file} cannot be written.", hint=f"Is {folder} a folder that you may write to?")
+
+
+def _write(report: Report, json_file: Path | None, html: Path | None, junit: Path | None, again: str) -> None:
+    """Write the files that were asked for."""
+    if json_file is not None and str(json_file) == "-":
+        click.echo(json.dumps(report.to_json(), indent=2))
+    elif json_file is not None:
+        json_file.write_text(json.dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
+    if html is not None:
+        page.write(report, html, command=again)
+    if junit is not None:
+        report.write_junit(junit)

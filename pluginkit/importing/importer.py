@@ -18,6 +18,7 @@ from pluginkit.importing.building import ModelSession, advice
 from pluginkit.importing.running import Outcome
 from pluginkit.importing.serving import PluginLibrary, Served, serve
 from pluginkit.manifest import FILE_NAME, Manifest
+from pluginkit.project import members, root
 from pluginkit.registry import CreatorFacts, Loaded, Problem, inspect, loading
 from pluginkit.runtimes import tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict, ModelInput
@@ -217,8 +218,8 @@ def _library(path: Path, timeout: float, told: Told) -> PluginLibrary:
     facts = inspect(library)
     told(f"loading {library.name}")
     creators = _creators(library, timeout)
-    manifest = Manifest.load(project) if project else None
-    return PluginLibrary(library.resolve(), creators, project, manifest, facts.target)
+    plugins = members(root(project)) if project else ()
+    return PluginLibrary(library.resolve(), creators, plugins, facts.target)
 
 
 def _project_of(library: Path) -> Path | None:

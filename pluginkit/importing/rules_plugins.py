@@ -70,7 +70,7 @@ def check(served: Sequence[Served], libraries: Sequence[PluginLibrary], known: K
             yield from _attributes(meant, meant.creator)
             yield from _shape_inputs(meant, meant.creator)
             yield from _inputs(meant, meant.creator, known)
-            yield from _signature(meant, meant.creator)
+            yield from _signature(meant)
 
 
 def clashes(libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
@@ -280,11 +280,11 @@ def _inputs(one: Served, creator: CreatorFacts, known: Known) -> Iterator[Proble
             )
 
 
-def _signature(one: Served, creator: CreatorFacts) -> Iterator[Problem]:
+def _signature(one: Served) -> Iterator[Problem]:
     """The node against the project's pluginkit.toml."""
-    manifest = one.library.manifest if one.library else None
-    if manifest is None or creator.name != manifest.plugin.name:
+    if one.member is None:
         return
+    manifest = one.member.manifest
     node, label = one.place.node, one.place.label
     for what, names, tensors in (("input", node.input, manifest.inputs), ("output", node.output, manifest.outputs)):
         given = [name for name in names if name]

@@ -79,7 +79,7 @@ def run(  # noqa: PLR0911 - one way out for each kind of ending
     except PluginkitError as error:
         # WorkerError: an operator that onnx's reference does not have, say. The others are the plugin's faults.
         return Outcome("failed" if error.exit_code == CheckFailed.exit_code else "not run", str(error))
-    without = sorted({one.library.path.name for one in plugins if one.library and not one.library.manifest})
+    without = sorted({one.library.path.name for one in plugins if one.library and not one.member})
     if without:
         reason = f"{', '.join(without)} belongs to no project, so there is no reference.py to compare with"
         return Outcome("ran", f"{_count(len(got))}; {reason}")
@@ -181,9 +181,9 @@ def _hosted(model: bytes, plugins: Sequence[Served], feeds: dict[str, Array], ti
 
 def _expected(model: bytes, plugins: Sequence[Served], feeds: dict[str, Array], timeout: float) -> dict[str, Array]:
     projects = {
-        key: (one.library.project, one.library.manifest)
+        key: (one.member.folder, one.member.manifest)
         for key, one in _identities(plugins).items()
-        if one.library is not None
+        if one.member is not None
     }
     with Worker(EXPECTED, {}, timeout=timeout) as worker:
         outputs: dict[str, Array] = worker.call("run", model=model, projects=projects, feeds=feeds)
@@ -218,9 +218,9 @@ def _tolerance(plugins: Sequence[Served], expected: dict[str, Array]) -> Toleran
     rtol, atol = RTOL, ATOL
     half = any(value.dtype == np.float16 for value in expected.values())
     for one in plugins:
-        manifest = one.library.manifest if one.library else None
-        if manifest is None:
+        if one.member is None:
             continue
+        manifest = one.member.manifest
         close = precision.close(manifest, DType.FLOAT16 if half else DType.FLOAT32)
         rtol, atol = rtol + close.rtol, atol + close.atol
         scales = [attribute(one.place.node, name) for name in manifest.scale_fields()]

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import onnx
 
 from pluginkit.importing.model import Place, function_name, places
-from pluginkit.manifest import Manifest
+from pluginkit.project import Member
 from pluginkit.registry import CreatorFacts
 
 By = Literal["native", "plugin", "function", "nobody"]
@@ -32,14 +32,13 @@ class PluginLibrary:
     Attributes:
         path: the library.
         creators: what it brings.
-        project, manifest: its project's, where it is a project's library.
+        plugins: what its project says of its plugins, where it is a project's library.
         target: `cpu`, `gpu` or `unknown`.
     """
 
     path: Path
     creators: tuple[CreatorFacts, ...]
-    project: Path | None = None
-    manifest: Manifest | None = None
+    plugins: tuple[Member, ...] = ()
     target: str = "unknown"
 
 
@@ -59,6 +58,14 @@ class Served:
     library: PluginLibrary | None = None
     creator: CreatorFacts | None = None
     function: str = ""
+
+    @property
+    def member(self) -> Member | None:
+        """What the project of the plugin's library says of the plugin; None where it says nothing."""
+        if self.library is None or self.creator is None:
+            return None
+        name = self.creator.name
+        return next((one for one in self.library.plugins if one.name == name), None)
 
     @property
     def who(self) -> str:

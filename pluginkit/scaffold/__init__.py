@@ -1,8 +1,9 @@
-"""`pluginkit new`: write a plugin project that is right for its signature before its author has written a line."""
+"""`pluginkit new`, `add` and `convert`: plugins that are right for their signature before their authors come."""
 
 from __future__ import annotations
 
+from pluginkit.scaffold.add import Addition, add
 from pluginkit.scaffold.convert import Conversion, convert
 from pluginkit.scaffold.project import new
 
-__all__ = ["Conversion", "convert", "new"]
+__all__ = ["Addition", "Conversion", "add", "convert", "new"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from pluginkit.scaffold import cpp, names, python, signature
 from pluginkit.scaffold.layout import tidy
 
 _TEMPLATE = Path(__file__).resolve().parents[1] / "templates" / "project"
+_OF_THE_LIBRARY = (".clang-format", ".github", ".gitignore", "CMakeLists.txt", "src/entry.cpp")
+"""What a project has once, however many plugins."""
 
 
 def new(
@@ -78,6 +81,15 @@ def render(
     return _render(_context(manifest, text) | {"restores_v2": restores_v2, "restores_static": restores_static}, scratch)
 
 
+def render_added(manifest: Manifest, text: str, scratch: Path) -> Path:
+    """As `render`, for a plugin that shares another project's library: without what that project has."""
+    made = _render(_context(manifest, text) | {"added": True}, scratch)
+    for name in _OF_THE_LIBRARY:
+        path = made / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return made
+
+
 def _context(manifest: Manifest, text: str) -> dict[str, Any]:
     plugin = manifest.plugin
     return {
@@ -92,6 +104,8 @@ def _context(manifest: Manifest, text: str) -> dict[str, Any]:
         "version_literal": signature.quote(plugin.version),
         "namespace_literal": signature.quote(plugin.namespace),
         "manifest": text,
+        "restores_v2": 0,
+        "added": False,
         **cpp.snippets(manifest),
         **python.snippets(manifest),
     }

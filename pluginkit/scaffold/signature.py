@@ -106,7 +106,9 @@ def _base(base: str) -> Name:
         if name == base:
             return name
     there = ", ".join(f"{name} ({one.interface})" for name, one in BASES.items())
-    raise UsageError(f"There is no base '{base}'.", hint=f"There is: {there}.")
+    close = difflib.get_close_matches(base.lower(), BASES, n=1)
+    guess = f"; did you mean '{close[0]}'?" if close else "."
+    raise UsageError(f"There is no base '{base}'{guess}", hint=f"There is: {there}.")
 
 
 def _tensor(text: str, what: str) -> _Tensor:

@@ -153,7 +153,7 @@ class Draft:
             for profile, shapes, values in zip(self.setting.manifest.profiles, self._shapes, self._values, strict=True)
         ]
         return api.ApiNetwork(
-            id=f"{self.family}/{self.setting.precision.value}",
+            id=self.setting.network_id(self.family),
             family=self.family,
             precision=self.setting.precision,
             model=_model(self._nodes),

@@ -158,13 +158,14 @@ def _types_differ(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork |
 
 
 def _not_offered(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork | None:
-    """The first float input in the first type that no input declares; bool if both are declared.
+    """The first float input in the first of three types that no input declares; bool if all are declared.
 
-    Not in INT8: a plugin may answer FP32 for what it doesn't offer, and FP32 can be cast but not dequantized.
+    INT8 is none of them: what the plugin says its output is then may be FP32, which Dequantize refuses before the
+    builder asks the plugin.
     """
     manifest = setting.manifest
     declared = {kind for tensor in manifest.inputs for kind in tensor.types}
-    free = [kind for kind in (DType.FLOAT16, DType.INT32) if kind not in declared]
+    free = [kind for kind in (DType.FLOAT16, DType.INT32, DType.FLOAT32) if kind not in declared]
     index = next((i for i, tensor in enumerate(manifest.inputs) if setting.kind(tensor) is DType.FLOAT32), None)
     if index is None:
         return None

@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 from pluginkit.build import PLAIN, build
 from pluginkit.errors import PluginkitError, ToolMissing
 from pluginkit.manifest import Manifest
+from pluginkit.project import root
 from pluginkit.runtimes import lean, tensorrt, tensorrt_rtx
-from pluginkit.testing import in_tensorrt, outside, planning, registered, words
+from pluginkit.testing import in_tensorrt, outside, planning, registered, several, words
 from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.calibration import BY_DEFAULT
 from pluginkit.testing.controls import Control
@@ -45,19 +46,21 @@ class Told:
 class Suite:
     """A project's cases. The library is built before the first one runs, and loaded once in each process."""
 
-    def __init__(self, project: Path, shared: Path | None) -> None:
+    def __init__(self, project: Path, shared: Path | None, name: str = "") -> None:
         """Plan the run.
 
         Args:
             project: the folder with `pluginkit.toml`.
             shared: a folder of all processes that run parts of this suite: the first plans and builds, the others
                 find it done. None if there is one process only.
+            name: what ids begin with, where the run has several plugins.
 
         Raises:
             PluginkitError: as of `planning.make`.
         """
         self._project = project
         self._shared = shared
+        self._name = name
         self._manifest = Manifest.load(project)
         self._plan: Plan = self._once("plan", self._make_plan)
         self._beside = beside(self._manifest, self._plan)
@@ -69,12 +72,12 @@ class Suite:
     @property
     def ids(self) -> list[str]:
         """Every item, in the order of `pluginkit test`."""
-        return list(self._items)
+        return [f"{self._name}/{name}" if self._name else name for name in self._items]
 
     def run(self, name: str) -> Told:
         """Run an item. What is wrong with the plugin, its build included, is in the answer."""
         try:
-            return self._items[name]()
+            return self._items[name.removeprefix(f"{self._name}/")]()
         except PluginkitError as error:
             return Told(failed=str(error))
 
@@ -149,10 +152,16 @@ class Suite:
     ) -> Told:
         name, seed = self._manifest.plugin.name, self._plan.seed
         report = Report(name, "", "", seed, (), (), {}, controls=controls, registries=registries)
+        if self._name:
+            report = several.named(report, self._name)
+            if isinstance(item, CaseResult):
+                item = several.named_case(item, self._name)
+            else:
+                item = several.named_verdict(item, self._name)
         return Told(words.failure(item, report, self._command()).text if item.outcome.bad else "")
 
     def _command(self) -> str:
-        return words.again(Path(os.path.relpath(self._project)))
+        return words.again(Path(os.path.relpath(root(self._project) if self._name else self._project)))
 
     def _host(self) -> Hosted:
         if self._hosted is None:

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 
 from pluginkit.importing.serving import PluginLibrary
 from pluginkit.manifest import Manifest
+from pluginkit.project import Member
 from pluginkit.registry import CreatorFacts, FieldFacts
 
 FLOAT = TensorProto.FLOAT
@@ -63,7 +64,8 @@ def library(
     target: str = "cpu",
 ) -> PluginLibrary:
     creator = CreatorFacts(name, version, namespace, kind, "", base, tuple(fields))
-    return PluginLibrary(Path(path), (creator,), None, manifest, target)
+    plugins = (Member(Path(), manifest),) if manifest else ()
+    return PluginLibrary(Path(path), (creator,), plugins, target)
 
 
 def function(domain: str, name: str, nodes: Sequence[onnx.NodeProto]) -> onnx.FunctionProto:

@@ -106,7 +106,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert text.count(line) == 1, line
         text = text.replace(line, changed)
     plugin = made / "src/my_plugin.cpp"
-    source, supports = plugin.read_text(), "    return isCombination(inOut, pos + 1);"
+    source, supports = plugin.read_text(), "    return isCombination(pos + 1, [inOut](int32_t i) { return inOut[i]; });"
     assert source.count(supports) == 1
     plugin.write_text(source.replace(supports, ANY_FORMAT + supports).replace(*INCLUDE))
     kernel.write_text(text.replace(*INCLUDE).replace(THREADS, SWITCH + THREADS))

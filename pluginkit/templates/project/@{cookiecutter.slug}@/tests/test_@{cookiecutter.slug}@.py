@@ -22,8 +22,10 @@ def test_the_reference_on_numbers_worked_out_by_hand() -> None:
 @% for line in cookiecutter.py_test %@
     @{ line }@
 @% endfor %@
+@% if not cookiecutter.added %@
 
 
 def test_in_networks(pluginkit_case) -> None:
     """Each case of `pluginkit test`, NVIDIA's verdicts too: `pytest -k cond`, `pytest --lf`, `pytest -n auto`."""
     pluginkit_case.check()
+@% endif %@

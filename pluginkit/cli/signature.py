@@ -1,0 +1,68 @@
+"""The options that describe a plugin's signature: those of `pluginkit new` and `pluginkit add`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from pluginkit.bases import BASES
+from pluginkit.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+_BASES = ", ".join(f"{name} ({base.interface})" for name, base in BASES.items())
+_OPTIONS = (
+    click.option(
+        "--input",
+        "inputs",
+        multiple=True,
+        metavar="NAME:TYPES:SHAPE",
+        help="An input, as x:float32,float16,int8:n,c,h,w (the default). May be repeated.",
+    ),
+    click.option(
+        "--output",
+        "outputs",
+        multiple=True,
+        metavar="NAME:TYPES:SHAPE",
+        help="An output; its shape may compute: y:float32:n + m,c. Default: one y like the first input.",
+    ),
+    click.option(
+        "--field",
+        "fields",
+        multiple=True,
+        metavar="NAME:TYPE=DEFAULT",
+        help="A field (float32 or int32), as alpha:float32=0.5 (the default); without =DEFAULT it must be given.",
+    ),
+    click.option("--no-fields", is_flag=True, help="No fields but the INT8 scales."),
+    click.option(
+        "--format",
+        "formats",
+        multiple=True,
+        metavar="FORMAT",
+        help="A tensor format beside linear, as chw32 or hwc8, for the tensors that can have it. May be repeated.",
+    ),
+    click.option("--namespace", default="", help="TensorRT plugin namespace."),
+    click.option(
+        "--version", "--plugin-version", "version", default="1", show_default=True, help="The plugin's version."
+    ),
+    click.option("--base", default="dynamic", show_default=True, help=f"The interface: {_BASES}."),
+)
+
+
+def options(command: F) -> F:
+    """Decorate a command's function with them."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def fields(given: Sequence[str], *, no_fields: bool) -> Sequence[str] | None:
+    """What --field and --no-fields say; None where nothing is said.
+
+    Raises:
+        UsageError: both are given.
+    """
+    if given and no_fields:
+        raise UsageError("--field and --no-fields contradict each other.", hint="Leave one of them out.")
+    return given or ([] if no_fields else None)

@@ -1,0 +1,164 @@
+"""`pluginkit add`: one more plugin in a project's library. All is checked and rendered beside, then renamed into place.
+
+The plugin gets a folder of its own in `plugins/`, with its signature, reference, sources and tests; the project's
+CMakeLists.txt compiles its sources, and src/entry.cpp names its creator.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pluginkit.errors import UsageError
+from pluginkit.manifest import Manifest
+from pluginkit.project import ADDED, clash, members, root
+from pluginkit.scaffold import insert, names, signature
+from pluginkit.scaffold.project import render_added
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What was added: the plugin's folder, and the files of the project that changed."""
+
+    project: Path
+    folder: Path
+    changed: tuple[Path, ...]
+
+
+def add(
+    name: str,
+    *,
+    project: Path | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    fields: Sequence[str] | None = None,
+    namespace: str = "",
+    version: str = "1",
+    base: str = "dynamic",
+    formats: Sequence[str] = (),
+) -> Addition:
+    """Add a plugin to a project's library.
+
+    Args:
+        name: the plugin's name.
+        project: a folder of the project: its own, or an added plugin's (default: the current one).
+        inputs, outputs, fields, namespace, version, base, formats: as of `pluginkit.scaffold.new`.
+
+    Raises:
+        UsageError: no project; a name, type, shape or combination that makes no sense; a plugin of that name is there;
+            or the project's CMakeLists.txt or entry.cpp is written so that a line can't be inserted safely.
+            Nothing is written then.
+    """
+    folder = root((project or Path()).resolve())
+    there = members(folder)
+    manifest, text = signature.manifest(
+        name,
+        inputs=inputs,
+        outputs=outputs,
+        fields=fields,
+        namespace=namespace,
+        version=version,
+        base=base,
+        formats=formats,
+    )
+    if said := clash(manifest, there):
+        raise UsageError(
+            f"{name} cannot be added: {said}.",
+            hint="Give it another name; another version of the same plugin is a project of its own.",
+        )
+    spaces = {names.cpp_namespace(one.name): one.name for one in there}
+    if owner := spaces.get(names.cpp_namespace(name)):
+        raise UsageError(
+            f"{name} cannot be added: its C++ namespace, {names.cpp_namespace(name)}, is that of {owner}.",
+            hint="Give it another name.",
+        )
+    place = folder / ADDED / manifest.slug
+    if place.exists() or place.is_symlink():
+        raise UsageError(f"{place} exists already.", hint="Remove it, or give the plugin another name.")
+    done = Addition(folder, place, ())
+    changed = _changed(folder, there[0].manifest, manifest)
+    try:
+        with tempfile.TemporaryDirectory(dir=folder, prefix=f".{manifest.slug}-") as scratch:
+            _write(done, render_added(manifest, text, Path(scratch)), changed)
+    except OSError as error:
+        raise UsageError(
+            f"{folder} cannot be written: {error.strerror or error}; nothing was changed.",
+            hint="Are the files yours, and is there room?",
+        ) from None
+    return Addition(folder, place, tuple(changed))
+
+
+def _changed(folder: Path, own: Manifest, added: Manifest) -> dict[Path, str]:
+    """The project's files that change, with their new text.
+
+    Raises:
+        UsageError: it is not plain what to change in one of them; it says what to write by hand.
+    """
+    short = added.slug
+    header = f"../{ADDED}/{short}/src/{short}.h"
+    files = [f"{ADDED}/{short}/src/{short}.cpp", f"{ADDED}/{short}/src/{short}_kernel.cu"]
+    creator = f"{names.cpp_namespace(added.plugin.name)}::{added.plugin.name}Creator"
+    by_hand = {
+        folder / "CMakeLists.txt": f"{' '.join(files)} as SOURCES of pluginkit_add_plugin({own.slug} ...)",
+        folder
+        / "src"
+        / "entry.cpp": f'#include "{header}", and {creator} in PLUGINKIT_PLUGINS({own.plugin.name}, ...)',
+    }
+    found: dict[Path, str] = {}
+    unclear = []
+    for path, text in ((path, _text(path)) for path in by_hand):
+        is_cmake = path.suffix == ".txt"
+        new = insert.sources(text, own.slug, files) if is_cmake else insert.creator(text, header, creator)
+        if new is None:
+            unclear.append(path)
+        elif new != text:
+            found[path] = new
+    if unclear:
+        said = " and ".join(str(path.relative_to(folder)) for path in unclear)
+        lines = [f"{path.relative_to(folder)}: {by_hand[path]}" for path in unclear]
+        raise UsageError(
+            f"{said} of {folder} {'is' if len(unclear) == 1 else 'are'} not as `pluginkit new` writes them, so that a "
+            "line can't be inserted safely; nothing was changed.",
+            hint="Write by hand, then say pluginkit add again:\n  " + "\n  ".join(lines),
+        )
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        raise UsageError(
+            f"{path} does not exist: this is no project as `pluginkit new` lays it out.",
+            hint="Go to the project's folder, or make one: pluginkit new MyPlugin",
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+
+
+def _write(done: Addition, made: Path, changed: dict[Path, str]) -> None:
+    """All or nothing: what was done is taken back where something fails."""
+    before = {path: path.read_bytes() for path in changed}
+    beside = {path: made.parent / f"{number}-{path.name}" for number, path in enumerate(changed)}
+    first = not done.folder.parent.exists()
+    replaced: list[Path] = []
+    try:
+        for path, new in beside.items():
+            new.write_bytes(changed[path].encode())
+            new.chmod(path.stat().st_mode)
+        done.folder.parent.mkdir(exist_ok=True)
+        made.rename(done.folder)
+        for path, new in beside.items():
+            new.replace(path)
+            replaced.append(path)
+    except BaseException:
+        for path in replaced:
+            path.write_bytes(before[path])
+        shutil.rmtree(done.folder, ignore_errors=True)
+        if first and done.folder.parent.is_dir():
+            done.folder.parent.rmdir()
+        raise
