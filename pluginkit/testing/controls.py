@@ -158,10 +158,14 @@ def _types_differ(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork |
 
 
 def _not_offered(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork | None:
-    """The first float input in the first type that no input declares; bool if all four are declared."""
+    """The first float input in the first of three types that no input declares; bool if all are declared.
+
+    INT8 is none of them: what the plugin says its output is then may be FP32, which Dequantize refuses before the
+    builder asks the plugin.
+    """
     manifest = setting.manifest
     declared = {kind for tensor in manifest.inputs for kind in tensor.types}
-    free = [kind for kind in (DType.INT8, DType.FLOAT16, DType.INT32, DType.FLOAT32) if kind not in declared]
+    free = [kind for kind in (DType.FLOAT16, DType.INT32, DType.FLOAT32) if kind not in declared]
     index = next((i for i, tensor in enumerate(manifest.inputs) if setting.kind(tensor) is DType.FLOAT32), None)
     if index is None:
         return None
@@ -178,20 +182,13 @@ def _not_offered(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork | 
 
 def _retyped(step: api.Plugin, index: int, typed: api.TypeName, prefix: str, setting: Setting) -> Iterator[api.Step]:
     """The plugin with another type at an input, and what it gives made FP32 again: nothing else is to be wrong."""
-    scale = f"{prefix}_scale"
     inputs = tuple(f"{prefix}_in" if i == index else name for i, name in enumerate(step.inputs))
     float_outputs = [setting.kind(tensor) is DType.FLOAT32 for tensor in setting.manifest.outputs]
     outs = tuple(f"{prefix}_{out}" if is_float else out for out, is_float in zip(step.outs, float_outputs, strict=True))
-    if typed == "int8":
-        yield api.Constant(scale, "float32", (0.0625,))
-        yield api.Quantize(step.inputs[index], scale, inputs[index])
-    else:
-        yield api.Cast(step.inputs[index], inputs[index], typed)
+    yield api.Cast(step.inputs[index], inputs[index], typed)
     yield replace(step, inputs=inputs, outs=outs)
     for out, again, is_float in zip(outs, step.outs, float_outputs, strict=True):
-        if is_float and typed == "int8":
-            yield api.Dequantize(out, scale, again)
-        elif is_float:
+        if is_float:
             yield api.Cast(out, again, "float32")
 
 

@@ -87,7 +87,7 @@ def test_a_refusal_for_another_reason_is_none(sessions: dict[str, RtxSession]) -
 
 
 def test_a_type_that_is_taken_but_not_declared_turns_the_run_red(sessions: dict[str, RtxSession]) -> None:
-    """The plugin takes INT8; its manifest says it takes FP32 only."""
+    """The plugin takes FP16; its manifest says it takes FP32 only."""
     text = faulty.TOML.format(fault=0).replace('"float32", "float16", "int8"', '"float32"')
     signature = type(faulty.manifest()).parse(text)
     networks = list(faulty.networks(signature).values())
