@@ -53,6 +53,7 @@ class PluginPlayer(Player):
         self._creator = registry.get_creator(name, version, namespace)
         self.made: list[trt.IPluginV2 | trt.IPluginV3] = []
         """The plugins: they must live until the network is built."""
+        self._held: list[object] = []
         if self._creator is None:
             raise CheckFailed(f"TensorRT's registry has no creator {name} {version} in namespace {namespace!r}")
 
@@ -68,7 +69,7 @@ class PluginPlayer(Player):
 
     def _layer(self, node: str, inputs: list[trt.ITensor]) -> trt.IPluginV2Layer | trt.IPluginV3Layer:
         """The layer, by the version that the creator is of; None where NVIDIA's API makes none."""
-        fields = collection(self._calls[node])
+        fields = collection(self._calls[node], self._held)
         if isinstance(self._creator, trt.IPluginCreatorV3One):
             three = self._creator.create_plugin(node, fields, trt.TensorRTPhase.BUILD)
             self._made(node, three)
@@ -85,10 +86,15 @@ class PluginPlayer(Player):
         self.made.append(plugin)
 
 
-def collection(call: PluginCall) -> trt.PluginFieldCollection_:
-    """The fields of a call, as a creator gets them."""
+def collection(call: PluginCall, held: list[object]) -> trt.PluginFieldCollection_:
+    """The fields of a call, as a creator gets them.
+
+    What must live until the creator has read them goes into `held`: the collection copies pointers alone.
+    """
+    values = [np.array([value], kind.numpy) for kind, value in call.fields.values()]
     fields = [
-        trt.PluginField(name, np.array([value], kind.numpy), FIELD_TYPES[kind])
-        for name, (kind, value) in call.fields.items()
+        trt.PluginField(name, value, FIELD_TYPES[kind])
+        for (name, (kind, _)), value in zip(call.fields.items(), values, strict=True)
     ]
+    held += [values, fields]
     return trt.PluginFieldCollection_(trt.PluginFieldCollection(fields))

@@ -122,7 +122,8 @@ from pluginkit.runtimes.nvidia import trt
 from pluginkit.testing.model import PluginCall
 fields = {"alpha": (DType.FLOAT32, 2.5), "steps": (DType.INT32, 3)}
 call = PluginCall("n", fields, (), (), (), (), ())
-for field in tensorrt_plugins.collection(call):
+held = []
+for field in tensorrt_plugins.collection(call, held):
     print(field.name, field.type.name, field.size)
 log = nvidia.Log()
 log.log(trt.ILogger.Severity.ERROR, "bad")
