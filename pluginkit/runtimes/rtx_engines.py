@@ -23,7 +23,7 @@ NEWEST = 12
 def obstacle(driver: Driver) -> str:
     """Why engines can't be run with this driver's first GPU; empty if they can."""
     if not driver.gpus:
-        return driver.problem or "the driver lists no GPU"
+        return "no GPU here ('pluginkit info' says why)"
     capability = driver.gpus[0].capability
     if capability in CAPABILITIES or int(capability.partition(".")[0]) >= NEWEST:
         return ""
