@@ -135,7 +135,6 @@ class LeanChild:
                 f"{self._said()}"
             )
         self._creator = self._find()
-        self._held: list[Any] = []
 
     def _check_namespaces(self) -> None:
         name, version, namespace = self._identity
