@@ -82,7 +82,7 @@ class LeanChild:
         self._before = [_identity(creator) for creator in self._registry.all_creators]
         self._handle = self._load(library)
         self._creator = self._find()
-        self._given: list[Any] = []
+        self._held: list[Any] = []
 
     def creators(self) -> list[tuple[str, str, str]]:
         """The name, version and namespace of each creator that came with the library."""
@@ -224,11 +224,11 @@ class LeanChild:
     def _made(self, fields: dict[str, tuple[DType, float | int]]) -> Any:
         kinds = {DType.FLOAT32: self._trt.PluginFieldType.FLOAT32, DType.INT32: self._trt.PluginFieldType.INT32}
         # The collection copies pointers, and keeps neither the fields nor their arrays.
-        self._given = [
+        self._held = [
             self._trt.PluginField(name, np.array([value], dtype.numpy), kinds[dtype])
             for name, (dtype, value) in fields.items()
         ]
-        return self._trt.PluginFieldCollection(self._given)
+        return self._trt.PluginFieldCollection(self._held)
 
     def _serialized(self, plugin: Any) -> bytes:
         return bytes(self._do("IPluginV2::serialize", plugin.serialize))
