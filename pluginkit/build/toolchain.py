@@ -10,7 +10,7 @@ import shutil
 import site
 import sysconfig
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
@@ -206,6 +206,24 @@ def nvcc() -> Tool:
     )
     places = "$CUDA_HOME, $CUDA_PATH, PATH, /usr/local/cuda and the PyPI package nvidia-cuda-nvcc"
     return Tool("nvcc", "nvcc 11.8 or newer", "pip install 'pluginkit[cuda]'", places, candidates, ask)
+
+
+def compute_sanitizer() -> Tool:
+    """NVIDIA's compute-sanitizer, of a CUDA toolkit."""
+    named = [Path(root) / "bin/compute-sanitizer" for root in _cuda_homes()]
+    places = "$CUDA_HOME, $CUDA_PATH, PATH and /usr/local/cuda"
+    remedy = "sudo apt-get install cuda-sanitizer-13-0 (from NVIDIA's repository; every full CUDA toolkit has it)"
+    candidates = (*named[:-1], *_on_path("compute-sanitizer"), named[-1])
+    return Tool("compute-sanitizer", "that of CUDA 12 or newer", remedy, places, candidates, _ask_compute_sanitizer)
+
+
+def _ask_compute_sanitizer(path: Path) -> Found:
+    asked = _asking(SpecifierSet(">=2022.4"), r"^Version (\d+\.\d+\.\d+)")(path)
+    if not asked.usable:
+        return asked
+    said, _ = _answer(path, "--require-cuda-init=no", "/bin/echo", "started")
+    # PyPI's nvidia-cuda-sanitizer-api 13.0 has no TreeLauncherSubreaper, which starts what is to be looked at.
+    return asked if "started" in said else replace(asked, why_not="can't start a program: parts of it are missing")
 
 
 def _cuda_homes() -> list[Path]:
