@@ -7,7 +7,6 @@ allocated nor freed; the host does not wait.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pluginkit.gpu import calls
@@ -103,10 +102,9 @@ class Enqueue:
         self._last[stream] = call
         return []
 
-    def end(self) -> Iterable[Broken]:
+    def end(self) -> list[Broken]:
         """Work on forked streams that the given one does not wait for."""
         joined = self._streams[self._given].knows
-        for stream, call in self._last.items():
-            if self._streams[stream].amount > joined.get(stream, 0):
-                says = "enqueue() ends with work on a second stream that the given stream does not wait for"
-                yield Broken("wrong-stream", f"{says}: {call.words}", call)
+        left = [call for stream, call in self._last.items() if self._streams[stream].amount > joined.get(stream, 0)]
+        says = "enqueue() ends with work on a second stream that the given stream does not wait for"
+        return [Broken("wrong-stream", f"{says}: {call.words}", call) for call in left]
