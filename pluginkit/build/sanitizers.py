@@ -56,9 +56,6 @@ _COMPUTE_SANITIZER_OPTIONS = (
     "--strip-paths=no",
 )
 
-GPU_CHECK = "PLUGINKIT_GPU_CHECK"
-"""The environment variable that tells a process which tool it runs under: its memory then serves that tool."""
-
 
 @dataclass(frozen=True)
 class Flavour:
@@ -109,7 +106,6 @@ class Flavour:
         found = {}
         if self.tool:
             toolchain.compute_sanitizer().best()
-            found[GPU_CHECK] = self.tool
         if self.compiled == _WATCHED:
             found["PLUGINKIT_CPU_CHECK"] = ",".join(self.sanitizers)
         if "address" in self.sanitizers:

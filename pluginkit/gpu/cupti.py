@@ -1,7 +1,7 @@
 """CUPTI's callback API by ctypes: told of every call of CUDA's runtime and driver while a plugin enqueues.
 
-https://docs.nvidia.com/cupti/api/group__CUPTI__CALLBACK__API.html. The two structures that are read here are the same in
-CUDA 12 and 13; the tests hold them against CUPTI's headers.
+https://docs.nvidia.com/cupti/api/group__CUPTI__CALLBACK__API.html. What is read here of its structures is the same in
+CUDA 12 and 13; the tests hold it against CUPTI's headers.
 """
 
 from __future__ import annotations

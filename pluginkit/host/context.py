@@ -17,8 +17,8 @@ import numpy as np
 from pluginkit import bases
 from pluginkit.formats import Format
 from pluginkit.host import dynamic, ioext, v3
-from pluginkit.host.descs import Desc
 from pluginkit.host.buffers import Allocate, Buffer, Bytes, HostBuffer
+from pluginkit.host.descs import Desc
 from pluginkit.host.device import AnyDevice, Device, Job, Region, Use
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.gpu_device import GpuDevice
@@ -297,7 +297,8 @@ def changed(array: Array) -> Array:
     as they are, since they may be indices, whose order has a meaning."""
     if array.dtype.kind == "i" and array.dtype.itemsize > 1:
         return array
-    return array.ravel()[::-1].reshape(array.shape).copy()
+    backwards: Array = array.ravel()[::-1].reshape(array.shape).copy()
+    return backwards
 
 
 def _part(array: Array, dims: tuple[int, ...]) -> Array:

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pluginkit.build.sanitizers import GPU_CHECK
 from pluginkit.gpu import cupti
 from pluginkit.gpu.rules import Broken, Call, Enqueue
 
 FINDINGS = "PLUGINKIT_CPU_FINDINGS"
 """The environment variable that names the file."""
+CHECK = "PLUGINKIT_GPU_CHECK"
+"""The environment variable that says under which tool of compute-sanitizer this process runs."""
 _FRAMES = 64
 
 
@@ -49,7 +50,7 @@ class Watch:
 
     def _subscribed(self) -> cupti.Cupti | cupti.Unusable:
         if self._cupti is None:
-            taken = os.environ.get(GPU_CHECK)
+            taken = os.environ.get(CHECK)
             # Both want the driver's calls, and only one may have them.
             self._cupti = cupti.Unusable(f"compute-sanitizer's {taken} runs") if taken else cupti.subscribe()
         return self._cupti
@@ -107,8 +108,8 @@ class Watch:
         c = ctypes.CDLL(None)
         addresses, symbol = (ctypes.c_void_p * _FRAMES)(), _Symbol()
         found = []
-        for address in addresses[: c.backtrace(addresses, _FRAMES)]:
+        for address in filter(None, addresses[: c.backtrace(addresses, _FRAMES)]):
             known = c.dladdr(ctypes.c_void_p(address), ctypes.byref(symbol))
             if known and os.path.realpath(symbol.file or b"") == os.path.realpath(self._library):
-                found.append(int(address) - int(symbol.base or 0))
+                found.append(address - int(symbol.base or 0))
         return found

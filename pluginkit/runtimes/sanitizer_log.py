@@ -1,7 +1,7 @@
 """What compute-sanitizer writes to its log, as findings.
 
-Its text, not its XML: the XML is written when the program ends, the text while it runs, so that a finding can be told of
-the case in which it was found. A record begins at the margin, its further lines are indented, and an empty line ends it:
+Its text, not its XML: the XML is written when the program ends, the text while it runs, so that a finding can be told
+of the case in which it was found. A record begins at the margin, its other lines are indented, an empty line ends it:
 
     ========= Invalid __global__ read of size 4 bytes
     =========     at addKernel+0x90 in /project/src/kernel.cu:14
@@ -94,13 +94,13 @@ def _defect(record: list[str], project: Path) -> Defect:
     head = re.sub(r"^(Error|Warning): ", "", words[0])
     kind = next((kind for pattern, kind in _KINDS if re.search(pattern, head)), "compute-sanitizer")
     if kind == "race":
-        words = [f"{head.partition(' at ')[0]}", *(line.partition(" at ")[0] for line in words[1:])]
+        said = " ".join(line.partition(" at ")[0] for line in (head, *words[1:]))
     else:
-        words = [head, *(line for line in words[1:] if not line.startswith("at "))]
+        said = ", ".join([head, *(line for line in words[1:] if not line.startswith("at "))])
     shown = [_shown(match, project) for match in places]
     return Defect(
         kind=kind,
-        text=", ".join(words),
+        text=said,
         kernel=frames[-1] if frames else places[0]["function"] if places else "",
         block=_index(numbers[3:]),
         thread=_index(numbers[:3]),

@@ -158,9 +158,7 @@ class Worker:
         _LIVE.add(self)
         self._ask(("open", {"module": module, "init": init, "breadcrumb": str(self.breadcrumb)}), timeout)
 
-    def _start(
-        self, read: int, write: int, env: Mapping[str, str], before: Sequence[str]
-    ) -> subprocess.Popen[bytes]:
+    def _start(self, read: int, write: int, env: Mapping[str, str], before: Sequence[str]) -> subprocess.Popen[bytes]:
         # What the parent can import the child can too, wherever it was started; and nothing else: `-m` and `-c` would
         # search the working directory first.
         boot = "import sys; sys.path[:] = sys.argv.pop(1).split(':'); import pluginkit.runtimes.child as c; c.main()"

@@ -53,6 +53,7 @@ class CaseResult:
         defects: what the CUDA-on-CPU runtime and the compiled-in checks found, which makes the case fail.
         log: what the plugin's process printed in a run with findings, sanitizers' reports included.
         target: where its kernels ran.
+        watched: on target gpu, by what enqueue's calls of CUDA were seen.
         heat: where its errors are, if it has failed by them; a picture, which JSON goes without.
     """
 
@@ -74,6 +75,7 @@ class CaseResult:
     defects: tuple[Defect, ...] = ()
     log: tuple[str, ...] = ()
     target: Target = "cpu"
+    watched: str = ""
     heat: Heat | None = field(default=None, compare=False, repr=False)
 
 

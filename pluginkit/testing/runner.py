@@ -27,7 +27,7 @@ from pluginkit.testing.judged import Beside, Judge, beside
 from pluginkit.testing.model import Network, Plan
 from pluginkit.testing.networks import FAMILIES
 from pluginkit.testing.report import CaseResult, Report, Verdict
-from pluginkit.testing.schedules import schedules
+from pluginkit.testing.schedules import on_gpu, schedules
 
 T = TypeVar("T")
 
@@ -155,7 +155,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
             manifest,
             options.project,
             options.timeout,
-            orders,
+            on_gpu(checked=bool(one.flavour.tool)) if one.target == "gpu" else orders,
             # What is refused is refused before the library is asked: once is enough for both targets.
             () if one.target == "gpu" and len(targets) > 1 else beyond,
             one.target,
@@ -184,7 +184,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         controls=tuple(this.controls),
         registries=asked,
         runtimes={
-            host.NAME: _said(options, made, without),
+            host.NAME: _said(options, made, without, cases),
             tensorrt_rtx.NAME: said,
             lean.NAME: _lean(options, [verdict.network for verdict in asked]),
             tensorrt.NAME: deployed,
@@ -222,20 +222,27 @@ def _lean(options: Options, asked: Sequence[str]) -> str:
     return f"NVIDIA's registries: {', '.join(asked)}" if asked else "took no part: not selected"
 
 
-def _said(options: Options, made: Sequence[libraries.Library], without: str) -> str:
+def _said(options: Options, made: Sequence[libraries.Library], without: str, cases: Sequence[CaseResult]) -> str:
     """What to say of the host's part in the run."""
     on_cpu = [one.flavour for one in made if one.target == "cpu"]
     where = []
     if on_cpu:
         checks = " with " + " and then with ".join(flavour.name for flavour in on_cpu) if options.sanitize else ""
         where.append(f"on target cpu{checks}")
-    where += [f"on target gpu ({one.where})" for one in made if one.target == "gpu"]
+    on_gpus = [one for one in made if one.target == "gpu"]
+    if on_gpus:
+        tools = " and then ".join(one.flavour.tool for one in on_gpus if one.flavour.tool)
+        where.append(f"on target gpu ({on_gpus[0].where})" + (f" under {tools}" if tools else ""))
+    watched = next((case.watched for case in cases if case.watched), "")
     said = "pluginkit's own, " + " and ".join(where)
-    also = ["with deferred streams"] if options.sanitize or options.schedules else []
+    also = ["with deferred streams"] if on_cpu and (options.sanitize or options.schedules) else []
     if options.schedules:
         orders = "order" if options.schedules == 1 else "orders"
         also += ["in reverse", f"in {options.schedules} random {orders} of seed {options.seed}"]
-    return "; ".join(filter(None, (said, f"each case also {', '.join(also)}" if also else "", without)))
+    if on_gpus and not options.sanitize:
+        also += ["replayed from a CUDA graph on new data", "with a second context at work"]
+    seen = f"enqueue's calls of CUDA seen {watched}" if watched and not options.sanitize else ""
+    return "; ".join(filter(None, (said, f"each case also {', '.join(also)}" if also else "", seen, without)))
 
 
 def named_families(only: Sequence[str]) -> tuple[str, ...] | None:
