@@ -14,7 +14,7 @@ from pluginkit.testing.report import CaseResult, Outcome
 from pluginkit.testing.runner import Options
 from tests.gpu import planted
 
-pytestmark = [pytest.mark.gpu, pytest.mark.compile]
+pytestmark = [pytest.mark.gpu, pytest.mark.compile, pytest.mark.xdist_group("gpu")]
 
 CASE = "plain/float32/max"
 GRAPH = "captured into a CUDA graph and replayed on new data (without that it passed)"
