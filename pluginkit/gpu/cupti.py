@@ -180,7 +180,7 @@ def candidates() -> list[Path]:
 
 
 def _demangled(symbol: bytes) -> str:
-    """A kernel's name as C++ writes it, without its parameters."""
+    """A kernel's name as its source writes it."""
     if not symbol:
         return ""
     status = c_int()
@@ -193,15 +193,17 @@ def _demangled(symbol: bytes) -> str:
     release = ctypes.CDLL(None).free
     release.argtypes = (c_void_p,)
     release(made)
-    return without_parameters(text)
+    return bare(text)
 
 
-def without_parameters(signature: str) -> str:
-    """`my::kernel<float>` of `void my::kernel<float>(Arguments)`."""
-    depth = 0
-    for at, letter in enumerate(signature):
+def bare(signature: str) -> str:
+    """`kernel<my::Type>` of `void my::kernel<my::Type>(Arguments)`: no namespaces, no parameters."""
+    name = signature.removeprefix("void ").replace("(anonymous namespace)::", "")
+    depth = begin = 0
+    for at, letter in enumerate(name):
         depth += (letter == "<") - (letter == ">")
-        if letter == "(" and depth == 0 and not signature.startswith("(anonymous namespace)", at):
-            signature = signature[:at]
-            break
-    return signature.removeprefix("void ").replace("(anonymous namespace)::", "")
+        if depth == 0 and letter == "(":
+            return name[begin:at]
+        if depth == 0 and letter == ":":
+            begin = at + 1
+    return name[begin:]

@@ -84,7 +84,12 @@ class Findings:
     def _defect(self, record: dict[str, Any]) -> Defect:
         said = [Frame(str(record["file"]), int(record.get("line", 0)))] if record.get("file") else []
         code, other = _codes(record, "offset", "offsets"), _codes(record, "other_offset")
-        where = self._choose(said + [frame for one in code for frame in self._frames.get(one, [])])
+        frames = [frame for one in code for frame in self._frames.get(one, [])]
+        if record.get("kernel") and "offsets" in record:
+            # What nvcc makes of a launch is a function of the kernel's name, at the kernel's line.
+            stub = re.compile(rf"(^|[ :]){re.escape(str(record['kernel']))}\(")
+            frames = [frame for frame in frames if not stub.search(frame.function)]
+        where = self._choose(said + frames)
         beside = self._choose([frame for one in other for frame in self._frames.get(one, [])])
         return Defect(
             kind=str(record["kind"]),

@@ -10,12 +10,12 @@ from pluginkit import scaffold
 
 HERE = Path(__file__).parent
 KINDS = ("v2", "v3", "adapted")
-REFERENCE = '''
+REFERENCE = """
 import numpy as np
 
 def reference(x, *, alpha, fault):
     return np.where(x >= 0, x, alpha * x)
-'''
+"""
 FAULTS = {
     "none": 0,
     "default stream": 1,

@@ -124,7 +124,7 @@ def test_what_compute_sanitizer_finds(project: Path, fault: str) -> None:
     assert case.sanitizers == expected.tool
     check(case, expected)
     defect = next(one for one in case.defects if one.kind == expected.kind)
-    assert "planted_plugin::" in defect.kernel
+    assert defect.kernel in ("beyond", "racing", "unwritten", "divergent")
 
 
 @pytest.mark.parametrize("tool", sorted({one.tool for one in BY_SANITIZER.values()}))
