@@ -12,6 +12,7 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.host import Context, HostBug, Library, TensorSpec, build, read_breadcrumb, take_log
+from pluginkit.host.context import LAYERS
 
 from .conftest import VERSIONS, Compile
 from .drive import FIELDS, SPECS, build_layer, drive
@@ -99,3 +100,18 @@ def test_the_breadcrumb_names_the_last_call(compile_plugin: Compile, tmp_path: P
     command = [sys.executable, Path(__file__).with_name("drive.py"), compile_plugin(), crumb]
     assert subprocess.run(command, check=False).returncode == 0
     assert read_breadcrumb(crumb) == ("dlclose", False)
+
+
+@pytest.mark.parametrize("layout", [10, 11])
+def test_a_second_context_of_an_engine_is_another_clone(compile_plugin: Compile, layout: int) -> None:
+    with Library(compile_plugin("none", layout), VERSIONS[layout]) as library:
+        built = build_layer(library)
+        first = LAYERS[built.base](library.creators[0], built)
+        take_log()
+        second = first.beside()
+        second.close()
+        said = [text for _, text in take_log()]
+        first.close()
+        after = [text for _, text in take_log()]
+    assert said == ["clone", "attachToContext", "detachFromContext", "destroy"]
+    assert after == ["detachFromContext", "destroy", "terminate", "destroy"]
