@@ -18,18 +18,24 @@ pytestmark = [pytest.mark.gpu, pytest.mark.compile, pytest.mark.xdist_group("gpu
 
 KERNEL = "src/my_plugin_kernel.cu"
 STORE = "if (i < output.count)"
+
+
+def in_float(statement: str) -> str:
+    """Done by FP32's kernel alone."""
+    return f"if (sizeof(T) == 4)\n    {{\n        {statement}\n    }}\n    {STORE}"
+
+
+SPIN = "for (auto const begin = clock64(); clock64() - begin < 100000000000LL;)\n        {\n        }"
 FAULTS = {
     "unwritten": ("if (i < output.count - 1)", "left unwritten: 1 of"),
-    "beyond": (
-        "static_cast<T*>(output.data)[output.count] = T{};\n    if (i < output.count)",
-        "written beyond output 0",
-    ),
-    "before": ("static_cast<T*>(output.data)[-1] = T{};\n    if (i < output.count)", r"bytes? before it"),
+    "beyond": (f"static_cast<T*>(output.data)[output.count] = T{{}};\n    {STORE}", "written beyond output 0"),
+    "before": (f"static_cast<T*>(output.data)[-1] = T{{}};\n    {STORE}", r"bytes? before it"),
     "faults": (
-        "if (sizeof(T) == 4)\n    {\n        *reinterpret_cast<int*>(8) = 1;\n    }\n    if (i < output.count)",
+        in_float("*reinterpret_cast<int*>(8) = 1;"),
         r"answered 0, but its work on the GPU failed: CUDA_ERROR_ILLEGAL_ADDRESS \(700\)",
     ),
-    "traps": ("if (sizeof(T) == 4)\n    {\n        __trap();\n    }\n    if (i < output.count)", "CUDA_ERROR_"),
+    "traps": (in_float("__trap();"), r"its work on the GPU failed: CUDA_ERROR_"),
+    "hangs": (in_float(SPIN), "no answer within 5 s"),
 }
 
 
@@ -48,7 +54,8 @@ def test_planted_faults(project: Path, fault: str) -> None:
     file.write_text(right.replace(STORE, wrong))
     try:
         only = ("plain/float32/*", "plain/float16/*")
-        report = run(Options(project=project, target="gpu", families=("plain",), only=only, jobs=1, timeout=30))
+        limit = 5 if fault == "hangs" else 30
+        report = run(Options(project=project, target="gpu", families=("plain",), only=only, jobs=1, timeout=limit))
     finally:
         file.write_text(right)
     first = [case for case in report.cases if case.precision.value == "float32"]
@@ -56,11 +63,11 @@ def test_planted_faults(project: Path, fault: str) -> None:
     assert first
     assert then
     for case in first:
-        assert case.outcome is Outcome.FAILED
+        assert case.outcome is (Outcome.HUNG if fault == "hangs" else Outcome.FAILED)
         assert re.search(says, case.message)
-    if fault in ("faults", "traps"):
+    if fault in ("faults", "traps", "hangs"):
         assert {case.outcome for case in then} == {Outcome.PASSED}
-        assert report.exit_code == 1
+        assert report.exit_code == (6 if fault == "hangs" else 1)
 
 
 def test_code_for_another_gpu_is_said_before_a_launch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

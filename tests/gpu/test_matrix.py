@@ -19,7 +19,7 @@ TWO = {
     "inputs": ["x:float32,float16,int8:n,c", "w:float32,float16,int8:n,2"],
     "outputs": ["y:float32,float16,int8:n,c", "z:float32,float16,int8:n,c + 1"],
 }
-GENERATED = {"dynamic": {"formats": ["linear", "hwc8"]}, "ioext": TWO, "v3": {}}
+GENERATED = {"dynamic": {"formats": ["hwc8", "chw32"]}, "ioext": TWO, "v3": {}}
 
 
 @pytest.mark.parametrize("name", ["bar_plugin", "pool_int8", "leaky_relu", *GENERATED])
