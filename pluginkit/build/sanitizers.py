@@ -53,6 +53,8 @@ _COMPUTE_SANITIZER_OPTIONS = (
     # What a call of CUDA's answers is judged elsewhere; nobody else's probing is a finding.
     "--report-api-errors=no",
     "--demangle=simple",
+    # A port for each that runs beside it.
+    "--max-connections=1000",
     "--strip-paths=no",
 )
 

@@ -74,8 +74,8 @@ from pluginkit.testing.runner import Options
     "sanitize",
     multiple=True,
     metavar="CHECKS",
-    help="Build with these checks compiled in, for target cpu, and run that: address, undefined, thread, memory; "
-    "several by commas.",
+    help="Run with these checks; several by commas. On target cpu they are compiled in: address, undefined, thread, "
+    "memory. On target gpu compute-sanitizer has them: memcheck, racecheck, initcheck, synccheck.",
 )
 @click.option(
     "--schedules",

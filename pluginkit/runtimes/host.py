@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,9 +103,12 @@ class HostSession:
             self._folder.cleanup()
             raise
 
-    def _start(self) -> Worker:
-        command = self._flavour.command(Path(self._folder.name))
+    def _start(self, command: Sequence[str] = ()) -> Worker:
         return Worker(CHILD, self._init, timeout=self._timeout, env=self._environment, command=command)
+
+    def _start_runner(self) -> Worker:
+        # Nothing is enqueued at build, so that compute-sanitizer is here alone.
+        return self._start(self._flavour.command(Path(self._folder.name)))
 
     def build(self, network: Network | ApiNetwork) -> BuildVerdict:
         """Builds all plugin nodes of a network for all profiles."""
@@ -191,7 +194,7 @@ class HostSession:
         asked = {"network": network, "built": layers, "profile": case.profile, "feeds": case.feeds, "tactic": tactic}
         self.printed = ""
         try:
-            runner = self._runner = self._runner or self._start()
+            runner = self._runner = self._runner or self._start_runner()
             try:
                 ran = runner.call("run", **asked, order=order, deferred=deferred, way=way)
             finally:
