@@ -27,7 +27,7 @@ from pluginkit.testing.hosted import Hosted
 from pluginkit.testing.judged import Judge, beside
 from pluginkit.testing.model import Case, Plan
 from pluginkit.testing.report import CaseResult, Report, Verdict
-from pluginkit.testing.schedules import schedules
+from pluginkit.testing.schedules import schedules, ways_on_gpu
 
 GPU = "gpu"
 """What the id of a case on the GPU ends with."""
@@ -172,7 +172,8 @@ class Suite:
 
     def _host(self, target: Target = "cpu") -> Hosted:
         if target not in self._hosted:
-            orders = schedules(0, self._plan.seed, deferred=False)
+            usual = schedules(0, self._plan.seed, deferred=False)
+            orders = usual if target == "cpu" else ways_on_gpu(checked=False)
             library = self._library() if target == "cpu" else self._once("on-gpu", self._for_gpu)
             self._hosted[target] = Hosted(library, PLAIN, self._manifest, self._project, TIMEOUT, orders, target=target)
         return self._hosted[target]

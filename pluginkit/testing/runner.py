@@ -27,7 +27,7 @@ from pluginkit.testing.judged import Beside, Judge, beside
 from pluginkit.testing.model import Plan
 from pluginkit.testing.networks import FAMILIES
 from pluginkit.testing.report import CaseResult, Report, Verdict
-from pluginkit.testing.schedules import on_gpu, schedules
+from pluginkit.testing.schedules import schedules, ways_on_gpu
 
 T = TypeVar("T")
 
@@ -159,7 +159,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
             manifest,
             options.project,
             options.timeout,
-            on_gpu(checked=bool(one.flavour.tool)) if one.target == "gpu" else orders,
+            ways_on_gpu(checked=bool(one.flavour.tool)) if one.target == "gpu" else orders,
             # What is refused is refused before the library is asked: once is enough for both targets.
             () if one.target == "gpu" and len(targets) > 1 else beyond,
             one.target,

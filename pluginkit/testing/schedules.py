@@ -58,6 +58,6 @@ _WAYS = {
 }
 
 
-def on_gpu(*, checked: bool) -> tuple[Schedule, ...]:
+def ways_on_gpu(*, checked: bool) -> tuple[Schedule, ...]:
     """How each case runs on a GPU; once where compute-sanitizer looks on, which has launches wait for one another."""
     return (Schedule(),) if checked else (Schedule(), Schedule(way="graph"), Schedule(way="beside"))

@@ -10,7 +10,7 @@ import pytest
 from pluginkit.build import PLAIN, Flavour, build, flavours, sanitizers, toolchain
 from pluginkit.errors import ToolMissing, UsageError
 from pluginkit.testing.runner import Options, run
-from pluginkit.testing.schedules import Schedule, on_gpu, schedules
+from pluginkit.testing.schedules import Schedule, schedules, ways_on_gpu
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_without_compute_sanitizer(there: bool, tmp_path: Path, monkeypatch: pyt
 
 
 def test_on_a_gpu_a_case_runs_in_three_ways() -> None:
-    assert [one.way for one in on_gpu(checked=False)] == ["eager", "graph", "beside"]
-    assert [bool(one.words) for one in on_gpu(checked=False)] == [False, True, True]
-    assert on_gpu(checked=True) == (Schedule(),)
+    assert [one.way for one in ways_on_gpu(checked=False)] == ["eager", "graph", "beside"]
+    assert [bool(one.words) for one in ways_on_gpu(checked=False)] == [False, True, True]
+    assert ways_on_gpu(checked=True) == (Schedule(),)
 
 
 def test_the_plain_build_needs_nothing() -> None:
