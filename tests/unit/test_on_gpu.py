@@ -120,13 +120,11 @@ def test_a_library_runs_where_it_was_built_for(
 
 
 def test_target_gpu_and_checks_of_target_cpu() -> None:
-    with pytest.raises(UsageError, match="--sanitize address is for target cpu"):
-        libraries.make(Options(target="gpu", sanitize=("address",)), ("gpu",), lambda *_: None)
-    with pytest.raises(UsageError, match="--sanitize memcheck is for target gpu"):
-        libraries.make(Options(sanitize=("memcheck",)), ("cpu",), lambda *_: None)
-    assert libraries.targets(Options(target="gpu", sanitize=("memcheck",))) == (("gpu",), "")
     with pytest.raises(UsageError, match="--schedules is for target cpu"):
         libraries.targets(Options(target="gpu", schedules=1))
+    with pytest.raises(UsageError, match="address"):
+        libraries.make(Options(target="gpu", sanitize=("address",)), ("gpu",), lambda *_: None)
+    assert libraries.targets(Options(target="gpu", sanitize=("memcheck",))) == (("gpu",), "")
 
 
 def test_a_report_says_where_each_case_ran() -> None:
