@@ -75,8 +75,9 @@ void bindDynamic(py::module_& module)
                                        toPointers(outputs).data(), reinterpret_cast<void*>(workspace),
                                        reinterpret_cast<void*>(stream));
             },
-            py::arg("input_descs"), py::arg("output_descs"), py::arg("inputs"), py::arg("outputs"),
-            py::arg("workspace"), py::arg("stream"));
+            // Two contexts enqueue at once, from two threads.
+            py::call_guard<py::gil_scoped_release>(), py::arg("input_descs"), py::arg("output_descs"),
+            py::arg("inputs"), py::arg("outputs"), py::arg("workspace"), py::arg("stream"));
 }
 
 void bindIOExt(py::module_& module)
@@ -118,7 +119,8 @@ void bindIOExt(py::module_& module)
                 return p.get().enqueue(batchSize, toPointers(inputs).data(), toPointers(outputs).data(),
                                        reinterpret_cast<void*>(workspace), reinterpret_cast<void*>(stream));
             },
-            py::arg("batch_size"), py::arg("inputs"), py::arg("outputs"), py::arg("workspace"), py::arg("stream"));
+            py::call_guard<py::gil_scoped_release>(), py::arg("batch_size"), py::arg("inputs"), py::arg("outputs"),
+            py::arg("workspace"), py::arg("stream"));
 }
 
 } // namespace

@@ -12,7 +12,7 @@ import pytest
 from onnx import helper
 
 from pluginkit.dtypes import DType
-from pluginkit.host import Context, Finding, Library, TensorSpec, build
+from pluginkit.host import AnyDevice, Context, Finding, Library, TensorSpec, build
 from pluginkit.host.v3 import with_tactic
 from pluginkit.importing import hosted_child
 
@@ -25,7 +25,14 @@ K = TensorSpec(DType.INT32, (-1,), (1,), (3,), (6,))
 BUILD, RUNTIME, CORE = "IPluginV3OneBuild::", "IPluginV3OneRuntime::", "IPluginV3OneCore::"
 
 
-def drive(path: Path, mode: str = "plain", fault: str = "none", rows: int = 4, tactic: int = 0) -> list[np.ndarray]:
+def drive(
+    path: Path,
+    mode: str = "plain",
+    fault: str = "none",
+    rows: int = 4,
+    tactic: int = 0,
+    device: AnyDevice | None = None,
+) -> list[np.ndarray]:
     """Load, build for two profiles, run on `rows` rows that count from -2 up, end."""
     fields = {
         "mode": (DType.INT32, MODES[mode]),
@@ -38,7 +45,7 @@ def drive(path: Path, mode: str = "plain", fault: str = "none", rows: int = 4, t
         creator = loaded.creators[0]
         built = build(creator, "layer", fields, [[X, *more], [NARROW, *more]], shape_inputs=shape_inputs)
         built = pickle.loads(pickle.dumps(with_tactic(built, 0, tactic)))
-        with Context(creator, built, [X, *more]) as context:
+        with Context(creator, built, [X, *more], device) as context:
             inputs = [numbers(rows), *([np.array([6], np.int32)] if shaped else [])]
             return context.run(inputs)
 
