@@ -14,8 +14,8 @@ import junitparser
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.runtimes.findings import Defect
-from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.runtimes.verdict import Target
+from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.heat import Heat
 
 
