@@ -22,6 +22,8 @@ _STYLE = {
     Outcome.HUNG: "bold red",
     Outcome.SKIPPED: "yellow",
 }
+_MARKS = {"target": "cpu", "sanitizers": ""}
+"""What else a row may say of its cases: shown where it is another value for any."""
 PIPE_WIDTH = 120
 """Columns where there is no terminal: nothing may be cut in a log."""
 
@@ -66,11 +68,11 @@ def cases_table(report: Report, *, every: bool = False) -> RenderableType:
     table.add_column("network", no_wrap=True)
     table.add_column("cases", no_wrap=True)
     shown = every or any(case.outcome is not Outcome.PASSED for case in report.cases)
-    checked = any(case.sanitizers for case in report.cases)
+    marks = [name for name, usual in _MARKS.items() if any(getattr(case, name) != usual for case in report.cases)]
     if shown:
         table.add_column("shape")
-    if checked:
-        table.add_column("checks", no_wrap=True)
+    for name in marks:
+        table.add_column({"sanitizers": "checks"}.get(name, name), no_wrap=True)
     for name in ("largest\nerror", "tolerance"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("host", no_wrap=True)
@@ -84,14 +86,14 @@ def cases_table(report: Report, *, every: bool = False) -> RenderableType:
             network,
             what,
             *([shape] if shown else []),
-            *([case.sanitizers] if checked else []),
+            *(getattr(case, name) for name in marks),
             number(case.error, case.unit),
             number(case.allowed, case.unit),
             said,
             *verdicts,
         )
 
-    for (_, network), group in groupby(report.cases, lambda case: (case.sanitizers, case.network)):
+    for (*_, network), group in groupby(report.cases, lambda case: (case.target, case.sanitizers, case.network)):
         cases = list(group)
         ran = [report.verdict(name, network) for name in others]
         verdicts = [_verdict(report.verdict(RTX, network)), *(_word(one.outcome) if one else "" for one in ran)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Literal
 
 import click
 from rich.console import Console
@@ -56,6 +57,14 @@ from pluginkit.testing.runner import Options
     show_default=True,
     help="What random shapes, values and orders follow from.",
 )
+@click.option(
+    "--target",
+    type=click.Choice(["auto", "cpu", "gpu"]),
+    default="auto",
+    show_default=True,
+    help="cpu: the kernels run on the host; gpu: on the GPU; auto: on the host, and where there are a GPU and nvcc on "
+    "the GPU too.",
+)
 @click.option("--library", type=click.Path(path_type=Path), metavar="LIB.so", help="Test this library; build nothing.")
 @click.option(
     "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a plugin hangs."
@@ -96,6 +105,7 @@ def command(
     calibration: Method | None,
     calibration_data: Path | None,
     seed: int,
+    target: Literal["auto", "cpu", "gpu"],
     library: Path | None,
     timeout: float,
     sanitize: tuple[str, ...],
@@ -128,6 +138,7 @@ def command(
         sanitize=tuple(name.strip() for names in sanitize for name in names.split(",")),
         schedules=schedules or 0,
         jobs=jobs or 0,
+        target=target,
     )
     to_stdout = json_file is not None and str(json_file) == "-"
     console = Console(stderr=to_stdout)

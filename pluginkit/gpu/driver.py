@@ -107,6 +107,7 @@ class CudaError(CheckFailed):
     Attributes:
         code: its number.
         name: as `CUDA_ERROR_ILLEGAL_ADDRESS`.
+        text: the driver's words on it.
         where: the function of the driver that said it. Kernels run later than they are launched, so it may be any
             after the launch.
         sticky: whether the process's every further call fails too.
@@ -116,6 +117,7 @@ class CudaError(CheckFailed):
         super().__init__(f"{where} gave {name} ({code}): {text}", hint=REMEDIES.get(name, ""))
         self.code = code
         self.name = name
+        self.text = text
         self.where = where
 
     @property

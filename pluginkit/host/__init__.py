@@ -10,9 +10,10 @@ from pluginkit.host.breadcrumb import read_breadcrumb, set_breadcrumb_file
 from pluginkit.host.building import build
 from pluginkit.host.context import Context
 from pluginkit.host.descs import Desc, DynamicDesc
-from pluginkit.host.device import Device
+from pluginkit.host.device import AnyDevice, Device
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
+from pluginkit.host.gpu_device import GpuDevice
 from pluginkit.host.library import FIELD_TYPES, Creator, Field, Library
 from pluginkit.host.plugin import Plugin
 from pluginkit.host.spec import NO_SCALE, BuiltPlugin, TensorSpec
@@ -20,8 +21,8 @@ from pluginkit.host.v3 import with_tactic
 
 __all__ = [
     "FIELD_TYPES",
-    "LINEAR",
     "NO_SCALE",
+    "AnyDevice",
     "BuiltPlugin",
     "Context",
     "Creator",
@@ -30,6 +31,7 @@ __all__ = [
     "DynamicDesc",
     "Field",
     "Finding",
+    "GpuDevice",
     "HostBug",
     "Library",
     "Plugin",

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from pluginkit import _native, bases
+from pluginkit import bases
 from pluginkit.formats import Format
 from pluginkit.host import dynamic, ioext, v3
 from pluginkit.host.descs import Desc
-from pluginkit.host.device import Device, Region, Use
+from pluginkit.host.device import AnyDevice, Device, Region, Use
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.library import Creator
 from pluginkit.host.memory import Input, Tensor, check_guards, check_padding_unread, report_unwritten
@@ -75,10 +75,10 @@ class Context:
     """
 
     def __init__(
-        self, creator: Creator, built: BuiltPlugin, input_specs: Sequence[TensorSpec], device: Device | None = None
+        self, creator: Creator, built: BuiltPlugin, input_specs: Sequence[TensorSpec], device: AnyDevice | None = None
     ) -> None:
         self.built = built
-        self._device = device or Device()
+        self._device: AnyDevice = device or Device()
         self.specs = tuple(input_specs)
         self.enqueues = 0
         self._shapes: list[tuple[int, ...]] = []
@@ -191,13 +191,15 @@ class Context:
         return value
 
     def _enqueue(self, arrays: Sequence[Array], ins: list[Desc], outs: list[Desc], turn: int) -> list[Tensor]:
-        method = self._layer.name_of("enqueue")
+        method, allocate = self._layer.name_of("enqueue"), self._device.allocate
         inputs = [
-            Input(method, f"input {i}", s.dtype, a, Format.from_code(s.format), turn)
+            Input(allocate, method, f"input {i}", s.dtype, a, Format.from_code(s.format), turn)
             for i, (s, a) in enumerate(zip(self._tensor_specs(), arrays, strict=True))
         ]
         own = [
-            Tensor(method, f"output {i}", s.dtype, d.dims, Format.from_code(s.format)) if source is None else None
+            Tensor(allocate, method, f"output {i}", s.dtype, d.dims, Format.from_code(s.format))
+            if source is None
+            else None
             for i, (s, d, source) in enumerate(zip(self.built.outputs[0], outs, self._aliases, strict=True))
         ]
         for output in own:
@@ -210,8 +212,8 @@ class Context:
                 self._layer.name_of("getWorkspaceSize"),
                 f"answered {size} bytes for shapes of a profile for whose max it had answered {self.built.workspace}",
             )
-        workspace = _native.Buffer(size)
-        np.asarray(memoryview(workspace))[:] = 0xFF
+        workspace = allocate(size)
+        workspace.contents[:] = 0xFF
         regions = [
             *(Region(t.buffer, Use.INPUT) for t in inputs),
             *(Region(t.buffer, Use.OUTPUT) for t in own if t is not None),

@@ -8,12 +8,13 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+from typing import Protocol
 
-from pluginkit import _native
+from pluginkit.host.buffers import Buffer, HostBuffer
 from pluginkit.host.errors import Finding, HostBug
 
 VERSION = 1
@@ -34,8 +35,21 @@ class Use(IntEnum):
 class Region:
     """A buffer that enqueue is given. Only an input has values that may be read before they are written."""
 
-    buffer: _native.Buffer
+    buffer: Buffer
     use: Use
+
+
+class AnyDevice(Protocol):
+    """Where a library's kernels run: on the host (`Device`), or on a GPU (`GpuDevice`)."""
+
+    def defer(self, on: bool) -> None:
+        """Whether streams do nothing before somebody waits for them."""
+
+    def allocate(self, size: int) -> Buffer:
+        """Guarded memory that its kernels can reach."""
+
+    def enqueueing(self, method: str, regions: Sequence[Region]) -> AbstractContextManager[int]:
+        """Around a call of enqueue; gives the stream."""
 
 
 _Stream = ctypes.c_void_p
@@ -86,6 +100,10 @@ class Device:
         """Whether its streams do nothing before somebody waits for them."""
         if self._control is not None:
             self._control.set_deferred(int(on))
+
+    def allocate(self, size: int) -> Buffer:
+        """Guarded host memory."""
+        return HostBuffer(size)
 
     @contextmanager
     def enqueueing(self, method: str, regions: Sequence[Region]) -> Iterator[int]:

@@ -47,7 +47,7 @@ class DynamicPlugin(Plugin[_native.DynamicPlugin]):
         workspace: int,
         stream: int,
     ) -> None:
-        """Expects 0 (rule E1). Addresses are those of host memory for target cpu."""
+        """Expects 0 (rule E1). Addresses are of host memory for target cpu, else of the GPU's."""
         code = self.native.enqueue(
             [d.native() for d in inputs], [d.native() for d in outputs], in_addresses, out_addresses, workspace, stream
         )

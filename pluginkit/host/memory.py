@@ -1,4 +1,4 @@
-"""What a plugin is given to read and write: poisoned, guarded and compared afterwards. Host memory, for target cpu."""
+"""What a plugin is given to read and write: poisoned, guarded and compared afterwards."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pluginkit import _native
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
 from pluginkit.host import layouts
+from pluginkit.host.buffers import Allocate, Buffer
 from pluginkit.host.errors import Finding
 
 POISONS: dict[DType, tuple[int, int]] = {
@@ -35,13 +35,19 @@ LARGEST: dict[DType, tuple[float, float]] = {
 
 class Tensor:
     """One tensor in guarded memory, laid out as its format says; `what` names it in findings on `method`, the
-    plugin's enqueue.
+    plugin's enqueue; `allocate` makes the memory.
 
     The memory has exactly the size of the format's array: with the padded lanes, and not a byte more.
     """
 
     def __init__(
-        self, method: str, what: str, dtype: DType, shape: tuple[int, ...], form: Format = Format.LINEAR
+        self,
+        allocate: Allocate,
+        method: str,
+        what: str,
+        dtype: DType,
+        shape: tuple[int, ...],
+        form: Format = Format.LINEAR,
     ) -> None:
         self.method = method
         self.what = what
@@ -49,8 +55,8 @@ class Tensor:
         self.shape = shape
         self.form = form
         storage = form.storage(shape)
-        self.buffer = _native.Buffer(math.prod(storage) * dtype.itemsize)
-        self.stored: np.ndarray[Any, Any] = np.asarray(memoryview(self.buffer)).view(dtype.numpy).reshape(storage)
+        self.buffer = allocate(math.prod(storage) * dtype.itemsize)
+        self.stored: np.ndarray[Any, Any] = self.buffer.contents.view(dtype.numpy).reshape(storage)
         self.bits: np.ndarray[Any, Any] = self.stored.view(f"u{dtype.itemsize}")
 
     @property
@@ -89,6 +95,7 @@ class Input(Tensor):
 
     def __init__(
         self,
+        allocate: Allocate,
         method: str,
         what: str,
         dtype: DType,
@@ -96,7 +103,7 @@ class Input(Tensor):
         form: Format = Format.LINEAR,
         turn: int = 0,
     ) -> None:
-        super().__init__(method, what, dtype, value.shape, form)
+        super().__init__(allocate, method, what, dtype, value.shape, form)
         if self.padded and turn:
             # A column of vectors has one sign and its neighbour the other.
             column = np.arange(self.stored.size).reshape(self.stored.shape) // self.stored.shape[-1] % 2
@@ -119,7 +126,7 @@ class Input(Tensor):
             )
 
 
-def check_guards(buffer: _native.Buffer, method: str, what: str) -> None:
+def check_guards(buffer: Buffer, method: str, what: str) -> None:
     """Raises a Finding when the guards of a buffer are damaged (rule T17)."""
     damage = buffer.damage()
     if damage:

@@ -12,7 +12,7 @@ from typing import Protocol, cast
 from typing_extensions import Self
 
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran, SeenTensor
+from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran, SeenTensor, Target
 from pluginkit.testing.model import Network
 
 
@@ -66,5 +66,6 @@ __all__ = [
     "Runtime",
     "SeenTensor",
     "Session",
+    "Target",
     "runtime",
 ]

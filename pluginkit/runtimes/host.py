@@ -16,7 +16,7 @@ from pluginkit.host.plugin_v3 import KeptField
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import preflight
 from pluginkit.runtimes.findings import Defect, Findings
-from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran
+from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran, Target
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.model import Case, Network
@@ -39,6 +39,7 @@ def open(  # noqa: A001
     timeout: float = 60.0,
     environment: Mapping[str, str] | None = None,
     project: Path = Path(),
+    target: Target = "cpu",
 ) -> HostSession:
     """Loads the library in a worker.
 
@@ -48,22 +49,29 @@ def open(  # noqa: A001
         timeout: seconds that any one call into the plugin may take.
         environment: what is set in the workers' environment.
         project: the folder of the sources, for the places of findings.
+        target: what the library is built for.
 
     Raises:
         UsageError: no such file, or no ELF.
         CheckFailed: no exports, or no creator of the manifest's plugin.
         WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
     """
-    return HostSession(library, manifest, timeout, environment or {}, project)
+    return HostSession(library, manifest, timeout, environment or {}, project, target)
 
 
 class HostSession:
     """A plugin library in the host. `build` and `run` have a process each, so what `run` has is what was serialized."""
 
     def __init__(
-        self, library: Path, manifest: Manifest, timeout: float, environment: Mapping[str, str], project: Path
+        self,
+        library: Path,
+        manifest: Manifest,
+        timeout: float,
+        environment: Mapping[str, str],
+        project: Path,
+        target: Target,
     ) -> None:
-        self._init = {"library": library, "manifest": manifest}
+        self._init = {"library": library, "manifest": manifest, "target": target}
         twice = manifest.plugin.base == "ioext" and manifest.batch() is not None
         self.conventions: tuple[str, ...] = ("", IMPLICIT) if twice else ("",)
         """Of what a plugin's dimensions are: each case is to be run in each."""

@@ -16,27 +16,27 @@ from pluginkit.formats import Format
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import api_walker, expected_shapes, preflight, walker, zeros
 from pluginkit.runtimes.child import Breadcrumb
-from pluginkit.runtimes.verdict import Ran
+from pluginkit.runtimes.verdict import Ran, Target
 from pluginkit.testing.api_model import ApiNetwork, is_probe
 from pluginkit.testing.model import Array, Network, PluginCall, Range
 
 
-def open(breadcrumb: Breadcrumb, *, library: Path, manifest: Manifest) -> HostChild:  # noqa: A001
-    """Loads the library and finds the plugin's creator."""
+def open(breadcrumb: Breadcrumb, *, library: Path, manifest: Manifest, target: Target) -> HostChild:  # noqa: A001
+    """Loads the library, which is built for that target, and finds the plugin's creator."""
     host.set_breadcrumb_file(breadcrumb.path)
-    return HostChild(library, manifest)
+    return HostChild(library, manifest, target)
 
 
 class HostChild:
     """A loaded plugin library."""
 
-    def __init__(self, library: Path, manifest: Manifest) -> None:
+    def __init__(self, library: Path, manifest: Manifest, target: Target) -> None:
         plugin = manifest.plugin
         self._manifest = manifest
         self._identity = (plugin.name, plugin.version, plugin.namespace)
         self._library = host.Library(library)
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
-        self._device = host.Device(library)
+        self._device: host.AnyDevice = host.GpuDevice() if target == "gpu" else host.Device(library)
 
     def build(self, network: Network | ApiNetwork, *, implicit_batch: bool = False) -> dict[str, host.BuiltPlugin]:
         """Builds a network's plugin nodes: node -> what was built.

@@ -8,6 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 from pluginkit.testing.model import Array, Dims
 
+Target: TypeAlias = Literal["cpu", "gpu"]
+"""What a library is built for, and where its kernels run."""
+
 
 @dataclass(frozen=True)
 class Availability:

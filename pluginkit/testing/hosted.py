@@ -11,7 +11,7 @@ from pathlib import Path
 from pluginkit.build import Flavour
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import BuildVerdict, Configured, host
+from pluginkit.runtimes import BuildVerdict, Configured, Target, host
 from pluginkit.runtimes.findings import Defect
 from pluginkit.runtimes.host import HostSession
 from pluginkit.runtimes.worker import WorkerCrashed, WorkerTimeout
@@ -46,6 +46,7 @@ class Hosted:
     timeout: float
     schedules: Sequence[Schedule]
     outside: Sequence[Case] = ()
+    target: Target = "cpu"
 
     def open(self) -> Hosting:
         """Load it.
@@ -61,6 +62,7 @@ class Hosted:
                 timeout=self.timeout * self.flavour.slowdown,
                 environment=self.flavour.environment(),
                 project=self.project,
+                target=self.target,
             )
         except (WorkerCrashed, WorkerTimeout) as death:
             raise PluginCrashed(
@@ -72,8 +74,8 @@ class Hosted:
 
     @property
     def name(self) -> str:
-        """For people: `host`, and the checks that are compiled in."""
-        return " ".join(filter(None, ("host", self.flavour.name)))
+        """For people: `host`, where it is not the CPU, and the checks that are compiled in."""
+        return " ".join(filter(None, ("host", "on the GPU" if self.target == "gpu" else "", self.flavour.name)))
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,7 @@ class Hosting:
             message=message,
             seconds=seconds,
             sanitizers=self._hosted.flavour.name,
+            target=self._hosted.target,
         )
 
 

@@ -17,8 +17,8 @@ from pluginkit.build import PLAIN, build
 from pluginkit.errors import PluginkitError, ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.project import root
-from pluginkit.runtimes import lean, tensorrt, tensorrt_rtx
-from pluginkit.testing import in_tensorrt, outside, planning, registered, several, words
+from pluginkit.runtimes import Target, lean, tensorrt, tensorrt_rtx
+from pluginkit.testing import in_tensorrt, on_gpu, outside, planning, registered, several, words
 from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.calibration import BY_DEFAULT
 from pluginkit.testing.controls import Control
@@ -29,6 +29,8 @@ from pluginkit.testing.model import Case, Plan
 from pluginkit.testing.report import CaseResult, Report, Verdict
 from pluginkit.testing.schedules import schedules
 
+GPU = "gpu"
+"""What the id of a case on the GPU ends with."""
 TIMEOUT = 60.0
 """As `pluginkit test` has it unless told otherwise."""
 
@@ -65,7 +67,7 @@ class Suite:
         self._plan: Plan = self._once("plan", self._make_plan)
         self._beside = beside(self._manifest, self._plan)
         self._bench = Bench(threading.Event())
-        self._hosted: Hosted | None = None
+        self._hosted: dict[Target, Hosted] = {}
         self._asked: Judge | None = None
         self._items = self._all()
 
@@ -88,9 +90,14 @@ class Suite:
     def _all(self) -> dict[str, Callable[[], Told]]:
         items: dict[str, Callable[[], Told]] = {}
         for case in self._plan.cases:
-            items[case.id] = partial(self._case, self._plan.network(case), case)
+            items[case.id] = partial(self._case, self._plan.network(case), case, "cpu")
         for case in outside.cases(self._manifest, self._plan):
             items[case.id] = partial(self._refused, self._plan.network(case), case)
+        if why := on_gpu.obstacle():
+            items[GPU] = partial(Told, skipped=f"target gpu: {why}")
+        else:
+            for case in self._plan.cases:
+                items[f"{case.id}/{GPU}"] = partial(self._case, self._plan.network(case), case, "gpu")
         rtx = tensorrt_rtx.NAME
         if (found := tensorrt_rtx.probe()).found:
             for network in self._plan.judged:
@@ -110,8 +117,8 @@ class Suite:
         items[tensorrt.NAME] = self._tensorrt if found.found else partial(Told, skipped=reason)
         return items
 
-    def _case(self, network: AnyNetwork, case: Case) -> Told:
-        return self._told(self._bench.get(self._host()).case(network, case))
+    def _case(self, network: AnyNetwork, case: Case, target: Target) -> Told:
+        return self._told(self._bench.get(self._host(target)).case(network, case))
 
     def _refused(self, network: AnyNetwork, case: Case) -> Told:
         verdict = self._bench.get(self._host()).refused(network, case)
@@ -163,11 +170,15 @@ class Suite:
     def _command(self) -> str:
         return words.again(Path(os.path.relpath(root(self._project) if self._name else self._project)))
 
-    def _host(self) -> Hosted:
-        if self._hosted is None:
+    def _host(self, target: Target = "cpu") -> Hosted:
+        if target not in self._hosted:
             orders = schedules(0, self._plan.seed, deferred=False)
-            self._hosted = Hosted(self._library(), PLAIN, self._manifest, self._project, TIMEOUT, orders)
-        return self._hosted
+            library = self._library() if target == "cpu" else self._once("on-gpu", self._for_gpu)
+            self._hosted[target] = Hosted(library, PLAIN, self._manifest, self._project, TIMEOUT, orders, target=target)
+        return self._hosted[target]
+
+    def _for_gpu(self) -> Path:
+        return on_gpu.library(self._project, on_gpu.find())
 
     def _library(self) -> Path:
         return self._once("library", lambda: build(self._project, "cpu")[0].library)

@@ -14,6 +14,7 @@ import junitparser
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.runtimes.findings import Defect
+from pluginkit.runtimes.verdict import Target
 from pluginkit.testing.heat import Heat
 from pluginkit.testing.model import Network
 
@@ -51,6 +52,7 @@ class CaseResult:
         runs: how often it ran: in each order, and in each convention of what dimensions are.
         defects: what the CUDA-on-CPU runtime and the compiled-in checks found, which makes the case fail.
         log: what the plugin's process printed in a run with findings, sanitizers' reports included.
+        target: where its kernels ran.
         heat: where its errors are, if it has failed by them; a picture, which JSON goes without.
     """
 
@@ -71,6 +73,7 @@ class CaseResult:
     runs: int = 1
     defects: tuple[Defect, ...] = ()
     log: tuple[str, ...] = ()
+    target: Target = "cpu"
     heat: Heat | None = field(default=None, compare=False, repr=False)
 
 
@@ -145,9 +148,9 @@ class Report:
     def write_junit(self, file: Path) -> None:
         """Write JUnit XML: a suite for the host's cases on each build, one for each runtime's verdicts."""
         xml = junitparser.JUnitXml(name=self.plugin)
-        for checks in dict.fromkeys(c.sanitizers for c in self.cases):
-            cases = [c for c in self.cases if c.sanitizers == checks]
-            name = " ".join(filter(None, ("host", checks)))
+        for target, checks in dict.fromkeys((c.target, c.sanitizers) for c in self.cases):
+            cases = [c for c in self.cases if (c.target, c.sanitizers) == (target, checks)]
+            name = " ".join(filter(None, ("host", "gpu" if target == "gpu" else "", checks)))
             xml.append(_suite(name, [_test(c.id, c.family, c) for c in cases]))
         for runtime in dict.fromkeys(v.runtime for v in self.verdicts):
             verdicts = [v for v in self.verdicts if v.runtime == runtime]

@@ -11,16 +11,14 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
-from pluginkit.build import PLAIN, Flavour, build, flavours
-from pluginkit.build.exports import exported
 from pluginkit.build.gpus import find_driver
 from pluginkit.dtypes import PRECISIONS, DType
-from pluginkit.errors import BuildFailed, NothingSelected, ToolMissing, UsageError
+from pluginkit.errors import NothingSelected
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import Configured, host, lean, rtx_engines, tensorrt, tensorrt_rtx
-from pluginkit.testing import in_rtx, in_tensorrt, outside, planning, registered
+from pluginkit.runtimes import Configured, Target, host, lean, rtx_engines, tensorrt, tensorrt_rtx
+from pluginkit.testing import in_rtx, in_tensorrt, libraries, outside, planning, registered
 from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration
 from pluginkit.testing.crew import Bench, Crew
@@ -53,6 +51,8 @@ class Options:
         sanitize: checks to be compiled in, of `pluginkit.build.SANITIZERS`; none: the plain build.
         schedules: in how many random orders of blocks and threads each case is run besides.
         jobs: how much is done at once; 0: as much as there are cores.
+        target: where the kernels run: on the host (`cpu`), on the GPU (`gpu`), or `auto`: on the host, and on the GPU
+            too where there are one and nvcc; a library that is not built here runs where it was built for.
     """
 
     project: Path = Path()
@@ -67,6 +67,7 @@ class Options:
     sanitize: tuple[str, ...] = ()
     schedules: int = 0
     jobs: int = 0
+    target: Target | Literal["auto"] = "cpu"
 
 
 class _Steps:
@@ -124,7 +125,8 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
             What the plugin does wrong is in the report.
     """
     manifest = Manifest.load(options.project)
-    libraries = _libraries(options, step)
+    targets, without = libraries.targets(options)
+    made = libraries.make(options, targets, step)
     step("asking the reference", 0, None)
     plan = planning.make(
         manifest,
@@ -136,7 +138,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         calibration=options.calibration,
         timeout=options.timeout,
     )
-    first = next(iter(libraries.values()))
+    first = made[0].path
     more = beside(manifest, plan)
     registries = registered.installed()
     beyond = outside.cases(manifest, plan)
@@ -147,8 +149,18 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
     this = _Run(options, manifest, first, chosen, more.select(options.only), step, _Steps(step))
     orders = schedules(options.schedules, options.seed, deferred=bool(options.sanitize))
     hosteds = [
-        Hosted(library, flavour, manifest, options.project, options.timeout, orders, beyond)
-        for flavour, library in libraries.items()
+        Hosted(
+            one.path,
+            one.flavour,
+            manifest,
+            options.project,
+            options.timeout,
+            orders,
+            # What is refused is refused before the library is asked: once is enough for both targets.
+            () if one.target == "gpu" and len(targets) > 1 else beyond,
+            one.target,
+        )
+        for one in made
     ]
     found_by = registries.select(options.only) if not options.sanitize else registered.Registered(())
     with Crew(options.jobs or cores()) as crew:
@@ -172,7 +184,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         controls=tuple(this.controls),
         registries=asked,
         runtimes={
-            host.NAME: _said(options, list(libraries)),
+            host.NAME: _said(options, made, without),
             tensorrt_rtx.NAME: said,
             lean.NAME: _lean(options, [verdict.network for verdict in asked]),
             tensorrt.NAME: deployed,
@@ -210,54 +222,20 @@ def _lean(options: Options, asked: Sequence[str]) -> str:
     return f"NVIDIA's registries: {', '.join(asked)}" if asked else "took no part: not selected"
 
 
-def _libraries(options: Options, step: Step) -> dict[Flavour, Path]:
-    """The library of each build that the run takes.
-
-    Raises:
-        UsageError: a check that isn't there, or one for a library that is not built here, or not for target cpu.
-    """
-    wanted = flavours(options.sanitize)
-    if options.schedules < 0:
-        raise UsageError(f"--schedules is {options.schedules}; it must be 1 or more.")
-    if options.library is None:
-        made = {}
-        for flavour in wanted:
-            step(f"building {flavour.name}".rstrip(), 0, None)
-            # Before it is compiled for nothing.
-            flavour.environment()
-            made[flavour] = build(options.project, "cpu", flavour=flavour)[0].library
-        return made
-    if options.sanitize:
-        raise UsageError(
-            "--library and --sanitize contradict each other: checks are compiled in, and a library is tested as it is.",
-            hint="Leave out --library.",
-        )
-    if options.schedules and not _on_cpu(options.library):
-        raise UsageError(
-            f"--schedules is for target cpu, and {options.library} was not built for it by this pluginkit.",
-            hint="pluginkit build --target cpu",
-        )
-    return {PLAIN: options.library}
-
-
-def _on_cpu(library: Path) -> bool:
-    """Whether a library is one of target cpu. If it is none at all, the host will say so better."""
-    try:
-        return not library.exists() or "pluginkit_cpu_control" in exported(library)
-    except BuildFailed:
-        return True
-
-
-def _said(options: Options, flavours_: Sequence[Flavour]) -> str:
+def _said(options: Options, made: Sequence[libraries.Library], without: str) -> str:
     """What to say of the host's part in the run."""
-    said = "pluginkit's own, on target cpu"
-    if options.sanitize:
-        said += " with " + " and then with ".join(flavour.name for flavour in flavours_)
+    on_cpu = [one.flavour for one in made if one.target == "cpu"]
+    where = []
+    if on_cpu:
+        checks = " with " + " and then with ".join(flavour.name for flavour in on_cpu) if options.sanitize else ""
+        where.append(f"on target cpu{checks}")
+    where += [f"on target gpu ({one.where})" for one in made if one.target == "gpu"]
+    said = "pluginkit's own, " + " and ".join(where)
     also = ["with deferred streams"] if options.sanitize or options.schedules else []
     if options.schedules:
         orders = "order" if options.schedules == 1 else "orders"
         also += ["in reverse", f"in {options.schedules} random {orders} of seed {options.seed}"]
-    return said + (f"; each case also {', '.join(also)}" if also else "")
+    return "; ".join(filter(None, (said, f"each case also {', '.join(also)}" if also else "", without)))
 
 
 def named_families(only: Sequence[str]) -> tuple[str, ...] | None:
@@ -321,7 +299,7 @@ def _judging(this: _Run, crew: Crew, hosted: Sequence[Future[_Found]]) -> Callab
         # That it was live shows in what configure saw, which the host says first.
         return judge.network(one, found.result().configured, bench)
 
-    by_id = {one.id: found for one, found in zip(this.plan.networks, hosted, strict=True)}
+    by_id = {one.id: found for one, found in zip(this.plan.networks, hosted[: len(this.plan.networks)], strict=True)}
     networks = [submit(one.id, partial(network, one, by_id[one.id])) for one in this.plan.judged]
     controls = [submit(one.id, partial(judge.control, one)) for one in this.beside.controls]
 
@@ -341,26 +319,11 @@ def _rtx_engines(this: _Run) -> str:
     """Have RTX run its engines, if the GPU is one that it runs on; what to say of it."""
     driver = find_driver()
     obstacle = rtx_engines.obstacle(driver)
-    library = "" if obstacle else _for_gpu(this.options)
+    library = "" if obstacle else libraries.for_gpu(this.options)
     if obstacle or isinstance(library, str):
         return f"engines built, not run: {obstacle or library}"
     this.verdicts += in_rtx.judge(library, this.manifest, this.options.timeout, this.plan, this.step)
     return f"engines run on {driver.gpus[0].name}, in the process that built them and in another"
-
-
-def _for_gpu(options: Options) -> Path | str:
-    """The library built for target gpu, or why there is none.
-
-    What is built for target cpu takes device memory for its own.
-    """
-    if options.library is not None:
-        if _on_cpu(options.library):
-            return f"{options.library} is built for target cpu (pluginkit build --target gpu)"
-        return options.library
-    try:
-        return build(options.project, "gpu")[0].library
-    except ToolMissing as error:
-        return f"{error.message} ({error.hint})"
 
 
 def _tensorrt(this: _Run) -> str:
@@ -371,7 +334,7 @@ def _tensorrt(this: _Run) -> str:
     found = tensorrt.probe()
     if not found.found:
         return f"took no part: {found.reason} ({found.remedy})"
-    library = _for_gpu(options)
+    library = libraries.for_gpu(options)
     if isinstance(library, str):
         return f"took no part: {library}"
     this.verdicts += in_tensorrt.judge(library, this.manifest, options.timeout, this.plan, this.step)

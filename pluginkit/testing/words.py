@@ -52,12 +52,14 @@ def failure(item: CaseResult | Verdict, report: Report, command: str) -> Failure
 
 
 def _as_before(item: CaseResult | Verdict, report: Report) -> str:
-    """The options that a case needs to fail again: its checks, and the orders if it failed in one of those."""
+    """The options that a case needs to fail again: its target, its checks, and the orders if it failed in one of
+    those."""
     if not isinstance(item, CaseResult):
         return ""
+    target = " --target gpu" if item.target == "gpu" else ""
     checks = f" --sanitize {item.sanitizers.replace('+', ',')}" if item.sanitizers else ""
     orders = f" --schedules {report.schedules}" if item.schedule and report.schedules else ""
-    return checks + orders
+    return target + checks + orders
 
 
 def again(

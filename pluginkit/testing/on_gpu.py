@@ -1,0 +1,118 @@
+"""A run on the GPU: whether there can be one here, and whether a library has code for it, before a launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.version import Version
+
+from pluginkit.build import Artifact, build, toolchain
+from pluginkit.build.gpus import Driver, Gpu, find_driver
+from pluginkit.errors import CheckFailed, ToolMissing
+from pluginkit.registry import gpu_code
+from pluginkit.registry.gpu_code import GpuCode
+
+
+@dataclass(frozen=True)
+class OnGpu:
+    """The GPU that cases run on: the first that the driver lists."""
+
+    gpu: Gpu
+    cuda: str
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return f"{self.gpu.name}, sm_{self.gpu.arch}, driver for CUDA {self.cuda}"
+
+
+def find() -> OnGpu:
+    """The GPU of this machine.
+
+    Raises:
+        ToolMissing: there is none, or the driver does not answer.
+    """
+    driver = find_driver()
+    if driver.gpus:
+        return OnGpu(driver.gpus[0], driver.cuda)
+    raise ToolMissing(
+        f"Target gpu needs a GPU, and {_why_none(driver)}.", hint="pluginkit test --target cpu runs the kernels here."
+    )
+
+
+def _why_none(driver: Driver) -> str:
+    return f"there is none that can be used: {driver.problem}" if driver.problem else "the driver lists none"
+
+
+def obstacle() -> str:
+    """Why a run that was not asked for target gpu goes without it; empty if it can have it."""
+    driver = find_driver()
+    if not driver.gpus:
+        return _why_none(driver)
+    try:
+        toolchain.nvcc().best()
+    except ToolMissing as error:
+        return f"{error.message} {error.hint}"
+    return ""
+
+
+def library(project: Path, here: OnGpu) -> Path:
+    """The project's library of target gpu, built for this machine's GPU.
+
+    Raises:
+        ToolMissing, BuildFailed: it can't be built; or the driver is too old for it.
+        CheckFailed: it has no code for the GPU.
+    """
+    (artifact,) = build(project, "gpu")
+    _check_driver(artifact, here)
+    check(artifact.library, here)
+    return artifact.library
+
+
+def runs_on(code: GpuCode, capability: str) -> bool:
+    """Whether a GPU of that compute capability (`9.0`) takes the code.
+
+    Machine code runs on its own major architecture from its minor number on, PTX on its own architecture and all later
+    ones; with the suffix a both are for one architecture alone, with f for the later ones of the same major.
+    https://docs.nvidia.com/cuda/cuda-c-programming-guide/#application-compatibility
+    """
+    major, minor = (int(part) for part in capability.split("."))
+    own_major, own_minor = divmod(code.arch, 10)
+    if code.suffix == "a":
+        return (own_major, own_minor) == (major, minor)
+    if code.kind == "SASS" or code.suffix == "f":
+        return own_major == major and own_minor <= minor
+    return (own_major, own_minor) <= (major, minor)
+
+
+def check(library: Path, here: OnGpu) -> None:
+    """Whether the library has code for the GPU: CUDA itself says so at the first launch only.
+
+    Raises:
+        CheckFailed: it has code, and none for this GPU.
+        UsageError: the file is damaged.
+    """
+    found = gpu_code.read(library)
+    if found is None or not found.known or any(runs_on(code, here.gpu.capability) for code in found.codes):
+        return
+    raise CheckFailed(
+        f"{library} has no code for this GPU (CUDA's error would be: no kernel image is available for execution on the "
+        f"device): it has {', '.join(map(str, found.codes)) or 'none that runs by itself'}, and {here.gpu.name} has "
+        f"compute capability {here.gpu.capability}.",
+        hint=f"pluginkit build --target gpu --arch {here.gpu.arch} (or --arch native)",
+    )
+
+
+def _check_driver(artifact: Artifact, here: OnGpu) -> None:
+    """Whether the driver is new enough for the CUDA runtime inside the library; minor versions of CUDA go together.
+
+    Raises:
+        ToolMissing: it is older.
+    """
+    made_by = str(artifact.info.get("cuda_compiler", {}).get("version", ""))
+    if made_by and Version(made_by).major > Version(here.cuda).major:
+        raise ToolMissing(
+            f"{artifact.library} was made by nvcc {made_by}, and this machine's driver is for CUDA {here.cuda}.",
+            hint=f"Install a driver for CUDA {Version(made_by).major}, or name an older toolkit by CUDA_HOME.",
+        )
