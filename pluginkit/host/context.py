@@ -51,8 +51,9 @@ class Layer(Protocol):
         out_addresses: Sequence[int],
         workspace: int,
         stream: int,
+        times: int = 1,
     ) -> None:
-        """Runs the plugin."""
+        """Runs the plugin; so many times over, without Python between them, where that is measured."""
 
     def close(self) -> None:
         """Ends the context, then the engine."""

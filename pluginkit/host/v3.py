@@ -242,6 +242,7 @@ class Layer:
         out_addresses: Sequence[int],
         workspace: int,
         stream: int,
+        times: int = 1,
     ) -> None:
         """Runs the plugin."""
         self._plugin.enqueue(
@@ -251,6 +252,7 @@ class Layer:
             out_addresses=out_addresses,
             workspace=workspace,
             stream=stream,
+            times=times,
         )
 
     def close(self) -> None:
