@@ -73,8 +73,9 @@ class Timer:
         self.scratch = context.alloc(L2_TIMES * context.l2_bytes + context.l2_bytes // 2)
 
     def measure(self, work: Work, before: Callable[[], None] = lambda: None) -> tuple[Times, str]:
-        """Warms up, then times; `before` is called between. Answers the times, and why no graph was replayed where it
-        should have been.
+        """Warms up, then times, on each set at least once; `before` is called between.
+
+        Answers the times, and why no graph was replayed where it should have been.
 
         Raises:
             CheckFailed: what `work.run` raises, or a kernel has failed.
@@ -85,13 +86,13 @@ class Timer:
         estimate = self._each(work, WARM_UP).median
         if estimate >= SHORT:
             before()
-            return self._each(work, SAMPLES), ""
+            return self._each(work, max(SAMPLES, work.sets)), ""
         try:
             graph, count = self._graph(work)
         except CheckFailed as error:
             self.stream.synchronize()
             before()
-            return self._each(work, SAMPLES), f"not captured into a graph: {error.message}"
+            return self._each(work, max(SAMPLES, work.sets)), f"not captured into a graph: {error.message}"
         before()
         return self._replayed(graph, count), ""
 

@@ -179,5 +179,5 @@ def check(name: str, got: Array, want: Array, allowed: Limits, method: str) -> N
 def _bound(want: Array, allowed: Limits) -> Array:
     if want.dtype.kind in "iu":
         return np.zeros(want.shape)
-    bound: Array = np.maximum(allowed.atol, allowed.rtol * np.abs(want))
-    return np.nan_to_num(bound, nan=0.0)
+    bound: Array = np.where(np.isfinite(want), np.maximum(allowed.atol, allowed.rtol * np.abs(want)), 0.0)
+    return bound
