@@ -1,8 +1,9 @@
 """The record of a GPU: `python benchmarks/gpu.py [COMMIT]` writes benchmarks/results/DATE-GPU.json (and two pictures).
 
 It builds the samples for the GPU here and runs `pluginkit bench` on them, several at once (the reference's work goes on
-while another one measures; measurements wait for one another), then `launches.py` alone. COMMIT is for a tree that is
-no git checkout. Limits that the samples are to keep are checked at the end; the exit code is 1 where one is missed.
+while another one measures; measurements wait for one another), then what `launches.py` measures, alone. COMMIT is for a
+tree that is no git checkout. Limits that the samples are to keep are checked at the end; the exit code is 1 where one
+is missed.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import launches
 from rich.console import Console
 from rich.table import Table
+
+from pluginkit.build import toolchain
 
 HERE = Path(__file__).resolve().parent
 SAMPLES = HERE.parent / "samples"
@@ -48,14 +52,12 @@ def main() -> None:
     commit = sys.argv[1] if len(sys.argv) > 1 else _git()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        for sample in ("bar_plugin", "pool_int8"):
-            _run(folder, "-m", "pluginkit", "build", "--target", "gpu", "--arch", _arch(), str(SAMPLES / sample))
+        measure_launches = launches.prepared(Path(folder))
         with ThreadPoolExecutor() as pool:
             jobs = {name: pool.submit(_bench, name, Path(folder)) for name in RUNS}
             runs = {name: job.result() for name, job in jobs.items()}
-        file = Path(folder) / "launches.json"
-        _run(folder, str(HERE / "launches.py"), str(file))
-        launches = json.loads(file.read_text())
+        launched = measure_launches()
+        launches.show(launched)
         device = runs["bar_plugin"]["device"]
         date = dt.datetime.now(tz=dt.timezone.utc)
         stem = f"{date:%Y-%m-%d}-{re.sub(r'[^a-z0-9]+', '-', device.lower()).strip('-')}"
@@ -70,8 +72,8 @@ def main() -> None:
             "torch": _torch(),
             "seconds": round(time.monotonic() - started, 1),
             "runs": runs,
-            "launches": launches,
-            "limits": [*_shares(runs), *_launches(launches)],
+            "launches": launched,
+            "limits": [*_shares(runs), *_launches(launched)],
         }
         out = Path(os.environ.get("PLUGINKIT_RESULTS", HERE / "results"))
         out.mkdir(parents=True, exist_ok=True)
@@ -79,11 +81,6 @@ def main() -> None:
         for picture in Path(folder).glob("*.png"):
             (out / f"{stem}-{picture.name}").write_bytes(picture.read_bytes())
     sys.exit(_told(record))
-
-
-def _run(folder: str, *args: str) -> None:
-    """Not in the checkout, where the sources would hide an installed pluginkit."""
-    subprocess.run([sys.executable, *args], cwd=folder, check=True)
 
 
 def _bench(name: str, folder: Path) -> Any:
@@ -96,6 +93,7 @@ def _bench(name: str, folder: Path) -> Any:
         files += ["--plot", str(folder / f"{sample}.png")]
     command = [sys.executable, "-m", "pluginkit", "bench", str(SAMPLES / sample), "--library", str(library)]
     command += [*only, *files, "--timeout", "120"]
+    # Not in the checkout, where the sources would hide an installed pluginkit.
     ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     text = f"\n{name}: exit code {ended.returncode}\n{ended.stdout}{ended.stderr}"
     Console(width=160).print(text, markup=False, highlight=False)
@@ -114,8 +112,8 @@ def _shares(runs: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _launches(launches: dict[str, Any]) -> list[dict[str, Any]]:
-    empty = launches["launches"]["empty kernel"]["median"]
+def _launches(launched: dict[str, Any]) -> list[dict[str, Any]]:
+    empty = launched["launches"]["empty kernel"]["median"]
     return [
         {
             "what": f"{name}: times an empty kernel's launch",
@@ -123,7 +121,7 @@ def _launches(launches: dict[str, Any]) -> list[dict[str, Any]]:
             "found": times["median"] / empty,
             "held": times["median"] / empty <= LAUNCH_LIMIT,
         }
-        for name, times in launches["launches"].items()
+        for name, times in launched["launches"].items()
         if "tiny" in name
     ]
 
@@ -150,19 +148,11 @@ def _git() -> str:
     return _said("git", "describe", "--always", "--dirty", "--abbrev=40") or "not known"
 
 
-def _arch() -> str:
-    from pluginkit.build.gpus import find_driver
-
-    return find_driver().gpus[0].arch
-
-
 def _driver() -> str:
     return _said("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader").partition("\n")[0]
 
 
 def _nvcc() -> str:
-    from pluginkit.build import toolchain
-
     return toolchain.nvcc().best().version
 
 

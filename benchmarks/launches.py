@@ -76,7 +76,14 @@ class Subject:
 def main() -> None:
     """Build, measure, print, write."""
     with tempfile.TemporaryDirectory() as folder:
-        found = measured(Path(folder))
+        found = prepared(Path(folder))()
+    show(found)
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print the figures."""
     table = Table("on a stream, back to back", "us each (median)", "10 %", "90 %", "of the empty kernel")
     empty = found["launches"]["empty kernel"]["median"]
     for name, times in found["launches"].items():
@@ -91,12 +98,10 @@ def main() -> None:
         for name, times in found[what].items():
             table.add_row(name, f"{1e9 * times['median']:.{digits}f}")
         console.print(table)
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
-def measured(folder: Path) -> dict[str, Any]:
-    """All figures, in seconds."""
+def prepared(folder: Path) -> Callable[[], dict[str, Any]]:
+    """Builds what is to be measured; what measures it answers all figures, in seconds."""
     arch = find_driver().gpus[0].arch
     projects = {base: _generated(folder / base, base) for base in ("dynamic", "v3")}
     projects |= {name: SAMPLES / name for name in ("bar_plugin", "pool_int8")}
@@ -104,6 +109,14 @@ def measured(folder: Path) -> dict[str, Any]:
         jobs = {name: pool.submit(_built, project, arch) for name, project in projects.items()}
         launch_empty = _empty(folder, arch)
         built = {name: job.result() for name, job in jobs.items()}
+    # A library is told once by which TensorRT it was loaded, so each has a file of its own.
+    adapted = Path(shutil.copy(built["dynamic"][0], folder / "adapted.so"))
+    return lambda: _measured(built, adapted, launch_empty)
+
+
+def _measured(
+    built: dict[str, tuple[Path, Manifest]], adapted: Path, launch_empty: Callable[[int, int], None]
+) -> dict[str, Any]:
     context = gpu.Context()
     stream = context.stream()
     kinds: dict[str, tuple[str, int]] = {
@@ -111,9 +124,6 @@ def measured(folder: Path) -> dict[str, Any]:
         "IPluginV3": ("v3", TENSORRT_11),
         "V2 in the V3 adapter": ("dynamic", TENSORRT_RTX),
     }
-
-    # A library is told once by which TensorRT it was loaded, so each has a file of its own.
-    adapted = shutil.copy(built["dynamic"][0], folder / "adapted.so")
 
     def subjects(count: int) -> dict[str, Subject]:
         made = {}

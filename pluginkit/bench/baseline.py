@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.testing.model import Array
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 MISSING = "torch is not installed (pip install torch)"
 
 
@@ -33,15 +30,17 @@ class _Bytes:
 
 
 class _Replayed:
-    """A graph of torch's."""
+    """A graph of torch's, which it replays on its current stream: that is made to be ours."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Any, current: Callable[[], AbstractContextManager[None]]) -> None:
         self._graph = graph
+        self._current = current
 
     def launch(self, stream: gpu.Stream) -> None:
-        """Torch is told the stream by `_on`."""
+        """Puts its work on the stream."""
         del stream
-        self._graph.replay()
+        with self._current():
+            self._graph.replay()
 
 
 class Torch:
@@ -112,7 +111,7 @@ class Torch:
                     eval(self._code, {**self._fields, **self._tensors[turn]})
         except RuntimeError as error:
             raise CheckFailed(f"torch: {_first_line(error)}") from None
-        return _Replayed(graph)
+        return _Replayed(graph, self._on)
 
     def close(self) -> None:
         """Gives torch's memory back."""

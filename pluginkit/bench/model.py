@@ -105,6 +105,7 @@ class Result:
         """Plain data."""
         found = asdict(self)
         case = found.pop("case")
+        case["allowed"] = self.case.allowed.model_dump() if self.case.allowed else None
         share = self.bandwidth / copy_rate if self.bandwidth and copy_rate else None
         return {"id": self.case.id, **case, **found, "bandwidth": self.bandwidth, "share_of_copy": share}
 

@@ -131,7 +131,7 @@ def _baseline(result: Result) -> Text:
         return Text("")
     times = result.baseline.times
     if times is None:
-        return Text(result.baseline.problem, style="yellow")
+        return Text("none", style="yellow")
     return Text(f"{seconds(times.median)}" + (f" ({times.median / result.times.median:.2f} x)" if result.times else ""))
 
 
@@ -145,8 +145,13 @@ def _footnotes(report: Report) -> list[str]:
             least = min(one.median for one in empty)
             line += f"; an empty kernel there: {seconds(least)}"
         found.append(line)
-    expressions = dict.fromkeys(result.baseline.expression for result in report.results if result.baseline)
-    found += [f"baseline: torch, {text}" for text in expressions]
+    said: dict[tuple[str, str], list[str]] = {}
+    for result in report.results:
+        if result.baseline:
+            said.setdefault((result.baseline.expression, result.baseline.problem), []).append(result.case.id)
+    for (expression, problem), ids in said.items():
+        found.append(f"{'baseline' if not problem else 'no baseline'} of {', '.join(ids)}: torch, {expression}")
+        found += [f"  {problem}"] if problem else []
     return found
 
 

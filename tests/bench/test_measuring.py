@@ -88,6 +88,23 @@ def test_a_plugin_with_scales(scale_project: Path, on_cpu: None) -> None:
     assert all(one["times"] and not one["problem"] and one["baseline"] is None for one in said["results"])
 
 
+def test_a_shapes_own_limits(bar: Path, on_cpu: None) -> None:
+    """They are obeyed, and told in JSON."""
+    kept = (bar / "reference.py").read_text(), (bar / "pluginkit.toml").read_text()
+    try:
+        (bar / "reference.py").write_text(kept[0].replace("return b,", "return b + 0.25,"))
+        (bar / "pluginkit.toml").write_text(
+            kept[1].replace('name = "tiny"', 'name = "tiny"\nallowed = { float32 = { atol = 0.3 } }')
+        )
+        code, said = bench(bar, "--only", "tiny/float*")
+    finally:
+        (bar / "reference.py").write_text(kept[0])
+        (bar / "pluginkit.toml").write_text(kept[1])
+    assert code == 1
+    assert [bool(one["times"]) for one in said["results"]] == [True, False]
+    assert [one["allowed"] for one in said["results"]] == [{"rtol": 0.0, "atol": 0.3, "steps": 0}, None]
+
+
 def test_a_wrong_output_has_no_time(
     bar: Path, on_cpu: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
