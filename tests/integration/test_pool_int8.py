@@ -16,7 +16,7 @@ from pluginkit.host import build as build_layer
 from pluginkit.testing.report import Outcome
 from pluginkit.testing.runner import Options, run
 
-from .pooling import SAMPLE, Array, Pooling, expected, onnx_pooling, pool, random_layers
+from .pooling import SAMPLE, Array, Pooling, expected, halving, onnx_pooling, pool, pool_at, random_layers
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("pool_int8")]
 
@@ -106,6 +106,29 @@ def _as_onnx_in_int8(library: Library, layer: Pooling, x: Array, implicit_batch:
     sure = np.ones_like(middle) if ratio == 1.0 else ~middle
     np.testing.assert_array_equal(y[sure], wanted[sure], told)
     assert np.abs(y - wanted).max() <= 1, told
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
+def test_the_fast_kernels_give_what_the_general_one_gives(library: Library, kind: str) -> None:
+    """Bit for bit: an address that is no multiple of 16 bytes takes the general kernel for the same image."""
+    rng = np.random.default_rng(SEED)
+    layers = [
+        halving(window, mode, ceil, include) for window in (2, 3) for mode in (0, 1) for ceil in (0, 1)
+        for include in (0, 1)
+    ]  # fmt: skip
+    for number, layer in enumerate(layers):
+        for shape in ((3, 33, 16), (2, 8, 64), (1, 1 if layer.kernel_h == 3 else 2, 32), (2, 3, 7, 48)):
+            x = rng.integers(-128, 128, shape).astype(kind)
+            if kind == "int8":
+                x[:, ::3] = rng.integers(-3, 3)  # sums that lie in the middle of two steps
+            else:
+                x += rng.normal(0, 1, shape).astype(kind)
+            for scales in ((1.0, 1.0), (1.0, 0.37), (0.7, 1.9)) if kind == "int8" else ((1.0, 1.0),):
+                fast = pool_at(library, layer, x, offset=0, scales=scales)
+                told = f"layer {number}: {layer} on {shape} with scales {scales}"
+                np.testing.assert_array_equal(fast, pool_at(library, layer, x, offset=1, scales=scales), told)
+            if layer.mode == 0:
+                np.testing.assert_array_equal(pool_at(library, layer, x, offset=0), onnx_pooling(layer, x), told)
 
 
 def test_halves_go_to_the_even_step_and_what_is_too_large_stays_the_largest(library: Library) -> None:
