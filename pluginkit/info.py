@@ -47,6 +47,7 @@ EXTRAS = {
     "lean": "tensorrt-lean: NVIDIA's plugin registry of TensorRT 10 or 11, one of them in an environment. From PyPI.",
     "tensorrt": "tensorrt: the full TensorRT. Its libraries come from NVIDIA's own package index, and need a GPU.",
     "cuda": "nvcc and CUDA's libraries from PyPI: target gpu without a CUDA toolkit on the machine.",
+    "html": "jinja2, matplotlib and networkx: the page of `pluginkit test --html`.",
     "pycuda": "PyCUDA: for your own GPU code in Python. Builds from source and needs a CUDA toolkit.",
 }
 """What each optional part of pluginkit brings: `pip install 'pluginkit[rtx]'`."""

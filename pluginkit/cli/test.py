@@ -83,7 +83,12 @@ from pluginkit.testing.runner import Options
     metavar="N",
     help="Run each case also with deferred streams, in reverse and in N random orders of blocks and threads.",
 )
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Do so much at once.  [default: the number of cores]")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Do so much at once.  [default: the number of cores, 8 on a GPU]",
+)
 @click.option("-v", "--verbose", is_flag=True, help="A row for each case, not for each network.")
 @click.option(
     "--json",

@@ -15,6 +15,8 @@ from .conftest import EVERYWHERE, NVCC, Kit
 pytestmark = pytest.mark.compile
 Load = Callable[[str], ctypes.CDLL]
 
+REFUSED = (9, 1)
+"""cudaErrorInvalidConfiguration, as the documents have it; CUDA 13.0 on an H100 gave cudaErrorInvalidValue for all."""
 _N = 1000  # not a multiple of the block
 
 
@@ -124,8 +126,27 @@ def test_atomics(anywhere: Load) -> None:
 
 def test_launch_function(anywhere: Load) -> None:
     x, y = _random(), np.zeros(_N, np.float32)
-    assert anywhere("kernels").byFunction(_at(x), _at(y), ctypes.c_float(2), _N) == 9  # cudaErrorInvalidConfiguration
+    assert anywhere("kernels").byFunction(_at(x), _at(y), ctypes.c_float(2), _N) in REFUSED
     np.testing.assert_allclose(y, 2 * x + 1, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("shape", "right"),
+    [
+        ((1, 1, 1024, 1, 1, 0), True),
+        ((0, 1, 8, 1, 1, 0), False),
+        ((1, 1, 0, 1, 1, 0), False),
+        ((1, 1, 1025, 1, 1, 0), False),
+        ((1, 1, 32, 33, 1, 0), False),
+        ((1, 1, 1, 1, 65, 0), False),
+        ((1, 65536, 1, 1, 1, 0), False),
+        ((1, 1, 1, 1, 1, 300000), False),
+    ],
+)
+def test_launches_that_no_device_takes(anywhere: Load, shape: tuple[int, ...], right: bool) -> None:
+    answer, later = divmod(anywhere("codes").launched(0, *shape), 1000)
+    assert answer == 0 if right else answer in REFUSED
+    assert later == 0
 
 
 def test_intrinsics(anywhere: Load) -> None:

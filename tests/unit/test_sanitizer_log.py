@@ -32,6 +32,14 @@ EXPECTED = {
         place="src/faults.cu:19",
         other="src/faults.cu:20",
     ),
+    "initcheck": Defect(
+        "uninitialized-read",
+        "Uninitialized __global__ memory read of size 4 bytes, Address 0x7f9986a00200",
+        "add",
+        (0, 0, 0),
+        (0, 0, 0),
+        "src/faults.cu:8",
+    ),
     "synccheck": Defect(
         "divergent-barrier",
         "Barrier error detected. Divergent thread(s) in warp.",
