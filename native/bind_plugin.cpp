@@ -83,8 +83,9 @@ void bindDynamic(py::module_& module)
                                                            reinterpret_cast<void*>(stream));
                                 });
             },
-            py::arg("input_descs"), py::arg("output_descs"), py::arg("inputs"), py::arg("outputs"),
-            py::arg("workspace"), py::arg("stream"), py::arg("times") = 1);
+            // Two contexts enqueue at once, from two threads.
+            py::call_guard<py::gil_scoped_release>(), py::arg("input_descs"), py::arg("output_descs"),
+            py::arg("inputs"), py::arg("outputs"), py::arg("workspace"), py::arg("stream"), py::arg("times") = 1);
 }
 
 void bindIOExt(py::module_& module)
@@ -134,8 +135,8 @@ void bindIOExt(py::module_& module)
                                                            reinterpret_cast<void*>(stream));
                                 });
             },
-            py::arg("batch_size"), py::arg("inputs"), py::arg("outputs"), py::arg("workspace"), py::arg("stream"),
-            py::arg("times") = 1);
+            py::call_guard<py::gil_scoped_release>(), py::arg("batch_size"), py::arg("inputs"), py::arg("outputs"),
+            py::arg("workspace"), py::arg("stream"), py::arg("times") = 1);
 }
 
 } // namespace

@@ -154,8 +154,9 @@ void bindPluginV3(py::module_& module)
             },
             py::arg("tactic"))
         .def("on_shape_change", &onShapeChange, py::arg("inputs"), py::arg("outputs"))
-        .def("enqueue", &enqueue, py::arg("input_descs"), py::arg("output_descs"), py::arg("inputs"),
-             py::arg("outputs"), py::arg("workspace"), py::arg("stream"), py::arg("times") = 1)
+        .def("enqueue", &enqueue, py::call_guard<py::gil_scoped_release>(), py::arg("input_descs"),
+             py::arg("output_descs"), py::arg("inputs"), py::arg("outputs"), py::arg("workspace"), py::arg("stream"),
+             py::arg("times") = 1)
         .def("attach_to_context", &Plugin::attachToContext)
         .def("fields_to_serialize", &Plugin::fieldsToSerialize);
 }

@@ -17,7 +17,11 @@ SAMPLE = Path(__file__).resolve().parent.parent / "samples" / "bar_plugin"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that name clang++ as their compiler need it; pluginkit itself needs g++ only."""
+    """Tests on a GPU need one, and nvcc; those that name clang++ as their compiler need it."""
+    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if on_gpu and (why := _without_gpu()):
+        for item in on_gpu:
+            item.add_marker(pytest.mark.skip(reason=f"target gpu: {why}"))
     if shutil.which("clang++"):
         return
     skip = pytest.mark.skip(reason="clang++ is not installed")
@@ -28,6 +32,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             and "clang++" in item.callspec.params.values()
         ):
             item.add_marker(skip)
+
+
+def _without_gpu() -> str:
+    """Why nothing can be run on a GPU here; empty if it can."""
+    from pluginkit.testing import on_gpu
+
+    return on_gpu.obstacle()
 
 
 @pytest.fixture(scope="session")

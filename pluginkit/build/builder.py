@@ -40,7 +40,7 @@ def build(
     Args:
         project: the folder with `pluginkit.toml` and `CMakeLists.txt`, or that of a plugin added to its library.
         target: `cpu`, `gpu`, or `auto`: cpu always, and gpu where nvcc is found.
-        archs: GPU architectures such as `80` or `90`; none means those of this machine's GPUs, else a default set.
+        archs: GPU architectures, as of `toolchain.architectures`.
         werror: whether warnings in the project's sources are errors.
         flavour: the checks that are compiled into the library of target cpu, which then has a folder of its own.
         told: called with each line that a person may want to see.

@@ -1,4 +1,6 @@
-"""Builds of target cpu with checks compiled in: which checks go together, and what running such a library takes."""
+"""Checks of `--sanitize`: those compiled into a library of target cpu, which of them go together, and NVIDIA's
+compute-sanitizer, under which a library of target gpu runs; and what running such a library takes.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,14 @@ SANITIZERS = {
 }
 """The checks by name, each with what it finds."""
 
+GPU_SANITIZERS = {
+    "memcheck": "accesses out of bounds, misaligned ones",
+    "racecheck": "data races in shared memory",
+    "initcheck": "reads of global memory that nobody wrote",
+    "synccheck": "barriers that are used wrongly",
+}
+"""The tools of compute-sanitizer by name, each with what it finds; it runs one at a time."""
+
 _WATCHED = ("thread", "memory")
 """Both are told of every access by the same instrumentation, so one build serves them; it can't be ASan's too."""
 
@@ -34,15 +44,36 @@ _ASAN_OPTIONS = (
 )
 
 
+_COMPUTE_SANITIZER_OPTIONS = (
+    "--target-processes=application-only",
+    # A process that only builds layers asks nothing of the GPU.
+    "--require-cuda-init=no",
+    # A kernel that is wrong ends, and not the context: the case goes on, and its other outputs are compared.
+    "--destroy-on-device-error=kernel",
+    # What a call of CUDA's answers is judged elsewhere; nobody else's probing is a finding.
+    "--report-api-errors=no",
+    "--demangle=simple",
+    # A port for each that runs beside it.
+    "--max-connections=1000",
+    "--strip-paths=no",
+)
+
+
 @dataclass(frozen=True)
 class Flavour:
-    """One build of target cpu.
+    """One build of target cpu, or the one of target gpu with a tool of compute-sanitizer.
 
     Attributes:
-        sanitizers: the checks that are asked of it, in the order of `SANITIZERS`; none: the plain build.
+        sanitizers: the checks that are asked of it, in the order of `SANITIZERS`; none: the plain build. Or one of
+            `GPU_SANITIZERS`.
     """
 
     sanitizers: tuple[str, ...] = ()
+
+    @property
+    def tool(self) -> str:
+        """The tool of compute-sanitizer; empty for none."""
+        return next((name for name in self.sanitizers if name in GPU_SANITIZERS), "")
 
     @property
     def name(self) -> str:
@@ -52,6 +83,8 @@ class Flavour:
     @property
     def compiled(self) -> tuple[str, ...]:
         """The checks that are compiled in: thread and memory always together, so that asking for one builds both."""
+        if self.tool:
+            return ()
         return _WATCHED if set(self.sanitizers) & set(_WATCHED) else self.sanitizers
 
     @property
@@ -62,7 +95,7 @@ class Flavour:
     @property
     def slowdown(self) -> int:
         """How many times longer a call into the plugin may take."""
-        if self.compiled == _WATCHED:
+        if self.compiled == _WATCHED or self.tool:
             return 20
         return 4 if self.sanitizers else 1
 
@@ -70,9 +103,11 @@ class Flavour:
         """What the environment of a process must have that loads the library.
 
         Raises:
-            ToolMissing: AddressSanitizer's library isn't there.
+            ToolMissing: AddressSanitizer's library isn't there, or compute-sanitizer.
         """
         found = {}
+        if self.tool:
+            toolchain.compute_sanitizer().best()
         if self.compiled == _WATCHED:
             found["PLUGINKIT_CPU_CHECK"] = ",".join(self.sanitizers)
         if "address" in self.sanitizers:
@@ -81,24 +116,47 @@ class Flavour:
             found["ASAN_OPTIONS"] = ":".join(_ASAN_OPTIONS)
         return found
 
+    def command(self, logs: Path) -> list[str]:
+        """What stands in front of a process's command that runs the library: nothing, or compute-sanitizer, which
+        writes `sanitizer-N.log` into the folder `logs`.
+
+        Raises:
+            ToolMissing: compute-sanitizer isn't there.
+        """
+        if not self.tool:
+            return []
+        path = toolchain.compute_sanitizer().best().path
+        log = logs / "sanitizer-%p.log"
+        return [str(path), "--tool", self.tool, "--log-file", str(log), *_COMPUTE_SANITIZER_OPTIONS]
+
 
 PLAIN = Flavour()
 """The build without checks."""
 
 
-def flavours(sanitizers: Sequence[str]) -> tuple[Flavour, ...]:
-    """The builds that it takes to run these checks; the plain one for none.
+def flavours(sanitizers: Sequence[str], target: str = "cpu") -> tuple[Flavour, ...]:
+    """The builds that it takes to run these checks, or the tools of compute-sanitizer; the plain one for none.
 
     Raises:
-        UsageError: there is no such check.
+        UsageError: there is no such check, or it is one of the other target's.
     """
+    here, there = (SANITIZERS, GPU_SANITIZERS) if target == "cpu" else (GPU_SANITIZERS, SANITIZERS)
     for name in sanitizers:
-        if name not in SANITIZERS:
+        if name in there:
+            other, why = ("gpu", "run by compute-sanitizer") if target == "cpu" else ("cpu", "compiled in")
+            raise UsageError(
+                f"--sanitize {name} is for target {other}, where it is {why}; this run is on target {target}.",
+                hint=f"Say --target {other}, or choose of target {target}'s: {', '.join(here)}.",
+            )
+        if name not in here:
             raise UsageError(
                 f"There is no sanitizer '{name}'.",
-                hint=f"The sanitizers are {', '.join(SANITIZERS)}; several are joined by commas.",
+                hint=f"The sanitizers of target {target} are {', '.join(here)}; several are joined by commas. "
+                f"With --target {'gpu' if target == 'cpu' else 'cpu'} they are {', '.join(there)}.",
             )
-    asked = [name for name in SANITIZERS if name in sanitizers]
+    asked = [name for name in here if name in sanitizers]
+    if target == "gpu":
+        return tuple(Flavour((name,)) for name in asked) or (PLAIN,)
     together = tuple(name for name in asked if name not in _WATCHED)
     watched = tuple(name for name in asked if name in _WATCHED)
     return tuple(Flavour(names) for names in (together, watched) if names) or (PLAIN,)

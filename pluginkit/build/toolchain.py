@@ -10,7 +10,7 @@ import shutil
 import site
 import sysconfig
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
@@ -208,6 +208,24 @@ def nvcc() -> Tool:
     return Tool("nvcc", "nvcc 11.8 or newer", "pip install 'pluginkit[cuda]'", places, candidates, ask)
 
 
+def compute_sanitizer() -> Tool:
+    """NVIDIA's compute-sanitizer, of a CUDA toolkit."""
+    named = [Path(root) / "bin/compute-sanitizer" for root in _cuda_homes()]
+    places = "$CUDA_HOME, $CUDA_PATH, PATH and /usr/local/cuda"
+    remedy = "sudo apt-get install cuda-sanitizer-13-0 (from NVIDIA's repository; every full CUDA toolkit has it)"
+    candidates = (*named[:-1], *_on_path("compute-sanitizer"), named[-1])
+    return Tool("compute-sanitizer", "that of CUDA 12 or newer", remedy, places, candidates, _ask_compute_sanitizer)
+
+
+def _ask_compute_sanitizer(path: Path) -> Found:
+    asked = _asking(SpecifierSet(">=2022.4"), r"^Version (\d+\.\d+\.\d+)")(path)
+    if not asked.usable:
+        return asked
+    said, _ = _answer(path, "--require-cuda-init=no", "/bin/echo", "started")
+    # PyPI's nvidia-cuda-sanitizer-api 13.0 has no TreeLauncherSubreaper, which starts what is to be looked at.
+    return asked if "started" in said else replace(asked, why_not="can't start a program: parts of it are missing")
+
+
 def _cuda_homes() -> list[Path]:
     named = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
     return [*named, Path("/usr/local/cuda")]
@@ -346,22 +364,51 @@ def architectures(nvcc: Path, wanted: Sequence[str] = ()) -> list[str]:
 
     Args:
         nvcc: the compiler, which knows some and not others.
-        wanted: such as `90`, `sm_90` or `9.0`; none means those of this machine's GPUs, else a set for the data
-            centre and the desk.
+        wanted: such as `90`, `sm_90`, `9.0` or `90a`, several in one by `;` or `,`; `native` for those of this
+            machine's GPUs, `all-major` for the first of each major number. None means native, where there is no GPU a
+            set for the data centre and the desk.
 
     Raises:
-        UsageError: nvcc doesn't know a wanted one.
+        UsageError: nvcc doesn't know a wanted one; or `native` without a GPU.
     """
     known = known_architectures(nvcc)
-    numbers = [re.sub(r"^(sm_|compute_)", "", name.strip().lower()).replace(".", "") for name in wanted]
-    unknown = [name for name, number in zip(wanted, numbers, strict=True) if number not in known]
+    chosen: list[str] = []
+    unknown: list[str] = []
+    for name in [part.strip() for names in wanted for part in re.split(r"[;,\s]+", names) if part.strip()]:
+        number = re.sub(r"^(sm_|compute_)", "", name.lower()).replace(".", "")
+        if number == "native":
+            chosen += _native()
+        elif number == "all-major":
+            chosen += _first_of_each_major(known)
+        elif number.rstrip("af") in known:
+            chosen.append(number)
+        else:
+            unknown.append(name)
     if unknown:
         raise UsageError(
-            f"{nvcc} makes no code for GPU architecture {', '.join(unknown)}.", hint=f"It knows {', '.join(known)}."
+            f"{nvcc} makes no code for GPU architecture {', '.join(unknown)}.",
+            hint=f"It knows {', '.join(known)}; native is this machine's, all-major the first of each major number.",
         )
-    chosen = numbers or [number for number in native_architectures() or DEFAULT_ARCHITECTURES if number in known]
-    chosen = sorted(set(chosen or known[-1:]), key=int)
+    chosen = chosen or [number for number in native_architectures() or DEFAULT_ARCHITECTURES if number in known]
+    chosen = sorted(set(chosen or known[-1:]), key=lambda name: (int(name.rstrip("af")), name))
     return [*(f"{number}-real" for number in chosen), *(f"{number}-virtual" for number in chosen[-1:])]
+
+
+def _native() -> list[str]:
+    driver = find_driver()
+    if not driver.gpus:
+        raise UsageError(
+            f"--arch native is for this machine's GPUs, and there is none: {driver.problem or 'none is listed'}.",
+            hint="Name an architecture, such as --arch 90; pluginkit info lists GPUs.",
+        )
+    return [gpu.arch for gpu in driver.gpus]
+
+
+def _first_of_each_major(known: Sequence[str]) -> list[str]:
+    first: dict[int, str] = {}
+    for number in known:
+        first.setdefault(int(number) // 10, number)
+    return list(first.values())
 
 
 DEFAULT_ARCHITECTURES = ("75", "80", "86", "89", "90", "100", "120")

@@ -18,7 +18,12 @@ from pluginkit.build.output import PROGRESS
 @click.option("--target", type=click.Choice(["auto", "cpu", "gpu"]), default="auto", show_default=True,
               help="cpu: the kernels run on the host; gpu: nvcc; auto: cpu, and gpu where nvcc is found.")  # fmt: skip
 @click.option(
-    "--arch", "archs", multiple=True, metavar="SM", help="GPU architecture, such as 80 or 90; may be repeated."
+    "--arch",
+    "archs",
+    multiple=True,
+    metavar="SM",
+    help="GPU architecture for target gpu: 90, '80;90', native (this machine's GPUs) or all-major; may be repeated. "
+    "Default: native, and where there is no GPU a common set.",
 )
 @click.option("--werror", is_flag=True, help="Warnings in the project's sources are errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was built as JSON.")

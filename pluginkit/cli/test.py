@@ -74,8 +74,8 @@ from pluginkit.testing.runner import Options
     "sanitize",
     multiple=True,
     metavar="CHECKS",
-    help="Build with these checks compiled in, for target cpu, and run that: address, undefined, thread, memory; "
-    "several by commas.",
+    help="Run with these checks; several by commas. On target cpu they are compiled in: address, undefined, thread, "
+    "memory. On target gpu compute-sanitizer has them: memcheck, racecheck, initcheck, synccheck.",
 )
 @click.option(
     "--schedules",
@@ -83,7 +83,12 @@ from pluginkit.testing.runner import Options
     metavar="N",
     help="Run each case also with deferred streams, in reverse and in N random orders of blocks and threads.",
 )
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Do so much at once.  [default: the number of cores]")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Do so much at once.  [default: the number of cores, 8 on a GPU]",
+)
 @click.option("-v", "--verbose", is_flag=True, help="A row for each case, not for each network.")
 @click.option(
     "--json",

@@ -242,9 +242,10 @@ function(pluginkit_gpu_objects target slug)
     pluginkit_warnings(warnings)
     pluginkit_ordinary_names(ordinary)
     string(JOIN "," host_warnings ${warnings} ${ordinary})
+    # Lines alone: they change no code, and findings on a GPU name the place by them.
     target_compile_options(${target} PRIVATE
-        "$<$<COMPILE_LANGUAGE:CXX>:${warnings};${ordinary}>"
-        "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${host_warnings}>"
+        "$<$<COMPILE_LANGUAGE:CXX>:-g1;${warnings};${ordinary}>"
+        "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-Xcompiler=-g1,${host_warnings}>"
         $<TARGET_PROPERTY:${slug},COMPILE_OPTIONS>)
     if(PLUGINKIT_WERROR)
         target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>")

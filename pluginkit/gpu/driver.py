@@ -7,7 +7,7 @@ Names and argument types are those of CUDA's driver API (https://docs.nvidia.com
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_float, c_int, c_size_t, c_ubyte, c_uint, c_uint32, c_uint64, c_void_p
 from functools import cache
 from typing import Any
 
@@ -41,6 +41,8 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuStreamSynchronize": (c_void_p,),
     "cuStreamQuery": (c_void_p,),
     "cuStreamWaitEvent": (c_void_p, c_void_p, c_uint),
+    "cuStreamWaitValue32_v2": (c_void_p, DevicePointer, c_uint32, c_uint),
+    "cuStreamWriteValue32_v2": (c_void_p, DevicePointer, c_uint32, c_uint),
     "cuStreamBeginCapture_v2": (c_void_p, c_int),
     "cuStreamEndCapture": (c_void_p, _P(c_void_p)),
     "cuStreamIsCapturing": (c_void_p, _P(c_int)),

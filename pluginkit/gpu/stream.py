@@ -10,6 +10,7 @@ from pluginkit.gpu.driver import Driver
 
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
+_AT_LEAST = 0  # CU_STREAM_WAIT_VALUE_GEQ
 _MODES = {"global": 0, "thread_local": 1, "relaxed": 2}  # CUstreamCaptureMode
 _NODES = (
     *("kernel", "memcpy", "memset", "host", "graph", "empty", "wait event", "event record"),
@@ -21,12 +22,13 @@ CaptureStatus = Literal["no", "active", "invalidated"]
 
 
 class Stream:
-    """A stream that does not wait for the legacy default stream. `handle` is its `cudaStream_t`."""
+    """A stream that does not wait for the legacy default stream, unless it is `blocking`. `handle` is its
+    `cudaStream_t`."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, *, blocking: bool = False) -> None:
         self._driver = driver
         handle = c_void_p()
-        driver.call("cuStreamCreate", ctypes.byref(handle), _NON_BLOCKING)
+        driver.call("cuStreamCreate", ctypes.byref(handle), 0 if blocking else _NON_BLOCKING)
         self.handle: int = handle.value or 0
 
     def synchronize(self) -> None:
@@ -51,6 +53,14 @@ class Stream:
     def wait(self, event: Event) -> None:
         """Has later work wait for an event."""
         self._driver.call("cuStreamWaitEvent", self.handle, event.handle, 0)
+
+    def wait_until(self, address: int, value: int) -> None:
+        """Has later work wait until the 4 bytes at a device address are at least `value`."""
+        self._driver.call("cuStreamWaitValue32_v2", self.handle, address, value, _AT_LEAST)
+
+    def put(self, address: int, value: int) -> None:
+        """Writes the 4 bytes at a device address when its work so far is done."""
+        self._driver.call("cuStreamWriteValue32_v2", self.handle, address, value, 0)
 
     def begin_capture(self, mode: Literal["global", "thread_local", "relaxed"] = "thread_local") -> None:
         """From now on its work is not done but put into a graph.

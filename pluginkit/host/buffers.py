@@ -65,38 +65,43 @@ class HostBuffer:
 
 
 class DeviceBuffer:
-    """Device memory, and a copy of it with its guards in host memory."""
+    """Device memory, and a copy of it with its guards in host memory. `guard` is their size."""
 
-    def __init__(self, context: gpu.Context, size: int) -> None:
+    def __init__(self, context: gpu.Context, size: int, guard: int = GUARD_BYTES) -> None:
         self.size = size
         self._context = context
-        self._copy: Bytes = np.empty(size + 2 * GUARD_BYTES, np.uint8)
-        self._copy[:GUARD_BYTES] = _GUARD[::-1]
-        self._copy[GUARD_BYTES + size :] = _GUARD
-        self._memory = context.alloc(self._copy.size)
-        self.address = self._memory.address + GUARD_BYTES
+        self._guard = guard
+        self._copy: Bytes = np.empty(size + 2 * guard, np.uint8)
+        self._copy[:guard] = _GUARD[:guard][::-1]
+        self._copy[guard + size :] = _GUARD[:guard]
+        # CUDA has no allocation of 0 bytes.
+        self._memory = context.alloc(max(1, self._copy.size))
+        self.address = self._memory.address + guard
 
     @property
     def contents(self) -> Bytes:
         """The host's copy."""
-        return self._copy[GUARD_BYTES : GUARD_BYTES + self.size]
+        return self._copy[self._guard : self._guard + self.size]
 
     def push(self) -> None:
         """Copies all to the GPU, the guards too."""
-        self._context.write(self._memory.address, self._copy)
+        if self._copy.size:
+            self._context.write(self._memory.address, self._copy)
 
     def pull(self) -> None:
         """Copies all from the GPU, the guards too."""
-        self._context.read(self._copy, self._memory.address)
+        if self._copy.size:
+            self._context.read(self._copy, self._memory.address)
 
     def damage(self) -> tuple[int, int] | None:
         """As `Buffer.damage`, of the last `pull`."""
-        behind = np.flatnonzero(self._copy[GUARD_BYTES + self.size :] != _GUARD)
-        before = np.flatnonzero(self._copy[GUARD_BYTES - 1 :: -1] != _GUARD)
+        guard = self._guard
+        behind = np.flatnonzero(self._copy[guard + self.size :] != _GUARD[:guard])
+        before = np.flatnonzero(self._copy[:guard][::-1] != _GUARD[:guard])
         if behind.size and (not before.size or behind[0] <= before[0]):
-            return self.size + int(behind[0]), int(self._copy[GUARD_BYTES + self.size + behind[0]])
+            return self.size + int(behind[0]), int(self._copy[guard + self.size + behind[0]])
         if before.size:
-            return -1 - int(before[0]), int(self._copy[GUARD_BYTES - 1 - before[0]])
+            return -1 - int(before[0]), int(self._copy[guard - 1 - before[0]])
         return None
 
 

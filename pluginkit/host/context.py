@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,9 +17,11 @@ import numpy as np
 from pluginkit import bases
 from pluginkit.formats import Format
 from pluginkit.host import dynamic, ioext, v3
+from pluginkit.host.buffers import Allocate, Buffer, Bytes, HostBuffer
 from pluginkit.host.descs import Desc
-from pluginkit.host.device import AnyDevice, Device, Region, Use
+from pluginkit.host.device import AnyDevice, Device, Job, Region, Use
 from pluginkit.host.errors import Finding, HostBug
+from pluginkit.host.gpu_device import GpuDevice
 from pluginkit.host.library import Creator
 from pluginkit.host.memory import Input, Tensor, check_guards, check_padding_unread, report_unwritten
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
@@ -55,8 +57,11 @@ class Layer(Protocol):
     ) -> None:
         """Runs the plugin; so many times over, without Python between them, where that is measured."""
 
+    def beside(self) -> Self:
+        """The layer in a second context of the same engine, to be closed before this."""
+
     def close(self) -> None:
-        """Ends the context, then the engine."""
+        """Ends the context, then the engine; of a second context, that alone."""
 
 
 LAYERS: dict[bases.Name, Callable[[Creator, BuiltPlugin], Layer]] = {
@@ -70,13 +75,21 @@ LAYERS: dict[bases.Name, Callable[[Creator, BuiltPlugin], Layer]] = {
 class Context:
     """An execution context of one layer; a context manager. `enqueues` counts the calls of `run`.
 
+    With `beside` a second context of the same engine is at work on that GPU in every run, on other data.
+
     Raises:
         Finding: deserialize, initialize, clone, ... answer wrongly, or the plugin serializes to other bytes than it was
             made of (rule S3).
     """
 
     def __init__(
-        self, creator: Creator, built: BuiltPlugin, input_specs: Sequence[TensorSpec], device: AnyDevice | None = None
+        self,
+        creator: Creator,
+        built: BuiltPlugin,
+        input_specs: Sequence[TensorSpec],
+        device: AnyDevice | None = None,
+        *,
+        beside: GpuDevice | None = None,
     ) -> None:
         self.built = built
         self._device: AnyDevice = device or Device()
@@ -86,6 +99,8 @@ class Context:
         self._shape_inputs = built.v3.shape_inputs if built.v3 else ()
         self._aliases = built.v3.aliases if built.v3 else (None,) * len(built.shapes)
         self._layer = LAYERS[built.base](creator, built)
+        self._gpu = beside
+        self._second = self._layer.beside() if beside else None
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """Runs the layer once on arrays of the specs' types, and returns its outputs.
@@ -107,6 +122,8 @@ class Context:
         self._check_aliases(ins, outs)
         if shapes != self._shapes:
             self._layer.reshape(ins, self._described(outs))
+            if self._second is not None:
+                self._second.reshape(ins, self._described(outs))
             self._shapes = shapes
         self.enqueues += 1
         outputs = self._enqueue(arrays, ins, outs, turn=0)
@@ -127,6 +144,8 @@ class Context:
 
     def close(self) -> None:
         """Detaches, terminates and destroys."""
+        if self._second is not None:
+            self._second.close()
         self._layer.close()
 
     def __enter__(self) -> Self:
@@ -192,11 +211,33 @@ class Context:
         return value
 
     def _enqueue(self, arrays: Sequence[Array], ins: list[Desc], outs: list[Desc], turn: int) -> list[Tensor]:
-        method, allocate = self._layer.name_of("enqueue"), self._device.allocate
-        inputs = [
-            Input(allocate, method, f"input {i}", s.dtype, a, Format.from_code(s.format), turn)
-            for i, (s, a) in enumerate(zip(self._tensor_specs(), arrays, strict=True))
-        ]
+        method = self._layer.name_of("enqueue")
+        prepared = self._prepare(self._layer, arrays, ins, outs, turn)
+        if self._gpu is None or self._second is None:
+            self._device.enqueue(method, prepared.job)
+        else:
+            second = self._prepare(self._second, [changed(array) for array in arrays], ins, outs, turn)
+            in_place = any(source is not None for source in self._aliases)
+            self._gpu.enqueue_beside(method, prepared.job, second.job, times=1 if in_place else MANY)
+        for tensor in (*prepared.inputs, *prepared.outputs):
+            tensor.check_guards()
+        check_guards(prepared.workspace, method, "the workspace")
+        for index, one in enumerate(prepared.inputs):
+            if index not in self._aliases:
+                one.check_unmodified()
+        return prepared.outputs
+
+    def _prepare(
+        self, layer: Layer, arrays: Sequence[Array], ins: list[Desc], outs: list[Desc], turn: int
+    ) -> _Prepared:
+        method, allocate = layer.name_of("enqueue"), self._device.allocate
+
+        def given(allocate: Allocate, index: int, spec: TensorSpec, value: Array) -> Input:
+            form = Format.from_code(spec.format)
+            return Input(allocate, method, f"input {index}", spec.dtype, value, form, turn)
+
+        given_inputs = list(enumerate(zip(self._tensor_specs(), arrays, strict=True)))
+        inputs = [given(allocate, i, s, a) for i, (s, a) in given_inputs]
         own = [
             Tensor(allocate, method, f"output {i}", s.dtype, d.dims, Format.from_code(s.format))
             if source is None
@@ -207,21 +248,17 @@ class Context:
             if output is not None:
                 output.poison(turn)
         outputs = [inputs[source or 0] if one is None else one for one, source in zip(own, self._aliases, strict=True)]
-        size = self._layer.workspace_size(ins, outs)
+        size = layer.workspace_size(ins, outs)
         if size > self.built.workspace:
             raise Finding(
-                self._layer.name_of("getWorkspaceSize"),
+                layer.name_of("getWorkspaceSize"),
                 f"answered {size} bytes for shapes of a profile for whose max it had answered {self.built.workspace}",
             )
         workspace = allocate(size)
         workspace.contents[:] = 0xFF
-        regions = [
-            *(Region(t.buffer, Use.INPUT) for t in inputs),
-            *(Region(t.buffer, Use.OUTPUT) for t in own if t is not None),
-            Region(workspace, Use.WORKSPACE),
-        ]
-        with self._device.enqueueing(method, regions) as stream:
-            self._layer.enqueue(
+
+        def launch(stream: int) -> None:
+            layer.enqueue(
                 ins,
                 self._described(outs),
                 in_addresses=[t.address for t in inputs],
@@ -229,13 +266,40 @@ class Context:
                 workspace=workspace.address if size else 0,
                 stream=stream,
             )
-        for tensor in (*inputs, *outputs):
-            tensor.check_guards()
-        check_guards(workspace, method, "the workspace")
-        for index, one in enumerate(inputs):
-            if index not in self._aliases:
-                one.check_unmodified()
-        return outputs
+
+        def other(index: int) -> Callable[[], Bytes]:
+            spec, value = given_inputs[index][1]
+            return lambda: given(HostBuffer, index, spec, changed(value)).buffer.contents
+
+        regions = [
+            *(Region(t.buffer, Use.INPUT, other(i)) for i, t in enumerate(inputs)),
+            *(Region(t.buffer, Use.OUTPUT) for t in own if t is not None),
+            Region(workspace, Use.WORKSPACE),
+        ]
+        return _Prepared(inputs, outputs, workspace, Job(regions, launch))
+
+
+MANY = 16
+"""How often two contexts enqueue at once, so that each meets the other at work."""
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A call of enqueue with its tensors."""
+
+    inputs: list[Input]
+    outputs: list[Tensor]
+    workspace: Buffer
+    job: Job
+
+
+def changed(array: Array) -> Array:
+    """Other data for a plugin that takes this: the same values, in the opposite order. Integers of 32 and 64 bits stay
+    as they are, since they may be indices, whose order has a meaning."""
+    if array.dtype.kind == "i" and array.dtype.itemsize > 1:
+        return array
+    backwards: Array = array.ravel()[::-1].reshape(array.shape).copy()
+    return backwards
 
 
 def _part(array: Array, dims: tuple[int, ...]) -> Array:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import Protocol
 
-from pluginkit.host.buffers import Buffer, HostBuffer
+from pluginkit.host.buffers import Buffer, Bytes, HostBuffer
 from pluginkit.host.errors import Finding, HostBug
 
 VERSION = 1
@@ -37,6 +37,21 @@ class Region:
 
     buffer: Buffer
     use: Use
+    other: Callable[[], Bytes] | None = None
+    """Of an input: other values in the same form, for a run whose results don't count."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A call of enqueue.
+
+    Attributes:
+        regions: the memory that it is given.
+        launch: makes the call, with a stream.
+    """
+
+    regions: Sequence[Region]
+    launch: Callable[[int], None]
 
 
 class AnyDevice(Protocol):
@@ -48,8 +63,8 @@ class AnyDevice(Protocol):
     def allocate(self, size: int) -> Buffer:
         """Guarded memory that its kernels can reach."""
 
-    def enqueueing(self, method: str, regions: Sequence[Region]) -> AbstractContextManager[int]:
-        """Around a call of enqueue; gives the stream."""
+    def enqueue(self, method: str, job: Job) -> None:
+        """Has the plugin's enqueue (`method` in findings) called with a stream, and its work done."""
 
 
 _Stream = ctypes.c_void_p
@@ -105,14 +120,17 @@ class Device:
         """Guarded host memory."""
         return HostBuffer(size)
 
-    @contextmanager
-    def enqueueing(self, method: str, regions: Sequence[Region]) -> Iterator[int]:
-        """Around a call of enqueue (`method` in findings): makes the memory the device's, gives the stream, and has all
-        work done at the end.
+    def enqueue(self, method: str, job: Job) -> None:
+        """Makes the memory the device's, and has all work done that enqueue (`method` in findings) put on the stream.
 
         Raises:
             Finding: the work has failed, and enqueue did not say so.
         """
+        with self._enqueueing(method, job.regions) as stream:
+            job.launch(stream)
+
+    @contextmanager
+    def _enqueueing(self, method: str, regions: Sequence[Region]) -> Iterator[int]:
         control = self._control
         if control is None:
             yield _DEFAULT_STREAM

@@ -12,7 +12,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Generic, TypeVar
+
+from typing_extensions import Self
 
 from pluginkit.host.errors import Finding
 from pluginkit.host.library import Creator, Fields
@@ -78,15 +81,26 @@ class Layer(Generic[P]):
         self._engine.initialize()
         self._plugin = self._engine.clone()
         self._plugin.attach_to_context()
+        self._first = True
 
     def name_of(self, method: str) -> str:
         """The C++ name of a method."""
         return self._plugin.name_of(method)
 
+    def beside(self) -> Self:
+        """A second context of the same engine, to be closed before this."""
+        other = copy(self)
+        other._plugin = self._engine.clone()
+        other._plugin.attach_to_context()
+        other._first = False
+        return other
+
     def close(self) -> None:
         """Detaches, terminates and destroys."""
         self._plugin.detach_from_context()
         self._plugin.destroy()
+        if not self._first:
+            return
         self._engine.terminate()
         self._engine.destroy()
 

@@ -27,7 +27,10 @@ documented nowhere that we know of, so a plugin should look at neither.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
+
+from typing_extensions import Self
 
 from pluginkit.dtypes import DType
 from pluginkit.host import formats
@@ -217,8 +220,13 @@ class Layer:
                 "IPluginCreatorV3One::createPlugin",
                 f"the plugin made of the serialized fields gives others: {difference(built.v3.kept, again)}",
             )
+        self._tactic = built.v3.tactic
+        self._attach()
+        self._first = True
+
+    def _attach(self) -> None:
         self._plugin = self._engine.attach_to_context(RUNTIME)
-        self._plugin.set_tactic(built.v3.tactic)
+        self._plugin.set_tactic(self._tactic)
 
     def name_of(self, method: str) -> str:
         """The C++ name of a method, for findings."""
@@ -255,7 +263,15 @@ class Layer:
             times=times,
         )
 
+    def beside(self) -> Self:
+        """A second context of the same engine, to be closed before this."""
+        other = copy(self)
+        other._attach()
+        other._first = False
+        return other
+
     def close(self) -> None:
         """Ends the context, then the engine."""
         self._plugin.destroy()
-        self._engine.destroy()
+        if self._first:
+            self._engine.destroy()

@@ -12,7 +12,7 @@ from typing import Protocol, cast
 from typing_extensions import Self
 
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran, SeenTensor, Target
+from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran, SeenTensor, Target, Way
 from pluginkit.testing.model import Network
 
 
@@ -67,5 +67,6 @@ __all__ = [
     "SeenTensor",
     "Session",
     "Target",
+    "Way",
     "runtime",
 ]

@@ -41,9 +41,9 @@ class Breadcrumb:
 
 
 def die_with_parent(parent: int) -> None:
-    """Has the kernel kill this process when its parent ends (prctl(2), PR_SET_PDEATHSIG)."""
+    """Has the kernel kill this process when its parent ends (prctl(2), PR_SET_PDEATHSIG). 0: whoever that is."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
+    if parent and os.getppid() != parent:
         # The parent was gone before the kernel knew.
         os._exit(1)
 

@@ -83,8 +83,13 @@ class Findings:
 
     def _defect(self, record: dict[str, Any]) -> Defect:
         said = [Frame(str(record["file"]), int(record.get("line", 0)))] if record.get("file") else []
-        code, other = _codes(record, "offset"), _codes(record, "other_offset")
-        where = self._choose(said + [frame for one in code for frame in self._frames.get(one, [])])
+        code, other = _codes(record, "offset", "offsets"), _codes(record, "other_offset")
+        frames = [frame for one in code for frame in self._frames.get(one, [])]
+        if record.get("kernel") and "offsets" in record:
+            # What nvcc makes of a launch is a function of the kernel's name, at the kernel's line.
+            stub = re.compile(rf"(^|[ :]){re.escape(str(record['kernel']))}\(")
+            frames = [frame for frame in frames if not stub.search(frame.function)]
+        where = self._choose(said + frames)
         beside = self._choose([frame for one in other for frame in self._frames.get(one, [])])
         return Defect(
             kind=str(record["kind"]),
@@ -175,8 +180,12 @@ def _record(line: str) -> dict[str, Any]:
 
 
 def _codes(record: dict[str, Any], *names: str) -> list[tuple[str, int]]:
-    keys = names or ("offset", "other_offset")
-    return [(str(record["library"]), int(record[key])) for key in keys if record.get("library") and key in record]
+    keys = names or ("offset", "other_offset", "offsets")
+    if not record.get("library"):
+        return []
+    given = [record[key] for key in keys if key in record]
+    offsets = [one for value in given for one in (value if isinstance(value, list) else [value])]
+    return [(str(record["library"]), int(offset)) for offset in offsets]
 
 
 def _index(value: Any) -> Index | None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from typing_extensions import Self
 
 import pluginkit
+from pluginkit.build import PLAIN, Flavour
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.host.gpu_watch import CHECK, FINDINGS
 from pluginkit.host.plugin_v3 import KeptField
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import preflight
+from pluginkit.runtimes import preflight, sanitizer_log
 from pluginkit.runtimes.findings import Defect, Findings
-from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran, Target
+from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran, Target, Way
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.model import Case, Network
@@ -40,6 +42,7 @@ def open(  # noqa: A001
     environment: Mapping[str, str] | None = None,
     project: Path = Path(),
     target: Target = "cpu",
+    flavour: Flavour = PLAIN,
 ) -> HostSession:
     """Loads the library in a worker.
 
@@ -50,13 +53,14 @@ def open(  # noqa: A001
         environment: what is set in the workers' environment.
         project: the folder of the sources, for the places of findings.
         target: what the library is built for.
+        flavour: a tool of compute-sanitizer in it is what runs with the plugin inside.
 
     Raises:
         UsageError: no such file, or no ELF.
         CheckFailed: no exports, or no creator of the manifest's plugin.
         WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
     """
-    return HostSession(library, manifest, timeout, environment or {}, project, target)
+    return HostSession(library, manifest, timeout, environment or {}, project, target, flavour)
 
 
 class HostSession:
@@ -70,6 +74,7 @@ class HostSession:
         environment: Mapping[str, str],
         project: Path,
         target: Target,
+        flavour: Flavour,
     ) -> None:
         self._init = {"library": library, "manifest": manifest, "target": target}
         twice = manifest.plugin.base == "ioext" and manifest.batch() is not None
@@ -82,8 +87,11 @@ class HostSession:
             # A kernel that does not end is to be named before the call's own time is over.
             "PLUGINKIT_CPU_TIME_LIMIT": str(max(1, int(timeout / 2))),
             **environment,
-            "PLUGINKIT_CPU_FINDINGS": str(self._findings.file),
+            FINDINGS: str(self._findings.file),
+            **({CHECK: flavour.tool} if flavour.tool else {}),
         }
+        self._logs = sanitizer_log.Logs(Path(self._folder.name), project)
+        self._flavour = flavour
         self._built: dict[str, Any] = {}
         self._builder: Worker | None = None
         self._runner: Worker | None = None
@@ -95,8 +103,12 @@ class HostSession:
             self._folder.cleanup()
             raise
 
-    def _start(self) -> Worker:
-        return Worker(CHILD, self._init, timeout=self._timeout, env=self._environment)
+    def _start(self, command: Sequence[str] = ()) -> Worker:
+        return Worker(CHILD, self._init, timeout=self._timeout, env=self._environment, command=command)
+
+    def _start_runner(self) -> Worker:
+        # Nothing is enqueued at build, so that compute-sanitizer is here alone.
+        return self._start(self._flavour.command(Path(self._folder.name)))
 
     def build(self, network: Network | ApiNetwork) -> BuildVerdict:
         """Builds all plugin nodes of a network for all profiles."""
@@ -119,6 +131,8 @@ class HostSession:
                     found.append(built)
             finally:
                 self.printed = builder.printed
+            # Last, and not in the child, which does what NVIDIA's builder does: that takes such a network.
+            preflight.check_channels(network.calls)
         except WorkerTimeout as error:
             self._builder = None
             return BuildVerdict("hung", in_convention(trying, error.message))
@@ -136,7 +150,7 @@ class HostSession:
 
     def findings(self) -> tuple[Defect, ...]:
         """What the library's own checks have found since the last call. If there is any, new processes go on."""
-        found = self._findings.take()
+        found = (*self._findings.take(), *self._logs.take())
         if found:
             self._end_builder()
             self._end_runner()
@@ -155,7 +169,9 @@ class HostSession:
         most: tuple[int, ...] = max(tactics, key=len, default=(0,))
         return self.conventions if len(most) == 1 else tuple(f"tactic {number}" for number in most)
 
-    def run(self, case: Case, *, order: str = "forward", deferred: bool = False, convention: str = "") -> Ran:
+    def run(
+        self, case: Case, *, order: str = "forward", deferred: bool = False, convention: str = "", way: Way = "eager"
+    ) -> Ran:
         """Runs a case on a network that `build` has built.
 
         Args:
@@ -163,6 +179,7 @@ class HostSession:
             order: of a kernel's blocks and threads: `forward`, `reverse`, or the seed of a random one.
             deferred: whether streams do nothing before somebody waits for them.
             convention: one of `ways`.
+            way: how enqueue is called on a GPU.
 
         Raises:
             UsageError: the network isn't built.
@@ -179,9 +196,9 @@ class HostSession:
         asked = {"network": network, "built": layers, "profile": case.profile, "feeds": case.feeds, "tactic": tactic}
         self.printed = ""
         try:
-            runner = self._runner = self._runner or self._start()
+            runner = self._runner = self._runner or self._start_runner()
             try:
-                ran = runner.call("run", **asked, order=order, deferred=deferred)
+                ran = runner.call("run", **asked, order=order, deferred=deferred, way=way)
             finally:
                 self.printed = runner.printed
         except (WorkerTimeout, WorkerCrashed):

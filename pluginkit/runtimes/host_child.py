@@ -16,7 +16,7 @@ from pluginkit.formats import Format
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import api_walker, expected_shapes, preflight, walker, zeros
 from pluginkit.runtimes.child import Breadcrumb
-from pluginkit.runtimes.verdict import Ran, Target
+from pluginkit.runtimes.verdict import Ran, Target, Way
 from pluginkit.testing.api_model import ApiNetwork, is_probe
 from pluginkit.testing.model import Array, Network, PluginCall, Range
 
@@ -36,7 +36,7 @@ class HostChild:
         self._identity = (plugin.name, plugin.version, plugin.namespace)
         self._library = host.Library(library)
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
-        self._device: host.AnyDevice = host.GpuDevice() if target == "gpu" else host.Device(library)
+        self._device: host.AnyDevice = host.GpuDevice(library) if target == "gpu" else host.Device(library)
 
     def build(self, network: Network | ApiNetwork, *, implicit_batch: bool = False) -> dict[str, host.BuiltPlugin]:
         """Builds a network's plugin nodes: node -> what was built.
@@ -83,11 +83,15 @@ class HostChild:
         order: str,
         deferred: bool,
         tactic: int,
+        way: Way,
     ) -> Ran:
         """Deserializes the layers, runs the model once, and destroys the layers. `tactic` is the index of theirs."""
         # The library's runtime asks for it at each launch.
         os.environ["PLUGINKIT_CPU_SCHEDULE"] = order
         self._device.defer(deferred)
+        gpu = self._device if isinstance(self._device, host.GpuDevice) else None
+        if gpu is not None:
+            gpu.in_graph = way == "graph"
         index = [p.name for p in network.profiles].index(profile)
         with ExitStack() as stack:
             contexts = {
@@ -97,6 +101,7 @@ class HostChild:
                         host.with_tactic(built[call.node], index, tactic),
                         _specs(call, index),
                         self._device,
+                        beside=gpu if way == "beside" else None,
                     )
                 )
                 for call in _plugins(network)
@@ -112,7 +117,7 @@ class HostChild:
             else:
                 outputs = walker.run(onnx.load_from_string(network.model), self._identity[0], enqueue, feeds)
             enqueues = sum(context.enqueues for context in contexts.values())
-        return Ran(outputs, enqueues)
+        return Ran(outputs, enqueues, gpu.watch.words if gpu is not None else "")
 
 
 def _plugins(network: Network | ApiNetwork) -> list[PluginCall]:

@@ -11,6 +11,9 @@ from pluginkit.testing.model import Array, Dims
 Target: TypeAlias = Literal["cpu", "gpu"]
 """What a library is built for, and where its kernels run."""
 
+Way: TypeAlias = Literal["eager", "graph", "beside"]
+"""How enqueue is called on a GPU: simply, captured into a graph that is replayed, or with a second context at work."""
+
 
 @dataclass(frozen=True)
 class Availability:
@@ -113,7 +116,9 @@ class BuildVerdict:
 
 @dataclass(frozen=True)
 class Ran:
-    """One run of a network: graph output -> array, and how often the plugin's enqueue was called for it."""
+    """One run of a network: graph output -> array, how often the plugin's enqueue was called for it, and on a GPU by
+    what its calls of CUDA were seen."""
 
     outputs: dict[str, Array]
     enqueues: int
+    watched: str = ""

@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -115,7 +115,13 @@ class Worker:
     """
 
     def __init__(
-        self, module: str, init: dict[str, Any], *, timeout: float, env: Mapping[str, str] | None = None
+        self,
+        module: str,
+        init: dict[str, Any],
+        *,
+        timeout: float,
+        env: Mapping[str, str] | None = None,
+        command: Sequence[str] = (),
     ) -> None:
         """Starts the child and waits until `module.open(breadcrumb, **init)` has returned.
 
@@ -124,6 +130,7 @@ class Worker:
             init: arguments of its `open`.
             timeout: seconds for each call, this first one included.
             env: environment variables set on top of this process's own.
+            command: a program that starts the child as its own, with its arguments.
 
         Raises:
             WorkerCrashed, WorkerTimeout: as for `call`.
@@ -141,7 +148,7 @@ class Worker:
         to_child_read, self._to_child = os.pipe()
         self._from_child, from_child_write = os.pipe()
         try:
-            self._process = self._start(to_child_read, from_child_write, env or {})
+            self._process = self._start(to_child_read, from_child_write, env or {}, command)
         except OSError:
             self.close()
             raise
@@ -151,11 +158,13 @@ class Worker:
         _LIVE.add(self)
         self._ask(("open", {"module": module, "init": init, "breadcrumb": str(self.breadcrumb)}), timeout)
 
-    def _start(self, read: int, write: int, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def _start(self, read: int, write: int, env: Mapping[str, str], before: Sequence[str]) -> subprocess.Popen[bytes]:
         # What the parent can import the child can too, wherever it was started; and nothing else: `-m` and `-c` would
         # search the working directory first.
         boot = "import sys; sys.path[:] = sys.argv.pop(1).split(':'); import pluginkit.runtimes.child as c; c.main()"
-        command = [sys.executable, "-c", boot, ":".join(sys.path), str(read), str(write), str(os.getpid())]
+        # Who is started by another program has that one for a parent, which sees the end of this process itself.
+        parent = 0 if before else os.getpid()
+        command = [*before, sys.executable, "-c", boot, ":".join(sys.path), str(read), str(write), str(parent)]
         with self._log.open("wb") as log:
             return subprocess.Popen(
                 command,

@@ -63,6 +63,7 @@ class Hosted:
                 environment=self.flavour.environment(),
                 project=self.project,
                 target=self.target,
+                flavour=self.flavour,
             )
         except (WorkerCrashed, WorkerTimeout) as death:
             raise PluginCrashed(
@@ -149,7 +150,10 @@ class Hosting:
         found: dict[str, float | str | heat.Heat | None] = {}
 
         def action() -> str:
-            ran = session.run(case, order=schedule.order, deferred=schedule.deferred, convention=convention)
+            ran = session.run(
+                case, order=schedule.order, deferred=schedule.deferred, convention=convention, way=schedule.way
+            )
+            found.update(watched=ran.watched)
             outputs = case.defined(ran.outputs)
             comparison = compare(outputs, case.expected, case.tolerance)
             worst = comparison.worst

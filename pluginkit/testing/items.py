@@ -93,11 +93,6 @@ class Suite:
             items[case.id] = partial(self._case, self._plan.network(case), case, "cpu")
         for case in outside.cases(self._manifest, self._plan):
             items[case.id] = partial(self._refused, self._plan.network(case), case)
-        if why := on_gpu.obstacle():
-            items[GPU] = partial(Told, skipped=f"target gpu: {why}")
-        else:
-            for case in self._plan.cases:
-                items[f"{case.id}/{GPU}"] = partial(self._case, self._plan.network(case), case, "gpu")
         rtx = tensorrt_rtx.NAME
         if (found := tensorrt_rtx.probe()).found:
             for network in self._plan.judged:
@@ -115,6 +110,11 @@ class Suite:
         found = tensorrt.probe()
         reason = f"{found.reason} ({found.remedy})"
         items[tensorrt.NAME] = self._tensorrt if found.found else partial(Told, skipped=reason)
+        if why := on_gpu.obstacle():
+            items[GPU] = partial(Told, skipped=f"target gpu: {why}")
+        else:
+            for case in self._plan.cases:
+                items[f"{case.id}/{GPU}"] = partial(self._case, self._plan.network(case), case, "gpu")
         return items
 
     def _case(self, network: AnyNetwork, case: Case, target: Target) -> Told:

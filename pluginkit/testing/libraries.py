@@ -36,7 +36,8 @@ def targets(options: Options) -> tuple[tuple[Target, ...], str]:
         UsageError: options that contradict each other.
     """
     wanted = options.target
-    only_cpu = "--sanitize" if options.sanitize else "--schedules" if options.schedules else ""
+    compiled_in = options.sanitize and wanted != "gpu"
+    only_cpu = "--sanitize" if compiled_in else "--schedules" if options.schedules else ""
     if only_cpu and wanted == "gpu":
         raise UsageError(f"{only_cpu} is for target cpu.", hint="Leave out --target gpu.")
     if options.library is not None:
@@ -60,7 +61,10 @@ def make(options: Options, wanted_targets: Sequence[Target], step: Step) -> list
         ToolMissing: no GPU for target gpu.
         CheckFailed: the library has no code for the GPU.
     """
-    wanted = flavours(options.sanitize)
+    wanted = flavours(options.sanitize, "gpu" if list(wanted_targets) == ["gpu"] else "cpu")
+    for flavour in wanted:
+        # Before a library is compiled for nothing.
+        flavour.environment()
     if options.schedules < 0:
         raise UsageError(f"--schedules is {options.schedules}; it must be 1 or more.")
     here = on_gpu.find() if "gpu" in wanted_targets and not _missing(options.library) else None
@@ -68,14 +72,12 @@ def make(options: Options, wanted_targets: Sequence[Target], step: Step) -> list
         made = []
         for flavour in wanted if "cpu" in wanted_targets else ():
             step(f"building {flavour.name}".rstrip(), 0, None)
-            # Before it is compiled for nothing.
-            flavour.environment()
             made.append(Library(build(options.project, "cpu", flavour=flavour)[0].library, flavour))
         if here is not None:
             step("building for the GPU", 0, None)
-            made.append(Library(on_gpu.library(options.project, here), target="gpu", where=here.words))
+            made += _under(on_gpu.library(options.project, here), wanted, here.words)
         return made
-    if options.sanitize:
+    if options.sanitize and here is None:
         raise UsageError(
             "--library and --sanitize contradict each other: checks are compiled in, and a library is tested as it is.",
             hint="Leave out --library.",
@@ -88,7 +90,13 @@ def make(options: Options, wanted_targets: Sequence[Target], step: Step) -> list
     if here is None:
         return [Library(options.library)]
     on_gpu.check(options.library, here)
-    return [Library(options.library, target="gpu", where=here.words)]
+    return _under(options.library, wanted, here.words)
+
+
+def _under(library: Path, wanted: Sequence[Flavour], where: str) -> list[Library]:
+    """A library of target gpu under each tool of compute-sanitizer that is asked for, or by itself."""
+    tools = [flavour for flavour in wanted if flavour.tool] or [PLAIN]
+    return [Library(library, flavour, "gpu", where) for flavour in tools]
 
 
 def _missing(library: Path | None) -> bool:

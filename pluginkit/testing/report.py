@@ -15,8 +15,8 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.runtimes.findings import Defect
 from pluginkit.runtimes.verdict import Target
+from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.heat import Heat
-from pluginkit.testing.model import Network
 
 
 class Outcome(str, Enum):
@@ -53,6 +53,7 @@ class CaseResult:
         defects: what the CUDA-on-CPU runtime and the compiled-in checks found, which makes the case fail.
         log: what the plugin's process printed in a run with findings, sanitizers' reports included.
         target: where its kernels ran.
+        watched: on target gpu, by what enqueue's calls of CUDA were seen.
         heat: where its errors are, if it has failed by them; a picture, which JSON goes without.
     """
 
@@ -74,6 +75,7 @@ class CaseResult:
     defects: tuple[Defect, ...] = ()
     log: tuple[str, ...] = ()
     target: Target = "cpu"
+    watched: str = ""
     heat: Heat | None = field(default=None, compare=False, repr=False)
 
 
@@ -107,7 +109,7 @@ class Report:
     """The random orders that were asked for."""
     controls: tuple[Verdict, ...] = ()
     """What NVIDIA's builder must refuse: `network` is the control's id, and it has passed if it was refused."""
-    networks: tuple[Network, ...] = field(default=(), compare=False, repr=False)
+    networks: tuple[AnyNetwork, ...] = field(default=(), compare=False, repr=False)
     """The plan's, to be drawn; JSON goes without."""
     registries: tuple[Verdict, ...] = ()
     """What NVIDIA's plugin registries say: `network` is `registry/` with the version."""

@@ -1,8 +1,12 @@
-"""The orders that CUDA leaves open, in which a right plugin gives the same outputs: a case runs in several of them."""
+"""The orders that CUDA leaves open, and the ways in which enqueue may be called: in each a right plugin gives the same
+outputs, so a case runs in several of them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from pluginkit.runtimes import Way
 
 _SPREAD = 1_000_003
 """Between the seeds of two runs, so that they share no order unless one has very many."""
@@ -10,19 +14,23 @@ _SPREAD = 1_000_003
 
 @dataclass(frozen=True)
 class Schedule:
-    """How target cpu runs a case.
+    """How a case is run.
 
     Attributes:
-        order: of a kernel's blocks and threads: `forward`, `reverse`, or the seed of a random one.
-        deferred: whether streams do nothing before somebody waits for them.
+        order: on target cpu, of a kernel's blocks and threads: `forward`, `reverse`, or the seed of a random one.
+        deferred: on target cpu, whether streams do nothing before somebody waits for them.
+        way: on target gpu, how enqueue is called.
     """
 
     order: str = "forward"
     deferred: bool = False
+    way: Way = "eager"
 
     @property
     def words(self) -> str:
-        """For people; empty for the order that all cases run in first."""
+        """For people; empty for the order and way that all cases run in first."""
+        if self.way != "eager":
+            return _WAYS[self.way]
         if self.order == "forward":
             return "with streams that do nothing before somebody waits" if self.deferred else ""
         if self.order == "reverse":
@@ -42,3 +50,14 @@ def schedules(count: int, seed: int, *, deferred: bool) -> tuple[Schedule, ...]:
         found.append(Schedule("reverse"))
     found += [Schedule(str(seed * _SPREAD + number)) for number in range(1, count + 1)]
     return tuple(found)
+
+
+_WAYS = {
+    "graph": "captured into a CUDA graph and replayed on new data",
+    "beside": "with a second context of the engine at work, on another thread and stream",
+}
+
+
+def on_gpu(*, checked: bool) -> tuple[Schedule, ...]:
+    """How each case runs on a GPU; once where compute-sanitizer looks on, which has launches wait for one another."""
+    return (Schedule(),) if checked else (Schedule(), Schedule(way="graph"), Schedule(way="beside"))

@@ -20,6 +20,7 @@ from pluginkit.build import build, builder, cache, find_artifact, toolchain
 from pluginkit.build.output import PROGRESS
 from pluginkit.cli.build import command
 from pluginkit.errors import BuildFailed, ToolMissing, UsageError
+from pluginkit.registry import elf, gpu_code
 
 from .conftest import CMAKE, ENTRY, OTHER, write_project
 
@@ -223,6 +224,42 @@ def test_target_gpu(tmp_path: Path) -> None:
     lines: list[str] = []
     build(folder, "gpu", archs=["90"], werror=True, told=lines.append)
     assert not [line for line in lines if PROGRESS.match(line)]
+
+
+@pytest.mark.skipif(not HAS_NVCC, reason="nvcc is not on this machine")
+def test_a_fat_binary(tmp_path: Path) -> None:
+    """Code of each architecture, PTX of the highest; and the CUDA runtime inside is nobody else's."""
+    artifact = build(write_project(tmp_path / "tiny"), "gpu", archs=["80;90"])[0]
+    found = gpu_code.read(artifact.library)
+    assert found is not None
+    assert [str(code) for code in found.codes] == ["sm_80 SASS", "compute_90 PTX", "sm_90 SASS"]
+    words = elf.read(artifact.library)
+    names = {symbol.name for symbol in (*words.exports, *words.undefined)}
+    assert not {name for name in names if name.startswith(("cuda", "__cuda", "cu"))}
+    assert not [name for name in words.needed if "cuda" in name]
+
+
+@pytest.mark.slow
+@pytest.mark.compile
+def test_nvcc_of_the_extra_cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The versions that the extra names make a compiler that works, whatever is newest on PyPI."""
+    tomllib = pytest.importorskip("tomllib")
+    with (Path(__file__).parents[2] / "pyproject.toml").open("rb") as file:
+        wheels = tomllib.load(file)["project"]["optional-dependencies"]["cuda"]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--target", str(tmp_path / "site")]
+    done = subprocess.run([*command, *wheels], capture_output=True, text=True, check=False)
+    if done.returncode and "No matching distribution" in done.stderr + done.stdout:
+        pytest.skip("PyPI can't be reached")
+    assert done.returncode == 0, done.stderr
+    root = tmp_path / "site" / "nvidia" / "cu13"
+    monkeypatch.setenv("CUDA_HOME", str(root))
+    artifact = build(write_project(tmp_path / "tiny"), "gpu", archs=["80;90"], werror=True)[0]
+    assert exported(artifact.library) == {"getCreators", "setLoggerFinder", "initTinyPlugins"}
+    init = (artifact.library.parent / "cmake" / "pluginkit-init.cmake").read_text()
+    assert f'CMAKE_CUDA_COMPILER "{root / "bin" / "nvcc"}"' in init
+    found = gpu_code.read(artifact.library)
+    assert found is not None
+    assert {code.arch for code in found.codes} == {80, 90}
 
 
 @pytest.mark.skipif(not HAS_NVCC, reason="nvcc is not on this machine")

@@ -142,11 +142,44 @@ def test_architectures(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     assert toolchain.architectures(nvcc, ["sm_90", "8.0"]) == ["80-real", "90-real", "90-virtual"]
     with pytest.raises(UsageError, match=r"no code for GPU architecture 7\.0, sm_1") as error:
         toolchain.architectures(nvcc, ["7.0", "80", "sm_1"])
-    assert error.value.hint == "It knows 75, 80, 90."
+    assert error.value.hint.startswith("It knows 75, 80, 90;")
     monkeypatch.setattr(toolchain, "find_driver", lambda: Driver("13.0", (Gpu("A", "8.0"), Gpu("B", "8.0"))))
     assert toolchain.architectures(nvcc) == ["80-real", "80-virtual"]
     monkeypatch.setattr(toolchain, "find_driver", lambda: Driver(problem="none"))
     assert toolchain.architectures(nvcc) == ["75-real", "80-real", "90-real", "90-virtual"]
+
+
+def test_architectures_by_name(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    nvcc = fake("nvcc", "printf 'sm_75\\nsm_80\\nsm_86\\nsm_90\\nsm_120\\nsm_121\\n'")
+    assert toolchain.architectures(nvcc, ["80;90"]) == ["80-real", "90-real", "90-virtual"]
+    assert toolchain.architectures(nvcc, ["90, 80", "86"]) == ["80-real", "86-real", "90-real", "90-virtual"]
+    assert toolchain.architectures(nvcc, ["90a"]) == ["90a-real", "90a-virtual"]
+    every = ["75-real", "80-real", "90-real", "120-real", "120-virtual"]
+    assert toolchain.architectures(nvcc, ["all-major"]) == every
+    monkeypatch.setattr(toolchain, "find_driver", lambda: Driver("13.0", (Gpu("A", "9.0"), Gpu("B", "8.6"))))
+    assert toolchain.architectures(nvcc, ["native"]) == ["86-real", "90-real", "90-virtual"]
+    assert toolchain.architectures(nvcc, ["native", "80"]) == ["80-real", "86-real", "90-real", "90-virtual"]
+    monkeypatch.setattr(toolchain, "find_driver", lambda: Driver(problem="no NVIDIA device here"))
+    with pytest.raises(UsageError, match=r"there is none: no NVIDIA device here\.") as error:
+        toolchain.architectures(nvcc, ["native"])
+    assert "--arch 90" in error.value.hint
+
+
+def test_where_nvcc_is_looked_for(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "echo 'Cuda compilation tools, release 13.0, V13.0.88'"
+    on_path = fake("nvcc", said)
+    wheel, home = tmp_path / "site/nvidia/cu13/bin/nvcc", tmp_path / "toolkit/bin/nvcc"
+    for place in (wheel, home):
+        place.parent.mkdir(parents=True)
+        place.write_bytes(on_path.read_bytes())
+        place.chmod(0o755)
+    monkeypatch.setattr(toolchain, "_wheel_roots", lambda: [tmp_path / "site/nvidia/cu13"])
+    order = [path for path in toolchain.nvcc().candidates if path != Path("/usr/local/cuda/bin/nvcc")]
+    assert order == [on_path, wheel]
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
+    assert toolchain.nvcc().best().path == home
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "nowhere"))
+    assert toolchain.nvcc().best().path == on_path
 
 
 def sdk(folder: Path, version: str, *, alias: bool = False) -> Path:

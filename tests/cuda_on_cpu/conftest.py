@@ -1,4 +1,4 @@
-"""Small `.cu` sources, compiled for target cpu and called by ctypes."""
+"""Small `.cu` sources, compiled for target cpu (some by nvcc for a GPU too) and called by ctypes."""
 
 from __future__ import annotations
 
@@ -29,6 +29,18 @@ FLAGS = [
     "-Wconversion",
     "-Werror",
 ]
+
+NVCC = "nvcc"
+NVCC_FLAGS = [
+    "-std=c++17",
+    "-O2",
+    "-arch=native",
+    "--extended-lambda",
+    "-shared",
+    "-Xcompiler=-fPIC,-fvisibility=hidden",
+]
+EVERYWHERE = ["g++", "clang++", pytest.param(NVCC, marks=pytest.mark.gpu)]
+"""Compilers of a source whose results are the same on a GPU."""
 
 
 @functools.cache
@@ -65,7 +77,9 @@ class Kit:
     def library(self, name: str, cxx: str = "g++") -> Path:
         """`NAME.cu` as a shared library, with the runtime inside."""
         library = self.folder / f"lib{name}-{cxx.rstrip('+')}.so"
-        if not library.exists():
+        if not library.exists() and cxx == NVCC:
+            subprocess.run([NVCC, *NVCC_FLAGS, str(self.sources / f"{name}.cu"), "-o", str(library)], check=True)
+        elif not library.exists():
             obj = library.with_suffix(".o")
             done = compile_object(self.sources / f"{name}.cu", obj, cxx=cxx)
             assert done.ok, done.stderr

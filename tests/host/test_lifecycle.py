@@ -12,6 +12,8 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.host import Context, HostBug, Library, TensorSpec, build, read_breadcrumb, take_log
+from pluginkit.host.context import LAYERS
+from pluginkit.host.dynamic_plugin import DynamicPlugin
 
 from .conftest import VERSIONS, Compile
 from .drive import FIELDS, SPECS, build_layer, drive
@@ -99,3 +101,26 @@ def test_the_breadcrumb_names_the_last_call(compile_plugin: Compile, tmp_path: P
     command = [sys.executable, Path(__file__).with_name("drive.py"), compile_plugin(), crumb]
     assert subprocess.run(command, check=False).returncode == 0
     assert read_breadcrumb(crumb) == ("dlclose", False)
+
+
+@pytest.mark.parametrize("layout", [10, 11])
+def test_a_second_context_of_an_engine_is_another_clone(
+    compile_plugin: Compile, layout: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    for name in ("clone", "attach_to_context", "detach_from_context", "initialize", "terminate", "destroy"):
+
+        def told(plugin: DynamicPlugin, name: str = name, call: object = getattr(DynamicPlugin, name)) -> object:
+            said.append(name)
+            return call(plugin)  # type: ignore[operator]
+
+        monkeypatch.setattr(DynamicPlugin, name, told)
+    with Library(compile_plugin("none", layout), VERSIONS[layout]) as library:
+        built = build_layer(library)
+        first = LAYERS[built.base](library.creators[0], built)
+        said.clear()
+        second = first.beside()
+        second.close()
+        assert said == ["clone", "attach_to_context", "detach_from_context", "destroy"]
+        first.close()
+    assert said[4:] == ["detach_from_context", "destroy", "terminate", "destroy"]

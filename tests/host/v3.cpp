@@ -1,5 +1,6 @@
 // One IPluginV3 for the host's tests: y = x * factor. The field `mode` chooses an optional part of the interface, the
-// field `fault` makes exactly one thing wrong. No pluginkit/entry.h: what a person's own library has.
+// field `fault` makes exactly one thing wrong. No pluginkit/entry.h: what a person's own library has. Compiled by nvcc
+// it computes on the GPU, by one thread.
 #include "NvInferRuntime.h"
 
 #include <array>
@@ -73,6 +74,57 @@ enum Fault : int32_t
     core_kind,
     crash_shape_change,
 };
+
+#ifdef __CUDACC__
+#define ANYWHERE __host__ __device__
+#else
+#define ANYWHERE
+#endif
+
+// What enqueue has to compute: of y = x * factor all, or with `size` what is above 0 and how much that is.
+struct Work
+{
+    float const* x;
+    float* y;
+    int32_t* size;
+    int64_t count;
+    int64_t written;
+    float factor;
+    bool modifies;
+    int32_t wrongSize; // 0: none
+
+    ANYWHERE void run() const
+    {
+        int32_t above = 0;
+        for (int64_t i = 0; size != nullptr && i < count; ++i)
+        {
+            if (x[i] > 0.0F)
+            {
+                y[above++] = x[i] * factor;
+            }
+        }
+        if (size != nullptr)
+        {
+            *size = wrongSize != 0 ? wrongSize : above;
+            return;
+        }
+        for (int64_t i = 0; i < written; ++i)
+        {
+            y[i] = x[i % count] * factor;
+        }
+        if (modifies)
+        {
+            const_cast<float*>(x)[0] = 99.0F;
+        }
+    }
+};
+
+#ifdef __CUDACC__
+__global__ void runWork(Work work)
+{
+    work.run();
+}
+#endif
 
 struct State
 {
@@ -261,39 +313,30 @@ public:
         return is(shape_change_fails) ? 6 : 0;
     }
     int32_t enqueue(PluginTensorDesc const* in, PluginTensorDesc const* out, void const* const* inputs,
-                    void* const* outputs, void* workspace, cudaStream_t) noexcept override
+                    void* const* outputs, void* workspace, cudaStream_t stream) noexcept override
     {
         if (mTactic < 0 || mColumns != in[0].dims.d[1] || workspace == nullptr)
         {
             return 77; // not set up: see the assertions in test_v3.py
         }
-        auto const* const x = static_cast<float const*>(inputs[0]);
-        auto* const y = static_cast<float*>(outputs[0]);
-        int64_t const count = in[0].dims.d[0] * in[0].dims.d[1];
-        float const factor = mState.factor + (is(tactic_wrong) && mTactic == 7 ? 1.0F : 0.0F);
-        if (mState.mode == kSIZE)
-        {
-            int32_t size = 0;
-            for (int64_t i = 0; i < count; ++i)
-            {
-                if (x[i] > 0.0F)
-                {
-                    y[size++] = x[i] * factor;
-                }
-            }
-            *static_cast<int32_t*>(outputs[1]) = is(size_large) ? 1000 : is(size_negative) ? -1 : size;
-            return 0;
-        }
-        int64_t const written = mState.mode == kSHAPE_INPUT ? out[0].dims.d[0] * out[0].dims.d[1] : count;
-        for (int64_t i = 0; i < written + (is(beyond) ? 1 : 0); ++i)
-        {
-            y[i] = x[i % count] * factor;
-        }
-        if (is(modified))
-        {
-            const_cast<float*>(x)[0] = 99.0F;
-        }
+        Work work{};
+        work.x = static_cast<float const*>(inputs[0]);
+        work.y = static_cast<float*>(outputs[0]);
+        work.size = mState.mode == kSIZE ? static_cast<int32_t*>(outputs[1]) : nullptr;
+        work.count = in[0].dims.d[0] * in[0].dims.d[1];
+        work.written = mState.mode == kSHAPE_INPUT ? out[0].dims.d[0] * out[0].dims.d[1] : work.count;
+        work.written += is(beyond) ? 1 : 0;
+        work.factor = mState.factor + (is(tactic_wrong) && mTactic == 7 ? 1.0F : 0.0F);
+        work.modifies = is(modified);
+        work.wrongSize = is(size_large) ? 1000 : is(size_negative) ? -1 : 0;
+#ifdef __CUDACC__
+        runWork<<<1, 1, 0, stream>>>(work);
+        return is(enqueue_fails) ? 1 : static_cast<int32_t>(cudaGetLastError());
+#else
+        static_cast<void>(stream);
+        work.run();
         return is(enqueue_fails) ? 1 : 0;
+#endif
     }
     IPluginV3* attachToContext(IPluginResourceContext* context) noexcept override
     {

@@ -71,8 +71,9 @@ def test_every_case_verdict_and_control_is_an_item(project: Path) -> None:
     expected += [f"{verdict.network}/{verdict.runtime}" for verdict in report.verdicts]
     expected += [control.network for control in report.controls if control.runtime != "host"]
     assert items[: len(expected)] == expected
-    # One each for what isn't installed here.
-    assert set(items[len(expected) :]) <= {"tensorrt", "tensorrt-lean"}
+    # One each for what isn't installed or there; where a GPU is, one a case.
+    on_gpu = {f"{case.id}/gpu" for case in report.cases}
+    assert set(items[len(expected) :]) <= {"tensorrt", "tensorrt-lean", "gpu"} | on_gpu
     assert report.exit_code == 0
 
 

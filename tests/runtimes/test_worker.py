@@ -96,6 +96,19 @@ def test_the_childs_environment_and_module_functions(tmp_path: Path, monkeypatch
         assert worker.call("expandvars", path="$PLUGINKIT_X") == "1"
 
 
+def test_a_program_may_stand_before_the_child(tmp_path: Path) -> None:
+    """One that starts it as its own, as compute-sanitizer does."""
+    between = tmp_path / "between"
+    between.write_text('#!/bin/sh\necho "started $1"\nshift\n"$@"\nexit 9\n')
+    between.chmod(0o755)
+    command = (str(between), "by me")
+    with Worker("tests.runtimes.misbehaving", {}, timeout=30, command=command) as worker:
+        assert worker.call("echo", value=[1]) == [1]
+        assert worker.call("pid") != worker.pid
+        with pytest.raises(WorkerCrashed, match="exit code 9 in configurePlugin"):
+            worker.call("abort")
+
+
 def test_a_hang_is_killed_in_time_and_named() -> None:
     with start() as worker:
         pid = worker.call("pid")

@@ -15,7 +15,7 @@ from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import Availability, BuildVerdict, Ran, tensorrt, walker
 from pluginkit.runtimes.tensorrt import TensorrtSession
-from pluginkit.testing import runner, weakly
+from pluginkit.testing import libraries, runner, weakly
 from pluginkit.testing.in_tensorrt import Judge, judge
 from pluginkit.testing.model import Case, Network, Plan
 from pluginkit.testing.plan import plan
@@ -185,13 +185,13 @@ def test_a_run_says_why_tensorrt_took_no_part(monkeypatch: pytest.MonkeyPatch, t
     assert "checks compiled in" in said(runner.Options(sanitize=("address",)))
     # A library for target cpu would take device addresses for its own memory's.
     monkeypatch.setattr(tensorrt, "probe", lambda: Availability(True, "11.4"))
-    monkeypatch.setattr(runner, "_on_cpu", lambda library: True)
+    monkeypatch.setattr(libraries, "_on_cpu", lambda library: True)
     assert "pluginkit build --target gpu" in said(runner.Options(library=tmp_path / "lib.so"))
 
     def no_nvcc(*_: Any) -> Any:
         raise ToolMissing("nvcc is not on this machine", hint="pip install 'pluginkit[cuda]'")
 
-    monkeypatch.setattr(runner, "build", no_nvcc)
+    monkeypatch.setattr(libraries, "build", no_nvcc)
     assert said(runner.Options()) == "took no part: nvcc is not on this machine (pip install 'pluginkit[cuda]')"
 
 

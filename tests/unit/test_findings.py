@@ -120,3 +120,14 @@ def test_many_are_not_all_told() -> None:
     text = describe_all([Defect("race", f"number {i}") for i in range(SHOWN + 2)])
     assert text.endswith("... and 2 more findings; --json FILE has them all.")
     assert f"number {SHOWN}" not in text
+
+
+def test_a_launch_is_at_its_caller_not_in_what_nvcc_makes_of_it(tmp_path: Path) -> None:
+    found = Findings(tmp_path / "findings", tmp_path)
+    stub, caller = Frame("k.cu", 3, "void ns::k<float>(float*)"), Frame("k.cu", 40, "launch(int)")
+    found._frames = {("lib.so", 1): [], ("lib.so", 2): [stub], ("lib.so", 3): [caller]}
+    append(
+        found, {"kind": "wrong-stream", "text": "t", "kernel": "k<float>", "library": "lib.so", "offsets": [1, 2, 3]}
+    )
+    append(found, {"kind": "wrong-stream", "text": "u", "kernel": "", "library": "lib.so", "offsets": [1, 2, 3]})
+    assert [one.place for one in found.take()] == ["k.cu:40", "k.cu:3"]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit.build import PLAIN, Flavour, build, flavours, sanitizers
+from pluginkit.build import PLAIN, Flavour, build, flavours, sanitizers, toolchain
 from pluginkit.errors import ToolMissing, UsageError
 from pluginkit.testing.runner import Options, run
-from pluginkit.testing.schedules import Schedule, schedules
+from pluginkit.testing.schedules import Schedule, on_gpu, schedules
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,66 @@ def test_a_check_that_is_not_there(name: str) -> None:
     with pytest.raises(UsageError, match=f"no sanitizer '{name}'") as error:
         flavours(["address", name])
     assert "address, undefined, thread, memory" in error.value.hint
+
+
+def test_tools_of_compute_sanitizer_run_one_at_a_time() -> None:
+    assert [one.name for one in flavours(["racecheck", "memcheck"], "gpu")] == ["memcheck", "racecheck"]
+    assert flavours([], "gpu") == (PLAIN,)
+    assert flavours(["memcheck"], "gpu")[0].compiled == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "says"),
+    [
+        (
+            "memcheck",
+            "cpu",
+            "--sanitize memcheck is for target gpu, where it is run by compute-sanitizer; this run is on",
+        ),
+        ("address", "gpu", "--sanitize address is for target cpu, where it is compiled in; this run is on target gpu"),
+    ],
+)
+def test_a_check_of_the_other_target(name: str, target: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says) as error:
+        flavours([name], target)
+    assert f"Say --target {'gpu' if target == 'cpu' else 'cpu'}" in error.value.hint
+    assert ("address" if target == "cpu" else "memcheck") in error.value.hint
+
+
+def fake_compute_sanitizer(folder: Path, *, starts: bool) -> Path:
+    path = folder / "bin" / "compute-sanitizer"
+    path.parent.mkdir(exist_ok=True)
+    run_ = 'shift; exec "$@"' if starts else 'echo "========= Error: couldn\'t find exit code."'
+    path.write_text(f'#!/bin/sh\ncase "$1" in\n--version) echo "Version 2025.3.1.0 (build 1)";;\n*) {run_};;\nesac\n')
+    path.chmod(0o755)
+    return path
+
+
+def test_compute_sanitizer_stands_before_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    path = fake_compute_sanitizer(tmp_path, starts=True)
+    command = Flavour(("racecheck",)).command(tmp_path / "logs")
+    assert command[:5] == [str(path), "--tool", "racecheck", "--log-file", str(tmp_path / "logs/sanitizer-%p.log")]
+    assert PLAIN.command(tmp_path) == []
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_without_compute_sanitizer(there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyPI's nvidia-cuda-sanitizer-api has the program, but not what it starts others with."""
+    monkeypatch.setattr(toolchain, "_cuda_homes", lambda: [tmp_path])
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    if there:
+        fake_compute_sanitizer(tmp_path, starts=False)
+    with pytest.raises(ToolMissing, match="can't start a program" if there else "No compute-sanitizer in") as error:
+        Flavour(("memcheck",)).environment()
+    assert "apt-get install cuda-sanitizer" in error.value.hint
+    assert error.value.exit_code == 4
+
+
+def test_on_a_gpu_a_case_runs_in_three_ways() -> None:
+    assert [one.way for one in on_gpu(checked=False)] == ["eager", "graph", "beside"]
+    assert [bool(one.words) for one in on_gpu(checked=False)] == [False, True, True]
+    assert on_gpu(checked=True) == (Schedule(),)
 
 
 def test_the_plain_build_needs_nothing() -> None:

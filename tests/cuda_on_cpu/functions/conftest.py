@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ..conftest import Kit
+from ..conftest import EVERYWHERE, NVCC, Kit
 
 Array = np.ndarray
 Run = Callable[..., Array]
@@ -20,6 +20,18 @@ Load = Callable[[str], ctypes.CDLL]
 def kit(kit: Kit) -> Kit:
     """For the sources of this folder."""
     return kit.within(Path(__file__).parent)
+
+
+@pytest.fixture(params=EVERYWHERE)
+def load(request: pytest.FixtureRequest, kit: Kit) -> Load:
+    """`load(name)` gives the library of a source, once by each compiler; nvcc's runs on a GPU."""
+    return lambda name: ctypes.CDLL(str(kit.library(name, request.param)))
+
+
+@pytest.fixture
+def on_gpu(request: pytest.FixtureRequest) -> bool:
+    """Whether what `load` gives runs on a GPU."""
+    return bool(request.node.callspec.params["load"] == NVCC)
 
 
 class Family:

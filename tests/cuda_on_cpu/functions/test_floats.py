@@ -143,6 +143,11 @@ FUNCTIONS: dict[str, tuple[Callable[[float], float], float, float]] = {
 }
 
 
+FAST_RELATIVE, FAST_ABSOLUTE = 1.2e-5, 5e-7
+"""What the CUDA programming guide promises of __expf, __exp10f, __sinf, ... on a GPU, in the ranges above: up to 96
+units in the last place, and 2^-21.19."""
+
+
 def _spread(low: float, high: float, kind: type) -> Array:
     random = np.random.default_rng(9)
     if low > 0 and high / low > 1e6:
@@ -151,7 +156,7 @@ def _spread(low: float, high: float, kind: type) -> Array:
 
 
 @pytest.mark.parametrize("source", ["float", "double"])
-def test_functions_of_one_number(load: Load, source: str) -> None:
+def test_functions_of_one_number(load: Load, source: str, on_gpu: bool) -> None:
     kind, error = (np.float32, 1e-6) if source == "float" else (np.float64, 1e-13)
     family = Family(load("floats"), f"{source}_functions", kind, kind)
     tried = [name for name in family.names if name in FUNCTIONS]
@@ -160,7 +165,9 @@ def test_functions_of_one_number(load: Load, source: str) -> None:
         function, low, high = FUNCTIONS[name]
         column = _spread(low, high, kind)
         wanted = [function(x) for x in column.tolist()]
-        np.testing.assert_allclose(family(name, column), wanted, rtol=error, atol=error * 1e-3, err_msg=name)
+        fast = on_gpu and name.startswith("fast_")
+        near, tiny = (FAST_RELATIVE, FAST_ABSOLUTE) if fast else (error, error * 1e-3)
+        np.testing.assert_allclose(family(name, column), wanted, rtol=near, atol=tiny, err_msg=name)
 
 
 @pytest.mark.parametrize("source", ["float", "double"])
@@ -198,7 +205,7 @@ def test_lengths(load: Load, source: str) -> None:
             )
 
 
-def test_special_values(load: Load) -> None:
+def test_special_values(load: Load, on_gpu: bool) -> None:
     family = Family(load("floats"), "float_functions", np.float32, np.float32)
     nan, inf = math.nan, math.inf
     a = np.array([nan, inf, -inf, 0.0, -0.0, -1.5], np.float32)
@@ -208,4 +215,6 @@ def test_special_values(load: Load) -> None:
     assert family("min", a, b).tolist() == [1, inf, -inf, 0, 0, -7]  # the number where the other is NaN
     assert family("max", a, b).tolist() == [1, inf, 2, 0, 3, -1.5]
     np.testing.assert_array_equal(family("rsqrt", a), np.array([nan, 0, nan, inf, -inf, nan], np.float32))
-    np.testing.assert_array_equal(family("fast_divide", a, b)[3:], np.array([nan, 0, 1.5 / 7], np.float32))
+    divided = family("fast_divide", a, b)[3:]
+    # On a GPU it is right to two units in the last place.
+    np.testing.assert_allclose(divided, np.array([nan, 0, 1.5 / 7], np.float32), rtol=2.4e-7 if on_gpu else 0)

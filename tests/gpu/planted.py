@@ -1,0 +1,63 @@
+"""A generated project with faults in its kernel, as V2, as V3, and as V2 through the V3 adapter."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from pluginkit import scaffold
+
+HERE = Path(__file__).parent
+KINDS = ("v2", "v3", "adapted")
+REFERENCE = """
+import numpy as np
+
+def reference(x, *, alpha, fault):
+    return np.where(x >= 0, x, alpha * x)
+"""
+FAULTS = {
+    "none": 0,
+    "default stream": 1,
+    "allocation": 2,
+    "waiting": 3,
+    "blocking copy": 4,
+    "race": 5,
+    "beyond": 6,
+    "stale host memory": 7,
+    "shared scratch": 8,
+    "unwritten": 9,
+    "divergent": 10,
+    "stream-ordered allocation": 11,
+}
+"""The values of the field `fault`."""
+
+
+def make(kind: str, folder: Path) -> Path:
+    """The project, not built."""
+    base = "v3" if kind == "v3" else "dynamic"
+    fields = ["alpha:float32=0.5", "fault:int32=0"]
+    project = scaffold.new("Planted", directory=folder, inputs=["x:float32:n,c"], fields=fields, base=base)
+    shutil.copy(HERE / "planted_kernel.cu", project / "src")
+    (project / "reference.py").write_text(REFERENCE)
+    if kind == "adapted":
+        shutil.copy(HERE / "adapted_entry.cpp", project / "src/entry.cpp")
+        toml = project / "pluginkit.toml"
+        toml.write_text(toml.read_text().replace('base = "dynamic"', 'base = "v3"'))
+    return project
+
+
+def plant(project: Path, fault: str) -> None:
+    """Chooses a fault. No source changes, so nothing is compiled anew."""
+    toml = project / "pluginkit.toml"
+    before = toml.read_text()
+    after = re.sub(r'(name = "fault"\ntype = "int32"\ndefault = )\d+', rf"\g<1>{FAULTS[fault]}", before)
+    assert 'name = "fault"' in before
+    toml.write_text(after)
+
+
+def line_of(mark: str) -> int:
+    """The line of the kernel's source with that mark behind it."""
+    lines = (HERE / "planted_kernel.cu").read_text().splitlines()
+    (found,) = [number for number, line in enumerate(lines, 1) if re.search(rf"// {mark}\b", line)]
+    return found
