@@ -34,20 +34,38 @@ from pluginkit.build.gpus import find_driver
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest
 
-ROUNDS, LAUNCHES, CALLS, PYTHON_CALLS = 25, 2000, 20000, 500
+ROUNDS, LAUNCHES, CALLS, PYTHON_CALLS = 60, 500, 20000, 300
+"""Of launches so many that they fit into the driver's queue: else the GPU's speed would count too."""
 TENSORRT_11, TENSORRT_RTX = 110100, 10701
+EMPTY_KERNEL = "empty kernel"
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 TINY = 64
 """Elements of each of the generated plugin's tensors."""
 EMPTY = """
 __global__ void empty() {}
+__global__ void emptyOf6(void const*, void const*, void*, void*, size_t, size_t) {}
+
+// Whether a launch has failed is asked after each, as in any enqueue.
 extern "C" int launchEmpty(void* stream, long times)
 {
-    for (long i = 0; i < times; ++i)
+    int error = 0;
+    for (long i = 0; i < times && error == 0; ++i)
     {
         empty<<<1, 256, 0, static_cast<cudaStream_t>(stream)>>>();
+        error = static_cast<int>(cudaGetLastError());
     }
-    return static_cast<int>(cudaGetLastError());
+    return error;
+}
+
+extern "C" int launchEmptyOf6(void* stream, long times)
+{
+    int error = 0;
+    for (long i = 0; i < times && error == 0; ++i)
+    {
+        emptyOf6<<<1, 256, 0, static_cast<cudaStream_t>(stream)>>>(stream, stream, stream, stream, 1, 2);
+        error = static_cast<int>(cudaGetLastError());
+    }
+    return error;
 }
 """
 
@@ -85,10 +103,9 @@ def main() -> None:
 def show(found: dict[str, Any]) -> None:
     """Print the figures."""
     table = Table("on a stream, back to back", "us each (median)", "10 %", "90 %", "of the empty kernel")
-    empty = found["launches"]["empty kernel"]["median"]
     for name, times in found["launches"].items():
         cells = (f"{1e6 * times[key]:.3f}" for key in ("median", "low", "high"))
-        table.add_row(name, *cells, f"{times['median'] / empty:.3f}")
+        table.add_row(name, *cells, f"{times['ratio']:.3f}")
     console = Console(width=120)
     console.print(table)
     for what, digits in (("calls", 1), ("python_calls", 0)):
@@ -115,7 +132,7 @@ def prepared(folder: Path) -> Callable[[], dict[str, Any]]:
 
 
 def _measured(
-    built: dict[str, tuple[Path, Manifest]], adapted: Path, launch_empty: Callable[[int, int], None]
+    built: dict[str, tuple[Path, Manifest]], adapted: Path, launch_empty: dict[str, Callable[[int, int], None]]
 ) -> dict[str, Any]:
     context = gpu.Context()
     stream = context.stream()
@@ -136,7 +153,10 @@ def _measured(
         return made
 
     tiny, empty = subjects(TINY), subjects(0)
-    works: dict[str, Callable[[int], None]] = {"empty kernel": lambda times: launch_empty(stream.handle, times)}
+    works: dict[str, Callable[[int], None]] = {
+        EMPTY_KERNEL: lambda times: launch_empty["launchEmpty"](stream.handle, times),
+        "empty kernel with 6 parameters": lambda times: launch_empty["launchEmptyOf6"](stream.handle, times),
+    }
     works |= {name: _work(one, stream) for name, one in tiny.items()}
     for name in ("bar_plugin", "pool_int8"):
         library, manifest = built[name]
@@ -164,18 +184,22 @@ def _built(project: Path, arch: str) -> tuple[Path, Manifest]:
     return build(project, "gpu", archs=(arch,))[0].library, Manifest.load(project)
 
 
-def _empty(folder: Path, arch: str) -> Callable[[int, int], None]:
+def _empty(folder: Path, arch: str) -> dict[str, Callable[[int, int], None]]:
     source, library = folder / "empty.cu", folder / "libempty.so"
     source.write_text(EMPTY)
     nvcc = str(toolchain.nvcc().best().path)
     command = [nvcc, "-O2", "-shared", "-Xcompiler", "-fPIC", f"-arch=sm_{arch}", "-o", str(library), str(source)]
     subprocess.run(command, check=True)
-    function = ctypes.CDLL(str(library)).launchEmpty
+    loaded = ctypes.CDLL(str(library))
+    return {name: _checked(loaded[name]) for name in ("launchEmpty", "launchEmptyOf6")}
+
+
+def _checked(function: Any) -> Callable[[int, int], None]:
     function.argtypes = (ctypes.c_void_p, ctypes.c_long)
 
     def launch(stream: int, times: int) -> None:
         if code := function(stream, times):
-            raise RuntimeError(f"the empty kernel: cudaError {code}")
+            raise RuntimeError(f"an empty kernel: cudaError {code}")
 
     return launch
 
@@ -187,15 +211,22 @@ def _work(subject: Subject, stream: gpu.Stream) -> Callable[[int], None]:
 def _rounds(
     works: dict[str, Callable[[int], None]], measure: Callable[[Callable[[int], None]], float]
 ) -> dict[str, dict[str, float]]:
-    """Each work's seconds, all of them in turn in each round, the first two not counted."""
+    """Each work's seconds, all of them in turn in each round, the first two not counted.
+
+    `ratio` is the median of what a round's seconds are of those of the round's first work: a machine's speed drifts.
+    """
     found: dict[str, list[float]] = {name: [] for name in works}
     for number in range(ROUNDS + 2):
         for name, work in works.items():
             seconds = measure(work)
             if number >= 2:
                 found[name].append(seconds)
+    first = np.array(next(iter(found.values())))
     return {
-        name: dict(zip(("low", "median", "high"), map(float, np.quantile(all_, (0.1, 0.5, 0.9))), strict=True))
+        name: {
+            **dict(zip(("low", "median", "high"), map(float, np.quantile(all_, (0.1, 0.5, 0.9))), strict=True)),
+            "ratio": float(np.median(np.array(all_) / first)),
+        }
         for name, all_ in found.items()
     }
 

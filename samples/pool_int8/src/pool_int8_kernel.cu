@@ -191,9 +191,9 @@ __device__ Place placeOf(uint32_t thread, Halving const& halving)
             static_cast<int32_t>(row - plane * halving.groups.number), static_cast<int64_t>(plane)};
 }
 
-//! How many output rows a thread makes: what was fastest on an H100 or an H200.
-template <typename T, bool Average, int32_t Window>
-constexpr int32_t kOutRows = sizeof(T) == 1 && Window == 3 && !Average ? 1 : 2;
+//! How many output rows a thread makes: what was fastest on an H100 and an H200.
+template <typename T, int32_t Window>
+constexpr int32_t kOutRows = sizeof(T) == 1 && Window == 3 ? 1 : 2;
 
 template <int32_t Window>
 constexpr int32_t kPad = Window == 3 ? 1 : 0;
@@ -270,7 +270,7 @@ __device__ float divided(float number, float count, float inverse)
 template <typename T, bool Average, int32_t Window>
 __global__ void __launch_bounds__(kThreads) poolHalvingKernel(PoolInt8Arguments const args, Halving const halving)
 {
-    constexpr int32_t kRows = 2 * (kOutRows<T, Average, Window> - 1) + Window;
+    constexpr int32_t kRows = 2 * (kOutRows<T, Window> - 1) + Window;
     constexpr int32_t kOut = kPackBytes / sizeof(T) / 2;
     uint32_t const thread = blockIdx.x * blockDim.x + threadIdx.x;
     if (thread >= halving.threads)
@@ -281,13 +281,13 @@ __global__ void __launch_bounds__(kThreads) poolHalvingKernel(PoolInt8Arguments 
     auto const packs = static_cast<int32_t>(halving.packs.number);
     T nothing;
     toElement(nothing, Average ? 0.0F : -INFINITY, 1.0F);
-    int32_t const firstY = place.group * kOutRows<T, Average, Window>;
+    int32_t const firstY = place.group * kOutRows<T, Window>;
     Strip<T, kRows> in;
     load<Window == 3>(in, static_cast<T const*>(args.input) + place.plane * args.h * args.w, args.h, packs,
                       2 * firstY - kPad<Window>, place.pack, nothing);
     auto* const output = static_cast<Pack<T, kOut>*>(args.output) + place.plane * args.outH * packs + place.pack;
 #pragma unroll
-    for (int32_t r = 0; r < kOutRows<T, Average, Window>; ++r)
+    for (int32_t r = 0; r < kOutRows<T, Window>; ++r)
     {
         int32_t const outY = firstY + r;
         if (outY >= args.outH)
@@ -370,7 +370,7 @@ __device__ uint32_t packed(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 template <bool Average, int32_t Window, bool Rescaled>
 __global__ void __launch_bounds__(kThreads) poolHalvingBytesKernel(PoolInt8Arguments const args, Halving const halving)
 {
-    constexpr int32_t kOutRowsHere = kOutRows<int8_t, Average, Window>;
+    constexpr int32_t kOutRowsHere = kOutRows<int8_t, Window>;
     constexpr int32_t kRows = 2 * (kOutRowsHere - 1) + Window;
     constexpr int32_t kWords = kPackBytes / sizeof(uint32_t);
     uint32_t const thread = blockIdx.x * blockDim.x + threadIdx.x;
@@ -505,7 +505,7 @@ bool launchHalving(PoolInt8Arguments const& args, cudaStream_t stream) noexcept
 {
     constexpr uint32_t kThreadsHere = sizeof(T) == 1 ? kThreads / 2 : kThreads;
     auto const packs = static_cast<uint32_t>(args.w) / static_cast<uint32_t>(kPackBytes / sizeof(T));
-    auto const groups = static_cast<uint32_t>((args.outH - 1) / kOutRows<T, Average, Window> + 1);
+    auto const groups = static_cast<uint32_t>((args.outH - 1) / kOutRows<T, Window> + 1);
     int64_t const work = args.planes * groups * packs;
     if (work > kMaxWork)
     {
