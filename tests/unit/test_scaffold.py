@@ -195,7 +195,7 @@ def test_what_is_written(tmp_path: Path) -> None:
     assert set(made) == {
         "pluginkit.toml", "CMakeLists.txt", "README.md", "reference.py", ".clang-format", ".gitignore",
         ".github/workflows/ci.yml", "src/entry.cpp", "src/my_plugin.cpp", "src/my_plugin.h",
-        "src/my_plugin_kernel.cu", "src/my_plugin_kernel.h", "tests/test_my_plugin.py",
+        "src/my_plugin_kernel.cu", "src/my_plugin_kernel.h", "tests/test_my_plugin.py", "python/my_plugin.cpp",
     }  # fmt: skip
     assert made[".clang-format"] == (ROOT / ".clang-format").read_text()
     assert "PLUGINKIT_PLUGINS(MyPlugin, my_plugin::MyPluginCreator)" in made["src/entry.cpp"]
