@@ -10,8 +10,8 @@
 //! gives the module
 //!   register(namespace=None)   registers the creators with every TensorRT of the process, before a parser or an engine
 //!                              looks for them
-//!   MyPlugin(alpha=0.5)        a plugin with these fields, for each plugin of the library; a call of it on arrays runs
-//!   it plugins, library, target   the plugins' names, the library's path, "cpu" or "gpu"
+//!   MyPlugin(alpha=0.5)        a plugin with these fields, for each plugin of the library; called on arrays, it runs
+//!   plugins, library, target   the plugins' names, the library's path, "cpu" or "gpu"
 //!
 //! The module opens the library in its own folder and needs no pluginkit, nor TensorRT, nor CUDA's runtime.
 //! pluginkit_add_python_module of pluginkit's CMake package compiles it and writes pluginkit_built.h.

@@ -97,11 +97,15 @@ struct Prepared
 
         auto* const kept = capability<nvinfer1::IPluginV3OneRuntime>(
             built.get(), nvinfer1::PluginCapabilityType::kRUNTIME, "getCapabilityInterface");
-        engine.reset(creator.createPlugin("eager", kept->getFieldsToSerialize(), nvinfer1::TensorRTPhase::kRUNTIME));
+        nvinfer1::PluginFieldCollection const* const state = kept->getFieldsToSerialize();
+        engine.reset(state != nullptr ? creator.createPlugin("eager", state, nvinfer1::TensorRTPhase::kRUNTIME)
+                                      : nullptr);
         auto* const restored = capability<nvinfer1::IPluginV3OneRuntime>(
             engine.get(), nvinfer1::PluginCapabilityType::kRUNTIME, "createPlugin with what it serialized");
         static detail::NoResources resources;
-        context.reset(restored->attachToContext(&resources));
+        nvinfer1::IPluginV3* const attached = restored->attachToContext(&resources);
+        // The same plugin again has an owner already.
+        context.reset(attached != engine.get() ? attached : nullptr);
         runtime = capability<nvinfer1::IPluginV3OneRuntime>(context.get(), nvinfer1::PluginCapabilityType::kRUNTIME,
                                                             "attachToContext");
         detail::expectZero(runtime->setTactic(tactics.empty() ? 0 : tactics.front()), name, "setTactic");
@@ -118,7 +122,7 @@ private:
             plugin != nullptr ? static_cast<Capability*>(plugin->getCapabilityInterface(type)) : nullptr;
         if (found == nullptr)
         {
-            throw std::runtime_error(name + "'s " + method + " answered null.");
+            throw std::runtime_error(name + "'s " + method + " gave no plugin.");
         }
         return found;
     }
