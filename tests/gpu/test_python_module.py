@@ -207,6 +207,8 @@ def test_pycuda_arrays_streams_and_contexts(folder: Path) -> None:
         import sys
         sys.path.insert(0, {str(folder)!r})
         import numpy as np
+        import torch
+        elsewhere = torch.zeros(4, 4, device="cuda")
         import pycuda.autoinit
         import pycuda.driver as cuda
         import pycuda.gpuarray as gpuarray
@@ -229,9 +231,8 @@ def test_pycuda_arrays_streams_and_contexts(folder: Path) -> None:
         assert (a.get() == np.where(x >= 0, 2 * x, 0.5 * x)).all()
         print("used", pycuda.VERSION_TEXT)
 
-        import torch
         try:
-            layer(x_gpu, out=torch.zeros(4, 4, device="cuda"), stream=0)
+            layer(x_gpu, out=elsewhere, stream=0)
         except ValueError as error:
             print(error)
     """

@@ -22,9 +22,19 @@ namespace py = pybind11;
 using Stream = uintptr_t;
 constexpr Stream kLegacyStream{1};
 
-struct Array
+//! An object that is an array where the library's kernels run.
+struct Source
 {
     std::string what; //!< as errors call it: `input 0 (x)`
+    py::object object;
+    py::object interface; //!< its array interface; null where it has DLPack alone
+    //! The stream that it says its data comes from.
+    std::optional<Stream> stream;
+};
+
+struct Array
+{
+    std::string what;
     py::object object;
     py::object kept; //!< what the memory's address came from
     void* data{nullptr};
@@ -33,7 +43,6 @@ struct Array
     nvinfer1::Dims dims{};
     bool contiguous{true};
     bool writable{true};
-    //! The stream that the object says its data comes from.
     std::optional<Stream> stream;
 
     int64_t bytes() const noexcept
@@ -147,39 +156,37 @@ inline void setType(Array& array, std::string const& typestr)
 } // namespace detail
 
 //! From an `__array_interface__` or a `__cuda_array_interface__`; their keys are the same.
-inline Array fromInterface(std::string const& what, py::handle object, py::dict const& interface)
+inline Array fromInterface(Source const& source)
 {
+    py::object const& interface = source.interface;
     Array array;
-    array.what = what;
-    array.object = py::reinterpret_borrow<py::object>(object);
+    array.what = source.what;
+    array.object = source.object;
     array.kept = interface;
+    array.stream = source.stream;
     detail::setType(array, textOf(interface["typestr"]));
     detail::setShape(array, interface["shape"]);
     py::object const data = interface["data"];
     if (!py::isinstance<py::tuple>(data))
     {
-        throw py::type_error(what + ", a " + typeText(object) + ", does not say where its memory is.");
+        throw py::type_error(array.what + ", a " + typeText(array.object) + ", does not say where its memory is.");
     }
     array.data = reinterpret_cast<void*>(data[py::int_(0)].cast<uintptr_t>());
     array.writable = !data[py::int_(1)].cast<bool>();
-    if (interface.contains("strides") && !interface["strides"].is_none() && array.type != nullptr)
+    py::object const strides = interface.attr("get")("strides");
+    if (!strides.is_none() && array.type != nullptr)
     {
-        py::object const strides = interface["strides"];
         array.contiguous = detail::inOrder(array.dims, array.type->bytes,
                                            [&strides](int32_t i) { return strides[py::int_(i)].cast<int64_t>(); });
-    }
-    if (interface.contains("stream") && !interface["stream"].is_none())
-    {
-        array.stream = interface["stream"].cast<Stream>();
     }
     return array;
 }
 
 //! From an object's `__dlpack__`. On a GPU the object is told the stream, and has that stream wait for its data.
-inline Array fromDlpack(std::string const& what, py::handle object, std::optional<Stream> stream)
+inline Array fromDlpack(Source const& source, std::optional<Stream> stream)
 {
-    py::object const capsule =
-        stream ? object.attr("__dlpack__")(py::arg("stream") = *stream) : object.attr("__dlpack__")();
+    py::object const ask = source.object.attr("__dlpack__");
+    py::object const capsule = stream ? ask(py::arg("stream") = *stream) : ask();
     // The capsule keeps its name: so it frees the tensor when it goes, and the array is kept as long as it.
     void* const held = PyCapsule_GetPointer(capsule.ptr(), "dltensor");
     if (held == nullptr)
@@ -188,8 +195,8 @@ inline Array fromDlpack(std::string const& what, py::handle object, std::optiona
     }
     DLTensor const& tensor = static_cast<DLManagedTensor const*>(held)->tensor;
     Array array;
-    array.what = what;
-    array.object = py::reinterpret_borrow<py::object>(object);
+    array.what = source.what;
+    array.object = source.object;
     array.kept = capsule;
     array.data = static_cast<char*>(tensor.data) + tensor.byteOffset;
     array.typeName =

@@ -33,11 +33,11 @@ public:
 
     //! TensorRT gives addresses on GPUs at multiples of 256; host memory comes at multiples of 16.
     virtual uintptr_t alignment() const noexcept = 0;
-    //! An array by the protocol of its kind; raises TypeError where it lies elsewhere. With DLPack alone `stream` is
-    //! waited for the array's data.
-    virtual Array view(std::string const& what, py::handle object, std::optional<Stream> stream) const = 0;
-    //! The stream that an object's data comes from, where it says one.
-    virtual std::optional<Stream> streamOf(py::handle object) const = 0;
+    //! An object that is an array here; raises TypeError where it is none, or lies elsewhere.
+    virtual Source source(std::string const& what, py::handle object) const = 0;
+    //! Its memory. By DLPack alone `stream` is told to wait for the array's data.
+    virtual Array view(Source const& source, Stream stream) const = 0;
+    //! The handle of what a caller gives as stream=, none for None.
     virtual std::optional<Stream> given(py::handle stream) const = 0;
     //! Has the work done, or queued on the stream, which waits for what other streams the arrays come from.
     virtual void run(std::string const& plugin, std::vector<Array const*> const& arrays, Stream stream,
@@ -91,18 +91,19 @@ public:
         return 16;
     }
 
-    Array view(std::string const& what, py::handle object, std::optional<Stream> /*stream*/) const override
+    Source source(std::string const& what, py::handle object) const override
     {
-        py::object const interface = attribute(object, "__array_interface__");
+        Source found{what, py::reinterpret_borrow<py::object>(object), attribute(object, "__array_interface__"), {}};
         // NumPy's scalars have one too, of an array that is gone.
-        if (interface && attribute(object, "__setitem__"))
+        if (found.interface && attribute(object, "__setitem__"))
         {
-            return fromInterface(what, object, interface);
+            return found;
         }
+        found.interface = py::object{};
         auto const device = dlpackDevice(object);
         if (device == DLDeviceType::kCPU || device == DLDeviceType::kCUDA_HOST)
         {
-            return fromDlpack(what, object, std::nullopt);
+            return found;
         }
         bool const gpu = device.has_value() || attribute(object, "__cuda_array_interface__");
         throw py::type_error(what + ", a " + typeText(object) + ", " +
@@ -111,9 +112,9 @@ public:
                                   : "is no array: give NumPy's, or one that has __dlpack__."));
     }
 
-    std::optional<Stream> streamOf(py::handle /*object*/) const override
+    Array view(Source const& source, Stream /*stream*/) const override
     {
-        return std::nullopt;
+        return source.interface ? fromInterface(source) : fromDlpack(source, std::nullopt);
     }
 
     std::optional<Stream> given(py::handle stream) const override
@@ -135,13 +136,19 @@ public:
         {
             throw std::bad_alloc{};
         }
-        work(memory.get(), nullptr);
-        int const error = mControl != nullptr ? mControl->drain() : 0;
+        try
+        {
+            work(memory.get(), nullptr);
+        }
+        catch (std::runtime_error const& failure)
+        {
+            int const error = finish();
+            throw std::runtime_error(failure.what() + (error != 0 ? found(error) : ""));
+        }
+        int const error = finish();
         if (error != 0)
         {
-            mControl->clearErrors();
-            throw std::runtime_error(plugin + "'s enqueue answered 0, but its kernels failed: cudaError " +
-                                     std::to_string(error) + ". What was found is on stderr.");
+            throw std::runtime_error(plugin + "'s enqueue answered 0, but its kernels failed." + found(error));
         }
     }
 
@@ -152,6 +159,22 @@ protected:
     }
 
 private:
+    //! Does what is still to be done; the error that this call has left, which the next one must not meet.
+    int finish() const noexcept
+    {
+        int const error = mControl != nullptr ? mControl->drain() : 0;
+        if (error != 0)
+        {
+            mControl->clearErrors();
+        }
+        return error;
+    }
+
+    static std::string found(int error)
+    {
+        return " cudaError " + std::to_string(error) + "; what was found in its kernels is on stderr.";
+    }
+
     PluginkitCpuControl const* mControl;
 };
 
@@ -164,17 +187,19 @@ public:
         return 256;
     }
 
-    Array view(std::string const& what, py::handle object, std::optional<Stream> stream) const override
+    Source source(std::string const& what, py::handle object) const override
     {
-        py::object const interface = attribute(object, "__cuda_array_interface__");
-        if (interface)
+        Source found{
+            what, py::reinterpret_borrow<py::object>(object), attribute(object, "__cuda_array_interface__"), {}};
+        if (found.interface)
         {
-            return fromInterface(what, object, interface);
+            found.stream = streamOf(object, found.interface);
+            return found;
         }
         auto const device = dlpackDevice(object);
         if (device == DLDeviceType::kCUDA || device == DLDeviceType::kCUDA_MANAGED)
         {
-            return fromDlpack(what, object, stream.value_or(kLegacyStream));
+            return found;
         }
         bool const host = device.has_value() || attribute(object, "__array_interface__");
         throw py::type_error(what + ", a " + typeText(object) + ", " +
@@ -184,21 +209,9 @@ public:
                                   : "is no array on a GPU: give one that has __cuda_array_interface__ or __dlpack__."));
     }
 
-    std::optional<Stream> streamOf(py::handle object) const override
+    Array view(Source const& source, Stream stream) const override
     {
-        if (isOf(object, "torch"))
-        {
-            // torch says no stream in its interface; what it does comes on its current one.
-            py::object const cuda = py::module_::import("torch").attr("cuda");
-            return known(cuda.attr("current_stream")(object.attr("device")).attr("cuda_stream").cast<Stream>());
-        }
-        py::object const interface = attribute(object, "__cuda_array_interface__");
-        if (!interface || !py::isinstance<py::dict>(interface))
-        {
-            return std::nullopt;
-        }
-        py::object const said = interface.attr("get")("stream");
-        return said.is_none() ? std::nullopt : std::optional{known(said.cast<Stream>())};
+        return source.interface ? fromInterface(source) : fromDlpack(source, stream);
     }
 
     std::optional<Stream> given(py::handle stream) const override
@@ -302,6 +315,18 @@ private:
         Driver const& mDriver;
         bool mPushed{false};
     };
+
+    static std::optional<Stream> streamOf(py::handle object, py::handle interface)
+    {
+        if (isOf(object, "torch"))
+        {
+            // torch says no stream in its interface; what it does comes on its current one.
+            py::object const cuda = py::module_::import("torch").attr("cuda");
+            return known(cuda.attr("current_stream")(object.attr("device")).attr("cuda_stream").cast<Stream>());
+        }
+        py::object const said = interface.attr("get")("stream");
+        return said.is_none() ? std::nullopt : std::optional{known(said.cast<Stream>())};
+    }
 
     //! 0 is the legacy default stream in cudart's words; with 1 there is no doubt.
     static Stream known(Stream stream) noexcept

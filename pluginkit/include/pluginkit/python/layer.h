@@ -58,14 +58,18 @@ public:
     {
         Signature const& signature = mPlugin.signature;
         signature.checkCount(mPlugin.name, inputs.size());
-        std::vector<py::object> given = listed(out);
-        std::optional<Stream> const asked = mDevice.given(stream);
-        Stream const chosen = asked ? *asked : streamOf(inputs, given);
-        std::vector<Array> in;
+        std::vector<Source> sources;
         for (size_t i = 0; i < inputs.size(); ++i)
         {
-            std::string const takes = i < signature.inputs.size() ? signature.inputs[i].types : "";
-            in.push_back(checked(Signature::place("input", signature.inputs, i), inputs[i], chosen, takes));
+            sources.push_back(mDevice.source(Signature::place("input", signature.inputs, i), inputs[i]));
+        }
+        std::vector<Source> const given = outputSources(out);
+        std::optional<Stream> const asked = mDevice.given(stream);
+        Stream const chosen = asked ? *asked : streamOf(sources, given);
+        std::vector<Array> in;
+        for (size_t i = 0; i < sources.size(); ++i)
+        {
+            in.push_back(checked(sources[i], chosen, i < signature.inputs.size() ? signature.inputs[i].types : ""));
         }
         signature.checkShapes(mPlugin.name, in);
         std::shared_ptr<Prepared> const prepared = prepare(in);
@@ -94,53 +98,49 @@ private:
         uint64_t used{0};
     };
 
-    static std::vector<py::object> listed(py::object const& out)
+    std::vector<Source> outputSources(py::object const& out) const
     {
-        std::vector<py::object> all;
+        std::vector<Source> all;
+        auto const add = [&](py::handle one)
+        { all.push_back(mDevice.source(Signature::place("output", mPlugin.signature.outputs, all.size()), one)); };
         if (py::isinstance<py::tuple>(out) || py::isinstance<py::list>(out))
         {
             for (py::handle const one : out)
             {
-                all.push_back(py::reinterpret_borrow<py::object>(one));
+                add(one);
             }
         }
         else if (!out.is_none())
         {
-            all.push_back(out);
+            add(out);
         }
         return all;
     }
 
     //! The stream that all arrays come from which say one, else the default stream.
-    Stream streamOf(py::args const& inputs, std::vector<py::object> const& given) const
+    Stream streamOf(std::vector<Source> const& inputs, std::vector<Source> const& outputs) const
     {
         std::optional<Stream> found;
-        auto const take = [&](py::handle array)
+        for (std::vector<Source> const* const sources : {&inputs, &outputs})
         {
-            std::optional<Stream> const its = mDevice.streamOf(array);
-            if (its && found && *its != *found)
+            for (Source const& source : *sources)
             {
-                throw py::value_error(mPlugin.name + ": the arrays come from different streams. Say which one to run "
-                                                     "on: stream=.");
+                if (source.stream && found && *source.stream != *found)
+                {
+                    throw py::value_error(mPlugin.name + ": the arrays come from different streams. Say which one to "
+                                                         "run on: stream=.");
+                }
+                found = source.stream ? source.stream : found;
             }
-            found = its ? its : found;
-        };
-        for (py::handle const one : inputs)
-        {
-            take(one);
-        }
-        for (py::object const& one : given)
-        {
-            take(one);
         }
         return found.value_or(kLegacyStream);
     }
 
     //! `takes` are the types that the signature says, for an error.
-    Array checked(std::string const& what, py::handle object, Stream stream, std::string const& takes) const
+    Array checked(Source const& source, Stream stream, std::string const& takes) const
     {
-        Array array = mDevice.view(what, object, stream);
-        array.stream = mDevice.streamOf(object);
+        Array array = mDevice.view(source, stream);
+        std::string const& what = array.what;
         if (array.type == nullptr)
         {
             throw py::type_error(mPlugin.name + " takes no " + array.typeName + " as " + what +
@@ -206,7 +206,7 @@ private:
     }
 
     std::vector<Array> outputsOf(Prepared const& prepared, std::vector<Array> const& in,
-                                 std::vector<py::object> const& given, Stream stream) const
+                                 std::vector<Source> const& given, Stream stream) const
     {
         size_t const count = prepared.out.size();
         if (!given.empty() && given.size() != count)
@@ -235,8 +235,9 @@ private:
             {
                 throw py::type_error(mPlugin.name + " has no input that says what its outputs are to be: give out=.");
             }
-            py::object const array = given.empty() ? mDevice.empty(in.front(), desc.dims, *type) : given[i];
-            all.push_back(checked(what, array, stream, type->name));
+            Source const source =
+                given.empty() ? mDevice.source(what, mDevice.empty(in.front(), desc.dims, *type)) : given[i];
+            all.push_back(checked(source, stream, type->name));
             checkOutput(all.back(), desc, in, alias);
         }
         return all;
