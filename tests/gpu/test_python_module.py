@@ -197,7 +197,7 @@ def test_what_is_refused(module: Any, torch: Any, cupy: Any) -> None:
     with pytest.raises(RuntimeError, match="requires grad"):
         layer(x.clone().requires_grad_())
     with pytest.raises(RuntimeError, match="no TensorRT in this process"):
-        module.register()
+        module.register("mine")
 
 
 def test_pycuda_arrays_streams_and_contexts(folder: Path) -> None:

@@ -235,9 +235,7 @@ def test_fields_of_numpy(module: Any) -> None:
 
 
 def test_kernels_that_fail_are_an_error_and_the_next_call_works(module: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(
-        RuntimeError, match=r"enqueue answered 1, not 0. cudaError \d+; what was found in its kernels is on"
-    ):
+    with pytest.raises(RuntimeError, match=r"answered 1, not 0. cudaError \d+; what was found in its kernels is on"):
         module.Scale(factor=13.0)(X)
     assert "trap" in capfd.readouterr().err
     assert module.Scale(factor=2.0, mode=0)(X).tolist() == X.tolist()
