@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import shutil
 import subprocess
@@ -16,9 +17,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from pluginkit import include_dir
 from pluginkit.build import build, builder, python_module
+from pluginkit.cli.build import command
 from pluginkit.errors import BuildFailed
 from pluginkit.manifest import Manifest
 
@@ -82,6 +85,12 @@ def run_python(code: str, *folders: Path) -> str:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def in_python(project: Path) -> str:
+    """What pytest says of a project's test of its module."""
+    pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "in_python", "tests"]
+    return subprocess.run(pytest_, cwd=project, capture_output=True, text=True, timeout=120, check=False).stdout
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16, ml_dtypes.bfloat16, np.int8])
@@ -321,11 +330,8 @@ def test_what_a_plugin_answers_wrongly(probe: Path) -> None:
 
 
 def test_the_generated_test_of_the_module(three_plugins: Path, folder: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "in_python", "tests"],
-        cwd=three_plugins, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert "1 passed" in done.stdout, done.stdout
+    said = in_python(three_plugins)
+    assert "1 passed" in said, said
 
 
 @pytest.mark.rtx
@@ -405,6 +411,13 @@ def test_it_needs_the_library_beside_it_and_no_pluginkit(folder: Path, tmp_path:
     assert "pluginkit build puts it beside this module; keep them together." in said
 
 
+def test_the_build_command_says_where_it_is(three_plugins: Path, folder: Path) -> None:
+    said = CliRunner().invoke(command, [str(three_plugins), "--target", "cpu"]).output
+    assert f"Python: import scale, from {folder}" in said
+    (made,) = json.loads(CliRunner().invoke(command, [str(three_plugins), "--target", "cpu", "--json"]).stdout)
+    assert made["module"] == str(next(folder.glob("scale.*.so")))
+
+
 def test_without_python_h_there_is_no_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     manifest = Manifest.load(Path(__file__).resolve().parents[2] / "samples" / "leaky_relu")
@@ -419,3 +432,15 @@ def test_a_module_of_another_name_is_refused(folder: Path, tmp_path: Path) -> No
         builder._install_module(described, tmp_path)
     assert "PYBIND11_MODULE(shift, module)" in str(caught.value.hint)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", ["bar_plugin", "leaky_relu", "pool_int8"])
+def test_the_samples_modules(sample: str, tmp_path: Path) -> None:
+    project = tmp_path / sample
+    shutil.copytree(
+        Path(__file__).resolve().parents[2] / "samples" / sample, project, ignore=shutil.ignore_patterns("build")
+    )
+    assert build(project, "cpu", python=True, werror=True)[0].module
+    said = in_python(project)
+    assert "1 passed" in said, said
