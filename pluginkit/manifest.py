@@ -9,7 +9,7 @@ import difflib
 import keyword
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -239,14 +239,19 @@ class Manifest(_Model):
         return tuple(self._at(profile) for profile in self.profiles)
 
     def _at(self, profile: Profile) -> Manifest:
-        def fixed(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-            dims = [tensor.dims(profile.at("opt")) for tensor in tensors]
-            return tuple(
-                tensor.model_copy(update={"shape": tuple(str(dim) for dim in sizes)})
-                for tensor, sizes in zip(tensors, dims, strict=True)
-            )
+        return self.with_constants(profile.at("opt"), (profile,))
 
-        changed = {"inputs": fixed(self.inputs), "outputs": fixed(self.outputs), "profiles": (profile,)}
+    def with_constants(self, env: Mapping[str, int], profiles: Sequence[Profile]) -> Manifest:
+        """The signature with numbers in the place of some symbols, in other profiles."""
+
+        def fixed(dim: str) -> str:
+            number = re.sub(r"[A-Za-z_]\w*(?!\w*\s*\()", lambda name: str(env.get(name[0], name[0])), dim)
+            return number if shapes.symbols(shapes.parse(number)) else str(shapes.evaluate(shapes.parse(number), {}))
+
+        def at(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            return tuple(tensor.model_copy(update={"shape": tuple(map(fixed, tensor.shape))}) for tensor in tensors)
+
+        changed = {"inputs": at(self.inputs), "outputs": at(self.outputs), "profiles": tuple(profiles)}
         return self.model_copy(update=changed)
 
     def batch(self) -> str | None:

@@ -14,7 +14,7 @@ from pluginkit import host
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.importing.running import Identity, identity
-from pluginkit.importing.serving import RESERVED
+from pluginkit.importing.serving import RESERVED, SHAPE_INPUTS, attribute
 from pluginkit.runtimes import walker
 from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.testing.model import Array
@@ -64,14 +64,25 @@ class Hosted:
         chosen = identity(node, list(self._creators))
         path, kinds = self._facts[chosen]
         creator = self._creators[chosen]
-        specs = [_spec(node, value) for value in arrays]
-        built = host.build(creator, node.name or node.op_type, _fields(node, kinds), [specs])
+        numbers = _shape_inputs(node)
+        specs = [_spec(node, value, as_values=index in numbers) for index, value in enumerate(arrays)]
+        name = node.name or node.op_type
+        built = host.build(creator, name, _fields(node, kinds), [specs], shape_inputs=numbers)
         return host.Context(creator, built, specs, self._devices[path])
 
 
-def _spec(node: onnx.NodeProto, value: Array) -> host.TensorSpec:
+def _shape_inputs(node: onnx.NodeProto) -> tuple[int, ...]:
+    """Which inputs are shape inputs; a negative number counts from the last."""
+    found = attribute(node, SHAPE_INPUTS)
+    return tuple(index % len(node.input) for index in found.ints) if found is not None else ()
+
+
+def _spec(node: onnx.NodeProto, value: Array, *, as_values: bool) -> host.TensorSpec:
+    """An input; of a shape input the values stand where the shape of another does."""
+    actual = tuple(int(number) for number in value.ravel()) if as_values else value.shape
+    dims = (-1,) * len(actual) if as_values else actual
     try:
-        return host.TensorSpec(DType(value.dtype.name), value.shape, value.shape, value.shape, value.shape)
+        return host.TensorSpec(DType(value.dtype.name), dims, actual, actual, actual)
     except ValueError:
         known = ", ".join(kind.value for kind in DType)
         raise UsageError(f"{node.name} has an input of {value.dtype}; pluginkit's host passes {known}") from None

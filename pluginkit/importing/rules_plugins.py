@@ -1,4 +1,4 @@
-"""Rules on how a model names its plugins and gives them their fields: M1 to M6, M11, M12, M15."""
+"""Rules on how a model names its plugins and gives them their fields: M1 to M6, M11, M12, M15, M16."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from pluginkit.importing.serving import (
     text,
 )
 from pluginkit.registry import CreatorFacts, FieldFacts, Problem
+from pluginkit.runtimes.preflight import CHANNEL_AXIS, INT8_CHANNELS
 
 Known: TypeAlias = "dict[str, onnx.TypeProto.Tensor]"
 
@@ -70,6 +71,7 @@ def check(served: Sequence[Served], libraries: Sequence[PluginLibrary], known: K
             yield from _attributes(meant, meant.creator)
             yield from _shape_inputs(meant, meant.creator)
             yield from _inputs(meant, meant.creator, known)
+            yield from _channels(meant, known)
             yield from _signature(meant)
 
 
@@ -276,6 +278,20 @@ def _inputs(one: Served, creator: CreatorFacts, known: Known) -> Iterator[Proble
                 f"its input {name} has open dimensions, which {creator.base} cannot have.",
                 "Write the plugin as an IPluginV2DynamicExt or IPluginV3, or fix the shape.",
                 "M6",
+                one.place.label,
+            )
+
+
+def _channels(one: Served, known: Known) -> Iterator[Problem]:
+    for name in one.place.node.input:
+        tensor = known.get(name)
+        shape = dims(tensor) if tensor is not None and tensor.elem_type == onnx.TensorProto.INT8 else None
+        if shape and len(shape) > CHANNEL_AXIS and not isinstance(shape[CHANNEL_AXIS], int):
+            yield Problem(
+                "warning",
+                f"its input {name} is int8, and its channels are open; NVIDIA's documents say: {INT8_CHANNELS}.",
+                f"Give dimension {CHANNEL_AXIS} of {name} a number; NVIDIA's builder has the last word.",
+                "M16",
                 one.place.label,
             )
 

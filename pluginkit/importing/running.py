@@ -23,7 +23,7 @@ HOSTED = "pluginkit.importing.hosted_child"
 EXPECTED = "pluginkit.importing.expected_child"
 RTOL, ATOL = 1e-3, 1e-4
 """What two implementations of standard operators in FP32 may differ by."""
-RUN = ("IPluginV2DynamicExt", "IPluginV2IOExt")
+RUN = ("IPluginV2DynamicExt", "IPluginV2IOExt", "IPluginV3")
 """What pluginkit's host runs."""
 
 Identity = tuple[str, str, str]
@@ -106,7 +106,7 @@ def _impossible(served: Sequence[Served], plugins: Sequence[Served]) -> str:
         if one.library.target == "gpu":
             return f"{name} is of target gpu; give its project, or its library of target cpu"
         if one.creator.base not in {*RUN, ""}:
-            return f"{one.creator.name} of {name} is {one.creator.base}; pluginkit's host runs {' and '.join(RUN)}"
+            return f"{one.creator.name} of {name} is {one.creator.base}; pluginkit's host runs {', '.join(RUN)}"
     return ""
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 
 import networkx as nx
 import onnx
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from pluginkit.testing.model import Network
+from pluginkit.testing.api_model import AnyNetwork, ApiNetwork, Input, Output, Plugin
 from pluginkit.testing.networks.base import DOMAIN
 
 WIDTH, HEIGHT = 150, 34
@@ -42,14 +42,17 @@ class Panel:
     height: float = 0.0
 
 
-def svg(network: Network) -> str:
-    """The network, one SVG a graph."""
+def svg(network: AnyNetwork) -> str:
+    """The network, one SVG a graph; one for all that NVIDIA's API made."""
     environment = Environment(
         loader=PackageLoader("pluginkit.reporting", "."), autoescape=True, undefined=StrictUndefined
     )
     template = environment.get_template("network.svg.jinja")
-    graph = onnx.load_from_string(network.model).graph
-    return template.render(panels=list(panels(graph, network.id)), node=(WIDTH, HEIGHT))
+    if isinstance(network, ApiNetwork):
+        drawn = [api_panel(network)]
+    else:
+        drawn = list(panels(onnx.load_from_string(network.model).graph, network.id))
+    return template.render(panels=drawn, node=(WIDTH, HEIGHT))
 
 
 def panels(graph: onnx.GraphProto, title: str) -> Iterator[Panel]:
@@ -61,34 +64,77 @@ def panels(graph: onnx.GraphProto, title: str) -> Iterator[Panel]:
                 yield from panels(attribute.g, f"{attribute.name} of {node.op_type} {node.name}")
 
 
+def api_panel(network: ApiNetwork) -> Panel:
+    """The calls of NVIDIA's API as a graph. What a recurrence gets after a trip ends in a box of its own, `Recur`."""
+    drawing = _Drawing(network.id)
+    for step in network.steps:
+        told = {one.name: getattr(step, one.name) for one in fields(step)}
+        kind = {Input: "input", Output: "output", Plugin: "plugin"}.get(type(step), "operator")
+        about = ", ".join(f"{name} = {value}" for name, value in told.items() if value not in {"", ()})
+        name = {"input": told.get("out"), "output": told.get("x")}.get(kind) or f"{type(step).__name__}"
+        detail = next((str(told[key]) for key in ("kind", "op", "dtype", "loop", "conditional") if key in told), "")
+        text = name if kind in {"input", "output"} else f"{name} {detail}".rstrip()
+        made = drawing.add(text, kind, f"{type(step).__name__}: {about}")
+        for key, value in told.items():
+            if key not in {"out", "outs"}:
+                drawing.link(value if isinstance(value, tuple) else (value,), made)
+        drawing.gives([told.get("out", told.get("name", "")), *told.get("outs", ())], made)
+    return drawing.placed()
+
+
+class _Drawing:
+    """A panel under way: boxes, and an edge from whoever gives a tensor to whoever takes it."""
+
+    def __init__(self, title: str) -> None:
+        self._panel = Panel(title)
+        self._graph = nx.DiGraph()
+        self._givers: dict[str, int] = {}
+
+    def add(self, text: str, kind: str, title: str) -> int:
+        """A box."""
+        number = len(self._panel.boxes)
+        self._panel.boxes.append(Box(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…", kind, title))
+        self._graph.add_node(number)
+        return number
+
+    def link(self, takes: Iterable[object], number: int) -> None:
+        """Edges to that box from whoever gives what it takes; what nobody gives is left out."""
+        for name in takes:
+            if name in self._givers:
+                self._graph.add_edge(self._givers[str(name)], number, text=name)
+
+    def known(self, name: str) -> bool:
+        """Whether a box gives it."""
+        return name in self._givers
+
+    def gives(self, names: Iterable[str], number: int) -> None:
+        """What that box gives."""
+        self._givers.update(dict.fromkeys(filter(None, names), number))
+
+    def placed(self) -> Panel:
+        """The panel, laid out."""
+        _place(self._panel, self._graph)
+        boxes = self._panel.boxes
+        self._panel.edges = [(boxes[a], boxes[b], text) for a, b, text in self._graph.edges(data="text")]
+        return self._panel
+
+
 def _panel(graph: onnx.GraphProto, title: str) -> Panel:
-    drawn = nx.DiGraph()
-    panel = Panel(title)
-    givers: dict[str, int] = {}
-
-    def add(text: str, kind: str, about: str) -> int:
-        panel.boxes.append(Box(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…", kind, about))
-        drawn.add_node(len(panel.boxes) - 1)
-        return len(panel.boxes) - 1
-
+    drawing = _Drawing(title)
     constants = {tensor.name for tensor in graph.initializer}
     for value in graph.input:
-        givers[value.name] = add(value.name, "input", f"input {_typed(value)}")
+        drawing.gives([value.name], drawing.add(value.name, "input", f"input {_typed(value)}"))
     for node in graph.node:
-        number = add(node.op_type, "plugin" if node.domain == DOMAIN else "operator", node.name)
-        used = [*node.input, *_captured(node)]
-        for name in dict.fromkeys(name for name in used if name and name not in constants):
-            if name not in givers:
-                givers[name] = add(name, "outer", f"{name}, of the graph around this one")
-            drawn.add_edge(givers[name], number, text=name)
-        givers.update(dict.fromkeys(node.output, number))
+        used = [name for name in dict.fromkeys((*node.input, *_captured(node))) if name and name not in constants]
+        made = drawing.add(node.op_type, "plugin" if node.domain == DOMAIN else "operator", node.name)
+        for name in used:
+            if not drawing.known(name):
+                drawing.gives([name], drawing.add(name, "outer", f"{name}, of the graph around this one"))
+        drawing.link(used, made)
+        drawing.gives(node.output, made)
     for value in graph.output:
-        number = add(value.name, "output", f"output {_typed(value)}")
-        if value.name in givers:
-            drawn.add_edge(givers[value.name], number, text=value.name)
-    _place(panel, drawn)
-    panel.edges = [(panel.boxes[a], panel.boxes[b], text) for a, b, text in drawn.edges(data="text")]
-    return panel
+        drawing.link([value.name], drawing.add(value.name, "output", f"output {_typed(value)}"))
+    return drawing.placed()
 
 
 def _captured(node: onnx.NodeProto) -> Iterator[str]:

@@ -111,6 +111,8 @@ class HostSession:
                     found.append(built)
             finally:
                 self.printed = builder.printed
+            # Last, and not in the child, which does what NVIDIA's builder does: that takes such a network.
+            preflight.check_channels(network.calls)
         except WorkerTimeout as error:
             self._builder = None
             return BuildVerdict("hung", in_convention(trying, error.message))

@@ -117,6 +117,14 @@ LENIENCIES: tuple[Leniency, ...] = (
         f"https://onnx.ai/onnx/operators/onnx__QuantizeLinear.html: the output has the input's shape; {TRIED}",
     ),
     Leniency(
+        "int8-channels",
+        "accepts",
+        "builds a plugin with INT8 tensors whose channel dimension is dynamic",
+        "the host refuses the network; those of pluginkit test have a constant there, in a network for each count",
+        '"Restrictions for Dynamic Shapes" in "Dynamic Shapes: Advanced Topics" of TensorRT 10.16, 11.4 and RTX: INT8 '
+        f"wants a channel dimension that is a constant at build time; {TRIED}",
+    ),
+    Leniency(
         "half-slice",
         "fails",
         "fails within its backend (MyelinCheckException in tactics_tiled_layout.cpp or formats.cpp) where a forward "

@@ -5,16 +5,22 @@ NVIDIA's parser and builder refuse the same. Held against them by tests/fidelity
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import onnx
 
+from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.runtimes import walker
-from pluginkit.testing.model import Array, Dims, Network, NetworkProfile, Range
+from pluginkit.testing.model import Array, Dims, Network, NetworkProfile, PluginCall, Range
 
 Identity = tuple[str, str, str]
 """A creator's name, version and namespace."""
+CHANNEL_AXIS = 1
+"""Of a tensor's dimensions, the channels."""
+INT8_CHANNELS = "INT8 wants a channel dimension that is a constant at build time"
+"""NVIDIA's documents, of TensorRT 10.16, 11.4 and RTX: "Restrictions for Dynamic Shapes" in "Dynamic Shapes: Advanced
+Topics"."""
 
 
 def check(network: Network, identity: Identity) -> None:
@@ -85,6 +91,24 @@ def check_outputs(network: Network, outputs: Mapping[str, int]) -> None:
         has = outputs.get(node.name)
         if has is not None and len(node.output) > has:
             raise CheckFailed(f"plugin node {node.name!r} has {len(node.output)} outputs, the plugin {has}")
+
+
+def check_channels(calls: Iterable[PluginCall]) -> None:
+    """Looks at the plugin's INT8 inputs.
+
+    Raises:
+        CheckFailed: the channels of one differ within a profile or between two.
+    """
+    for call in calls:
+        for index, kind in enumerate(call.types):
+            ends = [dims for profile in call.inputs for dims in profile[index]]
+            counts = {dims[CHANNEL_AXIS] for dims in ends if len(dims) > CHANNEL_AXIS}
+            if kind is DType.INT8 and len(counts) > 1:
+                raise CheckFailed(
+                    f"plugin node {call.node!r}: input {index} is INT8 and has {min(counts)} to {max(counts)} "
+                    f"channels; {INT8_CHANNELS}",
+                    hint="Give the channels one value in all profiles, or build a network for each count.",
+                )
 
 
 def _check_identity(node: onnx.NodeProto, identity: Identity) -> None:

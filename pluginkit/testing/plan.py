@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_de
 from pluginkit.testing.model import Array, Case, Network, Plan
 from pluginkit.testing.networks import FAMILIES, Family, selection
 from pluginkit.testing.networks.base import Applier, Setting
+from pluginkit.testing.parts import Part, parts
 from pluginkit.testing.points import Point, generator, points, unaligned
 from pluginkit.testing.reference import Reference
 
@@ -65,24 +65,24 @@ def plan(
     for family in chosen:
         # Those by the API go round: one in one precision, the next in the next.
         kinds = [wanted[by_api.index(family.NAME) % len(wanted)]] if family.BY_API else kinds_of(family, wanted)
-        for kind, (part, there) in product(kinds, _parts(manifest, tried)):
-            name = part.profiles[0].name if len(part.profiles) < len(manifest.profiles) else ""
-            plain = Setting(part, kind, fields, else_factor=factor, part=name)
-            for setting in _usual(family, plain, calibration, samples or there, reference):
-                networks.append(family.build(setting))
-                forms = {tensor.name: setting.form(tensor) for tensor in (*part.inputs, *part.outputs)}
-                for point in [*there, *(unaligned(part, forms, there, seed) if setting.variant else [])]:
-                    cases += _cases(family, setting, point, reference, seed)
+        for kind in kinds:
+            every = family.NAME == "plain"
+            for part in parts(manifest, kind, tried, seed, all_counts=every, random=random):
+                plain = Setting(part.manifest, kind, fields, else_factor=factor, part=part.name)
+                mine = [sample for sample in samples if part.holds(sample)] or part.points
+                for setting in _usual(family, plain, calibration, mine, reference):
+                    networks.append(family.build(setting))
+                    for point in _points(part, setting, seed):
+                        cases += _cases(family, setting, point, reference, seed)
     return Plan(tuple(networks), tuple(cases), seed)
 
 
-def _parts(manifest: Manifest, tried: Sequence[Point]) -> list[tuple[Manifest, list[Point]]]:
-    """The signature and its points; a static one shape by shape, where min and max are opt once more."""
-    parts = manifest.static()
-    if parts == (manifest,):
-        return [(manifest, list(tried))]
-    points_ = [point for point in tried if point.name in ("opt", "data")]
-    return [(part, [point for point in points_ if point.profile == part.profiles[0].name]) for part in parts]
+def _points(part: Part, setting: Setting, seed: int) -> list[Point]:
+    """The part's points, and in another format than linear those that leave lanes of a vector unused."""
+    if not setting.variant:
+        return list(part.points)
+    forms = {tensor.name: setting.form(tensor) for tensor in (*part.manifest.inputs, *part.manifest.outputs)}
+    return [*part.points, *unaligned(part.manifest, forms, part.points, seed)]
 
 
 def kinds_of(family: Family, wanted: Sequence[DType]) -> list[DType]:

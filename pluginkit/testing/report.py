@@ -14,8 +14,8 @@ import junitparser
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.runtimes.findings import Defect
+from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.heat import Heat
-from pluginkit.testing.model import Network
 
 
 class Outcome(str, Enum):
@@ -104,7 +104,7 @@ class Report:
     """The random orders that were asked for."""
     controls: tuple[Verdict, ...] = ()
     """What NVIDIA's builder must refuse: `network` is the control's id, and it has passed if it was refused."""
-    networks: tuple[Network, ...] = field(default=(), compare=False, repr=False)
+    networks: tuple[AnyNetwork, ...] = field(default=(), compare=False, repr=False)
     """The plan's, to be drawn; JSON goes without."""
     registries: tuple[Verdict, ...] = ()
     """What NVIDIA's plugin registries say: `network` is `registry/` with the version."""

@@ -26,7 +26,7 @@ from pluginkit.testing.calibration import BY_DEFAULT, Calibration
 from pluginkit.testing.crew import Bench, Crew
 from pluginkit.testing.hosted import Hosted, Step
 from pluginkit.testing.judged import Beside, Judge, beside
-from pluginkit.testing.model import Network, Plan
+from pluginkit.testing.model import Plan
 from pluginkit.testing.networks import FAMILIES
 from pluginkit.testing.report import CaseResult, Report, Verdict
 from pluginkit.testing.schedules import schedules
@@ -179,7 +179,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         },
         sanitize=options.sanitize,
         schedules=options.schedules,
-        networks=tuple(one for one in this.plan.networks if isinstance(one, Network)),
+        networks=this.plan.networks,
     )
 
 

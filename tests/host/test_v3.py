@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from pluginkit.dtypes import DType
 from pluginkit.host import Context, Finding, Library, TensorSpec, build
 from pluginkit.host.v3 import with_tactic
+from pluginkit.importing import hosted_child
 
 SOURCE = Path(__file__).with_name("v3.cpp")
 MODES = {"plain": 0, "tactics": 1, "alias": 2, "shape_input": 3, "size": 4}
@@ -71,6 +73,32 @@ def test_an_output_may_share_an_inputs_memory(v3_library: Path) -> None:
 def test_a_shape_inputs_value_makes_the_shape(v3_library: Path) -> None:
     (y,) = drive(v3_library, "shape_input")
     np.testing.assert_array_equal(y, np.resize(numbers(4), (6, 5)) * 2)
+
+
+@pytest.mark.parametrize("index", [1, -1])
+def test_a_model_with_a_shape_input_is_run(v3_library: Path, index: int) -> None:
+    """As `pluginkit import` does it."""
+    with Library(v3_library) as loaded:
+        key = (loaded.creators[0].name, loaded.creators[0].version, loaded.creators[0].namespace)
+    attributes = {
+        "mode": MODES["shape_input"],
+        "fault": 0,
+        "factor": 2.0,
+        "tensorrt_plugin_shape_input_indices": [index],
+    }
+    node = helper.make_node(
+        key[0], ["x", "k"], ["y"], "n", domain="d", plugin_version=key[1], plugin_namespace=key[2], **attributes
+    )
+    ends = [helper.make_tensor_value_info(name, kind, None) for name, kind in (("x", 1), ("k", 6), ("y", 1))]
+    model = helper.make_model(
+        helper.make_graph([node], "g", ends[:2], ends[2:]),
+        opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("d", 1)],
+    )
+    kinds = {"mode": "kINT32", "fault": "kINT32", "factor": "kFLOAT32"}
+    hosted = hosted_child.Hosted({key: (v3_library, kinds)})
+    feeds = {"x": numbers(4), "k": np.array([6], np.int32)}
+    outputs = hosted.run(model.SerializeToString(), [("d", key[0])], feeds)
+    np.testing.assert_array_equal(outputs["y"], np.resize(numbers(4), (6, 5)) * 2)
 
 
 @pytest.mark.parametrize("rows", [1, 4])

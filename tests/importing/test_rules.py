@@ -105,7 +105,7 @@ def test_what_a_plugin_is_found_by(attributes: dict[str, object], expected: str)
     assert [item.by for item in served(model([scale(**attributes)]), library())] == [expected]
 
 
-# ---- M1 to M6, M11, M12, M15: plugins and their fields
+# ---- M1 to M6, M11, M12, M15, M16: plugins and their fields
 
 
 def test_m1_version_that_is_no_string(tmp_path: Path) -> None:
@@ -199,6 +199,17 @@ def test_m6_what_v2_plugins_do_not_take(tmp_path: Path) -> None:
     assert not found(tmp_path, proto, library(kind="V3", base="IPluginV3"))
     assert "open dimensions" in one(found(tmp_path, model([scale()]), library(base="IPluginV2Ext")), "M6").text
     assert not found(tmp_path, model([scale()], [value("x", [2, 3])]), library(base="IPluginV2Ext"))
+
+
+def test_m16_open_channels_in_int8(tmp_path: Path) -> None:
+    def problems(dims: list[str | int], kind: int) -> list[Problem]:
+        return found(tmp_path, model([scale()], [value("x", dims, kind)]), library())
+
+    problem = one(problems(["n", "c", 8], TensorProto.INT8), "M16")
+    assert problem.level == "warning"
+    assert "constant at build time" in problem.text
+    for dims, kind in ((["n", 3, "w"], TensorProto.INT8), (["n"], TensorProto.INT8), (["n", "c"], TensorProto.FLOAT)):
+        assert "M16" not in [problem.rule for problem in problems(dims, kind)]
 
 
 @pytest.mark.parametrize(

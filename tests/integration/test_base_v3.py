@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
-from pluginkit import scaffold
+from pluginkit import cli, scaffold
 from pluginkit.host import Library
 from pluginkit.runtimes import tensorrt_rtx
 from pluginkit.testing.report import Outcome, Report
@@ -53,3 +56,23 @@ def test_one_library_offers_one_v3_creator_to_each_host(report: Report, version:
     with Library(report.library, version) as library:
         found = [(creator.kind, creator.name, creator.namespace) for creator in library.creators]
     assert found == [("v3", "MyPlugin", "acme")]
+
+
+@pytest.mark.slow
+def test_the_whole_matrix(project: Path) -> None:
+    report = run(Options(project=project))
+    assert not report.bad
+    assert len({case.family for case in report.cases}) > len(FAMILIES)
+
+
+def test_a_model_with_it_is_imported_and_run(
+    report: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3, 4, 4]) for name in ("x", "y")]
+    node = helper.make_node("MyPlugin", ["x"], ["y"], "n", domain="acme", plugin_version="1", plugin_namespace="acme")
+    graph = helper.make_graph([node], "g", ends[:1], ends[1:])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("acme", 1)]
+    model = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), model)
+    assert cli.run(["import", str(model), "--plugins", str(report.library), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["run"]["status"] == "compared"

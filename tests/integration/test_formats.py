@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -200,7 +201,9 @@ def test_a_format_that_is_taken_and_not_declared_is_found(
     less = manifest.model_copy(update=tensors)
     chosen = select(whole, ["plain/float16/opt"])
     hosted = Hosted(library, PLAIN, less, project, 60.0, schedules(0, 0, deferred=False))
-    (result,) = hosted.run(chosen, lambda *_: None).cases
+    ((network,), (case,)) = chosen.networks, chosen.cases
+    with closing(hosted.open()) as hosting:
+        result = hosting.case(network, case)
     assert result.outcome is Outcome.FAILED
     assert "takes formats that the manifest doesn't declare (input 0: kHALF kHWC8, dims" in result.message
 

@@ -61,7 +61,9 @@ def test_every_network_in_every_precision(project: Path) -> None:
     assert ran >= {(family, precision) for family in families for precision in ("FP32", "FP16", "INT8")}
     assert {case.runs for case in report.cases} == {2}, "both conventions of what a batch is"
     assert {verdict.outcome for verdict in (*report.verdicts, *report.controls)} == {Outcome.PASSED}
-    assert {verdict.network for verdict in report.verdicts} == {case.network for case in report.cases}
+    # Implicit quantization is the host's model alone: no builder here has it.
+    judged = {case.network for case in report.cases if "implicit" not in case.network}
+    assert {verdict.network for verdict in report.verdicts} == judged
     assert {verdict.outcome for verdict in report.registries} <= {Outcome.PASSED}
 
 

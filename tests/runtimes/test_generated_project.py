@@ -58,6 +58,6 @@ def test_one_library_is_right_for_every_registry(project: Path) -> None:
     library, manifest = find_artifact(project).library, Manifest.load(project)
     for which in lean.installed():
         with lean.open(library, manifest, lean=which) as session:
-            for network in plan(manifest, Reference.load(project, manifest)).models:
+            for network in plan(manifest, Reference.load(project, manifest)).usual:
                 verdict = session.build(network)
                 assert verdict.ok, (which.version, verdict.message)

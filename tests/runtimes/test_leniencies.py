@@ -21,6 +21,7 @@ from pluginkit.testing import api_networks
 from pluginkit.testing.crew import Bench
 from pluginkit.testing.judged import Judge
 from pluginkit.testing.model import Network, NetworkProfile, Plan
+from pluginkit.testing.networks import FAMILIES
 from pluginkit.testing.networks.base import DOMAIN, Body, Given, Names, network, value_info
 from pluginkit.testing.report import Outcome, Report
 
@@ -49,13 +50,15 @@ class Sessions:
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory, compile_library: Callable[..., Path]) -> Iterator[Sessions]:
     folder, manifest = tmp_path_factory.mktemp("lenient"), faulty.manifest()
+    # Of other shapes than the networks': else what the manifest says of the outputs goes before what the network says.
+    elsewhere = Manifest.parse(faulty.TOML.format(fault=0).replace("n = [1, 2, 4]", "n = [1, 2, 5]"))
     library, v3 = (
         compile_library(HERE / f"{name}.cpp", folder / f"lib{name}.so") for name in ("refused", "refused_v3")
     )
     with (
         tensorrt_rtx.open(library, manifest, timeout=60) as one,
         tensorrt_rtx.open(v3, manifest, timeout=60) as other,
-        host.open(library, manifest, timeout=60) as own,
+        host.open(library, elsewhere, timeout=60) as own,
     ):
         yield Sessions(one, other, own, library)
 
@@ -162,6 +165,7 @@ ROWS = {
     "division-by-zero": "test_division_by_zero",
     "null-clone": "test_null_from_clone",
     "int8-scalar": "test_an_int8_scalar",
+    "int8-channels": "test_int8_with_open_channels",
     "half-slice": "test_the_cast_of_a_slice",
     "concatenate-axis-1": "test_concatenation_on_axis_1",
 }
@@ -284,6 +288,23 @@ def test_an_int8_scalar(opened: Sessions) -> None:
         assert own.ok, own.message
         assert {record.inputs[0].opt for record in verdict.configured} == {its}
         assert {record.inputs[0].opt for record in own.configured} == {()}
+
+
+def test_int8_with_open_channels(opened: Sessions) -> None:
+    """1 to 8 of them, where the plan has a network for each count."""
+    setting = faulty.setting(faulty.manifest(), DType.INT8)
+    open_ones = FAMILIES["plain"].build(setting)
+    by_api = api_networks.make(setting, "api-cond-lazy")
+    assert isinstance(open_ones, Network)
+    assert by_api is not None
+    assert opened.rtx.build(open_ones).ok
+    assert opened.rtx.build_api(by_api).ok
+    assert_the_host_refuses(opened.host, open_ones, ["input 0 is INT8 and has 1 to 8 channels", "at build time"])
+    verdict = opened.host.build(by_api)
+    assert verdict.status == "refused"
+    assert "at build time" in verdict.message
+    for made in faulty.networks(faulty.manifest()).values():
+        assert opened.host.build(made).ok, made.id
 
 
 def test_the_cast_of_a_slice(opened: Sessions) -> None:

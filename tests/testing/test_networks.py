@@ -257,7 +257,7 @@ def test_a_name_and_a_group() -> None:
 
 def int8_loop(op: str) -> Network:
     made = planned("leaky", "loop-count" if op == "Loop" else "scan-forward", precisions=[DType.FLOAT32])
-    (network,) = made.models
+    (network,) = made.usual
     model = onnx.load_from_string(network.model)
     (node,) = [node for node in model.graph.node if node.op_type == op]
     (body,) = [attribute.g for attribute in node.attribute if attribute.name == "body"]

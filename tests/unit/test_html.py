@@ -15,9 +15,13 @@ from onnx import TensorProto, helper
 from pluginkit import cli
 from pluginkit.dtypes import DType
 from pluginkit.errors import ToolMissing
+from pluginkit.manifest import Manifest
 from pluginkit.reporting import drawing, page
+from pluginkit.testing.api_model import ApiNetwork, Constant, Input, Loop
 from pluginkit.testing.heat import Heat, Picture
 from pluginkit.testing.model import Network
+from pluginkit.testing.networks import FAMILIES
+from pluginkit.testing.networks.base import Setting
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
 
 HOSTILE = "<script>alert('x')</script>\"' onmouseover=\"y & {{ 7*7 }} $\\frac{$"
@@ -109,6 +113,27 @@ def report(*cases: CaseResult, **more: object) -> Report:
     facts: dict = {"networks": (network(),), **more}
     verdicts = facts.pop("verdicts", ())
     return Report("MyPlugin", "lib.so", "abc", 7, cases, verdicts, {"host": "here"}, **facts)
+
+
+def test_a_network_by_nvidias_api_is_drawn_call_by_call() -> None:
+    manifest = Manifest.parse(
+        '[plugin]\nname = "P"\n[[inputs]]\nname = "x"\nshape = ["n", 3]\ntypes = ["float16"]\n'
+        '[[outputs]]\nname = "y"\nshape = ["n", 3]\ntypes = ["float16"]\n'
+        "[[profiles]]\nsymbols = { n = [1, 2, 3] }\n"
+    )
+    for family in (one for one in FAMILIES.values() if one.BY_API):
+        made = family.build(Setting(manifest, DType.FLOAT16, {}))
+        assert isinstance(made, ApiNetwork)
+        panel = drawing.api_panel(made)
+        kinds = [box.kind for box in panel.boxes]
+        assert kinds.count("input") == sum(isinstance(step, Input) for step in made.steps)
+        assert kinds.count("output") == len(made.outputs)
+        assert "plugin" in kinds
+        assert len(panel.boxes) == len(made.steps)
+        for box, step in zip(panel.boxes, made.steps, strict=True):
+            if not isinstance(step, Input | Constant | Loop):
+                assert any(taker is box for _, taker, _ in panel.edges), f"{family.NAME}: {box.title} hangs in the air"
+        assert drawing.svg(made).count("<svg") == 1
 
 
 def test_the_matrix() -> None:
