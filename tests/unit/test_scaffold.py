@@ -19,7 +19,7 @@ from pluginkit import cli, scaffold
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.scaffold.names import cpp_namespace
+from pluginkit.scaffold.names import cpp_namespace, python_module
 
 ROOT = Path(scaffold.__file__).resolve().parents[2]
 
@@ -188,6 +188,14 @@ def test_a_parent_that_is_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["Int", "Std", "Round", "Select", "SizeT", "Bar"])
 def test_namespaces_never_collide_with_the_language_or_the_c_library(name: str) -> None:
     assert cpp_namespace(name).endswith("_plugin")
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [("MyPlugin", "my_plugin"), ("Random", "random_plugin"), ("Numpy", "numpy_plugin"), ("Lambda", "lambda_plugin")],
+)
+def test_a_module_hides_no_other_one(name: str, module: str) -> None:
+    assert python_module(name) == module
 
 
 def test_what_is_written(tmp_path: Path) -> None:
