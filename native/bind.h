@@ -2,8 +2,22 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cstdint>
+
 namespace pluginkit
 {
+
+//! Calls `enqueue` so many times, or until it does not answer 0: without Python between them, for measurements.
+template <typename Enqueue>
+std::int32_t repeated(std::int64_t times, Enqueue const& enqueue)
+{
+    std::int32_t answer = 0;
+    for (std::int64_t i = 0; i < times && answer == 0; ++i)
+    {
+        answer = enqueue();
+    }
+    return answer;
+}
 
 //! Adds evaluate, bounds and compute to the module.
 void bindExpressions(pybind11::module_& module);

@@ -69,15 +69,23 @@ void bindDynamic(py::module_& module)
             "enqueue",
             [](PyDynamicPlugin const& p, std::vector<PyDesc> const& in, std::vector<PyDesc> const& out,
                std::vector<std::uintptr_t> const& inputs, std::vector<std::uintptr_t> const& outputs,
-               std::uintptr_t workspace, std::uintptr_t stream)
+               std::uintptr_t workspace, std::uintptr_t stream, std::int64_t times)
             {
-                return p.get().enqueue(toDescs(in).data(), toDescs(out).data(), toPointers(inputs).data(),
-                                       toPointers(outputs).data(), reinterpret_cast<void*>(workspace),
-                                       reinterpret_cast<void*>(stream));
+                auto const inDescs = toDescs(in);
+                auto const outDescs = toDescs(out);
+                auto const from = toPointers(inputs);
+                auto const to = toPointers(outputs);
+                return repeated(times,
+                                [&]
+                                {
+                                    return p.get().enqueue(inDescs.data(), outDescs.data(), from.data(), to.data(),
+                                                           reinterpret_cast<void*>(workspace),
+                                                           reinterpret_cast<void*>(stream));
+                                });
             },
             // Two contexts enqueue at once, from two threads.
             py::call_guard<py::gil_scoped_release>(), py::arg("input_descs"), py::arg("output_descs"),
-            py::arg("inputs"), py::arg("outputs"), py::arg("workspace"), py::arg("stream"));
+            py::arg("inputs"), py::arg("outputs"), py::arg("workspace"), py::arg("stream"), py::arg("times") = 1);
 }
 
 void bindIOExt(py::module_& module)
@@ -114,13 +122,21 @@ void bindIOExt(py::module_& module)
         .def(
             "enqueue",
             [](PyIOExtPlugin const& p, std::int32_t batchSize, std::vector<std::uintptr_t> const& inputs,
-               std::vector<std::uintptr_t> const& outputs, std::uintptr_t workspace, std::uintptr_t stream)
+               std::vector<std::uintptr_t> const& outputs, std::uintptr_t workspace, std::uintptr_t stream,
+               std::int64_t times)
             {
-                return p.get().enqueue(batchSize, toPointers(inputs).data(), toPointers(outputs).data(),
-                                       reinterpret_cast<void*>(workspace), reinterpret_cast<void*>(stream));
+                auto const from = toPointers(inputs);
+                auto const to = toPointers(outputs);
+                return repeated(times,
+                                [&]
+                                {
+                                    return p.get().enqueue(batchSize, from.data(), to.data(),
+                                                           reinterpret_cast<void*>(workspace),
+                                                           reinterpret_cast<void*>(stream));
+                                });
             },
             py::call_guard<py::gil_scoped_release>(), py::arg("batch_size"), py::arg("inputs"), py::arg("outputs"),
-            py::arg("workspace"), py::arg("stream"));
+            py::arg("workspace"), py::arg("stream"), py::arg("times") = 1);
 }
 
 } // namespace

@@ -73,16 +73,22 @@ std::int32_t onShapeChange(Plugin const& plugin, Descs const& in, Descs const& o
 }
 
 std::int32_t enqueue(Plugin const& plugin, Descs const& in, Descs const& out, std::vector<std::uintptr_t> const& inputs,
-                     std::vector<std::uintptr_t> const& outputs, std::uintptr_t workspace, std::uintptr_t stream)
+                     std::vector<std::uintptr_t> const& outputs, std::uintptr_t workspace, std::uintptr_t stream,
+                     std::int64_t times)
 {
     auto const inDescs = toDescs(in);
     auto const outDescs = toDescs(out);
     auto const from = toPointers(inputs);
     auto const to = toPointers(outputs);
     auto& runtime = plugin.runtime();
-    Call const call{"IPluginV3OneRuntime::enqueue"};
-    return runtime.enqueue(inDescs.data(), outDescs.data(), from.data(), to.data(), reinterpret_cast<void*>(workspace),
-                           reinterpret_cast<cudaStream_t>(stream));
+    return repeated(times,
+                    [&]
+                    {
+                        Call const call{"IPluginV3OneRuntime::enqueue"};
+                        return runtime.enqueue(inDescs.data(), outDescs.data(), from.data(), to.data(),
+                                               reinterpret_cast<void*>(workspace),
+                                               reinterpret_cast<cudaStream_t>(stream));
+                    });
 }
 
 //! Calls a method without arguments of one capability.
@@ -149,7 +155,8 @@ void bindPluginV3(py::module_& module)
             py::arg("tactic"))
         .def("on_shape_change", &onShapeChange, py::arg("inputs"), py::arg("outputs"))
         .def("enqueue", &enqueue, py::call_guard<py::gil_scoped_release>(), py::arg("input_descs"),
-             py::arg("output_descs"), py::arg("inputs"), py::arg("outputs"), py::arg("workspace"), py::arg("stream"))
+             py::arg("output_descs"), py::arg("inputs"), py::arg("outputs"), py::arg("workspace"), py::arg("stream"),
+             py::arg("times") = 1)
         .def("attach_to_context", &Plugin::attachToContext)
         .def("fields_to_serialize", &Plugin::fieldsToSerialize);
 }

@@ -65,6 +65,7 @@ class Plugin:
         self, pos: int, in_out: Sequence[Desc], nb_inputs: int, nb_outputs: int
     ) -> bool: ...
 
+# enqueue is called `times` over, or until it does not answer 0: the answer is the last one's.
 class DynamicPlugin(Plugin):
     # Answers (nbDims, for each dimension its node or what the pointer was instead, nodes, faults).
     def output_dimensions(
@@ -82,6 +83,7 @@ class DynamicPlugin(Plugin):
         outputs: Sequence[int],
         workspace: int,
         stream: int,
+        times: int = 1,
     ) -> int: ...
 
 class IOExtPlugin(Plugin):
@@ -93,7 +95,13 @@ class IOExtPlugin(Plugin):
     def configure_plugin(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> None: ...
     def workspace_size(self, max_batch_size: int) -> int: ...
     def enqueue(
-        self, batch_size: int, inputs: Sequence[int], outputs: Sequence[int], workspace: int, stream: int
+        self,
+        batch_size: int,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        workspace: int,
+        stream: int,
+        times: int = 1,
     ) -> int: ...
 
 class PluginV3:
@@ -136,6 +144,7 @@ class PluginV3:
         outputs: Sequence[int],
         workspace: int,
         stream: int,
+        times: int = 1,
     ) -> int: ...
     # The plugin for the context, None for a null one or this one; and whether it is this one.
     def attach_to_context(self) -> tuple[PluginV3 | None, bool]: ...

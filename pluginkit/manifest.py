@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from pluginkit import bases, shapes, signature_rules
+from pluginkit import bases, bench_section, shapes, signature_rules
 from pluginkit.dtypes import PRECISIONS, DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import DLA_ONLY, Format
@@ -149,6 +149,7 @@ class Manifest(_Model):
     fields: tuple[Attribute, ...] = ()
     profiles: tuple[Profile, ...]
     tolerances: Tolerances = Tolerances()
+    bench: bench_section.Bench = bench_section.Bench()
 
     @classmethod
     def load(cls, path: Path) -> Manifest:
@@ -381,7 +382,7 @@ def _typing(manifest: Manifest) -> list[str]:
         for kind in tensor.types
         if kind in PRECISIONS and kind not in available
     ]
-    return [*found, *signature_rules.problems(manifest)]
+    return [*found, *signature_rules.problems(manifest), *bench_section.problems(manifest)]
 
 
 def _parse(dim: str) -> shapes.Expr | None:
@@ -398,6 +399,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "fields": Attribute,
     "profiles": Profile,
     "tolerances": Tolerances,
+    **bench_section.MODELS,
 }
 
 
@@ -408,8 +410,9 @@ def _explain(error: ValidationError) -> list[str]:
 def _sentence(item: dict[str, Any]) -> str:
     where = ".".join(str(part + 1) if isinstance(part, int) else part for part in item["loc"])
     if item["type"] == "extra_forbidden":
-        table = _TABLES.get(str(item["loc"][0])) if len(item["loc"]) > 1 else Manifest
-        return f"{where}: {_unknown('key', str(item['loc'][-1]), list((table or Manifest).model_fields))}"
+        named = [part for part in item["loc"][:-1] if part in _TABLES]
+        table = _TABLES[named[-1]] if named else Manifest
+        return f"{where}: {_unknown('key', str(item['loc'][-1]), list(table.model_fields))}"
     if item["type"] == "missing":
         return f"{where}: is missing"
     message = str(item["msg"]).removeprefix("Value error, ")

@@ -21,6 +21,7 @@ _COMMANDS = {
     "convert": "Convert a project's plugin to IPluginV3.",
     "build": "Build the project's plugin library.",
     "test": "Test the plugin in networks, and have NVIDIA's builder judge it.",
+    "bench": "Measure the plugin on a GPU, beside the speed of a copy.",
     "networks": "List the networks that plugins are tested in; write them as ONNX models.",
     "inspect": "Show what a plugin library holds, and what is wrong with it.",
     "import": "Parse a model with your plugins: who serves each node, and what is wrong.",

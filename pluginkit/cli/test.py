@@ -127,7 +127,7 @@ def command(
     library with several plugins (pluginkit add) it tests each; --only 'MyPlugin/*' is one of them.
     """
     for file in (json_file, html, junit):
-        _check_writable(file)
+        check_writable(file)
     if html is not None:
         page.check()
     options = Options(
@@ -166,7 +166,7 @@ def command(
     return report.exit_code
 
 
-def _check_writable(file: Path | None) -> None:
+def check_writable(file: Path | None) -> None:
     """Refuse a report's path before the run, not after it."""
     if file is None or str(file) == "-":
         return

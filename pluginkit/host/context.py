@@ -53,8 +53,9 @@ class Layer(Protocol):
         out_addresses: Sequence[int],
         workspace: int,
         stream: int,
+        times: int = 1,
     ) -> None:
-        """Runs the plugin."""
+        """Runs the plugin; so many times over, without Python between them, where that is measured."""
 
     def beside(self) -> Self:
         """The layer in a second context of the same engine, to be closed before this."""

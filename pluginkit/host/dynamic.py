@@ -146,6 +146,7 @@ class Layer(v2.Layer[DynamicPlugin]):
         out_addresses: Sequence[int],
         workspace: int,
         stream: int,
+        times: int = 1,
     ) -> None:
         """Runs the plugin."""
         self._plugin.enqueue(
@@ -155,6 +156,7 @@ class Layer(v2.Layer[DynamicPlugin]):
             out_addresses=out_addresses,
             workspace=workspace,
             stream=stream,
+            times=times,
         )
 
 

@@ -46,10 +46,17 @@ class DynamicPlugin(Plugin[_native.DynamicPlugin]):
         out_addresses: Sequence[int],
         workspace: int,
         stream: int,
+        times: int = 1,
     ) -> None:
         """Expects 0 (rule E1). Addresses are of host memory for target cpu, else of the GPU's."""
         code = self.native.enqueue(
-            [d.native() for d in inputs], [d.native() for d in outputs], in_addresses, out_addresses, workspace, stream
+            [d.native() for d in inputs],
+            [d.native() for d in outputs],
+            in_addresses,
+            out_addresses,
+            workspace,
+            stream,
+            times,
         )
         if code != 0:
             raise Finding(self.name_of("enqueue"), f"answered {code}, expected 0")

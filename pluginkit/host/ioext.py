@@ -151,6 +151,7 @@ class Layer(v2.Layer[IOExtPlugin]):
         out_addresses: Sequence[int],
         workspace: int,
         stream: int,
+        times: int = 1,
     ) -> None:
         """Runs the plugin."""
         del inputs, outputs
@@ -160,4 +161,5 @@ class Layer(v2.Layer[IOExtPlugin]):
             out_addresses=out_addresses,
             workspace=workspace,
             stream=stream,
+            times=times,
         )

@@ -59,8 +59,9 @@ class IOExtPlugin(Plugin[_native.IOExtPlugin]):
         out_addresses: Sequence[int],
         workspace: int,
         stream: int,
+        times: int = 1,
     ) -> None:
         """Expects 0 (rule E1). It is told no shapes: those of configurePlugin hold, `batch_size` times."""
-        code = self.native.enqueue(batch_size, in_addresses, out_addresses, workspace, stream)
+        code = self.native.enqueue(batch_size, in_addresses, out_addresses, workspace, stream, times)
         if code != 0:
             raise Finding(self.name_of("enqueue"), f"answered {code}, expected 0")

@@ -271,10 +271,17 @@ class PluginV3:
         out_addresses: Sequence[int],
         workspace: int,
         stream: int,
+        times: int = 1,
     ) -> None:
         """Expects 0 (E1). Addresses are of host memory for target cpu, else of the GPU's."""
         code = self.native.enqueue(
-            [d.native() for d in inputs], [d.native() for d in outputs], in_addresses, out_addresses, workspace, stream
+            [d.native() for d in inputs],
+            [d.native() for d in outputs],
+            in_addresses,
+            out_addresses,
+            workspace,
+            stream,
+            times,
         )
         _expect_zero(runtime_name("enqueue"), code)
 

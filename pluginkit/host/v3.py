@@ -250,6 +250,7 @@ class Layer:
         out_addresses: Sequence[int],
         workspace: int,
         stream: int,
+        times: int = 1,
     ) -> None:
         """Runs the plugin."""
         self._plugin.enqueue(
@@ -259,6 +260,7 @@ class Layer:
             out_addresses=out_addresses,
             workspace=workspace,
             stream=stream,
+            times=times,
         )
 
     def beside(self) -> Self:

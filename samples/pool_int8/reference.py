@@ -14,17 +14,16 @@ def reference(x, *, mode, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, 
     h, w = x.shape[-2:]
     rows = _windows(h, kernel_h, stride_h, pad_h, ceil_mode)
     columns = _windows(w, kernel_w, stride_w, pad_w, ceil_mode)
-    y = np.empty((*x.shape[:-2], len(rows), len(columns)))
-    for i, (top, bottom) in enumerate(rows):
-        for j, (left, right) in enumerate(columns):
-            window = x[..., max(top, 0) : min(bottom, h), max(left, 0) : min(right, w)]
-            if mode == 0:
-                y[..., i, j] = window.max(axis=(-2, -1))
-            else:
-                inside = window.shape[-2] * window.shape[-1]
-                count = (bottom - top) * (right - left) if count_include_pad else inside
-                y[..., i, j] = window.sum(axis=(-2, -1)) / count
-    return y
+    around = [(0, 0)] * (x.ndim - 2) + [(pad_h, pad_h + kernel_h + stride_h), (pad_w, pad_w + kernel_w + stride_w)]
+    padded = np.pad(x, around, constant_values=-np.inf if mode == 0 else 0.0)
+    y = None
+    for i in range(kernel_h):
+        for j in range(kernel_w):
+            # The element (i, j) of every window.
+            elements = padded[..., i::stride_h, j::stride_w][..., : len(rows), : len(columns)]
+            gather = np.maximum if mode == 0 else np.add
+            y = elements.copy() if y is None else gather(y, elements, out=y)
+    return y if mode == 0 else y / np.outer(_counts(rows, h, count_include_pad), _counts(columns, w, count_include_pad))
 
 
 def _windows(size, kernel, stride, pad, ceil_mode):
@@ -35,3 +34,8 @@ def _windows(size, kernel, stride, pad, ceil_mode):
         count -= 1  # a window that begins in the padding behind the image
     starts = [i * stride - pad for i in range(count)]
     return [(start, min(start + kernel, size + pad)) for start in starts]
+
+
+def _counts(windows, size, count_include_pad):
+    """How many rows of each window an average goes by."""
+    return [(end - start) if count_include_pad else min(end, size) - max(start, 0) for start, end in windows]

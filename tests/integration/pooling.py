@@ -15,6 +15,7 @@ from onnx import TensorProto, helper
 
 from pluginkit.dtypes import DType
 from pluginkit.host import Context, Library, TensorSpec, build
+from pluginkit.host.context import LAYERS
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "pool_int8"
 OPSET = 21
@@ -46,8 +47,8 @@ def random_layers(count: int, seed: int) -> list[tuple[Pooling, tuple[int, ...]]
         pad = [int(rng.integers(0, size)) for size in kernel]
         flags = rng.integers(0, 2, 3)
         layer = Pooling(*map(int, (flags[0], *kernel, *stride, *pad, *flags[1:])))
-        if rng.random() < 0.25:
-            layer = Pooling(mode=layer.mode, ceil_mode=layer.ceil_mode)  # the kernel for pairs
+        if rng.random() < 0.4:
+            layer = halving(3 if rng.random() < 0.6 else 2, *map(int, flags))
         image = [int(size) for size in rng.integers(1, 40, 2)]
         if rng.random() < 0.5:
             image[1] = 16 * int(rng.integers(1, 4))
@@ -56,6 +57,11 @@ def random_layers(count: int, seed: int) -> list[tuple[Pooling, tuple[int, ...]]
         if fits and min(image) >= 2:
             found.append((layer, shape))
     return found
+
+
+def halving(window: int, mode: int, ceil_mode: int = 0, count_include_pad: int = 0) -> Pooling:
+    """A layer of those that the fast kernels are for: 2 x 2, or 3 x 3 with padding, of every second element."""
+    return Pooling(mode, window, window, 2, 2, window - 2, window - 2, ceil_mode, count_include_pad)
 
 
 def onnx_pooling(layer: Pooling, x: Array) -> Array:
@@ -95,6 +101,39 @@ def reference() -> Callable[..., Array]:
 def expected(layer: Pooling, x: Array) -> Array:
     """What `reference.py` says, in FP64."""
     return reference()(x.astype(np.float64), **asdict(layer))
+
+
+def pool_at(
+    library: Library,
+    layer: Pooling,
+    x: Array,
+    *,
+    offset: int,
+    scales: tuple[float, float] = (1.0, 1.0),
+) -> Array:
+    """As `pool`, with the input and the output so many elements behind addresses that are multiples of 64."""
+    creator = library.creators[0]
+    fields: dict[str, tuple[DType, Any]] = {name: (DType.INT32, value) for name, value in asdict(layer).items()}
+    fields |= {name: (DType.FLOAT32, value) for name, value in zip(("x_scale", "y_scale"), scales, strict=True)}
+    spec = TensorSpec(DType(x.dtype.name), x.shape, x.shape, x.shape, x.shape)
+    built = build(creator, "pool", fields, [[spec]])
+    made = LAYERS[built.base](creator, built)
+    (out,) = built.outputs[0]
+    given, got = _behind(x.shape, x.dtype, offset), _behind(out.dims, x.dtype, offset)
+    given[...] = x
+    ins, outs = [spec.at(x.shape)], [out.at(out.dims)]
+    made.reshape(ins, outs)
+    made.enqueue(ins, outs, in_addresses=[given.ctypes.data], out_addresses=[got.ctypes.data], workspace=0, stream=0)
+    made.close()
+    return got
+
+
+def _behind(shape: tuple[int, ...], dtype: np.dtype[Any], offset: int) -> Array:
+    count = int(np.prod(shape))
+    memory = np.zeros(count + offset + 64, dtype)
+    start = -(memory.ctypes.data // dtype.itemsize) % (64 // dtype.itemsize) + offset
+    part: Array = memory[start : start + count].reshape(shape)
+    return part
 
 
 def pool(

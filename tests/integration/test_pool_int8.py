@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pluginkit.build import build
-from pluginkit.host import Finding, Library, take_log
+from pluginkit.dtypes import DType
+from pluginkit.host import Finding, Library, TensorSpec, take_log
+from pluginkit.host import build as build_layer
 from pluginkit.testing.report import Outcome
 from pluginkit.testing.runner import Options, run
 
-from .pooling import SAMPLE, Array, Pooling, expected, onnx_pooling, pool, random_layers
+from .pooling import SAMPLE, Array, Pooling, expected, halving, onnx_pooling, pool, pool_at, random_layers
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("pool_int8")]
 
@@ -105,6 +108,29 @@ def _as_onnx_in_int8(library: Library, layer: Pooling, x: Array, implicit_batch:
     assert np.abs(y - wanted).max() <= 1, told
 
 
+@pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
+def test_the_fast_kernels_give_what_the_general_one_gives(library: Library, kind: str) -> None:
+    """Bit for bit: an address that is no multiple of 16 bytes takes the general kernel for the same image."""
+    rng = np.random.default_rng(SEED)
+    layers = [
+        halving(window, mode, ceil, include) for window in (2, 3) for mode in (0, 1) for ceil in (0, 1)
+        for include in (0, 1)
+    ]  # fmt: skip
+    for number, layer in enumerate(layers):
+        for shape in ((3, 33, 16), (2, 8, 64), (1, 1 if layer.kernel_h == 3 else 2, 32), (2, 3, 7, 48)):
+            x = rng.integers(-128, 128, shape).astype(kind)
+            if kind == "int8":
+                x[:, ::3] = rng.integers(-3, 3)  # sums that lie in the middle of two steps
+            else:
+                x += rng.normal(0, 1, shape).astype(kind)
+            for scales in ((1.0, 1.0), (1.0, 0.37), (0.7, 1.9)) if kind == "int8" else ((1.0, 1.0),):
+                fast = pool_at(library, layer, x, offset=0, scales=scales)
+                told = f"layer {number}: {layer} on {shape} with scales {scales}"
+                np.testing.assert_array_equal(fast, pool_at(library, layer, x, offset=1, scales=scales), told)
+            if layer.mode == 0:
+                np.testing.assert_array_equal(pool_at(library, layer, x, offset=0), onnx_pooling(layer, x), told)
+
+
 def test_halves_go_to_the_even_step_and_what_is_too_large_stays_the_largest(library: Library) -> None:
     x = np.array([[1, 2], [2, 3], [-1, -2], [-2, -3], [127, 127], [-128, -128]], np.int8)
     pairs = Pooling(1, 1, 2, 1, 2)
@@ -192,3 +218,17 @@ def _said(words: str) -> None:
 
     log = [text for severity, text in take_log() if severity == 1]
     assert any(re.search(f"^PoolInt8: .*{words}", text) for text in log), log
+
+
+def test_bytes_that_are_cut_or_longer_make_no_plugin(library: Library) -> None:
+    """Every length of what it serializes but the whole, and what an engine of another time may hold."""
+    spec = TensorSpec(DType.INT8, *((2, 3, 8, 8),) * 4, 0.5)
+    fields = {name: (DType.INT32, value) for name, value in asdict(Pooling()).items()}
+    creator = library.creators[0]
+    whole = build_layer(creator, "pool", fields, [[spec]], output_scales=[0.5]).serialized
+    creator.deserialize("pool", whole).destroy()
+    flipped = bytes([whole[0] ^ 0xFF]) + whole[1:]
+    for wrong in (*(whole[:length] for length in range(len(whole))), whole + b"\0", flipped):
+        with pytest.raises(Finding, match="deserializePlugin: answered null"):
+            creator.deserialize("pool", wrong)
+    take_log()

@@ -1,0 +1,137 @@
+"""The worker's side of `pluginkit.bench.runner`: the library, the GPU, and one case after another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pluginkit import gpu, host
+from pluginkit.bench import baseline, values
+from pluginkit.bench.buffers import Buffers
+from pluginkit.bench.layer import Layer
+from pluginkit.bench.model import Baseline, Case, Machine, Result, Times
+from pluginkit.bench.timing import Timer, Work, capture
+from pluginkit.errors import PluginkitError
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes.child import Breadcrumb
+from pluginkit.testing.model import Array
+from pluginkit.testing.reference import Reference
+
+EMPTY = b""".version 7.0
+.target sm_75
+.address_size 64
+.visible .entry empty()
+{
+    ret;
+}
+"""
+
+
+def open(breadcrumb: Breadcrumb, *, library: Path, manifest: Manifest, project: Path, seed: int) -> Bench:  # noqa: A001
+    """Loads the library and takes the GPU."""
+    host.set_breadcrumb_file(breadcrumb.path)
+    return Bench(library, manifest, project, seed)
+
+
+class Bench:
+    """A loaded plugin library on a GPU."""
+
+    def __init__(self, library: Path, manifest: Manifest, project: Path, seed: int) -> None:
+        self._context = gpu.Context()
+        self._timer = Timer(self._context, self._context.stream())
+        self._manifest = manifest
+        self._reference = Reference.load(project, manifest)
+        self._seed = seed
+        self._library = host.Library(library)
+        plugin = manifest.plugin
+        self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
+        self._values: tuple[Case, values.Values] | None = None
+
+    def machine(self) -> Machine:
+        """The GPU, and how fast it copies."""
+        rate, size = self._timer.copy_rate()
+        context = self._context
+        capability = ".".join(map(str, context.capability))
+        return Machine(context.name, capability, context.driver.version, context.l2_bytes, rate, size)
+
+    def prepare(self, case: Case) -> None:
+        """Asks the reference: a call of its own, since it takes long where tensors are large."""
+        self._values = (case, values.make(self._manifest, self._reference, case, self._seed))
+
+    def measure(self, case: Case) -> Result:
+        """Times a case that was prepared.
+
+        Raises:
+            CheckFailed: the plugin answers wrongly, or an output is not what it must be.
+        """
+        assert self._values is not None
+        _, tensors = self._values
+        layer = Layer(self._creator, self._manifest, case, tensors.scales)
+        buffers = Buffers(self._context, tensors.inputs, tensors.outputs)
+        workspace = self._context.alloc(layer.workspace_bytes) if layer.workspace_bytes else None
+        stream = self._timer.stream
+
+        def run(turn: int) -> None:
+            address = workspace.address if workspace else 0
+            layer.enqueue(buffers.inputs[turn], buffers.outputs[turn], address, stream.handle)
+
+        times, note = self._timer.measure(Work(run, buffers.count), lambda: buffers.poison(stream))
+        self._check(layer, buffers, tensors, case)
+        beside = self._baseline(case, buffers, tensors)
+        result = Result(
+            case,
+            times,
+            buffers.count,
+            buffers.turn_bytes,
+            self._empty(times.enqueues) if times.enqueues > 1 else None,
+            beside,
+            note=note,
+        )
+        layer.close()
+        buffers.free()
+        if workspace:
+            workspace.free()
+        return result
+
+    def _check(self, layer: Layer, buffers: Buffers, tensors: values.Values, case: Case) -> None:
+        """What the timed launches have written, in every set."""
+        method, allowed = layer.enqueue_name, values.limits(self._manifest, case)
+        first = buffers.read(0)
+        self._compare(first, tensors, allowed, method)
+        # Launches on equal inputs may differ within tolerance: atomic additions of floats do that.
+        for index in buffers.others(first):
+            self._compare(buffers.read(index), tensors, allowed, method)
+
+    def _compare(self, got: list[Array], tensors: values.Values, allowed: values.Limits, method: str) -> None:
+        for tensor, array, want in zip(self._manifest.outputs, got, tensors.outputs, strict=True):
+            values.check(tensor.name, array, want, allowed, method)
+
+    def _baseline(self, case: Case, buffers: Buffers, tensors: values.Values) -> Baseline | None:
+        if not case.baseline:
+            return None
+        manifest = self._manifest
+        shapes = manifest.input_shapes(case.symbols)
+        return baseline.measure(
+            case.baseline,
+            {**values.fields_of(manifest, case), **{name: case.fields[name] for name in case.fields}},
+            [(t.name, manifest.type_of(t, case.precision), shapes[t.name]) for t in manifest.inputs],
+            [manifest.type_of(t, case.precision) for t in manifest.outputs],
+            tensors.outputs,
+            values.limits(manifest, case),
+            buffers,
+            self._timer,
+        )
+
+    def _empty(self, enqueues: int) -> Times | None:
+        """A graph of as many empty kernels; None where the GPU doesn't take ours."""
+        try:
+            module = self._context.module(EMPTY)
+        except PluginkitError:
+            return None
+        stream = self._timer.stream
+
+        def run(_: int) -> None:
+            module.launch("empty", (1, 1, 1), (1, 1, 1), [], stream)
+
+        times, _ = self._timer.measure(Work(run, enqueues, lambda turns: capture(stream, run, turns)))
+        module.close()
+        return times

@@ -1,0 +1,83 @@
+"""The plugin as an engine would have it, without the guards around it: built, serialized, restored, told its shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pluginkit import host
+from pluginkit.bench.model import Case
+from pluginkit.dtypes import DType
+from pluginkit.errors import UsageError
+from pluginkit.formats import Format
+from pluginkit.host.context import LAYERS
+from pluginkit.manifest import Manifest, Tensor
+from pluginkit.testing.plan import field_values
+
+
+class Layer:
+    """A layer for one shape, linear, in static dimensions.
+
+    Raises:
+        Finding: the plugin answers wrongly.
+        UsageError: a tensor that is never linear.
+    """
+
+    def __init__(self, creator: host.Creator, manifest: Manifest, case: Case, scales: Mapping[str, float]) -> None:
+        shapes = manifest.input_shapes(case.symbols)
+        specs = [_spec(manifest, tensor, case.precision, shapes[tensor.name]) for tensor in manifest.inputs]
+        built = host.build(creator, "bench", _fields(manifest, case, scales), [specs])
+        wanted = manifest.output_shapes(case.symbols)
+        self.ins = [spec.at(spec.dims) for spec in specs]
+        self.outs = []
+        for tensor, spec, program in zip(manifest.outputs, built.outputs[0], built.shapes, strict=True):
+            dims = program.at(built.input_dims, [one.dims for one in specs])
+            kind = manifest.type_of(tensor, case.precision)
+            if dims != wanted[tensor.name] or spec.dtype is not kind:
+                raise host.Finding(
+                    "getOutputDimensions",
+                    f"output '{tensor.name}' is {spec.dtype.value} of shape {list(dims)}, expected {kind.value} of "
+                    f"{list(wanted[tensor.name])}",
+                )
+            self.outs.append(spec.at(dims))
+        self._layer = LAYERS[built.base](creator, built)
+        self._layer.reshape(self.ins, self.outs)
+        self.workspace_bytes = self._layer.workspace_size(self.ins, self.outs)
+        self.enqueue_name = self._layer.name_of("enqueue")
+
+    def enqueue(
+        self, inputs: Sequence[int], outputs: Sequence[int], workspace: int, stream: int, times: int = 1
+    ) -> None:
+        """Calls enqueue on these addresses; `times` over, without Python between them.
+
+        Raises:
+            Finding: it does not answer 0.
+        """
+        self._layer.enqueue(
+            self.ins,
+            self.outs,
+            in_addresses=inputs,
+            out_addresses=outputs,
+            workspace=workspace,
+            stream=stream,
+            times=times,
+        )
+
+    def close(self) -> None:
+        """Ends the layer."""
+        self._layer.close()
+
+
+def _spec(manifest: Manifest, tensor: Tensor, precision: DType, dims: tuple[int, ...]) -> host.TensorSpec:
+    kind = manifest.type_of(tensor, precision)
+    if manifest.format_of(tensor, kind, Format.LINEAR) is not Format.LINEAR:
+        raise UsageError(f"'{tensor.name}' is never linear, and only linear tensors are measured.")
+    return host.TensorSpec(kind, dims, dims, dims, dims)
+
+
+def _fields(manifest: Manifest, case: Case, scales: Mapping[str, float]) -> dict[str, tuple[DType, Any]]:
+    values: dict[str, float | int] = {**field_values(manifest), **case.fields}
+    for tensor in (*manifest.inputs, *manifest.outputs):
+        if tensor.scale and tensor.name in scales:
+            values[tensor.scale] = scales[tensor.name]
+    return {field.name: (field.dtype, values[field.name]) for field in manifest.fields if field.name in values}

@@ -1,0 +1,55 @@
+"""Bandwidth against size, with the copy rate as the ceiling. matplotlib comes with the extra `html`."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from pluginkit.bench.model import Report
+from pluginkit.errors import ToolMissing
+
+_FORMAT_HINT = "pip install 'pluginkit[html]'"
+
+
+def check() -> None:
+    """Whether a plot can be made, before a run for it.
+
+    Raises:
+        ToolMissing: matplotlib isn't installed.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ToolMissing("--plot needs matplotlib, which isn't installed.", hint=_FORMAT_HINT)
+
+
+def write(report: Report, file: Path) -> None:
+    """Draws each precision's bandwidth over the bytes moved at least, and the copy rate as a line above them."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5), dpi=120, layout="constrained")
+    axes = figure.add_subplot()
+    kinds = dict.fromkeys(result.case.precision for result in report.results)
+    for kind in kinds:
+        points = sorted(
+            (one.case.bytes, one.bandwidth)
+            for one in report.results
+            if one.case.precision is kind and one.bandwidth is not None
+        )
+        axes.plot([size for size, _ in points], [rate / 1e9 for _, rate in points], marker="o", label=kind.short)
+        beside = sorted(
+            (one.case.bytes, one.case.bytes / one.baseline.times.median)
+            for one in report.results
+            if one.case.precision is kind and one.baseline and one.baseline.times
+        )
+        if beside:
+            label = f"baseline, {kind.short}"
+            axes.plot([size for size, _ in beside], [rate / 1e9 for _, rate in beside], "x:", label=label)
+    machine = report.machine
+    axes.axhline(machine.copy_rate / 1e9, color="0.4", linestyle="--", label="device copy")
+    axes.set_xscale("log")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("bytes moved at least")
+    axes.set_ylabel("GB/s")
+    axes.set_title(f"{report.plugin} on {machine.device}")
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend()
+    figure.savefig(file, format="png")

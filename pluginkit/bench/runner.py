@@ -1,0 +1,174 @@
+"""One run: a GPU found, the library built, every case measured in a worker."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from pluginkit.bench.cases import cases
+from pluginkit.bench.model import Case, Machine, Report, Result
+from pluginkit.build import build
+from pluginkit.build.gpus import find_driver
+from pluginkit.dtypes import DType
+from pluginkit.errors import CheckFailed, NothingSelected, PluginkitError, ToolMissing, UsageError
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+
+CHILD = "pluginkit.bench.child"
+SLOW = 10
+"""So many times longer than a call of the plugin may the reference take for large tensors."""
+
+Step = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is measured.
+
+    Attributes:
+        project: the folder with `pluginkit.toml`.
+        precisions: None means all that the manifest declares.
+        only: patterns of case ids, as `large/*`; none means all.
+        library: a library to measure as it is; None means: build the project's for target gpu.
+        archs: for which GPU architectures it is built; none means this GPU's.
+        seed: what the values follow from.
+        timeout: seconds until a plugin hangs.
+    """
+
+    project: Path = Path()
+    precisions: tuple[DType, ...] | None = None
+    only: tuple[str, ...] = ()
+    library: Path | None = None
+    archs: tuple[str, ...] = ()
+    seed: int = 0
+    timeout: float = 60.0
+
+
+def run(options: Options, step: Step = lambda *_: None) -> Report:
+    """Measure a plugin.
+
+    Raises:
+        ToolMissing: there is no GPU here, or no nvcc.
+        PluginkitError: the run could not take place otherwise. What the plugin does wrong is in the report.
+    """
+    manifest = Manifest.load(options.project)
+    chosen = select(cases(manifest, options.precisions), options.only)
+    arch = _gpu()
+    step("building", 0, None)
+    library = _library(options, arch)
+    session = _Session(library, manifest, options)
+    try:
+        step("copying", 0, None)
+        machine = session.machine()
+        results = []
+        for number, case in enumerate(chosen):
+            step(case.id, number, len(chosen))
+            results.append(session.case(case))
+    finally:
+        session.close()
+    sha256 = hashlib.sha256(library.read_bytes()).hexdigest()
+    return Report(manifest.plugin.name, str(library), sha256, machine, tuple(results))
+
+
+def select(found: Sequence[Case], only: Sequence[str]) -> list[Case]:
+    """Those that match one of the patterns; all if there are none.
+
+    Raises:
+        NothingSelected: a pattern matches none.
+    """
+    for pattern in only:
+        if not any(fnmatchcase(case.id, pattern) for case in found):
+            raise NothingSelected(
+                f"No case matches '{pattern}'.", hint=f"There are: {', '.join(case.id for case in found)}."
+            )
+    return [case for case in found if not only or any(fnmatchcase(case.id, pattern) for pattern in only)]
+
+
+def _gpu() -> str:
+    """The architecture of the GPU here, as nvcc calls it."""
+    driver = find_driver()
+    if not driver.gpus:
+        raise ToolMissing(
+            f"pluginkit bench measures on a GPU, and there is none here: {driver.problem or 'the driver lists none'}.",
+            hint="Run it on a machine with an NVIDIA GPU, its driver and nvcc; 'pluginkit info' shows what is found. "
+            "pluginkit test runs without.",
+        )
+    return driver.gpus[0].arch
+
+
+def _library(options: Options, arch: str) -> Path:
+    if options.library is not None:
+        if not options.library.is_file():
+            raise UsageError(f"There is no library {options.library}.")
+        return options.library.resolve()
+    return build(options.project, "gpu", archs=options.archs or (arch,))[0].library
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Waits until no other bench of this user measures on this machine: two at once would measure each other."""
+    with (Path(tempfile.gettempdir()) / f"pluginkit-bench-{os.getuid()}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+class _Session:
+    """The worker; another one after a crash, a hang or an error that the GPU does not forget."""
+
+    def __init__(self, library: Path, manifest: Manifest, options: Options) -> None:
+        self._init: dict[str, Any] = {
+            "library": library,
+            "manifest": manifest,
+            "project": options.project,
+            "seed": options.seed,
+        }
+        self._timeout = options.timeout
+        self._worker: Worker | None = None
+
+    def _call(self, method: str, *, timeout: float | None = None, **asked: Any) -> Any:
+        if self._worker is None:
+            self._worker = Worker(CHILD, self._init, timeout=self._timeout)
+        return self._worker.call(method, timeout=timeout, **asked)
+
+    def machine(self) -> Machine:
+        """What is measured on."""
+        with _alone():
+            found = self._call("machine")
+        assert isinstance(found, Machine)
+        return found
+
+    def case(self, case: Case) -> Result:
+        """A case's measurement, or what came in its way."""
+        try:
+            self._call("prepare", case=case, timeout=SLOW * self._timeout)
+            with _alone():
+                found = self._call("measure", case=case)
+        except (WorkerCrashed, WorkerTimeout) as error:
+            self.close()
+            return Result(case, problem=error.message, crashed=True)
+        except (CheckFailed, WorkerError) as error:
+            # Buffers and layers of the case are still held there, and a fault may have broken the context.
+            self.close()
+            return Result(case, problem=_words(error))
+        assert isinstance(found, Result)
+        return found
+
+    def close(self) -> None:
+        """Ends the worker."""
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+
+
+def _words(error: PluginkitError) -> str:
+    if isinstance(error, WorkerError):
+        return f"{error.message}\n{error.traceback}"
+    return str(error)

@@ -1,0 +1,183 @@
+"""What the tensors hold, and what the outputs must be then."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pluginkit.bench.model import Case
+from pluginkit.dtypes import DType
+from pluginkit.host import Finding
+from pluginkit.manifest import Manifest
+from pluginkit.testing import precision
+from pluginkit.testing.model import Array
+from pluginkit.testing.plan import field_values
+from pluginkit.testing.points import generator, is_integer
+from pluginkit.testing.reference import Reference
+
+PERIOD = 4_194_301
+"""Values of large tensors repeat after so many: a prime, so that no place a power of two away has the same."""
+PIECE = 1 << 22
+"""How many elements are compared at once."""
+STEP = 0.05
+"""The INT8 scale of inputs in the calibration: values from -6.4 to 6.35."""
+SMALL = 1 << 16
+"""Elements of the largest input that a calibration is made on, where the signature's profiles have one so small."""
+
+
+@dataclass(frozen=True)
+class Values:
+    """A case's tensors as they lie in memory (INT8 in steps), and each INT8 tensor's scale."""
+
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    scales: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far off an output may be: INT8 in steps, others as `|got - expected| <= max(atol, rtol * |expected|)`."""
+
+    rtol: float
+    atol: float
+    steps: int
+
+
+def fields_of(manifest: Manifest, case: Case) -> dict[str, float | int]:
+    """The values of the fields that are no scales, as the reference gets them."""
+    values = field_values(manifest)
+    for field in manifest.fields:
+        if field.name in values and field.name in case.fields:
+            value = case.fields[field.name]
+            values[field.name] = float(np.float32(value)) if field.dtype is DType.FLOAT32 else int(value)
+    return values
+
+
+def make(manifest: Manifest, reference: Reference, case: Case, seed: int) -> Values:
+    """Random inputs, and what the reference says of them.
+
+    Raises:
+        CheckFailed: the reference is wrong.
+    """
+    fields = fields_of(manifest, case)
+    scales = _scales(manifest, reference, case, fields, seed)
+    sizes = manifest.input_shapes(case.symbols)
+    inputs, real = [], []
+    for tensor in manifest.inputs:
+        kind = manifest.type_of(tensor, case.precision)
+        size = sizes[tensor.name]
+        bound = max(1, min(size, default=1)) if is_integer(tensor) else 0
+        array = _drawn(kind, size, bound, generator(seed, case.id, tensor.name))
+        inputs.append(array)
+        real.append(precision.dequantize(array, scales[tensor.name]) if kind is DType.INT8 else _wide(array))
+    outputs = []
+    for tensor, answer in zip(manifest.outputs, reference(real, fields), strict=True):
+        kind = manifest.type_of(tensor, case.precision)
+        steps = precision.quantize(answer, scales[tensor.name]) if kind is DType.INT8 else answer
+        with np.errstate(over="ignore"):
+            outputs.append(np.ascontiguousarray(steps.astype(kind.numpy)))
+    return Values(tuple(inputs), tuple(outputs), scales)
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.int64 if array.dtype == np.int32 else np.float64)
+
+
+def _drawn(kind: DType, size: Sequence[int], bound: int, rng: np.random.Generator) -> Array:
+    count = math.prod(size)
+    few = min(count, PERIOD)
+    if kind is DType.INT8:
+        values: Array = rng.integers(-128, 128, few, np.int8)
+    elif kind is DType.INT32:
+        values = rng.integers(0, bound, few).astype(np.int32)
+    else:
+        values = (2 * rng.standard_normal(few, np.float32)).astype(kind.numpy)
+    return np.resize(values, count).reshape(size)
+
+
+def _scales(
+    manifest: Manifest, reference: Reference, case: Case, fields: Mapping[str, float | int], seed: int
+) -> dict[str, float]:
+    """Each INT8 tensor's scale: the case's field's, else by calibration on a small shape."""
+    tensors = (*manifest.inputs, *manifest.outputs)
+    wanted = [t for t in tensors if manifest.type_of(t, case.precision) is DType.INT8]
+    told = {t.name: float(np.float32(case.fields.get(t.scale or "", 0))) for t in wanted}
+    if all(scale > 0 for scale in told.values()):
+        return told
+    symbols = _small(manifest, case)
+    ranges: dict[str, tuple[float, float]] = {}
+    entered: list[Array] = []
+    for tensor in manifest.inputs:
+        size = tensor.dims(symbols)
+        rng = generator(seed, "calibration", case.id, tensor.name)
+        if is_integer(tensor):
+            entered.append(rng.integers(0, max(1, min(size, default=1)), size))
+            continue
+        entered.append(rng.uniform(-128 * STEP, 127 * STEP, size))
+        ranges[tensor.name] = (-128 * STEP, 127 * STEP)
+    for tensor, answer in zip(manifest.outputs, reference(entered, fields), strict=True):
+        finite = answer[np.isfinite(answer)]
+        ranges[tensor.name] = (float(finite.min(initial=0.0)), float(finite.max(initial=0.0)))
+    found = precision.scales(manifest, case.precision, ranges)
+    return {name: told[name] or scale for name, scale in found.items()}
+
+
+def _small(manifest: Manifest, case: Case) -> Mapping[str, int]:
+    """The largest shape that is small, of the case's and the profiles'; the smallest where none is."""
+    known = [case.symbols, *(profile.at("opt") for profile in manifest.profiles)]
+    sizes = [max(math.prod(dims) for dims in manifest.input_shapes(env).values()) for env in known]
+    small = [(size, index) for index, size in enumerate(sizes) if 0 < size <= SMALL]
+    _, index = max(small) if small else min((size, index) for index, size in enumerate(sizes))
+    return known[index]
+
+
+def limits(manifest: Manifest, case: Case) -> Limits:
+    """How far off the case's outputs may be."""
+    if case.allowed is not None:
+        return Limits(case.allowed.rtol, case.allowed.atol, case.allowed.steps)
+    said = precision.close(manifest, case.precision)
+    return Limits(said.rtol, said.atol, precision.int8_steps(manifest))
+
+
+def check(name: str, got: Array, want: Array, allowed: Limits, method: str) -> None:
+    """Compares an output with what it must be, both as they lie in memory.
+
+    Raises:
+        Finding: it is something else; `method` is who wrote it.
+    """
+    if np.array_equal(got.view(np.uint8), want.view(np.uint8)):
+        return
+    steps = got.dtype == np.int8
+    wrong, worst = 0, (-1.0, 0)
+    flat, right = got.reshape(-1), want.reshape(-1)
+    for start in range(0, flat.size, PIECE):
+        here, there = _wide(flat[start : start + PIECE]), _wide(right[start : start + PIECE])
+        with np.errstate(invalid="ignore"):
+            same = (here == there) | (np.isnan(here) & np.isnan(there))
+            off = np.where(same, 0.0, np.abs(here - there))
+            bound = np.full(off.shape, float(allowed.steps)) if steps else _bound(there, allowed)
+        off = np.nan_to_num(off, nan=np.inf)
+        wrong += int(np.count_nonzero(off > bound))
+        excess = np.where(off > bound, off, -1.0)
+        at = int(np.argmax(excess))
+        if excess[at] > worst[0]:
+            worst = (float(excess[at]), start + at)
+    if not wrong:
+        return
+    index = [int(axis) for axis in np.unravel_index(worst[1], got.shape)]
+    raise Finding(
+        method,
+        f"output '{name}' is {flat[worst[1]]:g} at {index}, expected {right[worst[1]]:g}: off by {worst[0]:.4g}"
+        f"{' steps' if steps else ''} ({wrong} of {flat.size} values are off)",
+        hint="pluginkit test finds out more.",
+    )
+
+
+def _bound(want: Array, allowed: Limits) -> Array:
+    if want.dtype.kind in "iu":
+        return np.zeros(want.shape)
+    bound: Array = np.where(np.isfinite(want), np.maximum(allowed.atol, allowed.rtol * np.abs(want)), 0.0)
+    return bound

@@ -1,0 +1,221 @@
+"""A whole measurement on target cpu, with a GPU that is none: values, launches, comparison, refusal. No speeds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pluginkit import cli, gpu
+from pluginkit.bench import baseline, child, runner, values
+from pluginkit.bench.cases import cases
+from pluginkit.bench.model import Case
+from pluginkit.build.artifact import find_artifact
+from pluginkit.build.gpus import Driver, Gpu
+from pluginkit.dtypes import DType
+from pluginkit.errors import CheckFailed
+from pluginkit.host import Finding
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes.worker import WorkerCrashed
+
+from .fake_gpu import context
+
+pytestmark = pytest.mark.compile
+
+
+@pytest.fixture
+def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything happens in this process, on target cpu."""
+    monkeypatch.setattr(gpu, "Context", context())
+    monkeypatch.setattr(runner, "find_driver", lambda: Driver("13.0", (Gpu("no GPU", "9.0"),)))
+    monkeypatch.setattr(runner, "Worker", InProcess)
+    monkeypatch.setattr(runner, "_library", lambda options, arch: library(options.project))
+
+
+class InProcess:
+    """Looks like a worker."""
+
+    def __init__(self, module: str, init: dict[str, Any], *, timeout: float) -> None:
+        self._served = child.Bench(**init)
+
+    def call(self, method: str, *, timeout: float | None = None, **asked: Any) -> Any:
+        return getattr(self._served, method)(**asked)
+
+    def close(self) -> None:
+        pass
+
+
+def library(project: Path) -> Path:
+    found = find_artifact(project, "cpu")
+    assert found
+    return found.library
+
+
+def bench(project: Path, *args: str) -> tuple[int, dict[str, Any]]:
+    code = cli.run(["bench", str(project), *args, "--json", str(project / "bench.json")])
+    return code, json.loads((project / "bench.json").read_text())
+
+
+def test_the_sample(bar: Path, on_cpu: None, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = bench(bar, "--only", "tiny/*", "--only", "small/*", "--plot", str(bar / "bench.png"))
+    assert code == 0
+    told = capsys.readouterr().out
+    assert [one["id"] for one in said["results"]] == [
+        f"{shape}/{kind}" for shape in ("tiny", "small") for kind in ("float32", "float16", "bfloat16", "int8")
+    ]
+    for one in said["results"]:
+        assert one["bytes"] == 5 * np.prod(list(one["symbols"].values())) * DType(one["precision"]).itemsize
+        assert one["bandwidth"] == pytest.approx(one["bytes"] / one["times"]["median"])
+        assert one["share_of_copy"] == pytest.approx(one["bandwidth"] / said["copy_rate"])
+        assert one["turn_bytes"] > 4 * said["l2_bytes"]
+        assert f"{one['id']} " in told
+    assert (bar / "bench.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert "no GPU, driver for CUDA 13.0" in told
+    assert "bandwidth" in told
+    if not baseline.importlib.util.find_spec("torch"):
+        assert "torch is not installed" in told
+        assert {one["baseline"]["problem"] for one in said["results"]} == {baseline.MISSING}
+
+
+def test_a_plugin_with_scales(scale_project: Path, on_cpu: None) -> None:
+    code, said = bench(scale_project, "--int8", "--fp16")
+    assert code == 0
+    assert {one["precision"] for one in said["results"]} == {"int8", "float16"}
+    assert all(one["times"] and not one["problem"] and one["baseline"] is None for one in said["results"])
+
+
+def test_a_shapes_own_limits(bar: Path, on_cpu: None) -> None:
+    """They are obeyed, and told in JSON."""
+    kept = (bar / "reference.py").read_text(), (bar / "pluginkit.toml").read_text()
+    try:
+        (bar / "reference.py").write_text(kept[0].replace("return b,", "return b + 0.25,"))
+        (bar / "pluginkit.toml").write_text(
+            kept[1].replace('name = "tiny"', 'name = "tiny"\nallowed = { float32 = { atol = 0.3 } }')
+        )
+        code, said = bench(bar, "--only", "tiny/float*")
+    finally:
+        (bar / "reference.py").write_text(kept[0])
+        (bar / "pluginkit.toml").write_text(kept[1])
+    assert code == 1
+    assert [bool(one["times"]) for one in said["results"]] == [True, False]
+    assert [one["allowed"] for one in said["results"]] == [{"rtol": 0.0, "atol": 0.3, "steps": 0}, None]
+
+
+def test_a_wrong_output_has_no_time(
+    bar: Path, on_cpu: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (bar / "reference.py").read_text()
+    try:
+        (bar / "reference.py").write_text(text.replace("return b,", "b[-1, -1, -1, -1] += 1; return b,"))
+        code, said = bench(bar, "--only", "tiny/*")
+    finally:
+        (bar / "reference.py").write_text(text)
+    assert code == 1
+    assert all(one["times"] is None and one["bandwidth"] is None for one in said["results"])
+    told = capsys.readouterr().out
+    assert "tiny/float32: not measured" in told
+    assert "IPluginV2DynamicExt::enqueue: output 'copy' is " in told
+    assert "at [0, 3, 15, 15], expected" in told
+    assert "GB/s by copies" in told
+    assert told.count("GB/s") == 1, "no bandwidth but the copy's"
+
+
+def test_only_the_timed_launches_count(bar: Path, on_cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin that writes the right output in the warm-up, and then nothing."""
+    calls = iter(range(10**9))
+    enqueue = child.Layer.enqueue
+
+    def lazy(self: child.Layer, *args: Any) -> None:
+        if next(calls) < 12:
+            enqueue(self, *args)
+
+    monkeypatch.setattr(child.Layer, "enqueue", lazy)
+    code, said = bench(bar, "--only", "tiny/float32")
+    assert code == 1
+    assert "expected" in said["results"][0]["problem"]
+    assert "nan" in said["results"][0]["problem"]
+
+
+def test_a_crash_is_told_and_the_next_case_runs(
+    bar: Path, on_cpu: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Crashing(InProcess):
+        def call(self, method: str, *, timeout: float | None = None, **asked: Any) -> Any:
+            if method == "measure" and asked["case"].precision is DType.FLOAT16:
+                raise WorkerCrashed("SIGSEGV", "IPluginV2DynamicExt::enqueue", True, "")
+            return super().call(method, **asked)
+
+    monkeypatch.setattr(runner, "Worker", Crashing)
+    code, said = bench(bar, "--only", "tiny/float*")
+    assert code == 6
+    assert [bool(one["times"]) for one in said["results"]] == [True, False]
+    assert "SIGSEGV in IPluginV2DynamicExt::enqueue" in capsys.readouterr().out
+
+
+def test_no_gpu(bar: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "find_driver", lambda: Driver(problem="no NVIDIA device here"))
+    assert cli.run(["bench", str(bar)]) == 4
+    said = " ".join(capsys.readouterr().err.split())
+    assert "pluginkit bench measures on a GPU, and there is none here: no NVIDIA device here." in said
+
+
+def test_files_that_can_not_be_written_are_refused_first(bar: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["bench", str(bar), "--json", "/nowhere/x.json"]) == 2
+    assert "/nowhere/x.json cannot be written" in " ".join(capsys.readouterr().err.split())
+
+
+# What the values are, and how they are compared.
+
+
+def case_of(project: Path, name: str) -> tuple[Manifest, Case]:
+    manifest = Manifest.load(project)
+    return manifest, next(case for case in cases(manifest) if case.id == name)
+
+
+def test_scales_of_fields_are_taken_and_others_found() -> None:
+    manifest, case = case_of(Path("samples/pool_int8"), "tiny/int8")
+    reference = values.Reference.load(Path("samples/pool_int8"), manifest)
+    told = values.make(manifest, reference, case, 0)
+    assert told.scales == {"x": float(np.float32(0.05)), "y": float(np.float32(0.05))}
+    found = values.make(manifest, reference, SimpleNamespace(**{**vars(case), "fields": {}, "id": "id"}), 0)
+    assert found.scales["x"] > found.scales["y"] * 1.1
+    assert {int(told.inputs[0].min()), int(told.inputs[0].max())} == {-128, 127}
+
+
+LIMITS = values.Limits(rtol=0.1, atol=0.5, steps=1)
+
+
+def test_what_is_within_limits_is_right() -> None:
+    for got, want in (
+        (np.array([1.0, np.nan, np.inf, 10.0]), np.array([1.4, np.nan, np.inf, 10.9])),
+        (np.array([1, -128], np.int8), np.array([2, -127], np.int8)),
+        (np.zeros((0, 3)), np.zeros((0, 3))),
+    ):
+        values.check("y", got, want, LIMITS, "enqueue")
+
+
+def test_what_is_not_is_told_with_its_place() -> None:
+    for got, want, words in (
+        ([1.0, 3.0, 0.0], [1.0, 2.0, 9.0], r"'y' is 0 at \[0, 2\], expected 9: off by 9 \(2 of 3 values are off\)"),
+        ([np.nan, 1.0, 1.0], [1.0, 1.0, 1.0], r"'y' is nan at \[0, 0\], expected 1: off by inf"),
+        ([np.inf, 1.0, 1.0], [-np.inf, 1.0, 1.0], r"'y' is inf at \[0, 0\], expected -inf"),
+    ):
+        with pytest.raises(Finding, match=words):
+            values.check("y", np.array([got]), np.array([want]), LIMITS, "enqueue")
+    with pytest.raises(Finding, match=r"is 3 at \[1\], expected 1: off by 2 steps"):
+        values.check("y", np.array([1, 3], np.int8), np.array([1, 1], np.int8), LIMITS, "enqueue")
+    with pytest.raises(Finding, match="off by 1 "):
+        values.check("y", np.array([1], np.int32), np.array([2], np.int32), LIMITS, "enqueue")
+
+
+def test_a_difference_far_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "PIECE", 100)
+    want = np.zeros(1000, np.float32)
+    got = want.copy()
+    got[250], got[730] = 2, 5
+    with pytest.raises(CheckFailed, match=r"is 5 at \[730\], expected 0: off by 5 \(2 of 1000"):
+        values.check("y", got, want, LIMITS, "enqueue")
