@@ -39,6 +39,7 @@ EXPECTED = {
         (0, 0, 0),
         (0, 0, 0),
         "src/faults.cu:8",
+        count=2,
     ),
     "synccheck": Defect(
         "divergent-barrier",
