@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pluginkit import __version__, include_dir, runtimes
-from pluginkit.build import toolchain
+from pluginkit.build import python_module, toolchain
 from pluginkit.build.gpus import find_driver
 from pluginkit.errors import ToolMissing
 
@@ -47,6 +47,7 @@ EXTRAS = {
     "lean": "tensorrt-lean: NVIDIA's plugin registry of TensorRT 10 or 11, one of them in an environment. From PyPI.",
     "tensorrt": "tensorrt: the full TensorRT. Its libraries come from NVIDIA's own package index, and need a GPU.",
     "cuda": "nvcc and CUDA's libraries from PyPI: target gpu without a CUDA toolkit on the machine.",
+    "html": "jinja2, matplotlib and networkx: the page of `pluginkit test --html`.",
     "pycuda": "PyCUDA: for your own GPU code in Python. Builds from source and needs a CUDA toolkit.",
 }
 """What each optional part of pluginkit brings: `pip install 'pluginkit[rtx]'`."""
@@ -56,7 +57,7 @@ def survey() -> list[Item]:
     """Look for everything. Loads none of the runtimes."""
     python = Item("tools", "Python", True, platform.python_version(), sys.executable, used=True)
     ours = Item("tools", "pluginkit", True, __version__, str(Path(__file__).parent), used=True)
-    return [ours, python, *_tools(), *_cuda_headers(), *_tensorrt_headers(), *_runtimes(), *_packages(), *_gpus()]
+    return [ours, python, *_tools(), *_headers(), *_runtimes(), *_packages(), *_gpus()]
 
 
 def as_json(items: list[Item]) -> dict[str, Any]:
@@ -78,6 +79,15 @@ def _tools() -> Iterator[Item]:
         for one in found:
             version = f"{one.note} {one.version or ''}".strip()
             yield Item("tools", tool.name, one.usable, version, str(one.path), used=one is first, note=one.why_not)
+
+
+def _headers() -> Iterator[Item]:
+    yield from _cuda_headers()
+    yield from _tensorrt_headers()
+    folder = python_module.headers()
+    remedy = "" if folder else "apt install python3-dev; without it projects get no Python module"
+    version = platform.python_version() if folder else ""
+    yield Item("headers", "Python.h", folder is not None, version, str(folder or ""), folder is not None, remedy=remedy)
 
 
 def _cuda_headers() -> Iterator[Item]:

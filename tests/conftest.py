@@ -67,3 +67,38 @@ def scale_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     build(project, "cpu")
     return project
+
+
+@pytest.fixture(scope="session")
+def three_plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of three plugins, one of each base, for its Python module; not built yet.
+
+    Scale is an IPluginV2DynamicExt, whose kernels trap where factor is 13; Shift an IPluginV3 with a workspace, which
+    its enqueue fills; Still an IPluginV2IOExt.
+    """
+    from pluginkit import scaffold
+
+    project = scaffold.new(
+        "Scale",
+        directory=tmp_path_factory.mktemp("three"),
+        inputs=["x:float32,float16,bfloat16,int8:n,c"],
+        fields=["factor:float32=2.0", "mode:int32=1"],
+    )
+    scaffold.add(
+        "Shift", project=project, base="v3", inputs=["a:float32,float16:n,c", "b:float32,float16:n,c"],
+        outputs=["y:float32,float16:n,c", "z:float32,float16:n,c"], fields=["slope:float32"], namespace="acme",
+    )  # fmt: skip
+    scaffold.add("Still", project=project, base="ioext", inputs=["x:float32,int8:n,c,4"], namespace="acme")
+    kernel, shift = project / "src" / "scale_kernel.cu", project / "plugins" / "shift" / "src" / "shift.cpp"
+    for path, old, new in (
+        (kernel, "float sum = 0.0F;", "float sum = 0.0F; if (args.parameters.factor == 13.0F) { __trap(); }"),
+        (shift, "const noexcept\n{\n    return 0;\n}\n\nnvinfer1::PluginFieldCollection",
+         "const noexcept\n{\n    return 4096;\n}\n\nnvinfer1::PluginFieldCollection"),
+        (shift, "void* /*workspace*/", "void* workspace"),
+        (shift, "    if (inputDesc == nullptr || outputDesc",
+         "    if (cudaMemsetAsync(workspace, 255, 4096, stream) != cudaSuccess || inputDesc == nullptr || outputDesc"),
+    ):  # fmt: skip
+        text = path.read_text()
+        assert text.count(old) == 1, (path, old)
+        path.write_text(text.replace(old, new))
+    return project

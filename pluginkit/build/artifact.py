@@ -23,11 +23,13 @@ class Artifact:
         info: what `lib<slug>.json` beside it says: `target`, `sha256`, `size` (bytes), `layouts` (each with where its
             headers came from), `compiler`, and for target gpu `architectures`.
         fresh: whether this build made it anew; False if nothing had changed.
+        module: the Python module beside it, where this build was asked for it and the project has one.
     """
 
     library: Path
     info: dict[str, Any]
     fresh: bool = False
+    module: Path | None = None
 
     @property
     def target(self) -> str:

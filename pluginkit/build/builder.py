@@ -7,14 +7,15 @@ import hashlib
 import json
 import os
 import shutil
+import sysconfig
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from pluginkit import __version__
-from pluginkit.build import cache, toolchain
+from pluginkit.build import cache, python_module, toolchain
 from pluginkit.build.artifact import TARGETS, Artifact, library_path
-from pluginkit.build.exports import check_exports
+from pluginkit.build.exports import check_exports, exported
 from pluginkit.build.output import Output, hint_for
 from pluginkit.build.sanitizers import PLAIN, Flavour
 from pluginkit.errors import BuildFailed, UsageError
@@ -33,6 +34,7 @@ def build(
     archs: Sequence[str] = (),
     werror: bool = False,
     flavour: Flavour = PLAIN,
+    python: bool = False,
     told: Told = lambda _: None,
 ) -> list[Artifact]:
     """Build a project's library for each target; what has not changed is not compiled again.
@@ -43,6 +45,7 @@ def build(
         archs: GPU architectures, as of `toolchain.architectures`.
         werror: whether warnings in the project's sources are errors.
         flavour: the checks that are compiled into the library of target cpu, which then has a folder of its own.
+        python: whether the project's Python module is built too, where it has one and Python.h is there.
         told: called with each line that a person may want to see.
 
     Raises:
@@ -70,7 +73,7 @@ def build(
     def one(name: str) -> Artifact:
         library = library_path(project, manifest.slug, flavour.folder if name == "cpu" else name)
         settings = cache.settings(name, archs=archs, werror=werror, sanitize=flavour.compiled)
-        return _build_one(library, manifest, name, settings, told)
+        return _build_one(library, manifest, name, settings, python and not flavour.compiled, told)
 
     return [one(name) for name in targets]
 
@@ -79,7 +82,9 @@ def _has_nvcc() -> bool:
     return any(one.usable for one in toolchain.nvcc().found())
 
 
-def _build_one(library: Path, manifest: Manifest, target: str, settings: dict[str, str], told: Told) -> Artifact:
+def _build_one(
+    library: Path, manifest: Manifest, target: str, settings: dict[str, str], python: bool, told: Told
+) -> Artifact:
     project, folder = library.parent.parent.parent, library.parent / "cmake"
     cmake, ninja = toolchain.cmake().best(), toolchain.ninja().best()
     settings = {**settings, "CMAKE_MAKE_PROGRAM": str(ninja.path)}
@@ -90,8 +95,10 @@ def _build_one(library: Path, manifest: Manifest, target: str, settings: dict[st
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             _configure(project, folder, cmake.path, settings, told)
-            _run([ninja.path, "-C", folder], folder, told)
-            return _install(_described(folder, manifest), library, manifest.plugin.name)
+            module = _module(folder, manifest, told) if python else {}
+            _run([ninja.path, "-C", folder, "all", *([module["target"]] if module else [])], folder, told)
+            made = _install(_described(folder, manifest), library, manifest.plugin.name)
+            return replace(made, module=_install_module(module, library.parent)) if module else made
         except BuildFailed as error:
             raise _with_place(error, target, library) from None
 
@@ -172,6 +179,43 @@ def _described(folder: Path, manifest: Manifest) -> dict[str, object]:
     return described
 
 
+def _module(folder: Path, manifest: Manifest, told: Told) -> dict[str, str]:
+    """What pluginkit_add_python_module wrote on the library's Python module; empty where there is none to build."""
+    path = folder / f"python-{manifest.slug}.json"
+    if path.exists():
+        found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+    if python_module.headers() is None:
+        told(f"No Python module: Python.h is not in {sysconfig.get_path('include')}. apt install python3-dev")
+    return {}
+
+
+def _install_module(module: dict[str, str], place: Path) -> Path:
+    """Check the Python module and put it beside the library.
+
+    Raises:
+        BuildFailed: it is a module of another name, which Python could not import.
+    """
+    built = Path(module["file"])
+    if f"PyInit_{module['module']}" not in exported(built):
+        raise BuildFailed(
+            f"{built.name} is no Python module {module['module']}.",
+            hint=f"Write PYBIND11_MODULE({module['module']}, module) in its source, as in pluginkit_add_python_module.",
+        )
+    path = place / built.name
+    if not path.exists() or path.read_bytes() != built.read_bytes():
+        _put(path, built.read_bytes(), 0o755)
+    return path
+
+
+def _put(path: Path, content: bytes, mode: int) -> None:
+    """Write a new file and rename it."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.write_bytes(content)
+    new.chmod(mode)
+    new.replace(path)
+
+
 def _install(described: dict[str, object], library: Path, name: str) -> Artifact:
     """Check the library and put it in place by renaming, so that a process that has the old one open keeps it."""
     built = Path(str(described["library"]))
@@ -189,9 +233,6 @@ def _install(described: dict[str, object], library: Path, name: str) -> Artifact
     artifact = Artifact(library, info)
     if library.exists() and library.read_bytes() == data and beside.exists() and beside.read_text() == text:
         return artifact
-    for path, content in ((library, data), (beside, text.encode())):
-        new = path.with_name(f".{path.name}.{os.getpid()}")
-        new.write_bytes(content)
-        new.chmod(0o755 if path is library else 0o644)
-        new.replace(path)
+    _put(library, data, 0o755)
+    _put(beside, text.encode(), 0o644)
     return replace(artifact, fresh=True)

@@ -7,8 +7,10 @@ import re
 import sys
 from collections.abc import Sequence
 
+import pybind11
+
 from pluginkit import __version__, built_dir, cmake_dir
-from pluginkit.build import toolchain
+from pluginkit.build import python_module, toolchain
 from pluginkit.errors import PluginkitError
 
 
@@ -33,6 +35,9 @@ def settings(
         "PLUGINKIT_WERROR": "ON" if werror else "OFF",
         "PLUGINKIT_TRT10_INCLUDE_DIR": str(sdk.get(10, "")),
         "PLUGINKIT_TRT11_INCLUDE_DIR": str(sdk.get(11, "")),
+        "PLUGINKIT_PYTHON_INCLUDE_DIR": str(python_module.headers() or ""),
+        "PLUGINKIT_PYTHON_SUFFIX": python_module.suffix(),
+        "PLUGINKIT_PYBIND11_INCLUDE_DIR": pybind11.get_include(),
         # Nothing reads it: with it a tool that was upgraded in its place is noticed.
         "PLUGINKIT_TOOLS": f"pluginkit {__version__}, {cxx.note} {cxx.version}",
     }

@@ -28,7 +28,10 @@ from pluginkit.build.output import PROGRESS
 @click.option("--werror", is_flag=True, help="Warnings in the project's sources are errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was built as JSON.")
 def command(project: Path, target: str, archs: tuple[str, ...], werror: bool, as_json: bool) -> None:
-    """Build PROJECT's plugin library (default: the current folder); what has not changed is not compiled again."""
+    """Build PROJECT's plugin library and its Python module (default: the current folder).
+
+    What has not changed is not compiled again.
+    """
     console = Console(stderr=as_json)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -40,21 +43,34 @@ def command(project: Path, target: str, archs: tuple[str, ...], werror: bool, as
             else:
                 progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-        made = build(project, target, archs=archs, werror=werror, told=told)
+        made = build(project, target, archs=archs, werror=werror, python=True, told=told)
     if as_json:
         click.echo(
-            json.dumps([{"library": str(one.library), **one.info, "fresh": one.fresh} for one in made], indent=2)
+            json.dumps(
+                [
+                    {
+                        "library": str(one.library),
+                        "module": str(one.module) if one.module else None,
+                        **one.info,
+                        "fresh": one.fresh,
+                    }
+                    for one in made
+                ],
+                indent=2,
+            )
         )
         return
     for one in made:
         console.print(_sentence(one), soft_wrap=True, highlight=False)
+        if one.module is not None:
+            name = one.module.name.split(".")[0]
+            console.print(f"Python: import {name}, from {_shown(one.module.parent)}", soft_wrap=True, highlight=False)
     if any(one.target == "cpu" for one in made):
         console.print("Next: pluginkit test", highlight=False)
 
 
 def _sentence(artifact: Artifact) -> str:
     library = artifact.library
-    shown = library.relative_to(Path.cwd()) if library.is_relative_to(Path.cwd()) else library
     size = f"{int(artifact.info['size']) / 1024:.0f} KiB"
     headers = {layout: facts["headers"] for layout, facts in artifact.info["layouts"].items()}
     layouts = ", ".join(
@@ -63,4 +79,8 @@ def _sentence(artifact: Artifact) -> str:
     archs = artifact.info.get("architectures")
     what = f"target gpu, SM {', '.join(archs)}" if archs else f"target {artifact.target}"
     state = "Built" if artifact.fresh else "Up to date:"
-    return f"{state} {shown} ({what}; {size}; sha256 {artifact.info['sha256'][:12]}; {layouts})"
+    return f"{state} {_shown(library)} ({what}; {size}; sha256 {artifact.info['sha256'][:12]}; {layouts})"
+
+
+def _shown(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -2,6 +2,7 @@
 #
 #   find_package(pluginkit REQUIRED)
 #   pluginkit_add_plugin(my_plugin NAME MyPlugin SOURCES src/entry.cpp src/my_plugin.cpp src/my_plugin_kernel.cu)
+#   pluginkit_add_python_module(my_plugin PLUGIN my_plugin SOURCES python/my_plugin.cpp)
 #
 # Cache variables (`pluginkit build` sets them; by hand only what differs from what is found):
 #   PLUGINKIT_TARGET              cpu: the .cu sources run on the host, by pluginkit's CUDA-on-CPU layer (default);
@@ -14,6 +15,9 @@
 #   PLUGINKIT_CPU_RUNTIME_DIR     Folder of the runtime that libraries of target cpu are linked with.
 #   PLUGINKIT_TRT10_INCLUDE_DIR   Folder of a TensorRT SDK's NvInfer.h of that major; empty: pluginkit's own headers.
 #   PLUGINKIT_TRT11_INCLUDE_DIR
+#   PLUGINKIT_PYTHON_INCLUDE_DIR  Folder of the Python.h that modules are compiled against; empty: there is none, and no module.
+#   PLUGINKIT_PYTHON_SUFFIX       How that Python's modules end: .cpython-312-x86_64-linux-gnu.so
+#   PLUGINKIT_PYBIND11_INCLUDE_DIR
 #
 # pluginkit_add_plugin is made of the smaller functions below, which are there for projects that need something else.
 
@@ -126,7 +130,59 @@ function(pluginkit_add_plugin slug)
         list(APPEND exports pluginkit_cpu_control)
     endif()
     pluginkit_export_only(${slug} ${exports})
+    set_target_properties(${slug} PROPERTIES PLUGINKIT_NAME ${arg_NAME})
     _pluginkit_describe(${slug} ${arg_NAME} "${from_10}" "${from_11}")
+endfunction()
+
+# pluginkit_add_python_module(<module> PLUGIN <slug> SOURCES <file>...)
+#
+# Makes the target <module>_python: the Python module of the plugin library <slug>, which it opens in its own folder; see
+# pluginkit/python.h. It is no part of `all`. What pluginkit.toml says of names and shapes is compiled into it. Without
+# Python.h there is no such target.
+function(pluginkit_add_python_module module)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "PLUGIN" "SOURCES")
+    set(where "pluginkit_add_python_module(${module} ...)")
+    if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
+        message(FATAL_ERROR "${where}: write pluginkit_add_python_module(<module> PLUGIN <target> SOURCES <file>...).")
+    endif()
+    if(NOT TARGET "${arg_PLUGIN}")
+        message(FATAL_ERROR "${where}: '${arg_PLUGIN}' is no target of pluginkit_add_plugin above it.")
+    endif()
+    if(NOT PLUGINKIT_PYTHON_INCLUDE_DIR OR PLUGINKIT_SANITIZE)
+        return()
+    endif()
+    set(target ${module}_python)
+    set(folder "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}-built")
+    get_target_property(name ${arg_PLUGIN} PLUGINKIT_NAME)
+    file(GLOB manifests CONFIGURE_DEPENDS pluginkit.toml plugins/*/pluginkit.toml)
+    add_custom_command(
+        OUTPUT "${folder}/pluginkit_built.h"
+        COMMAND
+            "${PLUGINKIT_PYTHON}" -m pluginkit.build.python_signature "${CMAKE_CURRENT_SOURCE_DIR}" ${arg_PLUGIN} ${name}
+            ${PLUGINKIT_TARGET} "${folder}/pluginkit_built.h"
+        DEPENDS ${manifests}
+        COMMENT "Writing what pluginkit.toml says for Python"
+        VERBATIM)
+    add_library(${target} MODULE EXCLUDE_FROM_ALL ${arg_SOURCES} "${folder}/pluginkit_built.h")
+    set_target_properties(${target} PROPERTIES
+        PREFIX "" OUTPUT_NAME ${module} SUFFIX "${PLUGINKIT_PYTHON_SUFFIX}"
+        CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
+        VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON EXPORT_COMPILE_COMMANDS ON LINKER_LANGUAGE CXX)
+    target_include_directories(${target} SYSTEM PRIVATE
+        "${folder}" "${PLUGINKIT_INCLUDE_DIR}" "${PLUGINKIT_PYTHON_INCLUDE_DIR}" "${PLUGINKIT_PYBIND11_INCLUDE_DIR}")
+    pluginkit_warnings(warnings)
+    pluginkit_ordinary_names(ordinary)
+    target_compile_options(${target} PRIVATE ${warnings} ${ordinary})
+    if(NOT CMAKE_BUILD_TYPE)
+        # A call costs the same with -O2, which takes longer to compile. Without NDEBUG pybind11 checks each reference.
+        target_compile_options(${target} PRIVATE -O1)
+        target_compile_definitions(${target} PRIVATE NDEBUG)
+    endif()
+    target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
+    string(JSON info SET "{}" target "\"${target}\"")
+    string(JSON info SET "${info}" module "\"${module}\"")
+    string(JSON info SET "${info}" file "\"$<TARGET_FILE:${target}>\"")
+    file(GENERATE OUTPUT "${CMAKE_BINARY_DIR}/python-${arg_PLUGIN}.json" CONTENT "${info}")
 endfunction()
 
 # pluginkit_ordinary_names(<out>): the flag that keeps g++ from making names unique in the process. Unique names can't be

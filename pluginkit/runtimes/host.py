@@ -16,7 +16,7 @@ from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.host.gpu_watch import CHECK, FINDINGS
 from pluginkit.host.plugin_v3 import KeptField
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import preflight, sanitizer_log
+from pluginkit.runtimes import sanitizer_log
 from pluginkit.runtimes.findings import Defect, Findings
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran, Target, Way
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
@@ -117,6 +117,8 @@ class HostSession:
         return BuildVerdict(verdict.status, verdict.message, verdict.log, verdict.configured, time.monotonic() - begun)
 
     def _verdict(self, network: Network | ApiNetwork) -> BuildVerdict:
+        from pluginkit.runtimes import preflight  # with onnx, which `pluginkit info` does without
+
         self.printed = ""
         found: list[dict[str, Any]] = []
         trying = ""
@@ -187,6 +189,8 @@ class HostSession:
             Finding: the plugin did something wrong (a CheckFailed with the method's name).
             WorkerCrashed, WorkerTimeout: it took its process down, or never came back. The next run works again.
         """
+        from pluginkit.runtimes import preflight
+
         if case.network_id not in self._built:
             raise UsageError(f"case {case.id}: the network {case.network_id} isn't built")
         network, built = self._built[case.network_id]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+import sys
 
 from pluginkit.errors import UsageError
 from pluginkit.manifest import slug
@@ -46,6 +47,8 @@ _LIBRARIES = frozenset([
 ])
 # fmt: on
 _FILES = frozenset(["entry"])
+_PACKAGES = frozenset(["cupy", "numpy", "onnx", "pluginkit", "pycuda", "pytest", "scipy", "tensorrt", "torch"])
+"""Packages that stand beside a project's module in Python."""
 
 MAX_SLUG = 100
 """File names have at most 255 bytes, and the slug is a part of several."""
@@ -95,6 +98,13 @@ def cpp_namespace(name: str) -> str:
     """
     short = slug(name)
     return short if "_" in short.strip("_") and not short.endswith("_t") else f"{short.rstrip('_')}_plugin"
+
+
+def python_module(name: str) -> str:
+    """The name of a library's Python module: its plugin's slug, or that and `_plugin` where another module has it."""
+    short = slug(name)
+    taken = keyword.iskeyword(short) or short in sys.stdlib_module_names or short in _PACKAGES
+    return f"{short}_plugin" if taken else short
 
 
 def check_text(value: str, what: str, limit: int) -> None:

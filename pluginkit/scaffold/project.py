@@ -16,7 +16,7 @@ from pluginkit.scaffold import cpp, names, python, signature
 from pluginkit.scaffold.layout import tidy
 
 _TEMPLATE = Path(__file__).resolve().parents[1] / "templates" / "project"
-_OF_THE_LIBRARY = (".clang-format", ".github", ".gitignore", "CMakeLists.txt", "src/entry.cpp")
+_OF_THE_LIBRARY = (".clang-format", ".github", ".gitignore", "CMakeLists.txt", "python", "src/entry.cpp")
 """What a project has once, however many plugins."""
 
 
@@ -100,6 +100,7 @@ def _context(manifest: Manifest, text: str) -> dict[str, Any]:
         "base": plugin.base,
         "interface": BASES[plugin.base].interface,
         "namespace_cpp": names.cpp_namespace(plugin.name),
+        "py_module": names.python_module(plugin.name),
         "name_literal": signature.quote(plugin.name),
         "version_literal": signature.quote(plugin.version),
         "namespace_literal": signature.quote(plugin.namespace),

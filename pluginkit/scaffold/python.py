@@ -8,8 +8,13 @@ from pluginkit import shapes
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Attribute, Manifest
 from pluginkit.scaffold.cpp import same_shape
+from pluginkit.scaffold.names import python_module
 
 _LIMIT = 88
+_NUMPY = (DType.FLOAT32, DType.FLOAT16, DType.INT32)
+"""Precisions to show the Python module in. INT8 stands for other numbers, and NumPy alone has no bfloat16."""
+_RTOL = {DType.FLOAT32: "1e-5", DType.FLOAT16: "2e-3", DType.INT32: "0"}
+_ATOL = {DType.FLOAT32: "1e-5", DType.FLOAT16: "2e-3", DType.INT32: "1"}
 
 
 def snippets(manifest: Manifest) -> dict[str, Any]:
@@ -24,6 +29,7 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "py_fields_doc": "; fields are numbers" if fields else "",
         "py_body": _body(manifest),
         "py_test": _test(manifest),
+        **_eager(manifest),
     }
 
 
@@ -111,3 +117,42 @@ def _test(manifest: Manifest) -> list[str]:
             lines.append(f"expected = np.full({output.dims(env)}, {float(number)!r})")
             lines.append(f"np.testing.assert_allclose(outputs[{index}], expected)")
     return lines
+
+
+def _eager(manifest: Manifest) -> dict[str, list[str]]:
+    """A test of the Python module, and lines that show it; empty for a plugin without a precision that NumPy has."""
+    precision = next((p for p in _NUMPY if p in manifest.precisions()), None)
+    if precision is None:
+        return {"py_eager": [], "py_readme": []}
+    name, env = manifest.plugin.name, manifest.profiles[0].at("opt")
+    fields = {field.name: 1 if field.default is None else field.default for field in _plain(manifest)}
+    required = [f"{f.name}=1" for f in manifest.fields if f.default is None and f.name not in fields]
+    kinds = [f"np.{manifest.type_of(tensor, precision).value}" for tensor in manifest.inputs]
+    keywords = [f"{key}={value!r}" for key, value in fields.items()]
+    made = [*keywords, *required]
+    lines = call("kinds = [", kinds, "]", indent=4)
+    lines += [
+        "values = np.arange(-3, 4)",
+        "inputs = [np.resize(values, s).astype(k) for s, k in zip(SHAPES, kinds)]",
+    ]
+    lines += call(f"layer = module.{name}(", made, ")", indent=4)
+    lines += [
+        "outputs = layer(*inputs)",
+        "outputs = outputs if isinstance(outputs, tuple) else (outputs,)",
+        "wide = [x.astype(np.float64) for x in inputs]",
+    ]
+    lines += call("expected = load_reference()(", ["*wide", *keywords], ")", indent=4)
+    lines += [
+        "expected = expected if isinstance(expected, tuple) else (expected,)",
+        "for y, z in zip(outputs, expected):",
+        f"    np.testing.assert_allclose(y, z, rtol={_RTOL[precision]}, atol={_ATOL[precision]})",
+    ]
+    shown = [
+        f"{tensor.name} = np.ones({list(tensor.dims(env))}, {kind})"
+        for tensor, kind in zip(manifest.inputs, kinds, strict=True)
+    ]
+    results = ", ".join(tensor.name for tensor in manifest.outputs)
+    given = ", ".join(tensor.name for tensor in manifest.inputs)
+    shown += call(f"layer = {python_module(name)}.{name}(", made, ")")
+    shown.append(f"{results} = layer({given})")
+    return {"py_eager": lines, "py_readme": shown}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pluginkit.build import build
-from pluginkit.host import Finding, Library, take_log
+from pluginkit.dtypes import DType
+from pluginkit.host import Finding, Library, TensorSpec, take_log
+from pluginkit.host import build as build_layer
 from pluginkit.testing.report import Outcome
 from pluginkit.testing.runner import Options, run
 
@@ -215,3 +218,17 @@ def _said(words: str) -> None:
 
     log = [text for severity, text in take_log() if severity == 1]
     assert any(re.search(f"^PoolInt8: .*{words}", text) for text in log), log
+
+
+def test_bytes_that_are_cut_or_longer_make_no_plugin(library: Library) -> None:
+    """Every length of what it serializes but the whole, and what an engine of another time may hold."""
+    spec = TensorSpec(DType.INT8, *((2, 3, 8, 8),) * 4, 0.5)
+    fields = {name: (DType.INT32, value) for name, value in asdict(Pooling()).items()}
+    creator = library.creators[0]
+    whole = build_layer(creator, "pool", fields, [[spec]], output_scales=[0.5]).serialized
+    creator.deserialize("pool", whole).destroy()
+    flipped = bytes([whole[0] ^ 0xFF]) + whole[1:]
+    for wrong in (*(whole[:length] for length in range(len(whole))), whole + b"\0", flipped):
+        with pytest.raises(Finding, match="deserializePlugin: answered null"):
+            creator.deserialize("pool", wrong)
+    take_log()

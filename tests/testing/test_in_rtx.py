@@ -16,7 +16,7 @@ from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import BuildVerdict, Ran, rtx_engines, tensorrt_rtx
 from pluginkit.runtimes.rtx_engines import RtxEngines, obstacle
-from pluginkit.testing import in_rtx, runner
+from pluginkit.testing import in_rtx, libraries, runner
 from pluginkit.testing.in_rtx import RtxRuns
 from pluginkit.testing.model import Case, Network, Plan
 from pluginkit.testing.plan import plan
@@ -98,7 +98,7 @@ def said(monkeypatch: pytest.MonkeyPatch, driver: Driver, library: Any) -> str:
         return [SimpleNamespace(library=library)]
 
     monkeypatch.setattr(runner, "find_driver", lambda: driver)
-    monkeypatch.setattr(runner, "build", build)
+    monkeypatch.setattr(libraries, "build", build)
     monkeypatch.setattr(in_rtx, "judge", lambda *_: [Verdict("plain/float32", in_rtx.NAME, Outcome.FAILED, "wrong")])
     run = SimpleNamespace(options=runner.Options(), manifest=None, plan=None, verdicts=[], step=None)
     text = runner._rtx_engines(cast("Any", run))

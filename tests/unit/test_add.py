@@ -56,7 +56,7 @@ def test_it_writes_a_folder_and_changes_two_files(project: Path) -> None:
         "PLUGINKIT_PLUGINS(Scale, scale_plugin::ScaleCreator, shift_plugin::ShiftCreator)"
         in (project / "src" / "entry.cpp").read_text()
     )
-    assert (project / "CMakeLists.txt").read_text().endswith("".join(f"\n        {one}" for one in SOURCES) + ")\n")
+    assert "".join(f"\n        {one}" for one in SOURCES) + ")\n" in (project / "CMakeLists.txt").read_text()
     assert [one.name for one in members(project)] == ["Scale", "Shift"]
     assert [one.name for one in members(project / "plugins" / "shift")] == ["Shift"]
     assert root(project / "plugins" / "shift") == project

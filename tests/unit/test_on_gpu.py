@@ -120,10 +120,10 @@ def test_a_library_runs_where_it_was_built_for(
 
 
 def test_target_gpu_and_checks_of_target_cpu() -> None:
-    with pytest.raises(UsageError, match="--sanitize is for target cpu"):
-        libraries.targets(Options(target="gpu", sanitize=("address",)))
     with pytest.raises(UsageError, match="--schedules is for target cpu"):
         libraries.targets(Options(target="gpu", schedules=1))
+    with pytest.raises(UsageError, match="address"):
+        libraries.make(Options(target="gpu", sanitize=("address",)), ("gpu",), lambda *_: None)
 
 
 def test_a_report_says_where_each_case_ran() -> None:

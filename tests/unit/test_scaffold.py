@@ -19,7 +19,7 @@ from pluginkit import cli, scaffold
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.scaffold.names import cpp_namespace
+from pluginkit.scaffold.names import cpp_namespace, python_module
 
 ROOT = Path(scaffold.__file__).resolve().parents[2]
 
@@ -190,12 +190,20 @@ def test_namespaces_never_collide_with_the_language_or_the_c_library(name: str) 
     assert cpp_namespace(name).endswith("_plugin")
 
 
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [("MyPlugin", "my_plugin"), ("Random", "random_plugin"), ("Numpy", "numpy_plugin"), ("Lambda", "lambda_plugin")],
+)
+def test_a_module_hides_no_other_one(name: str, module: str) -> None:
+    assert python_module(name) == module
+
+
 def test_what_is_written(tmp_path: Path) -> None:
     made = files(make(tmp_path))
     assert set(made) == {
         "pluginkit.toml", "CMakeLists.txt", "README.md", "reference.py", ".clang-format", ".gitignore",
         ".github/workflows/ci.yml", "src/entry.cpp", "src/my_plugin.cpp", "src/my_plugin.h",
-        "src/my_plugin_kernel.cu", "src/my_plugin_kernel.h", "tests/test_my_plugin.py",
+        "src/my_plugin_kernel.cu", "src/my_plugin_kernel.h", "tests/test_my_plugin.py", "python/my_plugin.cpp",
     }  # fmt: skip
     assert made[".clang-format"] == (ROOT / ".clang-format").read_text()
     assert "PLUGINKIT_PLUGINS(MyPlugin, my_plugin::MyPluginCreator)" in made["src/entry.cpp"]

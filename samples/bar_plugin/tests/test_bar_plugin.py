@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -32,6 +33,17 @@ def test_the_reference_on_numbers_worked_out_by_hand() -> None:
 def test_in_networks(pluginkit_case) -> None:
     """Each case of `pluginkit test`, NVIDIA's verdicts too: `pytest -k cond`, `pytest --lf`, `pytest -n auto`."""
     pluginkit_case.check()
+
+
+def test_in_python(monkeypatch) -> None:
+    """The Python module on NumPy's arrays, against the reference."""
+    monkeypatch.syspath_prepend(PROJECT / "build" / "cpu")
+    reason = "`pluginkit build` makes the module"
+    module = pytest.importorskip("bar_plugin", reason=reason)
+    a = np.arange(24, dtype=np.float16).reshape(1, 2, 3, 4)
+    b = -np.arange(48, dtype=np.float16).reshape(2, 2, 3, 4)
+    for output, expected in zip(module.BarPlugin()(a, b), load_reference()(a, b), strict=True):
+        np.testing.assert_array_equal(output, expected)
 
 
 def test_the_plugin_on_a_photograph(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import importlib.util
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -23,3 +24,12 @@ def test_the_reference_on_numbers_worked_out_by_hand() -> None:
 def test_in_networks(pluginkit_case) -> None:
     """Each case of `pluginkit test`, NVIDIA's verdicts too: `pytest -k cond`, `pytest --lf`, `pytest -n auto`."""
     pluginkit_case.check()
+
+
+def test_in_python(monkeypatch) -> None:
+    """The Python module on NumPy's arrays, against the reference."""
+    monkeypatch.syspath_prepend(PROJECT / "build" / "cpu")
+    reason = "`pluginkit build` makes the module"
+    module = pytest.importorskip("l_re_lu", reason=reason)
+    x = np.arange(-12, 12, dtype=np.float32).reshape(1, 2, 3, 4)
+    np.testing.assert_allclose(module.LReLU(neg_slope=0.25)(x), load_reference()(x, neg_slope=0.25))

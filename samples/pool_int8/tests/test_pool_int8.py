@@ -44,6 +44,21 @@ def test_the_reference_on_numbers_worked_out_by_hand() -> None:
     assert reference(x, mode=1, **padded).tolist() == [[[0, 0.75, 1.75], [3.75, 9, 11]]]
 
 
+def test_in_python(monkeypatch) -> None:
+    """The Python module on NumPy's arrays, against the reference."""
+    monkeypatch.syspath_prepend(PROJECT / "build" / "cpu")
+    reason = "`pluginkit build` makes the module"
+    module = pytest.importorskip("pool_int8", reason=reason)
+    x = np.random.default_rng(0).integers(-50, 50, (2, 3, 9, 7))
+    fields = FIELDS | {"kernel_h": 3, "kernel_w": 3, "pad_h": 1, "pad_w": 1}
+    for mode in (0, 1):
+        layer = module.PoolInt8(mode=mode, **fields)
+        expected = load_reference()(x.astype(np.float64), mode=mode, **fields)
+        np.testing.assert_allclose(layer(x.astype(np.float32)), expected, rtol=1e-5)
+        steps = module.PoolInt8(mode=mode, x_scale=0.5, y_scale=0.25, **fields)(x.astype(np.int8))
+        np.testing.assert_allclose(steps, np.clip(2 * expected, -128, 127), atol=1)
+
+
 @pytest.fixture(scope="session")
 def built() -> None:
     pluginkit("build", "--target", "cpu")

@@ -1,9 +1,13 @@
+@% set eager = cookiecutter.py_eager and not cookiecutter.added %@
 from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
 
 import numpy as np
+@% if eager %@
+import pytest
+@% endif %@
 
 PROJECT = Path(__file__).resolve().parents[1]
 @% for line in cookiecutter.py_shapes %@
@@ -28,4 +32,16 @@ def test_the_reference_on_numbers_worked_out_by_hand() -> None:
 def test_in_networks(pluginkit_case) -> None:
     """Each case of `pluginkit test`, NVIDIA's verdicts too: `pytest -k cond`, `pytest --lf`, `pytest -n auto`."""
     pluginkit_case.check()
+@% endif %@
+@% if eager %@
+
+
+def test_in_python(monkeypatch) -> None:
+    """The Python module on NumPy's arrays, against the reference."""
+    monkeypatch.syspath_prepend(PROJECT / "build" / "cpu")
+    reason = "`pluginkit build` makes the module"
+    module = pytest.importorskip("@{ cookiecutter.py_module }@", reason=reason)
+@% for line in cookiecutter.py_eager %@
+    @{ line }@
+@% endfor %@
 @% endif %@

@@ -1,0 +1,200 @@
+//! What pluginkit.toml says of a plugin, as the build writes it into the module: names, shapes, fields.
+#pragma once
+
+#include <pluginkit/python/array.h>
+
+#include <cstdlib>
+#include <map>
+#include <pybind11/stl.h>
+#include <string>
+#include <vector>
+
+namespace pluginkit
+{
+
+namespace python
+{
+
+struct Signature
+{
+    struct Tensor
+    {
+        std::string name;
+        std::string types;
+        std::vector<std::string> shape; //!< of an input: symbols and numbers
+    };
+    struct Field
+    {
+        std::string name;
+        std::string type;
+        std::string preset; //!< empty: it must be given
+        std::string description;
+    };
+
+    bool known{false}; //!< a library that was made without pluginkit.toml has none
+    std::string description;
+    std::vector<Tensor> inputs;
+    std::vector<Tensor> outputs;
+    std::vector<Field> fields;
+
+    //! `input 0 (x)`
+    static std::string place(char const* kind, std::vector<Tensor> const& tensors, size_t index)
+    {
+        std::string const name = index < tensors.size() ? " (" + tensors[index].name + ")" : "";
+        return std::string{kind} + " " + std::to_string(index) + name;
+    }
+
+    //! Raises TypeError for another number of inputs.
+    void checkCount(std::string const& plugin, size_t count) const
+    {
+        if (known && count != inputs.size())
+        {
+            throw py::type_error(plugin + " takes " + std::to_string(inputs.size()) +
+                                 (inputs.size() == 1 ? " input (" : " inputs (") + list(inputs, ", ") + "), not " +
+                                 std::to_string(count) + ".");
+        }
+    }
+
+    //! Raises ValueError for inputs of other numbers of dimensions, or whose dimensions don't fit one another.
+    void checkShapes(std::string const& plugin, std::vector<Array> const& arrays) const
+    {
+        std::map<std::string, std::pair<int64_t, std::string>> symbols;
+        for (size_t i = 0; known && i < arrays.size(); ++i)
+        {
+            std::vector<std::string> const& shape = inputs[i].shape;
+            std::string const said = plugin + ": " + arrays[i].what + " has the shape " + shapeText(arrays[i].dims);
+            if (shape.size() != static_cast<size_t>(arrays[i].dims.nbDims))
+            {
+                throw py::value_error(said + "; it takes " + std::to_string(shape.size()) +
+                                      (shape.size() == 1 ? " dimension, " : " dimensions, ") + bracketed(shape) + ".");
+            }
+            for (size_t d = 0; d < shape.size(); ++d)
+            {
+                int64_t const there = arrays[i].dims.d[d];
+                char* end{nullptr};
+                int64_t const number = std::strtoll(shape[d].c_str(), &end, 10);
+                bool const constant = *end == '\0';
+                if (constant && number != there)
+                {
+                    throw py::value_error(said + "; its dimension " + std::to_string(d) + " must be " + shape[d] + ".");
+                }
+                auto const [symbol, first] = symbols.try_emplace(shape[d], there, arrays[i].what);
+                if (!first && symbol->second.first != there)
+                {
+                    throw py::value_error(said + ", so " + shape[d] + " is " + std::to_string(there) + ", but " +
+                                          std::to_string(symbol->second.first) + " in " + symbol->second.second +
+                                          "; inputs have the shapes " + shapes() + ".");
+                }
+            }
+        }
+    }
+
+    //! Raises TypeError where a field that has no default isn't given.
+    void checkFields(std::string const& plugin, py::dict const& given) const
+    {
+        for (Field const& field : fields)
+        {
+            if (field.preset.empty() && !given.contains(field.name))
+            {
+                throw py::type_error(plugin + " needs its field " + field.name + " (" + field.type +
+                                     "), which has no default.");
+            }
+        }
+    }
+
+    //! What help() shows.
+    std::string doc(std::string const& plugin) const
+    {
+        if (!known)
+        {
+            return "A plugin " + plugin + " with these fields; call it on its inputs.";
+        }
+        std::string text = (description.empty() ? "" : description + "\n\n") + list(outputs, ", ") + " = " + plugin +
+                           "(<fields>)(" + list(inputs, ", ") + ")\n\nFields:\n";
+        for (Field const& field : fields)
+        {
+            text += "    " + field.name + ": " + field.type +
+                    (field.preset.empty() ? ", no default" : " = " + field.preset) +
+                    (field.description.empty() ? "" : ": " + field.description) + "\n";
+        }
+        text += fields.empty() ? "    none\n" : "";
+        text += "\nInputs and outputs:\n";
+        for (auto const* const tensors : {&inputs, &outputs})
+        {
+            for (Tensor const& tensor : *tensors)
+            {
+                text += "    " + tensor.name + ": " + tensor.types + ", " + bracketed(tensor.shape) + "\n";
+            }
+        }
+        return text;
+    }
+
+    //! The signature of a plugin in the text that the build has made.
+    static Signature find(char const* json, std::string const& plugin)
+    {
+        Signature found;
+        for (py::handle const one : py::module_::import("json").attr("loads")(json))
+        {
+            if (textOf(one["name"]) != plugin)
+            {
+                continue;
+            }
+            found.known = true;
+            found.description = textOf(one["description"]);
+            found.inputs = tensors(one["inputs"]);
+            found.outputs = tensors(one["outputs"]);
+            for (py::handle const field : one["fields"])
+            {
+                found.fields.push_back({textOf(field["name"]), textOf(field["type"]),
+                                        field["default"].is_none() ? "" : textOf(field["default"]),
+                                        textOf(field["description"])});
+            }
+        }
+        return found;
+    }
+
+private:
+    static std::vector<Tensor> tensors(py::handle listed)
+    {
+        std::vector<Tensor> all;
+        for (py::handle const one : listed)
+        {
+            all.push_back({textOf(one["name"]), textOf(one["types"]), one["shape"].cast<std::vector<std::string>>()});
+        }
+        return all;
+    }
+
+    static std::string bracketed(std::vector<std::string> const& words)
+    {
+        std::string text;
+        for (std::string const& word : words)
+        {
+            text += (text.empty() ? "" : ", ") + word;
+        }
+        return "[" + text + "]";
+    }
+
+    static std::string list(std::vector<Tensor> const& tensors, char const* between)
+    {
+        std::string text;
+        for (Tensor const& tensor : tensors)
+        {
+            text += (text.empty() ? "" : between) + tensor.name;
+        }
+        return text;
+    }
+
+    std::string shapes() const
+    {
+        std::string text;
+        for (Tensor const& tensor : inputs)
+        {
+            text += (text.empty() ? "" : ", ") + tensor.name + " " + bracketed(tensor.shape);
+        }
+        return text;
+    }
+};
+
+} // namespace python
+
+} // namespace pluginkit
