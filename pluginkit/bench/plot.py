@@ -8,7 +8,7 @@ from pathlib import Path
 from pluginkit.bench.model import Report
 from pluginkit.errors import ToolMissing
 
-_FORMAT_HINT = "pip install 'pluginkit[html]'"
+_REMEDY = "pip install 'pluginkit[html]'"
 
 
 def check() -> None:
@@ -18,7 +18,7 @@ def check() -> None:
         ToolMissing: matplotlib isn't installed.
     """
     if importlib.util.find_spec("matplotlib") is None:
-        raise ToolMissing("--plot needs matplotlib, which isn't installed.", hint=_FORMAT_HINT)
+        raise ToolMissing("--plot needs matplotlib, which isn't installed.", hint=_REMEDY)
 
 
 def write(report: Report, file: Path) -> None:

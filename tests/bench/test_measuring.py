@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pluginkit import cli, gpu
-from pluginkit.bench import baseline, child, runner, values
+from pluginkit.bench import baseline, child, plot, runner, values
 from pluginkit.bench.cases import cases
 from pluginkit.bench.model import Case
 from pluginkit.build.artifact import find_artifact
@@ -161,6 +161,15 @@ def test_no_gpu(bar: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     assert cli.run(["bench", str(bar)]) == 4
     said = " ".join(capsys.readouterr().err.split())
     assert "pluginkit bench measures on a GPU, and there is none here: no NVIDIA device here." in said
+
+
+def test_a_plot_needs_matplotlib(
+    bar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(plot.importlib.util, "find_spec", lambda name: None)
+    assert cli.run(["bench", str(bar), "--plot", str(tmp_path / "x.png")]) == 4
+    assert "--plot needs matplotlib, which isn't installed." in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "x.png").exists()
 
 
 def test_files_that_can_not_be_written_are_refused_first(bar: Path, capsys: pytest.CaptureFixture[str]) -> None:
