@@ -29,10 +29,6 @@ class Part:
     manifest: Manifest
     points: tuple[Point, ...]
 
-    def holds(self, point: Point) -> bool:
-        """Whether a point lies in one of its profiles."""
-        return any(holds(profile, point.symbols) for profile in self.manifest.profiles)
-
 
 def parts(
     manifest: Manifest, kind: DType, tried: Sequence[Point], seed: int, *, all_counts: bool, random: int = 1

@@ -62,6 +62,7 @@ def plan(
     networks: list[Network | ApiNetwork] = []
     cases: list[Case] = []
     by_api = [family.NAME for family in FAMILIES.values() if family.BY_API]
+    static = manifest.static() != (manifest,)
     for family in chosen:
         # Those by the API go round: one in one precision, the next in the next.
         kinds = [wanted[by_api.index(family.NAME) % len(wanted)]] if family.BY_API else kinds_of(family, wanted)
@@ -69,8 +70,9 @@ def plan(
             every = family.NAME == "plain"
             for part in parts(manifest, kind, tried, seed, all_counts=every, random=random):
                 plain = Setting(part.manifest, kind, fields, else_factor=factor, part=part.name)
-                mine = [sample for sample in samples if part.holds(sample)] or part.points
-                for setting in _usual(family, plain, calibration, mine, reference):
+                # All networks of a dynamic signature have the same scales; a static one has its own for each shape.
+                ranging, there = (plain, part.points) if static else (replace(plain, manifest=manifest), tried)
+                for setting in _usual(family, plain, ranging, calibration, samples or there, reference):
                     networks.append(family.build(setting))
                     for point in _points(part, setting, seed):
                         cases += _cases(family, setting, point, reference, seed)
@@ -92,10 +94,18 @@ def kinds_of(family: Family, wanted: Sequence[DType]) -> list[DType]:
 
 
 def _usual(
-    family: Family, setting: Setting, calibration: Calibration, samples: Sequence[Point], reference: Reference
+    family: Family,
+    setting: Setting,
+    ranging: Setting,
+    calibration: Calibration,
+    samples: Sequence[Point],
+    reference: Reference,
 ) -> Iterator[Setting]:
-    """The setting with its scales; in `plain` then each format beside linear, and implicit quantization."""
-    first = calibrated(family, setting, samples, reference, calibration.explicit)
+    """The setting with its scales; in `plain` then each format beside linear, and implicit quantization.
+
+    `ranging` is what the scales are calibrated with, on `samples`.
+    """
+    first = replace(setting, scales=calibrated(family, ranging, samples, reference, calibration.explicit).scales)
     yield first
     if family.NAME != "plain":
         return
@@ -104,7 +114,8 @@ def _usual(
             yield replace(first, layout=layout)
     if setting.precision is DType.INT8 and by_descriptor(setting.manifest):
         for method in calibration.implicit:
-            yield calibrated(family, replace(setting, implicit=method), samples, reference, method)
+            found = calibrated(family, replace(ranging, implicit=method), samples, reference, method)
+            yield replace(setting, implicit=method, scales=found.scales)
 
 
 def field_values(manifest: Manifest) -> dict[str, float | int]:
