@@ -15,6 +15,8 @@ from pluginkit.runtimes import tensorrt_rtx
 from pluginkit.testing.report import Outcome, Report
 from pluginkit.testing.runner import Options, run
 
+pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("base-v3")]
+
 FAMILIES = ("plain", "multi-profile", "loop-count", "scan", "cond-both", "if-in-loop")
 """One of each kind: `pluginkit test` has all."""
 

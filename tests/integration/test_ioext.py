@@ -15,7 +15,7 @@ from pluginkit.build import build
 from pluginkit.testing.report import Outcome
 from pluginkit.testing.runner import Options, run
 
-pytestmark = [pytest.mark.compile, pytest.mark.rtx]
+pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("ioext")]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from pluginkit.testing.report import Outcome
 from pluginkit.testing.runner import Options
 from pluginkit.testing.runner import run as run_all
 
-pytestmark = [pytest.mark.compile, pytest.mark.rtx]
+pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("pytest-plugin")]
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "bar_plugin"
 RIGHT = "joined[i] = word;"

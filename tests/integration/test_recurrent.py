@@ -21,7 +21,7 @@ from pluginkit.testing.model import Case, Network, NetworkProfile, PluginCall, T
 from pluginkit.testing.networks.base import Setting
 from pluginkit.testing.plan import field_values
 
-pytestmark = [pytest.mark.compile, pytest.mark.rtx]
+pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("recurrent")]
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 2, 4, 3
 SUM_EVEN = Path(__file__).parent / "models" / "sum_even.onnx"

@@ -29,7 +29,7 @@ from . import faulty
 
 HERE = Path(__file__).parent
 needs_rtx = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
-pytestmark = [pytest.mark.rtx, pytest.mark.compile, needs_rtx]
+pytestmark = [pytest.mark.rtx, pytest.mark.compile, needs_rtx, pytest.mark.xdist_group("leniencies")]
 
 GROWS, OTHER_NAME, OTHER_VERSION, UNSERIALIZABLE, NULL_CLONE, DIVIDES_BY_ZERO, SHRINKS, CONSTANT = range(8, 16)
 """The field `fault` of refused.cpp."""
