@@ -124,7 +124,7 @@ class Host:
     """pluginkit's host, one process for all: what this plugin does wrong leaves nothing behind."""
 
     def __init__(self, library: Path) -> None:
-        self._init = {"library": library, "manifest": MANIFEST}
+        self._init = {"library": library, "manifest": MANIFEST, "target": "cpu"}
         self._worker: Worker | None = None
 
     def judge(self, case: Case) -> tuple[BuildVerdict, list[list[dict[str, tuple[str, Dims]]]]]:

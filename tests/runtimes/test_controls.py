@@ -46,7 +46,8 @@ def test_a_faulty_plugin_is_refused_in_every_family(
 ) -> None:
     found = list(faulty.of(fault, families))
     concerned = [name for name in families if not fault.only or name in fault.only]
-    assert [control.id.partition("/")[0] for control in found] == concerned
+    # INT8 has a network of `plain` for each channel count.
+    assert list(dict.fromkeys(control.id.partition("/")[0] for control in found)) == concerned
     for control in found:
         verdict = judge_control(sessions[fault.library], control)
         assert verdict.outcome is Outcome.PASSED, (control.id, verdict.message)

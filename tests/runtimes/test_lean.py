@@ -193,7 +193,7 @@ def test_a_registry_that_does_otherwise(wrong: str, words: str, tmp_path: Path) 
         get_plugin_registry=lambda: registry, IErrorRecorder=object, IPluginCreator=FakeCreator, __version__="0"
     )
     (tmp_path / "crumb").touch()
-    child = lean_child.LeanChild(Breadcrumb(tmp_path / "crumb"), fake, "bar.so", ("Bar", "1", ""))
+    child = lean_child.LeanChild(Breadcrumb(tmp_path / "crumb"), fake, "bar.so", ("Bar", "1", ""), v3=False)
     with pytest.raises(CheckFailed, match=words) if words else contextlib.nullcontext():
         child.registry("copy.so")
 
