@@ -27,7 +27,6 @@ _KINDS: dict[Capability, tuple[int, str, tuple[int, ...]]] = {
 """By capability: its number, the kind that getInterfaceInfo answers (load-bearing in NVIDIA's libraries), and the major
 versions that there are."""
 
-_UNKNOWN_CAPABILITY = 99
 _GET_CAPABILITY = "IPluginV3::getCapabilityInterface"
 _FIELD_TYPES = range(14)
 MAX_TACTICS = 10_000
@@ -86,7 +85,7 @@ class PluginV3:
         return self._raw
 
     def check_capabilities(self, wanted: Sequence[Capability]) -> None:
-        """Has the capabilities, of known kinds, the same when asked again, and none of an unknown type (L9, I8)."""
+        """Has the capabilities, of known kinds, the same when asked again (L9, I8)."""
         for capability in wanted:
             code, kind, majors = _KINDS[capability]
             first, second = (self.native.capability(code) for _ in range(2))
@@ -103,10 +102,6 @@ class PluginV3:
                 raise Finding(_GET_CAPABILITY, f"answered another {capability} when asked again")
             if capability == "kBUILD":
                 self._build_major = found[1]
-        if self.native.capability(_UNKNOWN_CAPABILITY) is not None:
-            raise Finding(
-                _GET_CAPABILITY, f"answered an object for the unknown type {_UNKNOWN_CAPABILITY}, expected null"
-            )
 
     def identity(self) -> Identity:
         """Name, version and namespace by the core capability (I4)."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from pluginkit import host
-from pluginkit.errors import CheckFailed, PluginkitError
+from pluginkit.errors import CheckFailed
+from pluginkit.registry import probing
 from pluginkit.registry.loading import FIELD_TYPES, CreatorFacts, FieldFacts
 from pluginkit.runtimes.child import Breadcrumb
-
-BASES = ("IPluginV2", "IPluginV2Ext", "IPluginV2IOExt", "IPluginV2DynamicExt")
-"""By the top byte of getTensorRTVersion (`nvinfer1::PluginVersion`)."""
 
 
 class Child:
@@ -60,30 +57,11 @@ def _in_host(path: Path, version: int) -> list[CreatorFacts]:
             creator.namespace,
             creator.kind.upper(),
             creator.interface,
-            _base(creator),
+            base,
             tuple(FieldFacts(field.name, _type(field.type), field.length) for field in creator.fields),
         )
-        for creator in library.creators
+        for creator, base in zip(library.creators, probing.bases(library.creators), strict=True)
     ]
-
-
-def _base(creator: host.Creator) -> str:
-    """The plugin's base, for which one has to be made; empty if it can't be had."""
-    if creator.kind == "v3":
-        return "IPluginV3"
-    kinds = {number: dtype for dtype, number in host.FIELD_TYPES.items()}
-    ones = {field.name: (kinds[field.type], 1) for field in creator.fields if field.type in kinds}
-    for fields in ({}, ones):
-        try:
-            plugin = creator.create("inspect", fields)
-            plugin.destroy()
-        except PluginkitError as error:
-            if other := re.search(r"answered the base (\d+)", error.message):
-                number = int(other[1])
-                return BASES[number] if number < len(BASES) else f"base {number}"
-            continue
-        return plugin.INTERFACE
-    return ""
 
 
 def _in_lean(breadcrumb: Breadcrumb, library: str, folder: str) -> list[CreatorFacts]:

@@ -127,7 +127,6 @@ def test_the_size_tensors_bounds_are_the_profiles(v3_library: Path) -> None:
 FINDINGS: dict[str, tuple[str, str, str]] = {
     "create_null": ("plain", "IPluginCreatorV3One::createPlugin", r"null, expected a plugin for the fields \(mode="),
     "no_build": ("plain", "IPluginV3::getCapabilityInterface", "answered null, expected the capability kBUILD"),
-    "unknown_capability": ("plain", "IPluginV3::getCapabilityInterface", "for the unknown type 99, expected null"),
     "core_kind": ("plain", "IPluginCapability::getInterfaceInfo", "kCORE answered PLUGIN_V3ONE_RUNTIME 1, expected"),
     "name_other": ("plain", CORE + "getPluginName", "answered 'Other', but its creator is that of 'ProbeV3'"),
     "clone_null": ("plain", "IPluginV3::clone", "answered null"),

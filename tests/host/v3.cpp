@@ -29,7 +29,6 @@ enum Fault : int32_t
     none,
     create_null,
     no_build,
-    unknown_capability,
     name_other,
     clone_null,
     clone_other,
@@ -155,7 +154,7 @@ public:
         case 2:
             return static_cast<IPluginV3OneRuntime*>(this);
         default:
-            return is(unknown_capability) ? static_cast<IPluginV3OneCore*>(this) : nullptr;
+            std::abort(); // as NVIDIA's own plugins do, for no header says what else: the host may not ask
         }
     }
     IPluginV3* clone() noexcept override

@@ -60,6 +60,52 @@ def test_a_library_of_one_layout(make: Make, capsys: pytest.CaptureFixture[str])
     assert "refused" in capsys.readouterr().out
 
 
+PICKY = """
+#include <pluginkit/entry.h>
+#pragma push_macro("PLUGINKIT_PLUGINS")
+#undef PLUGINKIT_PLUGINS
+#define PLUGINKIT_PLUGINS(...)
+#include "BEHAVING"
+#pragma pop_macro("PLUGINKIT_PLUGINS")
+#include <unistd.h>
+using namespace nvinfer1;
+
+template <int WHICH>
+class Picky final : public behaving::BehavingCreator
+{
+public:
+    char const* getPluginName() const noexcept override
+    {
+        static char const* const names[] = {"Exits", "Aborts", "NeedsFields", "KillsItself", "Hangs"};
+        return names[WHICH];
+    }
+    IPluginV2* createPlugin(char const* layer, PluginFieldCollection const* fields) noexcept override
+    {
+        if (WHICH == 0) { puts("no such field"); exit(1); }
+        if (WHICH == 1) { abort(); }
+        if (WHICH == 2 && fields->nbFields == 0) { raise(SIGSEGV); }
+        if (WHICH == 3) { raise(SIGKILL); }
+        while (WHICH == 4) { pause(); }
+        return BehavingCreator::createPlugin(layer, fields);
+    }
+};
+PLUGINKIT_PLUGINS(Picky, Picky<0>, Picky<1>, Picky<2>, Picky<3>, Picky<4>, behaving::BehavingCreator)
+"""
+
+
+def test_creators_that_end_the_process_for_want_of_a_field(make: Make) -> None:
+    """Nothing says that a creator makes a plugin of fields that nobody named: no finding, and no library lost."""
+    behaving = Path(__file__).parents[1] / "runtimes" / "behaving.cpp"
+    flags = ("-std=c++17", "-fvisibility=hidden", f"-I{INCLUDE}", "-ldl")
+    one = loading.in_host(make(PICKY.replace("BEHAVING", str(behaving)), *flags), 110100)
+    assert one.status == "loaded", one.message
+    known = {"NeedsFields": "IPluginV2DynamicExt", "Behaving": "IPluginV2DynamicExt"}
+    assert {creator.name: creator.base for creator in one.creators} == {
+        **dict.fromkeys(("Exits", "Aborts", "KillsItself", "Hangs"), ""),
+        **known,
+    }
+
+
 def test_a_library_that_crashes_on_load(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     source = "#include <csignal>\n" + ENTRIES + "__attribute__((constructor)) void f() { raise(SIGSEGV); }"
     library = make(source)
