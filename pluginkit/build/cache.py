@@ -1,4 +1,9 @@
-"""What CMake is told: `python -m pluginkit.build.cache TARGET` prints it as a CMake script."""
+"""What CMake is told.
+
+`pluginkit build` tells it everything (`settings`). A person who calls CMake by hand has chosen the compiler already, so
+pluginkit-config.cmake asks only for what was found: `python -m pluginkit.build.cache TARGET` prints that as a CMake
+script, in which what is set already stays.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +28,8 @@ def settings(
         ToolMissing: no usable compiler, or no CUDA headers.
         UsageError: a GPU architecture that nvcc doesn't know.
     """
-    sdk = toolchain.sdk_headers()
     cxx = toolchain.cxx_compiler().best()
-    found = {
+    told = {
         "CMAKE_CXX_COMPILER": str(cxx.path),
         "pluginkit_DIR": str(cmake_dir()),
         "PLUGINKIT_PYTHON": sys.executable,
@@ -33,35 +37,53 @@ def settings(
         # CMake would read these once, and keep them when they change.
         "CMAKE_CXX_FLAGS": os.environ.get("CXXFLAGS", ""),
         "PLUGINKIT_WERROR": "ON" if werror else "OFF",
-        "PLUGINKIT_TRT10_INCLUDE_DIR": str(sdk.get(10, "")),
-        "PLUGINKIT_TRT11_INCLUDE_DIR": str(sdk.get(11, "")),
-        "PLUGINKIT_PYTHON_INCLUDE_DIR": str(python_module.headers() or ""),
-        "PLUGINKIT_PYTHON_SUFFIX": python_module.suffix(),
-        "PLUGINKIT_PYBIND11_INCLUDE_DIR": pybind11.get_include(),
         # Nothing reads it: with it a tool that was upgraded in its place is noticed.
         "PLUGINKIT_TOOLS": f"pluginkit {__version__}, {cxx.note} {cxx.version}",
     }
     if target == "gpu":
         nvcc = toolchain.nvcc().best()
-        found["CMAKE_CUDA_COMPILER"] = str(nvcc.path)
-        found["CMAKE_CUDA_HOST_COMPILER"] = found["CMAKE_CXX_COMPILER"]
+        told["CMAKE_CUDA_HOST_COMPILER"] = told["CMAKE_CXX_COMPILER"]
+        told["PLUGINKIT_TOOLS"] += f", nvcc {nvcc.version}"
+    else:
+        told["PLUGINKIT_SANITIZE"] = ";".join(sanitize)
+    return {**told, **found(target, archs)}
+
+
+def found(target: str, archs: Sequence[str] = ()) -> dict[str, str]:
+    """CMake's cache variables for what is on this machine, whichever compiler the C++ sources go through.
+
+    Raises:
+        ToolMissing: no usable nvcc for target gpu, or no CUDA headers.
+        UsageError: a GPU architecture that nvcc doesn't know.
+    """
+    sdk = toolchain.sdk_headers()
+    values = {
+        "PLUGINKIT_FOUND_FOR": target,
+        "PLUGINKIT_TRT10_INCLUDE_DIR": str(sdk.get(10, "")),
+        "PLUGINKIT_TRT11_INCLUDE_DIR": str(sdk.get(11, "")),
+        "PLUGINKIT_PYTHON_INCLUDE_DIR": str(python_module.headers() or ""),
+        "PLUGINKIT_PYTHON_SUFFIX": python_module.suffix(),
+        "PLUGINKIT_PYBIND11_INCLUDE_DIR": pybind11.get_include(),
+    }
+    if target == "gpu":
+        nvcc = toolchain.nvcc().best()
+        values["CMAKE_CUDA_COMPILER"] = str(nvcc.path)
         flags = (os.environ.get("CUDAFLAGS", ""), toolchain.library_flags(nvcc.path))
-        found["CMAKE_CUDA_FLAGS"] = " ".join(filter(None, flags))
-        found["CMAKE_CUDA_ARCHITECTURES"] = ";".join(toolchain.architectures(nvcc.path, archs))
-        found["PLUGINKIT_TOOLS"] += f", nvcc {nvcc.version}"
+        values["CMAKE_CUDA_FLAGS"] = " ".join(filter(None, flags))
+        values["CMAKE_CUDA_ARCHITECTURES"] = ";".join(toolchain.architectures(nvcc.path, archs))
         headers = toolchain.headers_beside(nvcc.path)
     else:
+        values["PLUGINKIT_CPU_RUNTIME_DIR"] = str(built_dir())
         headers = toolchain.cuda_include_dirs()
-        found["PLUGINKIT_CPU_RUNTIME_DIR"] = str(built_dir())
-        found["PLUGINKIT_SANITIZE"] = ";".join(sanitize)
-    found["PLUGINKIT_CUDA_INCLUDE_DIRS"] = ";".join(str(folder) for folder in headers)
-    return found
+    values["PLUGINKIT_CUDA_INCLUDE_DIRS"] = ";".join(str(folder) for folder in headers)
+    return values
 
 
-def script(values: dict[str, str]) -> str:
-    """The settings as CMake's set() commands, for `cmake -C`."""
+def script(values: dict[str, str], *, over: bool = True) -> str:
+    """The settings as CMake's set() commands, for `cmake -C`; `over` says whether they replace what is set already."""
     quoted = {name: re.sub(r'(["\\$])', r"\\\1", value) for name, value in values.items()}
-    return "".join(f'set({name} "{value}" CACHE STRING "" FORCE)\n' for name, value in quoted.items())
+    force = " FORCE" * over
+    return "".join(f'set({name} "{value}" CACHE STRING ""{force})\n' for name, value in quoted.items())
 
 
 def difference(before: str, after: str) -> str:
@@ -74,7 +96,7 @@ def difference(before: str, after: str) -> str:
 def main() -> int:
     """The command line; the exit code."""
     try:
-        sys.stdout.write(script(settings(sys.argv[1])))
+        sys.stdout.write(script(found(sys.argv[1]), over=False))
     except PluginkitError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

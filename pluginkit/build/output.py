@@ -12,11 +12,21 @@ _OTHERS_SYMBOL = (
     "{0} belongs to libnvinfer, which a plugin library does not link, so that it loads in every host. "
     "PLUGINKIT_PLUGINS gives the creators; REGISTER_TENSORRT_PLUGIN is not needed."
 )
+_OF_NEWER_LIBRARIES = r"__libc_single_threaded|std::__throw_bad_array_new_length|__cxa_call_terminate|__isoc23_\w+"
+"""What objects of g++ 11 to 14 call of the C and C++ libraries of glibc 2.32 and 2.38, and that g++ 10 has not."""
+_NEWER_RUNTIME = (
+    "{0} is newer than this compiler: pluginkit was installed from its source, and a newer one compiled its runtime. "
+    "Take that one ($CXX), or install pluginkit's wheel for Linux, whose runtime g++ 9 and all newer ones link."
+)
 _HINTS = (
     (r"undefined reference to .?(getPluginRegistry|getLogger|createInfer\w+)", _OTHERS_SYMBOL),
     (
         r"undefined reference to .?(cublas\w+|cudnn\w+)",
         "{0} is of a library that target cpu does not have; on target gpu link it by target_link_libraries.",
+    ),
+    (
+        rf"undefined reference to .?({_OF_NEWER_LIBRARIES})",
+        _NEWER_RUNTIME,
     ),
     (
         r"fatal error: ([\w./]+): No such file|fatal error: '([\w./]+)' file not found",

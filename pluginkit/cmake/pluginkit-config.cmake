@@ -52,7 +52,7 @@ if(NOT DEFINED PLUGINKIT_PYTHON)
     find_package(Python3 REQUIRED COMPONENTS Interpreter)
     set(PLUGINKIT_PYTHON "${Python3_EXECUTABLE}" CACHE FILEPATH "The Python that has pluginkit")
 endif()
-if(NOT DEFINED PLUGINKIT_CUDA_INCLUDE_DIRS)
+if(NOT DEFINED PLUGINKIT_FOUND_FOR)
     execute_process(
         COMMAND "${PLUGINKIT_PYTHON}" -m pluginkit.build.cache "${PLUGINKIT_TARGET}"
         OUTPUT_FILE "${CMAKE_BINARY_DIR}/pluginkit-found.cmake"
@@ -62,19 +62,35 @@ if(NOT DEFINED PLUGINKIT_CUDA_INCLUDE_DIRS)
         message(FATAL_ERROR "'${PLUGINKIT_PYTHON} -m pluginkit.build.cache' could not say what is on this machine. "
             "If that Python lacks pluginkit, give another by -DPLUGINKIT_PYTHON=...\n${_pluginkit_error}")
     endif()
+    # What was given by -D stays.
     include("${CMAKE_BINARY_DIR}/pluginkit-found.cmake")
     unset(_pluginkit_error)
     unset(_pluginkit_result)
+elseif(NOT PLUGINKIT_FOUND_FOR STREQUAL PLUGINKIT_TARGET)
+    message(FATAL_ERROR "${CMAKE_BINARY_DIR} was configured for target ${PLUGINKIT_FOUND_FOR}; give target ${PLUGINKIT_TARGET} "
+        "a build folder of its own, or begin anew by cmake --fresh.")
 endif()
 
-find_program(PLUGINKIT_LD NAMES ld.bfd ld DOC "GNU ld, for joining the objects of one layout")
-find_program(PLUGINKIT_OBJCOPY NAMES objcopy DOC "GNU objcopy, for hiding one layout's names from the other")
+# CMake's own belong to the compiler, also to one for another machine. For clang++ they may be LLVM's; what is done with them
+# below is GNU's.
+if(CMAKE_LINKER MATCHES "^(.*/)([^/]*-)?ld(\\.bfd)?$")
+    find_program(PLUGINKIT_LD NAMES "${CMAKE_MATCH_2}ld.bfd" "${CMAKE_MATCH_2}ld" HINTS "${CMAKE_MATCH_1}"
+        NO_CMAKE_FIND_ROOT_PATH DOC "GNU ld, for joining the objects of one layout")
+else()
+    find_program(PLUGINKIT_LD NAMES ld.bfd ld DOC "GNU ld, for joining the objects of one layout")
+endif()
+if(CMAKE_OBJCOPY AND NOT CMAKE_OBJCOPY MATCHES "llvm-objcopy")
+    set(PLUGINKIT_OBJCOPY "${CMAKE_OBJCOPY}" CACHE FILEPATH "GNU objcopy, for hiding one layout's names from the other")
+else()
+    find_program(PLUGINKIT_OBJCOPY NAMES objcopy DOC "GNU objcopy, for hiding one layout's names from the other")
+endif()
 if(NOT PLUGINKIT_LD OR NOT PLUGINKIT_OBJCOPY)
-    message(FATAL_ERROR "ld or objcopy is missing; both come with binutils: apt install binutils")
+    message(FATAL_ERROR "ld or objcopy of ${CMAKE_CXX_COMPILER} is missing; both come with binutils: apt install binutils")
 endif()
 
 # A language can't be enabled in a function, so it is done here, in the scope of the project's CMakeLists.txt.
 if(PLUGINKIT_TARGET STREQUAL "gpu")
+    set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}" CACHE FILEPATH "The C++ compiler that nvcc calls")
     enable_language(CUDA)
 endif()
 
@@ -324,8 +340,9 @@ function(pluginkit_link_cpu_runtime slug)
             "by -DPLUGINKIT_CPU_RUNTIME_DIR=...")
     endif()
     find_package(Threads REQUIRED)
+    # Not LINKER:, which older CMakes know among options alone, and take for the name of a library here.
     target_link_libraries(${slug} PRIVATE
-        "LINKER:--whole-archive" "${runtime}" "LINKER:--no-whole-archive" Threads::Threads ${CMAKE_DL_LIBS} rt)
+        "-Wl,--whole-archive" "${runtime}" "-Wl,--no-whole-archive" Threads::Threads ${CMAKE_DL_LIBS} rt)
     set_property(TARGET ${slug} APPEND PROPERTY LINK_DEPENDS "${runtime}")
     if("address" IN_LIST PLUGINKIT_SANITIZE)
         target_link_options(${slug} PRIVATE -fsanitize=address $<$<CXX_COMPILER_ID:Clang>:-shared-libasan>)

@@ -66,7 +66,7 @@ def compile_source(arguments: Sequence[str]) -> None:
         plain.write_text(rewrite(text), encoding="utf-8", errors="surrogateescape")
         options = [*command.compile, *_watches(command), *_for_device_code(command.cxx, text)]
         _run([command.cxx, "-x", "c++-cpp-output", *options, "-c", str(plain), "-o", str(command.output)])
-    symbols.rename(command.output, str(command.source), text)
+    symbols.rename(command.output, str(command.source), text, [command.cxx, *command.compile])
 
 
 def _preprocess(command: list[str], source: Path) -> None:

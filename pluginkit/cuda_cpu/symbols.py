@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
@@ -11,7 +12,7 @@ from pluginkit.cuda_cpu import PREFIX, RUNTIME_DIR
 from pluginkit.cuda_cpu.ptx import read_missing
 from pluginkit.cuda_cpu.ptx_instructions import MISSING
 from pluginkit.cuda_cpu.scopes import own_lines
-from pluginkit.errors import BuildFailed
+from pluginkit.errors import BuildFailed, PluginkitError, ToolMissing
 from pluginkit.process import run
 
 _CUDA = re.compile(r"(?:cuda|cu|cublas|cublasLt|cudnn|curand|cusparse|cusolver|cufft|nvrtc|nccl)[A-Z]\w*\Z")
@@ -37,18 +38,34 @@ def provided() -> frozenset[str]:
     return frozenset(re.findall(rf"\b{PREFIX}(cuda\w+)\(", text))
 
 
-def rename(obj: Path, source: str, text: str) -> None:
-    """Give every CUDA function that `obj` calls the runtime's name, in place; `text` is its preprocessed source.
+def rename(obj: Path, source: str, text: str, compiler: Sequence[str]) -> None:
+    """Give every CUDA function that `obj` calls the runtime's name, in place; without success there is no `obj`.
+
+    Args:
+        obj: the object.
+        source: the file that it was compiled from, for a person.
+        text: its preprocessed source.
+        compiler: the command that compiled it: the compiler and those of its options that may name another machine.
 
     Raises:
         BuildFailed: it calls one, or has an instruction of inline PTX, that target cpu does not have; all are named.
+            Or nm or objcopy said no.
+        ToolMissing: there is no nm or no objcopy.
     """
-    listing = run(["nm", "-u", "-P", str(obj)]).stdout
+    try:
+        _rename(obj, source, text, compiler)
+    except PluginkitError:
+        # With its CUDA names as they are it would link, and call a real CUDA runtime of the process.
+        obj.unlink(missing_ok=True)
+        raise
+
+
+def _rename(obj: Path, source: str, text: str, compiler: Sequence[str]) -> None:
+    listing = _binutil(compiler, "nm", "-u", "-P", str(obj))
     undefined = set(re.findall(r"^(\S+)", listing, re.MULTILINE))
     called = {name for name in undefined if _CUDA.match(name)}
     fetches = {found[2][: int(found[1])] for found in map(_FETCH.match, undefined) if found}
     if missing := sorted((called - provided()) | fetches):
-        obj.unlink()
         raise BuildFailed(
             f"{source} calls {', '.join(missing)}, which CUDA on the CPU (target cpu) does not have."
             + "".join(f"\n  {place}: {name}" for name, place in _calls(missing, text).items()),
@@ -65,7 +82,31 @@ def rename(obj: Path, source: str, text: str) -> None:
     watched = any(name.startswith("__tsan_") for name in undefined)
     ours = sorted(called | (undefined & (_OF_THE_C_LIBRARY | _MEMORY if watched else _OF_THE_C_LIBRARY)))
     if ours:
-        run(["objcopy", *[f"--redefine-sym={name}={PREFIX}{name}" for name in ours], str(obj)])
+        _binutil(compiler, "objcopy", *[f"--redefine-sym={name}={PREFIX}{name}" for name in ours], str(obj))
+
+
+def _binutil(compiler: Sequence[str], name: str, *arguments: str) -> str:
+    """Run that nm or objcopy which belongs to the compiler, so also one for another machine; what it wrote.
+
+    https://gcc.gnu.org/onlinedocs/gcc/Developer-Options.html (-print-prog-name); clang++ has it too.
+    """
+    asked = run([*compiler, f"-print-prog-name={name}"])
+    if not asked.ok or not asked.stdout.strip():
+        raise BuildFailed(
+            f"{compiler[0]} does not say which {name} it uses: {asked}.\n{asked.stderr.strip()}",
+            hint="Give a g++ or clang++ by $CXX; pluginkit info lists those that can be used.",
+        )
+    try:
+        done = run([asked.stdout.strip(), *arguments])
+    except ToolMissing as error:
+        raise ToolMissing(error.message, hint=f"{name} comes with binutils: apt install binutils") from error
+    if not done.ok:
+        words = done.stderr.strip() or "It said nothing."
+        raise BuildFailed(
+            f"{done.command[0]} ended with {done.status} on {arguments[-1]}:\n{words}",
+            hint=f"{name} must be of the machine that {compiler[0]} compiles for: install that machine's binutils.",
+        )
+    return done.stdout
 
 
 def _calls(names: list[str], text: str) -> dict[str, str]:

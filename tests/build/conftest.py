@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -113,6 +115,17 @@ def write_project(folder: Path) -> Path:
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
     return folder
+
+
+def answers(library: Path) -> tuple[int, int, bool]:
+    """getCreators, setLoggerFinder and initTinyPlugins of the library, called in a process of its own."""
+    code = (
+        "import ctypes, sys; x = ctypes.CDLL(sys.argv[1]); x.initTinyPlugins.restype = ctypes.c_bool; "
+        "print(x.getCreators(), x.setLoggerFinder(), int(x.initTinyPlugins()))"
+    )
+    said = subprocess.run([sys.executable, "-c", code, library], capture_output=True, text=True, check=True).stdout
+    creators, finder, init = (int(word) for word in said.split())
+    return creators, finder, bool(init)
 
 
 @pytest.fixture

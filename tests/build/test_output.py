@@ -52,6 +52,9 @@ CMake Error at CMakeLists.txt:4 (pluginkit_add_plugin):
 @pytest.mark.parametrize(("text", "said"), [
     ("undefined reference to `getPluginRegistry'", "getPluginRegistry belongs to libnvinfer"),
     ("undefined reference to `cudnnCreate'", "cudnnCreate is of a library"),
+    ("x.a(device.cpp.o): undefined reference to `__libc_single_threaded'", "__libc_single_threaded is newer"),
+    ("undefined reference to `std::__throw_bad_array_new_length()'", "std::__throw_bad_array_new_length is newer"),
+    ("undefined reference to `__isoc23_strtoull'", "or install pluginkit's wheel"),
     ("x.cpp:1:10: fatal error: missing.h: No such file or directory", "missing.h is in none"),
     ("x.cpp:1:10: fatal error: 'missing.h' file not found", "missing.h is in none"),
     ("multiple definition of `getCreators'; a.o", "one source only"),

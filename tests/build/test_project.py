@@ -22,7 +22,7 @@ from pluginkit.cli.build import command
 from pluginkit.errors import BuildFailed, ToolMissing, UsageError
 from pluginkit.registry import elf, gpu_code
 
-from .conftest import CMAKE, ENTRY, OTHER, write_project
+from .conftest import CMAKE, ENTRY, OTHER, answers, write_project
 
 pytestmark = pytest.mark.compile
 HAS_NVCC = any(one.usable for one in toolchain.nvcc().found())
@@ -52,17 +52,6 @@ def steps(project: Path, target: str = "cpu", **options: object) -> list[str]:
 def exported(library: Path) -> set[str]:
     said = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     return {line.split()[-1] for line in said.splitlines()}
-
-
-def answers(library: Path) -> tuple[int, int, bool]:
-    """getCreators, setLoggerFinder and initTinyPlugins of the library, called in a process of its own."""
-    code = (
-        "import ctypes, sys; x = ctypes.CDLL(sys.argv[1]); x.initTinyPlugins.restype = ctypes.c_bool; "
-        "print(x.getCreators(), x.setLoggerFinder(), int(x.initTinyPlugins()))"
-    )
-    said = subprocess.run([sys.executable, "-c", code, library], capture_output=True, text=True, check=True).stdout
-    creators, finder, init = (int(word) for word in said.split())
-    return creators, finder, bool(init)
 
 
 def test_one_library_with_both_layouts_that_exports_its_entries(built: Path) -> None:
@@ -320,17 +309,6 @@ def test_folders_that_are_no_project(tmp_path: Path) -> None:
         build(tmp_path / "tiny")
     with pytest.raises(UsageError, match="no target 'tpu'"):
         build(write_project(tmp_path / "other"), "tpu")
-
-
-def test_plain_cmake_builds_it_by_hand(built: Path, tmp_path: Path) -> None:
-    """Discovery is asked of Python then; and Makefiles know about headers too."""
-    out = tmp_path / "out"
-    cmake = toolchain.cmake().best().path
-    options = [f"-Dpluginkit_DIR={pluginkit.cmake_dir()}", f"-DPLUGINKIT_PYTHON={sys.executable}"]
-    for arguments in (["-S", built, "-B", out, "-G", "Ninja", *options], ["--build", out]):
-        done = subprocess.run([cmake, *arguments], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert answers(out / "libtiny.so") == (11010, 42, True)
 
 
 def test_an_sdks_headers_are_used_for_its_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,6 +90,44 @@ def test_a_cpp_source_may_have_functions_of_the_same_names_as_device_functions(t
     assert done.ok, done.stderr
 
 
+def _compiler_with(tool: str, script: str, folder: Path) -> str:
+    """g++, but for its own word on where that tool is: a program made of these shell lines."""
+    (folder / tool).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    (folder / "g++").write_text(
+        f'#!/bin/sh\ncase "$*" in *-print-prog-name={tool}) echo "{folder}/{tool}"; exit;; esac\nexec g++ "$@"\n',
+        encoding="utf-8",
+    )
+    for name in (tool, "g++"):
+        (folder / name).chmod(0o755)
+    return str(folder / "g++")
+
+
+@pytest.mark.parametrize("tool", ["nm", "objcopy"])
+def test_the_compilers_own_binutils_do_the_work(tmp_path: Path, tool: str) -> None:
+    """Another machine's objects are foreign to this machine's."""
+    (tmp_path / "a.cu").write_text("cudaError_t run() { return cudaDeviceSynchronize(); }\n", encoding="utf-8")
+    cxx = _compiler_with(tool, f'echo "$*" >> {tmp_path}/asked; exec {tool} "$@"', tmp_path)
+    done = compile_object(tmp_path / "a.cu", tmp_path / "a.o", cxx=cxx)
+    assert done.ok, done.stderr
+    assert str(tmp_path / "a.o") in (tmp_path / "asked").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("tool", ["nm", "objcopy"])
+def test_an_object_whose_names_could_not_be_changed_is_none(tmp_path: Path, tool: str) -> None:
+    (tmp_path / "a.cu").write_text("cudaError_t run() { return cudaDeviceSynchronize(); }\n", encoding="utf-8")
+    cxx = _compiler_with(tool, "echo 'a.o: file format not recognized' >&2; exit 1", tmp_path)
+    done = compile_object(tmp_path / "a.cu", tmp_path / "a.o", cxx=cxx)
+    assert done.returncode == 5
+    said = f"error: {tmp_path}/{tool} ended with exit status 1 on {tmp_path}/a.o:\na.o: file format not recognized\n"
+    assert said + f"  fix: {tool} must be of the machine that {cxx} compiles for" in done.stderr
+    assert not (tmp_path / "a.o").exists()
+    (tmp_path / tool).unlink()
+    done = compile_object(tmp_path / "a.cu", tmp_path / "a.o", cxx=cxx)
+    assert done.returncode == 4
+    assert "apt install binutils" in done.stderr
+    assert not (tmp_path / "a.o").exists()
+
+
 def test_the_dependency_file_names_the_users_headers(tmp_path: Path) -> None:
     (tmp_path / "mine.h").write_text("inline int mine() { return 1; }\n", encoding="utf-8")
     (tmp_path / "a.cu").write_text('#include "mine.h"\nint run() { return mine(); }\n', encoding="utf-8")

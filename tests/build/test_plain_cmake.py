@@ -1,0 +1,109 @@
+"""CMake called by hand: `find_package(pluginkit)` with nothing but the Python that has it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pluginkit
+from pluginkit.build import toolchain
+
+from .conftest import answers, write_project
+
+pytestmark = pytest.mark.compile
+# The first of each kind: the oldest that is promised, one that Debian has, the last of 3 and the first of 4.
+VERSIONS = ("3.24.0", "3.25.2", "3.31.10", "4.0.3")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return write_project(tmp_path / "tiny")
+
+
+def cmake(*arguments: str | Path, program: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [program or toolchain.cmake().best().path, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def configure(project: Path, *options: str, program: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """As a person does it, into the folder `out` beside the project."""
+    ninja = f"-DCMAKE_MAKE_PROGRAM={toolchain.ninja().best().path}"
+    found = [f"-Dpluginkit_DIR={pluginkit.cmake_dir()}", f"-DPLUGINKIT_PYTHON={sys.executable}"]
+    out = project.parent / "out"
+    return cmake("-S", project, "-B", out, "-G", "Ninja", ninja, *found, *options, program=program)
+
+
+def cached(project: Path, name: str) -> str:
+    """What CMake keeps of a setting."""
+    lines = (project.parent / "out/CMakeCache.txt").read_text(encoding="utf-8").splitlines()
+    (value,) = [line.split("=", 1)[1] for line in lines if line.startswith(f"{name}:")]
+    return value
+
+
+def works(project: Path, program: Path | None = None) -> None:
+    """Configure twice, as an IDE does, and once more as Ninja does when CMakeLists.txt has changed; then run it."""
+    out = project.parent / "out"
+    for step in range(2):
+        done = configure(project, program=program)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "Warning" not in done.stderr, (step, done.stderr)
+    for _ in range(2):
+        done = cmake("--build", out, program=program)
+        assert done.returncode == 0, done.stdout + done.stderr
+        text = (project / "CMakeLists.txt").read_text(encoding="utf-8")
+        (project / "CMakeLists.txt").write_text(f"{text}\n", encoding="utf-8")
+    assert answers(out / "libtiny.so") == (11010, 42, True)
+
+
+def test_a_person_configures_twice_and_builds(project: Path) -> None:
+    works(project)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_cmake_that_is_promised(project: Path, tmp_path: Path, version: str) -> None:
+    site = tmp_path / "site"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--target", site, f"cmake=={version}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode and "No matching distribution" in done.stderr + done.stdout:
+        pytest.skip("PyPI can't be reached")
+    assert done.returncode == 0, done.stderr
+    works(project, site / "cmake/data/bin/cmake")
+    assert cached(project, "CMAKE_CACHE_PATCH_VERSION") == version.split(".")[2]
+
+
+def test_what_is_given_stays(project: Path, tmp_path: Path) -> None:
+    """The rest is found all the same."""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "libpluginkit_cpu.a").write_bytes((pluginkit.built_dir() / "libpluginkit_cpu.a").read_bytes())
+    done = configure(project, f"-DPLUGINKIT_CPU_RUNTIME_DIR={own}", "-DCMAKE_CXX_FLAGS=-O1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert str(own / "libpluginkit_cpu.a") in (tmp_path / "out/build.ninja").read_text(encoding="utf-8")
+    assert cached(project, "CMAKE_CXX_FLAGS") == "-O1"
+    assert cached(project, "PLUGINKIT_CUDA_INCLUDE_DIRS") == ";".join(map(str, toolchain.cuda_include_dirs()))
+    done = configure(project, f"-DPLUGINKIT_CPU_RUNTIME_DIR={tmp_path / 'gone'}")
+    assert done.returncode == 1
+    assert f"{tmp_path / 'gone'}/libpluginkit_cpu.a does not exist" in " ".join(done.stderr.split())
+
+
+def test_a_folder_is_of_one_target(project: Path) -> None:
+    assert configure(project).returncode == 0
+    done = configure(project, "-DPLUGINKIT_TARGET=gpu")
+    assert done.returncode == 1
+    assert "was configured for target cpu; give target gpu a build folder of its own" in " ".join(done.stderr.split())
+
+
+def test_binutils_are_those_of_the_compiler(project: Path, tmp_path: Path) -> None:
+    """CMake knows them by a toolchain file, or by the compiler's name."""
+    for name in ("other-ld", "other-ld.bfd", "other-objcopy"):
+        (tmp_path / name).write_text("#!/bin/sh\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    given = [f"-DCMAKE_LINKER={tmp_path}/other-ld", f"-DCMAKE_OBJCOPY={tmp_path}/other-objcopy"]
+    done = configure(project, *given)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert cached(project, "PLUGINKIT_LD") == f"{tmp_path}/other-ld.bfd"
+    assert cached(project, "PLUGINKIT_OBJCOPY") == f"{tmp_path}/other-objcopy"
