@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
@@ -46,10 +46,6 @@ class Bench(_Model):
 
     baseline: str = ""
     shapes: tuple[Shape, ...] = ()
-
-
-MODELS: Mapping[str, type[BaseModel]] = {"bench": Bench, "shapes": Shape, "allowed": Allowed}
-"""Which model the keys of the section's parts are."""
 
 
 def expression(baseline: str) -> str:

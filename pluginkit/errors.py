@@ -6,6 +6,8 @@ Exit codes: 0 all right; 1 a check or comparison failed; 2 usage or configuratio
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import ClassVar
 
 
@@ -68,3 +70,25 @@ class PluginCrashed(PluginkitError):
     """The plugin took its process down, or never came back."""
 
     exit_code = 6
+
+
+_OF_THE_MACHINE = {
+    errno.EACCES: "Is it yours to read and write?",
+    errno.EPERM: "Is it yours to read and write?",
+    errno.EROFS: "Copy what you work on to a folder that may be written.",
+    errno.ENOSPC: "Make room there.",
+    errno.EDQUOT: "Make room there.",
+}
+"""What a folder or a disk can have against being written, and what to do: never a bug of ours."""
+
+
+def from_os(error: OSError) -> UsageError | None:
+    """An operating system's refusal to let a file be read or written as a sentence; None if it is something else."""
+    if "usable temporary directory" in str(error.strerror):
+        # What Python's tempfile raises, without a file's name.
+        return UsageError(f"{error.strerror}.", hint="Let TMPDIR name a folder that may be written.")
+    hint = _OF_THE_MACHINE.get(error.errno or 0)
+    if hint is None:
+        return None
+    where = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes, os.PathLike)) else "A file"
+    return UsageError(f"{where}: {os.strerror(error.errno or 0)}.", hint=hint)

@@ -5,13 +5,12 @@ The test networks, their shapes, the tolerances and the generated code all come 
 
 from __future__ import annotations
 
-import difflib
 import keyword
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -19,6 +18,7 @@ from pluginkit import bases, bench_section, shapes, signature_rules
 from pluginkit.dtypes import PRECISIONS, DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import DLA_ONLY, Format
+from pluginkit.manifest_errors import explain, toml, unknown
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -36,32 +36,49 @@ Point = Literal["min", "opt", "max"]
 
 def _type(value: object) -> object:
     if isinstance(value, str) and value not in [kind.value for kind in DType]:
-        raise ValueError(_unknown("type", value, [kind.value for kind in DType]))
+        raise ValueError(unknown("type", value, [kind.value for kind in DType]))
     return value
 
 
 def _base(value: object) -> object:
     if isinstance(value, str) and value not in bases.BASES:
-        raise ValueError(_unknown("base", value, list(bases.BASES)))
+        raise ValueError(unknown("base", value, list(bases.BASES)))
     return value
-
-
-def _unknown(what: str, value: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(value, known, n=1)
-    return f"unknown {what} '{value}'" + (f"; did you mean '{close[0]}'?" if close else f"; known: {', '.join(known)}")
 
 
 def _format(value: object) -> object:
     if value in DLA_ONLY:
         raise ValueError(f"the format '{value}' is for DLA cores, which run no plugins")
     if isinstance(value, str) and value not in [one.value for one in Format]:
-        raise ValueError(_unknown("format", value, [one.value for one in Format]))
+        raise ValueError(unknown("format", value, [one.value for one in Format]))
     return value
 
 
 ElementType = Annotated[DType, BeforeValidator(_type)]
 TensorFormat = Annotated[Format, BeforeValidator(_format)]
-Dim = Annotated[str, BeforeValidator(lambda dim: str(dim) if type(dim) is int else dim)]
+
+
+def _dim(value: object) -> object:
+    if type(value) not in {int, str}:
+        raise ValueError(f"must be a symbol, an expression or a whole number (got {toml(value)})")
+    return str(value)
+
+
+def _range(value: object) -> object:
+    if not isinstance(value, (list, tuple)) or len(value) != 3 or any(type(size) is not int for size in value):
+        raise ValueError(f"must be [min, opt, max], three whole numbers (got {toml(value)})")
+    return value
+
+
+def _number(value: object) -> object:
+    # pydantic would take true for 1, and "2" for 2.
+    if value is not None and type(value) not in {int, float}:
+        raise ValueError(f"must be a number (got {toml(value)})")
+    return value
+
+
+Dim = Annotated[str, BeforeValidator(_dim)]
+Range = Annotated[tuple[int, int, int], BeforeValidator(_range)]
 
 
 class _Model(BaseModel):
@@ -97,7 +114,7 @@ class Attribute(_Model):
 
     name: str
     type: Literal["float32", "int32"]
-    default: int | float | None = None
+    default: Annotated[int | float | None, BeforeValidator(_number)] = None
     description: str = ""
 
     @property
@@ -110,7 +127,7 @@ class Profile(_Model):
     """An optimization profile: `[min, opt, max]` of each symbol."""
 
     name: str = "default"
-    symbols: dict[str, tuple[int, int, int]]
+    symbols: dict[str, Range]
 
     def at(self, point: Point) -> dict[str, int]:
         """The symbols' values at `"min"`, `"opt"` or `"max"`."""
@@ -182,7 +199,7 @@ class Manifest(_Model):
         except tomllib.TOMLDecodeError as error:
             raise UsageError(f"{where} is not valid TOML: {error}.") from None
         except ValidationError as error:
-            raise UsageError(f"{where}:\n" + "\n".join(f"  {line}" for line in _explain(error))) from None
+            raise UsageError(f"{where}:\n" + "\n".join(f"  {line}" for line in explain(error, cls))) from None
 
     @model_validator(mode="after")
     def _consistent(self) -> Manifest:
@@ -307,7 +324,7 @@ def _naming(manifest: Manifest) -> list[str]:
     by_name = {field.name: field for field in manifest.fields}
     for tensor in tensors:
         if tensor.scale is not None and tensor.scale not in by_name:
-            found.append(f"{tensor.name}.scale: {_unknown('field', tensor.scale, list(by_name))}")
+            found.append(f"{tensor.name}.scale: {unknown('field', tensor.scale, list(by_name))}")
         elif tensor.scale is not None and by_name[tensor.scale].type != "float32":
             found.append(f"{tensor.name}.scale: the field '{tensor.scale}' must be of type float32")
     return found
@@ -332,7 +349,7 @@ def _shaping(manifest: Manifest) -> list[str]:
                 found.append(f"{tensor.name}.shape: '{dim}' is not a dimension")
                 continue
             found += [
-                f"{tensor.name}.shape: {_unknown('symbol', s, known)}" for s in shapes.symbols(expr) if s not in known
+                f"{tensor.name}.shape: {unknown('symbol', s, known)}" for s in shapes.symbols(expr) if s not in known
             ]
     if found:
         return found
@@ -345,7 +362,7 @@ def _shaping(manifest: Manifest) -> list[str]:
 def _profile_problems(manifest: Manifest, profile: Profile, known: list[str]) -> list[str]:
     where = f"profile '{profile.name}'"
     found = [f"{where}: no [min, opt, max] for the symbol '{s}'" for s in known if s not in profile.symbols]
-    found += [f"{where}: {_unknown('symbol', s, known)}" for s in profile.symbols if s not in known]
+    found += [f"{where}: {unknown('symbol', s, known)}" for s in profile.symbols if s not in known]
     found += [
         f"{where}: {name} = {list(values)} must rise: 0 <= min <= opt <= max"
         for name, values in profile.symbols.items()
@@ -390,32 +407,3 @@ def _parse(dim: str) -> shapes.Expr | None:
         return shapes.parse(dim)
     except UsageError:
         return None
-
-
-_TABLES: dict[str, type[BaseModel]] = {
-    "plugin": Plugin,
-    "inputs": Tensor,
-    "outputs": Tensor,
-    "fields": Attribute,
-    "profiles": Profile,
-    "tolerances": Tolerances,
-    **bench_section.MODELS,
-}
-
-
-def _explain(error: ValidationError) -> list[str]:
-    return [_sentence(dict(item)) for item in error.errors()]
-
-
-def _sentence(item: dict[str, Any]) -> str:
-    where = ".".join(str(part + 1) if isinstance(part, int) else part for part in item["loc"])
-    if item["type"] == "extra_forbidden":
-        named = [part for part in item["loc"][:-1] if part in _TABLES]
-        table = _TABLES[named[-1]] if named else Manifest
-        return f"{where}: {_unknown('key', str(item['loc'][-1]), list(table.model_fields))}"
-    if item["type"] == "missing":
-        return f"{where}: is missing"
-    message = str(item["msg"]).removeprefix("Value error, ")
-    if item["type"] == "value_error":
-        return f"{where}: {message}" if where else message
-    return f"{where}: {message[0].lower() + message[1:]} (got {item['input']!r})"

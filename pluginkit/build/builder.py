@@ -18,7 +18,7 @@ from pluginkit.build.artifact import TARGETS, Artifact, library_path
 from pluginkit.build.exports import check_exports, exported
 from pluginkit.build.output import Output, hint_for
 from pluginkit.build.sanitizers import PLAIN, Flavour
-from pluginkit.errors import BuildFailed, UsageError
+from pluginkit.errors import BuildFailed, UsageError, from_os
 from pluginkit.manifest import Manifest
 from pluginkit.process import run
 from pluginkit.project import members, root
@@ -49,7 +49,7 @@ def build(
         told: called with each line that a person may want to see.
 
     Raises:
-        UsageError: no project, or an unknown target.
+        UsageError: no project, an unknown target, or a folder that may not be written.
         ToolMissing: a tool is missing or too old.
         BuildFailed: CMake, a compiler or the linker said no. The library of an earlier build stays as it is.
     """
@@ -75,7 +75,19 @@ def build(
         settings = cache.settings(name, archs=archs, werror=werror, sanitize=flavour.compiled)
         return _build_one(library, manifest, name, settings, python and not flavour.compiled, told)
 
-    return [one(name) for name in targets]
+    try:
+        return [one(name) for name in targets]
+    except OSError as error:
+        known = from_os(error)
+        if known is None:
+            raise
+        raise UsageError(f"{project} cannot be built there: {known.message}", hint=_ELSEWHERE) from None
+
+
+_ELSEWHERE = (
+    "Build a copy of it in a folder that you may write to. A library that is there already needs no build: "
+    "pluginkit test --library LIB.so, pluginkit import --plugins LIB.so"
+)
 
 
 def _has_nvcc() -> bool:
@@ -120,7 +132,8 @@ def _configure(project: Path, folder: Path, cmake: Path, settings: dict[str, str
         return
     if (folder / "build.ninja").exists():
         told(f"Everything is compiled anew: {cache.difference(before, script)}.")
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        shutil.rmtree(folder)
     folder.mkdir(parents=True)
     init.write_text(script, encoding="utf-8")
     _run([cmake, "-G", "Ninja", "-C", init, "-S", project, "-B", folder], folder, told)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pluginkit import __version__
-from pluginkit.errors import PluginkitError, UsageError
+from pluginkit.errors import PluginkitError, UsageError, from_os
 
 _COMMANDS = {
     "new": "Write a new plugin project.",
@@ -46,6 +46,15 @@ class _Lazy(click.Group):
         command = importlib.import_module(f"pluginkit.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        # As click's own, which looks for what is meant among the commands that are imported already.
+        name = args[0]
+        if name not in _COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            raise click.exceptions.NoSuchCommand(name, possibilities=_COMMANDS, ctx=ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
@@ -89,11 +98,22 @@ def run(args: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one way ou
         # The reader of our output went away (`pluginkit info | head`): nothing left to say, and no trace of it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        known = from_os(error)
+        if known is None:
+            return _bug()
+        _say("error", known.message, known.hint)
+        return known.exit_code
     except Exception:  # noqa: BLE001 - whatever is left is a bug of ours, and must be told from the user's errors
-        traceback.print_exc()
-        _say("bug", "This is a bug in pluginkit.", "Please report it with the lines above.")
-        return PluginkitError.exit_code
+        return _bug()
     return result if isinstance(result, int) else 0
+
+
+def _bug() -> int:
+    """Tell of the exception that is being handled; the exit code."""
+    traceback.print_exc()
+    _say("bug", "This is a bug in pluginkit.", "Please report it with the lines above.")
+    return PluginkitError.exit_code
 
 
 def _say(kind: str, message: str, hint: str) -> None:

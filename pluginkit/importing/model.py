@@ -52,16 +52,18 @@ def load(path: Path) -> onnx.ModelProto:
     if path.is_dir():
         raise UsageError(f"{path} is a folder.", hint="Name the model's file.")
     try:
-        # By bytes: the file's name says nothing of its form.
-        model = onnx.load_model_from_string(path.read_bytes())
+        data = path.read_bytes()
     except FileNotFoundError:
         raise UsageError(f"There is no file {path}.") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    if not data:
+        raise UsageError(f"{path} is empty.", hint="Was it downloaded or exported to its end?")
+    try:
+        # By bytes: the file's name says nothing of its form.
+        model = onnx.load_model_from_string(data)
     except Exception:  # noqa: BLE001 - protobuf's DecodeError, whose package has no types
-        raise UsageError(
-            f"{path} is no ONNX model.", hint="Export the model to ONNX; text formats are not read."
-        ) from None
+        raise _no_model(path, data) from None
     if not model.ir_version or not model.HasField("graph"):
         # Protobuf reads almost any bytes as something.
         raise UsageError(f"{path} is no ONNX model: it has no {'graph' if model.ir_version else 'IR version'}.")
@@ -70,6 +72,26 @@ def load(path: Path) -> onnx.ModelProto:
     except (OSError, onnx.checker.ValidationError) as error:
         raise UsageError(f"{path}: its external data cannot be read: {error}") from None
     return model
+
+
+def _no_model(path: Path, data: bytes) -> UsageError:
+    """What is said of bytes that protobuf doesn't read: text, a model that is cut off, or something else."""
+    if data.startswith(b"version https://git-lfs"):
+        return UsageError(f"{path} is a pointer of Git LFS, not the model itself.", hint="git lfs pull")
+    start = data[:4096].decode(errors="replace")
+    if all(char.isprintable() or char.isspace() for char in start):
+        return UsageError(
+            f"{path} is text; an ONNX model is read in its binary form.",
+            hint="If it is a model in a text form of ONNX's, onnx.load reads it (format='textproto', 'json' or "
+            "'onnxtxt'), and onnx.save writes the binary form.",
+        )
+    # A model begins with the field ir_version: number 1, a varint.
+    if data[0] == 0x08 and len(data) > 2 and data[1] <= onnx.IR_VERSION:
+        return UsageError(
+            f"{path} begins as an ONNX model and can't be read to its end, byte {len(data)}: it is cut off or damaged.",
+            hint="Was it downloaded or written to its end? Compare its size, or export it again.",
+        )
+    return UsageError(f"{path} is no ONNX model.", hint="Export the model to ONNX.")
 
 
 def places(graph: onnx.GraphProto | onnx.FunctionProto) -> list[Place]:

@@ -253,6 +253,12 @@ def test_wrong_files_and_options(bar: Path, tmp_path: Path, capsys: pytest.Captu
     onnx.save(model([helper.make_node("Relu", ["x"], ["y"], "r")]), good)
     text = tmp_path / "text.onnx"
     text.write_text("hello")
+    cut = tmp_path / "cut.onnx"
+    cut.write_bytes(good.read_bytes()[:-20])
+    pointer = tmp_path / "pointer.onnx"
+    pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n")
+    picture = tmp_path / "picture.onnx"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
     empty = tmp_path / "empty.onnx"
     empty.write_bytes(b"")
     weights = tmp_path / "weights.onnx"
@@ -265,8 +271,11 @@ def test_wrong_files_and_options(bar: Path, tmp_path: Path, capsys: pytest.Captu
     for arguments, expected in (
         ([tmp_path / "nope.onnx"], "There is no file"),
         ([tmp_path], "is a folder"),
-        ([text], "no ONNX model"),
-        ([empty], "no ONNX model"),
+        ([text], "is text"),
+        ([empty], "is empty"),
+        ([cut], "it is cut off or damaged"),
+        ([pointer], "git lfs pull"),
+        ([picture], "no ONNX model"),
         ([weights], "external data"),
         ([good, "--plugins", text], "no ELF file"),
         ([good, "--plugins", tmp_path], "no pluginkit.toml"),

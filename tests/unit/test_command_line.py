@@ -1,0 +1,52 @@
+"""The command line itself: what is said of a command that isn't there, and completion in a shell."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pluginkit import cli
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+
+
+def test_a_command_that_is_written_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["bulid"]) == 2
+    assert "No such command 'bulid'. Did you mean 'build'?" in capsys.readouterr().err
+    assert cli.run(["zzz"]) == 2
+    said = capsys.readouterr().err
+    assert "No such command 'zzz'" in said
+    assert "Did you mean" not in said
+    # An option in the command's place is click's own to refuse.
+    assert cli.run(["--verson"]) == 2
+    assert "'--version'" in capsys.readouterr().err
+
+
+def completed(words: str, at: int) -> list[str]:
+    env = {**os.environ, "_PLUGINKIT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+    result = subprocess.run([sys.executable, "-m", "pluginkit"], env=env, capture_output=True, text=True, check=True)
+    return result.stdout.splitlines()
+
+
+def test_completion_in_a_shell() -> None:
+    assert completed("pluginkit imp", 1) == ["plain,import"]
+    assert "plain,--profile" in completed("pluginkit import --pro", 2)
+    assert completed("pluginkit import mod", 2) == ["file,mod"]
+
+
+def test_readme_says_how_completion_is_switched_on(tmp_path: Path) -> None:
+    line = next(line for line in README.read_text(encoding="utf-8").splitlines() if "bash_source" in line)
+    # As README has it, with the interpreter that runs the tests in the command's place.
+    program = tmp_path / "pluginkit"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m pluginkit "$@"\n')
+    program.chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    script = f"{line.split('#')[0]}\ncomplete -p pluginkit"
+    result = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "complete" in result.stdout
+    assert result.stdout.strip().endswith("pluginkit")
