@@ -136,7 +136,7 @@ class Profile(_Model):
 
 
 class Close(_Model):
-    """A floating-point tolerance: `|got - expected|` is within `atol` or within `rtol * |expected|`."""
+    """A floating-point tolerance: `|got - expected| <= max(atol, rtol * |expected|)`."""
 
     rtol: float = Field(ge=0)
     atol: float = Field(ge=0)

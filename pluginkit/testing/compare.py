@@ -27,10 +27,11 @@ class OutputComparison:
     Attributes:
         name: the graph output.
         ok: whether it is within tolerance.
-        error: the worst error found, in `unit`; infinity for NaN, a wrong shape, none.
+        error: the largest |got - expected|, in `unit`: of the elements beyond the tolerance, of all where none is.
+            Infinity for NaN, a wrong shape, none.
         unit: `abs`, or `steps` of quantization.
         allowed: what the tolerance allows at that place, in `unit`.
-        index: where the worst error is; None if that is no place.
+        index: where that error is; None if that is no place.
         got: the value there.
         expected: the oracle's value there.
         message: what is wrong, a sentence; empty if nothing is.
@@ -60,8 +61,10 @@ class Comparison:
 
     @property
     def worst(self) -> OutputComparison:
-        """The output to show: the one that uses most of its tolerance, those that failed first."""
-        return max(self.outputs, key=lambda output: (not output.ok, _used(output)))
+        """The output to show: one that failed before all others, then the one with the largest error; where outputs
+        have different units, the one that uses most of its tolerance."""
+        alike = len({output.unit for output in self.outputs}) == 1
+        return max(self.outputs, key=lambda output: (not output.ok, output.error if alike else _used(output)))
 
     @property
     def message(self) -> str:
@@ -79,9 +82,8 @@ def compare(outputs: Mapping[str, Array], expected: Mapping[str, Array], toleran
     Args:
         outputs: graph output -> array, float32 (int32 where the oracle's is int64).
         expected: graph output -> float64 or int64 array.
-        tolerance: how far off is still right. Floats: Polygraphy's element-wise check, which passes
-            an element that is within `atol` or within `rtol * |expected|`; INT8: within `steps` of the
-            output's scale; integers: equal.
+        tolerance: how far off is still right, as its class says; floats by Polygraphy's element-wise check.
+            Integers must be equal.
 
     NaN is right where the oracle has NaN, an infinity where it has the same infinity.
     """
@@ -108,7 +110,9 @@ def _one(name: str, got: Array | None, want: Array, tolerance: Tolerance) -> Out
     if len(bad):
         index = tuple(int(axis) for axis in bad[0])
         what = "NaN" if np.isnan(got[index]) else "infinite" if np.isinf(got[index]) else f"{got[index]:g}"
-        return broken(f"is {what} at {list(index)}, expected {want[index]:g} ({len(bad)} such values)", index)
+        return broken(
+            f"is {what} at {list(index)}, expected {want[index]:g} ({len(bad)} of {got.size} values are off so)", index
+        )
     rtol, atol = (0.0, 0.0) if exact else (tolerance.rtol, tolerance.atol)
     if step:
         rtol, atol = 0.0, (tolerance.steps + STEP_SLACK) * step
@@ -124,27 +128,38 @@ def _values(name: str, got: Array, want: Array, *, rtol: float, atol: float, ste
     unit: Literal["abs", "steps"] = "steps" if step else "abs"
     size = step or 1.0
     same = _same(got, want)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         error = np.where(same, 0.0, np.abs(got - want))
-        bound = np.where(same, np.inf, np.maximum(atol, rtol * np.abs(want)))
+        # By a division, as Polygraphy has it: so the two agree where an error is the tolerance itself.
+        wrong = (error > atol) & ~(error / np.abs(want) <= rtol)
     if not error.size:
         return OutputComparison(name, True, 0.0, unit, atol / size)
     ok = _polygraphy(got[~same], want[~same], rtol, atol)
-    used = np.where(error > 0, error / np.maximum(bound, 1e-300), 0.0)
-    index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(used)), used.shape))
+    shown = np.where(wrong, error, -1.0) if wrong.any() else error
+    index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(shown)), shown.shape))
     allowed = max(atol, rtol * abs(float(want[index]))) if np.isfinite(want[index]) else atol
     found = float(error[index]) / size
     # The slack is for float32 products, not for a person to read.
     limit = round(allowed / size - STEP_SLACK) if step else allowed
     message = ""
     if not ok:
-        wrong = int(np.count_nonzero(error > bound))
+        mine, its = differing(float(got[index]), float(want[index]))
+        off, at_most = differing(found, limit, digits=4)
+        steps = (" step" if off == "1" else " steps") if step else ""
         message = (
-            f"output '{name}' is {got[index]:g} at {list(index)}, expected {want[index]:g}: "
-            f"off by {found:.4g}{' steps' if step else ''}, allowed {limit:.4g} "
-            f"({wrong} of {error.size} values are off)"
+            f"output '{name}' is {mine} at {list(index)}, expected {its}: off by {off}{steps}, allowed {at_most} "
+            f"({int(np.count_nonzero(wrong))} of {error.size} values are off)"
         )
     return OutputComparison(name, ok, found, unit, limit, index, float(got[index]), float(want[index]), message)
+
+
+def differing(one: float, other: float, *, digits: int = 6) -> tuple[str, str]:
+    """Two numbers as text, with as many significant digits as they need to be seen to differ, and at least `digits`."""
+    for count in range(digits, 18):
+        texts = tuple(f"{value + 0.0:.{count}g}" for value in (one, other))  # + 0.0: no minus before a zero
+        if texts[0] != texts[1]:
+            break
+    return texts[0], texts[1]
 
 
 def _polygraphy(got: Array, want: Array, rtol: float, atol: float) -> bool:

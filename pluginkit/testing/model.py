@@ -98,11 +98,11 @@ class Network:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far an output may be from the oracle's.
+    """How far an element of an output may be from the oracle's.
 
-    `close`: |got - expected| <= atol + rtol * |expected|.
-    `steps`: |got - expected| <= steps * scale, where scale is one quantization step of that output;
-    `scales` gives it by output name.
+    `close`: `|got - expected| <= max(atol, rtol * |expected|)`: within the absolute or within the relative one.
+    `steps`: `|got - expected| <= steps * scale`, where scale is one quantization step of that output; `scales` gives it
+    by output name. An output without one is compared as `close`.
     """
 
     kind: Literal["close", "steps"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
-from pluginkit.testing.compare import compare
+from pluginkit.testing.compare import compare, differing
 from pluginkit.testing.model import Tolerance
 
 CLOSE = Tolerance("close", rtol=1e-3, atol=1e-2)
@@ -45,6 +47,61 @@ def test_the_message_names_output_index_values_and_tolerance() -> None:
     assert (result.worst.index, result.worst.error, result.worst.unit) == ((1, 0), 0.5, "abs")
 
 
+def test_the_error_is_the_largest_of_what_is_beyond_its_tolerance() -> None:
+    want = np.array([1e-3, 50.0, 1e6])
+    got = want + [0.05, 7.0, 900.0]  # 5 times, 140 times, 0.9 times what is allowed
+    result = compare({"y": got.astype(np.float32)}, {"y": want}, CLOSE)
+    assert result.worst.index == (1,)
+    assert "off by 7, allowed 0.05 (2 of 3 values are off)" in result.message
+    within = compare({"y": (want + [0.009, 0.0, 900.0]).astype(np.float32)}, {"y": want}, CLOSE)
+    assert (within.ok, within.worst.index) == (True, (2,))
+    assert within.worst.error == pytest.approx(900.0, rel=1e-3)
+
+
+def test_the_output_with_the_largest_error_is_shown_and_a_failing_one_before_it() -> None:
+    want = {"a": np.array([1.0]), "b": np.array([1e4])}
+    near = {"a": np.array([1.009], np.float32), "b": np.array([10005.0], np.float32)}
+    assert compare(near, want, CLOSE).worst.name == "b"
+    assert compare({**near, "a": np.array([1.02], np.float32)}, want, CLOSE).worst.name == "a"
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "text"),
+    [
+        (16.5340004, 16.5339985, "is 16.534 at [0], expected 16.533998: off by"),
+        (1.0 + 2**-23, 1.0, "is 1.0000001 at [0], expected 1: off by 1.192e-07, allowed 0"),
+        (-0.0, 3.0, "is 0 at [0], expected 3: off by 3, allowed 0"),
+    ],
+)
+def test_numbers_have_the_digits_in_which_they_differ(got: float, want: float, text: str) -> None:
+    exact = Tolerance("close")
+    assert text in compare({"y": np.array([got], np.float32)}, {"y": np.array([want])}, exact).message
+
+
+@given(st.floats(width=32, allow_nan=False), st.floats(width=32, allow_nan=False))
+def test_two_numbers_that_differ_are_told_apart(one: float, other: float) -> None:
+    texts = differing(one, other)
+    assert (texts[0] == texts[1]) == (one == other)
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1e3, 1e3, width=32), st.floats(-2, 2, width=32)), min_size=1, max_size=20),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
+def test_the_rule_is_the_one_that_is_written_down(pairs: list[tuple[float, float]], rtol: float, atol: float) -> None:
+    want = np.array([a for a, _ in pairs])
+    got = (want + [b for _, b in pairs]).astype(np.float32)
+    off = np.abs(got - want)
+    most = np.maximum(atol, rtol * np.abs(want))
+    assume((np.abs(off - most) > 1e-9).all())  # on the bound itself a product and a quotient may round differently
+    result = compare({"y": got}, {"y": want}, Tolerance("close", rtol=rtol, atol=atol))
+    assert result.ok == bool((off <= most).all())
+    if not result.ok:
+        assert f"({int((off > most).sum())} of {len(pairs)} values are off)" in result.message
+        assert result.worst.error == off[off > most].max()
+
+
 @pytest.mark.parametrize(("value", "ok"), [(1.25, True), (0.75, True), (1.5, False), (1.26, False)])
 def test_steps_are_the_outputs_scale(value: float, ok: bool) -> None:
     result = compare({"y": changed((0, 0), value)}, {"y": WANT}, STEPS)
@@ -58,7 +115,7 @@ def test_no_steps_allows_none() -> None:
     exact = Tolerance("steps", steps=0, scales={"y": 0.25})
     assert compare({"y": changed((0, 0), 1.0)}, {"y": WANT}, exact).ok
     result = compare({"y": changed((0, 0), 1.25)}, {"y": WANT}, exact)
-    assert result.message.startswith("output 'y' is 1.25 at [0, 0], expected 1: off by 1 steps, allowed 0")
+    assert result.message.startswith("output 'y' is 1.25 at [0, 0], expected 1: off by 1 step, allowed 0")
 
 
 def test_outputs_without_scale_compare_as_floats_beside_steps() -> None:
@@ -71,7 +128,7 @@ def test_outputs_without_scale_compare_as_floats_beside_steps() -> None:
 @pytest.mark.parametrize(("value", "what"), [(np.nan, "NaN"), (np.inf, "infinite"), (-np.inf, "infinite")])
 def test_nan_and_infinity_are_named_with_their_index(value: float, what: str) -> None:
     result = compare({"y": changed((0, 1), value)}, {"y": WANT}, CLOSE)
-    assert result.message == f"output 'y' is {what} at [0, 1], expected 2 (1 such values)"
+    assert result.message == f"output 'y' is {what} at [0, 1], expected 2 (1 of 4 values are off so)"
     assert result.worst.index == (0, 1)
 
 
