@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pluginkit.dtypes import DType
 from pluginkit.host import dynamic, ioext, v2, v3
 from pluginkit.host.dynamic_plugin import DynamicPlugin
 from pluginkit.host.errors import HostBug
@@ -21,13 +22,14 @@ def build(
     *,
     output_scales: Sequence[float] = (),
     output_formats: Sequence[int] = (),
+    output_types: Sequence[DType] = (),
     undeclared: Sequence[Sequence[int]] = (),
     implicit_batch: bool = False,
     shape_inputs: Sequence[int] = (),
 ) -> BuiltPlugin:
     """Builds a layer for these profiles, each the list of the plugin's inputs.
 
-    `output_scales`, `output_formats` and `undeclared` are those of `Given`. `implicit_batch` is for an
+    `output_scales`, `output_formats`, `output_types` and `undeclared` are those of `Given`. `implicit_batch` is for an
     IPluginV2IOExt, which is told the shapes without their first dimension then. `shape_inputs` are the inputs that an
     IPluginV3 has as shape inputs: see `v3.build`.
 
@@ -36,7 +38,7 @@ def build(
         HostBug: the profiles contradict each other or themselves.
     """
     _check_profiles(profiles)
-    given = Given(output_scales, output_formats, undeclared)
+    given = Given(output_scales, output_formats, output_types, undeclared)
     if creator.kind == "v3":
         return v3.build(creator, layer_name, fields, profiles, given, shape_inputs)
     plugin = v2.network_clone(creator, layer_name, fields)

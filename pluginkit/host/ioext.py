@@ -60,6 +60,7 @@ def build(
     types = [spec.dtype for spec in profiles[0]]
     nb_outputs = plugin.nb_outputs()
     out_types = [plugin.output_data_type(i, types) for i in range(nb_outputs)]
+    given.check_types(plugin.name_of("getOutputDataType"), types, out_types)
     out_dims = [plugin.output_dimensions(i, told) for i in range(nb_outputs)]
     plugin.check_broadcast(len(told), nb_outputs)
     ins = [Desc(d, s.dtype.code, s.format, s.scale) for d, s in zip(told, profiles[0], strict=True)]
@@ -121,7 +122,8 @@ def _workspace(plugin: IOExtPlugin, batch: int) -> int:
 
 
 def _program(dims: tuple[int, ...]) -> ShapeProgram:
-    return ShapeProgram(tuple((_CONSTANT, 0, 0, 0, dim) for dim in dims), tuple(range(len(dims))))
+    nodes = tuple((_CONSTANT, 0, 0, 0, dim) for dim in dims)
+    return ShapeProgram(nodes, tuple(range(len(dims))), method=IOExtPlugin.name_of("getOutputDimensions"))
 
 
 def _record(desc: Desc) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typing import Any
 from pluginkit import bases
 from pluginkit.dtypes import DType
 from pluginkit.host.descs import LINEAR, Desc, DynamicDesc
+from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.plugin_v3 import KeptField
 
@@ -98,16 +99,32 @@ class Given:
         scales: the outputs' INT8 scales in implicit quantization, where configure sees them in `desc.scale`; none
             means explicit quantization: 1 for all.
         formats: of the outputs, numbers of `nvinfer1::TensorFormat`; none means linear.
+        types: of the outputs, as the plugin's manifest has them for these inputs; none: whatever the plugin answers.
         undeclared: formats of all inputs and outputs that the plugin must refuse.
     """
 
     scales: Sequence[float] = ()
     formats: Sequence[int] = ()
+    types: Sequence[DType] = ()
     undeclared: Sequence[Sequence[int]] = ()
 
     def outputs(self, count: int) -> list[tuple[float, int]]:
         """Each output's scale and format."""
         return list(zip(self.scales or [1.0] * count, self.formats or [LINEAR] * count, strict=True))
+
+    def check_types(self, method: str, inputs: Sequence[DType], answered: Sequence[DType]) -> None:
+        """Looks at what a plugin's getOutputDataType (`method`, or that of all outputs at once) has answered.
+
+        Before the formats are asked for: there the wrong type would be refused, by a method that is right.
+
+        Raises:
+            Finding: an output's type is another than the manifest's.
+        """
+        for index, (mine, its) in enumerate(zip(answered, self.types, strict=False)):
+            if mine is not its:
+                given = ", ".join(kind.trt for kind in inputs)
+                said = f"answered {mine.trt} for output {index}, where the inputs are {given}"
+                raise Finding(method, f"{said}; the manifest says {its.trt}")
 
 
 def as_dict(desc: DynamicDesc) -> dict[str, Any]:

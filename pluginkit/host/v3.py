@@ -69,6 +69,7 @@ def build(
     values = tuple(profiles[0][index].dims for index in shape_inputs)
     nb_outputs = plugin.nb_outputs()
     out_types = plugin.output_data_types(nb_outputs, types)
+    given.check_types(build_name("getOutputDataTypes"), types, out_types)
     shapes = plugin.output_shapes(dims, [len(value) for value in values], nb_outputs)
     if plugin.output_shapes(dims, [len(value) for value in values], nb_outputs) != shapes:
         raise Finding(build_name("getOutputShapes"), "answered other expressions when asked again")

@@ -52,7 +52,7 @@ def _check_at(manifest: Manifest, profile: Profile, symbols: Mapping[str, int], 
         if found != expected:
             at = ", ".join(f"{name} = {value}" for name, value in symbols.items())
             raise Finding(
-                "IPluginV2DynamicExt::getOutputDimensions",
+                program.method,
                 f"output '{tensor.name}' is {list(found)} for {at} (profile '{profile.name}'); the manifest says "
                 f"({', '.join(tensor.shape)}), which is {list(expected)}",
             )

@@ -62,6 +62,7 @@ class HostChild:
             [_specs(call, index) for index in range(len(call.inputs))],
             output_scales=[scale or host.NO_SCALE for scale in call.output_scales] if call.implicit else (),
             output_formats=[form.code for form in call.output_formats],
+            output_types=call.output_types,
             implicit_batch=implicit_batch,
             undeclared=signature_rules.undeclared(self._manifest, (*call.types, *call.output_types)),
         )

@@ -12,10 +12,10 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.host import Finding, HostBug, Library, read_breadcrumb
+from pluginkit.host import Finding, HostBug, Library, build, read_breadcrumb
 
 from .conftest import VERSIONS, Compile
-from .drive import FIELDS, drive
+from .drive import FIELDS, SPECS, drive
 
 FAULTS: dict[str, tuple[str, str]] = {
     "creators_none": ("getCreators", "no creator for a host of version 110100"),
@@ -193,3 +193,16 @@ def test_the_creator_asked_for(compile_plugin: Compile) -> None:
         kept = library.creators[0]
     with pytest.raises(HostBug, match="after its library was closed"):
         kept.create("layer", FIELDS)
+
+
+@pytest.mark.compile
+def test_a_type_that_the_manifest_has_not_is_its_own_methods_fault(compile_plugin: Compile) -> None:
+    with Library(compile_plugin("none"), VERSIONS[11]) as library:
+        creator, profiles = library.creators[0], [[SPECS[DType.FLOAT32]]]
+        said = [spec.dtype for spec in build(creator, "layer", FIELDS, profiles).outputs[0]]
+        build(creator, "layer", FIELDS, profiles, output_types=said)
+        with pytest.raises(
+            Finding, match=r"answered kFLOAT for output 1, where the inputs are kFLOAT; .* kHALF"
+        ) as found:
+            build(creator, "layer", FIELDS, profiles, output_types=[*said[:1], DType.FLOAT16])
+    assert found.value.method == "IPluginV2DynamicExt::getOutputDataType"

@@ -139,3 +139,11 @@ def test_a_layer_of_another_interface_is_not_run(libraries: dict[int, Library]) 
     built = replace(made(libraries[11], "NONE", spec()), base="dynamic")
     with pytest.raises(Finding, match="made an IPluginV2IOExt, but the layer was built as an IPluginV2DynamicExt"):
         Context(libraries[11].creators[0], built, [spec()])
+
+
+def test_findings_name_the_methods_of_this_base(libraries: dict[int, Library]) -> None:
+    creator, fields = libraries[11].creators[0], {"fault": (DType.INT32, 0)}
+    assert build(creator, "layer", fields, [[spec()]]).shapes[0].method == "IPluginV2IOExt::getOutputDimensions"
+    with pytest.raises(Finding, match="answered kFLOAT for output 0") as found:
+        build(creator, "layer", fields, [[spec()]], output_types=[DType.INT8])
+    assert found.value.method == "IPluginV2IOExt::getOutputDataType"

@@ -183,3 +183,13 @@ def test_the_host_finds(v3_library: Path, fault: str) -> None:
 def test_every_fault_is_tried() -> None:
     others = {"none", "tactic_wrong", "crash_shape_change"}
     assert set(FAULTS) == set(FINDINGS) | others
+
+
+def test_findings_name_the_methods_of_this_base(v3_library: Path) -> None:
+    fields = {"mode": (DType.INT32, MODES["plain"]), "fault": (DType.INT32, 0), "factor": (DType.FLOAT32, 2.0)}
+    with Library(v3_library) as loaded:
+        creator = loaded.creators[0]
+        assert build(creator, "layer", fields, [[X]]).shapes[0].method == BUILD + "getOutputShapes"
+        with pytest.raises(Finding, match="answered kFLOAT for output 0") as found:
+            build(creator, "layer", fields, [[X]], output_types=[DType.FLOAT16])
+    assert found.value.method == BUILD + "getOutputDataTypes"

@@ -49,11 +49,11 @@ def test_the_message_names_output_index_values_and_tolerance() -> None:
 
 def test_the_error_is_the_largest_of_what_is_beyond_its_tolerance() -> None:
     want = np.array([1e-3, 50.0, 1e6])
-    got = want + [0.05, 7.0, 900.0]  # 5 times, 140 times, 0.9 times what is allowed
+    got = want + np.array([0.05, 7.0, 900.0])  # 5 times, 140 times, 0.9 times what is allowed
     result = compare({"y": got.astype(np.float32)}, {"y": want}, CLOSE)
     assert result.worst.index == (1,)
     assert "off by 7, allowed 0.05 (2 of 3 values are off)" in result.message
-    within = compare({"y": (want + [0.009, 0.0, 900.0]).astype(np.float32)}, {"y": want}, CLOSE)
+    within = compare({"y": (want + np.array([0.009, 0.0, 900.0])).astype(np.float32)}, {"y": want}, CLOSE)
     assert (within.ok, within.worst.index) == (True, (2,))
     assert within.worst.error == pytest.approx(900.0, rel=1e-3)
 
@@ -91,7 +91,7 @@ def test_two_numbers_that_differ_are_told_apart(one: float, other: float) -> Non
 )
 def test_the_rule_is_the_one_that_is_written_down(pairs: list[tuple[float, float]], rtol: float, atol: float) -> None:
     want = np.array([a for a, _ in pairs])
-    got = (want + [b for _, b in pairs]).astype(np.float32)
+    got = (want + np.array([b for _, b in pairs])).astype(np.float32)
     off = np.abs(got - want)
     most = np.maximum(atol, rtol * np.abs(want))
     assume((np.abs(off - most) > 1e-9).all())  # on the bound itself a product and a quotient may round differently

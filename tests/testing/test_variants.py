@@ -140,7 +140,7 @@ def built(joined: tuple[int, int]) -> BuiltPlugin:
     symbols = [(0, index, 0, 0, 0) for index in range(8)]
     total = len(symbols)
     nodes = (*symbols, (2, OPERATIONS.index("kSUM"), *joined, 0))
-    copy, both = (ShapeProgram(nodes, (first, 1, 2, 3)) for first in (4, total))
+    copy, both = (ShapeProgram(nodes, (first, 1, 2, 3), method="IOne::asked") for first in (4, total))
     dims = ((-1,) * 4,) * 2
     return BuiltPlugin("dynamic", "layer", "BarPlugin", "1", "", b"", dims, (copy, both), (), (), 0)
 
@@ -154,6 +154,7 @@ def test_shape_expressions_agree_with_the_manifest_everywhere() -> None:
     ) as error:
         expected_shapes.check(BAR, call, built((0, 0)))
     assert "(profile 'small')" in str(error.value)
+    assert error.value.method == "IOne::asked"
     other = replace(call, inputs=tuple(reversed(call.inputs)))
     expected_shapes.check(BAR, other, built((0, 0)))  # a call of other shapes is none of the manifest's
 
