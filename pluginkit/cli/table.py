@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from rich import box
@@ -12,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pluginkit.testing import words
-from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
+from pluginkit.testing.report import BUILT, CaseResult, Outcome, Report, Verdict
 
 RTX = "tensorrt-rtx"
 _STYLE = {
@@ -27,6 +28,9 @@ _MARKS = {"target": "cpu", "sanitizers": ""}
 PIPE_WIDTH = 120
 """Columns where there is no terminal: nothing may be cut in a log."""
 
+NAMED = 3
+"""How many broken networks that were not refused the last line names."""
+
 FAILURES = 8
 """How many failures are explained; a wrong kernel fails everywhere in the same way."""
 
@@ -40,7 +44,8 @@ def show(report: Report, console: Console, *, command: str, every: bool = False)
         command: what repeats the run; a failing case's own command is made from it.
         every: a row for each case; without it one for each network, and for each case that isn't as it should be.
     """
-    console.print(cases_table(report, every=every))
+    if report.cases:
+        console.print(cases_table(report, every=every))
     bad = report.bad
     for item in bad[:FAILURES]:
         console.print(_failure(item, report, command))
@@ -57,9 +62,7 @@ def show_all(reports: Sequence[Report], joined: Report, console: Console, *, com
             console.print(Text(f"\n{report.plugin}", style="bold"))
         show(report, console, command=command, every=every)
     if several:
-        count = len(joined.bad)
-        text = f"\n{joined.plugin}: {count} failure{'' if count == 1 else 's'}; {len(joined.cases)} cases"
-        console.print(Text(text, style="bold red" if count else "bold green"))
+        console.print(Group(Text(), closing(joined)))
 
 
 def cases_table(report: Report, *, every: bool = False) -> RenderableType:
@@ -104,18 +107,26 @@ def cases_table(report: Report, *, every: bool = False) -> RenderableType:
                 row(label, case.point, case, _word(case.outcome), nothing if index else verdicts, case.shape)
             table.add_section()
         else:
-            worst = max(cases, key=_strain)
+            worst = worst_of(cases)
             row(_label(worst), str(len(cases)), worst, _words(cases), verdicts, "")
             for case in (case for case in cases if case.outcome is not Outcome.PASSED):
                 row("", case.point, case, _word(case.outcome), nothing, case.shape)
     return table
 
 
-def _strain(case: CaseResult) -> float:
-    """How much of its tolerance a case uses up; what has no number uses most."""
-    if case.error is None or case.allowed is None or not math.isfinite(case.error):
-        return math.inf
-    return case.error / case.allowed if case.allowed else case.error
+def worst_of(cases: Sequence[CaseResult]) -> CaseResult:
+    """The case whose error stands for its network's: one that failed before all others, then the largest error.
+
+    Errors in different units can't be compared: then it is the one that uses most of its tolerance.
+    """
+    alike = len({case.unit for case in cases}) == 1
+
+    def key(case: CaseResult) -> tuple[bool, float]:
+        if case.error is None or case.allowed is None or not math.isfinite(case.error):
+            return case.outcome.bad, math.inf
+        return case.outcome.bad, case.error if alike or not case.allowed else case.error / case.allowed
+
+    return max(cases, key=key)
 
 
 def _words(cases: Sequence[CaseResult]) -> Text:
@@ -152,11 +163,7 @@ def _word(outcome: Outcome) -> Text:
 def _verdict(verdict: Verdict | None) -> Text:
     if verdict is None:
         return Text("not asked", style="dim")
-    if verdict.outcome is Outcome.PASSED:
-        return Text("built, live", style="green")
-    if verdict.outcome is Outcome.FAILED:
-        return Text("refused", style="bold red")
-    return _word(verdict.outcome)
+    return Text(verdict.word, style=_STYLE[verdict.outcome])
 
 
 def _failure(item: CaseResult | Verdict, report: Report, command: str) -> RenderableType:
@@ -172,14 +179,55 @@ def summary(report: Report) -> RenderableType:
     lines: list[RenderableType] = [Text()]
     for name, said in report.runtimes.items():
         lines.append(Text.assemble((f"{name}: ", "bold"), said))
-    parts = [f"{report.count(kind)} {kind.value}" for kind in Outcome if report.count(kind)]
-    refused = sum(verdict.outcome.bad for verdict in report.verdicts)
-    asked = len(report.verdicts)
-    verdicts = f"; NVIDIA's builder took {asked - refused} of {asked} networks" if asked else ""
     if report.controls:
         held = report.count(Outcome.PASSED, report.controls)
         style = "" if held == len(report.controls) else "bold red"
         lines.append(Text(f"refused, as it must be: {held} of {len(report.controls)} broken networks", style=style))
-    text = f"{report.plugin}: {', '.join(parts)} of {len(report.cases)} cases{verdicts}; seed {report.seed}"
-    lines.append(Text(text, style="bold red" if report.bad else "bold green"))
-    return Group(*lines)
+    return Group(*lines, closing(report))
+
+
+def closing(report: Report) -> Text:
+    """The last line: what failed, before all that did not; and who was not asked."""
+    facts = list(_facts(report))
+    failed = [text for bad, text in facts if bad]
+    rest = [text for bad, text in facts if not bad]
+    if report.absent:
+        rest.append(f"not judged by {', '.join(report.absent)}")
+    said = "; ".join([*failed, *rest, f"seed {report.seed}"])
+    return Text(f"{report.plugin}: {'FAILED: ' if failed else ''}{said}", style="bold red" if failed else "bold green")
+
+
+def _facts(report: Report) -> Iterator[tuple[bool, str]]:
+    """What there is to say in the last line, and whether it makes the run red."""
+    if report.cases:
+        parts = [f"{report.count(kind)} {kind.value}" for kind in Outcome if report.count(kind)]
+        bad = any(case.outcome.bad for case in report.cases)
+        yield bad, f"{', '.join(parts)} of {len(report.cases)} cases"
+    for runtime, group in _grouped(report.verdicts):
+        bad = any(verdict.outcome.bad for verdict in group)
+        if runtime == RTX:
+            wrong = Counter(verdict.how.removeprefix(f"{BUILT}, ") for verdict in group if _built_wrongly(verdict))
+            but = f" ({', '.join(f'{count} {how}' for how, count in wrong.items())})" if wrong else ""
+            yield bad, f"NVIDIA's builder took {sum(one.built for one in group)} of {len(group)} networks{but}"
+        elif bad:
+            yield bad, f"{sum(one.outcome.bad for one in group)} of {len(group)} networks failed in {runtime}"
+    open_ = [verdict.network for verdict in report.controls if verdict.outcome.bad]
+    if open_:
+        names = ", ".join(open_[:NAMED]) + (", ..." if len(open_) > NAMED else "")
+        yield True, f"{len(open_)} of {len(report.controls)} broken networks not refused ({names})"
+    elif report.controls and not report.cases:
+        yield False, f"{len(report.controls)} of {len(report.controls)} broken networks refused"
+    bad_registries = [verdict.network for verdict in report.registries if verdict.outcome.bad]
+    if bad_registries:
+        yield True, f"failed in {', '.join(bad_registries)}"
+    elif report.registries and not report.cases:
+        yield False, f"right in {', '.join(verdict.network for verdict in report.registries)}"
+
+
+def _grouped(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, list[Verdict]]]:
+    for runtime in dict.fromkeys(verdict.runtime for verdict in verdicts):
+        yield runtime, [verdict for verdict in verdicts if verdict.runtime == runtime]
+
+
+def _built_wrongly(verdict: Verdict) -> bool:
+    return verdict.outcome.bad and verdict.built

@@ -81,7 +81,10 @@ _WRONG: dict[str, tuple[str, str]] = {
     ),
     "types-differ": ("a conditional's branches give different types", r"must have inputs of same type"),
     "type-not-offered": (
-        "the plugin gets a type that pluginkit.toml doesn't declare",
+        (
+            "the plugin gets a type that pluginkit.toml doesn't declare (add it to `types` there, or have "
+            "supportsFormatCombination refuse it)"
+        ),
         r"supported plugin/custom tactic format",
     ),
 }

@@ -21,7 +21,7 @@ from pluginkit.testing.hosted import BUILDS, guarded
 from pluginkit.testing.model import Case, Network, Plan
 from pluginkit.testing.networks.base import Setting
 from pluginkit.testing.plan import field_values
-from pluginkit.testing.report import Outcome, Verdict
+from pluginkit.testing.report import BUILT, NOT_REFUSED, Outcome, Verdict
 from pluginkit.testing.saving import ANY_SCALE
 
 
@@ -137,7 +137,8 @@ class Judge:
         if not wrong:
             return verdict
         message = "\n".join(filter(None, (verdict.message, *wrong)))
-        return Verdict(network.id, tensorrt_rtx.NAME, Outcome.FAILED, message, built.log, built.seconds)
+        how = f"{BUILT}, wrong shapes"
+        return Verdict(network.id, tensorrt_rtx.NAME, Outcome.FAILED, message, built.log, built.seconds, how)
 
 
 def judge_control(session: RtxSession, control: Control) -> Verdict:
@@ -145,8 +146,10 @@ def judge_control(session: RtxSession, control: Control) -> Verdict:
     network = control.network
     built = session.build_api(network) if isinstance(network, ApiNetwork) else session.build(network)
     found = controls.problem(control, built)
-    outcome = Outcome.FAILED if found else Outcome.PASSED
-    return Verdict(control.id, tensorrt_rtx.NAME, outcome, found or built.message, built.log, built.seconds)
+    if not found:
+        return Verdict(control.id, tensorrt_rtx.NAME, Outcome.PASSED, built.message, built.log, built.seconds)
+    how = NOT_REFUSED if built.ok else f"{built.status}, but not for its reason"
+    return Verdict(control.id, tensorrt_rtx.NAME, Outcome.FAILED, found, built.log, built.seconds, how)
 
 
 def _guarded(network: AnyNetwork, ask: Callable[[], Verdict]) -> Verdict:
@@ -161,7 +164,8 @@ def _guarded(network: AnyNetwork, ask: Callable[[], Verdict]) -> Verdict:
     if found:
         # A network is built several times over.
         return replace(found[0], seconds=seconds)
-    return Verdict(network.id, tensorrt_rtx.NAME, outcome, message, (), seconds)
+    how = "not loaded" if outcome is Outcome.FAILED else ""
+    return Verdict(network.id, tensorrt_rtx.NAME, outcome, message, (), seconds, how)
 
 
 def _verdict(
@@ -172,15 +176,17 @@ def _verdict(
     alive: Sequence[str] | None = None,
 ) -> Verdict:
     outcome, message = BUILDS[built.status], built.message
+    how: str = built.status
     if built.ok:
         found = problems(network, built.configured, expected) if alive is None else alive
         message = "\n".join((*found, *built.lenient))
         outcome = Outcome.FAILED if message else Outcome.PASSED
-    return Verdict(network.id, tensorrt_rtx.NAME, outcome, message, built.log, built.seconds)
+        how = f"{BUILT}, {'not live' if found else 'leniently' if built.lenient else 'live'}"
+    return Verdict(network.id, tensorrt_rtx.NAME, outcome, message, built.log, built.seconds, how)
 
 
 def _if_bad(one: Verdict, where: str, otherwise: Verdict) -> Verdict:
     """The first verdict with its place if it is bad, else the other one."""
     if not one.outcome.bad:
         return otherwise
-    return Verdict(one.network, one.runtime, one.outcome, f"{where}: {one.message}", one.log, one.seconds)
+    return replace(one, message=f"{where}: {one.message}")

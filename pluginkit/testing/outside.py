@@ -13,7 +13,7 @@ from pluginkit.manifest import Manifest
 from pluginkit.runtimes import host
 from pluginkit.runtimes.host import HostSession
 from pluginkit.testing.model import Case, Plan
-from pluginkit.testing.report import Outcome, Verdict
+from pluginkit.testing.report import NOT_REFUSED, Outcome, Verdict
 
 
 def cases(manifest: Manifest, plan: Plan, only: Sequence[str] = ()) -> tuple[Case, ...]:
@@ -48,7 +48,11 @@ def judge(session: HostSession, case: Case) -> Verdict:
     try:
         session.run(case)
         message = f"was run, and must be refused: it is outside of profile {case.profile!r}"
+        how = NOT_REFUSED
     except CheckFailed as refusal:
+        how = "refused, but not for its reason"
         named = f"profile {case.profile!r}" in refusal.message
         message = "" if named else f"refused without naming profile {case.profile!r}: {refusal.message}"
-    return Verdict(case.id, host.NAME, Outcome.FAILED if message else Outcome.PASSED, message)
+    if not message:
+        return Verdict(case.id, host.NAME, Outcome.PASSED)
+    return Verdict(case.id, host.NAME, Outcome.FAILED, message, how=how)

@@ -18,6 +18,13 @@ from pluginkit.runtimes.verdict import Target
 from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.heat import Heat
 
+BUILT = "built"
+"""What `Verdict.how` begins with where a builder took the network."""
+NOT_REFUSED = "not refused"
+"""`Verdict.how` of a control that was taken."""
+ABSENT = "took no part"
+"""What `Report.runtimes` says first of a runtime that wasn't asked."""
+
 
 class Outcome(str, Enum):
     """How a case or a build ended. A crash is no failure and a skip no pass."""
@@ -81,7 +88,11 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a runtime's builder said of one network."""
+    """What a runtime's builder said of one network.
+
+    Attributes:
+        how: what happened, where `outcome` alone would say something else: `refused`, `built, not live`.
+    """
 
     network: str
     runtime: str
@@ -89,6 +100,17 @@ class Verdict:
     message: str = ""
     log: tuple[str, ...] = ()
     seconds: float = 0.0
+    how: str = ""
+
+    @property
+    def built(self) -> bool:
+        """Whether the builder took the network, whatever was wrong with that."""
+        return self.how.startswith(BUILT) or not self.outcome.bad
+
+    @property
+    def word(self) -> str:
+        """How it ended, in a table's few words."""
+        return self.how or self.outcome.value
 
 
 @dataclass(frozen=True)
@@ -119,6 +141,11 @@ class Report:
         """Everything that turns the run red."""
         everything: list[CaseResult | Verdict] = [*self.cases, *self.verdicts, *self.controls, *self.registries]
         return [item for item in everything if item.outcome.bad]
+
+    @property
+    def absent(self) -> list[str]:
+        """The runtimes that took no part: what they would have said nobody knows."""
+        return [name for name, said in self.runtimes.items() if said.startswith(ABSENT)]
 
     @property
     def exit_code(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration
-from pluginkit.testing.report import CaseResult, Report, Verdict
+from pluginkit.testing.report import NOT_REFUSED, CaseResult, Report, Verdict
 
 LOG_LINES = 12
 """How many of a runtime's log lines are shown for a network that it refused."""
@@ -42,9 +42,13 @@ def failure(item: CaseResult | Verdict, report: Report, command: str) -> Failure
         head, case = f"{item.id}: {item.outcome.value}", item.id
         log: tuple[str, ...] = ()
     else:
-        head, case, log = f"{item.network} in {item.runtime}: {item.outcome.value}", f"{item.network}/*", item.log
+        # An error that is the message needs not be told twice.
+        log = tuple(line for line in dict.fromkeys(item.log) if (line.partition(": ")[2] or line) not in item.message)
+        head, case = f"{item.network} in {item.runtime}: {item.word}", f"{item.network}/*"
         if item in report.controls:
-            head, case = f"{item.network} in {item.runtime}: not refused as it must be", item.network
+            head, case = f"{item.network} in {item.runtime}: a broken network, {item.word}", item.network
+            # What a builder remarks of a network that it takes has nothing to do with its taking it.
+            log = log if item.how != NOT_REFUSED else ()
         elif item in report.registries:
             case = item.network
     again_ = f"{command} --only {shlex.quote(case)} --seed {report.seed}{_as_before(item, report)}"

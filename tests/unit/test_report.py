@@ -5,6 +5,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -12,8 +13,12 @@ from rich.console import Console
 
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
+from pluginkit.runtimes import lean, tensorrt
 from pluginkit.runtimes.findings import Defect
+from pluginkit.runtimes.verdict import Availability
+from pluginkit.testing import runner
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
+from pluginkit.testing.runner import Options
 
 
 def case(name: str, outcome: Outcome, **more: object) -> CaseResult:
@@ -31,8 +36,11 @@ def shown(what: Report, *, every: bool = False) -> str:
     return out.getvalue()
 
 
-def verdict(outcome: Outcome, message: str = "", log: tuple[str, ...] = ()) -> Verdict:
-    return Verdict("plain/int8", "tensorrt-rtx", outcome, message, log)
+USUAL = {Outcome.PASSED: "built, live", Outcome.FAILED: "refused"}
+
+
+def verdict(outcome: Outcome, message: str = "", log: tuple[str, ...] = (), how: str = "") -> Verdict:
+    return Verdict("plain/int8", "tensorrt-rtx", outcome, message, log, how=how or USUAL.get(outcome, ""))
 
 
 @pytest.mark.parametrize(
@@ -152,16 +160,21 @@ def test_a_refusal_shows_the_runtimes_words() -> None:
 def test_controls_are_counted_and_one_that_is_not_refused_is_red(tmp_path: Path) -> None:
     held = Verdict("plain/int8/min-above-opt", "tensorrt-rtx", Outcome.PASSED, "profile 'default'")
     open_ = Verdict(
-        "loop-count/int8/no-trip-count", "tensorrt-rtx", Outcome.FAILED, "built, and must be refused: it scans"
-    )
+        "loop-count/int8/no-trip-count", "tensorrt-rtx", Outcome.FAILED, "built, and must be refused: it scans",
+        ("warning: an attribute",), how="not refused",
+    )  # fmt: skip
     good = replace(report(case("opt", Outcome.PASSED)), controls=(held,))
     assert "refused, as it must be: 1 of 1 broken networks" in shown(good)
     assert good.exit_code == 0
     bad = replace(good, controls=(held, open_))
     text = shown(bad)
     assert "refused, as it must be: 1 of 2 broken networks" in text
-    assert "loop-count/int8/no-trip-count in tensorrt-rtx: not refused as it must be" in text
+    assert "loop-count/int8/no-trip-count in tensorrt-rtx: a broken network, not refused\n" in text
+    says = "MyPlugin: FAILED: 1 of 2 broken networks not refused (loop-count/int8/no-trip-count); 1 passed of 1 cases"
+    assert last(bad).startswith(says)
+    assert last(bad).endswith(text.splitlines()[-1]), "nothing is printed behind it"
     assert "built, and must be refused: it scans" in text
+    assert "an attribute" not in text, "what is said of a network that was built has nothing to do with it"
     assert "--only loop-count/int8/no-trip-count --seed 7" in text
     assert bad.exit_code == 1
     bad.write_junit(tmp_path / "junit.xml")
@@ -191,3 +204,80 @@ def test_many_failures_are_not_all_explained() -> None:
 )
 def test_numbers(value: float | None, unit: str, text: str) -> None:
     assert table.number(value, unit) == text
+
+
+def last(what: Report) -> str:
+    return table.closing(what).plain
+
+
+def test_the_last_line_of_a_green_run() -> None:
+    good = report(case("opt", Outcome.PASSED), verdicts=(verdict(Outcome.PASSED),))
+    assert last(good) == "MyPlugin: 1 passed of 1 cases; NVIDIA's builder took 1 of 1 networks; seed 7"
+    assert table.closing(good).style == "bold green"
+
+
+def test_the_last_line_says_who_was_not_asked() -> None:
+    quiet = {"host": "here", "tensorrt-lean": "took no part: not installed", "tensorrt-rtx": "1.7"}
+    assert last(replace(report(case("opt", Outcome.PASSED)), runtimes=quiet)) == (
+        "MyPlugin: 1 passed of 1 cases; not judged by tensorrt-lean; seed 7"
+    )
+
+
+def test_a_runtime_without_which_the_run_went_on_is_told_as_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lean, "probe", lambda: Availability(False, reason="gone"))
+    monkeypatch.setattr(tensorrt, "probe", lambda: Availability(False, reason="gone"))
+    said = {"lean": runner._lean(Options(), []), "full": runner._tensorrt(SimpleNamespace(options=Options()))}  # type: ignore[arg-type]
+    assert replace(report(), runtimes=said).absent == ["lean", "full"]
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("built, not live", "FAILED: NVIDIA's builder took 1 of 1 networks (1 not live); 1 passed of 1 cases"),
+        ("built, wrong shapes", "FAILED: NVIDIA's builder took 1 of 1 networks (1 wrong shapes); 1 passed of 1 cases"),
+        ("refused", "FAILED: NVIDIA's builder took 0 of 1 networks; 1 passed of 1 cases"),
+        ("not loaded", "FAILED: NVIDIA's builder took 0 of 1 networks; 1 passed of 1 cases"),
+    ],
+)
+def test_each_kind_of_a_failed_verdict_has_its_word(how: str, says: str) -> None:
+    what = report(case("opt", Outcome.PASSED), verdicts=(verdict(Outcome.FAILED, "why", how=how),))
+    assert says in last(what)
+    text = shown(what)
+    (row,) = [line for line in text.splitlines() if line.startswith("plain INT8")]
+    assert row.rstrip().endswith(how)
+    assert f"plain/int8 in tensorrt-rtx: {how}\n" in text
+
+
+def test_a_run_of_controls_and_registries_alone() -> None:
+    held = Verdict("plain/int8/min-above-opt", "tensorrt-rtx", Outcome.PASSED)
+    asked = Verdict("registry/10.16", "tensorrt-lean", Outcome.PASSED)
+    alone = replace(report(), controls=(held,), registries=(asked,))
+    assert last(alone) == "MyPlugin: 1 of 1 broken networks refused; right in registry/10.16; seed 7"
+    assert "largest" not in shown(alone)
+    bad = replace(alone, registries=(replace(asked, outcome=Outcome.FAILED),))
+    assert last(bad).startswith("MyPlugin: FAILED: failed in registry/10.16; 1 of 1 broken networks refused")
+
+
+def test_other_runtimes_failures_are_told_in_the_last_line() -> None:
+    ran = Verdict("plain/int8", "tensorrt", Outcome.FAILED, "no")
+    what = report(case("opt", Outcome.PASSED), verdicts=(verdict(Outcome.PASSED), ran))
+    assert "FAILED: 1 of 1 networks failed in tensorrt; 1 passed of 1 cases" in last(what)
+
+
+def test_the_rows_error_is_the_largest_of_its_cases() -> None:
+    near = case("a", Outcome.PASSED, error=5.0, allowed=5.1, unit="abs")
+    far = case("b", Outcome.PASSED, error=160.0, allowed=1000.0, unit="abs")
+    assert table.worst_of([near, far]).point == "b"
+    failing = case("c", Outcome.FAILED, error=7.0, allowed=0.1, unit="abs")
+    assert table.worst_of([near, far, failing]).point == "c"
+    assert table.worst_of([far, replace(failing, error=161.0), failing]).error == 161.0
+    steps = case("d", Outcome.PASSED, error=1.0, allowed=1.0, unit="steps")
+    assert table.worst_of([far, steps]).point == "d", "a step is no 1.0: the one nearer to its tolerance"
+
+
+def test_an_error_in_the_log_that_is_the_message_is_told_once() -> None:
+    log = ("error: [x.cpp] Error Code 2: no format", "warning: an attribute")
+    message = "NVIDIA's builder: [x.cpp] Error Code 2: no format"
+    text = shown(report(case("opt", Outcome.PASSED), verdicts=(verdict(Outcome.FAILED, message, log),)))
+    assert text.count("Error Code 2") == 1
+    assert "| warning: an attribute" in text
