@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError as _NotInstalled
 from importlib.metadata import version as _version
 from importlib.util import find_spec as _find_spec
 from pathlib import Path as _Path
 
-__version__ = _version("pluginkit")
+try:
+    __version__ = _version("pluginkit")
+except _NotInstalled:  # a source tree that is only on the path; what needs more of pluginkit says so
+    __version__ = "0+not.installed"
 
 _ROOT = _Path(__file__).resolve().parent
 
@@ -25,11 +29,13 @@ def built_dir() -> _Path:
     """The folder of what building the wheel made, which an editable install keeps elsewhere than the sources.
 
     Raises:
-        RuntimeError: the native module isn't there: pluginkit was not installed but only put on the path.
+        ToolMissing: the native module isn't there: pluginkit was not installed but only put on the path.
     """
     native = _find_spec("pluginkit._native")
     if native is None or native.origin is None:
-        raise RuntimeError("pluginkit's native module is not built; install pluginkit by pip")
+        from pluginkit.errors import native_missing
+
+        raise native_missing()
     return _Path(native.origin).parent
 
 

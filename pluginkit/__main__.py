@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
-from pluginkit.cli import main
+import sys
+
+try:
+    from pluginkit.cli import main
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] == "pluginkit":
+        raise
+    sys.stderr.write(
+        f"error: {sys.executable} has no {error.name}, which pluginkit needs: pluginkit is not installed there.\n"
+        "  fix: In a checkout: make setup, then .venv/bin/pluginkit. Elsewhere: pip install pluginkit\n"
+    )
+    sys.exit(4)  # as for every missing tool
 
 main()

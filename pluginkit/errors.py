@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
+from pathlib import Path
 from typing import ClassVar
 
 
@@ -58,6 +60,14 @@ class ToolMissing(PluginkitError):
     """A compiler, a runtime or a package that is not on this machine, or too old."""
 
     exit_code = 4
+
+
+def native_missing() -> ToolMissing:
+    """The error of a pluginkit that was never installed: its sources are there, what is compiled of them is not."""
+    return ToolMissing(
+        f"The native module of pluginkit in {Path(__file__).parent} is not built for this Python ({sys.executable}).",
+        hint="In a checkout: make setup, then .venv/bin/pluginkit. Elsewhere: pip install pluginkit",
+    )
 
 
 class BuildFailed(PluginkitError):

@@ -16,22 +16,24 @@ os.environ.setdefault("PLUGINKIT_LEAN11", str(NVIDIA / "lean11"))
 SAMPLE = Path(__file__).resolve().parent.parent / "samples" / "bar_plugin"
 
 
+pytest_plugins = ["tests.skips"]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on a GPU need one, and nvcc; those that name clang++ as their compiler need it."""
+    """Tests on a GPU need one, and nvcc; those that name g++ or clang++ as their compiler need it."""
     on_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if on_gpu and (why := _without_gpu()):
         for item in on_gpu:
             item.add_marker(pytest.mark.skip(reason=f"target gpu: {why}"))
-    if shutil.which("clang++"):
-        return
-    skip = pytest.mark.skip(reason="clang++ is not installed")
-    for item in items:
-        if (
-            isinstance(item, pytest.Function)
-            and hasattr(item, "callspec")
-            and "clang++" in item.callspec.params.values()
-        ):
-            item.add_marker(skip)
+    for compiler in ("g++", "clang++"):
+        if shutil.which(compiler):
+            continue
+        skip = pytest.mark.skip(reason=f"{compiler} is not installed")
+        for item in items:
+            # Parameters are of any type; a NumPy array's == is no bool.
+            callspec = getattr(item, "callspec", None)
+            if callspec and any(isinstance(value, str) and value == compiler for value in callspec.params.values()):
+                item.add_marker(skip)
 
 
 def _without_gpu() -> str:

@@ -41,11 +41,15 @@ def tidy_flags() -> list[str]:
 
 
 def tracked() -> list[Path]:
-    """The files that git knows, or every file where there is no git (an unpacked sdist)."""
-    git = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
-    if git.returncode == 0:
+    """The files that git knows; without git or a repository (an unpacked sdist), all that no command made."""
+    try:
+        git = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        git = None
+    if git is not None and git.returncode == 0:
         return [ROOT / name for name in git.stdout.split("\0") if name and (ROOT / name).exists()]
-    return [f for f in ROOT.rglob("*") if f.is_file() and ".venv" not in str(f)]
+    made = {*ROOT.glob(".venv*"), ROOT / "build", ROOT / "dist", *ROOT.glob("samples/*/build")}
+    return [path for path in ROOT.rglob("*") if path.is_file() and made.isdisjoint(path.parents)]
 
 
 def passes(name: str, command: list[str]) -> bool:

@@ -5,12 +5,16 @@ Uses nothing but Python's standard library. What the machine lacks is said befor
 
 from __future__ import annotations
 
+import platform
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import time
 import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,13 +40,18 @@ def main(folder: Path) -> None:
     # Without isolation, so that a build after a change compiles only what changed.
     isolation = ("--no-build-isolation", "--check-build-dependencies")
     pip(python, "install", "--quiet", *isolation, "--no-deps", "--editable", str(ROOT))
-    pip(python, "install", "--quiet", f"{PROJECT}[html,rtx]")
+    pip(python, "install", "--quiet", f"{PROJECT}[html]")
+    say("Installing TensorRT-RTX ...")
+    with skipped_without_wheel("TensorRT-RTX"):
+        pip(python, "install", "--quiet", f"{PROJECT}[rtx]")
     say("Installing NVIDIA's plugin registries for the tests ...")
     for name, requirement in LEAN.items():
-        install_beside(python, ROOT / ".venv-nvidia" / name, requirement)
+        with skipped_without_wheel(requirement):
+            install_beside(python, ROOT / ".venv-nvidia" / name, requirement)
     say("Installing the full TensorRT's Python bindings for the tests (without its libraries) ...")
     for name, requirement in BINDINGS.items():
-        install_beside(python, ROOT / ".venv-nvidia" / name, requirement, "--no-deps")
+        with skipped_without_wheel(requirement):
+            install_beside(python, ROOT / ".venv-nvidia" / name, requirement, "--no-deps")
     (folder / ".ready").touch()
     say(f"Ready after {time.monotonic() - started:.0f} s.")
 
@@ -76,11 +85,38 @@ def install_beside(python: Path, folder: Path, requirement: str, *options: str) 
     done.write_text(requirement)
 
 
+class NoWheel(Exception):
+    """pip's index has nothing for this Python that fits a requirement; the message is its line that says so."""
+
+
+@contextmanager
+def skipped_without_wheel(what: str) -> Iterator[None]:
+    """Go on with a sentence where NVIDIA has published nothing for this Python: only what tests it needs it."""
+    try:
+        yield
+    except NoWheel as error:
+        python = f"Python {sys.version_info.major}.{sys.version_info.minor} on {platform.machine()}"
+        say(f"  skipped: {what} has no wheel for {python}; tests that need it are skipped. pip: {error}")
+
+
 def pip(python: Path, *args: str) -> None:
-    """Run pip; end with its own words when it fails."""
-    result = subprocess.run([python, "-m", "pip", "--disable-pip-version-check", *args], check=False)
-    if result.returncode:
-        sys.exit(f"error: pip {' '.join(args)} failed (exit code {result.returncode}); its own words stand above.")
+    """Run pip; end with its own words when it fails.
+
+    Raises:
+        NoWheel: no release that fits has a wheel for this Python.
+    """
+    command = [str(python), "-m", "pip", "--disable-pip-version-check", *args]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
+        assert process.stderr is not None
+        words = []
+        for line in process.stderr:
+            words.append(line)
+            sys.stderr.write(line)
+    if process.returncode:
+        found = re.search(r"No matching distribution found for .+", "".join(words))
+        if found:
+            raise NoWheel(found[0])
+        sys.exit(f"error: pip {' '.join(args)} failed (exit code {process.returncode}); its own words stand above.")
 
 
 def say(text: str) -> None:
@@ -89,4 +125,7 @@ def say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    try:
+        main(Path(sys.argv[1]))
+    except NoWheel as error:
+        sys.exit(f"error: {error}; pip's own words stand above.")

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pluginkit import __version__
-from pluginkit.errors import PluginkitError, UsageError, from_os
+from pluginkit.errors import PluginkitError, UsageError, from_os, native_missing
 
 _COMMANDS = {
     "new": "Write a new plugin project.",
@@ -104,6 +104,12 @@ def run(args: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one way ou
             return _bug()
         _say("error", known.message, known.hint)
         return known.exit_code
+    except ModuleNotFoundError as error:
+        if error.name != "pluginkit._native":
+            return _bug()
+        missing = native_missing()
+        _say("error", missing.message, missing.hint)
+        return missing.exit_code
     except Exception:  # noqa: BLE001 - whatever is left is a bug of ours, and must be told from the user's errors
         return _bug()
     return result if isinstance(result, int) else 0

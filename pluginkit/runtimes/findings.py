@@ -67,6 +67,7 @@ class Findings:
         self._project = project.resolve()
         self._seen = 0
         self._frames: dict[tuple[str, int], list[Frame]] = {}
+        self._no_lines = ""
 
     def take(self) -> tuple[Defect, ...]:
         """What has been found since the last call, each defect once."""
@@ -93,7 +94,7 @@ class Findings:
         beside = self._choose([frame for one in other for frame in self._frames.get(one, [])])
         return Defect(
             kind=str(record["kind"]),
-            text=str(record["text"]),
+            text=str(record["text"]) + ("" if where or not code else self._no_lines),
             kernel=str(record.get("kernel", "")),
             block=_index(record.get("block")),
             thread=_index(record.get("thread")),
@@ -135,8 +136,8 @@ class Findings:
             try:
                 said = run(["addr2line", "-Cafie", library, *addresses], timeout=ADDR2LINE_SECONDS).stdout
             except ToolMissing:
-                # Without binutils nothing is built here, so this library came from elsewhere: no place then.
-                said = ""
+                # Without binutils nothing is built here, so this library came from elsewhere.
+                said, self._no_lines = "", " (Without its line: addr2line is missing here; apt-get install binutils.)"
             for offset, frames in zip(offsets, parse_addr2line(said), strict=False):
                 self._frames[library, offset] = frames
 

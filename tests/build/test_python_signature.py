@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from pluginkit.build.python_signature import header
+from tests.compilers import default_cxx
 
 TEXT = 'a quote ", its end )pluginkit", a line\\nbreak, µ and \\\\'
 
@@ -20,7 +21,7 @@ def test_any_text_comes_back_from_the_compiler(tmp_path: Path) -> None:
         '#include "pluginkit_built.h"\n#include <cstdio>\n'
         "int main() { char const* built[] = PLUGINKIT_BUILT; for (char const* one : built) std::puts(one); }\n"
     )
-    subprocess.run(["g++", "-o", tmp_path / "show", tmp_path / "show.cpp"], check=True)
+    subprocess.run([default_cxx(), "-o", tmp_path / "show", tmp_path / "show.cpp"], check=True)
     said = subprocess.run([tmp_path / "show"], capture_output=True, text=True, check=True).stdout.splitlines()
     assert said[:3] == ["libl_re_lu.so", "initLReLUPlugins", "cpu"]
     (signature,) = json.loads(said[3])

@@ -15,6 +15,7 @@ import pytest
 from pluginkit import built_dir
 from pluginkit.build.toolchain import cuda_include_dirs
 from pluginkit.process import Completed, run
+from tests.compilers import default_cxx
 
 SOURCES = Path(__file__).with_name("sources")
 FLAGS = [
@@ -49,9 +50,9 @@ def cuda_flags() -> tuple[str, ...]:
     return tuple(f"-isystem{folder}" for folder in cuda_include_dirs())
 
 
-def compile_object(source: Path, obj: Path, *, cxx: str = "g++", flags: Sequence[str] = ()) -> Completed:
+def compile_object(source: Path, obj: Path, *, cxx: str = "", flags: Sequence[str] = ()) -> Completed:
     """`python -m pluginkit.cuda_cpu.compile`, as CMake calls it."""
-    command = [sys.executable, "-m", "pluginkit.cuda_cpu.compile", "--cxx", cxx, "-o", str(obj)]
+    command = [sys.executable, "-m", "pluginkit.cuda_cpu.compile", "--cxx", cxx or default_cxx(), "-o", str(obj)]
     return run([*command, *FLAGS, *cuda_flags(), *flags, str(source)])
 
 
@@ -61,9 +62,9 @@ def runtime(*, checked: bool = False) -> list[str]:
     return ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", "-pthread", "-ldl", "-lrt"]
 
 
-def link(obj: Path, library: Path, *, cxx: str = "g++", checked: bool = False, flags: Sequence[str] = ()) -> None:
+def link(obj: Path, library: Path, *, cxx: str = "", checked: bool = False, flags: Sequence[str] = ()) -> None:
     """An object as a shared library that has the runtime inside and leaves nothing to be found later."""
-    command = [cxx, "-shared", *flags, "-Wl,--no-undefined", "-Wl,-z,now"]
+    command = [cxx or default_cxx(), "-shared", *flags, "-Wl,--no-undefined", "-Wl,-z,now"]
     subprocess.run([*command, str(obj), *runtime(checked=checked), "-o", str(library)], check=True)
 
 
@@ -74,9 +75,10 @@ class Kit:
     folder: Path
     sources: Path = SOURCES
 
-    def library(self, name: str, cxx: str = "g++") -> Path:
+    def library(self, name: str, cxx: str = "") -> Path:
         """`NAME.cu` as a shared library, with the runtime inside."""
-        library = self.folder / f"lib{name}-{cxx.rstrip('+')}.so"
+        cxx = cxx or default_cxx()
+        library = self.folder / f"lib{name}-{Path(cxx).name.rstrip('+')}.so"
         if not library.exists() and cxx == NVCC:
             subprocess.run([NVCC, *NVCC_FLAGS, str(self.sources / f"{name}.cu"), "-o", str(library)], check=True)
         elif not library.exists():

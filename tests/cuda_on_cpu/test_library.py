@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.compilers import nvcc
+
 from .conftest import SOURCES, Kit, compile_object
 
 pytestmark = pytest.mark.compile
@@ -46,7 +48,7 @@ def test_loading_and_unloading(kit: Kit, tmp_path: Path) -> None:
 
 
 def test_two_libraries_know_nothing_of_each_other(kit: Kit) -> None:
-    first, second = ctypes.CDLL(str(kit.library("api"))), ctypes.CDLL(str(kit.library("kernels", "g++")))
+    first, second = ctypes.CDLL(str(kit.library("api"))), ctypes.CDLL(str(kit.library("kernels")))
     y = np.zeros(3, np.float32)
     second.functors(ctypes.c_void_p(y.ctypes.data), 3, ctypes.c_float(2))
     assert y.tolist() == [2, 2, 2]
@@ -138,11 +140,10 @@ def test_the_dependency_file_names_the_users_headers(tmp_path: Path) -> None:
     assert {str(tmp_path / "mine.h"), str(tmp_path / "a.cu")} <= set(files.split())
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc here; the CUDA toolkit has it")
 @pytest.mark.parametrize("name", ["kernels", "api"])
 def test_nvcc_takes_the_same_sources(tmp_path: Path, name: str) -> None:
     command = [
-        "nvcc",
+        nvcc(),
         "-std=c++17",
         "--extended-lambda",
         "-arch=sm_80",

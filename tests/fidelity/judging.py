@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from pluginkit.runtimes.tensorrt_rtx import RtxSession
 from pluginkit.runtimes.verdict import BuildVerdict, Configured, SeenTensor
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerTimeout
 from pluginkit.testing.model import Dims
+from tests.compilers import default_cxx
 
 from .flaws import LENIENT, WILD
 from .generator import Case
@@ -85,11 +85,9 @@ class Judged:
 
 def compile_chameleon(folder: Path) -> Path:
     """The library, compiled."""
-    compiler = shutil.which("g++") or shutil.which("c++")
-    assert compiler is not None, "no C++ compiler"
     library = folder / "libchameleon.so"
     options = ["-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{INCLUDE}"]
-    subprocess.run([compiler, *options, HERE / "chameleon.cpp", "-o", library, "-ldl"], check=True)
+    subprocess.run([default_cxx(), *options, HERE / "chameleon.cpp", "-o", library, "-ldl"], check=True)
     return library
 
 

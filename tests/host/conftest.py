@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import pluginkit
+from tests.compilers import default_cxx
 
 SOURCE = Path(__file__).with_name("plugin.cpp")
 V3_SOURCE = Path(__file__).with_name("v3.cpp")
@@ -27,7 +28,7 @@ def compile_plugin(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     def compiled(fault: str = "none", layout: int = 11, *defines: str) -> Path:
         library = folder / f"{'-'.join((fault, str(layout), *defines))}.so"
         command = [
-            "g++",
+            default_cxx(),
             "-std=c++17",
             "-shared",
             "-fPIC",

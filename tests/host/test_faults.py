@@ -12,7 +12,12 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
+<<<<<<< HEAD
 from pluginkit.host import Finding, HostBug, Library, build, read_breadcrumb
+=======
+from pluginkit.host import Finding, HostBug, Library, read_breadcrumb
+from tests.compilers import default_cxx
+>>>>>>> a5c31ca (A bare machine sets up and tests: CMake and Ninja from PyPI, absent tools skip, no wheel is no end)
 
 from .conftest import VERSIONS, Compile
 from .drive import FIELDS, SPECS, drive
@@ -170,7 +175,7 @@ def test_files_that_are_no_library(tmp_path: Path) -> None:
 )
 def test_libraries_that_are_no_plugin(tmp_path: Path, source: str, message: str) -> None:
     (tmp_path / "a.cpp").write_text(source)
-    subprocess.run(["g++", "-shared", "-fPIC", "-o", tmp_path / "a.so", tmp_path / "a.cpp"], check=True)
+    subprocess.run([default_cxx(), "-shared", "-fPIC", "-o", tmp_path / "a.so", tmp_path / "a.cpp"], check=True)
     with pytest.raises(CheckFailed) as caught:
         Library(tmp_path / "a.so")
     assert re.search(message, caught.value.message)

@@ -14,6 +14,7 @@ import pluginkit
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.host import BuiltPlugin, Context, Finding, HostBug, Library, TensorSpec, build
+from tests.compilers import default_cxx
 
 from .conftest import VERSIONS
 
@@ -38,7 +39,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Library]:
         path = folder / f"{layout}.so"
         flags = ["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
         where = [f"-DPLUGINKIT_TRT_LAYOUT={layout}", f"-I{pluginkit.include_dir()}"]
-        subprocess.run(["g++", *flags, *where, str(SOURCE), "-o", str(path)], check=True)
+        subprocess.run([default_cxx(), *flags, *where, str(SOURCE), "-o", str(path)], check=True)
         made[layout] = Library(path, version)
     return made
 

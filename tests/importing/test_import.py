@@ -17,6 +17,7 @@ from pluginkit import cli
 from pluginkit.importing import Imported, Options, run
 from pluginkit.importing.building import advice
 from pluginkit.runtimes import tensorrt_rtx
+from tests.compilers import default_cxx
 
 from .models import BAR, CONDITION, DOMAIN, branch, function, model, scale, value
 
@@ -304,7 +305,7 @@ def test_a_library_that_crashes(tmp_path: Path) -> None:
     source = tmp_path / "crash.cpp"
     source.write_text("#include <csignal>\n__attribute__((constructor)) static void crash() { raise(SIGSEGV); }\n")
     crashing = tmp_path / "libcrash.so"
-    subprocess.run(["g++", "-shared", "-fPIC", "-o", crashing, source], check=True)
+    subprocess.run([default_cxx(), "-shared", "-fPIC", "-o", crashing, source], check=True)
     path = tmp_path / "model.onnx"
     onnx.save(model([scale()]), path)
     assert cli.run(["import", str(path), "--plugins", str(crashing)]) == 6
@@ -316,7 +317,7 @@ def behaving(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tests, out = Path(__file__).resolve().parents[1], tmp_path_factory.mktemp("behaving") / "libbehaving.so"
     include = tests.parent / "pluginkit" / "include"
     flags = ["-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{include}", "-ldl"]
-    subprocess.run(["g++", tests / "runtimes" / "behaving.cpp", "-o", out, *flags], check=True)
+    subprocess.run([default_cxx(), tests / "runtimes" / "behaving.cpp", "-o", out, *flags], check=True)
     return out
 
 
@@ -353,7 +354,7 @@ def test_a_library_without_v3_creators(tmp_path: Path) -> None:
     source.write_text(text.replace("PLUGINKIT_PLUGINS(Behaving, behaving::BehavingCreator)", entries))
     include = f"-I{tests.parent / 'pluginkit' / 'include'}"
     flags = ["-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", include, "-ldl"]
-    subprocess.run(["g++", source, "-o", out, *flags], check=True)
+    subprocess.run([default_cxx(), source, "-o", out, *flags], check=True)
     found = misbehaving(tmp_path, out, 0)
     assert found.verdict is not None
     assert found.verdict.status == "refused"

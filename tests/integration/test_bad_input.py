@@ -11,6 +11,7 @@ import pytest
 
 from pluginkit import cli, scaffold
 from pluginkit.build import build
+from tests.compilers import default_cxx
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("bad-input")]
 
@@ -48,7 +49,7 @@ QUICK = ("--fp32", "--only", "plain/*/min")
 
 def compiled(folder: Path, source: str) -> Path:
     (folder / "bad.cpp").write_text(source)
-    subprocess.run(["g++", "-shared", "-fPIC", "-o", folder / "bad.so", folder / "bad.cpp"], check=True)
+    subprocess.run([default_cxx(), "-shared", "-fPIC", "-o", folder / "bad.so", folder / "bad.cpp"], check=True)
     return folder / "bad.so"
 
 

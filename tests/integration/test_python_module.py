@@ -24,6 +24,7 @@ from pluginkit.build import build, builder, python_module
 from pluginkit.cli.build import command
 from pluginkit.errors import BuildFailed
 from pluginkit.manifest import Manifest
+from tests.compilers import default_cxx, no_unique
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("python-module")]
 
@@ -61,7 +62,7 @@ def probe(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("probe")
     library = place / "libscale.so"
     subprocess.run(
-        ["g++", "-std=c++17", "-shared", "-fPIC", "-O1", "-fno-gnu-unique", f"-I{include_dir()}", str(PROBE), "-o",
+        [default_cxx(), "-std=c++17", "-shared", "-fPIC", "-O1", *no_unique(), f"-I{include_dir()}", str(PROBE), "-o",
          str(library)], check=True,
     )  # fmt: skip
     shutil.copy(next(folder.glob("scale.*.so")), place)

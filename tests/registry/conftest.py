@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.compilers import default_cxx
+
 INCLUDE = Path(__file__).resolve().parents[2] / "pluginkit" / "include"
 
 ENTRIES = """#define SHOWN extern "C" __attribute__((visibility("default")))
@@ -26,7 +28,7 @@ def make(tmp_path: Path) -> Make:
         text, out = tmp_path / f"{name}.cpp", tmp_path / name
         text.write_text(source)
         shared = [] if {"-c", "-pie"} & set(flags) else ["-shared"]
-        command = ["g++", "-fPIC", *shared, "-o", str(out), str(text), *flags]
+        command = [default_cxx(), "-fPIC", *shared, "-o", str(out), str(text), *flags]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,6 +18,7 @@ from pluginkit.runtimes import walker
 from pluginkit.testing.model import Network, Plan
 from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
+from tests.compilers import default_cxx
 
 HERE = Path(__file__).parent
 INCLUDE = HERE.parents[1] / "pluginkit" / "include"
@@ -70,12 +70,9 @@ symbols = { n = [5, 6, 7], c = [1, 3, 8] }
 
 def compile_library(source: Path, library: Path, *flags: str) -> Path:
     """A shared library of one source against pluginkit's headers."""
-    compiler = shutil.which("g++") or shutil.which("c++")
-    if compiler is None:
-        pytest.skip("no C++ compiler")
     options = ["-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{INCLUDE}", *flags]
     done = subprocess.run(
-        [compiler, *options, str(source), "-o", str(library), "-ldl"], capture_output=True, text=True, check=False
+        [default_cxx(), *options, str(source), "-o", str(library), "-ldl"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return library

@@ -6,9 +6,12 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 import pluginkit
 from pluginkit.runtimes.findings import Defect, Findings, Frame, parse_addr2line, unique
 from pluginkit.testing.defects import KINDS, SHOWN, describe, describe_all
+from tests.compilers import default_cxx
 
 RACE = {"kind": "race", "text": "two writes.", "kernel": "softmax", "block": [1, 0, 0], "thread": [31, 0, 0]}
 
@@ -87,7 +90,7 @@ def test_the_innermost_frame_in_the_project_is_the_place(tmp_path: Path) -> None
     (project / "x.cpp").write_text('#include "head.h"\nextern "C" void outer()\n{\n    inner();\n}\n')
     library = project / "x.so"
     subprocess.run(
-        ["g++", "-g", "-O1", "-shared", "-fPIC", f"-I{foreign}", "-o", library, project / "x.cpp"], check=True
+        [default_cxx(), "-g", "-O1", "-shared", "-fPIC", f"-I{foreign}", "-o", library, project / "x.cpp"], check=True
     )
     listing = subprocess.run(["nm", library], check=True, capture_output=True, text=True).stdout
     (start,) = [int(line.split()[0], 16) for line in listing.splitlines() if line.endswith(" T outer")]
@@ -98,6 +101,14 @@ def test_the_innermost_frame_in_the_project_is_the_place(tmp_path: Path) -> None
     record = {**RACE, "library": str(library), "offset": after, "other_offset": after}
     (one,) = findings(project, record).take()
     assert (one.place, one.other) == ("x.cpp:4", "x.cpp:4")
+
+
+def test_lines_that_cannot_be_looked_up_are_said_to_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    at, beside = {**RACE, "library": "lib.so", "offset": 64}, {**RACE, "file": "x.cu", "line": 4}
+    lost, found = findings(tmp_path, at, {**beside, "library": "lib.so", "offset": 64}).take()
+    assert lost.text.startswith("two writes. (Without its line: addr2line is missing here")
+    assert (found.place, found.text) == ("x.cu:4", "two writes.")
 
 
 def test_words_for_a_person() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +11,8 @@ import pytest
 
 import pluginkit
 from pluginkit import scaffold
+from pluginkit.build import toolchain
+from tests.compilers import nvcc
 
 pytestmark = pytest.mark.compile
 
@@ -50,19 +51,6 @@ SIGNATURES: dict[str, dict[str, Any]] = {
 }
 
 
-def cuda_include() -> Path:
-    """CUDA's headers: the machine's, or those of NVIDIA's wheels beside this Python's packages."""
-    nvcc = shutil.which("nvcc")
-    places = [Path(nvcc).resolve().parents[1] / "include"] if nvcc else []
-    spec = importlib.util.find_spec("nvidia")
-    roots = spec.submodule_search_locations if spec else None
-    places += [Path(root) / "cu13" / "include" for root in roots or []]
-    found = [place for place in places if (place / "cuda_runtime_api.h").exists()]
-    if not found:
-        pytest.skip("no CUDA headers")
-    return found[0]
-
-
 @pytest.fixture(scope="module")
 def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     made = {}
@@ -83,7 +71,7 @@ def compile_with(command: list[str | Path]) -> None:
 def test_the_plugin_compiles(compiler: str, case: str, projects: dict[str, Path]) -> None:
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler}")
-    include = [f"-I{pluginkit.include_dir()}", "-isystem", str(cuda_include())]
+    include = [f"-I{pluginkit.include_dir()}", "-isystem", str(toolchain.cuda_include_dirs()[0])]
     for source in sorted((projects[case] / "src").glob("*.cpp")):
         for layout in ([], ["-DPLUGINKIT_TRT_LAYOUT=10"]):
             compile_with([compiler, "-std=c++17", "-fsyntax-only", *WARNINGS, *layout, *include, source])
@@ -91,9 +79,6 @@ def test_the_plugin_compiles(compiler: str, case: str, projects: dict[str, Path]
 
 @pytest.mark.parametrize("case", SIGNATURES)
 def test_the_kernel_compiles_with_nvcc(case: str, projects: dict[str, Path], tmp_path: Path) -> None:
-    nvcc = shutil.which("nvcc")
-    if not nvcc:
-        pytest.skip("no nvcc")
     (source,) = (projects[case] / "src").glob("*.cu")
     flags = ["-std=c++17", "-Werror", "all-warnings", "-Xcompiler", ",".join(WARNINGS)]
-    compile_with([nvcc, *flags, "-c", source, "-o", tmp_path / "kernel.o"])
+    compile_with([nvcc(), *flags, "-c", source, "-o", tmp_path / "kernel.o"])

@@ -61,3 +61,31 @@ def test_what_is_installed_beside_is_not_installed_twice(
 def test_a_failing_pip_ends_with_its_words(setup_venv: ModuleType) -> None:
     with pytest.raises(SystemExit, match="pip no-such-command failed"):
         setup_venv.pip(Path(sys.executable), "no-such-command")
+
+
+def fake_pip(folder: Path, words: str) -> Path:
+    """A Python whose pip fails with these words."""
+    script = folder / "python"
+    script.write_text(f"#!/bin/sh\necho {words!r} >&2\nexit 1\n")
+    script.chmod(0o755)
+    return script
+
+
+def test_what_has_no_wheel_for_this_python_is_skipped_with_a_sentence(
+    setup_venv: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    python = fake_pip(tmp_path, "ERROR: No matching distribution found for tensorrt-lean-cu12==10.16.1.11")
+    with setup_venv.skipped_without_wheel("tensorrt-lean 10"):
+        setup_venv.install_beside(python, tmp_path / "lean10", "tensorrt-lean-cu12==10.16.1.11")
+    said = capsys.readouterr().out
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert f"skipped: tensorrt-lean 10 has no wheel for Python {version} on " in said
+    assert not (tmp_path / "lean10" / ".requirement").exists()  # another set-up tries again
+    with pytest.raises(setup_venv.NoWheel):  # main makes an error of it where it isn't NVIDIA's
+        setup_venv.pip(python, "install", "x")
+
+
+def test_another_failure_of_pip_is_no_reason_to_skip(setup_venv: ModuleType, tmp_path: Path) -> None:
+    python = fake_pip(tmp_path, "ERROR: No space left on device")
+    with pytest.raises(SystemExit, match="failed"), setup_venv.skipped_without_wheel("x"):
+        setup_venv.pip(python, "install", "x")

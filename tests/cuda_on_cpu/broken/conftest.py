@@ -37,9 +37,9 @@ class Broken:
 
     folder: Path
 
-    def library(self, name: str, cxx: str = "g++") -> Path:
+    def library(self, name: str, cxx: str = "") -> Path:
         """`NAME.cu` as a shared library, with its checks."""
-        library = self.folder / f"lib{name}-{cxx}.so"
+        library = self.folder / f"lib{name}-{cxx or 'default'}.so"
         if not library.exists():
             obj = library.with_suffix(".o")
             flags = [*CHECKS[name], *ORDINARY]
@@ -50,7 +50,7 @@ class Broken:
         return library
 
     def call(
-        self, source: str, case: str, *, repaired: bool, how: str = "call", cxx: str = "g++", **environment: str
+        self, source: str, case: str, *, repaired: bool, how: str = "call", cxx: str = "", **environment: str
     ) -> tuple[Completed, tuple[Defect, ...]]:
         """Run the case in a process of its own; its end, and what was found."""
         library = self.library(source, cxx)
