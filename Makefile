@@ -1,21 +1,26 @@
 # Everything a person or CI runs. Needs Python 3.10+, g++ and make; the rest comes from PyPI into .venv.
+# make test TESTS='tests/unit tests/build' runs these alone; PYTEST='-k shapes' is given to pytest.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 RUN := $(BIN)/python
 JOBS ?= 2
+TESTS ?=
+PYTEST ?=
+SUITE ?=
+ONLY ?=
 
-.PHONY: demo test test-all lint setup wheel clean
+.PHONY: demo test test-all lint setup wheel fresh clean
 
 demo: setup
 	@$(BIN)/pluginkit demo
 
 test: setup lint
-	@$(RUN) -m pytest -n $(JOBS) --dist loadgroup -m "not slow"
+	@$(RUN) -m pytest -n $(JOBS) --dist loadgroup -m "not slow" $(PYTEST) $(TESTS)
 
 test-all: setup lint
-	@$(RUN) -m pytest -n $(JOBS) --dist loadgroup
+	@$(RUN) -m pytest -n $(JOBS) --dist loadgroup $(PYTEST) $(TESTS)
 
 lint: setup
 	@$(RUN) tools/lint.py
@@ -32,6 +37,11 @@ wheel: setup
 	@rm -rf dist
 	@$(RUN) -m build --quiet --outdir dist .
 	@$(RUN) tools/check_wheel.py dist/pluginkit-*.whl
+
+# What CI runs, in a Debian root that has nothing of this machine; needs root and debootstrap. SUITE=trixie: another
+# release, ONLY=bare or ONLY=equipped: one of the two passes.
+fresh:
+	@$(PYTHON) tools/fresh.py $(if $(SUITE),--suite $(SUITE)) $(if $(ONLY),--only $(ONLY))
 
 clean:
 	rm -rf $(VENV) build dist .venv-nvidia

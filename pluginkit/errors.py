@@ -70,6 +70,11 @@ def native_missing() -> ToolMissing:
     )
 
 
+def from_import(error: ModuleNotFoundError) -> ToolMissing | None:
+    """The error for a person, where what is missing is pluginkit's native module; None for others, which are bugs."""
+    return native_missing() if error.name == "pluginkit._native" else None
+
+
 class BuildFailed(PluginkitError):
     """CMake, a compiler or the linker said no."""
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pluginkit import __version__
-from pluginkit.errors import PluginkitError, UsageError, from_os, native_missing
+from pluginkit.errors import PluginkitError, UsageError, from_import, from_os
 
 _COMMANDS = {
     "new": "Write a new plugin project.",
@@ -98,18 +98,12 @@ def run(args: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one way ou
         # The reader of our output went away (`pluginkit info | head`): nothing left to say, and no trace of it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        known = from_os(error)
+    except (OSError, ModuleNotFoundError) as error:
+        known = from_os(error) if isinstance(error, OSError) else from_import(error)
         if known is None:
             return _bug()
         _say("error", known.message, known.hint)
         return known.exit_code
-    except ModuleNotFoundError as error:
-        if error.name != "pluginkit._native":
-            return _bug()
-        missing = native_missing()
-        _say("error", missing.message, missing.hint)
-        return missing.exit_code
     except Exception:  # noqa: BLE001 - whatever is left is a bug of ours, and must be told from the user's errors
         return _bug()
     return result if isinstance(result, int) else 0

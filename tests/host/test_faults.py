@@ -12,12 +12,8 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
-<<<<<<< HEAD
 from pluginkit.host import Finding, HostBug, Library, build, read_breadcrumb
-=======
-from pluginkit.host import Finding, HostBug, Library, read_breadcrumb
 from tests.compilers import default_cxx
->>>>>>> a5c31ca (A bare machine sets up and tests: CMake and Ninja from PyPI, absent tools skip, no wheel is no end)
 
 from .conftest import VERSIONS, Compile
 from .drive import FIELDS, SPECS, drive
