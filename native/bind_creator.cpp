@@ -236,6 +236,8 @@ void bindCreator(py::module_& module)
                  }
                  return creators;
              })
+        .def_property_readonly("unresolved",
+                               [](std::shared_ptr<Library> const& library) { return library->unresolved(); })
         .def("close", &Library::close);
 }
 

@@ -24,11 +24,13 @@ public:
     {
         return index(mSession.builder().constant(value));
     }
-    std::int32_t operation(std::int32_t op, std::int32_t left, std::int32_t right)
+    std::optional<std::int32_t> operation(std::int32_t op, std::int32_t left, std::int32_t right)
     {
         auto const* const first = mMade.at(static_cast<std::size_t>(left));
         auto const* const second = mMade.at(static_cast<std::size_t>(right));
-        return index(mSession.builder().operation(static_cast<nvinfer1::DimensionOperation>(op), *first, *second));
+        auto const* const made =
+            mSession.builder().operation(static_cast<nvinfer1::DimensionOperation>(op), *first, *second);
+        return made == nullptr ? std::nullopt : std::optional{index(made)};
     }
     bool isConstant(std::int32_t expr) const
     {
@@ -45,6 +47,10 @@ public:
     std::vector<std::string> faults() const
     {
         return mSession.faults();
+    }
+    std::vector<std::string> doubts() const
+    {
+        return mSession.doubts();
     }
 
 private:
@@ -70,7 +76,8 @@ void bindExpressions(py::module_& module)
         .def("is_constant", &PyBuilder::isConstant, py::arg("expr"))
         .def("constant_value", &PyBuilder::constantValue, py::arg("expr"))
         .def_property_readonly("nodes", &PyBuilder::nodes)
-        .def_property_readonly("faults", &PyBuilder::faults);
+        .def_property_readonly("faults", &PyBuilder::faults)
+        .def_property_readonly("doubts", &PyBuilder::doubts);
     module.def(
         "evaluate", [](PyNodes const& nodes, std::vector<std::int64_t> const& symbols)
         { return evaluate(fromPython(nodes, symbols.size()), symbols); }, py::arg("nodes"), py::arg("symbols"));

@@ -2,6 +2,8 @@
 #include "breadcrumb.h"
 #include "plugin_v3.h"
 
+#include <limits>
+
 #include <pybind11/stl.h>
 
 namespace py = pybind11;
@@ -14,7 +16,7 @@ namespace
 
 using Plugin = PyPluginV3;
 
-constexpr std::int32_t kUNWRITTEN_TACTIC = -1;
+constexpr std::int32_t kUNWRITTEN_TACTIC = std::numeric_limits<std::int32_t>::min();
 using Descs = std::vector<PyDesc>;
 using DynamicDescs = std::vector<PyDynamicDesc>;
 

@@ -20,11 +20,18 @@ using PyDims = std::vector<std::int64_t>;
 using PyDesc = std::tuple<PyDims, std::int32_t, std::int32_t, float>;
 //! (desc, min, opt, max)
 using PyDynamicDesc = std::tuple<PyDesc, PyDims, PyDims, PyDims>;
-using OptionalText = std::optional<std::string>;
+//! A str, or none for a null pointer. Bytes that are no UTF-8 become lone surrogates, as Python's `surrogateescape` has
+//! it.
+using OptionalText = std::optional<pybind11::object>;
 
 inline OptionalText text(char const* value)
 {
-    return value == nullptr ? std::nullopt : OptionalText{value};
+    if (value == nullptr)
+    {
+        return std::nullopt;
+    }
+    auto const size = static_cast<Py_ssize_t>(std::char_traits<char>::length(value));
+    return pybind11::reinterpret_steal<pybind11::object>(PyUnicode_DecodeUTF8(value, size, "surrogateescape"));
 }
 
 inline nvinfer1::Dims64 toDims(PyDims const& dims)

@@ -212,6 +212,7 @@ struct ExprSession::Impl
     std::deque<Expr> exprs;
     std::vector<Node> nodes;
     std::vector<std::string> faults;
+    std::vector<std::string> doubts;
     std::vector<SizeTensor> sizes;
     char const* method{"getOutputDimensions"};
     std::optional<std::int32_t> nbOutputs; // none: no size tensors
@@ -284,7 +285,7 @@ std::int64_t Expr::getConstantValue() const
     session.use("IDimensionExpr::getConstantValue");
     if (!session.isConstant(index))
     {
-        session.faults.emplace_back("IDimensionExpr::getConstantValue was called on an expression that is not constant"
+        session.doubts.emplace_back("IDimensionExpr::getConstantValue was called on an expression that is not constant"
                                     " (ask isConstant first)");
         return std::numeric_limits<std::int64_t>::min();
     }
@@ -310,8 +311,7 @@ IDimensionExpr const* Builder::operation(DimensionOperation op, IDimensionExpr c
     auto const code = static_cast<std::int32_t>(op);
     if (code < 0 || static_cast<std::size_t>(code) >= kNAMES.size())
     {
-        return mSession.invalid("IExprBuilder::operation was called with the unknown operation " +
-                                std::to_string(code));
+        return nullptr; // as the header says
     }
     std::string const name = kNAMES[static_cast<std::size_t>(code)];
     auto const left = mSession.find(&first);
@@ -440,6 +440,11 @@ std::vector<SizeTensor> const& ExprSession::sizes() const
 std::vector<std::string> const& ExprSession::faults() const
 {
     return mImpl->faults;
+}
+
+std::vector<std::string> const& ExprSession::doubts() const
+{
+    return mImpl->doubts;
 }
 
 } // namespace pluginkit

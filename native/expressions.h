@@ -88,6 +88,8 @@ public:
     std::vector<Node> const& nodes() const;
     std::vector<SizeTensor> const& sizes() const;
     std::vector<std::string> const& faults() const;
+    //! What no header forbids, and is hardly meant: a sentence each.
+    std::vector<std::string> const& doubts() const;
 
     struct Impl;
 

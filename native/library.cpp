@@ -61,11 +61,16 @@ Library::Library(std::string const& path, std::int32_t version) : mVersion{versi
     {
         Call const call{"dlopen"};
         mHandle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (mHandle == nullptr)
+        {
+            char const* const why = dlerror();
+            mUnresolved = why == nullptr ? path : why;
+            mHandle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+        }
     }
     if (mHandle == nullptr)
     {
-        char const* const why = dlerror();
-        throw LoadError{"dlopen", why == nullptr ? path : why};
+        throw LoadError{"dlopen", mUnresolved};
     }
     mGetCreators = symbol("getCreators");
     void* const setFinder = symbol("setLoggerFinder");

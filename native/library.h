@@ -27,7 +27,7 @@ std::int32_t hostVersion();
 //! 10 or 11: which vtable a host of that version has (research: 11 from 11.0.0, and RTX from 1.5).
 std::int32_t layoutOf(std::int32_t version);
 
-//! A plugin library, loaded as IPluginRegistry::loadLibrary does, but RTLD_NOW: what is unresolved shows at once.
+//! A plugin library, loaded as IPluginRegistry::loadLibrary does.
 class Library
 {
 public:
@@ -48,12 +48,19 @@ public:
     {
         return mVersion;
     }
+    //! Why it can't be loaded with all its symbols bound, as the registry, which binds them when they are called,
+    //! doesn't ask; empty if it can.
+    std::string const& unresolved() const
+    {
+        return mUnresolved;
+    }
 
 private:
     void* symbol(char const* name) const;
 
     void* mHandle{nullptr};
     std::int32_t mVersion;
+    std::string mUnresolved;
     void* mGetCreators{nullptr};
 };
 

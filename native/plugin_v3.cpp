@@ -260,7 +260,7 @@ py::tuple PyPluginV3::outputShapes(std::vector<PyDims> const& inputs, std::vecto
     {
         sizes.append(py::make_tuple(size.output, size.opt, size.upper, size.symbol));
     }
-    return py::make_tuple(code, shapes, toPython(session.nodes()), sizes, session.faults());
+    return py::make_tuple(code, shapes, toPython(session.nodes()), sizes, session.faults(), session.doubts());
 }
 
 std::vector<std::string> PyPluginV3::shapeFaults() const

@@ -101,7 +101,7 @@ public:
                 roots.back() = ExprSession::describe(answer.d[i]);
             }
         }
-        return std::tuple{answer.nbDims, roots, toPython(session.nodes()), session.faults()};
+        return std::tuple{answer.nbDims, roots, toPython(session.nodes()), session.faults(), session.doubts()};
     }
 
     std::vector<std::string> shapeFaults() const

@@ -157,6 +157,12 @@ class Tolerances(_Model):
     int8: Steps | None = None
 
 
+class Test(_Model):
+    """How the plugin is tested. `strict`: a warning is a failure, as with `pluginkit test --strict`."""
+
+    strict: bool = False
+
+
 class Manifest(_Model):
     """A plugin's signature. Made by `Manifest.load` or `Manifest.parse`."""
 
@@ -166,6 +172,7 @@ class Manifest(_Model):
     fields: tuple[Attribute, ...] = ()
     profiles: tuple[Profile, ...]
     tolerances: Tolerances = Tolerances()
+    test: Test = Test()
     bench: bench_section.Bench = bench_section.Bench()
 
     @classmethod

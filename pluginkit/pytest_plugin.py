@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,11 @@ SHARED = "pluginkit_shared"
 
 _SUITES = pytest.StashKey[dict[tuple[Path, str], "Suite"]]()
 _FOLDER = pytest.StashKey[Path]()
+
+
+class PluginkitWarning(UserWarning):
+    """A plugin lacks what nobody asks of it, and a good one has. `-W error::pluginkit.pytest_plugin.PluginkitWarning`
+    makes it a failure, as `pluginkit test --strict` does."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,8 @@ class PluginkitCase:
             pytest.skip(told.skipped)
         if told.failed:
             pytest.fail(told.failed, pytrace=False)
+        for text in told.warnings:
+            warnings.warn(PluginkitWarning(text), stacklevel=2)
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ class Layer:
                     "getOutputDimensions",
                     f"output '{tensor.name}' is {spec.dtype.value} of shape {list(dims)}, expected {kind.value} of "
                     f"{list(wanted[tensor.name])}",
+                    rule="T19",
                 )
             self.outs.append(spec.at(dims))
         self._layer = LAYERS[built.base](creator, built)

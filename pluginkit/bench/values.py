@@ -172,6 +172,7 @@ def check(name: str, got: Array, want: Array, allowed: Limits, method: str) -> N
         method,
         f"output '{name}' is {flat[worst[1]]:g} at {index}, expected {right[worst[1]]:g}: off by {worst[0]:.4g}"
         f"{' steps' if steps else ''} ({wrong} of {flat.size} values are off)",
+        rule="E7",
         hint="pluginkit test finds out more.",
     )
 

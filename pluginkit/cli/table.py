@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pluginkit.testing import words
-from pluginkit.testing.report import BUILT, CaseResult, Outcome, Report, Verdict
+from pluginkit.testing.report import BUILT, CaseResult, Outcome, Report, Verdict, Warned
 
 RTX = "tensorrt-rtx"
 _STYLE = {
@@ -49,6 +49,8 @@ def show(report: Report, console: Console, *, command: str, every: bool = False)
     bad = report.bad
     for item in bad[:FAILURES]:
         console.print(_failure(item, report, command))
+    for one in () if report.strict else report.warnings:
+        console.print(_warning(one))
     if len(bad) > FAILURES:
         console.print(Text(f"\n... and {len(bad) - FAILURES} more; --json FILE has them all.", style="bold red"))
     console.print(summary(report))
@@ -174,6 +176,13 @@ def _failure(item: CaseResult | Verdict, report: Report, command: str) -> Render
     return Group(*lines, Text.assemble(("  again: ", "bold"), said.again))
 
 
+def _warning(one: Warned) -> RenderableType:
+    return Group(
+        Text.assemble(("\nwarning ", "bold yellow"), one.doubt.text),
+        Text(f"  {one.where}; no document of TensorRT asks for it (docs/demands.md), and --strict makes it a failure"),
+    )
+
+
 def summary(report: Report) -> RenderableType:
     """The closing lines: what took part, and how it ended."""
     lines: list[RenderableType] = [Text()]
@@ -222,6 +231,8 @@ def _facts(report: Report) -> Iterator[tuple[bool, str]]:
         yield True, f"failed in {', '.join(bad_registries)}"
     elif report.registries and not report.cases:
         yield False, f"right in {', '.join(verdict.network for verdict in report.registries)}"
+    if count := len(report.warnings):
+        yield False, f"{count} warning{'' if count == 1 else 's'}"
 
 
 def _grouped(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, list[Verdict]]]:

@@ -84,6 +84,9 @@ from pluginkit.testing.runner import Options
     help="Run each case also with deferred streams, in reverse and in N random orders of blocks and threads.",
 )
 @click.option(
+    "--strict", is_flag=True, help="A warning (what nobody asks of a plugin, and a good one does) is a failure."
+)
+@click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
@@ -115,6 +118,7 @@ def command(
     timeout: float,
     sanitize: tuple[str, ...],
     schedules: int | None,
+    strict: bool,
     jobs: int | None,
     verbose: bool,
     json_file: Path | None,
@@ -144,6 +148,7 @@ def command(
         schedules=schedules or 0,
         jobs=jobs or 0,
         target=target,
+        strict=strict,
     )
     to_stdout = json_file is not None and str(json_file) == "-"
     console = Console(stderr=to_stdout)
@@ -158,7 +163,7 @@ def command(
 
         runs = several.run(options, step)
     report = runs.joined
-    command_ = words.again(project, library, data, options.calibration)
+    command_ = words.again(project, library, data, options.calibration, strict=strict)
     table.show_all(runs.reports, report, console, command=command_, every=verbose)
     _write(report, json_file, html, junit, command_)
     if runs.error is not None:

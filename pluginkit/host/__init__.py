@@ -9,6 +9,7 @@ from pluginkit._native import take_log
 from pluginkit.host.breadcrumb import read_breadcrumb, set_breadcrumb_file
 from pluginkit.host.building import build
 from pluginkit.host.context import Context
+from pluginkit.host.demands import Doubt, take_doubts
 from pluginkit.host.descs import Desc, DynamicDesc
 from pluginkit.host.device import AnyDevice, Device
 from pluginkit.host.errors import Finding, HostBug
@@ -28,6 +29,7 @@ __all__ = [
     "Creator",
     "Desc",
     "Device",
+    "Doubt",
     "DynamicDesc",
     "Field",
     "Finding",
@@ -40,6 +42,7 @@ __all__ = [
     "build",
     "read_breadcrumb",
     "set_breadcrumb_file",
+    "take_doubts",
     "take_log",
     "with_tactic",
 ]

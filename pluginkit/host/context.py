@@ -175,6 +175,7 @@ class Context:
                     "IPluginV3OneBuildV2::getAliasedInput",
                     f"output {index} of type {outs[index].type} and shape {outs[index].dims} shares the memory of "
                     f"input {source} of type {ins[source].type} and shape {ins[source].dims}: they must be alike",
+                    rule="V4",
                 )
 
     def _settled(self, shapes: Sequence[tuple[int, ...]], outputs: Sequence[Tensor]) -> list[tuple[int, ...]]:
@@ -185,6 +186,7 @@ class Context:
                 raise Finding(
                     self._layer.name_of("enqueue"),
                     f"wrote {sizes[index]} to output {index}, a size tensor whose upper bound is {most}",
+                    rule="T14",
                 )
         return [shape.at(self.built.input_dims, shapes, sizes) for shape in self.built.shapes]
 
@@ -253,6 +255,7 @@ class Context:
             raise Finding(
                 layer.name_of("getWorkspaceSize"),
                 f"answered {size} bytes for shapes of a profile for whose max it had answered {self.built.workspace}",
+                rule="C14",
             )
         workspace = allocate(size)
         workspace.contents[:] = 0xFF

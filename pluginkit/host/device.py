@@ -149,7 +149,7 @@ class Device:
             for region in known:
                 control.unregister_region(region.buffer.address)
         if error:
-            raise Finding(method, f"answered 0, but its work on the stream failed: cudaError {error}")
+            raise Finding(method, f"answered 0, but its work on the stream failed: cudaError {error}", rule="E1")
 
     @staticmethod
     def _register(control: _Control, region: Region) -> None:

@@ -2,7 +2,7 @@
 
 | step | what is called | why so |
 | --- | --- | --- |
-| analysis | getNbOutputs, getOutputDataType, getOutputDimensions | before any configure (T1, T4, T9-T13, T16) |
+| analysis | getNbOutputs, getOutputDataType, getOutputDimensions | before any configure (T1, T6, T9-T12, T16) |
 | per profile | supportsFormatCombination for each tensor | later tensors are not set (C1) |
 |  | configurePlugin with -1, min, opt, max | C11 |
 |  | initialize, getWorkspaceSize at max and opt, terminate | L6, C14 |
@@ -105,6 +105,7 @@ def _check_ways(plugin: DynamicPlugin, profiles: Sequence[Profile], shapes: Sequ
                     plugin.name_of("getOutputDimensions"),
                     f"output {index} for inputs of the shapes {list(dims)}: {list(constant)} where the network's "
                     f"dimensions are constant, {list(symbolic)} where they are dynamic",
+                    rule="T10",
                 )
 
 
@@ -120,6 +121,7 @@ def _workspace(plugin: DynamicPlugin, inputs: Profile, outputs: Profile) -> int:
         raise Finding(
             plugin.name_of("getWorkspaceSize"),
             f"answered {most} bytes for the profile's max and more, {some}, for its opt",
+            rule="C14",
         )
     return check_workspace(plugin, most)
 

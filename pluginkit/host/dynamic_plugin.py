@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pluginkit import _native
+from pluginkit.host.demands import doubt
 from pluginkit.host.descs import Desc, DynamicDesc
 from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
@@ -17,16 +18,19 @@ class DynamicPlugin(Plugin[_native.DynamicPlugin]):
     INTERFACE = "IPluginV2DynamicExt"
 
     def output_dimensions(self, index: int, inputs: Sequence[tuple[int, ...]]) -> ShapeProgram:
-        """The shape of output `index` as expressions of the -1 dimensions of `inputs` (rules T9, T11, T12, T13)."""
+        """The shape of output `index` as expressions of the -1 dimensions of `inputs` (rules T9, T11, T12)."""
         method = self.name_of("getOutputDimensions")
-        nb_dims, roots, nodes, faults = self.native.output_dimensions(index, inputs)
+        nb_dims, roots, nodes, faults, doubts = self.native.output_dimensions(index, inputs)
         if faults:
-            raise Finding(method, f"output {index}: {faults[0]}")
+            raise Finding(method, f"output {index}: {faults[0]}", rule="T12")
+        for one in doubts:
+            doubt("T11", method, f"output {index}: {one}")
         if not 0 <= nb_dims <= 8:
-            raise Finding(method, f"output {index} has nbDims {nb_dims}, expected 0 to 8")
+            raise Finding(method, f"output {index} has nbDims {nb_dims}, expected 0 to 8", rule="T9")
         wrong = [(i, root) for i, root in enumerate(roots) if isinstance(root, str)]
         if wrong:
-            raise Finding(method, f"output {index}: d[{wrong[0][0]}] is {wrong[0][1]}, expected an expression")
+            said = f"output {index}: d[{wrong[0][0]}] is {wrong[0][1]}, expected an expression"
+            raise Finding(method, said, rule="T9")
         return ShapeProgram(tuple(nodes), tuple(r for r in roots if isinstance(r, int)))
 
     def configure_plugin(self, inputs: Sequence[DynamicDesc], outputs: Sequence[DynamicDesc]) -> None:
@@ -59,7 +63,7 @@ class DynamicPlugin(Plugin[_native.DynamicPlugin]):
             times,
         )
         if code != 0:
-            raise Finding(self.name_of("enqueue"), f"answered {code}, expected 0")
+            raise Finding(self.name_of("enqueue"), f"answered {code}, expected 0", rule="E1")
 
     def destroy(self) -> None:
         """Ends it, and reports what it did with expressions behind the host's back."""
@@ -67,4 +71,4 @@ class DynamicPlugin(Plugin[_native.DynamicPlugin]):
         super().destroy()
         faults = native.shape_faults()
         if faults:
-            raise Finding(self.name_of("getOutputDimensions"), faults[0])
+            raise Finding(self.name_of("getOutputDimensions"), faults[0], rule="T12")

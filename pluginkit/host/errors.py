@@ -6,11 +6,12 @@ from pluginkit.errors import CheckFailed, PluginkitError
 
 
 class Finding(CheckFailed):
-    """The plugin gave a wrong answer. `method` is the C++ method that gave it."""
+    """The plugin does not meet a demand: `rule` is its id in `demands`, `method` the C++ method that shows it."""
 
-    def __init__(self, method: str, message: str, *, hint: str = "") -> None:
+    def __init__(self, method: str, message: str, *, rule: str, hint: str = "") -> None:
         super().__init__(f"{method}: {message}", hint=hint)
         self.method = method
+        self.rule = rule
 
 
 class HostBug(PluginkitError):

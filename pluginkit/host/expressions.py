@@ -75,6 +75,7 @@ class ShapeProgram:
                 raise Finding(
                     self.method,
                     f"d[{i}] = {self.text(root)} {problem} for inputs of the shapes {list(actual)}",
+                    rule="T9",
                 )
         shape = tuple(v for v in (values[r] for r in self.roots) if v is not None)
         if math.prod(shape) > MAX_ELEMENTS:
@@ -82,6 +83,7 @@ class ShapeProgram:
                 self.method,
                 f"an output has {math.prod(shape)} elements for inputs of the shapes {list(actual)}, expected at most "
                 f"{MAX_ELEMENTS}",
+                rule="T9",
             )
         return shape
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
+from pluginkit.host.demands import doubt
 from pluginkit.host.descs import Desc
 from pluginkit.host.errors import Finding
 
@@ -26,13 +27,13 @@ class Walked(Protocol):
 
 
 def walk(plugin: Walked, descs: Sequence[Desc], nb_inputs: int) -> None:
-    """Asks for each position whether its type and format are supported, later positions poisoned (rules C1, C2, T5).
+    """Asks for each position whether its type and format are supported, later positions poisoned (rules C1, C2, C3).
 
     `descs` are those of the inputs, then of the outputs. Scales are 0, as in NVIDIA's builder at this point.
 
     Raises:
-        Finding: a position is refused (the message lists what was asked and answered), an answer depends on later
-            positions, or changes when asked again.
+        Finding: a position is refused (the message lists what was asked and answered), or an answer depends on later
+            positions.
     """
     method = plugin.name_of("supportsFormatCombination")
     asked = [replace(d, scale=0.0) for d in descs]
@@ -43,18 +44,20 @@ def walk(plugin: Walked, descs: Sequence[Desc], nb_inputs: int) -> None:
         answers = [
             plugin.supports_format_combination(pos, list(d), nb_inputs, nb_outputs) for d in (poisoned, asked, poisoned)
         ]
-        if answers[0] != answers[1]:
+        if answers[0] != answers[2]:
+            doubt("C2", method, f"answered {answers[0]} for pos {pos}, and {answers[2]} when asked again")
+        elif answers[0] != answers[1]:
             raise Finding(
                 method,
                 f"the answer for pos {pos} depends on tensors behind it: {answers[1]} when they are "
                 f"set, {answers[0]} when they are not; only inOut[0..pos] may be read",
+                rule="C1",
             )
-        if answers[0] != answers[2]:
-            raise Finding(method, f"answered {answers[0]} for pos {pos}, and {answers[2]} when asked again")
         rows.append(f"  pos {pos} ({_place(pos, nb_inputs)}): {_text(desc)}: {'yes' if answers[0] else 'NO'}")
         if not answers[0]:
             table = "\n".join(rows)
-            raise Finding(method, f"no combination of the types and formats that the network has:\n{table}")
+            said = f"no combination of the types and formats that the network has:\n{table}"
+            raise Finding(method, said, rule="C3")
 
 
 def check_declared(plugin: Walked, descs: Sequence[Desc], nb_inputs: int, undeclared: Sequence[Sequence[int]]) -> None:
@@ -77,6 +80,7 @@ def check_declared(plugin: Walked, descs: Sequence[Desc], nb_inputs: int, undecl
                 plugin.name_of("supportsFormatCombination"),
                 f"takes formats that the manifest doesn't declare ({told}): TensorRT may choose them, and no case runs "
                 "them; add them to `formats` in pluginkit.toml, or refuse them",
+                rule="C16",
             )
 
 

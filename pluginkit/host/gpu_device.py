@@ -17,9 +17,10 @@ import numpy as np
 
 from pluginkit import gpu
 from pluginkit.host.buffers import GUARD_BYTES, Bytes, DeviceBuffer
+from pluginkit.host.demands import doubt
 from pluginkit.host.device import Job, Region, Use
 from pluginkit.host.errors import Finding, HostBug
-from pluginkit.host.gpu_graph import captured
+from pluginkit.host.gpu_graph import Uncapturable, captured
 from pluginkit.host.gpu_watch import CHECK, Watch
 
 _QUEUING_SECONDS = 2.0
@@ -71,7 +72,8 @@ class GpuDevice:
     def enqueue(self, method: str, job: Job) -> None:
         """Brings the memory to the GPU, has enqueue (`method` in findings) called with a stream that does not wait for
         the default stream, waits for it and brings the memory back. As in TensorRT, nobody waits for work that the
-        plugin has put elsewhere; it is only told when it fails. With `in_graph` it is captured and replayed.
+        plugin has put elsewhere; it is only told when it fails. With `in_graph` it is captured and replayed, where it
+        can be (E4).
 
         Raises:
             Finding: the work has failed. It names CUDA's error.
@@ -82,8 +84,12 @@ class GpuDevice:
             self._stream = self._stream or context.stream()
         if self.in_graph:
             with self._failed(method):
-                captured(context, self.watch, method, job)
-            return
+                try:
+                    captured(context, self.watch, method, job)
+                except Uncapturable as why:
+                    doubt("E4", method, str(why))
+                else:
+                    return
         with self._failed(method):
             with self.watch.enqueue(self._stream.handle):
                 job.launch(self._stream.handle)
@@ -116,6 +122,7 @@ class GpuDevice:
                     method,
                     f"two contexts at once: {_differ(alone, together)} bytes of what the second one writes differ from "
                     "what it writes alone",
+                    rule="E10",
                     hint="What a context writes while it runs must be its own: clone() or attachToContext() makes it, "
                     "or the workspace holds it; no static and no __device__ variables.",
                 )
@@ -205,4 +212,4 @@ def _failing(method: str, words: str) -> Iterator[None]:
 
 
 def _finding(method: str, words: str, error: gpu.CudaError) -> Finding:
-    return Finding(method, f"{words}: {error.name} ({error.code}), {error.text}", hint=error.hint)
+    return Finding(method, f"{words}: {error.name} ({error.code}), {error.text}", rule="E1", hint=error.hint)

@@ -1,7 +1,8 @@
 """An enqueue captured into a CUDA graph, which is replayed on data that came later.
 
 Only what enqueue puts on the stream it is given goes into the graph, so what it does otherwise is refused by CUDA or
-missing in the replay. TensorRT's users capture whole networks so (its developer guide, "CUDA Graphs").
+missing in the replay. TensorRT's users capture whole networks so (its developer guide, "CUDA Graphs"); that each plugin
+can be captured is promised nowhere.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ HINT = (
 )
 
 
+class Uncapturable(Exception):
+    """Why enqueue has no place in a CUDA graph."""
+
+
 def captured(context: gpu.Context, watch: Watch, method: str, job: Job) -> None:
     """Runs enqueue once on other data, captures it, replays the graph on that data, and then on the job's; brings the
     memory back.
 
     Raises:
-        Finding: enqueue can't be captured, or allocates in the graph.
+        Uncapturable: enqueue can't be captured, or allocates in the graph; the GPU has the job's data again.
         CudaError: the GPU's work has failed.
     """
     # A stream that waits for the default one: while it is captured, CUDA refuses work on that.
@@ -36,16 +41,21 @@ def captured(context: gpu.Context, watch: Watch, method: str, job: Job) -> None:
     # As TensorRT asks its users to do before a capture: the first call loads kernels.
     job.launch(stream.handle)
     stream.synchronize()
-    graph = _capture(stream, watch, method, job)
-    nodes = graph.nodes()
-    if {"allocation", "free"} & set(nodes):
-        raise Finding(method, f"captured into a CUDA graph it allocates: the graph's nodes are {', '.join(nodes)}")
+
+    def restore() -> None:
+        for region, contents in zip(job.regions, kept, strict=True):
+            region.buffer.contents[:] = contents
+            region.buffer.push()
+
+    try:
+        graph = _capture(stream, watch, method, job)
+    except Uncapturable:
+        restore()
+        raise
     replay = graph.instantiate()
     replay.launch(stream)
     stream.synchronize()
-    for region, contents in zip(job.regions, kept, strict=True):
-        region.buffer.contents[:] = contents
-        region.buffer.push()
+    restore()
     replay.launch(stream)
     stream.synchronize()
     for region in job.regions:
@@ -66,11 +76,14 @@ def _capture(stream: gpu.Stream, watch: Watch, method: str, job: Job) -> gpu.Gra
     try:
         graph = stream.end_capture()
     except gpu.CudaError as error:
-        raise Finding(method, f"can't be captured into a CUDA graph: {_who(errors, error)}", hint=HINT) from None
+        raise Uncapturable(f"can't be captured into a CUDA graph: {_who(errors, error)}\n{HINT}") from None
     if answer is not None:
         words = answer.message.removeprefix(f"{method}: ")
         because = f" ({errors[0][0].words} gave error {errors[0][1]})" if errors else ""
-        raise Finding(method, f"{words} while it is captured into a CUDA graph{because}", hint=HINT)
+        raise Uncapturable(f"{words} while it is captured into a CUDA graph{because}\n{HINT}")
+    nodes = graph.nodes()
+    if {"allocation", "free"} & set(nodes):
+        raise Uncapturable(f"captured into a CUDA graph it allocates: the graph's nodes are {', '.join(nodes)}")
     return graph
 
 

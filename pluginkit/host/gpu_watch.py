@@ -1,5 +1,5 @@
 """Every call of CUDA that a plugin makes in enqueue, judged as it is made; findings go to the file that the session
-reads, as those of target cpu's own runtime do.
+reads, as those of target cpu's own runtime do (E2, E3).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 | step | what is called | why so |
 | --- | --- | --- |
-| analysis | getNbOutputs, getOutputDataType, getOutputDimensions | T1, T4, T9; shapes are numbers |
+| analysis | getNbOutputs, getOutputDataType, getOutputDimensions | T1, T6, T9; shapes are numbers |
 |  | isOutputBroadcastAcrossBatch, canBroadcastInputAcrossBatch | layout 10 only; TensorRT 11 has neither |
 | formats | supportsFormatCombination for each tensor | later tensors are not set (C1) |
 |  | configurePlugin with dims, type, format, scale | once, "prior to initialize()"; never again: see below |
@@ -116,7 +116,9 @@ def _workspace(plugin: IOExtPlugin, batch: int) -> int:
     most, one = plugin.workspace_size(batch), plugin.workspace_size(1)
     if batch > 0 and most < one:
         raise Finding(
-            plugin.name_of("getWorkspaceSize"), f"answered {most} bytes for {batch} batches and more, {one}, for one"
+            plugin.name_of("getWorkspaceSize"),
+            f"answered {most} bytes for {batch} batches and more, {one}, for one",
+            rule="C14",
         )
     return most
 

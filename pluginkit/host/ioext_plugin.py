@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pluginkit import _native
+from pluginkit.host.demands import doubt
 from pluginkit.host.descs import Desc
 from pluginkit.host.errors import Finding
 from pluginkit.host.plugin import Plugin
@@ -19,26 +20,28 @@ class IOExtPlugin(Plugin[_native.IOExtPlugin]):
     INTERFACE = "IPluginV2IOExt"
 
     def output_dimensions(self, index: int, inputs: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        """The shape of output `index` for inputs of these shapes, the same when asked again (rules T6, T9)."""
+        """The shape of output `index` for inputs of these shapes (rule T9), the same when asked again (T18)."""
         method = self.name_of("getOutputDimensions")
         first, second = (self.native.output_dimensions(index, inputs) for _ in range(2))
         if first != second:
-            raise Finding(method, f"answered {first[1]} for output {index}, and {second[1]} when asked again")
+            doubt("T18", method, f"answered {first[1]} for output {index}, and {second[1]} when asked again")
         nb_dims, dims = first
         if not 0 <= nb_dims <= MAX_DIMS:
-            raise Finding(method, f"output {index} has nbDims {nb_dims}, expected 0 to {MAX_DIMS}")
+            raise Finding(method, f"output {index} has nbDims {nb_dims}, expected 0 to {MAX_DIMS}", rule="T9")
         if any(dim < 0 for dim in dims):
             raise Finding(
-                method, f"output {index} has the shape {dims} for inputs of {list(inputs)}: a negative dimension"
+                method,
+                f"output {index} has the shape {dims} for inputs of {list(inputs)}: a negative dimension",
+                rule="T9",
             )
         return tuple(dims)
 
     def check_broadcast(self, nb_inputs: int, nb_outputs: int) -> None:
-        """Raises a Finding when a tensor would be one for all batches: that ended with TensorRT 10."""
+        """Doubts a tensor that would be one for all batches (rule C17): that ended with TensorRT 10."""
         for index in range(nb_outputs):
             if self.native.is_output_broadcast_across_batch(index, nb_inputs):
                 method = self.name_of("isOutputBroadcastAcrossBatch")
-                raise Finding(method, f"answered true for output {index}, expected false: no input is broadcast")
+                doubt("C17", method, f"answered true for output {index}: no input is broadcast")
         for index in range(nb_inputs):
             # Both answers are allowed: TensorRT asks, and has had nothing to broadcast since 10.0.
             self.native.can_broadcast_input_across_batch(index)
@@ -64,4 +67,4 @@ class IOExtPlugin(Plugin[_native.IOExtPlugin]):
         """Expects 0 (rule E1). It is told no shapes: those of configurePlugin hold, `batch_size` times."""
         code = self.native.enqueue(batch_size, in_addresses, out_addresses, workspace, stream, times)
         if code != 0:
-            raise Finding(self.name_of("enqueue"), f"answered {code}, expected 0")
+            raise Finding(self.name_of("enqueue"), f"answered {code}, expected 0", rule="E1")

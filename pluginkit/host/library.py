@@ -13,11 +13,12 @@ import numpy as np
 from pluginkit import _native
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.host.demands import doubt
 from pluginkit.host.dynamic_plugin import DynamicPlugin
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.ioext_plugin import IOExtPlugin
 from pluginkit.host.plugin import Plugin, must
-from pluginkit.host.plugin_v3 import KeptField, PluginV3
+from pluginkit.host.plugin_v3 import KeptField, PluginV3, check_fields
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -37,9 +38,10 @@ FACES: dict[type[_native.Plugin], type[Plugin[Any]]] = {
 }
 """The Pythonic face of each kind of native plugin."""
 
-_FIELD_TYPE_MAX = 13
 _BUILD, _RUNTIME = 0, 1
 """`nvinfer1::TensorRTPhase`"""
+
+_CREATE_V3 = "IPluginCreatorV3One::createPlugin"
 
 T = TypeVar("T")
 
@@ -58,8 +60,10 @@ class Field:
 class Creator:
     """A creator of a library, with what it says of itself. `kind` is "v2" or "v3".
 
+    What is no UTF-8 in its names is shown as `\\xff`.
+
     Raises:
-        Finding: it answers null or nonsense for its name, version, namespace or fields (rules I4, F1, F2).
+        Finding: its kind is unknown (rule I8), or it answers null for its name, version, namespace or fields (I4, F1).
     """
 
     def __init__(self, native: _native.Creator) -> None:
@@ -70,12 +74,33 @@ class Creator:
             raise Finding(
                 "IPluginCreatorInterface::getInterfaceInfo",
                 f"unknown kind {kind!r} {major}, expected 'PLUGIN CREATOR_V1' or 'PLUGIN CREATOR_V3ONE'",
+                rule="I8",
             )
         self.kind = "v2" if native.is_v2 else "v3"
-        self.name = _text("IPluginCreator::getPluginName", native.name(), empty=False)
-        self.version = _text("IPluginCreator::getPluginVersion", native.version(), empty=False)
-        self.namespace = _text("IPluginCreator::getPluginNamespace", native.namespace())
+        self.name, self.version, self.namespace = (
+            _shown(must(f"IPluginCreator::{method}", answer, "a string", rule="I4"))
+            for method, answer in (
+                ("getPluginName", native.name()),
+                ("getPluginVersion", native.version()),
+                ("getPluginNamespace", native.namespace()),
+            )
+        )
         self.fields = _fields(native)
+
+    def check(self) -> None:
+        """Asks of the creator what a list of creators does without.
+
+        Raises:
+            Finding: its name, version or namespace is not ASCII (I4).
+        """
+        for method, text in (
+            ("getPluginName", self.name),
+            ("getPluginVersion", self.version),
+            ("getPluginNamespace", self.namespace),
+        ):
+            if not text.isascii():
+                raise Finding(f"IPluginCreator::{method}", f"answered {text!r}, expected ASCII characters", rule="I4")
+        check_fields("IPluginCreator::getFieldNames", [(field.name, field.type) for field in self.fields])
 
     def __repr__(self) -> str:
         return f"<{self.kind} creator {self.namespace}::{self.name} {self.version}>"
@@ -89,7 +114,7 @@ class Creator:
         method = "IPluginCreator::createPlugin"
         given = ", ".join(f"{name}={value!r}" for name, (_, value) in fields.items())
         raw = self._call(method, lambda: self._native.create(layer, [_field(n, *tv) for n, tv in fields.items()]))
-        return _faced(must(method, raw, f"a plugin for the fields ({given})"))
+        return _faced(must(method, raw, f"a plugin for the fields ({given})", rule="F3"))
 
     def deserialize(self, layer: str, data: bytes) -> Plugin[Any]:
         """`deserializePlugin`; `data` is wiped after the call.
@@ -99,7 +124,7 @@ class Creator:
         """
         method = "IPluginCreator::deserializePlugin"
         raw = self._call(method, lambda: self._native.deserialize(layer, data))
-        return _faced(must(method, raw, f"a plugin from {len(data)} bytes"))
+        return _faced(must(method, raw, f"a plugin from {len(data)} bytes", rule="S3"))
 
     def create_v3(self, layer: str, fields: Fields) -> PluginV3:
         """`createPlugin` with kBUILD, of a creator of kind "v3"; the field data is wiped after the call (rule F5).
@@ -108,9 +133,8 @@ class Creator:
             Finding: the answer is null.
         """
         given = ", ".join(f"{name}={value!r}" for name, (_, value) in fields.items())
-        return self._made_v3(
-            layer, [_field(n, *tv) for n, tv in fields.items()], _BUILD, f"a plugin for the fields ({given})"
-        )
+        made = self._made_v3(layer, [_field(n, *tv) for n, tv in fields.items()], _BUILD)
+        return PluginV3(must(_CREATE_V3, made, f"a plugin for the fields ({given})", rule="F3"))
 
     def restore_v3(self, layer: str, kept: Sequence[KeptField]) -> PluginV3:
         """`createPlugin` with kRUNTIME, of a creator of kind "v3"; the field data is wiped after the call.
@@ -119,20 +143,17 @@ class Creator:
             Finding: the answer is null.
         """
         named = ", ".join(field.name for field in kept)
-        return self._made_v3(
-            layer, [field.native() for field in kept], _RUNTIME, f"a plugin from the serialized fields ({named})"
-        )
+        made = self._made_v3(layer, [field.native() for field in kept], _RUNTIME)
+        return PluginV3(must(_CREATE_V3, made, f"a plugin from the serialized fields ({named})", rule="S9"))
 
-    def _made_v3(self, layer: str, fields: list[tuple[str, int, bytes, int]], phase: int, expected: str) -> PluginV3:
-        method = "IPluginCreatorV3One::createPlugin"
-        raw = self._call(method, lambda: self._native.create_v3(layer, fields, phase))
-        return PluginV3(must(method, raw, expected))
+    def _made_v3(self, layer: str, fields: list[tuple[str, int, bytes, int]], phase: int) -> _native.PluginV3 | None:
+        return self._call(_CREATE_V3, lambda: self._native.create_v3(layer, fields, phase))
 
     def _call(self, method: str, call: Callable[[], T]) -> T:
         try:
             return call()
         except ValueError as e:
-            raise Finding(method, f"made a plugin that this host can't call: {e}") from None
+            raise Finding(method, f"made a plugin that this host can't call: {e}", rule="I7") from None
         except _native.UseError as e:
             raise HostBug(str(e)) from None
 
@@ -145,7 +166,7 @@ class Library:
     Raises:
         UsageError: there is no such file, or it is no ELF library.
         CheckFailed: it can't be loaded, or doesn't export `getCreators` and `setLoggerFinder`.
-        Finding: `getCreators` answers nonsense, no creator, or another list the second time (rule B4).
+        Finding: `getCreators` answers nonsense or no creator (rule B4), or as `Creator`.
     """
 
     def __init__(self, path: str | Path, host_version: int = 110100) -> None:
@@ -158,19 +179,24 @@ class Library:
         except _native.LoadError as e:
             raise _load_error(self.path, *e.args) from None
         if not first:
-            raise Finding("getCreators", f"no creator for a host of version {host_version} in {self.path}")
+            said = f"no creator for a host of version {host_version} in {self.path}"
+            raise Finding("getCreators", said, rule="B4")
+        if self._native.unresolved:
+            doubt("B1", "dlopen", f"{self._native.unresolved}: the process ends where that is called")
         self.creators = [Creator(c) for c in first]
         if [repr(c) for c in self.creators] != [repr(Creator(c)) for c in second]:
-            raise Finding("getCreators", "the second call answered another list than the first")
+            doubt("B5", "getCreators", "the second call answered another list than the first")
 
     def creator(self, name: str, version: str = "1", namespace: str = "") -> Creator:
         """The creator of that identity.
 
         Raises:
+            Finding: as `Creator.check`.
             UsageError: there is none; the message lists those that are.
         """
         for creator in self.creators:
             if (creator.name, creator.version, creator.namespace) == (name, version, namespace):
+                creator.check()
                 return creator
         raise UsageError(f"{self.path} has no creator {namespace}::{name} version {version}; it has {self.creators}")
 
@@ -201,34 +227,31 @@ def _check_file(path: Path) -> None:
 
 def _load_error(path: Path, step: str, message: str) -> CheckFailed:
     if step == "getCreators":
-        return Finding("getCreators", message.removeprefix("getCreators "))
+        return Finding("getCreators", message.removeprefix("getCreators "), rule="B4")
     if step == "dlsym":
-        return CheckFailed(message, hint="Put PLUGINKIT_PLUGINS(...) of <pluginkit/entry.h> into one source file.")
+        hint = "Put PLUGINKIT_PLUGINS(...) of <pluginkit/entry.h> into one source file."
+        return Finding("dlsym", message, rule="B3", hint=hint)
     return CheckFailed(
         f"{path} can't be loaded: {message}", hint="A plugin library links everything it uses, and no libnvinfer."
     )
 
 
-def _text(method: str, value: str | None, *, empty: bool = True) -> str:
-    if value is None or (not value and not empty):
-        raise Finding(method, f"answered {'null' if value is None else 'an empty string'}, expected a string")
-    return value
+def _shown(text: str) -> str:
+    """Printable, whatever bytes it was."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _fields(native: _native.Creator) -> tuple[Field, ...]:
     method = "IPluginCreator::getFieldNames"
-    count, fields = must(method, native.field_names(), "a PluginFieldCollection")
+    count, fields = must(method, native.field_names(), "a PluginFieldCollection", rule="F1")
     if count < 0 or (count > 0 and fields is None):
-        raise Finding(method, f"nbFields is {count} and fields is {'null' if fields is None else 'set'}")
+        said = f"nbFields is {count} and fields is {'null' if fields is None else 'set'}"
+        raise Finding(method, said, rule="F1")
     result: list[Field] = []
     for i, (name, kind, length) in enumerate(fields or []):
-        if not name:
-            raise Finding(method, f"field {i} has {'a null' if name is None else 'an empty'} name")
-        if name in {f.name for f in result}:
-            raise Finding(method, f"there are two fields named {name!r}")
-        if not 0 <= kind <= _FIELD_TYPE_MAX:
-            raise Finding(method, f"field {name!r} has the type {kind}, which is no PluginFieldType")
-        result.append(Field(name, kind, length))
+        if name is None:
+            raise Finding(method, f"field {i} has a null name", rule="F1")
+        result.append(Field(_shown(name), kind, length))
     return tuple(result)
 
 

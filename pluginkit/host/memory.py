@@ -123,6 +123,7 @@ class Input(Tensor):
                 self.method,
                 f"input modified: {changed.size} of {self.stored.size} elements of {self.what}, the "
                 f"first at {place} {index} (byte {changed[0] * self.dtype.itemsize})",
+                rule="E5",
             )
 
 
@@ -136,6 +137,7 @@ def check_guards(buffer: Buffer, method: str, what: str) -> None:
             method,
             f"written beyond {what}, which has {buffer.size} bytes: at byte {offset} ({where}) "
             f"stands 0x{found:02x} now",
+            rule="T17",
         )
 
 
@@ -148,6 +150,7 @@ def report_unwritten(tensor: Tensor, mask: np.ndarray[Any, np.dtype[np.bool_]]) 
         tensor.method,
         f"left unwritten: {int(mask.sum())} of {mask.size} elements of {tensor.what}, the first at index {index} "
         f"({where})",
+        rule="E6",
     )
 
 
@@ -162,4 +165,5 @@ def check_padding_unread(first: Tensor, second: Tensor) -> None:
             f"padding read: {len(differ)} of {math.prod(first.shape)} elements of {first.what} change with what stands "
             f"in the inputs' padded lanes, the first at index {index}: {first.array[index]} and {second.array[index]}; "
             "channels beyond the tensor's own mean nothing and must be left out",
+            rule="E16",
         )

@@ -11,6 +11,7 @@ from pluginkit.dtypes import DType
 from pluginkit.host.descs import LINEAR, Desc, DynamicDesc
 from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
+from pluginkit.host.plugin import Serialized
 from pluginkit.host.plugin_v3 import KeptField
 
 NO_SCALE = -1.0
@@ -79,7 +80,7 @@ class BuiltPlugin:
     name: str
     version: str
     namespace: str
-    serialized: bytes
+    serialized: Serialized
     input_dims: tuple[tuple[int, ...], ...]
     shapes: tuple[ShapeProgram, ...]
     outputs: tuple[tuple[TensorSpec, ...], ...]
@@ -124,7 +125,7 @@ class Given:
             if mine is not its:
                 given = ", ".join(kind.trt for kind in inputs)
                 said = f"answered {mine.trt} for output {index}, where the inputs are {given}"
-                raise Finding(method, f"{said}; the manifest says {its.trt}")
+                raise Finding(method, f"{said}; the manifest says {its.trt}", rule="T19")
 
 
 def as_dict(desc: DynamicDesc) -> dict[str, Any]:

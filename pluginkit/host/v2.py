@@ -2,11 +2,11 @@
 
 | step | what is called | why so |
 | --- | --- | --- |
-| network | createPlugin, setPluginNamespace | the parser sets what the creator has (S6) |
+| network | createPlugin, setPluginNamespace | the parser sets what the creator has (I5) |
 |  | clone, then destroy of the first | a network keeps a copy and its caller frees his own (L1, L4) |
-| engine | deserializePlugin, setPluginNamespace, initialize | S3, S6, L6 |
-| context | clone, attachToContext on the clone | a clone of an initialized plugin needs no initialize (L2, L5) |
-| end | detachFromContext, destroy of the clone; terminate, destroy of the engine's | L6, L7 |
+| engine | deserializePlugin, setPluginNamespace, initialize | S3, I5, L6 |
+| context | clone, attachToContext on the clone | a clone of an initialized plugin needs no initialize (L2, L11) |
+| end | detachFromContext, destroy of the clone; terminate, destroy of the engine's | L4, L6 |
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def network_clone(creator: Creator, layer: str, fields: Fields) -> Plugin[Any]:
         ("getPluginVersion", original.plugin_version(), creator.version),
     ):
         if mine != its:
-            raise Finding(original.name_of(method), f"answered {mine!r}, but its creator is that of {its!r}")
+            said = f"answered {mine!r}, but its creator is that of {its!r}"
+            raise Finding(original.name_of(method), said, rule="I1")
     plugin = original.clone()
     original.destroy()
     return plugin
@@ -54,13 +55,15 @@ def check_outputs(plugin: Plugin[Any], before: int) -> None:
     """Raises a Finding when configurePlugin has changed the number of outputs."""
     now = plugin.nb_outputs()
     if now != before:
-        raise Finding(plugin.name_of("getNbOutputs"), f"answered {before} before configurePlugin and {now} after it")
+        said = f"answered {before} before configurePlugin and {now} after it"
+        raise Finding(plugin.name_of("getNbOutputs"), said, rule="T1")
 
 
 def check_workspace(plugin: Plugin[Any], size: int) -> int:
     """The size, or a Finding that it is too much."""
     if size > MAX_WORKSPACE:
-        raise Finding(plugin.name_of("getWorkspaceSize"), f"answered {size} bytes, expected at most {MAX_WORKSPACE}")
+        said = f"answered {size} bytes, and this host takes {MAX_WORKSPACE} at most"
+        raise Finding(plugin.name_of("getWorkspaceSize"), said, rule="T2")
     return size
 
 
@@ -69,11 +72,12 @@ class Layer(Generic[P]):
 
     def __init__(self, creator: Creator, built: BuiltPlugin, kind: type[P]) -> None:
         self.built = built
-        engine = creator.deserialize(built.layer, built.serialized)
+        engine = creator.deserialize(built.layer, built.serialized.data)
         if not isinstance(engine, kind):
             raise Finding(
                 "IPluginCreator::deserializePlugin",
                 f"made an {engine.INTERFACE}, but the layer was built as an {kind.INTERFACE}",
+                rule="S3",
             )
         self._engine = engine
         self._engine.set_plugin_namespace(built.namespace)
@@ -107,13 +111,16 @@ class Layer(Generic[P]):
 
 def _check_restored(plugin: Plugin[Any], built: BuiltPlugin) -> None:
     again = plugin.serialize()
-    if again != built.serialized:
+    if not again.like(built.serialized):
         raise Finding(
             "IPluginCreator::deserializePlugin",
-            f"the plugin made of {len(built.serialized)} bytes serializes to {len(again)} other bytes",
+            f"the plugin made of {len(built.serialized.data)} bytes serializes to {len(again.data)} other bytes",
+            rule="S3",
         )
     count = plugin.nb_outputs()
     if count != len(built.shapes):
         raise Finding(
-            plugin.name_of("getNbOutputs"), f"answered {count} after deserialization, {len(built.shapes)} at build"
+            plugin.name_of("getNbOutputs"),
+            f"answered {count} after deserialization, {len(built.shapes)} at build",
+            rule="T1",
         )

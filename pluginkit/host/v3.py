@@ -2,14 +2,14 @@
 
 | step | what is called | why so |
 | --- | --- | --- |
-| network | createPlugin(kBUILD), getCapabilityInterface, getPluginName, ... | L9, I1-I3; it comes initialized (F12) |
-|  | clone, then deletion of the first | a network keeps a copy and its caller deletes his own (L1, L4, L8) |
-| analysis | getNbOutputs, getOutputDataTypes, getOutputShapes, getAliasedInput | before configure (T1, T4, T9-T16) |
+| network | createPlugin(kBUILD), getCapabilityInterface, getPluginName, ... | L9, I1; it comes initialized (F12) |
+|  | clone, then deletion of the first | a network keeps a copy and its caller deletes his own (L1, L4, L9) |
+| analysis | getNbOutputs, getOutputDataTypes, getOutputShapes, getAliasedInput | before configure (T1, T6, T9, T16) |
 | per profile | supportsFormatCombination for each tensor | later tensors are not set (C1) |
 |  | configurePlugin with -1, min, opt, max | C11, C13 |
 |  | getNbTactics, getValidTactics, getWorkspaceSize | V1, C14: one workspace for the profile, asked for at build only |
-| engine | getFieldsToSerialize, deletion | S8 |
-| load | createPlugin(kRUNTIME) with those fields | in another process; it gives the same fields again |
+| engine | getFieldsToSerialize, deletion | S10 |
+| load | createPlugin(kRUNTIME) with those fields | in another process (S9) |
 | context | attachToContext, setTactic on its answer | a new plugin for each context (L10), V2 |
 | new shapes | onShapeChange with the real dimensions | not configurePlugin, which belongs to the build |
 | run | enqueue | the workspace is that of the build |
@@ -34,10 +34,12 @@ from typing_extensions import Self
 
 from pluginkit.dtypes import DType
 from pluginkit.host import formats
+from pluginkit.host.demands import doubt
 from pluginkit.host.descs import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator, Fields
+from pluginkit.host.plugin import Serialized
 from pluginkit.host.plugin_v3 import Capability, Identity, PluginV3, build_name, difference, runtime_name
 from pluginkit.host.spec import BuiltPlugin, Given, TensorSpec, V3Facts, as_dict
 from pluginkit.host.v2 import MAX_WORKSPACE
@@ -72,7 +74,7 @@ def build(
     given.check_types(build_name("getOutputDataTypes"), types, out_types)
     shapes = plugin.output_shapes(dims, [len(value) for value in values], nb_outputs)
     if plugin.output_shapes(dims, [len(value) for value in values], nb_outputs) != shapes:
-        raise Finding(build_name("getOutputShapes"), "answered other expressions when asked again")
+        doubt("T18", build_name("getOutputShapes"), "answered other expressions when asked again")
     _check_sizes(shapes, out_types)
     aliases = plugin.aliases(len(types), nb_outputs)
     plugin.format_combination_limit()
@@ -93,12 +95,14 @@ def build(
         workspaces.append(_workspace(plugin, *described))
         outputs.append(outs)
     if plugin.nb_outputs() != nb_outputs:
-        raise Finding(build_name("getNbOutputs"), f"answered {nb_outputs} before configurePlugin and another after it")
+        said = f"answered {nb_outputs} before configurePlugin and another after it"
+        raise Finding(build_name("getNbOutputs"), said, rule="T1")
     if plugin.stable_texts()[0] != texts[0]:
         raise Finding(
             build_name("getTimingCacheID"),
             f"answered {texts[0]!r} before configurePlugin and {plugin.stable_texts()[0]!r} after it: it may depend on "
             "what the plugin was created with only",
+            rule="V3",
         )
     kept = plugin.fields_to_serialize()
     plugin.destroy()
@@ -108,7 +112,7 @@ def build(
         creator.name,
         creator.version,
         creator.namespace,
-        b"",
+        Serialized(b""),
         network,
         shapes,
         tuple(outputs),
@@ -146,7 +150,8 @@ def _check_identity(found: Identity, name: str, version: str, namespace: str) ->
         ("getPluginNamespace", found.namespace, namespace),
     ):
         if mine != its:
-            raise Finding(f"IPluginV3OneCore::{method}", f"answered {mine!r}, but its creator is that of {its!r}")
+            said = f"answered {mine!r}, but its creator is that of {its!r}"
+            raise Finding(f"IPluginV3OneCore::{method}", said, rule="I1")
 
 
 def _check_sizes(shapes: Sequence[ShapeProgram], types: Sequence[DType]) -> None:
@@ -155,6 +160,7 @@ def _check_sizes(shapes: Sequence[ShapeProgram], types: Sequence[DType]) -> None
             raise Finding(
                 build_name("getOutputDataTypes"),
                 f"output {size.output} is a size tensor of type {types[size.output].trt}, expected kINT32",
+                rule="T8",
             )
 
 
@@ -199,9 +205,10 @@ def _workspace(plugin: PluginV3, inputs: Sequence[DynamicDesc], outputs: Sequenc
     most, some = plugin.workspace_size(inputs, outputs), plugin.workspace_size(at_opt(inputs), at_opt(outputs))
     method = build_name("getWorkspaceSize")
     if most < some:
-        raise Finding(method, f"answered {most} bytes for the profile and more, {some}, where its opt is its max")
+        said = f"answered {most} bytes for the profile and more, {some}, where its opt is its max"
+        raise Finding(method, said, rule="C14")
     if most > MAX_WORKSPACE:
-        raise Finding(method, f"answered {most} bytes, expected at most {MAX_WORKSPACE}")
+        raise Finding(method, f"answered {most} bytes, and this host takes {MAX_WORKSPACE} at most", rule="T2")
     return most
 
 
@@ -217,7 +224,8 @@ class Layer:
         _check_identity(self._engine.identity(), built.name, built.version, built.namespace)
         again = self._engine.fields_to_serialize()
         if again != built.v3.kept:
-            raise Finding(
+            doubt(
+                "S4",
                 "IPluginCreatorV3One::createPlugin",
                 f"the plugin made of the serialized fields gives others: {difference(built.v3.kept, again)}",
             )

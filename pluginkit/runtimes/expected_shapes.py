@@ -55,4 +55,5 @@ def _check_at(manifest: Manifest, profile: Profile, symbols: Mapping[str, int], 
                 program.method,
                 f"output '{tensor.name}' is {list(found)} for {at} (profile '{profile.name}'); the manifest says "
                 f"({', '.join(tensor.shape)}), which is {list(expected)}",
+                rule="T19",
             )

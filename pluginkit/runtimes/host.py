@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ class HostSession:
         """Builds all plugin nodes of a network for all profiles."""
         begun = time.monotonic()
         verdict = self._verdict(network)
-        return BuildVerdict(verdict.status, verdict.message, verdict.log, verdict.configured, time.monotonic() - begun)
+        return replace(verdict, seconds=time.monotonic() - begun)
 
     def _verdict(self, network: Network | ApiNetwork) -> BuildVerdict:
         from pluginkit.runtimes import preflight  # with onnx, which `pluginkit info` does without
@@ -131,6 +132,7 @@ class HostSession:
                     if isinstance(network, Network):
                         builder.call("walk", network=network, built=built)
                     found.append(built)
+                doubts = builder.call("doubts")
             finally:
                 self.printed = builder.printed
             # Last, and not in the child, which does what NVIDIA's builder does: that takes such a network.
@@ -148,7 +150,7 @@ class HostSession:
         self._built[network.id] = (network, dict(zip(self.conventions, found, strict=True)))
         first = found[0].items()
         configured = [Configured.of(node, record) for node, plugin in first for record in plugin.configured]
-        return BuildVerdict("built", f"{len(first)} plugin nodes built", configured=tuple(configured))
+        return BuildVerdict("built", f"{len(first)} plugin nodes built", configured=tuple(configured), warnings=doubts)
 
     def findings(self) -> tuple[Defect, ...]:
         """What the library's own checks have found since the last call. If there is any, new processes go on."""

@@ -37,6 +37,11 @@ class HostChild:
         self._library = host.Library(library)
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
         self._device: host.AnyDevice = host.GpuDevice(library) if target == "gpu" else host.Device(library)
+        self._doubts = host.take_doubts()
+
+    def doubts(self) -> tuple[host.Doubt, ...]:
+        """Those of the library, and of what was built since the last call."""
+        return (*self._doubts, *host.take_doubts())
 
     def build(self, network: Network | ApiNetwork, *, implicit_batch: bool = False) -> dict[str, host.BuiltPlugin]:
         """Builds a network's plugin nodes: node -> what was built.
@@ -118,7 +123,7 @@ class HostChild:
             else:
                 outputs = walker.run(onnx.load_from_string(network.model), self._identity[0], enqueue, feeds)
             enqueues = sum(context.enqueues for context in contexts.values())
-        return Ran(outputs, enqueues, gpu.watch.words if gpu is not None else "")
+        return Ran(outputs, enqueues, gpu.watch.words if gpu is not None else "", host.take_doubts())
 
 
 def _plugins(network: Network | ApiNetwork) -> list[PluginCall]:

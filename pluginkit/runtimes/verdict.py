@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from pluginkit.host.demands import Doubt
 from pluginkit.testing.model import Array, Dims
 
 Target: TypeAlias = Literal["cpu", "gpu"]
@@ -99,6 +100,7 @@ class BuildVerdict:
         configured: every call of configurePlugin, in order.
         seconds: how long it took.
         lenient: what the runtime has accepted and should not have (see `pluginkit.runtimes.leniencies`).
+        warnings: of pluginkit's host, what nobody asks of a plugin and a good one does.
     """
 
     status: Status
@@ -107,6 +109,7 @@ class BuildVerdict:
     configured: tuple[Configured, ...] = ()
     seconds: float = 0.0
     lenient: tuple[str, ...] = ()
+    warnings: tuple[Doubt, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -116,9 +119,10 @@ class BuildVerdict:
 
 @dataclass(frozen=True)
 class Ran:
-    """One run of a network: graph output -> array, how often the plugin's enqueue was called for it, and on a GPU by
-    what its calls of CUDA were seen."""
+    """One run of a network: graph output -> array, how often the plugin's enqueue was called for it, on a GPU by what
+    its calls of CUDA were seen, and the warnings."""
 
     outputs: dict[str, Array]
     enqueues: int
     watched: str = ""
+    warnings: tuple[Doubt, ...] = ()

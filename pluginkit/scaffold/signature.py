@@ -295,6 +295,12 @@ def _toml(
         lines += ["", "[[profiles]]", f"name = {quote(profile)}", f"symbols = {f'{{ {body} }}' if body else '{}'}"]
         if not symbols:
             break
+    lines += [
+        "",
+        "[test]",
+        "# What no document of TensorRT asks of a plugin, and a good one does, fails too.",
+        "strict = true",
+    ]
     return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pluginkit.build import Flavour
 from pluginkit.errors import CheckFailed, PluginCrashed
+from pluginkit.host.demands import Doubt
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import BuildVerdict, Configured, Target, host
 from pluginkit.runtimes.findings import Defect
@@ -18,7 +19,7 @@ from pluginkit.runtimes.worker import WorkerCrashed, WorkerTimeout
 from pluginkit.testing import heat, outside
 from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.compare import compare
-from pluginkit.testing.defects import describe_all
+from pluginkit.testing.defects import describe, describe_all
 from pluginkit.testing.model import Case
 from pluginkit.testing.report import CaseResult, Outcome, Verdict
 from pluginkit.testing.schedules import Schedule
@@ -37,7 +38,8 @@ BUILDS = {
 
 @dataclass(frozen=True)
 class Hosted:
-    """One build of the library, and how cases are run on it: in each of the schedules, until one fails."""
+    """One build of the library, and how cases are run on it: in each of the schedules, until one fails. With `strict`
+    a warning is a failure."""
 
     library: Path
     flavour: Flavour
@@ -47,6 +49,7 @@ class Hosted:
     schedules: Sequence[Schedule]
     outside: Sequence[Case] = ()
     target: Target = "cpu"
+    strict: bool = False
 
     def open(self) -> Hosting:
         """Load it.
@@ -117,7 +120,8 @@ class Hosting:
         """Runs a case; where its network can't be built, that is its result."""
         built = self._network(network)
         if built.verdict.ok and not built.defects:
-            return self._case(self._session, network, case)
+            result = self._case(self._session, network, case)
+            return _warned(result, (*built.verdict.warnings, *result.warnings), strict=self._hosted.strict)
         said = "" if built.verdict.ok else built.verdict.message
         result = self._result(network, case, BUILDS[built.verdict.status], message=said)
         return _with(result, built.defects, built.printed)
@@ -133,11 +137,14 @@ class Hosting:
         results: list[CaseResult] = []
         for schedule, convention in product(self._hosted.schedules, session.ways(case)):
             result = self._once(session, network, case, schedule, convention)
+            result = _without_graph(result) if schedule.way == "graph" else result
             results.append(replace(result, message=host.in_convention(convention, result.message)))
             if result.outcome.bad:
                 break
         chosen = results[-1] if results[-1].outcome.bad else results[0]
-        return replace(chosen, runs=len(results), seconds=sum(result.seconds for result in results))
+        warnings = tuple(one for result in results for one in result.warnings)
+        seconds = sum(result.seconds for result in results)
+        return replace(chosen, runs=len(results), seconds=seconds, warnings=warnings)
 
     def _once(
         self,
@@ -147,13 +154,13 @@ class Hosting:
         schedule: Schedule,
         convention: str,
     ) -> CaseResult:
-        found: dict[str, float | str | heat.Heat | None] = {}
+        found: dict[str, float | str | heat.Heat | tuple[Doubt, ...] | None] = {}
 
         def action() -> str:
             ran = session.run(
                 case, order=schedule.order, deferred=schedule.deferred, convention=convention, way=schedule.way
             )
-            found.update(watched=ran.watched)
+            found.update(watched=ran.watched, warnings=ran.warnings)
             outputs = case.defined(ran.outputs)
             comparison = compare(outputs, case.expected, case.tolerance)
             worst = comparison.worst
@@ -208,12 +215,40 @@ def guarded(action: Callable[[], str]) -> tuple[Outcome, str, float]:
     return outcome, message, time.monotonic() - started
 
 
-def _with(result: CaseResult, defects: Sequence[Defect], printed: str) -> CaseResult:
-    """The result with what the library's checks found: a case with a finding has failed, however it ended."""
+def _warned(result: CaseResult, warnings: Sequence[Doubt], *, strict: bool) -> CaseResult:
+    """The result with all of its warnings, each once. With `strict` a case that has any has failed."""
+    result = replace(result, warnings=tuple(dict.fromkeys(warnings)))
+    if not strict or not result.warnings:
+        return result
+    told = (result.message, "a warning is a failure here (--strict, or strict = true in pluginkit.toml):")
+    message = "\n".join(filter(None, (*told, *(one.text for one in result.warnings))))
+    return replace(result, outcome=result.outcome if result.outcome.bad else Outcome.FAILED, message=message)
+
+
+def _without_graph(result: CaseResult) -> CaseResult:
+    """The result of a run in a CUDA graph: nobody has to run in one, so what is wrong there alone is a warning."""
+    if result.outcome is not Outcome.FAILED:
+        return result
+    only = Doubt("E4", "enqueue", result.message)
+    return replace(result, outcome=Outcome.PASSED, message="", warnings=(*result.warnings, only))
+
+
+ENQUEUE_COSTS = {"allocation-in-enqueue": "E3", "synchronization-in-enqueue": "E3"}
+"""The demand that a finding of CUDA's calls in enqueue belongs to, where it is of the kind `robustness`."""
+
+
+def _with(result: CaseResult, found: Sequence[Defect], printed: str) -> CaseResult:
+    """The result with what the library's checks found: a case with a finding has failed, however it ended, unless the
+    finding breaks what nobody asks for."""
+    if not found:
+        return result
+    costs = [Doubt(ENQUEUE_COSTS[one.kind], "enqueue", describe(one)) for one in found if one.kind in ENQUEUE_COSTS]
+    log = tuple(printed.splitlines())
+    result = replace(result, warnings=(*result.warnings, *costs), defects=tuple(found), log=log)
+    defects = [one for one in found if one.kind not in ENQUEUE_COSTS]
     if not defects:
         return result
     # A process that a sanitizer ended is no crash: it has said why, and the log has it.
     rest = result.message if result.outcome is Outcome.FAILED else result.message.partition("\n")[0]
     message = "\n".join(filter(None, (describe_all(defects), rest)))
-    log = tuple(printed.splitlines())
-    return replace(result, outcome=Outcome.FAILED, message=message, defects=tuple(defects), log=log)
+    return replace(result, outcome=Outcome.FAILED, message=message)

@@ -43,6 +43,7 @@ class Told:
 
     failed: str = ""
     skipped: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 class Suite:
@@ -165,7 +166,9 @@ class Suite:
                 item = several.named_case(item, self._name)
             else:
                 item = several.named_verdict(item, self._name)
-        return Told(words.failure(item, report, self._command()).text if item.outcome.bad else "")
+        if item.outcome.bad:
+            return Told(words.failure(item, report, self._command()).text)
+        return Told(warnings=tuple(one.text for one in item.warnings) if isinstance(item, CaseResult) else ())
 
     def _command(self) -> str:
         return words.again(Path(os.path.relpath(root(self._project) if self._name else self._project)))
@@ -175,7 +178,16 @@ class Suite:
             usual = schedules(0, self._plan.seed, deferred=False)
             orders = usual if target == "cpu" else ways_on_gpu(checked=False)
             library = self._library() if target == "cpu" else self._once("on-gpu", self._for_gpu)
-            self._hosted[target] = Hosted(library, PLAIN, self._manifest, self._project, TIMEOUT, orders, target=target)
+            self._hosted[target] = Hosted(
+                library,
+                PLAIN,
+                self._manifest,
+                self._project,
+                TIMEOUT,
+                orders,
+                target=target,
+                strict=self._manifest.test.strict,
+            )
         return self._hosted[target]
 
     def _for_gpu(self) -> Path:

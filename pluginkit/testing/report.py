@@ -13,6 +13,7 @@ import junitparser
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
+from pluginkit.host.demands import Doubt
 from pluginkit.runtimes.findings import Defect
 from pluginkit.runtimes.verdict import Target
 from pluginkit.testing.api_model import AnyNetwork
@@ -62,6 +63,7 @@ class CaseResult:
         target: where its kernels ran.
         watched: on target gpu, by what enqueue's calls of CUDA were seen.
         heat: where its errors are, if it has failed by them; a picture, which JSON goes without.
+        warnings: what nobody asks of a plugin and a good one does (docs/demands.md); with `--strict` a failure too.
     """
 
     id: str
@@ -84,6 +86,26 @@ class CaseResult:
     target: Target = "cpu"
     watched: str = ""
     heat: Heat | None = field(default=None, compare=False, repr=False)
+    warnings: tuple[Doubt, ...] = ()
+
+
+@dataclass(frozen=True)
+class Warned:
+    """A demand that isn't met, and what it is met in.
+
+    Attributes:
+        doubt: the first one.
+        cases: the ids of all cases that it is true of.
+    """
+
+    doubt: Doubt
+    cases: tuple[str, ...]
+
+    @property
+    def where(self) -> str:
+        """For people: in which cases."""
+        more = f", and {len(self.cases) - 1} more" if len(self.cases) > 1 else ""
+        return f"in {self.cases[0]}{more}"
 
 
 @dataclass(frozen=True)
@@ -133,6 +155,8 @@ class Report:
     """What NVIDIA's builder must refuse: `network` is the control's id, and it has passed if it was refused."""
     networks: tuple[AnyNetwork, ...] = field(default=(), compare=False, repr=False)
     """The plan's, to be drawn; JSON goes without."""
+    strict: bool = False
+    """Whether warnings are failures."""
     registries: tuple[Verdict, ...] = ()
     """What NVIDIA's plugin registries say: `network` is `registry/` with the version."""
 
@@ -146,6 +170,15 @@ class Report:
     def absent(self) -> list[str]:
         """The runtimes that took no part: what they would have said nobody knows."""
         return [name for name, said in self.runtimes.items() if said.startswith(ABSENT)]
+
+    @property
+    def warnings(self) -> tuple[Warned, ...]:
+        """One for each demand and method, in the order in which they came."""
+        found: dict[tuple[str, str], list[tuple[Doubt, str]]] = {}
+        for case in self.cases:
+            for one in case.warnings:
+                found.setdefault((one.rule, one.method), []).append((one, case.id))
+        return tuple(Warned(ones[0][0], tuple(dict.fromkeys(name for _, name in ones))) for ones in found.values())
 
     @property
     def exit_code(self) -> int:
@@ -169,6 +202,7 @@ class Report:
         del plain["networks"]
         for case in plain["cases"]:
             del case["heat"]
+        plain["warnings"] = [{**asdict(one.doubt), "cases": one.cases} for one in self.warnings]
         plain["exit_code"] = self.exit_code
         found = _plain(plain)
         assert isinstance(found, dict)
@@ -208,9 +242,10 @@ def _test(name: str, classname: str, item: CaseResult | Verdict) -> junitparser.
         test.result = [junitparser.Failure(item.message, "failed")]
     elif item.outcome.bad:
         test.result = [junitparser.Error(item.message, item.outcome.value)]
-    if isinstance(item, CaseResult) and item.log:
+    if isinstance(item, CaseResult) and (item.log or item.warnings):
+        lines = [*(f"warning {one.text}" for one in item.warnings), *item.log]
         # XML has no characters for most of the control codes that a program may print.
-        test.system_out = "\n".join("".join(c for c in line if c.isprintable() or c == "\t") for line in item.log)
+        test.system_out = "\n".join("".join(c for c in line if c.isprintable() or c == "\t") for line in lines)
     return test
 
 

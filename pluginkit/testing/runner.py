@@ -55,6 +55,7 @@ class Options:
         sanitize: checks to be compiled in, of `pluginkit.build.SANITIZERS`; none: the plain build.
         schedules: in how many random orders of blocks and threads each case is run besides.
         jobs: how much is done at once; 0: as much as there are cores, on a GPU at most `ON_GPU`.
+        strict: whether a warning is a failure, whatever pluginkit.toml says.
         target: where the kernels run: on the host (`cpu`), on the GPU (`gpu`), or `auto`: on the host, and on the GPU
             too where there are one and nvcc; a library that is not built here runs where it was built for.
     """
@@ -72,6 +73,7 @@ class Options:
     schedules: int = 0
     jobs: int = 0
     target: Target | Literal["auto"] = "cpu"
+    strict: bool = False
 
 
 class _Steps:
@@ -163,6 +165,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
             # What is refused is refused before the library is asked: once is enough for both targets.
             () if one.target == "gpu" and len(targets) > 1 else beyond,
             one.target,
+            options.strict or manifest.test.strict,
         )
         for one in made
     ]
@@ -196,6 +199,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
         sanitize=options.sanitize,
         schedules=options.schedules,
         networks=this.plan.networks,
+        strict=options.strict or manifest.test.strict,
     )
 
 

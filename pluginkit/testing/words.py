@@ -71,6 +71,8 @@ def again(
     library: Path | None = None,
     data: Path | None = None,
     calibration: Calibration = BY_DEFAULT,
+    *,
+    strict: bool = False,
 ) -> str:
     """The command that repeats a run."""
     parts = ["pluginkit", "test"]
@@ -79,4 +81,5 @@ def again(
     parts += ["--data", str(data)] if data else []
     parts += ["--calibration", calibration.method] if calibration.method else []
     parts += ["--calibration-data", str(calibration.data)] if calibration.data else []
+    parts += ["--strict"] if strict else []
     return shlex.join(parts)

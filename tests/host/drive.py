@@ -22,7 +22,7 @@ def build_layer(library: Library, dtype: DType = DType.FLOAT32) -> BuiltPlugin:
     """Two profiles, the second one a part of the first."""
     wide = SPECS[dtype]
     narrow = TensorSpec(dtype, wide.dims, (1, 5), (1, 5), (2, 5), wide.scale)
-    return build(library.creators[0], "layer", FIELDS, [[wide], [narrow]])
+    return build(library.creator("Probe", "1", "tests"), "layer", FIELDS, [[wide], [narrow]])
 
 
 def drive(path: Path, version: int = 110100, dtype: DType = DType.FLOAT32) -> list[np.ndarray]:

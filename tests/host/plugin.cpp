@@ -21,7 +21,8 @@ using namespace nvinfer1;
     X(clone_null) X(clone_other) X(clone_namespace) X(deserialize_null) X(deserialize_other) X(enqueue_fails) \
     X(unwritten) X(unwritten_int8) X(beyond) X(before) X(modified) X(workspace_beyond) X(workspace_run) \
     X(creators_none) X(creators_null) X(keeps_field) X(crash_configure) X(abort_clone) X(throw_enqueue) \
-    X(exit_initialize) X(hang_serialize) X(crash_load) X(kind_unknown)
+    X(exit_initialize) X(hang_serialize) X(crash_load) X(kind_unknown) X(name_latin) X(name_accented) X(creators_change) X(unresolved) \
+    X(unresolved_called) X(serialize_grows)
 // clang-format on
 
 enum class Fault
@@ -43,6 +44,7 @@ namespace
 
 ILoggerFinder* gFinder = nullptr;
 IDimensionExpr const* gStale = nullptr;
+std::int64_t gConstant = 0;
 
 class Plugin final : public IPluginV2DynamicExt
 {
@@ -79,7 +81,9 @@ public:
     void terminate() noexcept override {}
     std::size_t getSerializationSize() const noexcept override
     {
-        return is(Fault::serialize_size) ? std::numeric_limits<std::size_t>::max() : sizeof(float);
+        static int turn = 0;
+        bool const five = is(Fault::serialize_short) || (is(Fault::serialize_grows) && turn++ % 2 == 0);
+        return is(Fault::serialize_size) ? std::numeric_limits<std::size_t>::max() : sizeof(float) + (five ? 1 : 0);
     }
     void serialize(void* buffer) const noexcept override
     {
@@ -88,7 +92,7 @@ public:
             usleep(1000);
         }
         float const factor = is(Fault::keeps_field) ? *mFactorData : mFactor;
-        std::memcpy(buffer, &factor, is(Fault::serialize_short) ? 3 : sizeof(float));
+        std::memcpy(buffer, &factor, sizeof(float));
         if (is(Fault::serialize_long))
         {
             static_cast<char*>(buffer)[4] = 1;
@@ -173,7 +177,7 @@ public:
             dims.d[1] = op(DimensionOperation::kFLOOR_DIV, n, builder.constant(0));
             break;
         case Fault::not_constant:
-            dims.d[1] = builder.constant(n->getConstantValue() > 0 ? 1 : 2);
+            gConstant = n->getConstantValue();
             break;
         case Fault::dims_static:
             dims.d[1] = n->isConstant() ? builder.constant(1) : dims.d[1];
@@ -206,7 +210,7 @@ public:
         }
         if (is(Fault::format_unstable) && pos == 0)
         {
-            return ++calls < 3;
+            return ++calls != 3;
         }
         bool const known = inOut[pos].type == DataType::kFLOAT || inOut[pos].type == DataType::kINT8;
         return inOut[pos].format == TensorFormat::kLINEAR && known && inOut[pos].type == inOut[0].type;
@@ -350,7 +354,7 @@ public:
     IPluginV2* deserializePlugin(char const*, void const* data, std::size_t size) noexcept override
     {
         float factor = 0;
-        if (is(Fault::deserialize_null) || size != sizeof factor)
+        if (is(Fault::deserialize_null) || size < sizeof factor)
         {
             return nullptr;
         }
@@ -361,7 +365,7 @@ public:
     void setPluginNamespace(char const*) noexcept override {}
     char const* getPluginNamespace() const noexcept override
     {
-        return "tests";
+        return is(Fault::name_latin) ? "acm\xe9" : is(Fault::name_accented) ? "acm\xc3\xa9" : "tests";
     }
 
 private:
@@ -383,6 +387,8 @@ PLUGINKIT_PLUGINS(Probe, Creator)
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
+extern "C" void nobodyHasThis();
+
 EXPORT void setLoggerFinder(ILoggerFinder* finder)
 {
     if (is(Fault::crash_load))
@@ -395,8 +401,16 @@ EXPORT void setLoggerFinder(ILoggerFinder* finder)
 EXPORT IPluginCreatorInterface* const* getCreators(std::int32_t& count)
 {
     static Creator creator;
-    static IPluginCreatorInterface* const list[]{is(Fault::creators_null) ? nullptr : &creator};
-    count = is(Fault::creators_none) ? 0 : 1;
+    static IPluginCreatorInterface* const list[]{is(Fault::creators_null) ? nullptr : &creator, &creator};
+    static int turn = 0;
+    count = is(Fault::creators_none) ? 0 : is(Fault::creators_change) && turn++ > 0 ? 2 : 1;
+    if constexpr (is(Fault::unresolved) || is(Fault::unresolved_called))
+    {
+        if (is(Fault::unresolved_called) || count > 1)
+        {
+            nobodyHasThis();
+        }
+    }
     return list;
 }
 

@@ -8,11 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.host import Finding, HostBug, Library, build, read_breadcrumb
+from pluginkit.host import Finding, HostBug, Library, build, read_breadcrumb, take_doubts
 from tests.compilers import default_cxx
 
 from .conftest import VERSIONS, Compile
@@ -25,17 +26,14 @@ FAULTS: dict[str, tuple[str, str]] = {
     "name_null": ("IPluginCreator::getPluginName", "answered null"),
     "fields_null": ("IPluginCreator::getFieldNames", "answered null"),
     "field_name_null": ("IPluginCreator::getFieldNames", "field 0 has a null name"),
-    "field_twice": ("IPluginCreator::getFieldNames", "two fields named 'factor'"),
-    "field_type": ("IPluginCreator::getFieldNames", "type 99"),
     "create_null": ("IPluginCreator::createPlugin", r"answered null, expected a plugin for the fields \(factor=2.0\)"),
     "not_dynamic": ("IPluginCreator::createPlugin", "answered the base 1 .* expected 3"),
     "other_layout": ("IPluginCreator::createPlugin", "answered 101600, .* calls the vtable of layout 11"),
     "type_other": ("IPluginV2DynamicExt::getPluginType", "answered 'Other', but its creator is that of 'Probe'"),
     "namespace_lost": ("IPluginV2DynamicExt::getPluginNamespace", "answered 'fixed' after"),
-    "outputs_zero": ("IPluginV2DynamicExt::getNbOutputs", "answered 0, expected 1 to"),
+    "outputs_zero": ("IPluginV2DynamicExt::getNbOutputs", "answered 0, expected 1 or more"),
     "outputs_change": ("IPluginV2DynamicExt::getNbOutputs", "answered 2 before configurePlugin and 1 after"),
-    "type_bool": ("IPluginV2DynamicExt::getOutputDataType", "wrong type for output 0: nvinfer1::DataType 4"),
-    "type_unstable": ("IPluginV2DynamicExt::getOutputDataType", "answered 0 for output 0, and 3 when asked again"),
+    "type_bool": ("IPluginV2DynamicExt::getOutputDataType", "wrong type for output 0: kBOOL, which TensorRT doesn't"),
     "dims_nine": ("IPluginV2DynamicExt::getOutputDimensions", "output 0 has nbDims 9, expected 0 to 8"),
     "dims_null": ("IPluginV2DynamicExt::getOutputDimensions", r"output 0: d\[1\] is null"),
     "dims_foreign": ("IPluginV2DynamicExt::getOutputDimensions", r"d\[1\] is a pointer that is no expression"),
@@ -49,7 +47,6 @@ FAULTS: dict[str, tuple[str, str]] = {
     ),
     "expr_kept": ("IPluginV2DynamicExt::getOutputDimensions", "isConstant was called after getOutputDimensions"),
     "divide_zero": ("IPluginV2DynamicExt::getOutputDimensions", r"operation\(kFLOOR_DIV\) .* divide by the constant 0"),
-    "not_constant": ("IPluginV2DynamicExt::getOutputDimensions", "getConstantValue .* not constant"),
     "size_tensor": ("IPluginV2DynamicExt::getOutputDimensions", "declareSizeTensor was called for output 0"),
     "dims_negative": ("IPluginV2DynamicExt::getOutputDimensions", r"d\[1\] = kSUB\(s0, 100\) is -98"),
     "dims_static": (
@@ -65,12 +62,10 @@ FAULTS: dict[str, tuple[str, str]] = {
         ),
     ),
     "format_later": ("IPluginV2DynamicExt::supportsFormatCombination", "pos 0 depends on tensors behind it"),
-    "format_unstable": ("IPluginV2DynamicExt::supportsFormatCombination", "answered True for pos 0, and False when"),
     "init_fails": ("IPluginV2DynamicExt::initialize", "answered 7, expected 0"),
     "workspace_shrinks": ("IPluginV2DynamicExt::getWorkspaceSize", "answered 60 bytes for the profile's max .* 62"),
     "workspace_run": ("IPluginV2DynamicExt::getWorkspaceSize", "answered 1000 bytes for shapes .* answered 10"),
     "serialize_long": ("IPluginV2DynamicExt::serialize", "wrote at byte 4 of a buffer of 4 bytes"),
-    "serialize_short": ("IPluginV2DynamicExt::serialize", "byte 3 of 4 was not written"),
     "serialize_size": ("IPluginV2DynamicExt::getSerializationSize", "answered 18446744073709551615 bytes"),
     "clone_null": ("IPluginV2DynamicExt::clone", "answered null"),
     "clone_other": ("IPluginV2DynamicExt::clone", "the clone serializes to other bytes"),
@@ -97,6 +92,18 @@ FAULTS: dict[str, tuple[str, str]] = {
     "workspace_beyond": ("IPluginV2DynamicExt::enqueue", "written beyond the workspace, .* 16 bytes: at byte 16"),
 }
 
+DOUBTS: dict[str, tuple[str, str, str]] = {
+    "creators_change": ("B5", "getCreators", "the second call answered another list"),
+    "unresolved": ("B1", "dlopen", "undefined symbol: nobodyHasThis.*: the process ends where that is called"),
+    "field_twice": ("F2", "IPluginCreator::getFieldNames", "two fields named 'factor'"),
+    "field_type": ("F2", "IPluginCreator::getFieldNames", "field 'factor' has the type 99"),
+    "type_unstable": ("T18", "IPluginV2DynamicExt::getOutputDataType", "answered 0 for output 0, and 3 when asked"),
+    "not_constant": ("T11", "IPluginV2DynamicExt::getOutputDimensions", "output 0: .*getConstantValue .* not constant"),
+    "format_unstable": ("C2", "IPluginV2DynamicExt::supportsFormatCombination", "answered True for pos 0, and False"),
+    "serialize_short": ("S2", "IPluginV2DynamicExt::serialize", "byte 4 of 5 was not written"),
+    "serialize_grows": ("S2", "IPluginV2DynamicExt::serialize", "wrote 5 bytes, and 4 when asked again"),
+}
+
 DEADLY = {
     "crash_load": (-signal.SIGABRT, "setLoggerFinder"),
     "crash_configure": (-signal.SIGSEGV, "IPluginV2DynamicExt::configurePlugin"),
@@ -115,6 +122,50 @@ def test_the_fault_is_found(compile_plugin: Compile, fault: str) -> None:
         drive(compile_plugin(fault))
     assert caught.value.method == method
     assert re.search(message, str(caught.value), re.DOTALL)
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("fault", DOUBTS)
+def test_what_nobody_promises_is_doubted_and_the_run_goes_on(compile_plugin: Compile, fault: str) -> None:
+    rule, method, message = DOUBTS[fault]
+    take_doubts()
+    y0, y1 = drive(compile_plugin(fault))
+    x = np.arange(15).reshape(3, 5).astype(np.float32)
+    np.testing.assert_array_equal(y1, x)
+    np.testing.assert_array_equal(y0, np.full((7, 3), x.sum() * 2, np.float32))
+    found = take_doubts()
+    assert {(one.rule, one.method) for one in found} == {(rule, method)}
+    assert re.search(message, found[0].message, re.DOTALL), found[0].message
+
+
+@pytest.mark.compile
+def test_a_good_plugin_leaves_no_doubt(compile_plugin: Compile) -> None:
+    take_doubts()
+    drive(compile_plugin())
+    assert take_doubts() == ()
+
+
+@pytest.mark.compile
+def test_names_that_are_no_text_are_shown(compile_plugin: Compile) -> None:
+    with Library(compile_plugin("name_latin")) as library:
+        assert repr(library.creators[0]) == r"<v2 creator acm\xe9::Probe 1>"
+        with pytest.raises(UsageError, match=r"has no creator tests::Probe version 1; it has .*acm\\xe9::Probe 1"):
+            library.creator("Probe", "1", "tests")
+    with Library(compile_plugin("name_accented")) as library:
+        with pytest.raises(Finding, match="getPluginNamespace: answered 'acmé', expected ASCII") as caught:
+            library.creator("Probe", "1", "acmé")
+        assert caught.value.rule == "I4"
+
+
+@pytest.mark.compile
+def test_a_symbol_that_is_not_there_ends_the_process_where_it_is_called(
+    compile_plugin: Compile, tmp_path: Path
+) -> None:
+    library = compile_plugin("unresolved_called")
+    command = [sys.executable, Path(__file__).with_name("drive.py"), library, tmp_path / "crumb"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 127
+    assert "symbol lookup error" in done.stderr
 
 
 @pytest.mark.compile
@@ -166,7 +217,7 @@ def test_files_that_are_no_library(tmp_path: Path) -> None:
         ("", "does not export getCreators and setLoggerFinder"),
         ('extern "C" void setLoggerFinder(void*) {}', "does not export getCreators$"),
         ('extern "C" void* getCreators(int*) { return nullptr; }', "does not export setLoggerFinder"),
-        ('extern "C" int gone(); extern "C" int getCreators(int*) { return gone(); }', "undefined symbol: gone"),
+        ('extern "C" int gone; extern "C" int getCreators(int*) { return gone; }', "undefined symbol: gone"),
     ],
 )
 def test_libraries_that_are_no_plugin(tmp_path: Path, source: str, message: str) -> None:
@@ -182,7 +233,7 @@ def test_libraries_that_are_no_plugin(tmp_path: Path, source: str, message: str)
 def test_field_data_is_wiped_after_create(compile_plugin: Compile) -> None:
     for fault, expected in (("none", b"\x00\x00\x00\x40"), ("keeps_field", b"\xee" * 4)):
         with Library(compile_plugin(fault)) as library:
-            assert library.creators[0].create("layer", FIELDS).serialize() == expected
+            assert library.creators[0].create("layer", FIELDS).serialize().data == expected
 
 
 @pytest.mark.compile

@@ -13,7 +13,7 @@ import pytest
 import pluginkit
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
-from pluginkit.host import BuiltPlugin, Context, Finding, HostBug, Library, TensorSpec, build
+from pluginkit.host import BuiltPlugin, Context, Finding, HostBug, Library, TensorSpec, build, take_doubts
 from tests.compilers import default_cxx
 
 from .conftest import VERSIONS
@@ -84,7 +84,6 @@ def test_what_configure_saw(libraries: dict[int, Library]) -> None:
 WRONG = {
     "NEGATIVE_DIMENSION": ("getOutputDimensions", "output 0 has the shape [2, 3, -3] .*: a negative dimension"),
     "NINE_DIMENSIONS": ("getOutputDimensions", "output 0 has nbDims 9, expected 0 to 8"),
-    "OTHER_DIMENSIONS_EACH_TIME": ("getOutputDimensions", "answered [2, 3, 5] for output 0, and [2, 3, 6] when asked"),
     "LARGER_OUTPUT": ("enqueue", "left unwritten: 6 of 36 elements of output 0"),
     "SMALLER_OUTPUT": ("enqueue", "written beyond output 0, which has 96 bytes"),
     "LOOKS_AHEAD": ("supportsFormatCombination", "the answer for pos 0 depends on tensors behind it"),
@@ -117,9 +116,20 @@ def test_a_workspace_that_shrinks_with_the_batch(libraries: dict[int, Library]) 
 
 
 def test_an_output_for_all_batches_is_asked_of_layout_10_only(libraries: dict[int, Library]) -> None:
+    take_doubts()
     life(libraries[11], "BROADCAST")
-    with pytest.raises(Finding, match="isOutputBroadcastAcrossBatch: answered true for output 0"):
-        life(libraries[10], "BROADCAST")
+    assert take_doubts() == ()
+    life(libraries[10], "BROADCAST")
+    (one,) = take_doubts()
+    assert (one.rule, one.method) == ("C17", "IPluginV2IOExt::isOutputBroadcastAcrossBatch")
+
+
+def test_other_dimensions_each_time_are_doubted(libraries: dict[int, Library]) -> None:
+    take_doubts()
+    life(libraries[11], "OTHER_DIMENSIONS_EACH_TIME")
+    (one,) = take_doubts()
+    assert (one.rule, one.method) == ("T18", "IPluginV2IOExt::getOutputDimensions")
+    assert re.search(r"answered \[2, 3, 5\] for output 0, and \[2, 3, 6\] when asked", one.message)
 
 
 def test_open_dimensions_are_refused_with_words(libraries: dict[int, Library]) -> None:

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,11 @@ enum Fault : int32_t
     types_fail,
     type_unwritten,
     type_bool,
+    type_int64,
+    types_change,
+    shapes_change,
+    asks_constant,
+    formats_change,
     shapes_fail,
     shape_unwritten,
     shape_foreign,
@@ -46,8 +52,10 @@ enum Fault : int32_t
     format_later,
     configure_fails,
     workspace_shrinks,
-    tactics_negative,
+    tactics_many,
     tactic_zero,
+    tactic_negative,
+    tactics_change,
     tactic_twice,
     tactics_fail,
     tactic_uncounted,
@@ -59,6 +67,10 @@ enum Fault : int32_t
     kept_null,
     kept_dangles,
     kept_name_null,
+    kept_no_data,
+    kept_type,
+    kept_changes,
+    restored_otherwise,
     kept_loses,
     restore_null,
     attach_null,
@@ -130,6 +142,7 @@ struct State
     int32_t mode{kPLAIN};
     int32_t fault{none};
     float factor{1.0F};
+    bool restored{false};
 };
 
 class Plugin final : public IPluginV3, public IPluginV3OneCore, public IPluginV3OneBuildV2, public IPluginV3OneRuntime
@@ -190,7 +203,9 @@ public:
     {
         if (!is(type_unwritten))
         {
-            types[0] = is(type_bool) ? DataType::kBOOL : inputs[0];
+            types[0] = is(type_bool) ? DataType::kBOOL : is(type_int64) ? DataType::kINT64 : inputs[0];
+            static int32_t turn = 0;
+            types[0] = is(types_change) && turn++ % 2 == 1 ? DataType::kHALF : types[0];
         }
         if (nbOutputs == 2)
         {
@@ -206,6 +221,17 @@ public:
             return 0;
         }
         outputs[0] = inputs[0];
+        static int32_t turn = 0;
+        if (is(shapes_change) && turn++ % 2 == 1)
+        {
+            outputs[0].d[1] =
+                builder.operation(DimensionOperation::kSUM, *inputs[0].d[0],
+                                  *builder.operation(DimensionOperation::kSUB, *inputs[0].d[1], *inputs[0].d[0]));
+        }
+        if (is(asks_constant) && inputs[0].d[0]->getConstantValue() != std::numeric_limits<int64_t>::min())
+        {
+            return 1;
+        }
         if (mState.mode == kSHAPE_INPUT)
         {
             if (nbShapeInputs != 1)
@@ -247,6 +273,11 @@ public:
         {
             return false;
         }
+        static int32_t turn = 0;
+        if (is(formats_change) && pos == 0 && turn++ % 3 == 2)
+        {
+            return false;
+        }
         bool const count = pos == nbInputs + 1;
         return inOut[pos].desc.format == TensorFormat::kLINEAR &&
                inOut[pos].desc.type == (count ? DataType::kINT32 : DataType::kFLOAT);
@@ -263,14 +294,19 @@ public:
     }
     int32_t getNbTactics() noexcept override
     {
-        return is(tactics_negative) ? -1 : mState.mode == kTACTICS ? 2 : 0;
+        return is(tactics_many) ? -1 : mState.mode == kTACTICS ? 2 : 0;
     }
     int32_t getValidTactics(int32_t* tactics, int32_t nbTactics) noexcept override
     {
         if (nbTactics == 2)
         {
             tactics[0] = is(tactic_zero) ? 0 : 3;
-            tactics[1] = is(tactic_twice) ? 3 : 7;
+            tactics[1] = is(tactic_twice) ? 3 : is(tactic_negative) ? -7 : 7;
+            static int32_t turn = 0;
+            if (is(tactics_change) && turn++ % 2 == 1)
+            {
+                std::swap(tactics[0], tactics[1]);
+            }
         }
         if (is(tactic_uncounted))
         {
@@ -299,7 +335,7 @@ public:
     int32_t setTactic(int32_t tactic) noexcept override
     {
         mTactic = tactic;
-        bool const known = mState.mode == kTACTICS ? tactic == 3 || tactic == 7 : tactic == 0;
+        bool const known = mState.mode == kTACTICS ? tactic == 3 || tactic == 7 || tactic == -7 : tactic == 0;
         return !known || (is(tactic_refused) && tactic == 7) ? 4 : 0;
     }
     int32_t onShapeChange(PluginTensorDesc const* in, int32_t, PluginTensorDesc const*, int32_t) noexcept override
@@ -360,8 +396,12 @@ public:
         }
         mKept[0] = PluginField{"mode", &mState.mode, PluginFieldType::kINT32, 1};
         mKept[1] = PluginField{"fault", &mState.fault, PluginFieldType::kINT32, 1};
-        mKept[2] = PluginField{is(kept_name_null) ? nullptr : "factor", &mState.factor, PluginFieldType::kFLOAT32, 1};
-        mFields = {is(kept_loses) ? 2 : 3, mKept.data()};
+        mKept[2] = PluginField{"factor", is(kept_no_data) ? nullptr : &mState.factor, PluginFieldType::kFLOAT32, 1};
+        mKept[3] = PluginField{is(kept_name_null) ? nullptr : "extra", &mExtra,
+                               is(kept_type) ? static_cast<PluginFieldType>(99) : PluginFieldType::kINT32, 1};
+        bool const four = is(kept_name_null) || is(kept_type) || is(kept_changes) || is(restored_otherwise);
+        mExtra = is(kept_changes) ? (mExtra + 1) % 2 : mState.restored && is(restored_otherwise) ? 7 : 0;
+        mFields = {is(kept_loses) ? 2 : four ? 4 : 3, mKept.data()};
         if (is(kept_dangles))
         {
             // What a vector that is local to the function leaves behind.
@@ -376,8 +416,9 @@ public:
 private:
     State mState;
     std::string mMetadata{"probe"};
-    std::array<PluginField, 3> mKept;
+    std::array<PluginField, 4> mKept;
     PluginFieldCollection mFields{};
+    int32_t mExtra{0};
     int32_t mTactic{-1};
     int64_t mColumns{-1};
 };
@@ -415,6 +456,7 @@ public:
         {
             return nullptr;
         }
+        state.restored = runtime;
         return new Plugin{state};
     }
     PluginFieldCollection const* getFieldNames() noexcept override

@@ -57,7 +57,7 @@ def test_the_whole_matrix_is_green_after_it_and_old_bytes_are_read(tmp_path: Pat
         with Library(saved) as library:
             built = build_layer(library.creators[0], "layer", FIELDS, [[fixed]], output_scales=[0.25])
             with Context(library.creators[0], built, [fixed]) as context:
-                said[dtype] = (built.serialized, context.run([numbers(dtype)]))
+                said[dtype] = (built.serialized.data, context.run([numbers(dtype)]))
 
     scaffold.convert(project, "v3")
     after = files(project)

@@ -225,7 +225,7 @@ def test_bytes_that_are_cut_or_longer_make_no_plugin(library: Library) -> None:
     spec = TensorSpec(DType.INT8, *((2, 3, 8, 8),) * 4, 0.5)
     fields = {name: (DType.INT32, value) for name, value in asdict(Pooling()).items()}
     creator = library.creators[0]
-    whole = build_layer(creator, "pool", fields, [[spec]], output_scales=[0.5]).serialized
+    whole = build_layer(creator, "pool", fields, [[spec]], output_scales=[0.5]).serialized.data
     creator.deserialize("pool", whole).destroy()
     flipped = bytes([whole[0] ^ 0xFF]) + whole[1:]
     for wrong in (*(whole[:length] for length in range(len(whole))), whole + b"\0", flipped):

@@ -100,12 +100,13 @@ def test_a_hang_in_a_run(library: Path, manifest: Manifest, networks, whole_plan
 
 
 def test_the_run_has_only_what_was_serialized(session, networks, whole_plan) -> None:  # type: ignore[no-untyped-def]
+    """This plugin serializes another alpha each time, which is doubted; what is run has the one of the first time."""
     verdict = session.build(networks(fault=SERIALIZE_OTHER))
-    if verdict.ok:
-        with pytest.raises(CheckFailed, match="serializ"):
-            session.run(next(case for case in whole_plan.cases if case.network_id == "plain/float32"))
-    else:
-        assert "serializ" in verdict.message
+    assert [one.rule for one in verdict.warnings] == ["S2"]
+    case = next(case for case in whole_plan.cases if case.network_id == "plain/float32")
+    ran = session.run(case)
+    assert not compare(ran.outputs, case.expected, case.tolerance).ok
+    assert {one.rule for one in ran.warnings} == {"S2"}
 
 
 def test_an_unbuilt_network(session: host.HostSession, whole_plan: Plan) -> None:

@@ -1,0 +1,32 @@
+"""The types that a plugin gives its outputs, by their numbers."""
+
+from __future__ import annotations
+
+from pluginkit.dtypes import DType
+from pluginkit.host.errors import Finding
+
+_NAMES = (
+    *("kFLOAT", "kHALF", "kINT8", "kINT32", "kBOOL", "kUINT8", "kFP8", "kBF16", "kINT64", "kINT4", "kFP4", "kE8M0"),
+)
+"""`nvinfer1::DataType`, by number."""
+_NOT_FOR_PLUGINS = {"kBOOL", "kUINT8"}
+
+
+def output_type(method: str, index: int, code: int) -> DType:
+    """The type of that number for output `index`.
+
+    Raises:
+        Finding: there is none, plugins may not have it (T6), or the host doesn't (T7).
+    """
+    name = _NAMES[code] if 0 <= code < len(_NAMES) else ""
+    if not name or name in _NOT_FOR_PLUGINS:
+        told = (
+            f"{name}, which TensorRT doesn't support in plugins" if name else f"{code}, which is no nvinfer1::DataType"
+        )
+        raise Finding(method, f"wrong type for output {index}: {told}", rule="T6")
+    try:
+        return DType.from_code(code)
+    except ValueError:
+        raise Finding(
+            method, f"output {index} is {name}, and pluginkit's host has no tensors of that type", rule="T7"
+        ) from None

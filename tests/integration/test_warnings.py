@@ -1,0 +1,143 @@
+"""A plugin that lacks what nobody promises: `pluginkit test` warns and passes; with --strict or `strict = true` it
+fails."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import pluginkit
+from pluginkit import cli, pytest_plugin
+from pluginkit.dtypes import DType
+from pluginkit.manifest import Manifest
+from pluginkit.runtimes.findings import Defect
+from pluginkit.testing import items
+from pluginkit.testing.hosted import _with, _without_graph
+from pluginkit.testing.report import CaseResult, Outcome
+from tests.compilers import default_cxx
+
+pytestmark = pytest.mark.compile
+
+SOURCE = Path(__file__).parents[1] / "host" / "plugin.cpp"
+MANIFEST = """
+plugin = { name = "Probe", namespace = "tests" }
+inputs = [{ name = "x", types = ["float32"], shape = ["n", "c"] }]
+outputs = [
+    { name = "total", types = ["float32"], shape = ["2 * n + 1", "ceil_div(c, 2)"] },
+    { name = "same", types = ["float32"], shape = ["n", "c"] },
+]
+fields = [{ name = "factor", type = "float32", default = 2.0 }]
+profiles = [{ symbols = { n = [1, 2, 4], c = [1, 5, 8] } }]
+tolerances = { float32 = { rtol = 1e-4, atol = 1e-3 } }
+"""
+REFERENCE = """
+import numpy as np
+
+def reference(x, *, factor):
+    n, c = x.shape
+    return np.full((2 * n + 1, -(-c // 2)), x.sum() * factor), x
+"""
+CASE = "plain/float32/opt"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The plugin that doesn't write the last of its bytes."""
+    path = tmp_path_factory.mktemp("library") / "libprobe.so"
+    flags = ("-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-DPLUGINKIT_TRT_LAYOUT=11", "-DWITH_ENTRY")
+    command = [
+        default_cxx(),
+        *flags,
+        "-DFAULT=serialize_short",
+        f"-I{pluginkit.include_dir()}",
+        str(SOURCE),
+        "-o",
+        str(path),
+    ]
+    subprocess.run([*command, "-ldl"], check=True)
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "pluginkit.toml").write_text(MANIFEST)
+    (tmp_path / "reference.py").write_text(REFERENCE)
+    return tmp_path
+
+
+def run(project: Path, library: Path, *more: str) -> int:
+    return cli.run(["test", str(project), "--library", str(library), "--only", CASE, *more])
+
+
+def test_a_warning_is_shown_everywhere_and_nothing_fails(
+    project: Path, library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {kind: tmp_path / f"report.{kind}" for kind in ("json", "html", "junit")}
+    options = [word for kind, file in files.items() for word in (f"--{kind}", str(file))]
+    assert run(project, library, *options) == 0
+    said = capsys.readouterr().out
+    assert "warning [S2] IPluginV2DynamicExt::serialize: byte 4 of 5 was not written" in said
+    assert "1 passed of 1 cases" in said
+    assert "; 1 warning; " in said
+    report = json.loads(files["json"].read_text())
+    (one,) = report["warnings"]
+    assert (one["rule"], one["method"], one["cases"]) == ("S2", "IPluginV2DynamicExt::serialize", [CASE])
+    assert (report["exit_code"], report["cases"][0]["warnings"][0]["rule"]) == (0, "S2")
+    for kind in ("html", "junit"):
+        assert "[S2] IPluginV2DynamicExt::serialize: byte 4 of 5" in files[kind].read_text()
+
+
+def test_strict_makes_it_a_failure(project: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(project, library, "--strict") == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{CASE}: failed a warning is a failure here" in said
+    assert said.count("[S2] IPluginV2DynamicExt::serialize: byte 4 of 5 was not written") == 1
+    assert "--strict --only plain/float32/opt" in said
+
+
+def test_a_project_may_be_strict_by_itself(project: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not Manifest.load(project).test.strict
+    (project / "pluginkit.toml").write_text(f"{MANIFEST}test = {{ strict = true }}\n")
+    assert run(project, library) == 1
+    assert "a warning is a failure here" in capsys.readouterr().out
+
+
+def test_pytests_items_warn_too(project: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(items.Suite, "_library", lambda _: library)
+    for strict in (False, True):
+        (project / "pluginkit.toml").write_text(f"{MANIFEST}test = {{ strict = {str(strict).lower()} }}\n")
+        suite = items.Suite(project, None)
+        try:
+            case = pytest_plugin.PluginkitCase(CASE, suite)
+            if strict:
+                with pytest.raises(pytest.fail.Exception, match="a warning is a failure here"):
+                    case.check()
+            else:
+                with pytest.warns(pytest_plugin.PluginkitWarning, match=r"\[S2\] IPluginV2DynamicExt::serialize"):
+                    case.check()
+        finally:
+            suite.close()
+
+
+def test_what_enqueue_had_better_not_do_is_a_warning_and_the_rest_fails() -> None:
+    passed = CaseResult("a/b", "a", "a", DType.FLOAT32, "b", "", Outcome.PASSED)
+    costs, wrong = (Defect(kind, "cudaX in enqueue()") for kind in ("allocation-in-enqueue", "wrong-stream"))
+    found = _with(passed, [costs], "")
+    assert (found.outcome, [one.rule for one in found.warnings], found.defects) == (Outcome.PASSED, ["E3"], (costs,))
+    found = _with(passed, [costs, wrong], "")
+    assert (found.outcome, [one.rule for one in found.warnings]) == (Outcome.FAILED, ["E3"])
+    assert "work on another stream" in found.message
+    assert "an allocation" not in found.message
+
+
+def test_what_goes_wrong_in_a_cuda_graph_alone_is_a_warning() -> None:
+    failed = CaseResult("a/b", "a", "a", DType.FLOAT32, "b", "", Outcome.FAILED, message="output 'y' is 1")
+    found = _without_graph(failed)
+    assert (found.outcome, found.message) == (Outcome.PASSED, "")
+    assert [one.text for one in found.warnings] == ["[E4] enqueue: output 'y' is 1"]
+    crashed = replace(failed, outcome=Outcome.CRASHED)
+    assert _without_graph(crashed) == crashed

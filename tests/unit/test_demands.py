@@ -1,0 +1,100 @@
+"""docs/demands.md lists what the host asks of a plugin: just that, each with who says so."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pluginkit.host.demands import DEMANDS, Kind, doubt, take_doubts
+
+ROOT = Path(__file__).parents[2]
+CODE = [
+    *(ROOT / "pluginkit" / "host").glob("*.py"),
+    ROOT / "pluginkit" / "runtimes" / "expected_shapes.py",
+    ROOT / "pluginkit" / "testing" / "hosted.py",
+    ROOT / "pluginkit" / "bench" / "values.py",
+]
+SECTIONS: dict[str, Kind] = {
+    "The contract": "contract",
+    "Robustness": "robustness",
+    "What the project declares": "declared",
+    "Where this host ends": "limit",
+}
+ID = re.compile(r"\b[BCEFILSTV]\d{1,2}\b")
+
+
+def rows() -> Iterator[tuple[Kind, list[str]]]:
+    """The page's rows: id, of whom, what, who says so."""
+    section = ""
+    for line in (ROOT / "docs" / "demands.md").read_text().splitlines():
+        section = line.removeprefix("## ") if line.startswith("## ") else section
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if cells and ID.fullmatch(cells[0]):
+            yield SECTIONS[section], cells
+
+
+def raised() -> Iterator[tuple[str, str, str]]:
+    """What the code raises: the function, the demand's id, and where."""
+    for file in CODE:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call):
+                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                ids = [key.value for key in node.keywords if key.arg == "rule"]
+                ids += node.args[:1] if name == "doubt" else []
+                for one in ids:
+                    if isinstance(one, ast.Constant):
+                        yield name, str(one.value), f"{file.name}:{node.lineno}"
+
+
+def test_the_page_has_every_demand_once_in_its_section() -> None:
+    found = [(cells[0], kind) for kind, cells in rows()]
+    assert dict(found) == DEMANDS
+    assert len(found) == len(DEMANDS)
+
+
+def test_every_row_says_what_is_asked_of_whom_and_who_says_so() -> None:
+    for kind, cells in rows():
+        assert len(cells) == 4
+        assert all(cells), cells
+        if kind == "contract":
+            assert re.search(r"NvInfer\w+\.h|NVIDIA's (registry|parser)", cells[3]), cells
+
+
+def test_a_finding_breaks_what_somebody_says_and_a_doubt_what_nobody_does() -> None:
+    for name, rule, where in raised():
+        kind = DEMANDS[rule]
+        assert (kind == "robustness") == (name == "doubt"), (where, rule)
+
+
+def test_every_demand_is_made() -> None:
+    """By a check, or by what the host does, which its comments name the demand at."""
+    checked = {rule for _, rule, _ in raised()}
+    text = "\n".join(file.read_text() for file in CODE if file.name != "demands.py")
+    assert set(DEMANDS) - checked <= set(ID.findall(text)), set(DEMANDS) - checked - set(ID.findall(text))
+    robust = {rule for rule, kind in DEMANDS.items() if kind == "robustness"}
+    # Findings of CUDA's calls come from other processes: by their kinds.
+    assert robust <= checked | {"E3"}
+
+
+def test_comments_name_no_demand_that_there_is_not() -> None:
+    for file in CODE:
+        text = re.sub(r"0x\w+|[su]\d+", "", file.read_text())
+        assert set(ID.findall(text)) <= set(DEMANDS), file
+
+
+def test_a_doubt_is_told_once() -> None:
+    take_doubts()
+    for _ in range(2):
+        doubt("S2", "IPluginV2::serialize", "other bytes")
+    (one,) = take_doubts()
+    assert one.text == "[S2] IPluginV2::serialize: other bytes"
+    assert take_doubts() == ()
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/testing.md"])
+def test_documents_lead_to_the_page(name: str) -> None:
+    assert "demands.md" in (ROOT / name).read_text()
