@@ -46,6 +46,8 @@ void writeLine(std::string line) noexcept
     [[maybe_unused]] auto const written = write(traceFile(), line.data(), line.size());
 }
 
+// Bytes above ASCII stay as they are: what TensorRT has as text is UTF-8, and JSON's \u would make letters of its
+// bytes.
 std::string quoted(char const* text)
 {
     std::string out = "\"";
@@ -56,7 +58,7 @@ std::string quoted(char const* text)
         {
             out += '\\';
         }
-        if (c < 0x20 || c >= 0x7F)
+        if (c < 0x20 || c == 0x7F)
         {
             char code[8];
             std::snprintf(code, sizeof code, "\\u%04x", c);

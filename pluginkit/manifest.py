@@ -31,6 +31,9 @@ MAX_DIMS = 8
 MAX_NAME = 1023
 """TensorRT's limit for names, versions and namespaces: 1024 bytes with the closing zero."""
 
+PARSER_ATTRIBUTES = ("plugin_version", "plugin_namespace", "tensorrt_plugin_shape_input_indices")
+"""Attributes of a plugin's node that NVIDIA's parser reads itself, so that no field can be called so."""
+
 Point = Literal["min", "opt", "max"]
 
 
@@ -328,6 +331,11 @@ def _naming(manifest: Manifest) -> list[str]:
         if not shapes.SYMBOL.match(name) or keyword.iskeyword(name)
     ]
     found += [f"two tensors or fields are called '{name}'" for name in dict.fromkeys(names) if names.count(name) > 1]
+    found += [
+        f"a field cannot be called '{field.name}': NVIDIA's ONNX parser has an attribute of that name"
+        for field in manifest.fields
+        if field.name in PARSER_ATTRIBUTES
+    ]
     by_name = {field.name: field for field in manifest.fields}
     for tensor in tensors:
         if tensor.scale is not None and tensor.scale not in by_name:

@@ -67,7 +67,7 @@ class Buffers:
     def _fill(self, inputs: Sequence[Array]) -> None:
         for address, array in zip(self.inputs[0], inputs, strict=True):
             if array.nbytes:
-                self._context.write(address, np.ascontiguousarray(array))
+                self._context.write(address, np.asarray(array, order="C"))
         for i in range(1, self.count):
             self._context.copy(self.inputs[i][0], self.inputs[0][0], self._in_bytes)
 

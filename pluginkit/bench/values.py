@@ -78,7 +78,7 @@ def make(manifest: Manifest, reference: Reference, case: Case, seed: int) -> Val
         kind = manifest.type_of(tensor, case.precision)
         steps = precision.quantize(answer, scales[tensor.name]) if kind is DType.INT8 else answer
         with np.errstate(over="ignore"):
-            outputs.append(np.ascontiguousarray(steps.astype(kind.numpy)))
+            outputs.append(np.asarray(steps.astype(kind.numpy), order="C"))
     return Values(tuple(inputs), tuple(outputs), scales)
 
 

@@ -53,7 +53,7 @@ class Hosted:
         return outputs
 
     def _call(self, node: onnx.NodeProto, inputs: Sequence[Array]) -> Sequence[Array]:
-        arrays = [np.ascontiguousarray(value) for value in inputs]
+        arrays = [np.asarray(value, order="C") for value in inputs]
         key = (node.SerializeToString(), *((value.dtype.str, value.shape) for value in arrays))
         if key not in self._contexts:
             # A layer is built for the shapes that come, and run from what it serialized.

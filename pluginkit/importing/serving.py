@@ -15,13 +15,13 @@ from typing import Any, Literal
 import onnx
 
 from pluginkit.importing.model import Place, function_name, places
+from pluginkit.manifest import PARSER_ATTRIBUTES
 from pluginkit.project import Member
 from pluginkit.registry import CreatorFacts
 
 By = Literal["native", "plugin", "function", "nobody"]
-VERSION, NAMESPACE = "plugin_version", "plugin_namespace"
-SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
-RESERVED = (VERSION, NAMESPACE, SHAPE_INPUTS)
+RESERVED = PARSER_ATTRIBUTES
+VERSION, NAMESPACE, SHAPE_INPUTS = RESERVED
 """Attributes that are the parser's own, not fields."""
 
 

@@ -197,6 +197,8 @@ def _plain(step: api.Step, values: Sequence[Array]) -> Array:
         found = np.concatenate(values, step.axis)
     elif isinstance(step, api.Shape):
         found = np.array(values[0].shape, np.int64)
+    elif isinstance(step, api.Reshape):
+        found = values[0].reshape(step.dims)
     elif isinstance(step, api.Quantize):
         found = walker.quantized(values[0], values[1], np.zeros((), np.int8))
     elif isinstance(step, api.Dequantize):

@@ -108,7 +108,7 @@ class Engine:
         """Gives a context its inputs' shapes, and the shape tensors' values, which are to be held until it is asked."""
         held = []
         for name in self._names(trt.TensorIOMode.INPUT):
-            array = np.ascontiguousarray(feeds[name]).reshape(feeds[name].shape)
+            array = np.asarray(feeds[name], order="C")
             if not context.set_input_shape(name, array.shape):
                 raise CheckFailed(f"NVIDIA refuses shape {list(array.shape)} for input {name!r}")
             if self._engine.is_shape_inference_io(name):

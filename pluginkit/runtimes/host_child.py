@@ -116,7 +116,7 @@ class HostChild:
             def enqueue(node: str, inputs: Sequence[Array]) -> Sequence[Array]:
                 context = contexts[node]
                 _check_types(node, inputs, context.specs)
-                return context.run([np.ascontiguousarray(value) for value in inputs])
+                return context.run([np.asarray(value, order="C") for value in inputs])
 
             if isinstance(network, ApiNetwork):
                 outputs = api_walker.run(network, enqueue, feeds)

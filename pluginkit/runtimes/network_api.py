@@ -131,6 +131,11 @@ class Player:
     def _shape(self, step: api.Shape) -> None:
         self._is(step.out, self.network.add_shape(self._tensors[step.x]).get_output(0))
 
+    def _reshape(self, step: api.Reshape) -> None:
+        layer = self.network.add_shuffle(self._tensors[step.x])
+        layer.reshape_dims = trt.Dims(step.dims)
+        self._is(step.out, layer.get_output(0))
+
     def _loop(self, step: api.Loop) -> None:
         self._loops[step.name] = self.network.add_loop()
 

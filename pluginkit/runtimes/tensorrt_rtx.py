@@ -116,7 +116,8 @@ class RtxProcess:
     def _calls(self) -> list[dict[str, Any]]:
         """What the plugins were asked, as the probe has written it down."""
         calls = []
-        for line in self._trace.read_text().splitlines():
+        # A plugin's texts need not be UTF-8. (splitlines would also split at separators that are no ends of lines.)
+        for line in self._trace.read_text(encoding="utf-8", errors="replace").split("\n"):
             # The process may have died in the middle of the last line.
             with contextlib.suppress(json.JSONDecodeError):
                 calls.append(json.loads(line))

@@ -92,6 +92,11 @@ class _PluginNode(OpRun):  # type: ignore[misc]
 
     call: NodeCall
 
+    def _load_attributes(self) -> None:
+        """The function gets the node; as members of this object, fields called `domain` or `input` would be taken."""
+        self.has_linked_attribute = any(attribute.ref_attr_name for attribute in self.onnx_node.attribute)
+        self.attributes_names_: set[str] = set()
+
     def _run(self, *inputs: Array, **_attributes: Any) -> tuple[Array, ...]:
         return tuple(self.call(self.onnx_node, inputs))
 

@@ -65,7 +65,7 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "outputs": [
             {"name": t.name, "cpp": _type(manifest, t), "int8": DType.INT8 in t.types,
              "index": len(manifest.inputs) + k,
-             "result": "result" if k == 0 else f"{k + 1}.0F * result", "dims": dims[k],
+             "result": _result(t, k + 1), "dims": dims[k],
              "static_dims": ", ".join(static[k]),
              "types": ", ".join(t.types), "shape": f"[{', '.join(t.shape)}]"}
             for k, t in enumerate(manifest.outputs)
@@ -85,6 +85,8 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "cyclic": any(tensor["load"] == "loadCyclic" for tensor in inputs),
         "loads": [_conversion(kind) for kind in _used(manifest, manifest.inputs)],
         "stores": [_conversion(kind) for kind in _used(manifest, manifest.outputs)],
+        "flattened": any(not is_whole(t) for t in manifest.outputs),
+        "whole": any(is_whole(t) for t in manifest.outputs),
         "slope": _number(plain[0]) if plain else "0.25F",
         "biases": [field.name for field in plain[1:]],
         "operations": any("apply(" in line for lines in dims for line in lines),
@@ -98,6 +100,20 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "serialized_size": f"pluginkit::serializedSize<{', '.join(_stored(manifest, int8))}>()",
     }
     # fmt: on
+
+
+def is_whole(tensor: Tensor) -> bool:
+    """Whether an output is INT32 in every precision: it tells a sign, for that float arithmetic doesn't change.
+
+    A rounded number would be another one where the sum lies halfway between two, and INT32 is compared exactly.
+    """
+    return tensor.types == (DType.INT32,)
+
+
+def _result(output: Tensor, number: int) -> str:
+    if is_whole(output):
+        return f"sum >= 0.0F ? {number}.0F : 0.0F"
+    return "result" if number == 1 else f"{number}.0F * result"
 
 
 def same_shape(manifest: Manifest, tensor: Tensor) -> bool:

@@ -6,7 +6,9 @@ import builtins
 import keyword
 import re
 import sys
+from functools import cache
 
+from pluginkit import include_dir
 from pluginkit.errors import UsageError
 from pluginkit.manifest import slug
 
@@ -32,7 +34,7 @@ _MACROS = frozenset([
 ])
 # fmt: on
 _TYPES = frozenset(["Input", "Output", "Inputs", "Outputs", "int8_t", "int32_t", "int64_t", "uint32_t", "size_t"])
-_LOCALS = ["np", "total", "shape", "reference", *(f"result{number}" for number in range(1, 100))]
+_LOCALS = ["np", "total", "positive", "shape", "reference", *(f"result{number}" for number in range(1, 100))]
 _PYTHON = frozenset([*_LOCALS, *(name for name in dir(builtins) if name.islower())])
 # fmt: off
 _TARGETS = frozenset([
@@ -70,8 +72,19 @@ def check_plugin(name: str) -> None:
         if short in taken:
             message = f"'{name}' cannot be a plugin's name: {owner} of the name '{short}'."
             raise UsageError(message, hint=f"Try {name}Plugin.")
+    if taken_by_tensorrt := {name, f"{name}Creator", f"{name}Parameters"} & _tensorrt_types():
+        told = f"TensorRT's headers have a type {taken_by_tensorrt.pop()}"
+        raise UsageError(f"'{name}' cannot be a plugin's name: {told}.", hint=f"Try {name}Plugin.")
     if len(short) > MAX_SLUG:
         raise UsageError(f"The plugin's name is too long: {len(short)} characters, at most {MAX_SLUG}.", hint=hint)
+
+
+@cache
+def _tensorrt_types() -> frozenset[str]:
+    """What TensorRT's headers declare in namespace nvinfer1: generated code uses that namespace's names as they are."""
+    declared = re.compile(r"^ *(?:class|struct|enum class|using) +(\w+)", re.MULTILINE)
+    texts = (file.read_text(encoding="utf-8") for file in include_dir().glob("NvInfer*.h"))
+    return frozenset(name for text in texts for name in declared.findall(text))
 
 
 def check_member(name: str, what: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from pluginkit import shapes
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Attribute, Manifest
-from pluginkit.scaffold.cpp import same_shape
+from pluginkit.scaffold.cpp import is_whole, same_shape
 from pluginkit.scaffold.names import python_module
 
 _LIMIT = 88
@@ -51,11 +51,13 @@ def _body(manifest: Manifest) -> list[str]:
             lines += call("shape = (", [_dim(manifest, shapes.parse(dim)) for dim in group[0].shape], ")", indent=4)
         terms = [t.name if same_shape(manifest, t) else f"np.resize({t.name}, shape)" for t in manifest.inputs]
         lines += [f"total = {terms[0]}", *(f"total = total + {term}" for term in [*terms[1:], *biases])]
-        lines.append(f"total = np.where(total >= 0, total, {slope} * total)")
+        lines += ["positive = total >= 0"] if any(map(is_whole, group)) else []
+        if not all(map(is_whole, group)):
+            lines.append(f"total = np.where(total >= 0, total, {slope} * total)")
         for output in group:
             factor += 1
             value = "total" if factor == 1 else f"{factor} * total"
-            value = f"np.rint({value})" if output.types == (DType.INT32,) else value
+            value = f"{factor} * positive" if is_whole(output) else value
             if not same:
                 lines.append(f"{_result(factor)} = {value}")
                 value = _result(factor)
@@ -113,7 +115,7 @@ def _test(manifest: Manifest) -> list[str]:
         lines += call("outputs = reference(", ["*inputs", *keywords], ")", indent=4)
         lines.append("outputs = outputs if isinstance(outputs, tuple) else (outputs,)")
         for index, output in enumerate(manifest.outputs):
-            number = round((index + 1) * expected) if output.types == (DType.INT32,) else (index + 1) * expected
+            number = (index + 1) * ((total >= 0) if is_whole(output) else expected)
             lines.append(f"expected = np.full({output.dims(env)}, {float(number)!r})")
             lines.append(f"np.testing.assert_allclose(outputs[{index}], expected)")
     return lines

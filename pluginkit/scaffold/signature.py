@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,10 +18,16 @@ from pluginkit.scaffold import names
 
 _TENSOR_FORM = "Expected NAME:TYPE[,TYPE...]:DIM[,DIM...], as in x:float32,float16,int8:n,c,h,w"
 _FIELD_FORM = "Expected NAME:TYPE or NAME:TYPE=DEFAULT, as in alpha:float32=0.5; without a default it must be given"
-_FLOAT32_MAX = (2.0 - 2.0**-23) * 2.0**127
+_FLOAT32_LIMIT = (2.0 - 2.0**-24) * 2.0**127
+"""What is less rounds to a finite float32."""
 _MAX_NUMBER = 2**31 - 1
+_RANGES = {"default": ("[1, 2, 4]", "[1, 8, 16]")}
 _STATIC = {"default": ("[2, 2, 2]", "[8, 8, 8]"), "odd": ("[3, 3, 3]", "[5, 5, 5]")}
 """The profiles of a plugin whose shapes are static: a shape each."""
+_DEEP_RANGES = {"default": ("[1, 2, 4]", "[1, 2, 4]")}
+_DEEP_STATIC = {"default": ("[2, 2, 2]", "[3, 3, 3]"), "odd": ("[3, 3, 3]", "[2, 2, 2]")}
+"""The same where a tensor has more than `_USUAL_RANK` dimensions: 16 in each of six would be millions of elements."""
+_USUAL_RANK = 4
 DEFAULT_INPUT = "x:float32,float16,int8:n,c,h,w"
 FORMATTED_INPUT = "x:float32,float16,int8:n,5,h,w"
 """The default with `--format`: INT8 wants a number of channels, and 5 leaves lanes unused in every format."""
@@ -227,7 +232,8 @@ def _default(word: str, kind: DType, text: str) -> str:
         raise UsageError(
             f"The default '{word}' in '{text}' is not a {kind.value} number.", hint=_FIELD_FORM + "."
         ) from None
-    fits = math.isfinite(value) and abs(value) <= _FLOAT32_MAX if kind is DType.FLOAT32 else -(2**31) <= value < 2**31
+    # As C++'s FLT_MAX is written, 3.40282347e+38, it is a little more than that: what counts is that it rounds there.
+    fits = abs(value) < _FLOAT32_LIMIT if kind is DType.FLOAT32 else -(2**31) <= value < 2**31
     if not fits:
         raise UsageError(f"The default '{word}' in '{text}' is out of {kind.value}'s range.", hint=_FIELD_FORM + ".")
     return repr(value)
@@ -289,7 +295,8 @@ def _toml(
         lines += [f"default = {item.default}"] if item.default is not None else []
         lines += [f"description = {quote(item.description)}"] if item.description else []
     symbols = list(dict.fromkeys(s for t in inputs for dim in t.shape for s in shapes.symbols(shapes.parse(dim))))
-    ranges = {"default": ("[1, 2, 4]", "[1, 8, 16]")} if BASES[base].dynamic_shapes else _STATIC
+    deep = max(len(tensor.shape) for tensor in (*inputs, *outputs)) > _USUAL_RANK
+    ranges = (_RANGES, _DEEP_RANGES)[deep] if BASES[base].dynamic_shapes else (_STATIC, _DEEP_STATIC)[deep]
     for profile, (first, other) in ranges.items():
         body = ", ".join(f"{symbol} = {first if index == 0 else other}" for index, symbol in enumerate(symbols))
         lines += ["", "[[profiles]]", f"name = {quote(profile)}", f"symbols = {f'{{ {body} }}' if body else '{}'}"]

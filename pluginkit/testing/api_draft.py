@@ -12,7 +12,7 @@ from pluginkit.manifest import Profile, Tensor
 from pluginkit.testing import api_model as api
 from pluginkit.testing.api_model import PROBE
 from pluginkit.testing.model import Dims, NetworkProfile, PluginCall, Range
-from pluginkit.testing.networks.base import DOMAIN, IR_VERSION, OPSET, Setting
+from pluginkit.testing.networks.base import DOMAIN, IR_VERSION, OPSET, Setting, plugin_node
 from pluginkit.testing.networks.looping import TRIPS
 
 
@@ -142,8 +142,15 @@ class Draft:
     def _quantized(self, tensor: Tensor, name: str, step: type[api.Quantize | api.Dequantize]) -> str:
         if self.setting.kind(tensor) is not DType.INT8:
             return name
+        # NVIDIA's API quantizes what has a dimension.
+        name = name if tensor.shape else self._reshaped(name, (1,))
         out = self.name(f"{tensor.name}_{step.__name__.lower()}")
         self.steps.append(step(name, self.constant("float32", self.setting.scale(tensor)), out))
+        return out if tensor.shape else self._reshaped(out, ())
+
+    def _reshaped(self, name: str, dims: Dims) -> str:
+        out = self.name("reshaped")
+        self.steps.append(api.Reshape(name, dims, out))
         return out
 
     def finish(self) -> api.ApiNetwork:
@@ -176,22 +183,10 @@ def _put(dims: Dims, axis: int, point: int) -> Dims:
 def _model(nodes: Sequence[tuple[str, tuple[str, str, str], PluginCall]]) -> bytes:
     """Each node on constants of its own: nothing of the model stays in the network but the plugins' layers."""
     protos, constants, outputs = [], [], []
-    for node, (name, version, namespace), call in nodes:
+    for node, identity, call in nodes:
         entered = [f"{node}_in{index}" for index in range(len(call.types))]
         left = [f"{node}_out{index}" for index in range(len(call.output_types))]
-        attributes = {field: value for field, (_, value) in call.fields.items()}
-        protos.append(
-            helper.make_node(
-                name,
-                entered,
-                left,
-                node,
-                domain=DOMAIN,
-                plugin_version=version,
-                plugin_namespace=namespace,
-                **attributes,
-            )
-        )
+        protos.append(plugin_node(identity, entered, left, node, call.fields))
         for tensor, kind, (low, _, _) in zip(entered, call.types, call.inputs[0], strict=True):
             zeros = np.zeros([max(1, dim) for dim in low], kind.numpy)
             constants.append(numpy_helper.from_array(zeros, tensor))

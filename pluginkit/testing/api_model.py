@@ -111,6 +111,15 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Reshape:
+    """IShuffleLayer to fixed dimensions."""
+
+    x: str
+    dims: Dims
+    out: str
+
+
+@dataclass(frozen=True)
 class Loop:
     """ILoop, which later steps refer to."""
 
@@ -211,6 +220,7 @@ Step: TypeAlias = (
     | Elementwise
     | Concat
     | Shape
+    | Reshape
     | Loop
     | TripLimit
     | Recurrence

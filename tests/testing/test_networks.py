@@ -115,6 +115,41 @@ def test_api_networks_in_every_precision(family: str, precision: DType) -> None:
         assert wrong(EXAMPLES[name], planned(name, family, precisions=[precision])) == []
 
 
+def test_fields_called_as_onnx_has_words_of_its_own() -> None:
+    manifest = Manifest.parse(
+        """
+        plugin = {name = "Leaky"}
+        inputs = [{name = "x", types = ["float32"], shape = ["n"]}]
+        outputs = [{name = "y", types = ["float32"], shape = ["n"]}]
+        fields = [{name = "name", type = "float32", default = 0.5}, {name = "domain", type = "int32", default = 3}]
+        profiles = [{symbols = {n = [1, 2, 4]}}]
+        """
+    )
+    made = plan(
+        manifest, Reference(manifest, lambda x, *, name, domain: name * x + domain), families=["plain", "api-cond-lazy"]
+    )
+    assert wrong(Example(manifest, lambda x, *, name, domain: name * x + domain, lambda *_: []), made) == []
+    (node,) = onnx.load_from_string(made.usual[0].model).graph.node[:1]
+    given = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    assert (given["name"], given["domain"], node.domain) == (0.5, 3, "pluginkit")
+
+
+def test_0_d_tensors() -> None:
+    manifest = Manifest.parse(
+        """
+        plugin = {name = "Leaky"}
+        inputs = [{name = "x", types = ["float32", "float16", "int8"], shape = [], scale = "s"}]
+        outputs = [{name = "y", types = ["float32", "float16", "int8"], shape = [], scale = "t"}]
+        fields = [{name = "s", type = "float32", default = 0.0}, {name = "t", type = "float32", default = 0.0}]
+        profiles = [{symbols = {}}]
+        """
+    )
+    example = Example(manifest, lambda x: 0.5 * x, lambda *_: [])
+    made = plan(manifest, example.reference)
+    assert wrong(example, made) == []
+    assert {network.family for network in made.networks} >= {"plain", "loop-count", "if-in-if", "api-loop-while"}
+
+
 # Planted faults in what runs the networks: each must be seen by a case of the family.
 
 

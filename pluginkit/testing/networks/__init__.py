@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pluginkit.testing.networks import api_cond, api_loop, api_shape, cond, loop, nested, plain, scan, shaped
+from pluginkit.testing.networks import api_cond, api_loop, api_shape, cond, loop, nested, nested_if, plain, scan, shaped
 from pluginkit.testing.networks.family import Family
 
 FAMILIES: dict[str, Family] = {
@@ -28,6 +28,7 @@ FAMILIES: dict[str, Family] = {
         nested.IfInLoop(),
         nested.LoopInIf(),
         nested.LoopInLoop(),
+        nested_if.IfInIf(),
         api_shape.ShapeByApi(),
         api_loop.LoopByCount(),
         api_loop.LoopByWhile(),

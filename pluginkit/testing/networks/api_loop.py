@@ -65,36 +65,31 @@ class LoopByCount(ApiFamily):
             _while(draft, trips)
         inside, states = list(outside), {}
         for index, tensor in enumerate(manifest.inputs):
-            if tensor.name in fed:
+            if tensor in carried.states:
                 inside[index] = states[tensor.name] = draft.name(f"{tensor.name}_state")
                 draft.steps.append(api.Recurrence(LOOP, outside[index], inside[index]))
         left = dict(zip([tensor.name for tensor in manifest.outputs], draft.plugin(inside), strict=True))
-        for tensor in manifest.inputs:
-            if tensor.name in states:
-                last = draft.name(f"{tensor.name}_last")
-                draft.steps.append(api.Recur(states[tensor.name], left[fed[tensor.name]]))
-                draft.steps.append(api.LoopOutput(LOOP, "LAST_VALUE", states[tensor.name], last))
-                draft.show(last, carried.last(tensor))
+        for tensor in carried.states:
+            if tensor.name in fed:
+                following = left[fed[tensor.name]]
+            else:
+                following = draft.times(states[tensor.name], looping.DECAY, len(tensor.shape))
+            draft.steps.append(api.Recur(states[tensor.name], following))
+            last = draft.name(f"{tensor.name}_last")
+            draft.steps.append(api.LoopOutput(LOOP, "LAST_VALUE", states[tensor.name], last))
+            draft.show(last, carried.last(tensor))
         for tensor in carried.scanned:
             every = draft.name(f"{tensor.name}_all")
             draft.steps.append(api.LoopOutput(LOOP, "CONCATENATE", left[tensor.name], every, 0, trips))
             draft.show(every, carried.all(tensor))
 
     def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
-        """What must come out. A plugin that depends on nothing in the loop isn't in it: it is enqueued once."""
+        """What must come out, trip by trip; each trip enqueues once."""
         setting = applier.setting
-        carried, fed = Carried(setting), dict(feedback(setting))
-        trips, names = int(feeds[trips_name(setting)]), [tensor.name for tensor in setting.manifest.outputs]
-        now = dict(zip([tensor.name for tensor in setting.manifest.inputs], own(setting, feeds), strict=True))
-        history: dict[str, list[Array]] = {tensor.name: [] for tensor in carried.scanned}
-        for _ in range(trips):
-            produced = dict(zip(names, applier(list(now.values())), strict=True))
-            now.update({name: produced[output] for name, output in fed.items()})
-            for name, values in history.items():
-                values.append(produced[name])
-        outputs = {carried.last(t): now[t.name] for t in setting.manifest.inputs if t.name in fed}
-        outputs.update({carried.all(tensor): np.stack(history[tensor.name]) for tensor in carried.scanned})
-        return Answer(outputs, trips if fed else 1, chain=trips if fed else 1)
+        trips = int(feeds[trips_name(setting)])
+        ran = looping.run_loop(applier, {t.name: feeds[t.name] for t in setting.manifest.inputs}, trips)
+        chain = max(1, trips) if feedback(setting) else 1
+        return Answer(looping.shown_of(setting, ran), enqueues=trips, chain=chain)
 
 
 class LoopByWhile(LoopByCount):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -187,6 +187,23 @@ class Names:
         return f"n{self._nodes:03d}_{label}"
 
 
+def plugin_node(
+    identity: tuple[str, str, str],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    name: str,
+    fields: Mapping[str, tuple[DType, float | int]],
+) -> onnx.NodeProto:
+    """A plugin's node: `identity` is its name, version and namespace."""
+    kind, version, namespace = identity
+    node = helper.make_node(kind, inputs, outputs, name, domain=DOMAIN)
+    attributes: dict[str, Any] = {field: value for field, (_, value) in fields.items()}
+    attributes |= {"plugin_version": version, "plugin_namespace": namespace}
+    # Not as make_node's keywords: a field may be called `name`.
+    node.attribute.extend(helper.make_attribute(field, value) for field, value in sorted(attributes.items()))
+    return node
+
+
 class Body:
     """The nodes and constants of one (sub)graph."""
 
@@ -227,17 +244,8 @@ class Body:
             for tensor, name in zip(manifest.inputs, inputs, strict=True)
         ]
         raw = [self.names.tensor(f"{self.label}_{tensor.name}_raw") for tensor in manifest.outputs]
-        attributes = {name: value for name, (_, value) in setting.attributes().items()}
-        node = helper.make_node(
-            manifest.plugin.name,
-            entered,
-            raw,
-            self.names.node(f"{self.label}_plugin"),
-            domain=DOMAIN,
-            plugin_version=manifest.plugin.version,
-            plugin_namespace=manifest.plugin.namespace,
-            **attributes,
-        )
+        identity = (manifest.plugin.name, manifest.plugin.version, manifest.plugin.namespace)
+        node = plugin_node(identity, entered, raw, self.names.node(f"{self.label}_plugin"), setting.attributes())
         self.nodes.append(node)
         ranges = [setting.ranges(tensor) for tensor in manifest.inputs]
         call = PluginCall(
@@ -267,10 +275,17 @@ class Body:
         return name if self.setting.kind(tensor) is DType.INT8 else self._leave(tensor, name)
 
     def _enter(self, tensor: Tensor, name: str) -> str:
-        return self._convert(tensor, name, "QuantizeLinear", self.setting.kind(tensor).onnx)
+        return self._scalar(tensor, self._convert(tensor, name, "QuantizeLinear", self.setting.kind(tensor).onnx))
 
     def _leave(self, tensor: Tensor, name: str) -> str:
-        return self._convert(tensor, name, "DequantizeLinear", TensorProto.FLOAT)
+        return self._scalar(tensor, self._convert(tensor, name, "DequantizeLinear", TensorProto.FLOAT))
+
+    def _scalar(self, tensor: Tensor, name: str) -> str:
+        """0-D again: NVIDIA's parser makes 0-D tensors 1-D where they are quantized (leniency int8-scalar)."""
+        if tensor.shape or self.setting.kind(tensor) is not DType.INT8:
+            return name
+        none = self.constant(f"{tensor.name}_dims", TensorProto.INT64, [0], [])
+        return self.op("Reshape", [name, none], self.names.tensor(f"{self.label}_{tensor.name}_scalar"))
 
     def _convert(self, tensor: Tensor, name: str, quantizer: str, cast_to: int) -> str:
         kind = self.setting.kind(tensor)

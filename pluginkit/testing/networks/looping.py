@@ -18,7 +18,8 @@ TRIPS = (1, 2, 3)
 """The trip count at min, opt and max."""
 TRIP_RANGE: Range = ((TRIPS[0],), (TRIPS[1],), (TRIPS[2],))
 TRIP_DIM = "trip_count"
-_DECAY = 0.5
+DECAY = 0.5
+"""What a float input that no output fits is multiplied by in each trip."""
 
 Step = Callable[[Body, list[str], str], tuple[list[str], list[PluginCall]]]
 """What a body does in a trip: (body, plugin inputs, iteration number) -> plugin outputs, both in manifest order."""
@@ -125,6 +126,7 @@ def add_loop(
     limit: str = "",
     going: str = "",
     lead: Sequence[str | int] = (),
+    passed: Sequence[Tensor] = (),
 ) -> Looped:
     """Add a Loop.
 
@@ -137,10 +139,11 @@ def add_loop(
         limit: 0-D int64 from outside: the condition is that the number of trips done is less.
         going: 0-D bool, the condition before the first trip; without it only the trip count ends the loop.
         lead: dimensions that the outputs which are put together have in each trip already.
+        passed: inputs that are states too and don't change; they come first, and their last values are of no use.
     """
     setting, names = outer.setting, outer.names
     carried = Carried(setting)
-    states, scanned = carried.states, carried.scanned if count else []
+    states, scanned = [*passed, *carried.states], carried.scanned if count else []
     body = Body(setting, names, label)
     inside = {**inputs, **{tensor.name: names.tensor(f"{label}_{tensor.name}_state") for tensor in states}}
     heads, after = Heads.of(body), names.tensor(f"{label}_still")
@@ -161,8 +164,10 @@ def add_loop(
         end = names.tensor(f"{label}_{tensor.name}_next")
         if tensor.name in carried.fed:
             body.op("Identity", [produced[carried.fed[tensor.name]]], end)
+        elif tensor in passed:
+            body.op("Identity", [inside[tensor.name]], end)
         else:
-            half = body.constant(f"{tensor.name}_decay", TensorProto.FLOAT, [], [_DECAY])
+            half = body.constant(f"{tensor.name}_decay", TensorProto.FLOAT, [], [DECAY])
             body.op("Mul", [inside[tensor.name], half], end)
         ends.append(value_info(setting, tensor, end))
     for tensor in scanned:
@@ -210,7 +215,7 @@ def run_loop(applier: Applier, inputs: Mapping[str, Array], trips: int, step: Tr
         produced = dict(zip([tensor.name for tensor in setting.manifest.outputs], left, strict=True))
         for tensor in carried.states:
             name = tensor.name
-            now[name] = produced[fed[name]] if name in fed else applier.state(now[name] * np.float32(_DECAY))
+            now[name] = produced[fed[name]] if name in fed else applier.state(now[name] * np.float32(DECAY))
         for name, values in history.items():
             values.append(produced[name])
     last = {tensor.name: now[tensor.name].astype(np.float64) for tensor in carried.states}

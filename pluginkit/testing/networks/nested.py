@@ -8,6 +8,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from onnx import TensorProto
 
+from pluginkit.manifest import Tensor
 from pluginkit.testing.model import Array, PluginCall
 from pluginkit.testing.networks import looping, standin
 from pluginkit.testing.networks.base import Answer, Applier, Body, Given, Setting, Shown, value_info
@@ -81,29 +82,40 @@ class LoopInIf(LoopCount):
         return [("then", {**looped, name: np.array(True)}), ("else", {**looped, name: np.array(False)})]
 
     def shown(self, setting: Setting) -> list[Shown]:
-        """What is fed back, its last value; the other outputs of all trips."""
+        """What is fed back, its last value; the other outputs of all trips; the other states' last values."""
         carried = Carried(setting)
         fed = set(carried.fed.values())
-        return [
+        shown = [
             Shown(value_info(setting, tensor, tensor.name), tensor.name)
             if tensor.name in fed
             else Shown(value_info(setting, tensor, carried.all(tensor), lead=(looping.TRIP_DIM,)), tensor.name)
             for tensor in setting.manifest.outputs
         ]
+        return [*shown, *[Shown(value_info(setting, tensor, carried.last(tensor))) for tensor in _fading(carried)]]
 
     def fill(self, main: Body) -> Sequence[PluginCall]:
-        """The If."""
+        """The If.
+
+        NVIDIA's builder wants the Loop's outputs used, and nothing in it that is the same in all trips (refusal
+        loop-in-if): states that are shown, and INT32 inputs as states.
+        """
         setting, names = main.setting, main.names
         carried, trips = Carried(setting), trips_name(setting)
         inputs = [tensor.name for tensor in setting.manifest.inputs]
         then, otherwise = Body(setting, names, "then"), Body(setting, names, "else")
-        looped = looping.add_loop(then, "body", dict(zip(inputs, inputs, strict=True)), plugin_step, count=trips)
-        taken = _outputs(carried, looped.last, looped.all)
-        other = standin.add(otherwise, inputs, count=trips, lead=carried.scanned)
+        same = {name: name for name in inputs}
+        passed = [tensor for tensor in setting.manifest.inputs if not setting.is_float(tensor)]
+        looped = looping.add_loop(then, "body", same, plugin_step, count=trips, passed=passed)
+        fading = _fading(carried)
+        taken = [*_outputs(carried, looped.last, looped.all), *[looped.last[tensor.name] for tensor in fading]]
+        other = [
+            *standin.add(otherwise, inputs, count=trips, lead=carried.scanned),
+            *[standin.half(otherwise, tensor, tensor.name) for tensor in fading],
+        ]
         graphs = []
         for body, values in ((then, taken), (otherwise, other)):
             infos = []
-            for tensor, value in zip(setting.manifest.outputs, values, strict=True):
+            for tensor, value in zip((*setting.manifest.outputs, *fading), values, strict=True):
                 end = body.op("Identity", [value], names.tensor(f"{body.label}_{tensor.name}_end"))
                 lead = (looping.TRIP_DIM,) if tensor in carried.scanned else ()
                 infos.append(value_info(setting, tensor, end, lead=lead))
@@ -117,13 +129,20 @@ class LoopInIf(LoopCount):
         setting, carried = applier.setting, Carried(applier.setting)
         trips, taken = int(feeds[trips_name(setting)]), bool(feeds[flag_name(setting)])
         inputs = {tensor.name: feeds[tensor.name] for tensor in setting.manifest.inputs}
+        fading = [tensor.name for tensor in _fading(carried)]
         if taken:
             ran = looping.run_loop(applier, inputs, trips)
-            left = _outputs(carried, ran.last, ran.all)
+            left = [*_outputs(carried, ran.last, ran.all), *[ran.last[name] for name in fading]]
         else:
             left = standin.compute(applier, list(inputs.values()), count=trips, lead=carried.scanned)
+            left += [standin.halved(applier, inputs[name]) for name in fading]
         outputs = dict(zip([one.info.name for one in self.shown(setting)], left, strict=True))
         return Answer(outputs, trips if taken else 0, chain=max(1, trips) if feedback(setting) else 1)
+
+
+def _fading(carried: Carried) -> list[Tensor]:
+    """The states that no output becomes."""
+    return [tensor for tensor in carried.states if tensor.name not in carried.fed]
 
 
 def _outputs(carried: Carried, last: Mapping[str, T], every: Mapping[str, T]) -> list[T]:

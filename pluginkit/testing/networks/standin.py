@@ -46,13 +46,23 @@ def add(body: Body, inputs: Sequence[str], *, count: str = "", lead: Sequence[Te
     return [_one(body, inputs, tensor, count if tensor in lead else "") for tensor in setting.manifest.outputs]
 
 
+def half(body: Body, tensor: Tensor, name: str) -> str:
+    """The half of a float graph tensor that `tensor` describes."""
+    factor = body.constant(f"{tensor.name}_factor", TensorProto.FLOAT, [], [_FACTOR])
+    return body.op("Mul", [name, factor], body.names.tensor(f"{body.label}_{tensor.name}_half"))
+
+
+def halved(applier: Applier, value: Array) -> Array:
+    """The same by NumPy."""
+    return applier.state(value * np.float32(_FACTOR))
+
+
 def _one(body: Body, inputs: Sequence[str], tensor: Tensor, count: str) -> str:
     setting, names = body.setting, body.names
     given = None if count else source(setting, tensor)
     value = inputs[setting.manifest.inputs.index(given)] if given else ""
     if given and setting.is_float(tensor):
-        factor = body.constant(f"{tensor.name}_factor", TensorProto.FLOAT, [], [_FACTOR])
-        value = body.op("Mul", [value, factor], names.tensor(f"{body.label}_{tensor.name}_half"))
+        value = half(body, tensor, value)
     elif not given:
         value = body.constant(f"{tensor.name}_fill", graph_kind(setting, tensor), [], [_fill(setting, tensor)])
     sizes = [_size(body, inputs, shapes.parse(dim)) for dim in tensor.shape]
@@ -109,7 +119,7 @@ def compute(applier: Applier, inputs: Sequence[Array], *, count: int = 0, lead: 
             value = np.full(sizes[tensor.name], fill, np.float64 if setting.is_float(tensor) else np.int64)
         else:
             value = np.asarray(inputs[setting.manifest.inputs.index(given)])
-            value = applier.state(value * np.float32(_FACTOR)) if setting.is_float(tensor) else value.astype(np.int64)
+            value = halved(applier, value) if setting.is_float(tensor) else value.astype(np.int64)
         found.append(np.stack([value] * count) if tensor in lead else value)
     return found
 

@@ -10,6 +10,9 @@ import numpy as np
 @% endfor %@
     """Sum the inputs@{ " and the fields" if cookiecutter.biases }@, flatten what is negative; output k is k times that.
 
+@% if cookiecutter.whole %@
+    An INT32 output k is k where the sum isn't negative, else 0.
+@% endif %@
     Inputs are float64 arrays (int64 for INT32 tensors)@{ cookiecutter.py_fields_doc }@.
     Where the shapes differ, elements are counted in row-major order, and an input begins again at its end.
     """

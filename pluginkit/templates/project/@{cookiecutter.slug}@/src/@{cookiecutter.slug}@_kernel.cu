@@ -101,6 +101,9 @@ __device__ void store(@{ cookiecutter.name }@Arguments::Output const& output, in
 }
 
 //! The layer: the sum of the inputs, with its negative values flattened. T is the type that the layer computes in.
+@% if cookiecutter.whole %@
+//! An INT32 output tells where the sum isn't negative.
+@% endif %@
 template <typename T>
 __global__ void @{ cookiecutter.kernel }@(@{ cookiecutter.name }@Arguments const args)
 {
@@ -114,7 +117,9 @@ __global__ void @{ cookiecutter.kernel }@(@{ cookiecutter.name }@Arguments const
 @% for name in cookiecutter.biases %@
         sum += static_cast<float>(args.parameters.@{ name }@);
 @% endfor %@
+@% if cookiecutter.flattened %@
         float const result = sum >= 0.0F ? sum : @{ cookiecutter.slope }@ * sum;
+@% endif %@
 @% for tensor in cookiecutter.outputs %@
         store<@{ tensor.cpp }@>(args.outputs.@{ tensor.name }@, i, @{ tensor.result }@);
 @% endfor %@
