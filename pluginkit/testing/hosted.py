@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -16,11 +16,11 @@ from pluginkit.runtimes import BuildVerdict, Configured, Target, host
 from pluginkit.runtimes.findings import Defect
 from pluginkit.runtimes.host import HostSession
 from pluginkit.runtimes.worker import WorkerCrashed, WorkerTimeout
-from pluginkit.testing import heat, outside
+from pluginkit.testing import heat, int8_causes, outside
 from pluginkit.testing.api_model import AnyNetwork
-from pluginkit.testing.compare import compare
+from pluginkit.testing.compare import Comparison, compare
 from pluginkit.testing.defects import describe, describe_all
-from pluginkit.testing.model import Case
+from pluginkit.testing.model import Array, Case
 from pluginkit.testing.report import CaseResult, Outcome, Verdict
 from pluginkit.testing.schedules import Schedule
 
@@ -167,7 +167,7 @@ class Hosting:
             found.update(error=worst.error, allowed=worst.allowed, unit=worst.unit)
             if not comparison.ok:
                 found.update(heat=heat.of(outputs, case.expected, case.tolerance, worst))
-                return comparison.message
+                return "\n".join(filter(None, (comparison.message, self._why(network, case, outputs, comparison))))
             if case.enqueues is not None and ran.enqueues != case.enqueues:
                 return f"enqueue was called {ran.enqueues} times, expected {case.enqueues}"
             return ""
@@ -181,6 +181,24 @@ class Hosting:
                 result, schedule=schedule.words, message=f"{schedule.words} (without that it passed):\n{result.message}"
             )
         return result
+
+    def _why(self, network: AnyNetwork, case: Case, outputs: Mapping[str, Array], comparison: Comparison) -> str:
+        """What may be the cause of INT8 outputs that are off; empty where there is nothing to say."""
+        calls = [call for call in network.calls if any(call.output_scales)]
+        manifest = self._hosted.manifest
+        said: list[str] = []
+        for one in comparison.outputs:
+            scale = case.tolerance.scales.get(one.name, 0.0)
+            if one.ok or not scale or one.index is None or not calls:
+                continue
+            inputs = {t.name: s for t, s in zip(manifest.inputs, calls[0].scales, strict=True) if s}
+            scales = {t.name: s for t, s in zip(manifest.outputs, calls[0].output_scales, strict=True) if s}
+            made = [name for name, other in scales.items() if other == scale]
+            if made:
+                name = one.name if one.name in made else made[0]
+                causes = int8_causes.find(outputs[one.name], case.expected[one.name], name, scale, inputs, scales)
+                said.append(int8_causes.words(causes, alone=network.family == "plain"))
+        return "\n".join(dict.fromkeys(filter(None, said)))
 
     def _result(
         self, network: AnyNetwork, case: Case, outcome: Outcome, *, message: str = "", seconds: float = 0.0
