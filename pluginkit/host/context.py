@@ -152,8 +152,8 @@ class Context:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
-        # After a finding the plugin may be in any state: it goes with its process.
-        if kind is None:
+        # After other findings the plugin may be in any state: it goes with its process.
+        if kind is None or (isinstance(value, Finding) and value.contained):
             self.close()
 
     def _tensor_specs(self) -> list[TensorSpec]:

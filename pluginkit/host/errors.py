@@ -6,12 +6,19 @@ from pluginkit.errors import CheckFailed, PluginkitError
 
 
 class Finding(CheckFailed):
-    """The plugin does not meet a demand: `rule` is its id in `demands`, `method` the C++ method that shows it."""
+    """The plugin does not meet a demand.
 
-    def __init__(self, method: str, message: str, *, rule: str, hint: str = "") -> None:
+    Attributes:
+        method: the C++ method that shows it.
+        rule: the demand's id in `demands`.
+        contained: whether the plugin has touched only what it was given, so that its process can go on with other cases.
+    """
+
+    def __init__(self, method: str, message: str, *, rule: str, hint: str = "", contained: bool = False) -> None:
         super().__init__(f"{method}: {message}", hint=hint)
         self.method = method
         self.rule = rule
+        self.contained = contained
 
 
 class HostBug(PluginkitError):

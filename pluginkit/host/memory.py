@@ -124,6 +124,7 @@ class Input(Tensor):
                 f"input modified: {changed.size} of {self.stored.size} elements of {self.what}, the "
                 f"first at {place} {index} (byte {changed[0] * self.dtype.itemsize})",
                 rule="E5",
+                contained=True,
             )
 
 
@@ -151,6 +152,7 @@ def report_unwritten(tensor: Tensor, mask: np.ndarray[Any, np.dtype[np.bool_]]) 
         f"left unwritten: {int(mask.sum())} of {mask.size} elements of {tensor.what}, the first at index {index} "
         f"({where})",
         rule="E6",
+        contained=True,
     )
 
 
@@ -166,4 +168,5 @@ def check_padding_unread(first: Tensor, second: Tensor) -> None:
             f"in the inputs' padded lanes, the first at index {index}: {first.array[index]} and {second.array[index]}; "
             "channels beyond the tensor's own mean nothing and must be left out",
             rule="E16",
+            contained=True,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from typing_extensions import Self
 import pluginkit
 from pluginkit.build import PLAIN, Flavour
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.host.errors import Finding
 from pluginkit.host.gpu_watch import CHECK, FINDINGS
 from pluginkit.host.plugin_v3 import KeptField
 from pluginkit.manifest import Manifest
@@ -25,6 +26,19 @@ from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.model import Case, Network
 
 NAME = "host"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A run that was asked for: `HostSession.run`'s arguments."""
+
+    case: Case
+    order: str = "forward"
+    deferred: bool = False
+    convention: str = ""
+    way: Way = "eager"
+
+
 IMPLICIT = "the batch beside the shapes (docs/bases.md)"
 """The second convention of an IPluginV2IOExt, in words."""
 CHILD = "pluginkit.runtimes.host_child"
@@ -96,6 +110,7 @@ class HostSession:
         self._built: dict[str, Any] = {}
         self._builder: Worker | None = None
         self._runner: Worker | None = None
+        self._asked: list[Asked] = []
         self.printed = ""
         """What the plugin's process printed in the last build or run."""
         try:
@@ -108,6 +123,7 @@ class HostSession:
         return Worker(CHILD, self._init, timeout=self._timeout, env=self._environment, command=command)
 
     def _start_runner(self) -> Worker:
+        self._asked = []
         # Nothing is enqueued at build, so that compute-sanitizer is here alone.
         return self._start(self._flavour.command(Path(self._folder.name)))
 
@@ -203,6 +219,7 @@ class HostSession:
         self.printed = ""
         try:
             runner = self._runner = self._runner or self._start_runner()
+            self._asked.append(Asked(case, order, deferred, convention, way))
             try:
                 ran = runner.call("run", **asked, order=order, deferred=deferred, way=way)
             finally:
@@ -210,11 +227,22 @@ class HostSession:
         except (WorkerTimeout, WorkerCrashed):
             self._runner = None
             raise
-        except (CheckFailed, WorkerError):
-            self._end_runner()
+        except (CheckFailed, WorkerError) as error:
+            # A new process takes longer than most cases.
+            if not (isinstance(error, Finding) and error.contained):
+                self._end_runner()
             raise
         assert isinstance(ran, Ran)
         return ran
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """The runs that the process of the next run has had before it, in order."""
+        return tuple(self._asked) if self._runner is not None else ()
+
+    def renew(self) -> None:
+        """Has the next run begin in a process of its own, in which nothing has run before it."""
+        self._end_runner()
 
     def close(self) -> None:
         """Ends both processes."""

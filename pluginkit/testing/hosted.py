@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from pluginkit.testing import heat, int8_causes, outside
 from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.compare import Comparison, compare
 from pluginkit.testing.defects import describe, describe_all
+from pluginkit.testing.kept_state import KeptState
 from pluginkit.testing.model import Array, Case
 from pluginkit.testing.report import CaseResult, Outcome, Verdict
 from pluginkit.testing.schedules import Schedule
@@ -98,6 +100,7 @@ class Hosting:
         self._hosted = hosted
         self._session = session
         self._built: dict[str, _Built] = {}
+        self._kept = KeptState(session)
 
     def close(self) -> None:
         """Ends the processes."""
@@ -136,7 +139,12 @@ class Hosting:
         """The first run that fails, else the one in order; `runs` says how many there were."""
         results: list[CaseResult] = []
         for schedule, convention in product(self._hosted.schedules, session.ways(case)):
-            result = self._once(session, network, case, schedule, convention)
+            before = session.asked
+            again = partial(self._once, session, network, case, schedule, convention)
+            result = again()
+            # A build with checks takes many times as long to start, and who hangs once would hang once more.
+            if result.outcome in (Outcome.FAILED, Outcome.CRASHED) and not self._hosted.flavour.name:
+                result = self._kept.judge(result, before, again)
             result = _without_graph(result) if schedule.way == "graph" else result
             results.append(replace(result, message=host.in_convention(convention, result.message)))
             if result.outcome.bad:

@@ -105,7 +105,7 @@ def _fits(mistake: _Mistake, mine: Array, its: Array) -> bool:
         return False
     # Values that are right anyway are no evidence.
     telling = (mistake.low > its) | (mistake.high < its)
-    return np.count_nonzero(telling) >= EVIDENCE and (mistake.seen or len(np.unique(mine[telling])) >= 3)
+    return int(np.count_nonzero(telling)) >= EVIDENCE and (mistake.seen or len(np.unique(mine[telling])) >= 3)
 
 
 def _mistakes(
@@ -204,7 +204,7 @@ def _rounded(mine: Array, its: Array, name: str) -> Iterator[_Mistake]:
     inner = (its > LOW) & (its < HIGH) & (its != 0)
     for text, down in (("cut off towards zero", np.sign(its)), ("rounded down", np.ones(its.shape))):
         off = (its - mine) * down
-        share = np.count_nonzero(off[inner] == 1) / max(1, np.count_nonzero(inner))
+        share = float(np.mean(off[inner] == 1)) if inner.any() else 0.0
         if set(np.unique(off)) <= {0.0, 1.0} and 0.2 < share < 0.8:
             yield _Mistake(f"'{name}' is {text}, not rounded to the nearest", mine, mine)
 

@@ -61,6 +61,7 @@ class CaseResult:
         defects: what the CUDA-on-CPU runtime and the compiled-in checks found, which makes the case fail.
         log: what the plugin's process printed in a run with findings, sanitizers' reports included.
         target: where its kernels ran.
+        after: the cases that must run before it in the same process, for it to fail: the plugin keeps something.
         watched: on target gpu, by what enqueue's calls of CUDA were seen.
         heat: where its errors are, if it has failed by them; a picture, which JSON goes without.
         warnings: what nobody asks of a plugin and a good one does (docs/demands.md); with `--strict` a failure too.
@@ -84,6 +85,7 @@ class CaseResult:
     defects: tuple[Defect, ...] = ()
     log: tuple[str, ...] = ()
     target: Target = "cpu"
+    after: tuple[str, ...] = ()
     watched: str = ""
     heat: Heat | None = field(default=None, compare=False, repr=False)
     warnings: tuple[Doubt, ...] = ()

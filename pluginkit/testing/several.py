@@ -135,7 +135,13 @@ def named(report: Report, name: str) -> Report:
 
 def named_case(case: CaseResult, name: str) -> CaseResult:
     """A case of a report, likewise."""
-    return replace(case, id=f"{name}/{case.id}", network=f"{name}/{case.network}", family=f"{name}/{case.family}")
+    return replace(
+        case,
+        id=f"{name}/{case.id}",
+        network=f"{name}/{case.network}",
+        family=f"{name}/{case.family}",
+        after=tuple(f"{name}/{one}" for one in case.after),
+    )
 
 
 def named_verdict(verdict: Verdict, name: str) -> Verdict:

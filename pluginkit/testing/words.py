@@ -38,8 +38,9 @@ class Failure:
 
 def failure(item: CaseResult | Verdict, report: Report, command: str) -> Failure:
     """The words on one item of a report; `command` is what repeats the whole run."""
+    before: tuple[str, ...] = ()
     if isinstance(item, CaseResult):
-        head, case = f"{item.id}: {item.outcome.value}", item.id
+        head, case, before = f"{item.id}: {item.outcome.value}", item.id, item.after
         log: tuple[str, ...] = ()
     else:
         # An error that is the message needs not be told twice.
@@ -51,7 +52,8 @@ def failure(item: CaseResult | Verdict, report: Report, command: str) -> Failure
             log = log if item.how != NOT_REFUSED else ()
         elif item in report.registries:
             case = item.network
-    again_ = f"{command} --only {shlex.quote(case)} --seed {report.seed}{_as_before(item, report)}"
+    only = " ".join(f"--only {shlex.quote(one)}" for one in (*before, case))
+    again_ = f"{command} {only} --seed {report.seed}{_as_before(item, report)}"
     return Failure(head, tuple(item.message.splitlines()), log[:LOG_LINES], again_)
 
 
@@ -60,10 +62,12 @@ def _as_before(item: CaseResult | Verdict, report: Report) -> str:
     those."""
     if not isinstance(item, CaseResult):
         return ""
+    # Cases of several networks run in one process only where nothing runs beside them.
+    one_by_one = " --jobs 1" if item.after else ""
     target = " --target gpu" if item.target == "gpu" else ""
     checks = f" --sanitize {item.sanitizers.replace('+', ',')}" if item.sanitizers else ""
     orders = f" --schedules {report.schedules}" if item.schedule and report.schedules else ""
-    return target + checks + orders
+    return target + checks + orders + one_by_one
 
 
 def again(

@@ -11,10 +11,12 @@ import pytest
 from pluginkit.build import PLAIN
 from pluginkit.dtypes import DType
 from pluginkit.runtimes import BuildVerdict, Ran
+from pluginkit.runtimes.host import Asked
+from pluginkit.testing import kept_state, words
 from pluginkit.testing.hosted import Hosted, Hosting
 from pluginkit.testing.model import Array, Case, Plan
 from pluginkit.testing.plan import plan
-from pluginkit.testing.report import CaseResult, Outcome
+from pluginkit.testing.report import CaseResult, Outcome, Report
 from pluginkit.testing.schedules import Schedule
 
 from .conftest import EXAMPLES, LEAKY
@@ -27,6 +29,12 @@ class Session:
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
+        self.asked: tuple[Asked, ...] = ()
+        self.processes = 1
+
+    def renew(self) -> None:
+        self.asked = ()
+        self.processes += 1
 
     def build(self, network: object) -> BuildVerdict:
         return BuildVerdict("built", "")
@@ -37,9 +45,11 @@ class Session:
     def ways(self, case: Case) -> tuple[str, ...]:
         return ("",)
 
-    def run(self, case: Case, **asked: object) -> Ran:
+    def run(self, case: Case, **asked: Any) -> Ran:
+        before, self.asked = self.asked, (*self.asked, Asked(case, **asked))
+        given = (case, before) if self.answer.__code__.co_argcount == 4 else (case,)
         outputs: dict[str, Array] = {
-            name: np.asarray(self.answer(case, name, want)).astype(np.float32) for name, want in case.expected.items()
+            name: np.asarray(self.answer(*given, name, want)).astype(np.float32) for name, want in case.expected.items()
         }
         return Ran(outputs, case.enqueues or 0)
 
@@ -77,3 +87,79 @@ def test_a_likely_cause_of_wrong_int8_is_said(made: Plan) -> None:
     assert f"likely cause: 'y' is quantized with the scale of 'x' ({x:g}), not its own ({y:g})" in found.message
     none = judged(made, lambda case, name, want: np.clip(-want, -128 * y, 127 * y))
     assert "no usual INT8 mistake gives these values" in none.message
+
+
+def all_of(made: Plan, answer: Any, *, schedules: tuple[Schedule, ...] = (Schedule(),)) -> tuple[list[CaseResult], int]:
+    session = Session(answer)
+    hosted = Hosted(Path("lib.so"), PLAIN, LEAKY, Path(), 60.0, schedules)
+    one = Hosting(hosted, session)  # type: ignore[arg-type]
+    return [one.case(made.network(case), case) for case in made.cases], session.processes
+
+
+def again(case: CaseResult) -> str:
+    return words.failure(case, Report("P", "", "", 3, (case,), ()), "pluginkit test").again
+
+
+def test_a_case_that_fails_only_after_another_is_told_with_that_one(made: Plan) -> None:
+    def second_is_wrong(case: Case, before: tuple[Asked, ...], name: str, want: Array) -> Array:
+        return want + 50 if before else want
+
+    (first, second, third, *_), _ = all_of(made, second_is_wrong)
+    assert first.outcome is Outcome.PASSED
+    for earlier, later in ((first, second), (second, third)):
+        assert later.outcome is Outcome.FAILED
+        assert later.message.startswith(
+            f"state is kept between runs: this case passes alone, and fails after {earlier.id} in the same process."
+        )
+        assert "off by" in later.message
+        assert later.after == (earlier.id,)
+        assert again(later) == f"pluginkit test --only {earlier.id} --only {later.id} --seed 3 --jobs 1"
+
+
+def test_what_the_first_run_leaves_is_found_too(made: Plan) -> None:
+    def as_the_first(case: Case, before: tuple[Asked, ...], name: str, want: Array) -> Array:
+        # A plugin that keeps what it first saw: only that case's size is right, and its neighbour's.
+        far = before and made.cases.index(case) - made.cases.index(before[0].case) > 1
+        return want + 50 if far else want
+
+    found, _ = all_of(made, as_the_first)
+    assert [case.outcome for case in found[:3]] == [Outcome.PASSED, Outcome.PASSED, Outcome.FAILED]
+    assert found[2].after == (found[0].id,)
+
+
+def test_a_case_that_fails_the_second_time_is_told_so(made: Plan) -> None:
+    def second_is_wrong(case: Case, before: tuple[Asked, ...], name: str, want: Array) -> Array:
+        return want + 50 if before else want
+
+    (first, *_), _ = all_of(made, second_is_wrong, schedules=(Schedule(), Schedule("reverse")))
+    assert "fails when it is run a second time in a process" in first.message
+    assert first.after == ()
+
+
+def test_what_cannot_be_repeated_is_not_explained(made: Plan) -> None:
+    runs: list[str] = []
+
+    def once(case: Case, before: tuple[Asked, ...], name: str, want: Array) -> Array:
+        runs.append(case.id)
+        return want + 50 if len(runs) == 3 else want
+
+    found, _ = all_of(made, once)
+    assert found[2].outcome is Outcome.FAILED
+    assert "by chance" in found[2].message
+    assert found[2].after == ()
+
+
+def test_a_plugin_that_is_simply_wrong_costs_a_few_processes_and_no_word(made: Plan) -> None:
+    found, processes = all_of(made, lambda case, name, want: want + 50)
+    assert len(found) > kept_state.TRIES + 1
+    assert all(case.outcome is Outcome.FAILED for case in found)
+    assert not any("alone" in case.message for case in found)
+    assert processes == 1 + kept_state.TRIES
+
+
+def test_when_there_are_no_tries_left_the_known_one_is_named(made: Plan) -> None:
+    def second_is_wrong(case: Case, before: tuple[Asked, ...], name: str, want: Array) -> Array:
+        return want + 50 if before else want
+
+    found, _ = all_of(made, second_is_wrong)
+    assert found[-1].message.startswith(f"(Not tried alone; {found[1].id} failed too, and passes alone.)")
