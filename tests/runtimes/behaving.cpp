@@ -27,6 +27,7 @@ enum Fault : int32_t
     kCREATE_NULL = 9,
     kDESERIALIZE_NULL = 10,
     kSERIALIZE_OTHER = 11,
+    kUNWRITTEN = 12,
 };
 
 struct State
@@ -143,7 +144,7 @@ public:
         }
         size_t const size = inputDesc->type == DataType::kFLOAT ? 4 : inputDesc->type == DataType::kHALF ? 2 : 1;
         std::memcpy(outputs[0], inputs[0], count * size);
-        std::memcpy(outputs[1], inputs[0], count * size);
+        std::memcpy(outputs[1], inputs[0], (mState.fault == kUNWRITTEN ? count - 1 : count) * size);
         for (size_t i = 0; inputDesc->type == DataType::kFLOAT && i < count; ++i)
         {
             static_cast<float*>(outputs[0])[i] *= mState.alpha;

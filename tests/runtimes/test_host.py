@@ -18,7 +18,7 @@ from pluginkit.testing.model import Network, Plan
 pytestmark = pytest.mark.compile
 
 CONFIGURE_SEGFAULT, NO_FORMAT, ENQUEUE_SEGFAULT, ENQUEUE_EXIT, ENQUEUE_HANG, ENQUEUE_ERROR, CONFIGURE_HANG = range(1, 8)
-FORMATS_ABORT, CREATE_NULL, DESERIALIZE_NULL, SERIALIZE_OTHER = range(8, 12)
+FORMATS_ABORT, CREATE_NULL, DESERIALIZE_NULL, SERIALIZE_OTHER, UNWRITTEN = range(8, 13)
 
 
 @pytest.fixture
@@ -90,6 +90,28 @@ def test_faults_of_the_run(session, networks, whole_plan, fault, kind, word) -> 
     assert isinstance(caught.value, PluginkitError)
     assert word in str(caught.value)
     assert compare(session.run(cases[1]).outputs, cases[1].expected, cases[1].tolerance).ok, "case k+1 runs"
+
+
+def test_an_unwritten_element_costs_no_process(session, networks, whole_plan) -> None:  # type: ignore[no-untyped-def]
+    good, bad = networks(), replace(networks(fault=UNWRITTEN), id="bad")
+    failing = replace(networks(fault=ENQUEUE_ERROR), id="failing")
+    assert all(session.build(network).ok for network in (good, bad, failing))
+    first, second, *_ = [case for case in whole_plan.cases if case.network_id == good.id]
+    session.run(first)
+    process = session._runner.pid
+    for number in (1, 3):
+        assert len(session.asked) == number
+        with pytest.raises(CheckFailed, match="left unwritten: 1 of"):
+            session.run(replace(first, network_id="bad"))
+        assert compare(session.run(second).outputs, second.expected, second.tolerance).ok
+        assert session._runner.pid == process
+    with pytest.raises(CheckFailed):
+        session.run(replace(first, network_id="failing"))
+    assert session.asked == (), "after any other finding the next run has a process of its own"
+    session.run(first)
+    assert session._runner.pid != process
+    session.renew()
+    assert session.asked == ()
 
 
 def test_a_hang_in_a_run(library: Path, manifest: Manifest, networks, whole_plan: Plan) -> None:  # type: ignore[no-untyped-def]
