@@ -11,7 +11,7 @@ class Finding(CheckFailed):
     Attributes:
         method: the C++ method that shows it.
         rule: the demand's id in `demands`.
-        contained: whether the plugin has touched only what it was given, so that its process can go on with other cases.
+        contained: whether the plugin has touched only what it was given: then its process can go on with other cases.
     """
 
     def __init__(self, method: str, message: str, *, rule: str, hint: str = "", contained: bool = False) -> None:

@@ -50,7 +50,7 @@ class KeptState:
                 return replace(_told(result, _sentence(result.id, one)), after=() if one == result.id else (one,))
         said = (
             f"alone in a process of its own this case passes, and after {before[-1].case.id} too: it fails by what\n"
-            "  several runs before it have left, by memory that nobody wrote, or by chance. The whole run shows it;\n"
+            "  several runs before it have left, by memory that nobody wrote, or by chance. The whole run shows it,\n"
             "  the command below may not."
         )
         return _told(result, said)
