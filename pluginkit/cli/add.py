@@ -9,7 +9,7 @@ import click
 from pluginkit import scaffold
 from pluginkit.bases import BASES
 from pluginkit.cli import signature
-from pluginkit.cli.new import tree
+from pluginkit.cli.new import tree, warn
 from pluginkit.manifest import Manifest
 
 
@@ -60,5 +60,6 @@ def command(
     click.echo("\nNext:")
     click.echo("  pluginkit build")
     click.echo(f"  pluginkit test        # every plugin; {name} alone: --only '{name}/*'")
+    warn(name)
     if advice := BASES[Manifest.load(done.folder).plugin.base].advice:
         click.echo(f"\nNote: {advice}")

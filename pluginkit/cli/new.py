@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pluginkit import scaffold
+from pluginkit import parser_operators, scaffold
 from pluginkit.bases import BASES
 from pluginkit.cli import signature
 from pluginkit.dtypes import DType
@@ -58,8 +58,15 @@ def command(
     click.echo(f"  cd {shlex.quote(str(shown))}")
     click.echo("  pluginkit build")
     click.echo(f"  pluginkit test{' --int8' if DType.INT8 in manifest.precisions() else ''}")
+    warn(name)
     if advice := BASES[manifest.plugin.base].advice:
         click.echo(f"\nNote: {advice}")
+
+
+def warn(name: str) -> None:
+    """Say on stderr what is unlucky about a plugin's name, if anything is."""
+    if advice := parser_operators.advice(name):
+        click.echo(f"\nWarning: {advice}", err=True)
 
 
 def tree(folder: Path, indent: str) -> list[str]:

@@ -162,7 +162,8 @@ def _shadowed(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Probl
         yield Problem(
             "error" if meant else "warning",
             f"the parser knows {node.op_type} itself and takes that: the plugin of {', '.join(owners)} is never asked.",
-            "Rename the plugin and the node's op_type; or set OnnxParserFlag.ENABLE_PLUGIN_OVERRIDE (TensorRT 10.15).",
+            "Rename the plugin and the node's op_type; or give the node the attribute plugin_namespace; or set "
+            "OnnxParserFlag.ENABLE_PLUGIN_OVERRIDE (TensorRT 10.15).",
             "M2",
             label,
         )

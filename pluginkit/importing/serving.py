@@ -1,8 +1,9 @@
 """Who serves each node of a model when NVIDIA's parser meets it.
 
-The order is the parser's, tried on TensorRT-RTX 1.7.1: an operator that it knows itself, whatever the node's domain;
-then a plugin whose name is the node's type, by the attributes `plugin_version` and `plugin_namespace`, or by the node's
-domain as namespace; then a local function of that name, whatever its domain.
+The order is the parser's, tried on TensorRT-RTX 1.7.1: an operator that it knows itself, whatever the node's domain,
+unless the node has the attribute `plugin_namespace` and there is such a plugin; then a plugin whose name is the node's
+type, by the attributes `plugin_version` and `plugin_namespace`, or by the node's domain as namespace; then a local
+function of that name, whatever its domain.
 """
 
 from __future__ import annotations
@@ -111,14 +112,17 @@ def _serve(
     native: Callable[[str], bool],
 ) -> Served:
     node = place.node
-    if native(node.op_type):
+    own = native(node.op_type)
+    if own and attribute(node, NAMESPACE) is None:
         return Served(place, "native")
-    for namespace in (text(node, NAMESPACE, ""), node.domain):
+    for namespace in (text(node, NAMESPACE, ""), *([] if own else [node.domain])):
         for library in libraries:
             for creator in library.creators:
                 wanted = (node.op_type, text(node, VERSION, "1"), namespace)
                 if (creator.name, creator.version, creator.namespace) == wanted:
                     return Served(place, "plugin", library, creator)
+    if own:
+        return Served(place, "native")
     if node.op_type in functions:
         return Served(place, "function", function=function_name(functions[node.op_type]))
     return Served(place, "nobody")

@@ -10,7 +10,7 @@ from pluginkit.runtimes import network_api, nvidia
 from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.runtimes.nvidia import Answer, Log, trt
 from pluginkit.runtimes.verdict import ModelInput
-from pluginkit.runtimes.walker import in_default_domain
+from pluginkit.runtimes.walker import as_exported
 from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.model import Dims, NetworkProfile
 
@@ -78,9 +78,7 @@ class RtxChild:
             return self._log.refused("NVIDIA's parser", nvidia.parser_errors(parser))
         return self._built(network, profiles)
 
-    def build(
-        self, model: bytes, profiles: Sequence[NetworkProfile], to_default_domain: str, formats: Sequence[int]
-    ) -> Answer:
+    def build(self, model: bytes, profiles: Sequence[NetworkProfile], exported: str, formats: Sequence[int]) -> Answer:
         """Parses and builds: whether it went well, the reason, the log's lines with the errors first.
 
         `formats` has one number of `TensorFormat` for each of the plugin's tensors: the probe lets no other pass.
@@ -89,7 +87,7 @@ class RtxChild:
         self._log.take()
         network = self._builder.create_network(0)
         parser = trt.OnnxParser(network, self._log)
-        if not parser.parse(in_default_domain(model, to_default_domain) if to_default_domain else model):
+        if not parser.parse(as_exported(model, exported) if exported else model):
             return self._log.refused("NVIDIA's parser", nvidia.parser_errors(parser))
         return self._built(network, profiles)
 

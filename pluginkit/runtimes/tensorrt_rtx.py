@@ -189,18 +189,18 @@ class RtxSession(RtxProcess):
                 hint="Its parser takes IPluginCreatorV3One only: <pluginkit/entry.h> gives it one.",
             )
 
-    def build(self, network: Network, *, default_domain: bool = False) -> BuildVerdict:
+    def build(self, network: Network, *, as_exported: bool = False) -> BuildVerdict:
         """Parses and builds a network with NVIDIA's parser and builder.
 
         Args:
             network: what to build, with all its profiles. If it is a format's variant, the builder is held to the
                 format: the probe refuses all others that the plugin offers.
-            default_domain: move the plugin's nodes to ONNX's default domain first.
+            as_exported: write the plugin's nodes as exporters do first (`walker.as_exported`).
         """
         asked = {
             "model": network.model,
             "profiles": network.profiles,
-            "to_default_domain": self._plugin.name if default_domain else "",
+            "exported": self._plugin.name if as_exported else "",
             "formats": [form.code for form in network.held_formats],
         }
         return self._verdict("build", asked)

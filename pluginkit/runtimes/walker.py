@@ -77,14 +77,24 @@ def nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
                 yield from nodes(attribute.g)
 
 
-def in_default_domain(model: bytes, op_type: str) -> bytes:
-    """A serialized model with the nodes of type `op_type` moved to ONNX's default domain."""
+def as_exported(model: bytes, op_type: str) -> bytes:
+    """A serialized model whose nodes of type `op_type` are written as by an exporter that knows nothing of plugins.
+
+    They are in ONNX's default domain, and have no attributes for version and namespace where those are the parser's
+    defaults.
+    """
     proto = onnx.load_from_string(model)
     for node in nodes(proto.graph):
         if node.op_type == op_type:
             node.domain = ""
+            kept = [one for one in node.attribute if (one.name, one.s) not in _DEFAULTS]
+            del node.attribute[:]
+            node.attribute.extend(kept)
     moved: bytes = proto.SerializeToString()
     return moved
+
+
+_DEFAULTS = {("plugin_version", b"1"), ("plugin_namespace", b"")}
 
 
 class _PluginNode(OpRun):  # type: ignore[misc]

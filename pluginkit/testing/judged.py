@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from pluginkit import parser_operators
 from pluginkit.errors import PluginkitError
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import BuildVerdict, Configured, tensorrt_rtx
@@ -118,9 +119,10 @@ class Judge:
         if network.variant:
             return verdict
         if not verdict.outcome.bad and network.family == "plain":
-            # The same network once more, as models have it whose exporter knows no domains.
-            again = _verdict(network, session.build(network, default_domain=True))
-            verdict = _if_bad(again, "in ONNX's default domain", verdict)
+            again = _verdict(network, session.build(network, as_exported=True))
+            if again.outcome.bad and (advice := parser_operators.advice(self.manifest.plugin.name)):
+                again = replace(again, message=f"{again.message}\n{advice}")
+            verdict = _if_bad(again, "the same network as exporters write it", verdict)
         if network.precision is self.plan.judged[0].precision:
             # Shapes don't depend on types: one precision is enough.
             for case in static.points(self.plan.cases, network):

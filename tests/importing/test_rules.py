@@ -138,6 +138,16 @@ def test_m2_native_operator_goes_before_a_plugin(tmp_path: Path) -> None:
     assert not found(tmp_path, model([selu]), library())
 
 
+def test_m2_a_node_with_a_namespace_gets_the_plugin_of_a_native_name(tmp_path: Path) -> None:
+    given = library("Selu", fields=(), namespace="")
+    for attributes in ({"plugin_namespace": ""}, {"plugin_namespace": "", "plugin_version": "1"}):
+        assert not found(
+            tmp_path, model([helper.make_node("Selu", ["x"], ["y"], "s", domain=DOMAIN, **attributes)]), given
+        )
+    other = helper.make_node("Selu", ["x"], ["y"], "s", domain=DOMAIN, plugin_version="1", plugin_namespace="else")
+    assert one(found(tmp_path, model([other]), given), "M2").level == "error"
+
+
 def test_m2_native_operator_in_a_domain_of_ones_own(tmp_path: Path) -> None:
     problem = one(found(tmp_path, model([helper.make_node("Relu", ["x"], ["y"], "r", domain=DOMAIN)])), "M2")
     assert "looks at no domain" in problem.text

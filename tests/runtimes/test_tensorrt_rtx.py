@@ -40,8 +40,8 @@ def test_every_network_builds_and_is_live(session, library, manifest, whole_plan
     with host.open(library, manifest) as ours:
         for network in whole_plan.usual:
             expected = ours.build(network).configured
-            for default_domain in (False, True):
-                verdict = session.build(network, default_domain=default_domain)
+            for as_exported in (False, True):
+                verdict = session.build(network, as_exported=as_exported)
                 assert verdict.ok, (network.id, verdict.message)
                 assert liveness.problems(network, verdict.configured, expected) == []
 

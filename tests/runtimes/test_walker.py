@@ -233,8 +233,14 @@ def test_plugin_nodes_go_to_the_function_by_name(domain: str) -> None:
     model = parser.parse_model(PLUGIN.replace("DOMAIN", domain))
     for index, node in enumerate(n for n in walker.nodes(model.graph) if n.op_type == "Plug"):
         node.name = f"p{index}"
-    moved = onnx.load_from_string(walker.in_default_domain(model.SerializeToString(), "Plug"))
+        node.attribute.append(helper.make_attribute("plugin_version", "1"))
+        node.attribute.append(helper.make_attribute("plugin_namespace", "acme" if index else ""))
+    moved = onnx.load_from_string(walker.as_exported(model.SerializeToString(), "Plug"))
     assert {node.domain for node in walker.nodes(moved.graph)} == {""}
+    first, second = ([one.name for one in n.attribute] for n in walker.nodes(moved.graph) if n.op_type == "Plug")
+    assert "plugin_namespace" not in first
+    assert "plugin_namespace" in second, "it is none of the parser's defaults"
+    assert "plugin_version" not in [*first, *second]
     calls = []
 
     def plug(node: str, inputs: Sequence[Array]) -> Sequence[Array]:

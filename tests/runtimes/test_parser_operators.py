@@ -1,0 +1,34 @@
+"""The list of operators that NVIDIA's parser serves itself, against the parser, and what is said of such names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from pluginkit import cli, parser_operators
+from pluginkit.importing.building import ModelSession
+from pluginkit.runtimes import tensorrt_rtx
+
+NOT_IN_RTX = {"DeformConv", "TRT_PluginV2"}
+"""Of onnx-tensorrt: the full TensorRT's."""
+
+
+@pytest.mark.rtx
+@pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
+def test_the_list_is_the_parsers_answer() -> None:
+    asked = {schema.name for schema in onnx.defs.get_all_schemas()} | parser_operators.OPERATORS
+    with ModelSession([], Path(tensorrt_rtx.probe().where), 60) as session:
+        native = session.native(sorted(asked))
+    assert native == parser_operators.OPERATORS - NOT_IN_RTX
+
+
+def test_new_and_add_warn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(["new", "Relu"]) == 0
+    assert "Call the plugin ReluPlugin" in capsys.readouterr().err
+    assert cli.run(["add", "Gelu", "relu"]) == 0 or cli.run(["add", "Gelu", "--project", "relu"]) == 0
+    assert "Call the plugin GeluPlugin" in capsys.readouterr().err
+    assert cli.run(["new", "ReluPlugin"]) == 0
+    assert "Warning" not in capsys.readouterr().err
