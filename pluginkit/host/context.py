@@ -102,11 +102,13 @@ class Context:
         self._gpu = beside
         self._second = self._layer.beside() if beside else None
 
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
+    def run(self, inputs: Sequence[Array], free: Sequence[Array] = ()) -> list[Array]:
         """Runs the layer once on arrays of the specs' types, and returns its outputs.
 
+        `free` has for each output a mask of the elements that mean nothing; empty means that none do.
+
         Raises:
-            Finding: enqueue fails, writes where it must not, or leaves elements of an output unwritten.
+            Finding: enqueue fails, writes where it must not, or leaves elements unwritten that mean something (E6).
             HostBug: an array's type or shape is not what the specs say.
         """
         given = list(enumerate(zip(self.specs, inputs, strict=True)))
@@ -128,7 +130,11 @@ class Context:
         self.enqueues += 1
         outputs = self._enqueue(arrays, ins, outs, turn=0)
         dims = self._settled(shapes, outputs)
-        suspects = [self._unwritten(i, o, d, 0) for i, (o, d) in enumerate(zip(outputs, dims, strict=True))]
+        masks: list[Array | None] = list(free) or [None] * len(dims)
+        suspects = [
+            self._unwritten(i, o, d, 0) & _wanted(mask, d)
+            for i, (o, d, mask) in enumerate(zip(outputs, dims, masks, strict=True))
+        ]
         specs = zip(self._tensor_specs(), arrays, strict=True)
         padded = any(Format.from_code(s.format).pads(a.shape) for s, a in specs)
         if padded or any(mask.any() for mask in suspects):
@@ -139,7 +145,7 @@ class Context:
                 if both.any():
                     report_unwritten(output, both)
                 if padded:
-                    check_padding_unread(output, other)
+                    check_padding_unread(output, other, _wanted(masks[i], output.shape))
         return [_part(o.array, d).copy() for o, d in zip(outputs, dims, strict=True)]
 
     def close(self) -> None:
@@ -303,6 +309,11 @@ def changed(array: Array) -> Array:
         return array
     backwards: Array = array.ravel()[::-1].reshape(array.shape).copy()
     return backwards
+
+
+def _wanted(free: Array | None, dims: tuple[int, ...]) -> Array:
+    """Which elements of an output of that shape must be written: all of a shape that the mask is not of."""
+    return ~free if free is not None and free.shape == dims else np.ones(dims, bool)
 
 
 def _part(array: Array, dims: tuple[int, ...]) -> Array:

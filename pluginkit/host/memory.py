@@ -156,10 +156,10 @@ def report_unwritten(tensor: Tensor, mask: np.ndarray[Any, np.dtype[np.bool_]]) 
     )
 
 
-def check_padding_unread(first: Tensor, second: Tensor) -> None:
-    """Raises a Finding when two runs that differ in the inputs' padded lanes alone gave different elements."""
+def check_padding_unread(first: Tensor, second: Tensor, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+    """Raises a Finding when two runs that differ in the inputs' padded lanes alone gave different `wanted` elements."""
     unsigned = f"u{first.dtype.itemsize}"
-    differ = np.argwhere(first.array.view(unsigned) != second.array.view(unsigned))
+    differ = np.argwhere((first.array.view(unsigned) != second.array.view(unsigned)) & wanted)
     if len(differ):
         index = tuple(int(i) for i in differ[0])
         raise Finding(

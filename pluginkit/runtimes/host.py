@@ -216,6 +216,7 @@ class HostSession:
         tactic = 0 if convention in built else self.ways(case).index(convention)
         layers = built.get(convention, built[""])
         asked = {"network": network, "built": layers, "profile": case.profile, "feeds": case.feeds, "tactic": tactic}
+        asked["free"] = case.free
         self.printed = ""
         try:
             runner = self._runner = self._runner or self._start_runner()

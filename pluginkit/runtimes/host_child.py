@@ -90,8 +90,13 @@ class HostChild:
         deferred: bool,
         tactic: int,
         way: Way,
+        free: Sequence[Sequence[Array]],
     ) -> Ran:
-        """Deserializes the layers, runs the model once, and destroys the layers. `tactic` is the index of theirs."""
+        """Deserializes the layers, runs the model once, and destroys the layers. `tactic` is the index of theirs,
+        `free` that of the case."""
+        calls = iter(free)
+        # A run that has failed before this one has left its own.
+        host.take_doubts()
         # The library's runtime asks for it at each launch.
         os.environ["PLUGINKIT_CPU_SCHEDULE"] = order
         self._device.defer(deferred)
@@ -116,7 +121,7 @@ class HostChild:
             def enqueue(node: str, inputs: Sequence[Array]) -> Sequence[Array]:
                 context = contexts[node]
                 _check_types(node, inputs, context.specs)
-                return context.run([np.asarray(value, order="C") for value in inputs])
+                return context.run([np.asarray(value, order="C") for value in inputs], next(calls, ()))
 
             if isinstance(network, ApiNetwork):
                 outputs = api_walker.run(network, enqueue, feeds)

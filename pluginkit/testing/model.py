@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
 from pluginkit.dtypes import DType
@@ -129,6 +130,8 @@ class Case:
         enqueues: how often the plugin's enqueue must be called; None if that isn't fixed.
         symbols: the value of each shape symbol.
         padded: graph output -> its length along axis 0, where that is more than `expected` has: the rest is arbitrary.
+        arbitrary: graph output -> which of its elements mean nothing, of those that have any.
+        free: of each call of the plugin, for each output which elements need not be written; empty if all must be.
     """
 
     id: str
@@ -142,13 +145,19 @@ class Case:
     enqueues: int | None = None
     symbols: dict[str, int] = field(default_factory=dict)
     padded: dict[str, int] = field(default_factory=dict)
+    arbitrary: dict[str, Array] = field(default_factory=dict)
+    free: tuple[tuple[Array, ...], ...] = ()
 
     def defined(self, outputs: Mapping[str, Array]) -> dict[str, Array]:
-        """A run's outputs without what is arbitrary, if they have the length that they must have."""
+        """A run's outputs without what is arbitrary, if they have the length that they must have; elements that mean
+        nothing are as expected."""
         found = dict(outputs)
         for name, length in self.padded.items():
             if name in found and found[name].shape[:1] == (length,):
                 found[name] = found[name][: len(self.expected[name])]
+        for name, mask in self.arbitrary.items():
+            if name in found and found[name].shape == mask.shape:
+                found[name] = np.where(mask, self.expected[name].astype(found[name].dtype), found[name])
         return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_descriptor, ranges, read_samples
 from pluginkit.testing.model import Array, Case, Network, Plan
 from pluginkit.testing.networks import FAMILIES, Family, selection
-from pluginkit.testing.networks.base import Applier, Setting
+from pluginkit.testing.networks.base import Answer, Applier, Setting
 from pluginkit.testing.parts import Part, parts
 from pluginkit.testing.points import Point, generator, points, unaligned
 from pluginkit.testing.reference import Reference
@@ -190,7 +190,9 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
             if setting.kind(tensor) is DType.INT8:
                 rng = generator(seed, "spikes", point.profile, point.name, tensor.name)
                 feeds[tensor.name] = precisions_.add_spikes(feeds[tensor.name], setting.scale(tensor), rng)
-        answer = family.oracle(Applier(setting, reference), feeds)
+        applier = Applier(setting, reference)
+        answer = family.oracle(applier, feeds)
+        arbitrary = _arbitrary(family, setting, reference, feeds, answer) if applier.masks else {}
         scale_of = {name: setting.scales.get(source, 0.0) for name, source in family.sources(setting).items()}
         ratios = [
             setting.scales[taker] / setting.scales[giver]
@@ -219,9 +221,47 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
                     enqueues=answer.enqueues,
                     symbols=dict(point.symbols),
                     padded=answer.padded,
+                    arbitrary=arbitrary,
+                    free=_free(applier, answer.enqueues) if applier.masks else (),
                 )
             )
     return found
+
+
+def _arbitrary(
+    family: Family, setting: Setting, reference: Reference, feeds: Mapping[str, Array], answer: Answer
+) -> dict[str, Array]:
+    """Which elements of the graph's outputs depend on elements that mean nothing: those that change with them.
+
+    Raises:
+        CheckFailed: how much there is of an output changes with them.
+    """
+    other = family.oracle(Applier(setting, reference, fill=1), feeds)
+    found = {}
+    for name, value in answer.outputs.items():
+        if value.shape != other.outputs[name].shape:
+            raise CheckFailed(
+                f"{setting.network_id(family.NAME)}: the shape of '{name}' depends on elements that reference() masks.",
+                hint="What is masked means nothing, so nothing may follow from it: give those elements values.",
+            )
+        same = (value == other.outputs[name]) | (np.isnan(value) & np.isnan(other.outputs[name]))
+        if not same.all():
+            found[name] = ~same
+    return found
+
+
+def _free(applier: Applier, enqueues: int | None) -> tuple[tuple[Array, ...], ...]:
+    """Of each enqueue, for each output, which elements need not be written.
+
+    Where the network enqueues more often than the oracle applies, in branches that it doesn't take, which call is whose
+    is not known: then each may leave out what any may, if their shapes are the same.
+    """
+    calls = list(applier.free)
+    if enqueues != len(calls):
+        whole = [masks for masks in zip(*calls, strict=True) if len({mask.shape for mask in masks}) == 1]
+        one = tuple(np.logical_or.reduce(masks) for masks in whole)
+        calls = [one] * (enqueues or 0) if len(one) == len(calls[0]) else []
+    return tuple(calls)
 
 
 def _precisions(manifest: Manifest, wanted: Iterable[DType] | None) -> list[DType]:

@@ -60,7 +60,15 @@ class Reference:
         return cls(manifest, function, str(file))
 
     def __call__(self, inputs: Sequence[Array], fields: Mapping[str, float | int]) -> tuple[Array, ...]:
-        """The outputs for real-valued inputs (float64; int64 for INT32 tensors), in manifest order.
+        """The outputs for real-valued inputs (float64; int64 for INT32 tensors), in manifest order; 0 where masked.
+
+        Raises:
+            CheckFailed: as `masked`.
+        """
+        return tuple(np.ma.filled(output, 0) for output in self.masked(inputs, fields))
+
+    def masked(self, inputs: Sequence[Array], fields: Mapping[str, float | int]) -> tuple[Array, ...]:
+        """As a call, but for elements that mean nothing: where there are any, the output is a masked array (numpy.ma).
 
         Raises:
             CheckFailed: it raises, or returns the wrong number of outputs, a wrong shape, something
@@ -87,7 +95,7 @@ class Reference:
         tensor = self._manifest.outputs[index]
         name = f"output '{tensor.name}'"
         try:
-            array = np.asarray(value)
+            array = np.ma.filled(value, 0)
         except ValueError as error:
             raise self._wrong(f"returned a ragged sequence for {name}: {error}") from error
         if array.dtype.kind not in "fiub":
@@ -103,8 +111,10 @@ class Reference:
         if DType.INT32 in tensor.types and len(tensor.types) == 1:
             if array.dtype.kind == "f" and not np.array_equal(array, np.rint(array)):
                 raise self._wrong(f"returned fractions for {name}, which is int32")
-            return array.astype(np.int64)
-        return array.astype(np.float64)
+            array = array.astype(np.int64)
+        else:
+            array = array.astype(np.float64)
+        return np.ma.MaskedArray(array, np.ma.getmaskarray(value)) if np.ma.is_masked(value) else array
 
     def _raised(self, error: BaseException) -> CheckFailed:
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == self.where]

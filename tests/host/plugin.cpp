@@ -264,7 +264,8 @@ private:
         for (std::int64_t i = 0; i < size(in[0].dims); ++i)
         {
             sum = static_cast<T>(sum + x[i]);
-            y1[i] = x[i];
+            bool const skipped = (is(Fault::unwritten) || is(Fault::unwritten_int8)) && i == 2;
+            y1[i] = skipped ? y1[i] : x[i];
         }
         std::memcpy(sums, &sum, sizeof(T));
         for (std::int64_t i = 0; i < size(out[0].dims); ++i)
@@ -293,24 +294,7 @@ private:
         default:
             break;
         }
-        if (is(Fault::unwritten) || is(Fault::unwritten_int8))
-        {
-            skip(y1);
-        }
         return 0;
-    }
-
-    // As if element 2 had never been written: the host's patterns, in the order of its turns.
-    static void skip(float* y)
-    {
-        static int turn = 0;
-        std::uint32_t const bits = turn++ == 0 ? 0x7FC01234U : 0x7FC04321U;
-        std::memcpy(y + 2, &bits, sizeof bits);
-    }
-    static void skip(std::int8_t* y)
-    {
-        static int turn = 0;
-        y[2] = static_cast<std::int8_t>(turn++ == 0 ? 0x5B : 0xA4);
     }
 
     float const* mFactorData;

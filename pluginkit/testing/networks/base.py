@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import onnx
@@ -118,25 +118,41 @@ class Setting:
         return name
 
 
+MEANINGLESS = {"f": (-768.0, 192.0), "i": (0, 1)}
+"""Two values for elements that mean nothing, by NumPy's kind: representable in every type, and different squared."""
+
+
 @dataclass
 class Applier:
     """The oracle's plugin: the reference in FP64 on what the precision represents, rounded as there.
 
     With `exact` nothing is rounded and all tensors' values are collected in `seen`: that is calibration.
+
+    Elements that the reference masks get the value number `fill` of `MEANINGLESS`; which they are is collected in
+    `free`, a mask for each call and output. What is the same for both fills doesn't depend on them.
     """
 
     setting: Setting
     reference: Reference
     exact: bool = False
     calls: int = 0
+    fill: Literal[0, 1] = 0
+    free: list[tuple[Array, ...]] = field(default_factory=list)
     seen: dict[str, list[Array]] = field(default_factory=dict)
 
     def __call__(self, values: Sequence[Array]) -> list[Array]:
         """Graph values in, graph values out (float64 holding float32 values; int64 for INT32)."""
         manifest, self.calls = self.setting.manifest, self.calls + 1
         entered = [self._at(tensor, value) for tensor, value in zip(manifest.inputs, values, strict=True)]
-        outputs = self.reference(entered, self.setting.fields)
-        return [self._at(tensor, value) for tensor, value in zip(manifest.outputs, outputs, strict=True)]
+        outputs = self.reference.masked(entered, self.setting.fields)
+        self.free.append(tuple(np.ma.getmaskarray(one) for one in outputs))
+        filled = [np.ma.filled(one, 0 if self.exact else MEANINGLESS[one.dtype.kind][self.fill]) for one in outputs]
+        return [self._at(tensor, value) for tensor, value in zip(manifest.outputs, filled, strict=True)]
+
+    @property
+    def masks(self) -> bool:
+        """Whether the reference has masked anything so far."""
+        return any(mask.any() for masks in self.free for mask in masks)
 
     def _at(self, tensor: Tensor, value: Array) -> Array:
         if not self.exact:
