@@ -19,7 +19,14 @@ from pluginkit.runtimes import walker
 from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.testing.model import Array
 
-FIELDS = {"kFLOAT32": DType.FLOAT32, "kINT32": DType.INT32, "kFLOAT16": DType.FLOAT16, "kINT8": DType.INT8}
+TENSORS = {
+    "float32": DType.FLOAT32,
+    "float64": DType.FLOAT32,
+    "float16": DType.FLOAT16,
+    "int32": DType.INT32,
+    "int8": DType.INT8,
+}
+"""What NVIDIA's parser makes of a tensor's type, whatever type the creator advertises."""
 
 
 def open(breadcrumb: Breadcrumb, *, creators: Mapping[Identity, tuple[Path, Mapping[str, str]]]) -> Hosted:  # noqa: A001
@@ -96,14 +103,17 @@ def _fields(node: onnx.NodeProto, kinds: Mapping[str, str]) -> dict[str, tuple[D
             continue
         value = onnx.helper.get_attribute_value(one)
         if one.type == AttributeProto.TENSOR:
-            array = onnx.numpy_helper.to_array(value)
-            kind = FIELDS.get("kFLOAT32" if array.dtype == np.float64 else kinds[one.name])
-            value = array
+            value = onnx.numpy_helper.to_array(value)
+            kind = TENSORS.get(value.dtype.name)
         else:
             floats = one.type in {AttributeProto.FLOAT, AttributeProto.FLOATS}
             ints = one.type in {AttributeProto.INT, AttributeProto.INTS}
             kind = DType.FLOAT32 if floats else DType.INT32 if ints else None
         if kind is None:
-            raise UsageError(f"{node.name}: pluginkit's host passes no field like {one.name}")
+            what = "a tensor of " + value.dtype.name if one.type == AttributeProto.TENSOR else type(value).__name__
+            raise UsageError(
+                f"{node.name}: its attribute {one.name} is {what}; pluginkit's host passes numbers, lists of them, and "
+                f"tensors of {', '.join(TENSORS)}"
+            )
         fields[one.name] = kind, value
     return fields

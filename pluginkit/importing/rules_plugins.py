@@ -72,7 +72,7 @@ def check(served: Sequence[Served], libraries: Sequence[PluginLibrary], known: K
             yield from _shape_inputs(meant, meant.creator)
             yield from _inputs(meant, meant.creator, known)
             yield from _channels(meant, known)
-            yield from _signature(meant)
+            yield from _signature(meant, meant.creator)
 
 
 def clashes(libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
@@ -297,7 +297,7 @@ def _channels(one: Served, known: Known) -> Iterator[Problem]:
             )
 
 
-def _signature(one: Served) -> Iterator[Problem]:
+def _signature(one: Served, creator: CreatorFacts) -> Iterator[Problem]:
     """The node against the project's pluginkit.toml."""
     if one.member is None:
         return
@@ -310,6 +310,10 @@ def _signature(one: Served) -> Iterator[Problem]:
             said = f"it has {len(given)} {what}s; {manifest.plugin.name} has {len(tensors)}: {listed}."
             yield Problem("error", said, f"Give it these {what}s, in this order.", "M15", label)
     given_fields = {found.name for found in node.attribute}
+    said_fields = {field.name for field in manifest.fields}
+    for name in (field.name for field in creator.fields if field.name in given_fields - said_fields):
+        said = f"its attribute {name} is a field that pluginkit.toml does not have: reference.py is not told of it."
+        yield Problem("warning", said, "Add it to [[fields]] and reference.py, if it is a number.", "M15", label)
     for field in manifest.fields:
         if field.default is None and field.name not in given_fields:
             said = f"the field {field.name} must be given and is not."

@@ -32,6 +32,7 @@ NAME = "tensorrt-lean"
 CHILD = "pluginkit.runtimes.lean_child"
 REMEDY = "pip install 'pluginkit[lean]'"
 FOLDERS = ("PLUGINKIT_LEAN11", "PLUGINKIT_LEAN10")
+STAYED = "not unloaded: two of its plugins have one name, which this registry does not survive"
 DISTRIBUTIONS = ("tensorrt_lean_cu13", "tensorrt_lean_cu12")
 
 
@@ -119,15 +120,16 @@ class LeanSession:
         the host has found to be kept, and its core capability is asked.
         """
         if self._init["v3"]:
-            return self._judge(lambda worker: self._check_v3(worker, network), "made, and made again of what is kept")
+            return self._judge(lambda worker: self._check_v3(worker, network))
 
-        def ask(worker: Worker) -> None:
+        def ask(worker: Worker) -> str:
             for call in network.calls:
                 worker.call("check", node=call.node, fields=call.fields)
+            return "made, restored and cloned"
 
-        return self._judge(ask, "made, restored and cloned")
+        return self._judge(ask)
 
-    def _check_v3(self, worker: Worker, network: Network) -> None:
+    def _check_v3(self, worker: Worker, network: Network) -> str:
         with host.open(Path(self._init["library"]), self._manifest, timeout=self._timeout) as session:
             built = session.build(network)
             if not built.ok:
@@ -136,16 +138,20 @@ class LeanSession:
         for call in network.calls:
             fields = [(field.name, field.type, field.data) for field in kept[call.node]]
             worker.call("check_v3", node=call.node, fields=call.fields, kept=fields)
+        return "made, and made again of what is kept"
 
     def registry(self) -> BuildVerdict:
         """Asks for namespaces, duplicates, unloading and loading again."""
         with tempfile.TemporaryDirectory(prefix="pluginkit-lean-") as folder:
             copy = Path(folder) / f"copy-of-{Path(self._init['library']).name}"
             shutil.copyfile(self._init["library"], copy)
-            return self._judge(
-                lambda worker: worker.call("registry", copy=str(copy)),
-                "found in its namespace alone, a duplicate refused, unloaded and loaded again",
-            )
+
+            def ask(worker: Worker) -> str:
+                if worker.call("registry", copy=str(copy)):
+                    return "found in its namespace alone, a duplicate refused, unloaded and loaded again"
+                return f"found in its namespace alone, a duplicate refused; {STAYED}"
+
+            return self._judge(ask)
 
     def creators(self) -> list[tuple[str, str, str]]:
         """The name, version and namespace of each creator that the registry has of the library."""
@@ -156,10 +162,10 @@ class LeanSession:
         self._worker = self._worker or self._start()
         return self._worker
 
-    def _judge(self, ask: Callable[[Worker], None], done: str) -> BuildVerdict:
+    def _judge(self, ask: Callable[[Worker], str]) -> BuildVerdict:
         begun = time.monotonic()
         try:
-            ask(self._running())
+            done = ask(self._running())
             verdict = BuildVerdict("built", f"TensorRT {self.lean.version}'s registry: {done}")
         except WorkerTimeout as error:
             self._worker, verdict = None, BuildVerdict("hung", error.message)

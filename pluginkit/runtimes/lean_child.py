@@ -111,8 +111,11 @@ class LeanChild:
             raise CheckFailed(f"{self._who()} lists {name} as {type(found[0]).__name__}, not as {self._wanted}")
         return found[0]
 
-    def registry(self, copy: str) -> None:
-        """Namespaces, duplicates, unloading and loading again.
+    def registry(self, copy: str) -> bool:
+        """Namespaces, duplicates, unloading and loading again; whether it was unloaded.
+
+        A library with two versions of one plugin stays loaded: tensorrt-lean 10.16 and 11.4 forget one of them when it
+        goes, and end the process when they meet its memory at the next loading.
 
         Args:
             copy: a copy of the library's file, under another name.
@@ -129,6 +132,8 @@ class LeanChild:
                     f"{self._who()}: loading {again} beside {self._library} gives {self.creators()} instead of a "
                     f"refusal and {mine}{self._said()}"
                 )
+        if len({(name, namespace) for name, _, namespace in mine}) < len(mine):
+            return False
         # Creators are objects of the library: none may be held when it goes.
         self._creator = None
         self._crumb.enter("IPluginRegistry::deregisterLibrary")
@@ -143,6 +148,7 @@ class LeanChild:
                 f"{self._said()}"
             )
         self._creator = self._find()
+        return True
 
     def _check_namespaces(self) -> None:
         name, version, namespace = self._identity

@@ -60,6 +60,8 @@ def _judge(one: Lean, library: Path, manifest: Manifest, networks: Sequence[Netw
     bad = next((verdict for verdict in said if not verdict.ok), None)
     if outcome is Outcome.PASSED and bad is not None:
         outcome, message = BUILDS[bad.status], bad.message
+    elif outcome is Outcome.PASSED and any(lean.STAYED in verdict.message for verdict in said):
+        message = lean.STAYED
     return Verdict(_id(one), lean.NAME, outcome, message, (), seconds)
 
 

@@ -229,6 +229,19 @@ private:
     std::string mNamespace;
 };
 
+class NextVersionCreator : public BehavingCreator
+{
+public:
+    char const* getPluginVersion() const noexcept override
+    {
+        return "2";
+    }
+};
+
 } // namespace behaving
 
+#ifdef BEHAVING_TWICE
+PLUGINKIT_PLUGINS(Behaving, behaving::BehavingCreator, behaving::NextVersionCreator)
+#else
 PLUGINKIT_PLUGINS(Behaving, behaving::BehavingCreator)
+#endif

@@ -77,6 +77,24 @@ def test_namespaces_duplicates_and_loading_again(
 
 @pytest.mark.compile
 @each_lean
+def test_two_versions_of_one_name_are_not_unloaded(
+    which: lean.Lean, compile_library: Callable[..., Path], manifest: Manifest, networks: Callable[..., Network],
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    """tensorrt-lean 11.4 ends the process when such a library is loaded again; the library can't help it."""
+    layout = f"-DPLUGINKIT_TRT_LAYOUT={which.version.split('.')[0]}"
+    source = Path(__file__).parent / "behaving.cpp"
+    library = compile_library(source, tmp_path / "libtwice.so", layout, "-DBEHAVING_TWICE", "-fno-gnu-unique")
+    with lean.open(library, manifest, lean=which) as session:
+        assert session.creators() == [("Behaving", "1", ""), ("Behaving", "2", "")]
+        verdict = session.registry()
+        assert verdict.ok, verdict.message
+        assert lean.STAYED in verdict.message
+        assert session.build(networks()).ok
+
+
+@pytest.mark.compile
+@each_lean
 def test_a_namespace_that_is_forgotten(
     which: lean.Lean, compile_library: Callable[..., Path], networks: Callable[..., Network], tmp_path: Path
 ) -> None:

@@ -1,0 +1,46 @@
+"""The fields that the host gives a plugin of a model: what NVIDIA's parser makes of the node's attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper
+
+from pluginkit.dtypes import DType
+from pluginkit.errors import UsageError
+from pluginkit.importing import hosted_child
+
+KINDS = {"given": "kUNKNOWN", "number": "kINT32"}
+"""As a creator has them that says no more than a field's name."""
+
+
+def fields(**attributes: object) -> dict[str, tuple[DType, object]]:
+    return hosted_child._fields(helper.make_node("Scale", ["x"], ["y"], "scale", **attributes), KINDS)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [
+        (np.float32, DType.FLOAT32),
+        (np.float64, DType.FLOAT32),
+        (np.float16, DType.FLOAT16),
+        (np.int32, DType.INT32),
+        (np.int8, DType.INT8),
+    ],
+)
+def test_a_tensor_has_its_own_type_whatever_the_creator_advertises(dtype: type, kind: DType) -> None:
+    array: np.ndarray[Any, Any] = np.array([[1, 2], [3, 4]]).astype(dtype)
+    made = fields(given=numpy_helper.from_array(array, "given"), number=7, other=1.0)
+    assert set(made) == {"given", "number"}
+    assert made["given"][0] is kind
+    np.testing.assert_array_equal(made["given"][1], array)
+    assert made["number"] == (DType.INT32, 7)
+
+
+def test_what_the_host_cannot_pass_is_said() -> None:
+    with pytest.raises(UsageError, match="scale: its attribute given is a tensor of int64; pluginkit's host passes"):
+        fields(given=numpy_helper.from_array(np.array([1]), "given"))
+    with pytest.raises(UsageError, match="its attribute given is bytes"):
+        fields(given="add")
