@@ -11,7 +11,7 @@ PYTEST ?=
 SUITE ?=
 ONLY ?=
 
-.PHONY: demo test test-all lint setup wheel fresh clean
+.PHONY: demo test test-all lint setup wheel wheels fresh clean
 
 demo: setup
 	@$(BIN)/pluginkit demo
@@ -42,6 +42,10 @@ wheel: setup
 # release, ONLY=bare or ONLY=equipped: one of the two passes.
 fresh:
 	@$(PYTHON) tools/fresh.py $(if $(SUITE),--suite $(SUITE)) $(if $(ONLY),--only $(ONLY))
+
+# Wheels for other machines (manylinux): one for each Python whose headers a Debian release has. Needs apt, not root.
+wheels: setup
+	@$(RUN) tools/wheels.py
 
 clean:
 	rm -rf $(VENV) build dist .venv-nvidia

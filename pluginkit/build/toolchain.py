@@ -136,6 +136,7 @@ _COMPILERS = (
     # The first releases with C++17's language and library complete enough for plugin code:
     # https://clang.llvm.org/cxx_status.html and https://gcc.gnu.org/projects/cxx-status.html#cxx17
     ("clang++", 10, ("clang_major", "clang_minor", "clang_patchlevel")),
+    # g++ 9 is also the oldest that links the wheel's runtime (docs/wheels.md).
     ("g++", 9, ("GNUC", "GNUC_MINOR", "GNUC_PATCHLEVEL")),
 )
 
