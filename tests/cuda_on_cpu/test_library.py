@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.compilers import nvcc
+from tests.compilers import default_cxx, nvcc
 
 from .conftest import SOURCES, Kit, compile_object
 
@@ -93,15 +93,14 @@ def test_a_cpp_source_may_have_functions_of_the_same_names_as_device_functions(t
 
 
 def _compiler_with(tool: str, script: str, folder: Path) -> str:
-    """g++, but for its own word on where that tool is: a program made of these shell lines."""
+    """The compiler, but for its own word on where that tool is: a program made of these shell lines."""
+    cxx = folder / Path(default_cxx()).name
     (folder / tool).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    (folder / "g++").write_text(
-        f'#!/bin/sh\ncase "$*" in *-print-prog-name={tool}) echo "{folder}/{tool}"; exit;; esac\nexec g++ "$@"\n',
-        encoding="utf-8",
-    )
-    for name in (tool, "g++"):
-        (folder / name).chmod(0o755)
-    return str(folder / "g++")
+    answer = f'case "$*" in *-print-prog-name={tool}) echo "{folder}/{tool}"; exit;; esac'
+    cxx.write_text(f'#!/bin/sh\n{answer}\nexec {default_cxx()} "$@"\n', encoding="utf-8")
+    for program in (folder / tool, cxx):
+        program.chmod(0o755)
+    return str(cxx)
 
 
 @pytest.mark.parametrize("tool", ["nm", "objcopy"])

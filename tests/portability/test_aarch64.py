@@ -89,7 +89,7 @@ int main(int, char** argv)
 
 def run(*command: str | Path) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{' '.join(map(str, command))}\\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
@@ -104,7 +104,7 @@ def cmake(source: Path, out: Path, *options: str) -> None:
 def is_aarch64(path: Path) -> bool:
     """Whether an ELF file is of that machine (e_machine 183, EM_AARCH64)."""
     header = path.read_bytes()[:20]
-    return header[:4] == b"\\x7fELF" and int.from_bytes(header[18:20], "little") == 183
+    return header[:4] == b"\x7fELF" and int.from_bytes(header[18:20], "little") == 183
 
 
 def exported(library: Path) -> set[str]:
@@ -150,7 +150,7 @@ def test_a_kernel_with_barrier_and_shuffle(built: Path, tmp_path: Path, workers:
     runtime = ["-Wl,--whole-archive", built / "libpluginkit_cpu.a", "-Wl,--no-whole-archive", "-pthread", "-ldl"]
     run(cxx, tmp_path / "reduce.o", *runtime, "-o", tmp_path / "reduce")
     said = run("env", f"PLUGINKIT_CPU_WORKERS={workers}", "qemu-aarch64", "-L", f"/usr/{PREFIX}", tmp_path / "reduce")
-    assert said == f"0 {sum(range(64 * 64))}\\n"
+    assert said == f"0 {sum(range(64 * 64))}\n"
 
 
 def test_a_generated_plugin(built: Path, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.compilers import default_cxx
+
 from .conftest import ROOT
 
 Tool = Callable[[str], ModuleType]
@@ -23,7 +25,7 @@ def archive(folder: Path, *called: str) -> bytes:
     declared = "".join(f'extern "C" void {name}();\n' for name in called)
     source.write_text(f"{declared}void run() {{ {' '.join(f'{name}();' for name in called)} }}\n", encoding="utf-8")
     made.unlink(missing_ok=True)
-    subprocess.run(["g++", "-c", source, "-o", obj], check=True)
+    subprocess.run([default_cxx(), "-c", source, "-o", obj], check=True)
     subprocess.run(["ar", "rc", made, obj], check=True)
     return made.read_bytes()
 
