@@ -11,6 +11,7 @@ import argparse
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -47,6 +48,7 @@ def main() -> int:
     parser.add_argument("--python", action="append", choices=PYTHONS, help="only this one; may stand several times")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where the wheels go (%(default)s)")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # and the temporary folder goes
     if reason := debian.obstacle():
         print(f"error: no such wheel can be built here: {reason}.\n{FIX}", file=sys.stderr)
         return IMPOSSIBLE

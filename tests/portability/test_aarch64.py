@@ -135,7 +135,7 @@ def test_pluginkit_cross_compiles(built: Path) -> None:
     module = built / f"_native.cpython-3-{PREFIX}.so"
     assert is_aarch64(module)
     assert is_aarch64(built / "_probe.so")
-    assert exported(module) == {"PyInit__native"}
+    assert "PyInit__native" in exported(module)
     for name in ("libpluginkit_cpu.a", "libpluginkit_cpu_checked.a"):
         assert "pluginkit_cpu_v2_cudaMalloc" in run(f"{PREFIX}-nm", "--defined-only", built / name)
 
