@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from rich import box
@@ -13,9 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pluginkit.testing import words
-from pluginkit.testing.report import BUILT, CaseResult, Outcome, Report, Verdict, Warned
+from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict, Warned
 
-RTX = "tensorrt-rtx"
 _STYLE = {
     Outcome.PASSED: "green",
     Outcome.FAILED: "bold red",
@@ -27,9 +25,6 @@ _MARKS = {"target": "cpu", "sanitizers": ""}
 """What else a row may say of its cases: shown where it is another value for any."""
 PIPE_WIDTH = 120
 """Columns where there is no terminal: nothing may be cut in a log."""
-
-NAMED = 3
-"""How many broken networks that were not refused the last line names."""
 
 FAILURES = 8
 """How many failures are explained; a wrong kernel fails everywhere in the same way."""
@@ -81,8 +76,8 @@ def cases_table(report: Report, *, every: bool = False) -> RenderableType:
     for name in ("largest\nerror", "tolerance"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("host", no_wrap=True)
-    others = [name for name in dict.fromkeys(one.runtime for one in report.verdicts) if name != RTX]
-    adapted = "V3 adapter" in report.runtimes.get(RTX, "V3 adapter")
+    others = [name for name in dict.fromkeys(one.runtime for one in report.verdicts) if name != words.RTX]
+    adapted = "V3 adapter" in report.runtimes.get(words.RTX, "V3 adapter")
     for name in (f"RTX build\n({'V3 adapter' if adapted else 'IPluginV3'})", *others):
         table.add_column(name, no_wrap=True)
 
@@ -101,7 +96,7 @@ def cases_table(report: Report, *, every: bool = False) -> RenderableType:
     for (*_, network), group in groupby(report.cases, lambda case: (case.target, case.sanitizers, case.network)):
         cases = list(group)
         ran = [report.verdict(name, network) for name in others]
-        verdicts = [_verdict(report.verdict(RTX, network)), *(_word(one.outcome) if one else "" for one in ran)]
+        verdicts = [_verdict(report.verdict(words.RTX, network)), *(_word(one.outcome) if one else "" for one in ran)]
         nothing = [""] * len(verdicts)
         if every:
             for index, case in enumerate(cases):
@@ -196,49 +191,5 @@ def summary(report: Report) -> RenderableType:
 
 
 def closing(report: Report) -> Text:
-    """The last line: what failed, before all that did not; and who was not asked."""
-    facts = list(_facts(report))
-    failed = [text for bad, text in facts if bad]
-    rest = [text for bad, text in facts if not bad]
-    if report.absent:
-        rest.append(f"not judged by {', '.join(report.absent)}")
-    said = "; ".join([*failed, *rest, f"seed {report.seed}"])
-    return Text(f"{report.plugin}: {'FAILED: ' if failed else ''}{said}", style="bold red" if failed else "bold green")
-
-
-def _facts(report: Report) -> Iterator[tuple[bool, str]]:
-    """What there is to say in the last line, and whether it makes the run red."""
-    if report.cases:
-        parts = [f"{report.count(kind)} {kind.value}" for kind in Outcome if report.count(kind)]
-        bad = any(case.outcome.bad for case in report.cases)
-        yield bad, f"{', '.join(parts)} of {len(report.cases)} cases"
-    for runtime, group in _grouped(report.verdicts):
-        bad = any(verdict.outcome.bad for verdict in group)
-        if runtime == RTX:
-            wrong = Counter(verdict.how.removeprefix(f"{BUILT}, ") for verdict in group if _built_wrongly(verdict))
-            but = f" ({', '.join(f'{count} {how}' for how, count in wrong.items())})" if wrong else ""
-            yield bad, f"NVIDIA's builder took {sum(one.built for one in group)} of {len(group)} networks{but}"
-        elif bad:
-            yield bad, f"{sum(one.outcome.bad for one in group)} of {len(group)} networks failed in {runtime}"
-    open_ = [verdict.network for verdict in report.controls if verdict.outcome.bad]
-    if open_:
-        names = ", ".join(open_[:NAMED]) + (", ..." if len(open_) > NAMED else "")
-        yield True, f"{len(open_)} of {len(report.controls)} broken networks not refused ({names})"
-    elif report.controls and not report.cases:
-        yield False, f"{len(report.controls)} of {len(report.controls)} broken networks refused"
-    bad_registries = [verdict.network for verdict in report.registries if verdict.outcome.bad]
-    if bad_registries:
-        yield True, f"failed in {', '.join(bad_registries)}"
-    elif report.registries and not report.cases:
-        yield False, f"right in {', '.join(verdict.network for verdict in report.registries)}"
-    if count := len(report.warnings):
-        yield False, f"{count} warning{'' if count == 1 else 's'}"
-
-
-def _grouped(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, list[Verdict]]]:
-    for runtime in dict.fromkeys(verdict.runtime for verdict in verdicts):
-        yield runtime, [verdict for verdict in verdicts if verdict.runtime == runtime]
-
-
-def _built_wrongly(verdict: Verdict) -> bool:
-    return verdict.outcome.bad and verdict.built
+    """The last line."""
+    return Text(words.closing(report), style="bold red" if report.bad else "bold green")

@@ -163,9 +163,23 @@ def command(
 
         runs = several.run(options, step)
     report = runs.joined
-    command_ = words.again(project, library, data, options.calibration, strict=strict)
+    command_ = words.again(
+        project, library, data, options.calibration, strict=strict, target=target, timeout=timeout
+    )  # fmt: skip
     table.show_all(runs.reports, report, console, command=command_, every=verbose)
-    _write(report, json_file, html, junit, command_)
+    _write(report, json_file, junit)
+    if html is not None:
+        names = [kind.short.lower() for kind in options.precisions or ()]
+        whole = words.whole(
+            command_,
+            precisions=names,
+            networks=networks,
+            only=only,
+            sanitize=options.sanitize,
+            schedules=options.schedules,
+            seed=seed,
+        )
+        page.write(report, html, command=command_, whole=whole)
     if runs.error is not None:
         raise runs.error
     return report.exit_code
@@ -181,13 +195,11 @@ def check_writable(file: Path | None) -> None:
         raise UsageError(f"{file} cannot be written.", hint=f"Is {folder} a folder that you may write to?")
 
 
-def _write(report: Report, json_file: Path | None, html: Path | None, junit: Path | None, again: str) -> None:
-    """Write the files that were asked for."""
+def _write(report: Report, json_file: Path | None, junit: Path | None) -> None:
+    """Write the files for machines that were asked for."""
     if json_file is not None and str(json_file) == "-":
         click.echo(json.dumps(report.to_json(), indent=2))
     elif json_file is not None:
         json_file.write_text(json.dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
-    if html is not None:
-        page.write(report, html, command=again)
     if junit is not None:
         report.write_junit(junit)

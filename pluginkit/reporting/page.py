@@ -61,19 +61,20 @@ def check() -> None:
         raise ToolMissing(f"--html needs {', '.join(missing)}, which is not installed.", hint=REMEDY)
 
 
-def write(report: Report, file: Path, *, command: str) -> None:
+def write(report: Report, file: Path, *, command: str, whole: str) -> None:
     """Write the page, whole or not at all.
 
     Args:
         report: of the run.
         file: what is written; what was there is replaced.
-        command: what repeats the run.
+        command: what a failing case's own command is made from (`words.again`).
+        whole: what repeats the run (`words.whole`).
 
     Raises:
         ToolMissing: as `check`.
     """
     check()
-    text = page(report, command=command)
+    text = page(report, command=command, whole=whole)
     if file.exists() and not file.is_file():
         # /dev/stdout, for one: nothing there can be replaced by renaming.
         file.write_text(text, encoding="utf-8")
@@ -91,7 +92,7 @@ def write(report: Report, file: Path, *, command: str) -> None:
         raise
 
 
-def page(report: Report, *, command: str) -> str:
+def page(report: Report, *, command: str, whole: str) -> str:
     """The page's text; all that comes from elsewhere is escaped by the template."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -111,7 +112,8 @@ def page(report: Report, *, command: str) -> str:
     failures, drawings = _failures(report, command, anchors)
     return environment.get_template("page.html.jinja").render(
         report=report,
-        again=f"{command} --seed {report.seed}",
+        again=whole,
+        closing=words.closing(report),
         precisions=precisions,
         rows=rows,
         beside=[(item, _mark(item, anchors)) for item in beside],
@@ -119,7 +121,6 @@ def page(report: Report, *, command: str) -> str:
         failures=failures,
         drawings=drawings,
         pictures=PICTURES,
-        counts=[(kind.value, report.count(kind)) for kind in Outcome if report.count(kind)],
     )
 
 
@@ -138,7 +139,7 @@ def _mark(item: CaseResult | Verdict, anchors: dict[int, str]) -> Mark:
         checks = "".join(f" ({one})" for one in ("on the GPU" if item.target == "gpu" else "", item.sanitizers) if one)
         title = f"{item.id}{checks}, {item.shape}: {item.outcome.value}"
     else:
-        title = f"{item.network} in {item.runtime}: {item.outcome.value}"
+        title = f"{item.network} in {item.runtime}: {item.word}"
     return Mark(item.outcome.value, _MARKS[item.outcome], title, anchors.get(id(item), ""))
 
 
@@ -164,7 +165,7 @@ def _failures(
                 anchors[id(item)],
                 words.failure(item, report, command),
                 picture.png(heat) if heat else "",
-                f"|error| of {heat.where}; the worst is at {list(heat.index)}" if heat else "",
+                f"|error| of {heat.where}; the largest beyond its tolerance is at {list(heat.index)}" if heat else "",
                 drawn[item.network][0] if item.network in drawn else "",
             )
         )

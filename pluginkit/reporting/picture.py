@@ -5,15 +5,22 @@ from __future__ import annotations
 import base64
 import io
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from pluginkit.testing.heat import Heat, Picture
+from pluginkit.testing.model import Array
 
 _NO_NUMBER = "#b00060"
 """Where there is no finite number to be drawn."""
+_SMALL = "#e8eaed"
+"""Where there is no error, or one so small that the scale doesn't show it."""
+_DECADES = 4
+"""Of the scale, at most: from the largest error down."""
 
 
 def png(heat: Heat) -> str:
@@ -53,9 +60,25 @@ def _draw(made: Figure, axes: Axes, shown: Picture, worst: tuple[int, int], labe
     axes.set_facecolor(_NO_NUMBER)
     finite = np.ma.masked_invalid(shown.values)
     extent = (-0.5, columns - 0.5, rows - 0.5, -0.5)
-    largest = float(finite.max()) if finite.count() else 0.0
-    image = axes.imshow(finite, extent=extent, aspect="auto", cmap="viridis", vmin=0.0, vmax=largest or 1.0)
+    scale = norm(finite.compressed())
+    colours = mpl.colormaps["viridis"].with_extremes(under=_SMALL)
+    # A logarithm of 0 would be no number.
+    drawn = np.ma.maximum(finite, scale.vmin / 10)
+    # Nothing is mixed between neighbours: an error is one element's.
+    image = axes.imshow(drawn, extent=extent, aspect="auto", cmap=colours, norm=scale, interpolation="nearest")
     axes.plot([worst[1]], [worst[0]], "o", markersize=13, markerfacecolor="none", markeredgecolor="red", gid="worst")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    made.colorbar(image, ax=axes, label=label)
+    made.colorbar(image, ax=axes, label=label, extend="min")
+
+
+def norm(errors: Array) -> LogNorm:
+    """The scale of the colours: logarithmic, so that one large error doesn't make all others look like none.
+
+    From the smallest error that is not 0, or `_DECADES` below the largest, up to the largest.
+    """
+    shown = errors[errors > 0]
+    largest = float(shown.max()) if shown.size else 1.0
+    least = max(float(shown.min()) if shown.size else 0.0, largest * 10.0**-_DECADES)
+    # A scale needs a length.
+    return LogNorm(min(least, largest / 10), largest)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration
-from pluginkit.testing.report import NOT_REFUSED, CaseResult, Report, Verdict
+from pluginkit.testing.report import BUILT, NOT_REFUSED, CaseResult, Outcome, Report, Verdict
 
+RTX = "tensorrt-rtx"
+NAMED = 3
+"""How many broken networks that were not refused the last line names."""
 LOG_LINES = 12
 """How many of a runtime's log lines are shown for a network that it refused."""
 
@@ -53,18 +58,68 @@ def failure(item: CaseResult | Verdict, report: Report, command: str) -> Failure
         elif item in report.registries:
             case = item.network
     only = " ".join(f"--only {shlex.quote(one)}" for one in (*before, case))
-    again_ = f"{command} {only} --seed {report.seed}{_as_before(item, report)}"
+    again_ = f"{command} {only} --seed {report.seed}{_as_before(item, report, command)}"
     return Failure(head, tuple(item.message.splitlines()), log[:LOG_LINES], again_)
 
 
-def _as_before(item: CaseResult | Verdict, report: Report) -> str:
+def closing(report: Report) -> str:
+    """The last line: what failed, before all that did not; and who was not asked."""
+    facts = list(_facts(report))
+    failed = [text for bad, text in facts if bad]
+    rest = [text for bad, text in facts if not bad]
+    if report.absent:
+        rest.append(f"not judged by {', '.join(report.absent)}")
+    said = "; ".join([*failed, *rest, f"seed {report.seed}"])
+    return f"{report.plugin}: {'FAILED: ' if failed else ''}{said}"
+
+
+def _facts(report: Report) -> Iterator[tuple[bool, str]]:
+    """What there is to say in the last line, and whether it makes the run red."""
+    if report.cases:
+        parts = [f"{report.count(kind)} {kind.value}" for kind in Outcome if report.count(kind)]
+        bad = any(case.outcome.bad for case in report.cases)
+        yield bad, f"{', '.join(parts)} of {len(report.cases)} cases"
+    for runtime, group in _grouped(report.verdicts):
+        bad = any(verdict.outcome.bad for verdict in group)
+        if runtime == RTX:
+            wrong = Counter(verdict.how.removeprefix(f"{BUILT}, ") for verdict in group if _built_wrongly(verdict))
+            but = f" ({', '.join(f'{count} {how}' for how, count in wrong.items())})" if wrong else ""
+            yield bad, f"NVIDIA's builder took {sum(one.built for one in group)} of {len(group)} networks{but}"
+        elif bad:
+            yield bad, f"{sum(one.outcome.bad for one in group)} of {len(group)} networks failed in {runtime}"
+    open_ = [verdict.network for verdict in report.controls if verdict.outcome.bad]
+    if open_:
+        names = ", ".join(open_[:NAMED]) + (", ..." if len(open_) > NAMED else "")
+        yield True, f"{len(open_)} of {len(report.controls)} broken networks not refused ({names})"
+    elif report.controls and not report.cases:
+        yield False, f"{len(report.controls)} of {len(report.controls)} broken networks refused"
+    bad_registries = [verdict.network for verdict in report.registries if verdict.outcome.bad]
+    if bad_registries:
+        yield True, f"failed in {', '.join(bad_registries)}"
+    elif report.registries and not report.cases:
+        yield False, f"right in {', '.join(verdict.network for verdict in report.registries)}"
+    if count := len(report.warnings):
+        yield False, f"{count} warning{'' if count == 1 else 's'}"
+
+
+def _grouped(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, list[Verdict]]]:
+    for runtime in dict.fromkeys(verdict.runtime for verdict in verdicts):
+        yield runtime, [verdict for verdict in verdicts if verdict.runtime == runtime]
+
+
+def _built_wrongly(verdict: Verdict) -> bool:
+    return verdict.outcome.bad and verdict.built
+
+
+def _as_before(item: CaseResult | Verdict, report: Report, command: str) -> str:
     """The options that a case needs to fail again: its target, its checks, and the orders if it failed in one of
     those."""
     if not isinstance(item, CaseResult):
         return ""
     # Cases of several networks run in one process only where nothing runs beside them.
     one_by_one = " --jobs 1" if item.after else ""
-    target = " --target gpu" if item.target == "gpu" else ""
+    both = item.target == "gpu" or any(case.target == "gpu" for case in report.cases)
+    target = f" --target {item.target}" if both and " --target " not in command else ""
     checks = f" --sanitize {item.sanitizers.replace('+', ',')}" if item.sanitizers else ""
     orders = f" --schedules {report.schedules}" if item.schedule and report.schedules else ""
     return target + checks + orders + one_by_one
@@ -77,8 +132,10 @@ def again(
     calibration: Calibration = BY_DEFAULT,
     *,
     strict: bool = False,
+    target: str = "auto",
+    timeout: float = 60.0,
 ) -> str:
-    """The command that repeats a run."""
+    """The command that repeats a run, without what chooses a part of it: a case's own command says that."""
     parts = ["pluginkit", "test"]
     parts += [str(project)] if str(project) != "." else []
     parts += ["--library", str(library)] if library else []
@@ -86,4 +143,25 @@ def again(
     parts += ["--calibration", calibration.method] if calibration.method else []
     parts += ["--calibration-data", str(calibration.data)] if calibration.data else []
     parts += ["--strict"] if strict else []
+    parts += ["--target", target] if target != "auto" else []
+    parts += ["--timeout", f"{timeout:g}"] if timeout != 60 else []
     return shlex.join(parts)
+
+
+def whole(
+    command: str,
+    *,
+    precisions: Sequence[str] = (),
+    networks: Sequence[str] = (),
+    only: Sequence[str] = (),
+    sanitize: Sequence[str] = (),
+    schedules: int = 0,
+    seed: int = 0,
+) -> str:
+    """The command of a whole run: `command` (of `again`) with the part that was chosen of it."""
+    parts = [f"--{precision}" for precision in precisions]
+    parts += [part for name in networks for part in ("--network", name)]
+    parts += [part for pattern in only for part in ("--only", pattern)]
+    parts += ["--sanitize", ",".join(sanitize)] if sanitize else []
+    parts += ["--schedules", str(schedules)] if schedules else []
+    return f"{command} {shlex.join([*parts, '--seed', str(seed)])}"

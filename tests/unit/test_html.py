@@ -10,22 +10,27 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from matplotlib.colors import to_rgba
 from onnx import TensorProto, helper
 
 from pluginkit import cli
 from pluginkit.dtypes import DType
 from pluginkit.errors import ToolMissing
 from pluginkit.manifest import Manifest
-from pluginkit.reporting import drawing, page
+from pluginkit.reporting import drawing, page, picture
+from pluginkit.reporting.picture import norm
+from pluginkit.testing import heat, words
 from pluginkit.testing.api_model import ApiNetwork, Constant, Input, Loop
+from pluginkit.testing.compare import compare
 from pluginkit.testing.heat import Heat, Picture
-from pluginkit.testing.model import Network
+from pluginkit.testing.model import Network, Tolerance
 from pluginkit.testing.networks import FAMILIES
 from pluginkit.testing.networks.base import Setting
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
 
 HOSTILE = "<script>alert('x')</script>\"' onmouseover=\"y & {{ 7*7 }} $\\frac{$"
 HEAT = Heat("y", "abs", (1, 2), Picture(np.eye(3, dtype=np.float32), (3, 3)))
+WHOLE = "pluginkit test --target cpu --network loop --seed 7"
 VOID = {"meta", "img", "br"}
 
 
@@ -77,7 +82,7 @@ class Reader(HTMLParser):
 
 
 def read(report: Report) -> Element:
-    return Reader(page.page(report, command="pluginkit test")).open[0]
+    return Reader(page.page(report, command="pluginkit test", whole=WHOLE)).open[0]
 
 
 def model(name: str = "x") -> bytes:
@@ -166,7 +171,7 @@ def test_a_failure_has_its_words_its_picture_and_its_network() -> None:
     assert "pluginkit test --only cond/float32/opt --seed 7" in section.text
     (image,) = section.all("img")
     assert image.attributes["src"].startswith("data:image/png;base64,iVBOR")
-    assert image.attributes["alt"] == "|error| of y[:, :]; the worst is at [1, 2]"
+    assert image.attributes["alt"] == "|error| of y[:, :]; the largest beyond its tolerance is at [1, 2]"
     (link,) = [one.attributes["href"] for one in section.all("a")]
     drawn = found.by_id(link.removeprefix("#")).all("svg")
     assert [one.attributes["aria-label"] for one in drawn] == [
@@ -198,7 +203,9 @@ def test_the_network_is_drawn_whole() -> None:
 
 
 def test_nothing_comes_from_elsewhere() -> None:
-    text = page.page(report(case("opt", Outcome.FAILED, message="no", heat=HEAT)), command="pluginkit test")
+    text = page.page(
+        report(case("opt", Outcome.FAILED, message="no", heat=HEAT)), command="pluginkit test", whole=WHOLE
+    )
     links = re.findall(r'(?:src|href|srcset|data|action)="([^"]*)"', text)
     assert links
     assert all(link.startswith(("#", "data:")) for link in links)
@@ -237,7 +244,7 @@ def test_only_so_many_pictures() -> None:
 
 def test_the_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "report.html"
-    page.write(report(case("min", Outcome.PASSED)), file, command="pluginkit test")
+    page.write(report(case("min", Outcome.PASSED)), file, command="pluginkit test", whole=WHOLE)
     before = file.read_text()
     assert before.startswith("<!DOCTYPE html>")
     assert file.stat().st_mode & 0o044 == 0o044, "others may read it"
@@ -247,7 +254,7 @@ def test_the_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space"):
-        page.write(report(case("opt", Outcome.FAILED)), file, command="pluginkit test")
+        page.write(report(case("opt", Outcome.FAILED)), file, command="pluginkit test", whole=WHOLE)
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
     assert file.read_text() == before
 
@@ -266,3 +273,74 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 def test_a_folder_that_is_not_there(option: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.run(["test", str(tmp_path), option, str(tmp_path / "none" / "report")]) == 2
     assert "cannot be written" in capsys.readouterr().err
+
+
+def test_the_heading_says_what_failed_and_the_command_repeats_the_whole_run() -> None:
+    control = Verdict("cond/float32/min-above-opt", "tensorrt-rtx", Outcome.FAILED, "built", how="not refused")
+    found = read(report(case("min", Outcome.PASSED), controls=(control,)))
+    assert found.all("h1")[0].text == (
+        "MyPlugin: FAILED: 1 of 1 broken networks not refused (cond/float32/min-above-opt); 1 passed of 1 cases; seed 7"
+    )
+    assert found.all("p")[0].text == WHOLE
+
+
+def test_the_command_of_a_whole_run_has_all_that_chose_it() -> None:
+    base = words.again(Path("my plugin"), target="gpu", timeout=5.0)
+    assert base == "pluginkit test 'my plugin' --target gpu --timeout 5"
+    assert words.again(Path()) == "pluginkit test"
+    chosen = words.whole(
+        base, precisions=("fp16",), networks=("loop",), only=("*/opt",), sanitize=("address",), schedules=3, seed=7
+    )
+    assert chosen == (
+        f"{base} --fp16 --network loop --only '*/opt' --sanitize address --schedules 3 --seed 7"
+    )  # fmt: skip
+
+
+def test_a_case_is_repeated_on_its_target_where_there_are_two() -> None:
+    cases = case("a", Outcome.FAILED), case("b", Outcome.FAILED, target="gpu")
+    both = report(*cases)
+    assert [words.failure(one, both, "pluginkit test").again for one in cases] == [
+        "pluginkit test --only cond/float32/a --seed 7 --target cpu",
+        "pluginkit test --only cond/float32/b --seed 7 --target gpu",
+    ]
+    alone = report(cases[0])
+    assert words.failure(cases[0], alone, "pluginkit test").again == "pluginkit test --only cond/float32/a --seed 7"
+    said = words.failure(cases[1], both, "pluginkit test --target gpu").again
+    assert said == "pluginkit test --target gpu --only cond/float32/b --seed 7"
+
+
+def test_the_colours_tell_errors_apart_when_nearly_all_is_wrong() -> None:
+    errors = np.array([187.0, 3.0, 1.0, 0.5])
+    high, *some, least = (float(norm(errors)(error)) for error in errors)
+    assert (high, least) == (1.0, 0.0)
+    assert all(0.1 < one < 0.9 for one in some), "not as dark as the least, not as bright as the largest"
+    assert float(norm(np.array([1e9, 1.0]))(1e6)) == pytest.approx(0.25)
+    for flat in (np.array([]), np.zeros(3), np.full(4, 2.0)):
+        assert norm(flat).vmin < norm(flat).vmax
+
+
+def test_no_error_and_no_number_have_colours_of_their_own() -> None:
+    values = np.array([[0.0, np.inf, 1.0, 187.0]], np.float32)
+    drawn = picture.figure(Heat("y", "abs", (0, 3), Picture(values, (1, 4))))
+    (image,) = drawn.axes[0].images
+    none, _, least, _ = image.to_rgba(image.get_array())[0]
+    assert tuple(none) == to_rgba(picture._SMALL)
+    assert tuple(least) != tuple(none)
+    assert image.get_array().mask.tolist() == [[False, True, False, False]], "the axes' colour shows through"
+    assert drawn.axes[0].get_facecolor() == to_rgba(picture._NO_NUMBER)
+
+
+def test_the_place_that_is_marked_is_in_the_plane_with_the_largest_error() -> None:
+    want = np.zeros((2, 3, 4, 4))
+    got = np.full(want.shape, 1.0, np.float32)
+    got[0, 1, 2, 3], got[1, 2, 0, 0] = 104, 187
+    want[1, 2, 0, 0], want[0, 1, 2, 3] = -0.5, 1e-3
+    compared = compare({"y": got}, {"y": want}, Tolerance("close", rtol=1e-3, atol=1e-3))
+    made = heat.of({"y": got}, {"y": want}, Tolerance("close"), compared.worst)
+    assert made is not None
+    assert made.index == (1, 2, 0, 0)
+    assert made.others is not None
+    assert made.others.values.max() == made.plane.values.max() == 187.5
+    drawn = picture.figure(made)
+    marks = [line.get_xydata().tolist() for axes in drawn.axes for line in axes.lines if line.get_gid() == "worst"]
+    assert marks == [[[0, 0]], [[2, 1]]]
