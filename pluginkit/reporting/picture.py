@@ -63,7 +63,7 @@ def _draw(made: Figure, axes: Axes, shown: Picture, worst: tuple[int, int], labe
     scale = norm(finite.compressed())
     colours = mpl.colormaps["viridis"].with_extremes(under=_SMALL)
     # A logarithm of 0 would be no number.
-    drawn = np.ma.maximum(finite, scale.vmin / 10)
+    drawn = np.ma.maximum(finite, (scale.vmin or 1.0) / 10)
     # Nothing is mixed between neighbours: an error is one element's.
     image = axes.imshow(drawn, extent=extent, aspect="auto", cmap=colours, norm=scale, interpolation="nearest")
     axes.plot([worst[1]], [worst[0]], "o", markersize=13, markerfacecolor="none", markeredgecolor="red", gid="worst")
