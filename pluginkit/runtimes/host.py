@@ -181,6 +181,11 @@ class HostSession:
         _, built = self._built[network.id]
         return {node: plugin.v3.kept for node, plugin in built[""].items() if plugin.v3 is not None}
 
+    def workspace(self, network: str) -> int:
+        """The bytes of the largest workspace that a plugin of a network has asked for; `build` has built it."""
+        _, built = self._built[network]
+        return max((plugin.workspace for layers in built.values() for plugin in layers.values()), default=0)
+
     def ways(self, case: Case) -> tuple[str, ...]:
         """How a case is to be run, in words: in each convention, or with each tactic of an IPluginV3."""
         network, built = self._built[case.network_id]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from pluginkit.runtimes.findings import Defect, Index
@@ -12,6 +13,13 @@ SHOWN = 4
 _SHARE = "Order the two by __syncthreads() or __syncwarp(), make both atomic, or give each thread a place of its own."
 _OUTSIDE = "Compare the index with the size before the access; a grid's last block often has threads to spare."
 _WORKSPACE = "Get it in initialize() or attachToContext(), or ask for it by getWorkspaceSize()."
+_NO_WORKSPACE = (
+    "getWorkspaceSize() answered 0, so the workspace that enqueue() is given is null: ask for its bytes there. If the "
+    "kernel uses none, look at which other of its pointers is null."
+)
+_TOUCHED = re.compile(r"touches (\(nil\)|0x[0-9a-f]+),")
+_LOWEST = 65536
+"""Linux maps nothing below (vm.mmap_min_addr)."""
 _STREAM = "Give each launch and each copy the stream that enqueue() is given."
 _WRITE = "Write it first, or compare the index with the size; memory is not zero when it is allocated."
 
@@ -51,9 +59,12 @@ KINDS = {
 """What each kind is in words, and what to do."""
 
 
-def describe(defect: Defect) -> str:
-    """A defect in a few lines."""
+def describe(defect: Defect, workspace: int | None = None) -> str:
+    """A defect in a few lines; `workspace` is what enqueue was given of it, in bytes, where that is known."""
     words, remedy = KINDS.get(defect.kind, (defect.kind.replace("-", " "), ""))
+    if _of_null(defect):
+        words = "a null pointer is used"
+        remedy = _NO_WORKSPACE if workspace == 0 else "Look at which of the pointers that the kernel is given is null."
     lines = [f"{words}: {defect.text}"]
     if defect.kernel:
         indices = (("block", defect.block), ("thread", defect.thread))
@@ -69,9 +80,15 @@ def describe(defect: Defect) -> str:
     return "\n".join(lines)
 
 
-def describe_all(defects: Sequence[Defect]) -> str:
-    """The first defects in words, and how many there are beside them."""
-    told = [describe(defect) for defect in defects[:SHOWN]]
+def _of_null(defect: Defect) -> bool:
+    """Whether it touches an address that an index into nothing makes: no process has memory so low."""
+    touched = _TOUCHED.search(defect.text) if defect.kind == "invalid-address" else None
+    return touched is not None and (touched[1] == "(nil)" or int(touched[1], 16) < _LOWEST)
+
+
+def describe_all(defects: Sequence[Defect], workspace: int | None = None) -> str:
+    """The first defects in words, and how many there are beside them; `workspace` as of `describe`."""
+    told = [describe(defect, workspace) for defect in defects[:SHOWN]]
     if len(defects) > SHOWN:
         told.append(f"... and {len(defects) - SHOWN} more findings; --json FILE has them all.")
     return "\n".join(told)

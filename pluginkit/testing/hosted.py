@@ -183,7 +183,8 @@ class Hosting:
         outcome, message, seconds = guarded(action)
         result = self._result(network, case, outcome, message=message, seconds=seconds)
         result = replace(result, **found)  # type: ignore[arg-type]
-        result = _with(result, session.findings(), session.printed)
+        defects = session.findings()
+        result = _with(result, defects, session.printed, session.workspace(network.id) if defects else None)
         if schedule.words and result.outcome.bad:
             return replace(
                 result, schedule=schedule.words, message=f"{schedule.words} (without that it passed):\n{result.message}"
@@ -263,9 +264,9 @@ ENQUEUE_COSTS = {"allocation-in-enqueue": "E3", "synchronization-in-enqueue": "E
 """The demand that a finding of CUDA's calls in enqueue belongs to, where it is of the kind `robustness`."""
 
 
-def _with(result: CaseResult, found: Sequence[Defect], printed: str) -> CaseResult:
+def _with(result: CaseResult, found: Sequence[Defect], printed: str, workspace: int | None = None) -> CaseResult:
     """The result with what the library's checks found: a case with a finding has failed, however it ended, unless the
-    finding breaks what nobody asks for."""
+    finding breaks what nobody asks for. `workspace`: in bytes, what enqueue was given."""
     if not found:
         return result
     costs = [Doubt(ENQUEUE_COSTS[one.kind], "enqueue", describe(one)) for one in found if one.kind in ENQUEUE_COSTS]
@@ -276,5 +277,5 @@ def _with(result: CaseResult, found: Sequence[Defect], printed: str) -> CaseResu
         return result
     # A process that a sanitizer ended is no crash: it has said why, and the log has it.
     rest = result.message if result.outcome is Outcome.FAILED else result.message.partition("\n")[0]
-    message = "\n".join(filter(None, (describe_all(defects), rest)))
+    message = "\n".join(filter(None, (describe_all(defects, workspace), rest)))
     return replace(result, outcome=Outcome.FAILED, message=message)
