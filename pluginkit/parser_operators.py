@@ -3,9 +3,9 @@
 It does if the node has the attribute `plugin_namespace`, be it empty, and there is a creator of that name, version and
 namespace; the node's domain plays no part (tried with TensorRT-RTX 1.7.1.116).
 
-Recorded: what `OnnxParser.supports_operator` of TensorRT-RTX 1.7.1.116 says of every operator of onnx 1.23, and of every
-one that onnx-tensorrt 10.1 names (https://github.com/onnx/onnx-tensorrt, onnxOpImporters.cpp); and of those the two that
-the full TensorRT has and RTX hasn't, DeformConv and TRT_PluginV2.
+Recorded: what `OnnxParser.supports_operator` of TensorRT-RTX 1.7.1.116 says of every operator of onnx 1.23, and of
+every one that onnx-tensorrt 10.1 names (https://github.com/onnx/onnx-tensorrt, onnxOpImporters.cpp); and of those the
+two that the full TensorRT has and RTX hasn't, DeformConv and TRT_PluginV2.
 """
 
 from __future__ import annotations
@@ -38,6 +38,6 @@ def advice(name: str) -> str:
     if name not in OPERATORS:
         return ""
     return (
-        f"TensorRT's ONNX parser has an operator {name} of its own, and asks no plugin for a node of that name, whatever "
-        f"its domain, unless it has the attribute plugin_namespace. Call the plugin {name}Plugin."
+        f"TensorRT's ONNX parser has an operator {name} of its own, and asks no plugin for a node of that name, "
+        f"whatever its domain, unless it has the attribute plugin_namespace. Call the plugin {name}Plugin."
     )

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pluginkit.testing import words
-from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict, Warned
+from pluginkit.testing.report import NVIDIAS, CaseResult, Outcome, Report, Verdict, Warned
 
 _STYLE = {
     Outcome.PASSED: "green",
@@ -44,6 +44,8 @@ def show(report: Report, console: Console, *, command: str, every: bool = False)
     bad = report.bad
     for item in bad[:FAILURES]:
         console.print(_failure(item, report, command))
+    for verdict in (one for one in report.verdicts if one.how == NVIDIAS):
+        console.print(_own(verdict))
     for one in () if report.strict else report.warnings:
         console.print(_warning(one))
     if len(bad) > FAILURES:
@@ -169,6 +171,12 @@ def _failure(item: CaseResult | Verdict, report: Report, command: str) -> Render
     lines += [Text(f"  {line}") for line in said.message]
     lines += [Text(f"  | {line}", style="dim") for line in said.log]
     return Group(*lines, Text.assemble(("  again: ", "bold"), said.again))
+
+
+def _own(verdict: Verdict) -> RenderableType:
+    """A refusal that is NVIDIA's own."""
+    head = Text(f"\n{verdict.network} in {verdict.runtime}: {verdict.how}", style=_STYLE[Outcome.SKIPPED])
+    return Group(head, *(Text(f"  {line}") for line in verdict.message.splitlines()))
 
 
 def _warning(one: Warned) -> RenderableType:

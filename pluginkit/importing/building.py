@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pluginkit.errors import CheckFailed
+from pluginkit.runtimes import refusals
 from pluginkit.runtimes.tensorrt_rtx import RtxProcess, probe_library
 from pluginkit.runtimes.verdict import BuildVerdict, ModelInput
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
@@ -31,6 +32,9 @@ def advice(verdict: BuildVerdict) -> str:
     """What to do about a refusal; empty if its words are none of the known ones."""
     if verdict.ok:
         return ""
+    if row := refusals.recognise(verdict):
+        told = f"NVIDIA's builder fails on {row.cause}, whatever the operator (refusal {row.id})."
+        return f"{told} What builds: {row.instead}."
     return next((what for words, what in _ADVICE.items() if words in verdict.message), "")
 
 

@@ -1,4 +1,4 @@
-"""Where NVIDIA's builder accepts what its documents forbid, or falls over, and what pluginkit does instead.
+"""Where NVIDIA's builder accepts what its documents forbid, or crashes, and what pluginkit does instead.
 
 A leniency is never copied: pluginkit's host refuses, so that a plugin doesn't fail in the next version or in the full
 TensorRT. Comparisons of the two leave these rows out, and only these.
@@ -22,14 +22,14 @@ class Leniency:
 
     Attributes:
         id: what tests and reports call it.
-        kind: whether NVIDIA accepts it, refuses by an error within its backend, or takes the process down.
+        kind: whether NVIDIA accepts it, or takes the process down.
         nvidia: what NVIDIA does.
         instead: what pluginkit does.
         source: what forbids it, and where NVIDIA's behaviour was seen.
     """
 
     id: str
-    kind: Literal["accepts", "fails", "crashes"]
+    kind: Literal["accepts", "crashes"]
     nvidia: str
     instead: str
     source: str
@@ -123,22 +123,6 @@ LENIENCIES: tuple[Leniency, ...] = (
         "the host refuses the network; those of pluginkit test have a constant there, in a network for each count",
         '"Restrictions for Dynamic Shapes" in "Dynamic Shapes: Advanced Topics" of TensorRT 10.16, 11.4 and RTX: INT8 '
         f"wants a channel dimension that is a constant at build time; {TRIED}",
-    ),
-    Leniency(
-        "half-slice",
-        "fails",
-        "fails within its backend (MyelinCheckException in tactics_tiled_layout.cpp or formats.cpp) where a forward "
-        "iterator's FP32 slice is cast to FP16 for a plugin",
-        "networks of pluginkit cast before the iterator and after the loop's output",
-        TRIED,
-    ),
-    Leniency(
-        "concatenate-axis-1",
-        "fails",
-        "fails within its backend ('No scan input/output tensor to derive shape') where a loop without iterators "
-        "concatenates on another axis than 0",
-        "networks of pluginkit concatenate on axis 1 what they iterate on axis 1",
-        TRIED,
     ),
 )
 """Every row; tests/runtimes/test_leniencies.py has both sides of each."""

@@ -26,7 +26,7 @@ from pluginkit.testing.crew import Bench
 from pluginkit.testing.hosted import Hosted
 from pluginkit.testing.judged import Judge, beside
 from pluginkit.testing.model import Case, Plan
-from pluginkit.testing.report import CaseResult, Report, Verdict
+from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
 from pluginkit.testing.schedules import schedules, ways_on_gpu
 
 GPU = "gpu"
@@ -168,6 +168,8 @@ class Suite:
                 item = several.named_verdict(item, self._name)
         if item.outcome.bad:
             return Told(words.failure(item, report, self._command()).text)
+        if item.outcome is Outcome.SKIPPED:
+            return Told(skipped=item.message)
         return Told(warnings=tuple(one.text for one in item.warnings) if isinstance(item, CaseResult) else ())
 
     def _command(self) -> str:

@@ -11,10 +11,11 @@ from pathlib import Path
 from pluginkit import parser_operators
 from pluginkit.errors import PluginkitError
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import BuildVerdict, Configured, tensorrt_rtx
+from pluginkit.runtimes import BuildVerdict, Configured, refusals, tensorrt_rtx
 from pluginkit.runtimes.liveness import problems
+from pluginkit.runtimes.refusals import Refusal
 from pluginkit.runtimes.tensorrt_rtx import RtxSession
-from pluginkit.testing import controls, static
+from pluginkit.testing import controls, own_operators, static
 from pluginkit.testing.api_model import AnyNetwork, ApiNetwork
 from pluginkit.testing.controls import Control
 from pluginkit.testing.crew import Bench
@@ -22,7 +23,7 @@ from pluginkit.testing.hosted import BUILDS, guarded
 from pluginkit.testing.model import Case, Network, Plan
 from pluginkit.testing.networks.base import Setting
 from pluginkit.testing.plan import field_values
-from pluginkit.testing.report import BUILT, NOT_REFUSED, Outcome, Verdict
+from pluginkit.testing.report import BUILT, NOT_REFUSED, NVIDIAS, Outcome, Verdict
 from pluginkit.testing.saving import ANY_SCALE
 
 
@@ -115,7 +116,10 @@ class Judge:
     ) -> Verdict:
         if isinstance(network, ApiNetwork):
             return _verdict(network, session.build_api(network), expected)
-        verdict = _verdict(network, session.build(network), expected)
+        built = session.build(network)
+        verdict = _verdict(network, built, expected)
+        if row := refusals.recognise(built):
+            return self._whatever(session, network, row, verdict)
         if network.variant:
             return verdict
         if not verdict.outcome.bad and network.family == "plain":
@@ -130,6 +134,20 @@ class Judge:
                     counted.append(case)
                     verdict = _if_bad(self._static(session, network, case), f"{case.id} as a static network", verdict)
         return verdict
+
+    def _whatever(self, session: RtxSession, network: Network, row: Refusal, verdict: Verdict) -> Verdict:
+        """A refusal in words that are a row's: NVIDIA's own, if ONNX's operators in the plugin's place get it too."""
+        other = session.build(own_operators.replaced(network, self.manifest))
+        told = f"{row.cause} (refusal {row.id})"
+        if refusals.recognise(other) is not row:
+            answer = "builds" if other.ok else f"is {other.status} in other words"
+            said = f"Its words for {told}; but with ONNX's own operators in the plugin's place the network {answer}."
+            return replace(verdict, message=f"{verdict.message}\n{said}")
+        said = (
+            f"NVIDIA's builder refuses {told}, whatever the operator: with ONNX's own in the plugin's place too. So "
+            f"the plugin is not judged in this network.\nWhat builds: {row.instead}."
+        )
+        return replace(verdict, outcome=Outcome.SKIPPED, message=said, how=NVIDIAS)
 
     def _static(self, session: RtxSession, network: Network, case: Case) -> Verdict:
         fixed = static.fixed(network, case, self.manifest)

@@ -23,6 +23,8 @@ BUILT = "built"
 """What `Verdict.how` begins with where a builder took the network."""
 NOT_REFUSED = "not refused"
 """`Verdict.how` of a control that was taken."""
+NVIDIAS = "refused whatever the operator"
+"""`Verdict.how` where a builder refuses a network whatever the operator: no plugin is judged by that."""
 ABSENT = "took no part"
 """What `Report.runtimes` says first of a runtime that wasn't asked."""
 
@@ -129,7 +131,7 @@ class Verdict:
     @property
     def built(self) -> bool:
         """Whether the builder took the network, whatever was wrong with that."""
-        return self.how.startswith(BUILT) or not self.outcome.bad
+        return self.how.startswith(BUILT) or self.outcome is Outcome.PASSED
 
     @property
     def word(self) -> str:

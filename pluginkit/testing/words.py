@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration
-from pluginkit.testing.report import BUILT, NOT_REFUSED, CaseResult, Outcome, Report, Verdict
+from pluginkit.testing.report import BUILT, NOT_REFUSED, NVIDIAS, CaseResult, Outcome, Report, Verdict
 
 RTX = "tensorrt-rtx"
 NAMED = 3
@@ -82,7 +82,7 @@ def _facts(report: Report) -> Iterator[tuple[bool, str]]:
     for runtime, group in _grouped(report.verdicts):
         bad = any(verdict.outcome.bad for verdict in group)
         if runtime == RTX:
-            wrong = Counter(verdict.how.removeprefix(f"{BUILT}, ") for verdict in group if _built_wrongly(verdict))
+            wrong = Counter(verdict.how.removeprefix(f"{BUILT}, ") for verdict in group if _worth_saying(verdict))
             but = f" ({', '.join(f'{count} {how}' for how, count in wrong.items())})" if wrong else ""
             yield bad, f"NVIDIA's builder took {sum(one.built for one in group)} of {len(group)} networks{but}"
         elif bad:
@@ -107,8 +107,9 @@ def _grouped(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, list[Verdict]]]
         yield runtime, [verdict for verdict in verdicts if verdict.runtime == runtime]
 
 
-def _built_wrongly(verdict: Verdict) -> bool:
-    return verdict.outcome.bad and verdict.built
+def _worth_saying(verdict: Verdict) -> bool:
+    """Whether a network was built and something is wrong with that, or refused as every operator would be."""
+    return (verdict.outcome.bad and verdict.built) or verdict.how == NVIDIAS
 
 
 def _as_before(item: CaseResult | Verdict, report: Report, command: str) -> str:

@@ -28,7 +28,7 @@ def test_new_and_add_warn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.chdir(tmp_path)
     assert cli.run(["new", "Relu"]) == 0
     assert "Call the plugin ReluPlugin" in capsys.readouterr().err
-    assert cli.run(["add", "Gelu", "relu"]) == 0 or cli.run(["add", "Gelu", "--project", "relu"]) == 0
+    assert cli.run(["add", "Gelu", "--project", "relu"]) == 0
     assert "Call the plugin GeluPlugin" in capsys.readouterr().err
     assert cli.run(["new", "ReluPlugin"]) == 0
     assert "Warning" not in capsys.readouterr().err

@@ -132,7 +132,7 @@ def _while(draft: Draft, trips: str) -> None:
 class Iterator(ApiFamily):
     """A loop over slices of all inputs that have such an axis; the outputs put together again.
 
-    In FP16 the loop's tensors are FP16 too: NVIDIA's backend fails on the cast of a slice (see `leniencies`).
+    In FP16 the loop's tensors are FP16 too: NVIDIA's backend fails on the cast of a slice (see `refusals`).
     """
 
     NAME = "api-loop-iterator-0"

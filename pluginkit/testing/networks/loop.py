@@ -197,7 +197,7 @@ class LoopInvariant(LoopCount):
 
     def fill(self, main: Body) -> Sequence[PluginCall]:
         """The Loop, which has no states. Floats are cast before it and after it: NVIDIA's backend fails on the cast
-        within (see `leniencies`)."""
+        within (see `refusals`)."""
         setting, names, manifest = main.setting, main.names, main.setting.manifest
         carried, body = Carried(setting), Body(setting, names, "body")
         heads, after = Heads.of(body), names.tensor("body_still")

@@ -65,7 +65,7 @@ def _one(body: Body, inputs: Sequence[str], tensor: Tensor, count: str) -> str:
         value = half(body, tensor, value)
     elif not given:
         value = body.constant(f"{tensor.name}_fill", graph_kind(setting, tensor), [], [_fill(setting, tensor)])
-    sizes = [_size(body, inputs, shapes.parse(dim)) for dim in tensor.shape]
+    sizes = [size(body, inputs, shapes.parse(dim)) for dim in tensor.shape]
     if count:
         one = body.constant(f"{tensor.name}_one", TensorProto.INT64, [1], [1])
         sizes.insert(0, body.op("Reshape", [count, one], names.tensor(f"{body.label}_{tensor.name}_count")))
@@ -75,7 +75,7 @@ def _one(body: Body, inputs: Sequence[str], tensor: Tensor, count: str) -> str:
     return body.op("Expand", [value, wanted], names.tensor(f"{body.label}_{tensor.name}_filled"))
 
 
-def _size(body: Body, inputs: Sequence[str], expr: shapes.Expr) -> str:
+def size(body: Body, inputs: Sequence[str], expr: shapes.Expr) -> str:
     """A dimension as a 1-D int64 of one element."""
     names, label = body.names, body.label
     if isinstance(expr, shapes.Constant):
@@ -85,7 +85,7 @@ def _size(body: Body, inputs: Sequence[str], expr: shapes.Expr) -> str:
         shape = body.op("Shape", [inputs[index]], names.tensor(f"{label}_{expr.name}_from"))
         at = body.constant("axis", TensorProto.INT64, [1], [axis])
         return body.op("Gather", [shape, at], names.tensor(f"{label}_{expr.name}_size"), axis=0)
-    left, right = _size(body, inputs, expr.left), _size(body, inputs, expr.right)
+    left, right = size(body, inputs, expr.left), size(body, inputs, expr.right)
     if expr.op == "ceil_div":
         # Dimensions aren't negative, so Div rounds down.
         one = body.constant("one", TensorProto.INT64, [1], [1])
