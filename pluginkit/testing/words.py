@@ -84,7 +84,9 @@ def _facts(report: Report) -> Iterator[tuple[bool, str]]:
         if runtime == RTX:
             wrong = Counter(verdict.how.removeprefix(f"{BUILT}, ") for verdict in group if _worth_saying(verdict))
             but = f" ({', '.join(f'{count} {how}' for how, count in wrong.items())})" if wrong else ""
-            yield bad, f"NVIDIA's builder took {sum(one.built for one in group)} of {len(group)} networks{but}"
+            left = len({case.network for case in report.cases} - {verdict.network for verdict in group})
+            more = f", and was not asked about {left}" if left else ""
+            yield bad, f"NVIDIA's builder took {sum(one.built for one in group)} of {len(group)} networks{but}{more}"
         elif bad:
             yield bad, f"{sum(one.outcome.bad for one in group)} of {len(group)} networks failed in {runtime}"
     open_ = [verdict.network for verdict in report.controls if verdict.outcome.bad]

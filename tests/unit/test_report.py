@@ -216,6 +216,12 @@ def test_the_last_line_of_a_green_run() -> None:
     assert table.closing(good).style == "bold green"
 
 
+def test_the_last_line_says_of_how_many_networks_the_builder_was_not_asked() -> None:
+    implicit = replace(case("opt", Outcome.PASSED), id="plain/int8-implicit-max/opt", network="plain/int8-implicit-max")
+    what = report(case("opt", Outcome.PASSED), implicit, verdicts=(verdict(Outcome.PASSED),))
+    assert "NVIDIA's builder took 1 of 1 networks, and was not asked about 1; seed 7" in last(what)
+
+
 def test_the_last_line_says_who_was_not_asked() -> None:
     quiet = {"host": "here", "tensorrt-lean": "took no part: not installed", "tensorrt-rtx": "1.7"}
     assert last(replace(report(case("opt", Outcome.PASSED)), runtimes=quiet)) == (
