@@ -5,8 +5,8 @@
 | analysis | getNbOutputs, getOutputDataType, getOutputDimensions | before any configure (T1, T6, T9-T12, T16) |
 | per profile | supportsFormatCombination for each tensor | later tensors are not set (C1) |
 |  | configurePlugin with -1, min, opt, max | C11 |
-|  | initialize, getWorkspaceSize at max and opt, terminate | L6, C14 |
-| engine | getSerializationSize, serialize, destroy | S1, S2 |
+|  | initialize, getWorkspaceSize at max and opt, terminate, destroy | L6, C14; a clone for each but the last |
+| engine | getSerializationSize, serialize of the last one, before its terminate | S1, S2 |
 | new shapes | configurePlugin with the real dimensions as dims, min, opt and max | C11 |
 | run | getWorkspaceSize, enqueue | the workspace has exactly that size, null for none |
 
@@ -51,18 +51,21 @@ def build(
     how = given.outputs(nb_outputs)
     outputs = [_outputs(profile, shapes, out_types, how) for profile in profiles]
     configured, workspaces = [], []
-    for profile, outs in zip(profiles, outputs, strict=True):
-        formats.walk(plugin, [s.desc() for s in (*profile, *outs)], len(profile))
-        formats.check_declared(plugin, [s.desc() for s in (*profile, *outs)], len(profile), given.undeclared)
+    # A plugin that has been terminated may be good for nothing more: for each profile there is one.
+    each = [*(plugin.clone() for _ in profiles[1:]), plugin]
+    for one, profile, outs in zip(each, profiles, outputs, strict=True):
+        formats.walk(one, [s.desc() for s in (*profile, *outs)], len(profile))
+        formats.check_declared(one, [s.desc() for s in (*profile, *outs)], len(profile), given.undeclared)
         described = [s.dynamic() for s in profile], [s.dynamic() for s in outs]
-        plugin.configure_plugin(*described)
+        one.configure_plugin(*described)
         configured.append({"inputs": [as_dict(d) for d in described[0]], "outputs": [as_dict(d) for d in described[1]]})
-        plugin.initialize()
-        workspaces.append(_workspace(plugin, profile, outs))
-        plugin.terminate()
-    check_outputs(plugin, nb_outputs)
-    serialized = plugin.serialize()
-    plugin.destroy()
+        one.initialize()
+        workspaces.append(_workspace(one, profile, outs))
+        check_outputs(one, nb_outputs)
+        if one is plugin:
+            serialized = plugin.serialize()
+        one.terminate()
+        one.destroy()
     return BuiltPlugin(
         "dynamic",
         layer,

@@ -6,8 +6,8 @@
 |  | isOutputBroadcastAcrossBatch, canBroadcastInputAcrossBatch | layout 10 only; TensorRT 11 has neither |
 | formats | supportsFormatCombination for each tensor | later tensors are not set (C1) |
 |  | configurePlugin with dims, type, format, scale | once, "prior to initialize()"; never again: see below |
-|  | initialize, getWorkspaceSize(maxBatchSize), terminate | L6; "after initialize()", for any batch up to the maximum |
-| engine | getSerializationSize, serialize, destroy | S1, S2 |
+|  | initialize, getWorkspaceSize(maxBatchSize) | L6; "after initialize()", for any batch up to the maximum |
+| engine | getSerializationSize, serialize, terminate, destroy | S1, S2 |
 | run | getWorkspaceSize(batchSize), enqueue(batchSize) | told no shapes, so they must be in the serialized bytes |
 
 The words in quotes are those of TensorRT's headers (NvInferRuntimePlugin.h: IPluginV2IOExt::configurePlugin,
@@ -71,9 +71,10 @@ def build(
     plugin.configure_plugin(ins, outs)
     plugin.initialize()
     workspace = check_workspace(plugin, _workspace(plugin, batch))
-    plugin.terminate()
     check_outputs(plugin, nb_outputs)
+    # Before terminate, after which a plugin may be good for nothing more.
     serialized = plugin.serialize()
+    plugin.terminate()
     plugin.destroy()
     out_whole = [(batch, *d) if implicit_batch else d for d in out_dims]
     specs = [TensorSpec(t, d, d, d, d, *one) for t, d, one in zip(out_types, out_whole, how, strict=True)]

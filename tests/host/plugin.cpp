@@ -22,7 +22,7 @@ using namespace nvinfer1;
     X(unwritten) X(unwritten_int8) X(beyond) X(before) X(modified) X(workspace_beyond) X(workspace_run) \
     X(creators_none) X(creators_null) X(keeps_field) X(crash_configure) X(abort_clone) X(throw_enqueue) \
     X(exit_initialize) X(hang_serialize) X(crash_load) X(kind_unknown) X(name_latin) X(name_accented) X(creators_change) X(unresolved) \
-    X(unresolved_called) X(serialize_grows)
+    X(unresolved_called) X(serialize_grows) X(ends_for_good)
 // clang-format on
 
 enum class Fault
@@ -76,9 +76,14 @@ public:
         {
             _exit(3);
         }
-        return is(Fault::init_fails) ? 7 : 0;
+        return is(Fault::init_fails) || mEnded ? 7 : 0;
     }
-    void terminate() noexcept override {}
+    void terminate() noexcept override
+    {
+        // Not a fault: no header says that anything may follow but destroy.
+        mEnded = is(Fault::ends_for_good);
+        mFactor = mEnded ? -1.0F : mFactor;
+    }
     std::size_t getSerializationSize() const noexcept override
     {
         static int turn = 0;
@@ -301,6 +306,7 @@ private:
     float mFactor;
     std::string mNamespace;
     bool mConfigured{false};
+    bool mEnded{false};
 };
 
 class Creator final : public IPluginCreator

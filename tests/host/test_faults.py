@@ -139,9 +139,11 @@ def test_what_nobody_promises_is_doubted_and_the_run_goes_on(compile_plugin: Com
 
 
 @pytest.mark.compile
-def test_a_good_plugin_leaves_no_doubt(compile_plugin: Compile) -> None:
+@pytest.mark.parametrize("fault", ["none", "ends_for_good"])
+def test_a_good_plugin_leaves_no_doubt(compile_plugin: Compile, fault: str) -> None:
     take_doubts()
-    drive(compile_plugin())
+    y0, _ = drive(compile_plugin(fault))
+    np.testing.assert_array_equal(y0, np.full((7, 3), np.arange(15).sum() * 2, np.float32))
     assert take_doubts() == ()
 
 
