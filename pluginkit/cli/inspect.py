@@ -98,7 +98,7 @@ def _loaded(one: Loaded) -> Group:
         rows.add_column(title, overflow="fold")
     for creator in one.creators:
         fields = "\n".join(f"{field.name}: {field.type} × {field.length}" for field in creator.fields)
-        identity = (creator.name, creator.version, repr(creator.namespace))
+        identity = (creator.name, creator.version, f"'{creator.namespace}'")
         cells = (*identity, creator.kind, creator.base or "?", creator.interface, fields or "none")
         rows.add_row(*(Text(cell) for cell in cells))
     return Group(head, *lines, rows)

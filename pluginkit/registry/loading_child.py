@@ -13,6 +13,7 @@ from pluginkit.errors import CheckFailed
 from pluginkit.registry import probing
 from pluginkit.registry.loading import FIELD_TYPES, CreatorFacts, FieldFacts
 from pluginkit.runtimes.child import Breadcrumb
+from pluginkit.runtimes.creator_names import identity
 
 
 class Child:
@@ -93,11 +94,11 @@ def _registered(
     breadcrumb: Breadcrumb, registry: Any, library: str, said: Callable[[], list[str]], alive: Any = None
 ) -> list[CreatorFacts]:
     """The creators that are in a registry of NVIDIA's once it has loaded the library."""
-    known = {_identity(one) for one in registry.all_creators}
+    known = {identity(one) for one in registry.all_creators}
     breadcrumb.enter("IPluginRegistry::loadLibrary")
     registry.load_library(library)
     breadcrumb.leave()
-    new = [one for one in registry.all_creators if _identity(one) not in known]
+    new = [one for one in registry.all_creators if identity(one) not in known]
     if not new:
         words = "\n".join(said()) or "no reason given"
         raise CheckFailed(f"its registry takes no creator from the library: {words}")
@@ -110,10 +111,6 @@ def _registered(
     return facts
 
 
-def _identity(creator: Any) -> tuple[str, str, str]:
-    return creator.name, creator.plugin_version, creator.plugin_namespace
-
-
 def _facts(creator: Any) -> CreatorFacts:
     interface = type(creator).__name__
     fields: list[FieldFacts] = []
@@ -121,7 +118,7 @@ def _facts(creator: Any) -> CreatorFacts:
     with contextlib.suppress(TypeError):
         fields = [FieldFacts(field.name, _type(int(field.type)), field.size) for field in creator.field_names]
     kind = "V3" if "V3" in interface else "V2"
-    return CreatorFacts(*_identity(creator), kind, interface, "IPluginV3" if kind == "V3" else "", tuple(fields))
+    return CreatorFacts(*identity(creator), kind, interface, "IPluginV3" if kind == "V3" else "", tuple(fields))
 
 
 def _type(number: int) -> str:

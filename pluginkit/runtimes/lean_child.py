@@ -10,6 +10,7 @@ import numpy as np
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
+from pluginkit.runtimes import creator_names
 from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.runtimes.lean_words import explain
 
@@ -79,14 +80,14 @@ class LeanChild:
         self._registry = trt.get_plugin_registry()
         self._recorder = recorder(trt)
         self._registry.error_recorder = self._recorder
-        self._before = [_identity(creator) for creator in self._registry.all_creators]
+        self._before = [creator_names.identity(creator) for creator in self._registry.all_creators]
         self._handle = self._load(library)
         self._creator = self._find()
         self._held: list[Any] = []
 
     def creators(self) -> list[tuple[str, str, str]]:
         """The name, version and namespace of each creator that came with the library."""
-        return [one for one in map(_identity, self._registry.all_creators) if one not in self._before]
+        return [one for one in map(creator_names.identity, self._registry.all_creators) if one not in self._before]
 
     def _load(self, library: str) -> Any:
         """Loads it: the handle. In some versions a capsule of a null pointer, so what is listed decides."""
@@ -97,7 +98,7 @@ class LeanChild:
         return handle
 
     def _find(self) -> Any:
-        found = [one for one in self._registry.all_creators if _identity(one) == self._identity]
+        found = [one for one in self._registry.all_creators if creator_names.identity(one) == self._identity]
         name, version, namespace = self._identity
         if not found:
             known = explain(self._said())
@@ -253,7 +254,3 @@ class LeanChild:
 
     def _said(self) -> str:
         return "".join(f"\n{text}" for _, text in self._recorder.said)
-
-
-def _identity(creator: Any) -> tuple[str, str, str]:
-    return creator.name, creator.plugin_version, creator.plugin_namespace

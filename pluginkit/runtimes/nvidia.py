@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pluginkit.errors import CheckFailed
+from pluginkit.runtimes.creator_names import text
 from pluginkit.testing.model import NetworkProfile
 
 BINDINGS = "PLUGINKIT_BINDINGS"
@@ -92,8 +93,12 @@ def load(registry: trt.IPluginRegistry, library: str, log: Log, who: str) -> Non
 
 def identities(registry: trt.IPluginRegistry) -> list[tuple[str, str, str, str]]:
     """Every creator: name, version, namespace, class."""
-    creators = [cast("trt.IPluginCreatorV3One", creator) for creator in registry.all_creators]
-    return [(one.name, one.plugin_version, one.plugin_namespace, type(one).__name__) for one in creators]
+    return [_identity(cast("trt.IPluginCreatorV3One", creator)) for creator in registry.all_creators]
+
+
+def _identity(one: trt.IPluginCreatorV3One) -> tuple[str, str, str, str]:
+    name, version, space = text(lambda: one.name), text(lambda: one.plugin_version), text(lambda: one.plugin_namespace)
+    return name, version, space, type(one).__name__
 
 
 def parser_errors(parser: trt.OnnxParser) -> list[str]:

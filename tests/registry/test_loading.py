@@ -106,6 +106,18 @@ def test_creators_that_end_the_process_for_want_of_a_field(make: Make) -> None:
     }
 
 
+def test_a_namespace_that_is_no_text_is_shown(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    source = Path(__file__).parents[1] / "host" / "plugin.cpp"
+    flags = ("-DFAULT=name_latin", "-DWITH_ENTRY", "-DPLUGINKIT_TRT_LAYOUT=11", "-std=c++17", f"-I{INCLUDE}", "-ldl")
+    library = make(f'#include "{source}"', *flags)
+    (creator,) = loading.in_host(library, 110100).creators
+    assert creator.namespace == r"acm\xe9"
+    rtx = loading.in_rtx(library)
+    assert [one.namespace for one in rtx.creators] == ([r"acm\xe9"] if tensorrt_rtx.probe().found else []), rtx.message
+    assert cli.run(["inspect", str(library), "--load"]) == 0
+    assert r"'acm\xe9'" in capsys.readouterr().out
+
+
 def test_a_library_that_crashes_on_load(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     source = "#include <csignal>\n" + ENTRIES + "__attribute__((constructor)) void f() { raise(SIGSEGV); }"
     library = make(source)
