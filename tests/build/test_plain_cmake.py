@@ -76,34 +76,25 @@ def test_every_cmake_that_is_promised(project: Path, tmp_path: Path, version: st
 
 
 def test_what_is_given_stays(project: Path, tmp_path: Path) -> None:
-    """The rest is found all the same."""
+    """The rest is found all the same; binutils are those that CMake knows, for they belong to the compiler."""
     own = tmp_path / "own"
     own.mkdir()
     (own / "libpluginkit_cpu.a").write_bytes((pluginkit.built_dir() / "libpluginkit_cpu.a").read_bytes())
-    done = configure(project, f"-DPLUGINKIT_CPU_RUNTIME_DIR={own}", "-DCMAKE_CXX_FLAGS=-O1")
+    for name in ("other-ld", "other-ld.bfd", "other-objcopy"):
+        (own / name).write_text("#!/bin/sh\n", encoding="utf-8")
+        (own / name).chmod(0o755)
+    binutils = [f"-DCMAKE_LINKER={own}/other-ld", f"-DCMAKE_OBJCOPY={own}/other-objcopy"]
+    done = configure(project, f"-DPLUGINKIT_CPU_RUNTIME_DIR={own}", "-DCMAKE_CXX_FLAGS=-O1", *binutils)
     assert done.returncode == 0, done.stdout + done.stderr
     assert str(own / "libpluginkit_cpu.a") in (tmp_path / "out/build.ninja").read_text(encoding="utf-8")
     assert cached(project, "CMAKE_CXX_FLAGS") == "-O1"
     assert cached(project, "PLUGINKIT_CUDA_INCLUDE_DIRS") == ";".join(map(str, toolchain.cuda_include_dirs()))
-    done = configure(project, f"-DPLUGINKIT_CPU_RUNTIME_DIR={tmp_path / 'gone'}")
-    assert done.returncode == 1
-    assert f"{tmp_path / 'gone'}/libpluginkit_cpu.a does not exist" in " ".join(done.stderr.split())
-
-
-def test_a_folder_is_of_one_target(project: Path) -> None:
-    assert configure(project).returncode == 0
-    done = configure(project, "-DPLUGINKIT_TARGET=gpu")
-    assert done.returncode == 1
-    assert "was configured for target cpu; give target gpu a build folder of its own" in " ".join(done.stderr.split())
-
-
-def test_binutils_are_those_of_the_compiler(project: Path, tmp_path: Path) -> None:
-    """CMake knows them by a toolchain file, or by the compiler's name."""
-    for name in ("other-ld", "other-ld.bfd", "other-objcopy"):
-        (tmp_path / name).write_text("#!/bin/sh\n", encoding="utf-8")
-        (tmp_path / name).chmod(0o755)
-    given = [f"-DCMAKE_LINKER={tmp_path}/other-ld", f"-DCMAKE_OBJCOPY={tmp_path}/other-objcopy"]
-    done = configure(project, *given)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert cached(project, "PLUGINKIT_LD") == f"{tmp_path}/other-ld.bfd"
-    assert cached(project, "PLUGINKIT_OBJCOPY") == f"{tmp_path}/other-objcopy"
+    assert cached(project, "PLUGINKIT_LD") == f"{own}/other-ld.bfd"
+    assert cached(project, "PLUGINKIT_OBJCOPY") == f"{own}/other-objcopy"
+    for option, said in (
+        (f"-DPLUGINKIT_CPU_RUNTIME_DIR={tmp_path / 'gone'}", f"{tmp_path / 'gone'}/libpluginkit_cpu.a does not exist"),
+        ("-DPLUGINKIT_TARGET=gpu", "was configured for target cpu; give target gpu a build folder of its own"),
+    ):
+        done = configure(project, option)
+        assert done.returncode == 1
+        assert said in " ".join(done.stderr.split())

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pluginkit.cuda_cpu import symbols
+from pluginkit.errors import BuildFailed, ToolMissing
 from tests.compilers import default_cxx, nvcc
 
 from .conftest import SOURCES, Kit, compile_object
@@ -103,29 +105,47 @@ def _compiler_with(tool: str, script: str, folder: Path) -> str:
     return str(cxx)
 
 
+def _object(folder: Path) -> Path:
+    """An object that calls a CUDA function, with its name still on it."""
+    (folder / "a.cpp").write_text(
+        'extern "C" int cudaDeviceSynchronize();\nint run() { return cudaDeviceSynchronize(); }\n'
+    )
+    subprocess.run([default_cxx(), "-c", folder / "a.cpp", "-o", folder / "a.o"], check=True)
+    return folder / "a.o"
+
+
 @pytest.mark.parametrize("tool", ["nm", "objcopy"])
 def test_the_compilers_own_binutils_do_the_work(tmp_path: Path, tool: str) -> None:
     """Another machine's objects are foreign to this machine's."""
-    (tmp_path / "a.cu").write_text("cudaError_t run() { return cudaDeviceSynchronize(); }\n", encoding="utf-8")
+    obj = _object(tmp_path)
     cxx = _compiler_with(tool, f'echo "$*" >> {tmp_path}/asked; exec {tool} "$@"', tmp_path)
-    done = compile_object(tmp_path / "a.cu", tmp_path / "a.o", cxx=cxx)
-    assert done.ok, done.stderr
-    assert str(tmp_path / "a.o") in (tmp_path / "asked").read_text(encoding="utf-8")
+    symbols.rename(obj, "a.cpp", "", [cxx])
+    assert str(obj) in (tmp_path / "asked").read_text(encoding="utf-8")
+    listing = subprocess.run(["nm", "-u", obj], check=True, capture_output=True, text=True).stdout
+    assert " pluginkit_cpu_v2_cudaDeviceSynchronize" in listing
 
 
 @pytest.mark.parametrize("tool", ["nm", "objcopy"])
 def test_an_object_whose_names_could_not_be_changed_is_none(tmp_path: Path, tool: str) -> None:
-    (tmp_path / "a.cu").write_text("cudaError_t run() { return cudaDeviceSynchronize(); }\n", encoding="utf-8")
+    obj = _object(tmp_path)
     cxx = _compiler_with(tool, "echo 'a.o: file format not recognized' >&2; exit 1", tmp_path)
-    done = compile_object(tmp_path / "a.cu", tmp_path / "a.o", cxx=cxx)
-    assert done.returncode == 5
-    said = f"error: {tmp_path}/{tool} ended with exit status 1 on {tmp_path}/a.o:\na.o: file format not recognized\n"
-    assert said + f"  fix: {tool} must be of the machine that {cxx} compiles for" in done.stderr
-    assert not (tmp_path / "a.o").exists()
+    with pytest.raises(BuildFailed, match=f"{tool} ended with exit status 1 on .*a.o:\na.o: file format") as failed:
+        symbols.rename(obj, "a.cpp", "", [cxx])
+    assert failed.value.hint.startswith(f"{tool} must be of the machine that {cxx} compiles for")
+    assert not obj.exists()
     (tmp_path / tool).unlink()
-    done = compile_object(tmp_path / "a.cu", tmp_path / "a.o", cxx=cxx)
-    assert done.returncode == 4
-    assert "apt install binutils" in done.stderr
+    with pytest.raises(ToolMissing) as missing:
+        symbols.rename(_object(tmp_path), "a.cpp", "", [cxx])
+    assert "apt install binutils" in missing.value.hint
+    assert not obj.exists()
+
+
+def test_a_source_does_not_compile_when_objcopy_fails(tmp_path: Path) -> None:
+    (tmp_path / "a.cpp").write_text("#include <cuda_runtime.h>\nint run() { return cudaDeviceSynchronize(); }\n")
+    cxx = _compiler_with("objcopy", "exit 1", tmp_path)
+    done = compile_object(tmp_path / "a.cpp", tmp_path / "a.o", cxx=cxx)
+    assert done.returncode == 5
+    assert f"error: {tmp_path}/objcopy ended with exit status 1 on {tmp_path}/a.o:\nIt said nothing.\n" in done.stderr
     assert not (tmp_path / "a.o").exists()
 
 
