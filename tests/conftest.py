@@ -20,11 +20,12 @@ pytest_plugins = ["tests.skips"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on a GPU need one, and nvcc; those that name g++ or clang++ as their compiler need it."""
-    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
-    if on_gpu and (why := _without_gpu()):
-        for item in on_gpu:
-            item.add_marker(pytest.mark.skip(reason=f"target gpu: {why}"))
+    """Tests on a GPU need one, and nvcc; those of RTX its wheel; those that name a compiler need that one."""
+    for marker, obstacle in (("gpu", _without_gpu), ("rtx", _without_rtx)):
+        marked = [item for item in items if item.get_closest_marker(marker)]
+        if marked and (why := obstacle()):
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=why))
     for compiler in ("g++", "clang++"):
         if shutil.which(compiler):
             continue
@@ -40,7 +41,15 @@ def _without_gpu() -> str:
     """Why nothing can be run on a GPU here; empty if it can."""
     from pluginkit.testing import on_gpu
 
-    return on_gpu.obstacle()
+    why = on_gpu.obstacle()
+    return why and f"target gpu: {why}"
+
+
+def _without_rtx() -> str:
+    """Why TensorRT-RTX can't be asked here, as where it has no wheel for this Python; empty if it can."""
+    from pluginkit.runtimes import tensorrt_rtx
+
+    return "" if tensorrt_rtx.probe().found else tensorrt_rtx.probe().reason
 
 
 @pytest.fixture(scope="session")

@@ -245,7 +245,9 @@ def _environment(path: Path) -> dict[str, str]:
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(certificates, copy)
         settings["PIP_CERT"] = CERTIFICATES
-    plain = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"}
+    programs = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    # pip's cache is the root's whatever HOME a command sets: a second environment downloads nothing again.
+    plain = {"PATH": programs, "HOME": "/root", "LANG": "C.UTF-8", "PIP_CACHE_DIR": "/var/cache/pip"}
     return {**plain, **_proxies(), **settings}
 
 

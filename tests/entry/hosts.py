@@ -18,18 +18,18 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def lean(major: int) -> Path:
-    """The folder of tensorrt-lean of TensorRT 10 or 11. Fails the test where there is none."""
+    """The folder of tensorrt-lean of TensorRT 10 or 11. Skips the test where there is none."""
     variable = f"PLUGINKIT_LEAN{major}"
     folder = Path(os.environ.get(variable) or ROOT / ".venv-nvidia" / f"lean{major}")
     if not (folder / "tensorrt_lean").is_dir():
-        pytest.fail(f"no tensorrt_lean in {folder}: run make setup, or name another folder in {variable}")
+        pytest.skip(f"no tensorrt_lean in {folder}: run make setup, or name another folder in {variable}")
     return folder
 
 
 def rtx_library() -> Path:
-    """The file of tensorrt-rtx's library. Fails the test where the package is not installed."""
+    """The file of tensorrt-rtx's library. Skips the test where the package is not installed."""
     if importlib.util.find_spec("tensorrt_rtx") is None:
-        pytest.fail("tensorrt_rtx is not installed here: run make setup")
+        pytest.skip("tensorrt_rtx is not installed here: run make setup")
     spec = importlib.util.find_spec("tensorrt_rtx_libs")
     assert spec is not None
     assert spec.submodule_search_locations is not None

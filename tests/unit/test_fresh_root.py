@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import re
@@ -134,3 +135,67 @@ def test_steps_are_told_with_their_seconds(fresh: ModuleType, capsys: pytest.Cap
         pass
     assert [line.split("s  ")[1] for line in steps.table()] == ["first", "second", "all"]
     assert capsys.readouterr().out.startswith("--- first (at 0 s)\n--- first: 0 s\n")
+
+
+class FakeRoot:
+    """Stands for a root: keeps what is asked of it; commands end with `status`."""
+
+    def __init__(self, status: int) -> None:
+        self.asked: list[str] = []
+        self._status = status
+
+    def install(self, packages: list[str]) -> None:
+        self.asked.append(f"install {' '.join(packages)}")
+
+    def bring(self, checkout: Path, place: str) -> None:
+        self.asked.append(f"bring {checkout.name} {place}")
+
+    def said(self, text: str) -> str:
+        return text.partition(" ")[0]
+
+    def run(self, text: str, *, cwd: str) -> int:
+        self.asked.append(f"{cwd}: {text}")
+        return self._status
+
+
+@pytest.mark.parametrize(("status", "code", "last"), [(0, 0, "passed"), (5, 1, "FAILED")])
+def test_two_passes_and_how_they_end(
+    fresh: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    status: int,
+    code: int,
+    last: str,
+) -> None:
+    root = FakeRoot(status)
+    monkeypatch.setattr(fresh, "fresh_root", lambda suite, site: contextlib.nullcontext(root))
+    monkeypatch.setattr(fresh, "head", lambda: "commit 0123456")  # git may be missing where tests run
+    assert fresh.run("trixie", "http://mirror", ["bare", "equipped"]) == code
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == f"fresh root: Debian trixie: {last}"
+    packages = " ".join(fresh.readme_packages((ROOT / "README.md").read_text(encoding="utf-8")))
+    assert root.asked[:3] == [f"install {packages}", f"bring {ROOT.name} /home/bare", "/home/bare: make demo"]
+    if status:  # pytest's 5, no tests at all, comes as make's 2; nothing but 0 is right
+        assert len(root.asked) == 3
+        assert "error: bare: 'make demo' ended with exit status 5" in lines
+    else:
+        assert root.asked[4].startswith(f"install {packages} clang git")
+        assert root.asked[-1] == "/home/equipped: PYTEST=--strict-skips .ci/here"
+
+
+def test_the_mirror_is_the_first_of_apts_that_is_debians_and_has_the_release(
+    fresh_root: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    of = {"other": ("Other", "Debian"), "security": ("Debian", "Debian-Security")}
+    for site in ("other", "security", "debian", "second"):
+        origin, label = of.get(site, ("Debian", "Debian"))
+        folder = tmp_path / site / "dists" / "trixie"
+        folder.mkdir(parents=True)
+        (folder / "Release").write_text(f"Origin: {origin}\nLabel: {label}\nSuite: stable\n")
+    sites = [(tmp_path / site).as_uri() for site in ("gone", "other", "security", "debian", "second")]
+    monkeypatch.setattr(
+        fresh_root, "_said", lambda *command, **_: "\n".join(sites) if "indextargets" in command else ""
+    )
+    assert fresh_root.mirror("trixie") == (tmp_path / "debian").as_uri()
+    with pytest.raises(fresh_root.RootFailed, match="no Debian mirror that has sarge; file://"):
+        fresh_root.mirror("sarge")
