@@ -51,7 +51,7 @@ class HostBuffer:
         self._native = _native.Buffer(size)
         self.size = size
         self.address = self._native.address
-        self.contents: Bytes = np.asarray(memoryview(self._native))
+        self.contents: Bytes = np.asarray(memoryview(self._native), np.uint8)
 
     def push(self) -> None:
         """Nothing to do."""
