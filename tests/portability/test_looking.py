@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import zipfile
 from collections.abc import Callable
@@ -105,5 +106,5 @@ def test_a_machine_without_apt_is_told(
     monkeypatch.setattr("sys.argv", ["wheels.py"])
     assert wheels.main() == 4
     said = capsys.readouterr().err
-    assert "there is no apt-get and no dpkg-deb here" in said
+    assert ("there is no apt-get and no dpkg-deb here" if platform.machine() == "x86_64" else "this machine is") in said
     assert "docs/wheels.md" in said
