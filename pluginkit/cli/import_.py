@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -16,7 +17,7 @@ from rich.text import Text
 from pluginkit.cli import table
 from pluginkit.cli.inspect import problems
 from pluginkit.importing import Imported, Options, run
-from pluginkit.importing.building import advice
+from pluginkit.importing.building import advice, told
 from pluginkit.testing import words
 
 NATIVE = 12
@@ -45,13 +46,21 @@ _STYLES = {"native": "dim", "plugin": "green", "function": "cyan", "nobody": "bo
 @click.option(
     "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a step is given up."
 )
+@click.option("--strict", is_flag=True, help="Exit code 1 for warnings too, and for what was not built or not run.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def command(
-    model: Path, plugins: tuple[Path, ...], profiles: tuple[str, ...], seed: int, timeout: float, as_json: bool
+    model: Path,
+    plugins: tuple[Path, ...],
+    profiles: tuple[str, ...],
+    seed: int,
+    timeout: float,
+    strict: bool,
+    as_json: bool,
 ) -> int:
     """Parse MODEL.onnx with your plugins: who serves each node, what is wrong, NVIDIA's build, a run on the CPU.
 
-    Exit code 0 if the model is fine, 1 if something is wrong with it, 6 if a plugin crashes or hangs.
+    Exit code 0 if the model is fine, 1 if something is wrong with it, 6 if a plugin crashes or hangs. The last line
+    says what was built and run, and what would run the rest.
     """
     console = Console(stderr=as_json)
     if not console.is_terminal:
@@ -59,7 +68,7 @@ def command(
     columns = (SpinnerColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("reading the model", total=None)
-        options = Options(model, plugins, profiles, seed, timeout)
+        options = Options(model, plugins, profiles, seed, timeout, strict)
         found = run(options, lambda what: progress.update(task, description=what))
     if as_json:
         click.echo(json.dumps(found.to_json(), indent=2))
@@ -68,6 +77,7 @@ def command(
         console.print(problems(found.problems))
         console.print(_build(found))
         console.print(_ran(found))
+        console.print(Text(f"\n{found.last_line}", style=_ending(found)))
     return found.exit_code
 
 
@@ -89,6 +99,13 @@ def _nodes(found: Imported) -> Group:
     return Group(rows, Text(line))
 
 
+def _ending(found: Imported) -> str:
+    if found.exit_code:
+        return "bold red"
+    whole = not found.problems and found.verdict is not None and found.ran.status in {"compared", "ran"}
+    return "bold green" if whole else "bold yellow"
+
+
 def _build(found: Imported) -> Group:
     verdict = found.verdict
     if verdict is None:
@@ -96,10 +113,14 @@ def _build(found: Imported) -> Group:
     style = "green" if verdict.ok else "bold red"
     head = Text.assemble(("\nbuild by TensorRT-RTX: ", "bold"), (verdict.status, style))
     head.append(f" in {verdict.seconds:.1f} s; {verdict.message}" if verdict.ok else f"\n{verdict.message}")
-    said = [line for text in dict.fromkeys(verdict.log) for line in text.splitlines()]
-    lines = [head, *(Text(f"  | {line}", style="dim") for line in said[: words.LOG_LINES])]
+    lines = [head]
     if fix := advice(verdict):
-        lines.insert(1, Text.assemble(("  fix: ", "bold"), fix))
+        lines.append(Text.assemble(("  fix: ", "bold"), fix))
+    if not verdict.ok and found.defaulted:
+        lines.append(Text(f"  The open dimensions of {', '.join(found.defaulted)} were given 1, 4 and 16: see below."))
+    if not verdict.ok:
+        lines += _said("printed", verdict.printed)
+    lines += _said("", told(verdict))
     if found.profile:
         for name, points in (*found.profile.shapes.items(), *found.profile.values.items()):
             by = " (default; --profile sets it)" if name in found.defaulted else ""
@@ -109,11 +130,22 @@ def _build(found: Imported) -> Group:
     return Group(*lines)
 
 
+def _said(who: str, log: Sequence[str]) -> list[Text]:
+    """The first of a log's lines."""
+    lines = [line for text in dict.fromkeys(log) for line in text.splitlines()]
+    before = f"{who}: " if who else ""
+    return [Text(f"  | {before}{line}", style="dim") for line in lines[: words.LOG_LINES]]
+
+
 def _ran(found: Imported) -> Group:
     ran = found.ran
     style = {"compared": "green", "ran": "yellow", "not run": "yellow"}.get(ran.status, "bold red")
-    what = "run on the CPU, against onnxruntime and reference.py: "
+    alone = not any(one.by == "plugin" for one in found.served)
+    what = "run on the CPU, by onnxruntime: " if alone else "run on the CPU, against onnxruntime and reference.py: "
     lines = [Text.assemble(("\n" + what, "bold"), (ran.status, style), f": {ran.message}" if ran.message else "")]
+    if ran.remedy:
+        lines.append(Text.assemble(("  fix: ", "bold"), f"{ran.remedy[0].upper()}{ran.remedy[1:]}."))
+    lines += _said("", ran.log)
     for output in ran.outputs:
         line = f"  {output.name}: largest error {table.number(output.error, output.unit)}"
         lines.append(Text(f"{line}, allowed {table.number(output.allowed, output.unit)}", style="dim"))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from rich import box
@@ -11,6 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pluginkit.dtypes import DType
 from pluginkit.testing import words
 from pluginkit.testing.report import NVIDIAS, CaseResult, Outcome, Report, Verdict, Warned
 
@@ -40,7 +42,7 @@ def show(report: Report, console: Console, *, command: str, every: bool = False)
         every: a row for each case; without it one for each network, and for each case that isn't as it should be.
     """
     if report.cases:
-        console.print(cases_table(report, every=every))
+        console.print(cases_table(report, every=every), *_counts(report), sep="\n")
     bad = report.bad
     for item in bad[:FAILURES]:
         console.print(_failure(item, report, command))
@@ -138,9 +140,24 @@ def _words(cases: Sequence[CaseResult]) -> Text:
 
 
 def _label(case: CaseResult) -> str:
-    """The network: `loop FP16`, or `plain INT8 chw32`."""
+    """The network: `loop FP16`, or `plain INT8 chw32`, or `plain INT8 /c16` with 16 for the symbol c."""
     variant = case.network.removeprefix(f"{case.family}/{case.precision.value}").removeprefix("-")
     return " ".join(filter(None, (case.family, case.precision.short, variant)))
+
+
+def _counts(report: Report) -> Iterator[Text]:
+    """What the labels' ends are, where INT8 has networks of its own for some numbers of channels."""
+    counts: dict[str, None] = {}
+    for case in report.cases:
+        end = case.network.split("/", 2)[2] if case.network.count("/") > 1 else ""
+        sizes = re.findall(r"(\w+?)(\d+)(?:-|$)", end)
+        # The other parts are profiles, which have names of their own.
+        if case.precision is DType.INT8 and sizes and all(f"{s}={n}" in case.shape for s, n in sizes):
+            counts[end] = None
+    if counts:
+        which = ", ".join(f"/{end}" for end in counts)
+        said = f"{which}: INT8 needs channels that are known when it is built, so these have networks of their own"
+        yield Text(said, style="dim")
 
 
 def number(value: float | None, unit: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,12 +18,22 @@ from pluginkit.testing.model import NetworkProfile
 
 T = TypeVar("T")
 
+_TYPES = (
+    "The plugin's supportsFormatCombination takes no format for the types that its inputs have here: compare them with "
+    "what it is written for."
+)
 _ADVICE = {
     "IPluginCreatorV3One creator only": "TensorRT-RTX takes V3 plugins only: PLUGINKIT_PLUGINS of <pluginkit/entry.h> "
     "adapts a V2 one. The parsers of TensorRT 10 and 11 take V2 plugins; this verdict is not theirs.",
     "Could not create the plugin": "The creator answered null: is a field missing, or of another type than it expects? "
     "pluginkit inspect --load lists its fields.",
     "more output tensors than TRT expected": "Give the node as many outputs as the plugin has.",
+    "formatTacticCombinations.empty()": _TYPES,
+    "datatype formats are not supported": _TYPES,
+    "output shape computation failed": "The plugin refuses its inputs' shapes: its getOutputDimensions or "
+    "getOutputShapes gives an error for their rank or sizes.",
+    "reshape changes volume": "The shape that the Reshape is given has another number of elements than its input: mend "
+    "it in the model, or give the inputs other shapes by --profile.",
     "Plugin not found": "See the problems above: no library has that name, version and namespace.",
 }
 """What NVIDIA's parser says of plugins, and what to do."""
@@ -36,6 +47,13 @@ def advice(verdict: BuildVerdict) -> str:
         told = f"NVIDIA's builder fails on {row.cause}, whatever the operator (refusal {row.id})."
         return f"{told} What builds: {row.instead}."
     return next((what for words, what in _ADVICE.items() if words in verdict.message), "")
+
+
+def told(verdict: BuildVerdict) -> list[str]:
+    """The log's lines that say more than the message: without the parser's own place in its source, and that there is
+    no GPU, which nothing here needs.
+    """
+    return [line for line in verdict.log if "ModelImporter.cpp" not in line and "(cudaError 35:" not in line]
 
 
 class ModelSession(RtxProcess):
@@ -66,15 +84,17 @@ class ModelSession(RtxProcess):
         verdict, died = self._judged(lambda: self._build(model, profile), BuildVerdict("refused", ""))
         verdict = died or verdict
         seconds = time.monotonic() - begun
-        return BuildVerdict(verdict.status, verdict.message, verdict.log, self._configured(), seconds)
+        return replace(verdict, configured=self._configured(), seconds=seconds)
 
     def _parse(self, model: Path) -> tuple[list[ModelInput], BuildVerdict | None]:
-        inputs, reason, log = self._loaded().call("parse_file", path=str(model))
-        return inputs, BuildVerdict("refused", reason, log) if reason else None
+        worker = self._loaded()
+        inputs, reason, log = worker.call("parse_file", path=str(model))
+        return inputs, BuildVerdict("refused", reason, log, printed=_printed(worker, log)) if reason else None
 
     def _build(self, model: Path, profile: NetworkProfile) -> tuple[BuildVerdict, None]:
-        ok, message, log = self._loaded().call("build_file", path=str(model), profiles=(profile,))
-        return BuildVerdict("built" if ok else "refused", message, log), None
+        worker = self._loaded()
+        ok, message, log = worker.call("build_file", path=str(model), profiles=(profile,))
+        return BuildVerdict("built" if ok else "refused", message, log, printed=_printed(worker, log)), None
 
     def _loaded(self) -> Worker:
         """The worker, with each library behind a copy of the probe: a copy has globals of its own."""
@@ -100,3 +120,11 @@ class ModelSession(RtxProcess):
         except (CheckFailed, WorkerError) as error:
             self._end_worker()
             return nothing, BuildVerdict("refused", str(error))
+
+
+def _printed(worker: Worker, log: Sequence[str]) -> tuple[str, ...]:
+    """What was printed besides the log, which goes to stderr too."""
+    printed = worker.printed
+    for line in log:
+        printed = printed.replace(f"{line}\n", "", 1)
+    return tuple(line for line in printed.splitlines() if line.strip())

@@ -6,6 +6,7 @@ plugin in it is run here, its body cut in the same way.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -105,8 +106,14 @@ class _Oracle:
         )
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        known.update(zip(outputs, session.run(outputs, {name: known[name] for name in inputs}), strict=True))
+        try:
+            session = onnxruntime.InferenceSession(
+                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
+            made_now = session.run(outputs, {name: known[name] for name in inputs})
+        except Exception as error:  # noqa: BLE001 - it has a class for each of its codes, and they have no base of their own
+            raise UsageError(_plain(str(error))) from None
+        known.update(zip(outputs, made_now, strict=True))
 
     def _node(self, node: onnx.NodeProto, known: dict[str, Array], constants: Mapping[str, onnx.TensorProto]) -> None:
         """A plugin, or control flow around one."""
@@ -151,7 +158,9 @@ class _Oracle:
         manifest, reference = self._plugins[identity(node, list(self._plugins))]
         fields = {field.name: _field(node, field.name, field.default) for field in manifest.fields}
         scales = {t.name: float(fields[t.scale]) if t.scale else 1.0 for t in (*manifest.inputs, *manifest.outputs)}
-        kinds = [DType(value.dtype.name) for value in inputs]
+        # As NVIDIA's parser has it: float64 is float32.
+        wide = any(value.dtype == np.float64 for value in inputs)
+        kinds = [DType.FLOAT32 if value.dtype == np.float64 else DType(value.dtype.name) for value in inputs]
         computed = next((kind for kind in kinds if kind in PRECISIONS), DType.FLOAT32)
         real = [
             precision.dequantize(value, scales[tensor.name])
@@ -164,7 +173,7 @@ class _Oracle:
         for tensor, value in zip(manifest.outputs, reference(real, given), strict=True):
             kind = manifest.type_of(tensor, computed)
             held = precision.quantize(value, scales[tensor.name]) if kind is DType.INT8 else value
-            outputs.append(np.asarray(held).astype(kind.numpy))
+            outputs.append(np.asarray(held).astype(np.float64 if wide and kind is DType.FLOAT32 else kind.numpy))
         return outputs
 
 
@@ -183,6 +192,17 @@ def _value(name: str, known: Mapping[str, Array], constants: Mapping[str, onnx.T
         return known[name]
     value: Array = onnx.numpy_helper.to_array(constants[name])
     return value
+
+
+def _plain(said: str) -> str:
+    """What onnxruntime says without its codes and the places in its source."""
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", said.strip())
+    if found := re.match(
+        r"Non-zero status code returned while running (\w+) node\. Name:'(.*?)' Status Message: ", text
+    ):
+        rest = re.sub(r"^/\S+:\d+ .*? was false\. ?", "", text[found.end() :])
+        return f"onnxruntime: {found[1]} node {found[2]!r} can't be computed: {rest}"
+    return f"onnxruntime: {text}"
 
 
 def _used(node: onnx.NodeProto) -> set[str]:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import AttributeProto
+from onnx.reference.op_run import OpRun
 
 from pluginkit import host
 from pluginkit.dtypes import DType
-from pluginkit.errors import UsageError
+from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.importing.running import Identity, identity
 from pluginkit.importing.serving import RESERVED, SHAPE_INPUTS, attribute
 from pluginkit.runtimes import walker
@@ -27,6 +28,7 @@ TENSORS = {
     "int8": DType.INT8,
 }
 """What NVIDIA's parser makes of a tensor's type, whatever type the creator advertises."""
+SEVERITIES = ("internal error", "error", "warning")
 
 
 def open(breadcrumb: Breadcrumb, *, creators: Mapping[Identity, tuple[Path, Mapping[str, str]]]) -> Hosted:  # noqa: A001
@@ -51,21 +53,41 @@ class Hosted:
 
         Raises:
             Finding: a plugin does something wrong.
-            UsageError: a plugin is given what the host can't pass.
+            UsageError: a plugin is given what the host can't pass, or another node can't be computed.
+
+        An error's attribute `log` is what the plugins gave their logger.
         """
-        outputs = walker.run_nodes(onnx.load_from_string(model), operators, self._call, feeds)
+        host.take_log()
+        try:
+            outputs = walker.run_nodes(onnx.load_from_string(model), operators, self._call, feeds)
+        except PluginkitError as error:
+            error.__dict__["log"] = _logged()
+            raise
+        except Exception as error:
+            node = _node_of(error)
+            if node is None:
+                raise
+            said = str(error).strip() or type(error).__name__
+            raise UsageError(f"{node.op_type} node {node.name or node.output[0]!r} can't be computed: {said}") from None
         for context in self._contexts.values():
             context.close()
         self._contexts.clear()
         return outputs
 
+    def doubts(self) -> list[host.Doubt]:
+        """What nobody asks of a plugin and these did not do, once each."""
+        return list(dict.fromkeys(host.take_doubts()))
+
     def _call(self, node: onnx.NodeProto, inputs: Sequence[Array]) -> Sequence[Array]:
-        arrays = [np.asarray(value, order="C") for value in inputs]
+        # NVIDIA's parser makes float32 of float64; around the plugin it stays what onnx says.
+        wide = any(value.dtype == np.float64 for value in inputs)
+        arrays = [np.asarray(value, np.float32 if value.dtype == np.float64 else None, order="C") for value in inputs]
         key = (node.SerializeToString(), *((value.dtype.str, value.shape) for value in arrays))
         if key not in self._contexts:
             # A layer is built for the shapes that come, and run from what it serialized.
             self._contexts[key] = self._context(node, arrays)
-        return self._contexts[key].run(arrays)
+        outputs = self._contexts[key].run(arrays)
+        return [value.astype(np.float64) if wide and value.dtype == np.float32 else value for value in outputs]
 
     def _context(self, node: onnx.NodeProto, arrays: Sequence[Array]) -> host.Context:
         chosen = identity(node, list(self._creators))
@@ -76,6 +98,21 @@ class Hosted:
         name = node.name or node.op_type
         built = host.build(creator, name, _fields(node, kinds), [specs], shape_inputs=numbers)
         return host.Context(creator, built, specs, self._devices[path])
+
+
+def _logged() -> list[str]:
+    """What plugins gave their logger (`nvinfer1::ILogger::Severity`), warnings and worse."""
+    return [f"{SEVERITIES[severity]}: {text}" for severity, text in host.take_log() if severity < len(SEVERITIES)]
+
+
+def _node_of(error: BaseException) -> onnx.NodeProto | None:
+    """The node whose operator raised it in onnx's reference, which doesn't say; None if it was raised elsewhere."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        operator = trace.tb_frame.f_locals.get("self")
+        found = operator.onnx_node if isinstance(operator, OpRun) else found
+        trace = trace.tb_next
+    return found
 
 
 def _shape_inputs(node: onnx.NodeProto) -> tuple[int, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,21 @@ from pluginkit.build import build
 from pluginkit.build.artifact import library_path
 from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
 from pluginkit.importing import model as model_
-from pluginkit.importing import profiles, rules_model, rules_plugins, running
+from pluginkit.importing import profiles, rules_model, rules_plugins, rules_signature, running, typed
 from pluginkit.importing.building import ModelSession, advice
 from pluginkit.importing.running import Outcome
 from pluginkit.importing.serving import PluginLibrary, Served, serve
 from pluginkit.manifest import FILE_NAME, Manifest
-from pluginkit.project import members, root
+from pluginkit.project import Member, members, root
 from pluginkit.registry import CreatorFacts, Loaded, Problem, inspect, loading
 from pluginkit.runtimes import tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict, ModelInput
 from pluginkit.testing.model import NetworkProfile
 
 Told = Callable[[str], None]
+UNFIT = ("M5", *rules_signature.RULES)
+"""Rules whose errors are of a node that no plugin can run."""
+LEVELS = ("error", "warning")
 RTX_VERSION = 10701
 """What pluginkit's host says when it plays TensorRT-RTX."""
 
@@ -39,6 +43,7 @@ class Options:
         profiles: what --profile says.
         seed: what the inputs of the run follow from.
         timeout: seconds for each step that may hang.
+        strict: whether warnings, and what was not built or not run, count as wrong.
     """
 
     model: Path
@@ -46,6 +51,7 @@ class Options:
     profiles: tuple[str, ...] = ()
     seed: int = 0
     timeout: float = 60.0
+    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,7 @@ class Imported:
     """What came of it.
 
     Attributes:
+        model: the model's file.
         served: every node, and who serves it.
         problems: what is wrong, the errors first.
         judge: who says which operators are native.
@@ -61,8 +68,10 @@ class Imported:
         verdict: TensorRT-RTX's; None if it could not be asked.
         not_built: why not.
         ran: what came of running it.
+        strict: as of `Options`.
     """
 
+    model: Path
     served: tuple[Served, ...]
     problems: tuple[Problem, ...]
     judge: str
@@ -71,15 +80,40 @@ class Imported:
     verdict: BuildVerdict | None = None
     not_built: str = ""
     ran: Outcome = field(default_factory=lambda: Outcome("not run"))
+    strict: bool = False
 
     @property
     def exit_code(self) -> int:
-        """0 if the model is fine, 6 if a plugin crashed or hung, 1 for anything else that is wrong."""
+        """0 if the model is fine, 6 if a plugin crashed or hung, 1 for anything else that is wrong.
+
+        Warnings, and a build or run that did not take place, are wrong if `strict`.
+        """
         if self.ran.status in {"crashed", "hung"} or (self.verdict and self.verdict.status in {"crashed", "hung"}):
             return PluginCrashed.exit_code
         wrong = any(problem.level == "error" for problem in self.problems)
         refused = self.verdict is not None and not self.verdict.ok
-        return CheckFailed.exit_code if wrong or refused or self.ran.status == "failed" else 0
+        if wrong or refused or self.ran.status == "failed":
+            return CheckFailed.exit_code
+        left_open = bool(self.problems) or self.verdict is None or self.ran.status == "not run"
+        return CheckFailed.exit_code if self.strict and left_open else 0
+
+    @property
+    def last_line(self) -> str:
+        """How it ended: what is wrong, who built it, whether it was run, and what would run it."""
+        counts: Counter[str] = Counter(problem.level for problem in self.problems)
+        parts = [f"{counts[level]} {level}{'' if counts[level] == 1 else 's'}" for level in LEVELS if counts[level]]
+        parts.append(f"{self.verdict.status} by TensorRT-RTX" if self.verdict else "not built: TensorRT-RTX isn't here")
+        said = {"compared": "run on the CPU, ", "ran": "run on the CPU, compared with nothing: "}
+        ran = said.get(self.ran.status, f"{self.ran.status} on the CPU: ")
+        parts.append(ran + (self.ran.message.splitlines() or ["no reason given"])[0])
+        if self.ran.status == "not run" and self.ran.remedy:
+            parts.append(f"to run it, {self.ran.remedy}")
+        ends = f" (exit code {self.exit_code} by --strict)" if self.strict and self._only_strictly else ""
+        return f"{self.model}: {'; '.join(parts)}{ends}"
+
+    @property
+    def _only_strictly(self) -> bool:
+        return self.exit_code != replace(self, strict=False).exit_code
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -95,8 +129,10 @@ class Imported:
                 "message": verdict.message if verdict else self.not_built,
                 "fix": advice(verdict) if verdict else "",
                 "log": list(verdict.log) if verdict else [],
+                "printed": list(verdict.printed) if verdict else [],
             },
             "run": self.ran.to_json(),
+            "summary": self.last_line,
         }
 
 
@@ -118,9 +154,9 @@ def run(options: Options, told: Told = lambda _: None) -> Imported:
         judge = "the onnx package, for TensorRT-RTX isn't here"
         served = serve(proto, libraries, onnx.defs.has)
         problems = _problems(options.model, proto, served, libraries)
-        ran = _run(options, proto, served, None, told)
+        ran = _run(options, proto, served, problems, None, told)
         reason = f"{found.reason}. {found.remedy}"
-        return Imported(tuple(served), problems, judge, not_built=reason, ran=ran)
+        return Imported(options.model, tuple(served), problems, judge, not_built=reason, ran=ran, strict=options.strict)
     with ModelSession([one.path for one in libraries], Path(found.where), options.timeout) as session:
         known = session.native(_operators(proto))
         served = serve(proto, libraries, lambda operator: operator in known)
@@ -132,12 +168,27 @@ def run(options: Options, told: Told = lambda _: None) -> Imported:
             profile = profiles.profile(inputs, shapes)
             told("TensorRT-RTX: building")
             verdict = session.build(options.model, profile)
+            if verdict.ok:
+                problems = tuple(map(rules_signature.built_all_the_same, problems))
             problems += _liveness(served, verdict)
     judge = f"the parser of TensorRT-RTX {found.version}"
-    ran = _run(options, proto, served, profile, told)
+    ran = _run(options, proto, served, problems, profile, told)
     return Imported(
-        tuple(served), problems, judge, profile, tuple(profiles.defaulted(inputs, shapes)), verdict, ran=ran
+        options.model,
+        tuple(served),
+        problems + _doubts(ran),
+        judge,
+        profile,
+        tuple(profiles.defaulted(inputs, shapes)),
+        verdict,
+        ran=ran,
+        strict=options.strict,
     )
+
+
+def _doubts(ran: Outcome) -> tuple[Problem, ...]:
+    fix = "No document of TensorRT asks for it (docs/demands.md); a good plugin does it."
+    return tuple(Problem("warning", text, fix) for text in ran.doubts)
 
 
 def _operators(proto: onnx.ModelProto) -> list[str]:
@@ -145,15 +196,25 @@ def _operators(proto: onnx.ModelProto) -> list[str]:
 
 
 def _run(
-    options: Options, proto: onnx.ModelProto, served: Sequence[Served], profile: NetworkProfile | None, told: Told
+    options: Options,
+    proto: onnx.ModelProto,
+    served: Sequence[Served],
+    problems: Sequence[Problem],
+    profile: NetworkProfile | None,
+    told: Told,
 ) -> Outcome:
+    unfit = [problem.node for problem in problems if problem.level == "error" and problem.rule in UNFIT]
+    if unfit:
+        return Outcome("not run", f"{unfit[0]} does not fit its plugin", remedy="mend the errors above")
     told("running it on the CPU")
     if profile is None:
         try:
             # Without NVIDIA's parser the model's own words are what there is.
             profile = profiles.profile(_inputs(proto), [profiles.parse(text) for text in options.profiles])
         except UsageError as error:
-            return Outcome("not run", f"its inputs have no known shapes: {error.message}")
+            return Outcome(
+                "not run", f"its inputs have no known shapes: {error.message}", remedy="give them by --profile"
+            )
     return running.run(proto, served, profile, seed=options.seed, timeout=options.timeout)
 
 
@@ -179,7 +240,7 @@ def _problems(
     places = [one.place for one in served]
     found = [
         *rules_plugins.clashes(libraries),
-        *rules_plugins.check(served, libraries, known),
+        *rules_plugins.check(served, libraries, known, typed.types(proto, served)),
         *rules_model.functions(proto, libraries, served),
         *rules_model.check(proto, places, known, path),
     ]
@@ -218,8 +279,14 @@ def _library(path: Path, timeout: float, told: Told) -> PluginLibrary:
     facts = inspect(library)
     told(f"loading {library.name}")
     creators = _creators(library, timeout)
-    plugins = members(root(project)) if project else ()
+    plugins = members(root(project)) if project else _beside(library)
     return PluginLibrary(library.resolve(), creators, plugins, facts.target)
+
+
+def _beside(library: Path) -> tuple[Member, ...]:
+    """What a manifest in the library's own folder says, as a library comes without its project."""
+    folder = library.resolve().parent
+    return (Member(folder, Manifest.load(folder)),) if (folder / FILE_NAME).is_file() else ()
 
 
 def _project_of(library: Path) -> Path | None:

@@ -135,13 +135,21 @@ def shapes(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
     return known
 
 
-def _known(graph: onnx.GraphProto, known: dict[str, onnx.TypeProto.Tensor]) -> None:
+def own_types(graph: onnx.GraphProto) -> dict[str, onnx.TypeProto.Tensor]:
+    """What a graph says of its own tensors, by name; not what the graphs in it say of theirs."""
+    known: dict[str, onnx.TypeProto.Tensor] = {}
     for value in (*graph.input, *graph.value_info, *graph.output):
         if value.type.HasField("tensor_type") and value.type.tensor_type.elem_type:
             known.setdefault(value.name, value.type.tensor_type)
     for tensor in graph.initializer:
         kind = onnx.helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
         known.setdefault(tensor.name, kind.tensor_type)
+    return known
+
+
+def _known(graph: onnx.GraphProto, known: dict[str, onnx.TypeProto.Tensor]) -> None:
+    for name, kind in own_types(graph).items():
+        known.setdefault(name, kind)
     for node in graph.node:
         for _, inner in subgraphs(node):
             _known(inner, known)

@@ -1,8 +1,9 @@
-"""Rules on how a model names its plugins and gives them their fields: M1 to M6, M11, M12, M15, M16."""
+"""Rules on how a model names its plugins and gives them their fields: M1 to M6, M11, M12, M16."""
 
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -10,7 +11,7 @@ from typing import TypeAlias
 import onnx
 from onnx import AttributeProto
 
-from pluginkit.dtypes import DType
+from pluginkit.importing import rules_signature
 from pluginkit.importing.model import dims
 from pluginkit.importing.serving import (
     NAMESPACE,
@@ -22,6 +23,7 @@ from pluginkit.importing.serving import (
     attribute,
     text,
 )
+from pluginkit.importing.typed import Types
 from pluginkit.registry import CreatorFacts, FieldFacts, Problem
 from pluginkit.runtimes.preflight import CHANNEL_AXIS, INT8_CHANNELS
 
@@ -55,9 +57,14 @@ WRITE = {
 }
 
 
-def check(served: Sequence[Served], libraries: Sequence[PluginLibrary], known: Known) -> Iterator[Problem]:
-    """What is wrong with the nodes that are, or were meant to be, plugins."""
-    for one in served:
+def check(
+    served: Sequence[Served], libraries: Sequence[PluginLibrary], known: Known, types: Sequence[Types] = ()
+) -> Iterator[Problem]:
+    """What is wrong with the nodes that are, or were meant to be, plugins.
+
+    `types` says of the first of `served`, those outside of functions, what each sees.
+    """
+    for index, one in enumerate(served):
         if one.by == "plugin" or (one.by != "native" and attribute(one.place.node, VERSION) is not None):
             yield from _identity_types(one)
         if one.by == "native":
@@ -72,7 +79,7 @@ def check(served: Sequence[Served], libraries: Sequence[PluginLibrary], known: K
             yield from _shape_inputs(meant, meant.creator)
             yield from _inputs(meant, meant.creator, known)
             yield from _channels(meant, known)
-            yield from _signature(meant, meant.creator)
+            yield from rules_signature.check(meant, meant.creator, types[index] if index < len(types) else {})
 
 
 def clashes(libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
@@ -188,7 +195,7 @@ def _attributes(one: Served, creator: CreatorFacts) -> Iterator[Problem]:
             yield Problem(
                 "warning",
                 f"its attribute {found.name} is dropped without a word: {creator.name} has no such field ({names}).",
-                f"Is {close[0]} meant?" if close else "Remove it, or add the field to the creator's getFieldNames.",
+                f"Did you mean {close[0]}?" if close else "Remove it, or add the field to the creator's getFieldNames.",
                 "M3",
                 one.place.label,
             )
@@ -221,19 +228,25 @@ def _field(one: Served, found: AttributeProto, field: FieldFacts) -> Iterator[Pr
             "M12",
             one.place.label,
         )
-    elif (count := _length(found)) is not None and field.length > 1 and count != field.length:
+    elif (count := _length(found)) is not None and field.length >= 1 and count != field.length:
+        # A project's fields are numbers, one each; of other creators' lengths nobody promises that they are kept.
+        scalar = one.member is not None and found.name in {known.name for known in one.member.manifest.fields}
+        many = f"{count} element{'' if count == 1 else 's'}"
         yield Problem(
-            "warning",
-            f"its attribute {found.name} has {count} elements, the field {field.length}.",
-            "Give as many as the field has.",
+            "error" if scalar else "warning",
+            f"its attribute {found.name} has {many}, the field {'is one number' if scalar else field.length}.",
+            "Write one number, without brackets." if field.length == 1 else "Give as many as the field has.",
             "M12",
             one.place.label,
         )
 
 
 def _length(found: AttributeProto) -> int | None:
+    """How many elements the parser passes; None of a string, which has none."""
     if found.type in {AttributeProto.FLOATS, AttributeProto.INTS}:
         return len(found.floats) + len(found.ints)
+    if found.type == AttributeProto.TENSOR:
+        return math.prod(int(size) for size in found.t.dims)
     return 1 if found.type in {AttributeProto.FLOAT, AttributeProto.INT} else None
 
 
@@ -295,29 +308,6 @@ def _channels(one: Served, known: Known) -> Iterator[Problem]:
                 "M16",
                 one.place.label,
             )
-
-
-def _signature(one: Served, creator: CreatorFacts) -> Iterator[Problem]:
-    """The node against the project's pluginkit.toml."""
-    if one.member is None:
-        return
-    manifest = one.member.manifest
-    node, label = one.place.node, one.place.label
-    for what, names, tensors in (("input", node.input, manifest.inputs), ("output", node.output, manifest.outputs)):
-        given = [name for name in names if name]
-        if len(given) != len(tensors):
-            listed = ", ".join(tensor.name for tensor in tensors)
-            said = f"it has {len(given)} {what}s; {manifest.plugin.name} has {len(tensors)}: {listed}."
-            yield Problem("error", said, f"Give it these {what}s, in this order.", "M15", label)
-    given_fields = {found.name for found in node.attribute}
-    said_fields = {field.name for field in manifest.fields}
-    for name in (field.name for field in creator.fields if field.name in given_fields - said_fields):
-        said = f"its attribute {name} is a field that pluginkit.toml does not have: reference.py is not told of it."
-        yield Problem("warning", said, "Add it to [[fields]] and reference.py, if it is a number.", "M15", label)
-    for field in manifest.fields:
-        if field.default is None and field.name not in given_fields:
-            said = f"the field {field.name} must be given and is not."
-            yield Problem("error", said, f"Add the attribute {field.name} ({DType(field.type).value}).", "M15", label)
 
 
 def _name(creator: CreatorFacts) -> str:

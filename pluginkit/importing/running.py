@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -39,11 +39,17 @@ class Outcome:
             values than expected, or the plugin broke a rule; `crashed`, `hung`; `not run`.
         message: what happened, or why not.
         outputs: each output's comparison.
+        remedy: of what was not run: what would run it.
+        log: what the plugins logged and printed, where something went wrong.
+        doubts: what the host saw that no document of TensorRT forbids, and a good plugin does not do.
     """
 
     status: Literal["compared", "ran", "failed", "crashed", "hung", "not run"]
     message: str = ""
     outputs: tuple[OutputComparison, ...] = ()
+    remedy: str = ""
+    log: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; an error that is no number (NaN, another shape) is null."""
@@ -54,60 +60,88 @@ class Outcome:
             }
             for one in self.outputs
         ]
-        return {"status": self.status, "message": self.message, "outputs": outputs}
+        said = {"status": self.status, "message": self.message, "fix": self.remedy, "log": list(self.log)}
+        return {**said, "outputs": outputs}
 
 
-def run(  # noqa: PLR0911 - one way out for each kind of ending
+def run(
     model: onnx.ModelProto, served: Sequence[Served], profile: NetworkProfile, *, seed: int, timeout: float
 ) -> Outcome:
     """Run the model once at the profile's opt, on random inputs."""
     plugins = [one for one in served if one.by == "plugin"]
-    if reason := _impossible(served, plugins):
-        return Outcome("not run", reason)
+    if impossible := _impossible(served, plugins):
+        return impossible
     try:
         whole = _without_functions(model, plugins)
         feeds = _feeds(model, profile, np.random.default_rng(seed))
     except Exception as error:  # noqa: BLE001 - onnx has many, and each of them means that this model can't be run
         return Outcome("not run", f"the model can't be made ready: {str(error).splitlines()[0]}")
+    return _with_plugins(whole, plugins, feeds, timeout) if plugins else _without_plugins(whole, feeds, timeout)
+
+
+def _without_plugins(model: bytes, feeds: dict[str, Array], timeout: float) -> Outcome:
+    """By onnxruntime alone: that another implementation differs from it would say nothing of this model."""
     try:
-        got = _hosted(whole, plugins, feeds, timeout)
+        got = _expected(model, (), feeds, timeout)
+    except PluginkitError as error:
+        return Outcome("not run", error.message, remedy=_LONGER if isinstance(error, WorkerTimeout) else _SIZES)
+    return Outcome("ran", f"{_count(len(got))} by onnxruntime; no plugin takes part, so there is nothing to compare")
+
+
+_LONGER = "give it longer by --timeout"
+_SIZES = "give it other shapes by --profile, if these are not what the model is for"
+
+
+def _with_plugins(  # noqa: PLR0911 - one way out for each kind of ending
+    model: bytes, plugins: Sequence[Served], feeds: dict[str, Array], timeout: float
+) -> Outcome:
+    try:
+        got, doubts = _hosted(model, plugins, feeds, timeout)
     except WorkerCrashed as error:
         return Outcome("crashed", error.message)
     except WorkerTimeout as error:
-        more = "onnx's reference runs the other operators, and it is slow: --timeout gives it longer"
-        return Outcome("hung" if error.inside else "not run", error.message + ("" if error.inside else f"; {more}"))
+        if error.inside:
+            return Outcome("hung", error.message)
+        return Outcome(
+            "not run", f"{error.message}; onnx's reference runs the other operators, and it is slow", remedy=_LONGER
+        )
     except PluginkitError as error:
-        # WorkerError: an operator that onnx's reference does not have, say. The others are the plugin's faults.
-        return Outcome("failed" if error.exit_code == CheckFailed.exit_code else "not run", str(error))
+        log = tuple(getattr(error, "log", ()))
+        if error.exit_code == CheckFailed.exit_code:
+            return Outcome("failed", str(error), log=log)
+        # An operator that onnx's reference does not have, or that can't be computed on these shapes.
+        return Outcome("not run", error.message, remedy=error.hint or _SIZES, log=log)
     without = sorted({one.library.path.name for one in plugins if one.library and not one.member})
     if without:
         reason = f"{', '.join(without)} belongs to no project, so there is no reference.py to compare with"
-        return Outcome("ran", f"{_count(len(got))}; {reason}")
+        return Outcome("ran", f"{_count(len(got))}; {reason}", doubts=doubts)
     try:
-        expected = _expected(whole, plugins, feeds, timeout)
+        expected = _expected(model, plugins, feeds, timeout)
     except PluginkitError as error:
         if error.exit_code == CheckFailed.exit_code:
             return Outcome("failed", error.message)
-        return Outcome("ran", f"{_count(len(got))}; nothing to compare with: {error.message}")
-    return _compared(got, expected, plugins)
+        return Outcome("ran", f"{_count(len(got))}; nothing to compare with: {error.message}", doubts=doubts)
+    return replace(_compared(got, expected, plugins), doubts=doubts)
 
 
-def _impossible(served: Sequence[Served], plugins: Sequence[Served]) -> str:
-    """Why this model can't be run here; empty if it can be tried."""
+def _impossible(served: Sequence[Served], plugins: Sequence[Served]) -> Outcome | None:
+    """Why this model can't be run here, and what would run it; None if it can be tried."""
     nobody = [one.place.label for one in served if one.by == "nobody"]
     if nobody:
-        return f"nobody serves {', '.join(nobody[:3])}{' ...' if len(nobody) > 3 else ''}"
-    if not plugins:
-        return "no node is served by a plugin"
+        more = " ..." if len(nobody) > 3 else ""
+        said = f"nobody serves {', '.join(nobody[:3])}{more}"
+        return Outcome("not run", said, remedy="give the library that has it by --plugins")
     for one in plugins:
         if one.library is None or one.creator is None:
             continue
         name = one.library.path.name
         if one.library.target == "gpu":
-            return f"{name} is of target gpu; give its project, or its library of target cpu"
+            fix = "give its project by --plugins, or its library of target cpu (pluginkit build --target cpu)"
+            return Outcome("not run", f"{name} is of target gpu", remedy=fix)
         if one.creator.base not in {*RUN, ""}:
-            return f"{one.creator.name} of {name} is {one.creator.base}; pluginkit's host runs {', '.join(RUN)}"
-    return ""
+            said = f"{one.creator.name} of {name} is {one.creator.base}, and pluginkit's host runs {', '.join(RUN)}"
+            return Outcome("not run", said, remedy="write the plugin on one of these; pluginkit new shows how")
+    return None
 
 
 def _without_functions(model: onnx.ModelProto, plugins: Sequence[Served]) -> bytes:
@@ -167,7 +201,10 @@ def _identities(plugins: Sequence[Served]) -> dict[Identity, Served]:
     }
 
 
-def _hosted(model: bytes, plugins: Sequence[Served], feeds: dict[str, Array], timeout: float) -> dict[str, Array]:
+def _hosted(
+    model: bytes, plugins: Sequence[Served], feeds: dict[str, Array], timeout: float
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """The outputs, and what the host has to say of plugins that did it all the same."""
     creators = {
         key: (one.library.path, {field.name: field.type for field in one.creator.fields})
         for key, one in _identities(plugins).items()
@@ -175,8 +212,13 @@ def _hosted(model: bytes, plugins: Sequence[Served], feeds: dict[str, Array], ti
     }
     operators = sorted({(one.place.node.domain, one.place.node.op_type) for one in plugins})
     with Worker(HOSTED, {"creators": creators}, timeout=timeout) as worker:
-        outputs: dict[str, Array] = worker.call("run", model=model, operators=operators, feeds=feeds)
-    return outputs
+        try:
+            outputs: dict[str, Array] = worker.call("run", model=model, operators=operators, feeds=feeds)
+        except PluginkitError as error:
+            error.__dict__["log"] = [*getattr(error, "log", ()), *worker.printed.splitlines()]
+            raise
+        doubts = tuple(doubt.text for doubt in worker.call("doubts"))
+    return outputs, doubts
 
 
 def _expected(model: bytes, plugins: Sequence[Served], feeds: dict[str, Array], timeout: float) -> dict[str, Array]:

@@ -108,7 +108,9 @@ def parser_errors(parser: trt.OnnxParser) -> list[str]:
 
 def _parser_error(error: trt.ParserError) -> str:
     node = f" at node {error.node_name()!r} ({error.node_operator()})" if error.node_name() else ""
-    return f"{error.desc()}{node}"
+    lines = error.desc().splitlines()
+    # The log has the other one too, behind everything else.
+    return "\n".join([line for line in lines if NO_GPU not in line] or lines) + node
 
 
 def add_profiles(

@@ -67,7 +67,7 @@ class RtxChild:
             return [], said, log
         found = [network.get_input(index) for index in range(network.num_inputs)]
         inputs = [ModelInput(one.name, tuple(one.shape), one.is_shape_tensor, one.dtype.name) for one in found]
-        return inputs, "", tuple(text for _, text in self._log.take())
+        return inputs, "", self._log.told()
 
     def build_file(self, path: str, profiles: Sequence[NetworkProfile]) -> Answer:
         """As `build`, of a model's file."""

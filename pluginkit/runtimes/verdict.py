@@ -101,6 +101,7 @@ class BuildVerdict:
         seconds: how long it took.
         lenient: what the runtime has accepted and should not have (see `pluginkit.runtimes.leniencies`).
         warnings: of pluginkit's host, what nobody asks of a plugin and a good one does.
+        printed: what came on stdout and stderr besides: the plugins' own words.
     """
 
     status: Status
@@ -110,6 +111,7 @@ class BuildVerdict:
     seconds: float = 0.0
     lenient: tuple[str, ...] = ()
     warnings: tuple[Doubt, ...] = ()
+    printed: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:

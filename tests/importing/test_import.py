@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,13 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit import cli
-from pluginkit.importing import Imported, Options, run
+from pluginkit.importing import Imported, Options, run, running
 from pluginkit.importing.building import advice
+from pluginkit.importing.model import Place
+from pluginkit.importing.serving import Served
 from pluginkit.runtimes import tensorrt_rtx
+from pluginkit.runtimes.verdict import BuildVerdict
+from pluginkit.testing.model import NetworkProfile
 from tests.compilers import default_cxx
 
 from .models import BAR, CONDITION, DOMAIN, branch, function, model, scale, value
@@ -164,21 +170,31 @@ def test_int8_with_scales_and_two_libraries(bar: Path, scale_project: Path, tmp_
         ({"tensorrt_plugin_shape_input_indices": [7]}, "M5"),
         ({"inputs": ["x", "x"]}, "M15"),
         ({"outputs": ["y", "z"]}, "M15"),
+        ({"factor": [2.0, 3.0]}, "M12"),
+        ({"x": (["n", "c"], TensorProto.INT64)}, "M17"),
+        ({"x": (["n", "c"], TensorProto.BFLOAT16)}, "M17"),
+        ({"x": (["n", "c", 2], TensorProto.FLOAT)}, "M18"),
     ],
 )
 def test_what_is_an_error_here_nvidia_refuses(
     scale_project: Path, tmp_path: Path, changed: dict[str, Any], rule: str
 ) -> None:
-    found = imported(tmp_path, model([scale(**changed)]), library(scale_project))
+    shape, kind = changed.pop("x", (["n", "c"], TensorProto.FLOAT))
+    proto = model([scale(**changed)], [value("x", shape, kind)], [value("y", shape, kind)])
+    found = imported(tmp_path, proto, library(scale_project))
     assert rule in {problem.rule for problem in found.problems if problem.level == "error"}
     assert found.verdict is not None
     assert found.verdict.status == "refused"
+    assert "cudaError" not in found.verdict.message
+    assert re.search(r": [1-9] errors?; ", found.last_line)
     assert found.exit_code == 1
 
 
 def test_what_is_dropped_or_cut_builds_and_is_said(scale_project: Path, tmp_path: Path) -> None:
     found = imported(tmp_path, model([scale(extra=1.0)]), library(scale_project))
     assert ([problem.rule for problem in found.problems], found.exit_code) == (["M3"], 0)
+    assert replace(found, strict=True).exit_code == 1
+    assert "1 warning; built by TensorRT-RTX; run on the CPU, 1 output as expected" in found.last_line
     found = imported(tmp_path, model([scale(mode=2**33 + 1)]), library(scale_project))
     assert ([problem.rule for problem in found.problems], found.exit_code) == (["M4"], 1)
     assert found.verdict is not None
@@ -222,10 +238,61 @@ def test_what_cannot_be_run_is_said(scale_project: Path, tmp_path: Path) -> None
     found = imported(tmp_path, model([scale()]), Path(alone))
     assert found.ran.status == "ran"
     assert "no reference.py" in found.ran.message
-    assert imported(tmp_path, model([helper.make_node("Relu", ["x"], ["y"], "r")])).ran.message == (
-        "no node is served by a plugin"
+    assert (found.exit_code, replace(found, strict=True).exit_code) == (0, 0)
+    found = imported(tmp_path, model([scale()]))
+    assert "nobody serves s" in found.ran.message
+    assert found.last_line.endswith(
+        "not run on the CPU: nobody serves s; to run it, give the library that has it by --plugins"
     )
-    assert "nobody serves s" in imported(tmp_path, model([scale()])).ran.message
+    # A library that can't be run here says what would run it; that it wasn't is an error only where one asks for it.
+    (library_,) = (one.library for one in imported(tmp_path, model([scale()]), library(scale_project)).served)
+    assert library_ is not None
+    served = [Served(Place(scale()), "plugin", replace(library_, target="gpu"), library_.creators[0])]
+    outcome = running.run(model([scale()]), served, NetworkProfile("p", {}, {}), seed=0, timeout=1.0)
+    assert (outcome.status, "target gpu" in outcome.message) == ("not run", True)
+    assert "pluginkit build --target cpu" in outcome.remedy
+    left = Imported(tmp_path / "m.onnx", tuple(served), (), "", verdict=BuildVerdict("built", ""), ran=outcome)
+    assert (left.exit_code, replace(left, strict=True).exit_code) == (0, 1)
+    assert left.last_line.endswith(
+        f"built by TensorRT-RTX; not run on the CPU: {outcome.message}; to run it, {outcome.remedy}"
+    )
+    assert "by --strict" in replace(left, strict=True).last_line
+
+
+def test_a_model_without_plugins_is_run(tmp_path: Path) -> None:
+    relu = helper.make_node("Relu", ["x"], ["y"], "r")
+    wide = [value("x", ["n", "c"], TensorProto.DOUBLE)], [value("y", ["n", "c"], TensorProto.DOUBLE)]
+    for proto in (model([relu]), model([relu], *wide)):
+        found = imported(tmp_path, proto)
+        assert (found.ran.status, found.exit_code) == ("ran", 0)
+        assert "1 output by onnxruntime; no plugin takes part" in found.ran.message
+        assert replace(found, strict=True).exit_code == 0
+
+
+def test_float64_around_a_plugin_is_run_as_nvidia_has_it(scale_project: Path, tmp_path: Path) -> None:
+    kind = TensorProto.DOUBLE
+    nodes = [scale(["x"], ["z"]), helper.make_node("Neg", ["z"], ["y"], "neg")]
+    proto = model(nodes, [value("x", ["n", "c"], kind)], [value("y", ["n", "c"], kind)])
+    found = imported(tmp_path, proto, library(scale_project))
+    assert (found.ran.status, found.exit_code, [one.rule for one in found.problems]) == ("compared", 0, ["M17"])
+    assert replace(found, strict=True).exit_code == 1
+
+
+@pytest.mark.parametrize("with_plugin", [False, True])
+def test_a_reshape_that_does_not_fit(scale_project: Path, tmp_path: Path, with_plugin: bool) -> None:
+    shape = helper.make_tensor("shape", TensorProto.INT64, [2], [4, 5])
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["r"], "fold")]
+    nodes.append(scale(["r"]) if with_plugin else helper.make_node("Neg", ["r"], ["y"], "n"))
+    proto = model(nodes, [value("x", [2, 3])], [value("y", [4, 5])], initializers=[shape])
+    found = imported(tmp_path, proto, *([library(scale_project)] if with_plugin else []))
+    assert found.verdict is not None
+    assert (found.verdict.status, found.exit_code) == ("refused", 1)
+    assert "another number of elements" in advice(found.verdict)
+    assert "cudaError" not in found.verdict.message
+    assert found.ran.status == "not run"
+    assert "Reshape node 'fold' can't be computed: " in found.ran.message
+    assert "reshape" in found.ran.message.split("computed: ")[1]
+    assert "/onnxruntime_src" not in found.ran.message
 
 
 def test_a_plugin_that_the_builder_does_without(scale_project: Path, tmp_path: Path) -> None:
@@ -342,6 +409,46 @@ def test_plugins_that_misbehave(behaving: Path, tmp_path: Path) -> None:
     assert "enqueue" in in_run.ran.message
     wrong = misbehaving(tmp_path, behaving, 6)
     assert (wrong.ran.status, wrong.exit_code) == ("failed", 1)
+
+
+def test_what_a_plugin_says_of_its_failure(behaving: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert misbehaving(tmp_path, behaving, 9).exit_code == 1
+    assert cli.run(["import", str(tmp_path / "model.onnx"), "--plugins", str(behaving)]) == 1
+    out = capsys.readouterr().out
+    by_nvidia, by_host = out.split("run on the CPU, against")
+    for said in ("Failed to load libnothing.so.8", "error: libnothing.so.8 is older than needed"):
+        assert said in by_nvidia
+        assert said in by_host
+    assert "(cudaError 35" not in out
+
+
+def test_a_manifest_beside_a_library(bar: Path, tmp_path: Path) -> None:
+    """As a library comes that somebody else has built: with its pluginkit.toml, without a project."""
+    alone = tmp_path / "given"
+    alone.mkdir()
+    shutil.copy(library(bar), alone)
+    nodes = [helper.make_node("Cast", ["a"], ["half"], "cast", to=TensorProto.FLOAT16), bar_node(inputs=("half", "b"))]
+    proto = model(nodes, [A, B], OUTPUTS)
+    found = imported(tmp_path, proto, next(alone.glob("*.so")))
+    assert not found.problems
+    shutil.copy(bar / "pluginkit.toml", alone)
+    found = imported(tmp_path, proto, next(alone.glob("*.so")))
+    assert [(problem.rule, problem.level, problem.node) for problem in found.problems] == [("M17", "error", "bar")]
+    assert found.verdict is not None
+    assert found.verdict.status == "refused"
+    assert "supportsFormatCombination" in advice(found.verdict)
+    assert found.ran.status == "not run"
+
+
+def test_what_nvidia_builds_against_the_manifest_is_a_warning(bar: Path, tmp_path: Path) -> None:
+    alone = tmp_path / "given"
+    alone.mkdir()
+    shutil.copy(library(bar), alone)
+    text = (bar / "pluginkit.toml").read_text()
+    (alone / "pluginkit.toml").write_text(text.replace('"float32", "float16", "bfloat16", "int8"', '"float16"'))
+    found = imported(tmp_path, model([bar_node()], [A, B], OUTPUTS), next(alone.glob("*.so")))
+    assert {(problem.rule, problem.level) for problem in found.problems} == {("M17", "warning")}
+    assert (found.exit_code, replace(found, strict=True).exit_code) == (0, 1)
 
 
 def test_a_library_without_v3_creators(tmp_path: Path) -> None:

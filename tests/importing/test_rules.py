@@ -176,7 +176,7 @@ def test_m2_a_plugin_and_a_function_of_one_name(tmp_path: Path) -> None:
 def test_m3_attributes_that_are_dropped(tmp_path: Path) -> None:
     problem = one(found(tmp_path, model([scale(factr=1.0)]), library()), "M3")
     assert "factr" in problem.text
-    assert problem.fix == "Is factor meant?"
+    assert problem.fix == "Did you mean factor?"
     assert problem.level == "warning"
 
 
@@ -309,6 +309,18 @@ def test_m15_a_field_that_pluginkit_toml_does_not_have(tmp_path: Path) -> None:
     problem = one(found(tmp_path, model([scale(mode=1)]), own), "M15")
     assert "its attribute mode is a field that pluginkit.toml does not have" in problem.text
     assert problem.level == "warning"
+
+
+def test_m12_a_list_for_a_number(tmp_path: Path) -> None:
+    problem = one(found(tmp_path, model([scale(factor=[1.0, 2.0])]), library()), "M12")
+    assert (problem.level, problem.fix) == ("warning", "Write one number, without brackets.")
+    # The parser passes a list of one as one.
+    assert not found(tmp_path, model([scale(factor=[1.0])]), library())
+    tensor = helper.make_tensor("t", TensorProto.FLOAT, [2], [1.0, 2.0])
+    assert "2 elements" in one(found(tmp_path, model([scale(factor=tensor)]), library()), "M12").text
+    nothing = scale(mode=None)
+    nothing.attribute.append(onnx.AttributeProto(name="mode", type=onnx.AttributeProto.INTS))
+    assert "0 elements" in one(found(tmp_path, model([nothing]), library()), "M12").text
 
 
 def test_b10_two_libraries_with_one_plugin(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 // y = x (times alpha in FP32), and side = x; the field `fault` makes it do something wrong instead.
 #include <NvInfer.h>
 #include <pluginkit/entry.h>
+#include <pluginkit/log.h>
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -197,7 +199,14 @@ public:
                 std::memcpy(place, field.data, 4);
             }
         }
-        return state.fault == kCREATE_NULL ? nullptr : named(state);
+        if (state.fault == kCREATE_NULL)
+        {
+            // Both ways in which plugins say why.
+            pluginkit::logError("libnothing.so.8 is older than needed");
+            static_cast<void>(std::fputs("Failed to load libnothing.so.8\n", stdout));
+            return nullptr;
+        }
+        return named(state);
     }
     IPluginV2* deserializePlugin(char const*, void const* data, size_t length) noexcept override
     {

@@ -287,3 +287,15 @@ def test_an_error_in_the_log_that_is_the_message_is_told_once() -> None:
     text = shown(report(case("opt", Outcome.PASSED), verdicts=(verdict(Outcome.FAILED, message, log),)))
     assert text.count("Error Code 2") == 1
     assert "| warning: an attribute" in text
+
+
+def test_networks_for_numbers_of_channels_are_explained() -> None:
+    def text(*ends: str) -> str:
+        cases = [replace(case(end, Outcome.PASSED), network=f"plain/int8/{end}", shape="n=1 l=16") for end in ends]
+        console = Console(width=120, record=True, file=io.StringIO())
+        table.show(report(*cases), console, command="")
+        return " ".join(console.export_text().split())
+
+    assert "/l16: INT8 needs channels that are known when it is built" in text("l16")
+    # A profile's name.
+    assert "INT8 needs" not in text("large2")
