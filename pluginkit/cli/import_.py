@@ -74,10 +74,12 @@ def command(
         click.echo(json.dumps(found.to_json(), indent=2))
     else:
         console.print(_nodes(found))
-        console.print(problems(found.problems))
+        # That nothing at all is wrong is for the build and the run to say.
+        console.print(problems(found.problems) if found.problems else Text("\nNo rule is broken.", style="green"))
         console.print(_build(found))
         console.print(_ran(found))
-        console.print(Text(f"\n{found.last_line}", style=_ending(found)))
+        # One line in a log too.
+        console.print(Text(f"\n{found.last_line}", style=_ending(found)), soft_wrap=True)
     return found.exit_code
 
 
@@ -112,11 +114,16 @@ def _build(found: Imported) -> Group:
         return Group(Text.assemble(("\nbuild: ", "bold"), ("not asked", "yellow"), f": {found.not_built}"))
     style = "green" if verdict.ok else "bold red"
     head = Text.assemble(("\nbuild by TensorRT-RTX: ", "bold"), (verdict.status, style))
-    head.append(f" in {verdict.seconds:.1f} s; {verdict.message}" if verdict.ok else f"\n{verdict.message}")
+    explained = any(problem.level == "error" for problem in found.problems)
+    if verdict.ok:
+        head.append(f" in {verdict.seconds:.1f} s; {verdict.message}")
+    else:
+        head.append("; see the errors above. NVIDIA's own words:" if explained else "")
+        head.append(f"\n{verdict.message}", style="dim" if explained else "")
     lines = [head]
-    if fix := advice(verdict):
+    if (fix := advice(verdict)) and not explained:
         lines.append(Text.assemble(("  fix: ", "bold"), fix))
-    if not verdict.ok and found.defaulted:
+    if not verdict.ok and found.defaulted and not explained:
         lines.append(Text(f"  The open dimensions of {', '.join(found.defaulted)} were given 1, 4 and 16: see below."))
     if not verdict.ok:
         lines += _said("printed", verdict.printed)

@@ -53,7 +53,8 @@ def told(verdict: BuildVerdict) -> list[str]:
     """The log's lines that say more than the message: without the parser's own place in its source, and that there is
     no GPU, which nothing here needs.
     """
-    return [line for line in verdict.log if "ModelImporter.cpp" not in line and "(cudaError 35:" not in line]
+    lines = (line for line in verdict.log if "ModelImporter.cpp" not in line and "(cudaError 35:" not in line)
+    return [line for line in lines if line.partition(": ")[2] not in verdict.message]
 
 
 class ModelSession(RtxProcess):
