@@ -22,6 +22,8 @@ from pluginkit.testing import words
 
 NATIVE = 12
 """So many nodes that NVIDIA's parser serves itself are shown; all others are."""
+REFUSED = ("M1", "M5", "M11", "M12", "M15", "M17", "M18")
+"""Rules whose errors NVIDIA's parser or builder refuses: they say why in plainer words."""
 _STYLES = {"native": "dim", "plugin": "green", "function": "cyan", "nobody": "bold red"}
 
 
@@ -114,7 +116,7 @@ def _build(found: Imported) -> Group:
         return Group(Text.assemble(("\nbuild: ", "bold"), ("not asked", "yellow"), f": {found.not_built}"))
     style = "green" if verdict.ok else "bold red"
     head = Text.assemble(("\nbuild by TensorRT-RTX: ", "bold"), (verdict.status, style))
-    explained = any(problem.level == "error" for problem in found.problems)
+    explained = any(problem.level == "error" and problem.rule in REFUSED for problem in found.problems)
     if verdict.ok:
         head.append(f" in {verdict.seconds:.1f} s; {verdict.message}")
     else:
