@@ -1,4 +1,6 @@
-"""The child's side of `pluginkit.runtimes.worker`: started there with the arguments READ_FD WRITE_FD PARENT_PID."""
+"""The child's side of `pluginkit.runtimes.worker`: forked by `pluginkit.runtimes.fork_server`, or started by the worker
+with the arguments READ_FD WRITE_FD PARENT_PID.
+"""
 
 from __future__ import annotations
 
@@ -103,14 +105,19 @@ def serve(read: int, write: int) -> None:
             _reply(replies, answer)
 
 
-def main() -> None:
-    """Takes the pipe ends and the parent's process id from the command line and serves."""
-    read, write, parent = (int(argument) for argument in sys.argv[1:4])
+def begin(read: int, write: int, parent: int) -> None:
+    """Serves on the pipe ends until the asker closes them, or the parent ends."""
     # A plugin's own children must not keep the pipes open, or the parent would wait for them.
     os.set_inheritable(read, False)
     os.set_inheritable(write, False)
     die_with_parent(parent)
     serve(read, write)
+
+
+def main() -> None:
+    """Takes the pipe ends and the parent's process id from the command line."""
+    read, write, parent = (int(argument) for argument in sys.argv[1:4])
+    begin(read, write, parent)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pluginkit.build.gpus import Driver
 from pluginkit.errors import ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes.engines import EngineSession
-from pluginkit.runtimes.tensorrt_rtx import link_library, probe
+from pluginkit.runtimes.tensorrt_rtx import library_path, probe
 
 CAPABILITIES = ("8.0", "8.6", "8.9")
 """Compute capabilities that RTX 1.7.1 runs engines on, beside those from 12.0 on: its own words in the error with which
@@ -59,7 +59,7 @@ class RtxEngines(EngineSession):
 
     def __init__(self, library: Path, manifest: Manifest, timeout: float, wheel: Path) -> None:
         super().__init__(library, manifest, timeout)
-        self._paths = link_library(Path(self._folder.name), wheel)
+        self._paths = library_path(wheel)
 
     def _environment(self) -> Mapping[str, str]:
         return {**self._paths, "POLYGRAPHY_USE_TENSORRT_RTX": "1"}

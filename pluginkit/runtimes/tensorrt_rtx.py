@@ -8,6 +8,7 @@ between: it shows what the plugin was asked, and what it was doing when the proc
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.metadata
 import importlib.util
 import json
@@ -83,14 +84,21 @@ def open(library: Path, manifest: Manifest, *, timeout: float = 60.0, check: boo
     return session
 
 
-def link_library(folder: Path, wheel: Path) -> dict[str, str]:
-    """Puts a link to NVIDIA's library in a folder; the environment in which a process finds it there.
+@functools.cache
+def _link(wheel: Path) -> tempfile.TemporaryDirectory[str]:
+    """One folder for all processes: those of one environment are forked from one server."""
+    folder = tempfile.TemporaryDirectory(prefix="pluginkit-rtx-link-")
+    (Path(folder.name) / UNVERSIONED).symlink_to(next(wheel.glob(f"{UNVERSIONED}.*")).resolve())
+    return folder
 
-    The parser opens the library by its unversioned name, which the wheel hasn't got. It must be the very file that is
-    loaded already: another copy has other globals.
+
+def library_path(wheel: Path) -> dict[str, str]:
+    """The environment in which a process finds NVIDIA's library by its unversioned name.
+
+    The parser opens it by that name, which the wheel hasn't got. It must be the very file that is loaded already:
+    another copy has other globals.
     """
-    (folder / UNVERSIONED).symlink_to(next(wheel.glob(f"{UNVERSIONED}.*")).resolve())
-    paths = [str(folder), os.environ.get("LD_LIBRARY_PATH", "")]
+    paths = [_link(wheel).name, os.environ.get("LD_LIBRARY_PATH", "")]
     return {"LD_LIBRARY_PATH": ":".join(path for path in paths if path)}
 
 
@@ -102,7 +110,7 @@ class RtxProcess:
         self._folder = Path(tempfile.mkdtemp(prefix="pluginkit-rtx-"))
         self._trace = self._folder / "trace"
         self._worker: Worker | None = None
-        self._paths = link_library(self._folder, wheel)
+        self._paths = library_path(wheel)
 
     def _start(self, library: str = "") -> Worker:
         env = {

@@ -1,11 +1,12 @@
 """A child process for code that may crash, hang or exit: a plugin, or NVIDIA's libraries with a plugin in them.
 
-The child (`python -m pluginkit.runtimes.child`) leads a process group of its own and dies with its parent. Messages
+The child is forked by `pluginkit.runtimes.fork_server`, or a program of its own (`pluginkit.runtimes.child`) where its
+environment must be there from the start. It leads a process group of its own and dies with its parent. Messages
 are pickles on two pipes of their own, so that whatever a plugin prints can't disturb them; stdout and stderr go to a
 file. A small file shared by mmap, the breadcrumb, holds the last native call: it is what remains when a plugin takes
 the process down. Its first byte is I while that call is under way and R when it has returned; the name follows.
 
-The kernel kills a child when the thread that started it ends: start a worker in a thread that outlives it.
+The kernel kills a program of its own when the thread that started it ends: start a worker in a thread that outlives it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from typing import Any
 from typing_extensions import Self
 
 from pluginkit.errors import PluginCrashed, PluginkitError
+from pluginkit.runtimes import fork_server
+from pluginkit.runtimes.fork_server import Forked
 
 HEADER = struct.Struct("<Q")
 LOG_TAIL = 4000
@@ -144,7 +147,7 @@ class Worker:
         """What the child has printed in the last call."""
         self.breadcrumb = self._folder / "breadcrumb"
         self.breadcrumb.touch()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Forked | None = None
         to_child_read, self._to_child = os.pipe()
         self._from_child, from_child_write = os.pipe()
         try:
@@ -158,7 +161,19 @@ class Worker:
         _LIVE.add(self)
         self._ask(("open", {"module": module, "init": init, "breadcrumb": str(self.breadcrumb)}), timeout)
 
-    def _start(self, read: int, write: int, env: Mapping[str, str], before: Sequence[str]) -> subprocess.Popen[bytes]:
+    def _start(
+        self, read: int, write: int, env: Mapping[str, str], before: Sequence[str]
+    ) -> subprocess.Popen[bytes] | Forked:
+        environment = {**fork_server.own_environment(), **env}
+        if not before:
+            try:
+                server = fork_server.server(environment)
+                if server is not None:
+                    with self._log.open("wb") as log:
+                        return server.start(environment, log, read, write)
+            except OSError:
+                # Somebody killed it, or it can't import: that shows in the child, with words.
+                fork_server.stop()
         # What the parent can import the child can too, wherever it was started; and nothing else: `-m` and `-c` would
         # search the working directory first.
         boot = "import sys; sys.path[:] = sys.argv.pop(1).split(':'); import pluginkit.runtimes.child as c; c.main()"
@@ -171,7 +186,7 @@ class Worker:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "PYTHONUNBUFFERED": "1", **env},
+                env=environment,
                 pass_fds=(read, write),
                 start_new_session=True,
             )
@@ -302,6 +317,8 @@ class Worker:
         if self._process is not None:
             self.kill()
             self._process.wait()
+            if isinstance(self._process, Forked):
+                self._process.close()
             self._process = None
         for name in ("_to_child", "_from_child"):
             fd = getattr(self, name)

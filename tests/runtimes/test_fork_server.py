@@ -1,0 +1,145 @@
+"""Who starts a worker, and that a forked one is like a program of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pluginkit.runtimes import fork_server
+from pluginkit.runtimes.worker import Worker, WorkerCrashed
+
+
+@pytest.fixture(autouse=True)
+def own_server() -> Iterator[None]:
+    """One for each test; what other tests have running goes on."""
+    kept = dict(fork_server._running)
+    fork_server._running.clear()
+    yield
+    fork_server.stop()
+    fork_server._running.update(kept)
+
+
+def start(**environment: str) -> Worker:
+    return Worker("tests.runtimes.about_itself", {}, timeout=60, env=environment)
+
+
+def parent(worker: Worker) -> int:
+    found: int = worker.call("getppid")
+    return found
+
+
+def test_workers_are_the_servers_children_and_their_own_group() -> None:
+    with start() as one, start(PLUGINKIT_X="1") as other:
+        assert parent(one) == parent(other) != os.getpid()
+        for worker in (one, other):
+            assert worker.call("getpid") == worker.call("getpgrp") == worker.pid
+        assert one.call("getcwd") == str(Path.cwd())
+        assert other.call("getenv", key="PLUGINKIT_X") == "1"
+        assert one.call("getenv", key="PLUGINKIT_X") is None
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "PYTHONDEVMODE", "ASAN_OPTIONS"])
+def test_what_is_read_at_the_start_makes_a_program_of_its_own(name: str) -> None:
+    with start(**{name: "1"}) as worker:
+        assert parent(worker) == os.getpid()
+        assert worker.call("getenv", key=name) == "1"
+    with start() as worker:
+        assert parent(worker) != os.getpid(), "the server has not got it"
+        assert worker.call("getenv", key=name) == os.environ.get(name)
+
+
+def test_each_library_path_has_a_server_of_its_own_up_to_three() -> None:
+    parents = []
+    for path in ("/a", "/b", "/a", "/c", "/b"):
+        with start(LD_LIBRARY_PATH=path) as worker:
+            parents.append(parent(worker))
+            assert f"LD_LIBRARY_PATH={path}".encode() in Path(f"/proc/{parents[-1]}/environ").read_bytes().split(b"\0")
+    first, second, again, third, last = parents
+    assert (first, second) == (again, last)
+    assert len({first, second, third, os.getpid()}) == 4
+    with start(LD_LIBRARY_PATH="/d") as worker:
+        assert parent(worker) == os.getpid()
+
+
+def test_descriptors_of_the_server_and_of_siblings_are_closed() -> None:
+    with start() as one, start() as other:
+        for worker in (one, other):
+            held = [str(fd.readlink()) for fd in Path(f"/proc/{worker.pid}/fd").iterdir()]
+            assert not [what for what in held if what.startswith("socket:")], held
+            assert len([what for what in held if what.startswith("pipe:")]) == 2, held
+
+
+def test_a_killed_server_takes_its_workers_along_and_the_next_one_has_another() -> None:
+    with start() as worker:
+        os.kill(parent(worker), signal.SIGKILL)
+        with pytest.raises(WorkerCrashed, match="SIGKILL"):
+            worker.call("pause")
+    with start() as worker:
+        assert parent(worker) == os.getpid()
+    with start() as worker:
+        assert parent(worker) != os.getpid()
+
+
+def test_a_process_that_was_forked_has_a_server_of_its_own() -> None:
+    code = (
+        f"import os, sys\nsys.path[:] = {sys.path!r}\nfrom pluginkit.runtimes.worker import Worker\n"
+        "def served():\n    with Worker('tests.runtimes.about_itself', {}, timeout=60) as worker:\n"
+        "        return worker.call('getppid')\n"
+        "mine = served()\npid = os.fork()\n"
+        "if not pid:\n    os._exit(0 if served() != mine else 1)\n"
+        "print(os.waitpid(pid, 0)[1], served() == mine)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["0", "True"], done.stderr
+
+
+def test_the_server_ends_with_its_owner_though_a_fork_of_that_one_lives() -> None:
+    code = (
+        f"import os, sys, time\nsys.path[:] = {sys.path!r}\nfrom pluginkit.runtimes.worker import Worker\n"
+        "worker = Worker('tests.runtimes.about_itself', {}, timeout=60)\n"
+        "if not os.fork():\n    time.sleep(30)\n    os._exit(0)\n"
+        "print(worker.call('getppid'), worker.pid, flush=True)\nos.kill(os.getpid(), 9)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True) as done:
+        assert done.stdout is not None
+        pids = [int(word) for word in done.stdout.readline().split()]
+        try:
+            assert len(pids) == 2
+            deadline = time.monotonic() + 20
+            while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert not [pid for pid in pids if alive(pid)]
+        finally:
+            os.killpg(done.pid, signal.SIGKILL)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_no_two_children_draw_the_same_numbers() -> None:
+    drawn = []
+    for module in ("numpy.random", "random", "numpy.random", "random"):
+        with Worker(module, {}, timeout=60) as worker:
+            drawn.append(worker.call("random"))
+    assert len(set(drawn)) == 4
+
+
+def test_nothing_native_of_ours_or_nvidias_is_in_the_server() -> None:
+    code = (
+        "import importlib, sys\nfrom pluginkit.runtimes import fork_server\n"
+        "for module in fork_server.PRELOADED:\n    importlib.import_module(module)\n"
+        "print(*[name for name in sys.modules if name.startswith(('pluginkit._native', 'tensorrt', 'onnxruntime'))])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == ""
