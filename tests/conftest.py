@@ -1,4 +1,4 @@
-"""What all tests share: where `make setup` puts NVIDIA's libraries, and two built projects."""
+"""What all tests share: where `make setup` puts NVIDIA's libraries, and projects and libraries that are built once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+
+from tests.shared import Shared
 
 NVIDIA = Path(__file__).resolve().parent.parent / ".venv-nvidia"
 
@@ -53,21 +55,33 @@ def _without_rtx() -> str:
 
 
 @pytest.fixture(scope="session")
-def bar(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """samples/bar_plugin, copied and built for target cpu."""
-    from pluginkit.build import build
-
-    project = tmp_path_factory.mktemp("bar") / "bar_plugin"
-    shutil.copytree(SAMPLE, project, ignore=shutil.ignore_patterns("build"))
-    build(project, "cpu")
-    return project
+def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Shared:
+    """pytest-xdist's workers have their folders in the run's."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if hasattr(request.config, "workerinput") else own) / "shared"
+    folder.mkdir(exist_ok=True)
+    return Shared(folder)
 
 
 @pytest.fixture(scope="session")
-def scale_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bar(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """samples/bar_plugin, copied and built for target cpu."""
+    copy = tmp_path_factory.mktemp("bar") / "bar_plugin"
+    return shared.project(Path(shutil.copytree(SAMPLE, copy, ignore=shutil.ignore_patterns("build"))))
+
+
+@pytest.fixture(scope="session")
+def my_plugin(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `pluginkit new MyPlugin` writes, built for target cpu."""
+    from pluginkit import scaffold
+
+    return shared.project(scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("new")))
+
+
+@pytest.fixture(scope="session")
+def scale_project(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The plugin Scale of the namespace acme, with the fields factor and mode."""
     from pluginkit import scaffold
-    from pluginkit.build import build
 
     project = scaffold.new(
         "Scale",
@@ -76,8 +90,7 @@ def scale_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         fields=["factor:float32=2.0", "mode:int32=1"],
         namespace="acme",
     )
-    build(project, "cpu")
-    return project
+    return shared.project(project)
 
 
 @pytest.fixture(scope="session")

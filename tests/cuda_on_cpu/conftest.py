@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from pluginkit import built_dir
 from pluginkit.build.toolchain import cuda_include_dirs
 from pluginkit.process import Completed, run
 from tests.compilers import default_cxx
+from tests.shared import Shared
 
 SOURCES = Path(__file__).with_name("sources")
 FLAGS = [
@@ -79,17 +81,25 @@ class Kit:
         """`NAME.cu` as a shared library, with the runtime inside."""
         cxx = cxx or default_cxx()
         library = self.folder / f"lib{name}-{Path(cxx).name.rstrip('+')}.so"
-        if not library.exists() and cxx == NVCC:
-            subprocess.run([NVCC, *NVCC_FLAGS, str(self.sources / f"{name}.cu"), "-o", str(library)], check=True)
-        elif not library.exists():
+        with FileLock(f"{library}.lock"):
+            if not library.exists():
+                self._build(name, cxx, library)
+        return library
+
+    def _build(self, name: str, cxx: str, library: Path) -> None:
+        # What is there is whole: it is made beside, and named last.
+        made = library.with_suffix(".new")
+        if cxx == NVCC:
+            subprocess.run([NVCC, *NVCC_FLAGS, str(self.sources / f"{name}.cu"), "-o", str(made)], check=True)
+        else:
             obj = library.with_suffix(".o")
             done = compile_object(self.sources / f"{name}.cu", obj, cxx=cxx)
             assert done.ok, done.stderr
             # As in the CMake package, no name of the C++ library: a unique one would keep the library loaded for ever.
             script = library.with_suffix(".version")
             script.write_text("{ local: _ZSt*; _ZNSt*; _ZNKSt*; _ZZNSt*; _ZZNKSt*; _ZGVZNSt*; };\n", encoding="utf-8")
-            link(obj, library, cxx=cxx, flags=[f"-Wl,--version-script={script}"])
-        return library
+            link(obj, made, cxx=cxx, flags=[f"-Wl,--version-script={script}"])
+        made.rename(library)
 
     def within(self, sources: Path) -> Kit:
         """A kit for another folder's sources, beside this one's libraries."""
@@ -99,9 +109,11 @@ class Kit:
 
 
 @pytest.fixture(scope="session")
-def kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
-    """One for all tests of a run: a library is built once for each compiler."""
-    return Kit(tmp_path_factory.mktemp("cuda-on-cpu"))
+def kit(shared: Shared) -> Kit:
+    """One for all tests and workers of a run: a library is built once for each compiler."""
+    folder = shared.folder / "cuda-on-cpu"
+    folder.mkdir(exist_ok=True)
+    return Kit(folder)
 
 
 @pytest.fixture(params=["g++", "clang++"])

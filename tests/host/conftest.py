@@ -1,8 +1,9 @@
-"""The plugins that the host's tests load: one source, one fault per library, compiled when first asked for."""
+"""The plugins that the host's tests load: each source compiled once, and a copy of the library for each fault."""
 
 from __future__ import annotations
 
 import functools
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,49 +12,54 @@ import pytest
 
 import pluginkit
 from tests.compilers import default_cxx
+from tests.shared import Shared
 
 SOURCE = Path(__file__).with_name("plugin.cpp")
 V3_SOURCE = Path(__file__).with_name("v3.cpp")
 VERSIONS = {10: 101600, 11: 110100}
+STRICT = ["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 
 Compile = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def compile_plugin(tmp_path_factory: pytest.TempPathFactory) -> Compile:
+def compile_plugin(tmp_path_factory: pytest.TempPathFactory, shared: Shared) -> Compile:
     """`compile_plugin(fault, layout, *defines) -> Path` of the library."""
     folder = tmp_path_factory.mktemp("plugins")
 
     @functools.cache
+    def right(layout: int, *defines: str) -> Path:
+        macros = [f"-DPLUGINKIT_TRT_LAYOUT={layout}", *(f"-D{define}" for define in defines)]
+        command = [default_cxx(), *STRICT, *macros, f"-I{pluginkit.include_dir()}", str(SOURCE)]
+
+        def make(place: Path) -> None:
+            subprocess.run([*command, "-o", str(place / "right.so"), "-ldl"], check=True)
+
+        return shared.once("host-plugin", repr(command).encode(), make) / "right.so"
+
     def compiled(fault: str = "none", layout: int = 11, *defines: str) -> Path:
+        # A library is itself by its file: another copy is another one to dlopen, and knows its fault by its name.
         library = folder / f"{'-'.join((fault, str(layout), *defines))}.so"
-        command = [
-            default_cxx(),
-            "-std=c++17",
-            "-shared",
-            "-fPIC",
-            "-fvisibility=hidden",
-            f"-DFAULT={fault}",
-            f"-DPLUGINKIT_TRT_LAYOUT={layout}",
-            f"-I{pluginkit.include_dir()}",
-            str(SOURCE),
-            "-o",
-            str(library),
-            *(f"-D{define}" for define in defines),
-        ]
-        if fault == "none" and not defines:
-            command[1:1] = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
-        subprocess.run(command, check=True)
+        if not library.exists():
+            shutil.copy(right(layout, *defines), library)
         return library
 
     return compiled
 
 
 @pytest.fixture(scope="session")
-def v3_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def v3_library(shared: Shared) -> Path:
     """The plugin of v3.cpp, whose fields say what it does and what it does wrong."""
-    path = tmp_path_factory.mktemp("v3") / "libprobe_v3.so"
-    flags = ["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
-    command = ["g++", *flags, f"-I{pluginkit.include_dir()}", str(V3_SOURCE), "-o", str(path)]
-    subprocess.run(command, check=True)
-    return path
+
+    def make(place: Path) -> None:
+        command = [
+            default_cxx(),
+            *STRICT,
+            f"-I{pluginkit.include_dir()}",
+            str(V3_SOURCE),
+            "-o",
+            str(place / "libprobe_v3.so"),
+        ]
+        subprocess.run(command, check=True)
+
+    return shared.once("v3", V3_SOURCE.read_bytes(), make) / "libprobe_v3.so"

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pluginkit import host, scaffold
-from pluginkit.build import build
+from pluginkit import host
 from pluginkit.dtypes import DType
 
 pytestmark = pytest.mark.compile
@@ -17,10 +16,9 @@ X_SCALE, Y_SCALE, ALPHA = 0.05, 0.02, 0.25
 SHAPE = (2, 3, 4, 5)
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    project = scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("implicit"))
-    return build(project, "cpu")[0].library
+@pytest.fixture
+def library(my_plugin: Path) -> Path:
+    return my_plugin / "build" / "cpu" / "libmy_plugin.so"
 
 
 def run(library: Path, version: int, x: np.ndarray, scales: tuple[float, float], fields: dict) -> np.ndarray:

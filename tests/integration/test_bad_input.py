@@ -9,28 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pluginkit import cli, scaffold
-from pluginkit.build import build
+from pluginkit import cli
 from tests.compilers import default_cxx
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("bad-input")]
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    project = scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("bad"))
-    return project, build(project, "cpu")[0].library
-
-
 @pytest.fixture
-def project(built: tuple[Path, Path], tmp_path: Path) -> Path:
+def project(my_plugin: Path, tmp_path: Path) -> Path:
     """A copy without its build folder: the tests name the library, so nothing is compiled."""
-    return Path(shutil.copytree(built[0], tmp_path / "my_plugin", ignore=shutil.ignore_patterns("build")))
+    return Path(shutil.copytree(my_plugin, tmp_path / "my_plugin", ignore=shutil.ignore_patterns("build")))
 
 
 @pytest.fixture
-def library(built: tuple[Path, Path]) -> Path:
-    return built[1]
+def library(my_plugin: Path) -> Path:
+    return my_plugin / "build" / "cpu" / "libmy_plugin.so"
 
 
 def said(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -12,24 +11,22 @@ import pytest
 
 from pluginkit import cli
 from pluginkit.testing.networks import FAMILIES
-from pluginkit.testing.report import Outcome
+from pluginkit.testing.report import Outcome, Report
 from pluginkit.testing.runner import Options, run
 
 ONNX = [name for name, family in FAMILIES.items() if not family.BY_API]
-pytestmark = [pytest.mark.compile, pytest.mark.rtx]
+pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("bar")]
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "bar_plugin"
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    copy = tmp_path_factory.mktemp("sample") / "bar_plugin"
-    shutil.copytree(SAMPLE, copy, ignore=shutil.ignore_patterns("build"))
-    return copy
+@pytest.fixture
+def project(own_bar: Path) -> Path:
+    return own_bar
 
 
-def test_every_network_in_every_precision(project: Path) -> None:
-    report = run(Options(project=project))
+def test_every_network_in_every_precision(bar_report: Report) -> None:
+    report = bar_report
     assert report.bad == []
     assert report.exit_code == 0
     by_onnx = [case for case in report.cases if not case.family.startswith("api-")]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,20 +14,16 @@ from pluginkit.testing import planning, runner
 from pluginkit.testing.model import Network, Plan
 from pluginkit.testing.report import Outcome, Report
 from pluginkit.testing.runner import Options
+from tests.shared import Shared
 
 pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("planted")]
 
 PLUGIN, KERNEL = "src/my_plugin.cpp", "src/my_plugin_kernel.cu"
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("planted"))
-
-
 @dataclass(frozen=True)
 class Fault:
-    """What is replaced by what, what is run, how it must end, and what the message must say."""
+    """What is replaced by what (FAULT: whether this one is chosen), what is run, and its end and message."""
 
     file: str
     right: str
@@ -40,20 +34,32 @@ class Fault:
 
 
 ENQUEUE = "    int32_t const row = findRow(kNbTensors, typeAt);"
-BEYOND = "static_cast<T*>(output.data)[output.count] = T{};\n    if (i < output.count)"
+CONFIGURE, DIMENSIONS = (
+    "    // A scale that the node's attributes give wins.",
+    "    DimsExprs const impossible{-1, {}};",
+)
+INITIALIZE = "int32_t MyPlugin::initialize() noexcept\n{\n"
+CLONE = "        return new MyPlugin{*this};"
+CRASH = "*static_cast<volatile int*>(nullptr) = 0;"
+LAST = "static_cast<T*>(output.data)[output.count] = T{};"
+SPOIL = "const_cast<T*>(static_cast<T const*>(args.inputs.x.data))[i] = T{};"
+BENT = "args.parameters.alpha * sum"
+FIRST = "plain/float32/opt"
+
+
+def before(line: str, wrong: str) -> str:
+    """The line, with a statement before it that only the faulty plugin comes to."""
+    return f"    if (FAULT)\n    {{\n        {wrong}\n    }}\n{line}"
+
+
 FAULTS = {
     "wrong kernel": Fault(
-        KERNEL,
-        "args.parameters.alpha * sum",
-        "-args.parameters.alpha * sum",
-        "plain/float16/opt",
-        Outcome.FAILED,
-        "output 'y' is",
+        KERNEL, BENT, f"(FAULT ? -1.0F : 1.0F) * {BENT}", "plain/float16/opt", Outcome.FAILED, "output 'y' is"
     ),
     "wrong dims": Fault(
         PLUGIN,
         "output.d[1] = inputs[0].d[1]",
-        "output.d[1] = inputs[0].d[2]",
+        "output.d[1] = inputs[0].d[FAULT ? 2 : 1]",
         "plain/float32/random-1",
         Outcome.FAILED,
         "",
@@ -61,7 +67,7 @@ FAULTS = {
     "scales swapped": Fault(
         PLUGIN,
         "mScales[0] = parameters.x_scale",
-        "mScales[0] = parameters.y_scale",
+        "mScales[0] = FAULT ? parameters.y_scale : parameters.x_scale",
         "plain/int8/opt",
         Outcome.FAILED,
         "steps",
@@ -69,141 +75,149 @@ FAULTS = {
     "scales ignored": Fault(
         PLUGIN,
         "args.outputs.y.scale = mScales[1]",
-        "args.outputs.y.scale = 1.0F",
+        "args.outputs.y.scale = FAULT ? 1.0F : mScales[1]",
         "cond-both/int8/opt/else",
         Outcome.FAILED,
         "steps",
     ),
     "a field that is not serialized": Fault(
-        PLUGIN, "writer.put(mParameters.alpha)", "writer.put(0.0F)", "loop-count/float32/opt", Outcome.FAILED, "x_last"
+        PLUGIN,
+        "writer.put(mParameters.alpha)",
+        "writer.put(FAULT ? 0.0F : mParameters.alpha)",
+        "loop-count/float32/opt",
+        Outcome.FAILED,
+        "x_last",
     ),
     "an output that stays unwritten": Fault(
-        KERNEL, "if (i < output.count)", "if (i < output.count - 1)", "plain/float32/opt", Outcome.FAILED, "unwritten"
+        KERNEL,
+        "    if (i < output.count)",
+        before("    if (i < output.count)", "i = i == output.count - 1 ? output.count : i;"),
+        FIRST,
+        Outcome.FAILED,
+        "unwritten",
     ),
     "an output written beyond its end": Fault(
-        KERNEL, "if (i < output.count)", BEYOND, "plain/float32/opt", Outcome.FAILED, "beyond"
+        KERNEL, "    if (i < output.count)", before("    if (i < output.count)", LAST), FIRST, Outcome.FAILED, "beyond"
     ),
-    "NaN": Fault(KERNEL, "args.parameters.alpha * sum", "std::sqrt(sum)", "plain/float32/opt", Outcome.FAILED, "NaN"),
-    "an enqueue that fails": Fault(
-        PLUGIN, ENQUEUE, "    return 7;\n" + ENQUEUE, "plain/float32/opt", Outcome.FAILED, "7"
-    ),
+    "NaN": Fault(KERNEL, BENT, f"(FAULT ? std::sqrt(sum) : {BENT})", FIRST, Outcome.FAILED, "NaN"),
+    "an enqueue that fails": Fault(PLUGIN, ENQUEUE, before(ENQUEUE, "return 7;"), FIRST, Outcome.FAILED, "7"),
     "no format": Fault(
         PLUGIN,
         "inOut[pos].format == TensorFormat::kLINEAR",
-        "inOut[pos].format == TensorFormat::kCHW32",
-        "plain/float32/opt",
+        "inOut[pos].format == (FAULT ? TensorFormat::kCHW32 : TensorFormat::kLINEAR)",
+        FIRST,
         Outcome.FAILED,
         "supportsFormatCombination",
     ),
     "a segmentation fault": Fault(
-        PLUGIN,
-        ENQUEUE,
-        "    *static_cast<volatile int*>(nullptr) = 0;\n" + ENQUEUE,
-        "plain/float32/opt",
-        Outcome.CRASHED,
-        "SIGSEGV in IPluginV2DynamicExt::enqueue",
+        PLUGIN, ENQUEUE, before(ENQUEUE, CRASH), FIRST, Outcome.CRASHED, "SIGSEGV in IPluginV2DynamicExt::enqueue"
     ),
     "an exit": Fault(
         PLUGIN,
         ENQUEUE,
-        "    std::exit(3);\n" + ENQUEUE,
-        "plain/float32/opt",
+        before(ENQUEUE, "std::exit(3);"),
+        FIRST,
         Outcome.CRASHED,
         "exit code 3 in IPluginV2DynamicExt::enqueue",
     ),
     "a throw": Fault(
-        PLUGIN,
-        ENQUEUE,
-        "    throw 1;\n" + ENQUEUE,
-        "plain/float32/opt",
-        Outcome.CRASHED,
-        "SIGABRT in IPluginV2DynamicExt::enqueue",
+        PLUGIN, ENQUEUE, before(ENQUEUE, "throw 1;"), FIRST, Outcome.CRASHED, "SIGABRT in IPluginV2DynamicExt::enqueue"
     ),
     "a hang": Fault(
         PLUGIN,
         ENQUEUE,
-        "    for (volatile int i = 0;; i = 0)\n    {\n    }\n" + ENQUEUE,
-        "plain/float32/opt",
+        before(ENQUEUE, "for (volatile int i = 0;; i = 0) {}"),
+        FIRST,
         Outcome.HUNG,
         "IPluginV2DynamicExt::enqueue",
     ),
-}
-
-
-CRASH = "    *static_cast<volatile int*>(nullptr) = 0;\n"
-CONFIGURE, DIMENSIONS = (
-    "    // A scale that the node's attributes give wins.",
-    "    DimsExprs const impossible{-1, {}};",
-)
-INITIALIZE = "int32_t MyPlugin::initialize() noexcept\n{\n"
-SPOIL = "const_cast<T*>(static_cast<T const*>(args.inputs.x.data))[i] = T{};\n        store<T>"
-MORE_FAULTS = {
     "a clone that loses a field": Fault(
         PLUGIN,
-        "        return new MyPlugin{*this};",
-        "        auto* copy = new MyPlugin{*this};\n        copy->mParameters.alpha = 0.0F;\n        return copy;",
-        "plain/float32/opt",
+        CLONE,
+        before(CLONE, "auto* lost = new MyPlugin{*this}; lost->mParameters.alpha = 0.0F; return lost;"),
+        FIRST,
         Outcome.FAILED,
         "",
     ),
     "an input written to": Fault(
-        KERNEL, "store<T>(args", SPOIL + "(args", "plain/float32/opt", Outcome.FAILED, "input"
+        KERNEL,
+        "        store<T>(args",
+        before("        store<T>(args", SPOIL),
+        FIRST,
+        Outcome.FAILED,
+        "input",
     ),
     "a wrong output type": Fault(
         PLUGIN,
         "return kTypes[row == kNoRow ? 0 : row][kNbInputs + index];",
-        "return kTypes[row == kNoRow ? 0 : 1][kNbInputs + index];",
-        "plain/float32/opt",
+        "return kTypes[row == kNoRow ? 0 : (FAULT ? 1 : row)][kNbInputs + index];",
+        FIRST,
         Outcome.FAILED,
         "kHALF",
     ),
     "a segmentation fault in configurePlugin": Fault(
         PLUGIN,
         CONFIGURE,
-        CRASH + CONFIGURE,
-        "plain/float32/opt",
+        before(CONFIGURE, CRASH),
+        FIRST,
         Outcome.CRASHED,
         "SIGSEGV in IPluginV2DynamicExt::configurePlugin",
     ),
     "a segmentation fault in getOutputDimensions": Fault(
         PLUGIN,
         DIMENSIONS,
-        CRASH + DIMENSIONS,
-        "plain/float32/opt",
+        before(DIMENSIONS, CRASH),
+        FIRST,
         Outcome.CRASHED,
         "SIGSEGV in IPluginV2DynamicExt::getOutputDimensions",
     ),
     "an abort in initialize": Fault(
-        PLUGIN, INITIALIZE, INITIALIZE + "    std::abort();\n", "plain/float32/opt", Outcome.CRASHED, "::initialize"
+        PLUGIN, INITIALIZE, INITIALIZE + before("", "std::abort();"), FIRST, Outcome.CRASHED, "::initialize"
     ),
     "a throw in configurePlugin": Fault(
         PLUGIN,
         CONFIGURE,
-        "    throw 1;\n" + CONFIGURE,
-        "plain/float32/opt",
+        before(CONFIGURE, "throw 1;"),
+        FIRST,
         Outcome.CRASHED,
         "SIGABRT in IPluginV2DynamicExt::configurePlugin",
     ),
 }
+NUMBERS = {name: number for number, name in enumerate(FAULTS, 1)}
+
+SWITCH = """
+// A fault of the tests, by number; 0 is none.
+static int fault()
+{
+    static int const chosen = std::getenv("FAULT") != nullptr ? std::atoi(std::getenv("FAULT")) : 0;
+    return chosen;
+}
+
+"""
+INCLUDE, NAMESPACE = "#include <cmath>\n", "namespace my_plugin"
 
 
-@contextmanager
-def planted(project: Path, fault: Fault) -> Iterator[None]:
-    file = project / fault.file
-    right = file.read_text()
-    assert fault.right in right
-    file.write_text(right.replace(fault.right, fault.wrong, 1))
-    try:
-        yield
-    finally:
-        file.write_text(right)
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, shared: Shared) -> Path:
+    """A new project that has all faults inside, built once; the environment variable FAULT chooses one."""
+    written = scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("planted"))
+    for name in (PLUGIN, KERNEL):
+        text = (written / name).read_text()
+        assert text.count(INCLUDE) == 1
+        text = text.replace(INCLUDE, f"{INCLUDE}#include <cstdlib>\n").replace(NAMESPACE, SWITCH + NAMESPACE, 1)
+        for which, fault in FAULTS.items():
+            if fault.file == name:
+                assert fault.right in text, which
+                text = text.replace(fault.right, fault.wrong.replace("FAULT", f"fault() == {NUMBERS[which]}"), 1)
+        (written / name).write_text(text)
+    return shared.project(written)
 
 
-@pytest.mark.parametrize("name", [*FAULTS, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE_FAULTS)])
-def test_a_fault_in_the_plugin(project: Path, name: str) -> None:
-    fault = {**FAULTS, **MORE_FAULTS}[name]
-    with planted(project, fault):
-        report = runner.run(Options(project=project, only=(fault.only,), timeout=10 if "hang" in name else 60))
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_in_the_plugin(project: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    fault = FAULTS[name]
+    monkeypatch.setenv("FAULT", str(NUMBERS[name]))
+    report = run(project, fault.only, timeout=5 if "hang" in name else 60)
     (case,) = report.cases
     assert (case.id, case.outcome) == (fault.only, fault.outcome)
     assert fault.says in case.message
@@ -221,12 +235,16 @@ def with_altered(monkeypatch: pytest.MonkeyPatch, alter: object) -> None:
     monkeypatch.setattr(planning, "make", altered)
 
 
-def run(project: Path, only: str) -> Report:
-    return runner.run(Options(project=project, only=(only,)))
+def run(project: Path, only: str, timeout: float = 60) -> Report:
+    library = project / "build" / "cpu" / "libmy_plugin.so"
+    return runner.run(Options(project=project, library=library, only=(only,), timeout=timeout))
 
 
-def test_the_plugin_itself_is_right(project: Path) -> None:
-    assert runner.run(Options(project=project)).bad == []
+def test_without_a_fault_the_same_cases_pass(project: Path) -> None:
+    for only in sorted({fault.only for fault in FAULTS.values()}):
+        report = run(project, only)
+        assert [(case.id, case.outcome) for case in report.cases] == [(only, Outcome.PASSED)]
+        assert report.bad == []
 
 
 def test_a_branch_swapped(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,23 +12,19 @@ from pathlib import Path
 import pytest
 
 from pluginkit.process import Completed, run
-from pluginkit.testing.report import Outcome
+from pluginkit.testing.report import Outcome, Report
 from pluginkit.testing.runner import Options
 from pluginkit.testing.runner import run as run_all
 
-pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("pytest-plugin")]
+pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("bar")]
 
-SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "bar_plugin"
 RIGHT = "joined[i] = word;"
 WRONG = "joined[i] = wordsA > 0 ? a[0] : word;"
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample in a folder of its own; who changes something there puts it back (`changed`)."""
-    copy = tmp_path_factory.mktemp("pytest") / "bar_plugin"
-    shutil.copytree(SAMPLE, copy, ignore=shutil.ignore_patterns("build"))
-    return copy
+@pytest.fixture
+def project(own_bar: Path) -> Path:
+    return own_bar
 
 
 @contextlib.contextmanager
@@ -62,8 +57,8 @@ def ends(done: Completed) -> dict[str, str]:
     return {name: before or after for before, name, after in lines if before or after}
 
 
-def test_every_case_verdict_and_control_is_an_item(project: Path) -> None:
-    report = run_all(Options(project=project))
+def test_every_case_verdict_and_control_is_an_item(project: Path, bar_report: Report) -> None:
+    report = bar_report
     done = in_project(project, "--collect-only", "-q")
     items = re.findall(r"::test_in_networks\[(.+)\]$", done.stdout, re.MULTILINE)
     expected = [case.id for case in report.cases]

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit import scaffold
-from pluginkit.build import build, find_artifact
+from pluginkit.build import find_artifact
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import host, lean, liveness, tensorrt_rtx
 from pluginkit.testing.api_model import ApiNetwork
@@ -17,11 +16,9 @@ from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = scaffold.new("Scaled", directory=tmp_path_factory.mktemp("generated"))
-    build(path, "cpu")
-    return path
+@pytest.fixture
+def project(my_plugin: Path) -> Path:
+    return my_plugin
 
 
 @pytest.mark.compile

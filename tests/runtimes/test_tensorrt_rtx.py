@@ -149,12 +149,15 @@ def test_another_plugins_name(library: Path, manifest: Manifest) -> None:
         tensorrt_rtx.open(library, other)
 
 
-def test_close_removes_the_link(library: Path, manifest: Manifest) -> None:
+def test_close_removes_its_files_and_leaves_the_link_to_the_next(library: Path, manifest: Manifest) -> None:
     session = tensorrt_rtx.open(library, manifest)
-    folder = session._folder
-    assert (folder / "libtensorrt_rtx.so").exists()
+    folder, link = session._folder, Path(session._paths["LD_LIBRARY_PATH"].partition(":")[0]) / "libtensorrt_rtx.so"
+    assert folder.exists()
     session.close()
     assert not folder.exists()
+    assert link.is_symlink() and link.exists()
+    with tensorrt_rtx.open(library, manifest, check=False) as other:
+        assert other._paths == session._paths, "so that one server forks the processes of both"
 
 
 def test_missing_wheels_are_named_with_the_remedy(library, manifest, monkeypatch) -> None:  # type: ignore[no-untyped-def]

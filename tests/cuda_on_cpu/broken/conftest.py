@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from pluginkit.build import sanitizers
 from pluginkit.process import Completed, run
 from pluginkit.runtimes.findings import Defect, Findings
 
-from ..conftest import compile_object, link
+from ..conftest import Kit, compile_object, link
 
 HERE = Path(__file__).parent
 RUN = HERE / "run.py"
@@ -33,20 +34,23 @@ CHECKS: dict[str, list[str]] = {
 
 @dataclass
 class Broken:
-    """Builds and calls the sources of this folder."""
+    """Builds and calls the sources of this folder; what is built is the run's, what is found a worker's."""
 
+    shared: Path
     folder: Path
 
     def library(self, name: str, cxx: str = "") -> Path:
         """`NAME.cu` as a shared library, with its checks."""
-        library = self.folder / f"lib{name}-{cxx or 'default'}.so"
-        if not library.exists():
-            obj = library.with_suffix(".o")
-            flags = [*CHECKS[name], *ORDINARY]
-            done = compile_object(HERE / f"{name}.cu", obj, cxx=cxx, flags=flags)
-            assert done.ok, done.stderr
-            checks = ["-fsanitize=address"] if name == "address" else []
-            link(obj, library, cxx=cxx, checked=CHECKS[name] is WATCHED, flags=checks)
+        library = self.shared / f"lib{name}-{cxx or 'default'}.so"
+        with FileLock(f"{library}.lock"):
+            if not library.exists():
+                obj, made = library.with_suffix(".o"), library.with_suffix(".new")
+                flags = [*CHECKS[name], *ORDINARY]
+                done = compile_object(HERE / f"{name}.cu", obj, cxx=cxx, flags=flags)
+                assert done.ok, done.stderr
+                checks = ["-fsanitize=address"] if name == "address" else []
+                link(obj, made, cxx=cxx, checked=CHECKS[name] is WATCHED, flags=checks)
+                made.rename(library)
         return library
 
     def call(
@@ -64,6 +68,6 @@ class Broken:
 
 
 @pytest.fixture(scope="session")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Broken:
+def broken(tmp_path_factory: pytest.TempPathFactory, kit: Kit) -> Broken:
     """One for all cases."""
-    return Broken(tmp_path_factory.mktemp("broken"))
+    return Broken(kit.within(HERE).folder, tmp_path_factory.mktemp("broken"))

@@ -34,9 +34,9 @@ def library(kit: Kit) -> Build:
     @functools.cache
     def build(family: str, cxx: str, checked: bool) -> ctypes.CDLL | str:
         kernels = sorted({case.kernel for case in CASES if case.family == family})
-        source = kit.folder / f"corpus-{family}.cu"
+        source = kit.folder / f"corpus-{family}-{cxx.rstrip('+')}{'-checked' * checked}.cu"
         source.write_text("".join(f'#include "{FOLDER / name}.cu"\n' for name in kernels))
-        obj = kit.folder / f"corpus-{family}-{cxx.rstrip('+')}{'-checked' * checked}.o"
+        obj = source.with_suffix(".o")
         done = compile_object(source, obj, cxx=cxx, flags=[*_FLAGS, *_CHECKED * checked])
         if not done.ok:
             return done.stderr
