@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +18,8 @@ pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("checks")]
 KERNEL = Path("src/my_plugin_kernel.cu")
 LOAD = "        sum += load<T>(args.inputs.x, i);\n"
 STORE = "        store<T>(args.outputs.y, i, result);\n"
-SWITCH = "    switch (precision)\n"
+BRANCH = "    switch (precision)\n"
 CASE = "plain/float32/opt"
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("checks"))
 
 
 @dataclass(frozen=True)
@@ -115,7 +109,7 @@ FAULTS = {
         thread=(6, 0, 0),
     ),
     "an allocation in enqueue": Fault(
-        SWITCH,
+        BRANCH,
         "    void* more = nullptr;\n    cudaMalloc(&more, 8);\n",
         (),
         "allocation-in-enqueue",
@@ -125,21 +119,46 @@ FAULTS = {
 }
 
 
-QUICK = ("a read beyond the input", "a signed overflow", "a race", "an allocation in enqueue")
-"""One for each kind of build; the others are slow together, since each compiles the kernel."""
+SPILL = f"{INDENT}if (i + 1 < args.count)\n{INDENT}{{\n{INDENT}    {OUTPUT}[i + 1] = 0.0F;\n{INDENT}}}\n"
+# Thread 5 is right if one of its neighbours came before it and the other one did not: in order and in reverse.
+MEET = (
+    f"{INDENT}if (i == 5 && std::isnan({OUTPUT}[4]) == std::isnan({OUTPUT}[6]))\n"
+    f"{INDENT}{{\n{INDENT}    store<T>(args.outputs.y, i, 0.0F);\n{INDENT}    continue;\n{INDENT}}}\n"
+)
+PLANTED = {**{name: (fault.before, fault.lines) for name, fault in FAULTS.items()},
+           "order": (STORE, SPILL), "seed": (STORE, MEET)}  # fmt: skip
+NUMBERS = {name: number for number, name in enumerate(PLANTED, 1)}
+SWITCH = """
+// A fault of the tests, by number; 0 is none. Read when the library is loaded, where no kernel runs.
+static int const kFault = std::getenv("FAULT") != nullptr ? std::atoi(std::getenv("FAULT")) : 0;
+
+"""
+INCLUDE, NAMESPACE = "#include <cmath>\n", "namespace my_plugin"
 
 
-@contextmanager
-def planted(project: Path, before: str, lines: str) -> Iterator[int]:
-    """Put lines in front of a line of the kernel's source; the number of the first one."""
-    file = project / KERNEL
-    right = file.read_text()
-    assert right.count(before) == 1
-    file.write_text(right.replace(before, lines + before))
-    try:
-        yield right[: right.index(before)].count("\n") + 1
-    finally:
-        file.write_text(right)
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new project that has all faults inside, built once with each kind of check; the variable FAULT chooses one."""
+    made = scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("checks"))
+    text = (made / KERNEL).read_text()
+    for name, (before, lines) in PLANTED.items():
+        assert text.count(before) == 1, name
+        text = text.replace(before, f"        if (kFault == {NUMBERS[name]})\n        {{\n{lines}        }}\n{before}")
+    text = text.replace(INCLUDE, f"{INCLUDE}#include <cstdlib>\n").replace(NAMESPACE, SWITCH + NAMESPACE, 1)
+    (made / KERNEL).write_text(text)
+    return made
+
+
+def line(project: Path, name: str) -> int:
+    """The number of a fault's first line."""
+    text = (project / KERNEL).read_text()
+    return text[: text.index(PLANTED[name][1])].count("\n") + 1
+
+
+@pytest.fixture
+def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """`plant(name)` chooses a fault."""
+    return lambda name: monkeypatch.setenv("FAULT", str(NUMBERS[name]))
 
 
 def outcome(project: Path, **more: object) -> tuple[Report, CaseResult]:
@@ -148,17 +167,15 @@ def outcome(project: Path, **more: object) -> tuple[Report, CaseResult]:
     return report, case
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in FAULTS]
-)
-def test_a_fault_that_a_check_finds(project: Path, name: str) -> None:
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_that_a_check_finds(project: Path, plant: Callable[[str], None], name: str) -> None:
     fault = FAULTS[name]
-    with planted(project, fault.before, fault.lines) as first:
-        report, case = outcome(project, sanitize=fault.sanitize)
+    plant(name)
+    report, case = outcome(project, sanitize=fault.sanitize)
     assert (case.outcome, report.exit_code) == (Outcome.FAILED, 1), case.message
     found = [one for one in case.defects if one.kind == fault.kind and fault.says in one.text]
     assert found, case.message
-    assert found[0].place == f"{KERNEL}:{first + fault.at - 1}", case.message
+    assert found[0].place == f"{KERNEL}:{line(project, name) + fault.at - 1}", case.message
     if fault.thread is not None:
         assert (found[0].kernel, found[0].thread) == ("myPluginKernel<float>", fault.thread)
     assert found[0].place in case.message
@@ -176,25 +193,19 @@ def test_a_right_plugin_has_no_findings(project: Path, sanitize: tuple[str, ...]
     assert "took no part" in report.runtimes["tensorrt-rtx"]
 
 
-def test_the_order_of_threads(project: Path) -> None:
-    spill = f"        if (i + 1 < args.count)\n        {{\n            {OUTPUT}[i + 1] = 0.0F;\n        }}\n"
-    with planted(project, STORE, spill):
-        _, alone = outcome(project)
-        report, case = outcome(project, schedules=1)
+def test_the_order_of_threads(project: Path, plant: Callable[[str], None]) -> None:
+    plant("order")
+    _, alone = outcome(project)
+    report, case = outcome(project, schedules=1)
     assert alone.outcome is Outcome.PASSED
     assert (case.outcome, case.runs, report.exit_code) == (Outcome.FAILED, 3, 1)
     assert "in reverse order" in case.message
 
 
-def test_a_random_order_fails_again_by_its_seed(project: Path) -> None:
-    # Thread 5 is right if one of its neighbours came before it and the other one did not: in order and in reverse.
-    meet = (
-        f"        if (i == 5 && std::isnan({OUTPUT}[4]) == std::isnan({OUTPUT}[6]))\n"
-        "        {\n            store<T>(args.outputs.y, i, 0.0F);\n            continue;\n        }\n"
-    )
-    with planted(project, STORE, meet):
-        _, case = outcome(project, schedules=4, seed=3)
-        _, again = outcome(project, schedules=4, seed=3)
+def test_a_random_order_fails_again_by_its_seed(project: Path, plant: Callable[[str], None]) -> None:
+    plant("seed")
+    _, case = outcome(project, schedules=4, seed=3)
+    _, again = outcome(project, schedules=4, seed=3)
     assert case.outcome is Outcome.FAILED
     assert "random order of seed" in case.schedule
     assert (case.schedule, case.message) == (again.schedule, again.message)

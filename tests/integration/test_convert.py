@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,8 @@ from pluginkit.host.plugin_v3 import KeptField
 from pluginkit.manifest import Manifest
 from pluginkit.testing.report import Outcome
 from pluginkit.testing.runner import Options, run
+
+pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("convert")]
 
 SPECS = {
     DType.FLOAT32: TensorSpec(DType.FLOAT32, (-1, 3), (1, 3), (2, 3), (4, 3)),
@@ -44,34 +48,60 @@ def numbers(dtype: DType) -> np.ndarray:
     return (np.arange(6).reshape(2, 3) * 7 - 20).astype(dtype.numpy)
 
 
-@pytest.mark.parametrize("base", ["dynamic", "ioext"])
-def test_the_whole_matrix_is_green_after_it_and_old_bytes_are_read(tmp_path: Path, base: str) -> None:
-    project = made(tmp_path, base)
-    before = files(project)
-    old = build.build(project, "cpu")[0].library
-    saved = tmp_path / "old.so"
-    saved.write_bytes(old.read_bytes())
-    said = {}
-    for dtype, spec in SPECS.items():
-        fixed = replace(spec, dims=(2, 3), min=(2, 3), opt=(2, 3), max=(2, 3)) if base == "ioext" else spec
-        with Library(saved) as library:
-            built = build_layer(library.creators[0], "layer", FIELDS, [[fixed]], output_scales=[0.25])
-            with Context(library.creators[0], built, [fixed]) as context:
-                said[dtype] = (built.serialized.data, context.run([numbers(dtype)]))
+@dataclass(frozen=True)
+class Converted:
+    """A project before and after: its files, what the old plugin serialized and answered, and the new one's library."""
 
-    scaffold.convert(project, "v3")
-    after = files(project)
-    changed = {name for name in after if after[name] != before.get(name)}
+    project: Path
+    before: dict[str, str]
+    after: dict[str, str]
+    said: dict[DType, tuple[bytes, list[np.ndarray]]]
+    library: Path
+
+
+@pytest.fixture(scope="module")
+def converted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Converted]:
+    """`converted(base)`: converted and built once."""
+
+    @functools.cache
+    def convert(base: str) -> Converted:
+        project = made(tmp_path_factory.mktemp(base), base)
+        before = files(project)
+        old = build.build(project, "cpu")[0].library
+        saved = project.parent / "old.so"
+        saved.write_bytes(old.read_bytes())
+        said = {}
+        for dtype, spec in SPECS.items():
+            fixed = replace(spec, dims=(2, 3), min=(2, 3), opt=(2, 3), max=(2, 3)) if base == "ioext" else spec
+            with Library(saved) as library:
+                built = build_layer(library.creators[0], "layer", FIELDS, [[fixed]], output_scales=[0.25])
+                with Context(library.creators[0], built, [fixed]) as context:
+                    said[dtype] = (built.serialized.data, context.run([numbers(dtype)]))
+        scaffold.convert(project, "v3")
+        return Converted(project, before, files(project), said, build.build(project, "cpu")[0].library)
+
+    return convert
+
+
+@pytest.mark.parametrize(("base", "families"), [
+    ("dynamic", ("plain", "loop-count", "scan", "cond-both", "if-in-loop")),
+    ("ioext", ("plain", "loop-count")),
+])  # fmt: skip
+def test_it_is_green_after_it_and_old_bytes_are_read(
+    converted: Callable[[str], Converted], base: str, families: tuple[str, ...]
+) -> None:
+    done = converted(base)
+    changed = {name for name in done.after if done.after[name] != done.before.get(name)}
     assert changed == {"README.md", "pluginkit.toml", "src/my_plugin.cpp", "src/my_plugin.h"}
-    assert set(after) == set(before)
-    assert Manifest.load(project).plugin.base == "v3"
+    assert set(done.after) == set(done.before)
+    assert Manifest.load(done.project).plugin.base == "v3"
 
-    report = run(Options(project=project, families=("plain", "loop-count", "scan", "cond-both", "if-in-loop")))
+    report = run(Options(project=done.project, families=families))
     assert {case.outcome for case in report.cases} == {Outcome.PASSED}
     assert {verdict.outcome for verdict in (*report.verdicts, *report.registries)} <= {Outcome.PASSED}
     for dtype, spec in SPECS.items():
-        bytes_, outputs = said[dtype]
-        with Library(report.library) as library:
+        bytes_, outputs = done.said[dtype]
+        with Library(done.library) as library:
             creator = library.creators[0]
             fresh = build_layer(creator, "layer", FIELDS, [[spec]], output_scales=[0.25])
             restored = creator.restore_v3("layer", [KeptField(STATE, CHAR, len(bytes_), bytes_)])
@@ -85,23 +115,10 @@ def test_the_whole_matrix_is_green_after_it_and_old_bytes_are_read(tmp_path: Pat
 
 
 @pytest.mark.parametrize("damage", [b"", b"\0" * 8, b"garbage, longer than any state of this plugin"])
-def test_bytes_that_are_not_the_old_plugins_make_none(tmp_path_factory: pytest.TempPathFactory, damage: bytes) -> None:
-    library = converted(tmp_path_factory)
-    with Library(library) as loaded:
+def test_bytes_that_are_not_the_old_plugins_make_none(converted: Callable[[str], Converted], damage: bytes) -> None:
+    with Library(converted("dynamic").library) as loaded:
         native = loaded.creators[0]._native
         assert native.create_v3("layer", [(STATE, CHAR, damage, len(damage))], 1) is None
-
-
-_BUILT: list[Path] = []
-
-
-def converted(factory: pytest.TempPathFactory) -> Path:
-    """One converted library for the tests of damage."""
-    if not _BUILT:
-        project = made(factory.mktemp("converted"))
-        scaffold.convert(project, "v3")
-        _BUILT.append(build.build(project, "cpu")[0].library)
-    return _BUILT[0]
 
 
 def test_an_edited_class_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
