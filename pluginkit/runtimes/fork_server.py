@@ -2,7 +2,7 @@
 
 A process has one server, started with its first worker, and others whose children find libraries elsewhere
 (LD_LIBRARY_PATH, as NVIDIA's parser needs it). A server has one thread, and loads neither a plugin nor a library of
-NVIDIA's nor pluginkit's native module: what can crash is in its children alone. A request on its socket brings a
+NVIDIA's: what can crash is in its children alone. A request on its socket brings a
 child's environment and `sys.path`, and descriptors: the child's two pipes, its log, its working directory, and a socket
 of its own. There the server says the child's process id and, when it has ended, its exit code. The child stays a zombie
 until the asker closes that socket, so its number is nobody else's as long as somebody may kill it.
@@ -37,7 +37,7 @@ PRELOADED = (
     "pluginkit.runtimes.walker",
     "pluginkit.testing.planning_child",
 )
-"""They bring NumPy, onnx and pydantic, and nothing native of pluginkit's or NVIDIA's."""
+"""They bring NumPy, onnx and pydantic, and nothing of NVIDIA's."""
 READ_AT_START = ("LD_", "LC_", "LANG", "PYTHON", "MALLOC_", "GLIBC_", "OMP_", "OPENBLAS_", "MKL_", "NPY_", "PROTOCOL_")
 """What begins so is read by the loader, libc, Python or a library when a program starts: a fork is too late for it."""
 

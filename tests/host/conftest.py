@@ -38,6 +38,8 @@ def compile_plugin(tmp_path_factory: pytest.TempPathFactory, shared: Shared) -> 
         return shared.once("host-plugin", repr(command).encode(), make) / "right.so"
 
     def compiled(fault: str = "none", layout: int = 11, *defines: str) -> Path:
+        if fault.startswith("unresolved"):
+            defines = (*defines, "UNRESOLVED")
         # A library is itself by its file: another copy is another one to dlopen, and knows its fault by its name.
         library = folder / f"{'-'.join((fault, str(layout), *defines))}.so"
         if not library.exists():

@@ -42,10 +42,10 @@ Fault chosen()
     std::string file{where.dli_fname};
     file.erase(0, file.rfind('/') + 1);
     file.erase(file.find('-'));
-#define NAMED(name) \
-    if (file == #name) \
-    { \
-        return Fault::name; \
+#define NAMED(name)                                                                                                    \
+    if (file == #name)                                                                                                 \
+    {                                                                                                                  \
+        return Fault::name;                                                                                            \
     }
     FAULTS(NAMED)
 #undef NAMED
@@ -414,13 +414,12 @@ EXPORT IPluginCreatorInterface* const* getCreators(std::int32_t& count)
     static IPluginCreatorInterface* const list[]{is(Fault::creators_null) ? nullptr : &creator, &creator};
     static int turn = 0;
     count = is(Fault::creators_none) ? 0 : is(Fault::creators_change) && turn++ > 0 ? 2 : 1;
-    if constexpr (is(Fault::unresolved) || is(Fault::unresolved_called))
+#ifdef UNRESOLVED
+    if (is(Fault::unresolved_called) || count > 1)
     {
-        if (is(Fault::unresolved_called) || count > 1)
-        {
-            nobodyHasThis();
-        }
+        nobodyHasThis();
     }
+#endif
     return list;
 }
 
