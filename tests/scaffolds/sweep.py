@@ -1,0 +1,185 @@
+"""What `pluginkit new` can make, and the rows of a covering array of it: each pair of choices stands in one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import covertable
+
+Row = Mapping[str, Any]
+
+TYPES = {
+    "float32": "float32",
+    "half": "float16",
+    "usual": "float32,float16,int8",
+    "all": "float32,float16,bfloat16,int8",
+    "brain": "bfloat16,float32",
+    "int8": "int8",
+    "half-int8": "float16,int8",
+}
+NAMES: dict[str, dict[str, Any]] = {
+    "usual": {},
+    "acme": {"name": "RMSNorm2d", "namespace": "acme", "version": "2"},
+    "odd": {"name": "A_b1", "namespace": 'a b/"c"\\é:1', "version": "0.1-β"},
+    # What the generated code has as names of its own, and words of C, CUDA and NumPy.
+    "taken": {
+        "name": "Stream",
+        "inputs": ["stream", "args", "inputs", "desc"],
+        "outputs": ["output", "workspace", "scale"],
+        "fields": ["parameters", "result", "count"],
+        "symbols": ["shape", "size", "min", "i", "N", "total"],
+    },
+    "of headers": {
+        "name": "Half",
+        "namespace": "nvinfer1",
+        "inputs": ["nvinfer1", "std", "cudaStream_t", "threadIdx"],
+        "outputs": ["blockDim", "DataType", "T"],
+        "fields": ["kFLOAT", "name", "version"],
+        "symbols": ["x", "batch", "int", "float", "d", "long"],
+    },
+}
+FIELDS = {
+    "none": [],
+    "usual": None,
+    "several": ["float32=-2.5", "int32=3", "float32=0.1"],
+    "required": ["float32", "int32"],
+    "large": ["float32=1e-30", "int32=-2147483648", "float32=-1e30"],
+}
+FACTORS: dict[str, list[Any]] = {
+    "base": ["dynamic", "v3", "ioext"],
+    "inputs": ["one", "equal", "rows", "row", "index", "four"],
+    "outputs": ["like", "two", "computed", "reduced", "scalar", "int32", "three"],
+    "rank": [0, 1, 2, 3, 4, 5, 6],
+    "types": list(TYPES),
+    "fields": list(FIELDS),
+    "names": list(NAMES),
+    "dims": ["symbols", "numbers", "mixed", "repeated"],
+    "formats": ["linear", "declared"],
+}
+"""Each factor's values; the pairs that make no sense are left out by `CONSTRAINTS`."""
+
+
+def _without(when: Callable[[Row], bool], *fields: str) -> dict[str, Any]:
+    return {"operator": "fn", "requires": list(fields), "evaluate": lambda row: not when(row)}
+
+
+CONSTRAINTS = [
+    _without(lambda row: row["rank"] == 0 and row["inputs"] in ("rows", "row"), "rank", "inputs"),
+    _without(lambda row: row["rank"] == 0 and row["outputs"] in ("computed", "reduced", "three"), "rank", "outputs"),
+    _without(lambda row: row["rank"] < 2 and row["dims"] in ("mixed", "repeated"), "rank", "dims"),
+    _without(lambda row: row["rank"] < 3 and row["formats"] == "declared", "rank", "formats"),
+    _without(lambda row: row["base"] == "ioext" and row["formats"] == "declared", "base", "formats"),
+    # A vectorized format is for the types below; INT8 has one where its channels are a number.
+    _without(lambda row: row["types"] == "float32" and row["formats"] == "declared", "types", "formats"),
+    _without(lambda row: row["dims"] in ("symbols", "repeated") and row["formats"] == "declared", "dims", "formats"),
+    _without(
+        lambda row: (row["dims"], row["rank"], row["formats"]) == ("mixed", 3, "declared"), "dims", "rank", "formats"
+    ),
+]
+
+
+def rows() -> list[dict[str, Any]]:
+    """The covering array: every pair of values of two factors that the constraints allow stands in a row."""
+    made: list[dict[str, Any]] = covertable.make(FACTORS, constraints=CONSTRAINTS)
+    return [{factor: row[factor] for factor in FACTORS} for row in made]
+
+
+def row_id(row: Row) -> str:
+    """A row in a word, as tests are called."""
+    return "-".join(str(value).replace(" ", "_") for value in row.values())
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a row means for `pluginkit.scaffold.new`."""
+
+    name: str
+    options: dict[str, Any]
+
+    @classmethod
+    def of(cls, row: Row) -> Options:
+        """The arguments that a row stands for."""
+        called = NAMES[row["names"]]
+        ins = called.get("inputs", ["x", "b", "c", "index"])
+        outs = called.get("outputs", ["y", "z", "k"])
+        types, shape = TYPES[row["types"]], _shape(row, called.get("symbols", ["n", "c", "d", "h", "w", "t"]))
+        return cls(
+            called.get("name", "MyPlugin"),
+            {
+                "base": row["base"],
+                "inputs": _inputs(row, ins, types, shape),
+                "outputs": _outputs(row, outs, types, shape),
+                "fields": _fields(row, called.get("fields", ["alpha", "shift", "beta"])),
+                "formats": _formats(row),
+                "namespace": called.get("namespace", ""),
+                "version": called.get("version", "1"),
+            },
+        )
+
+
+def _shape(row: Row, symbols: list[str]) -> list[str]:
+    rank = row["rank"]
+    numbers = ["2", "5", "3", "1", "4", "2"][:rank]
+    return {
+        "symbols": symbols[:rank],
+        "numbers": numbers,
+        # The channels of every format are a number.
+        "mixed": [symbols[0], *numbers[1:]],
+        "repeated": [symbols[0], symbols[0], *symbols[1:]][:rank],
+    }[row["dims"]]
+
+
+def _tensor(name: str, types: str, shape: list[str]) -> str:
+    return f"{name}:{types}:{','.join(shape)}"
+
+
+def _inputs(row: Row, names: list[str], types: str, shape: list[str]) -> list[str]:
+    first = types.split(",", maxsplit=1)[0]
+    one = _tensor(names[0], types, shape)
+    found = {
+        "one": [one],
+        "equal": [one, _tensor(names[1], types, shape)],
+        "rows": [one, _tensor(names[1], types, ["m" if not shape[:1] or not shape[0].isdigit() else "4", *shape[1:]])],
+        "row": [one, _tensor(names[1], first, shape[-1:])],
+        "index": [one, _tensor(names[3], "int32", shape[:1])],
+        "four": [
+            _tensor(names[3], "int32", shape),
+            one,
+            _tensor(names[1], types, shape),
+            _tensor(names[2], types, shape),
+        ],
+    }
+    return found[row["inputs"]]
+
+
+def _outputs(row: Row, names: list[str], types: str, shape: list[str]) -> list[str]:
+    one = _tensor(names[0], types, shape)
+    computed = [f"{shape[0]} + 1", *shape[1:]] if shape else []
+    found = {
+        "like": [],
+        "two": [one, _tensor(names[1], types, shape)],
+        "computed": [_tensor(names[0], types, [*computed[:1], *shape[1:-1], f"ceil_div({shape[-1]} * 3, 2)"])]
+        if len(shape) > 1
+        else [_tensor(names[0], types, computed)],
+        "reduced": [_tensor(names[0], types, shape[:-1])],
+        "scalar": [_tensor(names[0], types, [])],
+        "int32": [one, _tensor(names[1], "int32", shape[:1])],
+        "three": [_tensor(names[2], "int32", shape), one, _tensor(names[1], types, computed)],
+    }
+    return found[row["outputs"]]
+
+
+def _fields(row: Row, names: list[str]) -> list[str] | None:
+    given = FIELDS[row["fields"]]
+    if given is None:
+        return None
+    return [f"{name}:{field}" for name, field in zip(names, given, strict=False)]
+
+
+def _formats(row: Row) -> list[str]:
+    if row["formats"] == "linear":
+        return []
+    kinds = TYPES[row["types"]].split(",")
+    return [*(["chw32"] if "int8" in kinds else []), *(["hwc8"] if set(kinds) & {"float16", "bfloat16"} else [])]
