@@ -130,6 +130,11 @@ def check_text(value: str, what: str, limit: int) -> None:
         raise UsageError(
             f"The {what} {value!r} has characters that cannot be printed.", hint="Use letters, digits and punctuation."
         )
+    if not value.isascii():
+        raise UsageError(
+            f"The {what} {value!r} has characters that are not ASCII.",
+            hint="TensorRT's names, versions and namespaces are ASCII (nvinfer1::AsciiChar).",
+        )
     size = len(value.encode())
     if size > limit:
         raise UsageError(f"The {what} is too long: {size} bytes.", hint=f"TensorRT's limit is {limit} bytes.")

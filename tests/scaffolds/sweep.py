@@ -22,7 +22,7 @@ TYPES = {
 NAMES: dict[str, dict[str, Any]] = {
     "usual": {},
     "acme": {"name": "RMSNorm2d", "namespace": "acme", "version": "2"},
-    "odd": {"name": "A_b1", "namespace": 'a b/"c"\\é:1', "version": "0.1-β"},
+    "odd": {"name": "A_b1", "namespace": 'a b/"c"\\e:1', "version": "0.1-b"},
     # What the generated code has as names of its own, and words of C, CUDA and NumPy.
     "taken": {
         "name": "Stream",

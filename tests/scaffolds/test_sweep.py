@@ -64,6 +64,7 @@ def chosen(count: int) -> list[sweep.Row]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.compile
 @pytest.mark.rtx
 def test_a_library_of_many_rows_is_green(tmp_path: Path) -> None:
