@@ -6,6 +6,10 @@ from importlib.metadata import PackageNotFoundError as _NotInstalled
 from importlib.metadata import version as _version
 from importlib.util import find_spec as _find_spec
 from pathlib import Path as _Path
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+if _TYPE_CHECKING:
+    from pluginkit.registry.registration import load
 
 try:
     __version__ = _version("pluginkit")
@@ -39,4 +43,13 @@ def built_dir() -> _Path:
     return _Path(native.origin).parent
 
 
-__all__ = ["__version__", "built_dir", "cmake_dir", "include_dir"]
+def __getattr__(name: str) -> object:
+    if name == "load":
+        # `import pluginkit` needs nothing that the registry needs.
+        from pluginkit.registry.registration import load
+
+        return load
+    raise AttributeError(f"module 'pluginkit' has no attribute '{name}'")
+
+
+__all__ = ["__version__", "built_dir", "cmake_dir", "include_dir", "load"]

@@ -32,6 +32,9 @@ OPERATORS = frozenset(
     """.split()  # noqa: SIM905 (180 quoted words would be 180 lines)
 )
 
+NOT_IN_RTX = frozenset({"DeformConv", "TRT_PluginV2"})
+"""Those that the full TensorRT alone has."""
+
 
 def advice(name: str) -> str:
     """What to say of a plugin's name that is one of them; empty of any other."""

@@ -25,6 +25,11 @@ _COMMANDS = {
     "networks": "List the networks that plugins are tested in; write them as ONNX models.",
     "inspect": "Show what a plugin library holds, and what is wrong with it.",
     "import": "Parse a model with your plugins: who serves each node, and what is wrong.",
+    "pack": "Pack a project's builds into a bundle.",
+    "registry": "Bundles of built plugins in stores: add, list, show, search, verify, remove, gc, export, import, env.",
+    "resolve": "Say which bundle serves each node of a model on a system, and why others don't.",
+    "fetch": "Bring the bundles that a model needs into the store.",
+    "engine": "Write down what an engine needs of plugins; check whether it is here.",
     "info": "Show every tool, header set, runtime and GPU found.",
     "demo": "Run new, build and test in a temporary folder.",
 }

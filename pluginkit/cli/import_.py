@@ -16,6 +16,8 @@ from rich.text import Text
 
 from pluginkit.cli import table
 from pluginkit.cli.inspect import problems
+from pluginkit.cli.registry import store_option
+from pluginkit.cli.resolve import libraries_for
 from pluginkit.importing import Imported, Options, run
 from pluginkit.importing.building import advice, told
 from pluginkit.testing import words
@@ -49,6 +51,8 @@ _STYLES = {"native": "dim", "plugin": "green", "function": "cyan", "nobody": "bo
     "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a step is given up."
 )
 @click.option("--strict", is_flag=True, help="Exit code 1 for warnings too, and for what was not built or not run.")
+@click.option("--resolve", "resolving", is_flag=True, help="Take the plugins' libraries from the stores (see resolve).")
+@store_option
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def command(
     model: Path,
@@ -57,6 +61,8 @@ def command(
     seed: int,
     timeout: float,
     strict: bool,
+    resolving: bool,
+    named: tuple[Path, ...],
     as_json: bool,
 ) -> int:
     """Parse MODEL.onnx with your plugins: who serves each node, what is wrong, NVIDIA's build, a run on the CPU.
@@ -70,6 +76,8 @@ def command(
     columns = (SpinnerColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("reading the model", total=None)
+        if resolving:
+            plugins = (*plugins, *libraries_for(model, named))
         options = Options(model, plugins, profiles, seed, timeout, strict)
         found = run(options, lambda what: progress.update(task, description=what))
     if as_json:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from pluginkit.cli import table
 from pluginkit.errors import CheckFailed, PluginCrashed
-from pluginkit.registry import Inspection, Loaded, Problem, inspect, load
+from pluginkit.library import Inspection, Loaded, Problem, inspect, load
 
 _STYLES = {"loaded": "green", "refused": "yellow", "crashed": "bold red", "hung": "bold red", "missing": "dim"}
 

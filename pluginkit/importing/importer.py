@@ -18,9 +18,9 @@ from pluginkit.importing import profiles, rules_model, rules_plugins, rules_sign
 from pluginkit.importing.building import ModelSession, advice
 from pluginkit.importing.running import Outcome
 from pluginkit.importing.serving import PluginLibrary, Served, serve
+from pluginkit.library import CreatorFacts, Loaded, Problem, inspect, loading
 from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.project import Member, members, root
-from pluginkit.registry import CreatorFacts, Loaded, Problem, inspect, loading
 from pluginkit.runtimes import tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict, ModelInput
 from pluginkit.testing.model import NetworkProfile

@@ -12,7 +12,7 @@ from onnx import TensorProto
 from pluginkit.importing.model import Place, dims, function_name, subgraphs
 from pluginkit.importing.rules_plugins import Known
 from pluginkit.importing.serving import PluginLibrary, Served
-from pluginkit.registry import Problem
+from pluginkit.library import Problem
 
 OLDEST_OPSET = 7
 """NVIDIA's parser says so itself when it meets an older one."""

@@ -24,7 +24,7 @@ from pluginkit.importing.serving import (
     text,
 )
 from pluginkit.importing.typed import Types
-from pluginkit.registry import CreatorFacts, FieldFacts, Problem
+from pluginkit.library import CreatorFacts, FieldFacts, Problem
 from pluginkit.runtimes.preflight import CHANNEL_AXIS, INT8_CHANNELS
 
 Known: TypeAlias = "dict[str, onnx.TypeProto.Tensor]"

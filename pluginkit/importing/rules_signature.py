@@ -13,8 +13,8 @@ from pluginkit.dtypes import DType
 from pluginkit.importing import signature
 from pluginkit.importing.model import dims
 from pluginkit.importing.serving import Served
+from pluginkit.library import CreatorFacts, Problem
 from pluginkit.manifest import FILE_NAME, Manifest
-from pluginkit.registry import CreatorFacts, Problem
 
 RULES = ("M15", "M17", "M18")
 MOST_ORDERED = 5

@@ -16,9 +16,9 @@ from typing import Any, Literal
 import onnx
 
 from pluginkit.importing.model import Place, function_name, places
+from pluginkit.library import CreatorFacts
 from pluginkit.manifest import PARSER_ATTRIBUTES
 from pluginkit.project import Member
-from pluginkit.registry import CreatorFacts
 
 By = Literal["native", "plugin", "function", "nobody"]
 RESERVED = PARSER_ATTRIBUTES
@@ -113,19 +113,31 @@ def _serve(
 ) -> Served:
     node = place.node
     own = native(node.op_type)
-    if own and attribute(node, NAMESPACE) is None:
-        return Served(place, "native")
-    for namespace in (text(node, NAMESPACE, ""), *([] if own else [node.domain])):
+    for identity in wanted(node, native=own):
         for library in libraries:
             for creator in library.creators:
-                wanted = (node.op_type, text(node, VERSION, "1"), namespace)
-                if (creator.name, creator.version, creator.namespace) == wanted:
+                if (creator.name, creator.version, creator.namespace) == identity:
                     return Served(place, "plugin", library, creator)
     if own:
         return Served(place, "native")
     if node.op_type in functions:
         return Served(place, "function", function=function_name(functions[node.op_type]))
     return Served(place, "nobody")
+
+
+def wanted(node: onnx.NodeProto, *, native: bool) -> list[tuple[str, str, str]]:
+    """The (name, version, namespace) of the plugins that the parser looks for, in its order.
+
+    Args:
+        node: the node.
+        native: whether the parser serves the operator itself: a plugin goes before it only where the node names a
+            namespace, be it the empty one.
+    """
+    if native and attribute(node, NAMESPACE) is None:
+        return []
+    version = text(node, VERSION, "1")
+    namespaces = (text(node, NAMESPACE, ""), *(() if native else (node.domain,)))
+    return list(dict.fromkeys((node.op_type, version, one) for one in namespaces))
 
 
 def attribute(node: onnx.NodeProto, name: str) -> onnx.AttributeProto | None:

@@ -1,9 +1,60 @@
-"""What a plugin library holds: without loading it (ELF, GPU code, manifest), and with loading it in workers."""
+"""The registry: bundles of built plugins in stores, and which of them serves a model, an engine or a process.
+
+    from pluginkit import registry
+
+    with registry.packed(registry.PackOptions(Path("my_plugin"))) as content, registry.writable() as store:
+        store.add(content)
+    with registry.opened() as stores:
+        found = registry.resolve(Path("model.onnx"), registry.Resolver(stores, registry.this_machine()))
+
+Everything that the commands `pack`, `registry`, `resolve`, `fetch` and `engine` do is done by what stands here.
+"""
 
 from __future__ import annotations
 
-from pluginkit.registry.inspection import Inspection, inspect
-from pluginkit.registry.loading import CreatorFacts, FieldFacts, Loaded, load
-from pluginkit.registry.problem import Problem
+from pluginkit.registry.archive import Content
+from pluginkit.registry.archive import opened as open_archive
+from pluginkit.registry.archive import write as write_archive
+from pluginkit.registry.bundle import Bundle, Variant
+from pluginkit.registry.engines import check as check_engine
+from pluginkit.registry.engines import write as note_engine
+from pluginkit.registry.fetching import fetch
+from pluginkit.registry.lock import Lock
+from pluginkit.registry.lock import read as read_lock
+from pluginkit.registry.lock import write as write_lock
+from pluginkit.registry.packing import Options as PackOptions
+from pluginkit.registry.packing import packed
+from pluginkit.registry.registration import LoadedPlugins, load
+from pluginkit.registry.resolving import Resolution, Resolver, resolve
+from pluginkit.registry.store import Damage, Store
+from pluginkit.registry.stores import Stores, opened, writable
+from pluginkit.registry.systems import System, described, this_machine
 
-__all__ = ["CreatorFacts", "FieldFacts", "Inspection", "Loaded", "Problem", "inspect", "load"]
+__all__ = [
+    "Bundle",
+    "Content",
+    "Damage",
+    "LoadedPlugins",
+    "Lock",
+    "PackOptions",
+    "Resolution",
+    "Resolver",
+    "Store",
+    "Stores",
+    "System",
+    "Variant",
+    "check_engine",
+    "described",
+    "fetch",
+    "load",
+    "note_engine",
+    "open_archive",
+    "opened",
+    "packed",
+    "read_lock",
+    "resolve",
+    "this_machine",
+    "writable",
+    "write_archive",
+    "write_lock",
+]

@@ -1,4 +1,4 @@
-"""The worker's side of `pluginkit.runtimes.lean`; `pluginkit.registry` imports NVIDIA's tensorrt_lean too, to list."""
+"""The worker's side of `pluginkit.runtimes.lean`; `pluginkit.library` imports NVIDIA's tensorrt_lean too, to list."""
 
 from __future__ import annotations
 

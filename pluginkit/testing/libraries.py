@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pluginkit.build import PLAIN, Flavour, build, flavours
 from pluginkit.build.exports import exported
 from pluginkit.errors import BuildFailed, ToolMissing, UsageError
-from pluginkit.registry import gpu_code
+from pluginkit.library import gpu_code
 from pluginkit.runtimes import Target
 from pluginkit.testing import on_gpu
 from pluginkit.testing.hosted import Step

@@ -10,8 +10,8 @@ from packaging.version import Version
 from pluginkit.build import Artifact, build, toolchain
 from pluginkit.build.gpus import Driver, Gpu, find_driver
 from pluginkit.errors import CheckFailed, ToolMissing
-from pluginkit.registry import gpu_code
-from pluginkit.registry.gpu_code import GpuCode
+from pluginkit.library import gpu_code
+from pluginkit.library.gpu_code import GpuCode
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from pluginkit.build import build, builder, cache, find_artifact, toolchain
 from pluginkit.build.output import PROGRESS
 from pluginkit.cli.build import command
 from pluginkit.errors import BuildFailed, ToolMissing, UsageError
-from pluginkit.registry import elf, gpu_code
+from pluginkit.library import elf, gpu_code
 
 from .conftest import CMAKE, ENTRY, OTHER, answers, write_project
 

@@ -10,9 +10,9 @@ import onnx
 from onnx import TensorProto, helper
 
 from pluginkit.importing.serving import PluginLibrary
+from pluginkit.library import CreatorFacts, FieldFacts
 from pluginkit.manifest import Manifest
 from pluginkit.project import Member
-from pluginkit.registry import CreatorFacts, FieldFacts
 
 FLOAT = TensorProto.FLOAT
 BAR = {"plugin_version": "1", "plugin_namespace": ""}

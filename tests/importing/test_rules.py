@@ -12,8 +12,8 @@ from onnx import TensorProto, helper
 from pluginkit.importing import model as model_
 from pluginkit.importing import rules_model, rules_plugins
 from pluginkit.importing.serving import PluginLibrary, Served, serve
+from pluginkit.library import FieldFacts, Problem
 from pluginkit.manifest import Manifest
-from pluginkit.registry import FieldFacts, Problem
 
 from .models import CONDITION, DOMAIN, branch, conditional, function, library, model, scale, value
 

@@ -11,8 +11,8 @@ from onnx import TensorProto, helper
 from pluginkit.importing import model as model_
 from pluginkit.importing import rules_plugins, rules_signature, typed
 from pluginkit.importing.serving import PluginLibrary, serve
+from pluginkit.library import Problem
 from pluginkit.manifest import Manifest
-from pluginkit.registry import Problem
 
 from .models import CONDITION, branch, conditional, function, library, model, scale, value
 

@@ -18,8 +18,8 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.importing import Options as ImportOptions
 from pluginkit.importing import run as run_import
+from pluginkit.library import loading
 from pluginkit.process import run as run_process
-from pluginkit.registry import loading
 from pluginkit.testing import several
 from pluginkit.testing.report import Outcome
 from pluginkit.testing.runner import Options

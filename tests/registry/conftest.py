@@ -1,36 +1,68 @@
-"""Small libraries made by the compiler."""
+"""Bundles made in a moment: one small library, told apart by bytes behind its end, which ELF doesn't look at."""
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pluginkit.registry import archive, variants
+from pluginkit.registry.archive import Content
+from pluginkit.registry.bundle import Bundle, Plugin, Variant
 from tests.compilers import default_cxx
 
-INCLUDE = Path(__file__).resolve().parents[2] / "pluginkit" / "include"
+Make = Callable[..., Content]
+SOURCE = 'extern "C" __attribute__((visibility("default"))) int answer() { return 42; }\n'
 
-ENTRIES = """#define SHOWN extern "C" __attribute__((visibility("default")))
-SHOWN void* getCreators(int& n) { n = 0; return 0; }
-SHOWN void setLoggerFinder(void*) {}
-"""
 
-Make = Callable[..., Path]
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A shared library of 16 KiB."""
+    folder = tmp_path_factory.mktemp("tiny")
+    (folder / "tiny.cpp").write_text(SOURCE)
+    done = subprocess.run(
+        [default_cxx(), "-shared", "-fPIC", "-nostdlib", "-o", "libtiny.so", "tiny.cpp"], cwd=folder, check=False
+    )
+    assert done.returncode == 0
+    return folder / "libtiny.so"
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Make:
-    """Compiles C++ text to `name`, with flags."""
+def make(tiny: Path, tmp_path: Path) -> Make:
+    """A bundle of one library.
 
-    def made(source: str, *flags: str, name: str = "libx.so") -> Path:
-        text, out = tmp_path / f"{name}.cpp", tmp_path / name
-        text.write_text(source)
-        shared = [] if {"-c", "-pie"} & set(flags) else ["-shared"]
-        command = [default_cxx(), "-fPIC", *shared, "-o", str(out), str(text), *flags]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return out
+    Args:
+        name, release: the bundle's.
+        plugins: (name, version, namespace) of each.
+        salt: makes the library another one.
+        facts: of the variant, in place of the library's own.
+    """
+
+    def made(
+        name: str = "scale",
+        release: str = "1.0",
+        plugins: tuple[tuple[str, str, str], ...] = (("Scale", "1", "acme"),),
+        salt: str = "",
+        **facts: Any,
+    ) -> Content:
+        library = tmp_path / f"lib{name}-{release}-{hash(salt)}.so"
+        library.write_bytes(tiny.read_bytes() + f"{name} {release} {salt}".encode())
+        facts = {"hosts": ("tensorrt-10", "tensorrt-11", "tensorrt-rtx"), **facts}
+        variant = Variant(**{**variants.facts_of(library), "file": f"lib{name}.so", **facts})
+        listed = tuple(Plugin(name=one, version=number, namespace=space, base="v3") for one, number, space in plugins)
+        bundle = Bundle(name=name, release=release, plugins=listed, variants=(variant,))
+        return Content(bundle, bundle.to_bytes(), {variant.digest: library})
 
     return made
+
+
+@pytest.fixture
+def packed(make: Make, tmp_path: Path) -> Path:
+    """The archive of a bundle."""
+    content = make()
+    path = tmp_path / archive.file_name(content.bundle)
+    archive.write(content, path)
+    return path

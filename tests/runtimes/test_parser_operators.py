@@ -11,9 +11,6 @@ from pluginkit import cli, parser_operators
 from pluginkit.importing.building import ModelSession
 from pluginkit.runtimes import tensorrt_rtx
 
-NOT_IN_RTX = {"DeformConv", "TRT_PluginV2"}
-"""Of onnx-tensorrt: the full TensorRT's."""
-
 
 @pytest.mark.rtx
 @pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
@@ -21,7 +18,7 @@ def test_the_list_is_the_parsers_answer() -> None:
     asked = {schema.name for schema in onnx.defs.get_all_schemas()} | parser_operators.OPERATORS
     with ModelSession([], Path(tensorrt_rtx.probe().where), 60) as session:
         native = session.native(sorted(asked))
-    assert native == parser_operators.OPERATORS - NOT_IN_RTX
+    assert native == parser_operators.OPERATORS - parser_operators.NOT_IN_RTX
 
 
 def test_new_and_add_warn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

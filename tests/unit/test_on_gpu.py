@@ -13,8 +13,8 @@ from pluginkit.build.gpus import Driver, Gpu
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, ToolMissing, UsageError
-from pluginkit.registry import gpu_code
-from pluginkit.registry.gpu_code import GpuCode, GpuCodes
+from pluginkit.library import gpu_code
+from pluginkit.library.gpu_code import GpuCode, GpuCodes
 from pluginkit.testing import libraries, on_gpu, words
 from pluginkit.testing.on_gpu import OnGpu
 from pluginkit.testing.report import CaseResult, Outcome, Report

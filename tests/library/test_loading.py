@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pluginkit import cli, registry
-from pluginkit.registry import loading
+from pluginkit.library import loading
 from pluginkit.runtimes import lean, tensorrt_rtx
 
 from .conftest import ENTRIES, INCLUDE, Make

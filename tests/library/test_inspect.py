@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pluginkit import cli, registry
 from pluginkit.build import toolchain
 from pluginkit.errors import UsageError
-from pluginkit.registry import gpu_code
+from pluginkit.library import gpu_code
 
 from .conftest import ENTRIES, Make
 

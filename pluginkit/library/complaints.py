@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pluginkit.registry.elf import Elf
-from pluginkit.registry.gpu_code import GpuCodes
-from pluginkit.registry.needed import Linkage
-from pluginkit.registry.problem import Problem
+from pluginkit.library.elf import Elf
+from pluginkit.library.gpu_code import GpuCodes
+from pluginkit.library.needed import Linkage
+from pluginkit.library.problem import Problem
 
 if TYPE_CHECKING:
-    from pluginkit.registry.inspection import Beside
+    from pluginkit.library.inspection import Beside
 
 SHOWN = 4
 """How many names of a long list are shown; --json has all."""

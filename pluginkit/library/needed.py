@@ -12,8 +12,8 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerDefSection
 
 from pluginkit.errors import UsageError
-from pluginkit.registry import elf
-from pluginkit.registry.elf import Elf, Symbol
+from pluginkit.library import elf
+from pluginkit.library.elf import Elf, Symbol
 
 _DEFAULT = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
 _CONFIGURATION = Path("/etc/ld.so.conf")
@@ -49,9 +49,14 @@ def resolve(library: Path, facts: Elf) -> Linkage:
         (one.name, version)
         for one in needed
         if one.path is not None and (wanted := facts.versions().get(one.name))
-        for version in sorted(wanted - _defined_versions(one.path))
+        for version in sorted(wanted - defined_versions(one.path))
     ]
     return Linkage(needed, tuple(_unresolved(facts.undefined, needed)), tuple(too_old))
+
+
+def find(name: str) -> Path | None:
+    """Where the loader finds a library that is in no folder of a library's own; None if it doesn't."""
+    return _find(name, Path(sys.executable), ())
 
 
 def _find(name: str, library: Path, runpath: tuple[str, ...]) -> Path | None:
@@ -101,7 +106,12 @@ def _loadable(path: Path) -> bool:
     return head == b"\x7fELF\x02"
 
 
-def _defined_versions(path: Path) -> set[str]:
+def defined_versions(path: Path) -> set[str]:
+    """The symbol versions that a library has, as `GLIBCXX_3.4.30`.
+
+    Raises:
+        UsageError: it is damaged.
+    """
     try:
         with path.open("rb") as file:
             sections = [one for one in ELFFile(file).iter_sections() if isinstance(one, GNUVerDefSection)]

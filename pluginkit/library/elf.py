@@ -46,6 +46,7 @@ class Elf:
     """What a shared library says of itself.
 
     Attributes:
+        machine: as Python names machines: `x86_64`, `aarch64`; ELF's own word for others.
         soname: DT_SONAME.
         needed: DT_NEEDED, in order.
         runpath: the folders of DT_RUNPATH, or of DT_RPATH if there is none; `$ORIGIN` as it is written.
@@ -53,6 +54,7 @@ class Elf:
         undefined: what others must define.
     """
 
+    machine: str
     soname: str
     needed: tuple[str, ...]
     runpath: tuple[str, ...]
@@ -68,18 +70,18 @@ class Elf:
         return found
 
 
-def read(path: Path) -> Elf:
-    """Read a shared library of this machine.
+def read(path: Path, *, any_machine: bool = False) -> Elf:
+    """Read a shared library of this machine, or of any.
 
     Raises:
-        UsageError: no such file, it cannot be read, or it is no shared library that this machine could load.
+        UsageError: no such file, it cannot be read, or it is no shared library that this machine (or any) could load.
     """
     try:
         with path.open("rb") as file:
             _check_magic(path, file.read(20))
             file.seek(0)
             elf = ELFFile(file)
-            _check_kind(path, elf)
+            _check_kind(path, elf, any_machine=any_machine)
             return _facts(elf)
     except FileNotFoundError:
         raise UsageError(f"There is no file {path}.", hint="pluginkit build makes a project's library.") from None
@@ -111,9 +113,9 @@ def _check_magic(path: Path, head: bytes) -> None:
         )
 
 
-def _check_kind(path: Path, elf: Any) -> None:
+def _check_kind(path: Path, elf: Any, *, any_machine: bool) -> None:
     machine, ours = elf["e_machine"], platform.machine()
-    if machine != MACHINES.get(ours, machine):
+    if not any_machine and machine != MACHINES.get(ours, machine):
         raise UsageError(
             f"{path} is for {elf.get_machine_arch()}; this machine is {ours}.",
             hint="Inspect it on a machine of its own kind, or build it for this one.",
@@ -141,7 +143,9 @@ def _facts(elf: Any) -> Elf:
     path = paths.get("DT_RUNPATH") or paths.get("DT_RPATH")
     folders = (path.runpath if path.entry.d_tag == "DT_RUNPATH" else path.rpath) if path else ""
     symbols = list(_symbols(elf))
+    names = {theirs: ours for ours, theirs in reversed(MACHINES.items())}
     return Elf(
+        machine=names.get(elf["e_machine"], str(elf["e_machine"])),
         soname=next((tag.soname for tag in tags if tag.entry.d_tag == "DT_SONAME"), ""),
         needed=tuple(tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"),
         runpath=tuple(folder for folder in folders.split(":") if folder),

@@ -10,8 +10,8 @@ from typing import Any
 
 from pluginkit import host
 from pluginkit.errors import CheckFailed
-from pluginkit.registry import probing
-from pluginkit.registry.loading import FIELD_TYPES, CreatorFacts, FieldFacts
+from pluginkit.library import probing
+from pluginkit.library.loading import FIELD_TYPES, CreatorFacts, FieldFacts
 from pluginkit.runtimes.child import Breadcrumb
 from pluginkit.runtimes.creator_names import identity
 

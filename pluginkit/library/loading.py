@@ -11,7 +11,7 @@ from pluginkit.errors import PluginkitError
 from pluginkit.runtimes import host, lean, tensorrt_rtx
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerTimeout
 
-CHILD = "pluginkit.registry.loading_child"
+CHILD = "pluginkit.library.loading_child"
 HOST_VERSIONS = (110100, 101600)
 """What pluginkit's host says it is: once TensorRT 11, once TensorRT 10."""
 FIELD_TYPES = (

@@ -14,7 +14,7 @@ from typing import Literal
 
 from elftools.elf.elffile import ELFFile
 
-from pluginkit.registry.elf import damaged
+from pluginkit.library.elf import damaged
 
 SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 """Code that is whole, and code that is linked on the GPU's side (-rdc)."""

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pluginkit.registry import complaints, elf, gpu_code, needed
-from pluginkit.registry.elf import Elf
-from pluginkit.registry.gpu_code import GpuCodes
-from pluginkit.registry.needed import Linkage
-from pluginkit.registry.problem import Problem
+from pluginkit.library import complaints, elf, gpu_code, needed
+from pluginkit.library.elf import Elf
+from pluginkit.library.gpu_code import GpuCodes
+from pluginkit.library.needed import Linkage
+from pluginkit.library.problem import Problem
 
 ENTRIES = {
     "getCreators": "TensorRT 10 and later: the creators",

@@ -1,0 +1,79 @@
+"""Bundles by digest from other stores and archives into one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pluginkit.errors import CheckFailed
+from pluginkit.registry import archive, digests
+from pluginkit.registry.archive import SUFFIX, Content
+from pluginkit.registry.store import Store
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A bundle that is in the store now: its `name release`, digest, and where it came from; empty: it was there."""
+
+    label: str
+    digest: str
+    source: str
+
+
+def fetch(wanted: Iterable[str], store: Store, sources: Sequence[Path]) -> list[Fetched]:
+    """Bring bundles into a store, each verified. No network takes part.
+
+    Args:
+        wanted: the bundles' digests.
+        store: where they are brought.
+        sources: other stores, archives, and folders with archives.
+
+    Raises:
+        CheckFailed: a bundle is in none of them; all that were found are in the store then. Or one is damaged.
+        UsageError: the store can't be written, or a source can't be read.
+    """
+    found, missing = list[Fetched](), list[str]()
+    with ExitStack() as stack:
+        stores = [stack.enter_context(Store.open(one, create=False)) for one in sources if Store.exists(one)]
+        archives = [path for one in sources if not Store.exists(one) for path in _archives(one)]
+        for digest in dict.fromkeys(wanted):
+            if store.has(digest):
+                found.append(Fetched(store.bundle(digest).label, digest, ""))
+            elif (done := _from_stores(digest, store, stores) or _from_archives(digest, store, archives)) is not None:
+                found.append(done)
+            else:
+                missing.append(digest)
+    if missing:
+        where = ", ".join(map(str, sources)) or "no source was named"
+        raise CheckFailed(
+            f"{', '.join(digests.short(one) for one in missing)} is in none of: {where}.",
+            hint="--from names other stores and archives.",
+        )
+    return found
+
+
+def _from_stores(digest: str, store: Store, stores: Sequence[Store]) -> Fetched | None:
+    for other in stores:
+        if other.has(digest):
+            return _added(other.content(digest), store, other.folder)
+    return None
+
+
+def _from_archives(digest: str, store: Store, archives: Sequence[Path]) -> Fetched | None:
+    for path in archives:
+        # Another archive may have it; that this one is damaged matters only if none has.
+        with suppress(CheckFailed), archive.opened(path) as content:
+            if content.digest == digest:
+                return _added(content, store, path)
+    return None
+
+
+def _added(content: Content, store: Store, source: Path) -> Fetched:
+    store.add(content)
+    return Fetched(content.bundle.label, content.digest, str(source))
+
+
+def _archives(path: Path) -> list[Path]:
+    return sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]

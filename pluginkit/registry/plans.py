@@ -1,0 +1,97 @@
+"""What the bytes of a serialized engine (a plan) tell of the plugins that it needs. NVIDIA documents no such form.
+
+What is read here was seen in plans of TensorRT-RTX 1.7.1: a text that names the buffers of each plugin layer, and
+records of three strings, the plugin's type, version and namespace. So it is a guess, and is called one; a plan in which
+layers are named and records are not found gives no answer.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from pluginkit.errors import UsageError
+from pluginkit.registry.resolving import Identity
+
+_LAYER = re.compile(rb'buffer=\{ name="([^"\n]*)_pluginType"')
+_ACCELERATORS = re.compile(rb"accelerators=\{((?:sm\d+ ?)+)\}")
+_BEFORE, _BETWEEN = b"\x13\x80\x01\x00", b"\x01\x80\x0c\x80\x01\x00"
+"""A string: the first, its length in eight bytes, the second, its length again, its bytes."""
+_LENGTH = struct.Struct("<Q")
+_LONGEST = 1023
+_FIELDS = b"\x07\x80\x01\x00"
+"""What follows the three strings."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a plan's bytes tell.
+
+    Attributes:
+        plugins: in the order of the plan, each once; None: there are plugin layers, but what they are can't be told.
+        layers: how many plugin layers the text names.
+        sms: compute capabilities that it was built for, as 80.
+    """
+
+    plugins: tuple[Identity, ...] | None
+    layers: int
+    sms: tuple[int, ...]
+
+
+def read(path: Path) -> Guess:
+    """Look into a plan.
+
+    Raises:
+        UsageError: it can't be read.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    return guess(data)
+
+
+def guess(data: bytes) -> Guess:
+    """What a plan's bytes tell; of bytes that are no plan: nothing."""
+    layers = set(_LAYER.findall(data))
+    sms = {int(one[2:]) for found in _ACCELERATORS.findall(data) for one in found.decode().split()}
+    plugins: list[Identity] = []
+    at = data.find(_BEFORE)
+    while at >= 0:
+        if identity := _identity(data, at):
+            plugins.append(identity)
+        at = data.find(_BEFORE, at + 1)
+    known = tuple(dict.fromkeys(plugins)) if plugins or not layers else None
+    return Guess(known, len(layers), tuple(sorted(sms)))
+
+
+def _identity(data: bytes, at: int) -> Identity | None:
+    texts = []
+    for _ in range(3):
+        found = _string(data, at)
+        if found is None:
+            return None
+        text, at = found
+        texts.append(text)
+    if not data.startswith(_FIELDS, at) or not texts[0] or not texts[1]:
+        return None
+    return texts[0], texts[1], texts[2]
+
+
+def _string(data: bytes, at: int) -> tuple[str, int] | None:
+    """A string's record at a place, and where it ends."""
+    head = len(_BEFORE) + _LENGTH.size + len(_BETWEEN) + _LENGTH.size
+    if not data.startswith(_BEFORE, at) or at + head > len(data):
+        return None
+    (length,) = _LENGTH.unpack_from(data, at + len(_BEFORE))
+    (again,) = _LENGTH.unpack_from(data, at + head - _LENGTH.size)
+    if not data.startswith(_BETWEEN, at + len(_BEFORE) + _LENGTH.size) or length != again or length > _LONGEST:
+        return None
+    raw = data[at + head : at + head + length]
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        return None
+    return (text, at + head + length) if len(raw) == length and (text.isprintable() or not text) else None

@@ -1,0 +1,305 @@
+"""Which bundle, version and variant serves each node of a model on a system, and why others don't.
+
+TensorRT's plugin versions are exact strings: a node asks for one, and no other will do. Among bundles with a plugin of
+that identity the newest release with a variant that fits is taken, unless a lock names one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import onnx
+
+from pluginkit import nvidia_plugins, parser_operators
+from pluginkit.errors import CheckFailed
+from pluginkit.importing import model as model_
+from pluginkit.importing.model import Place
+from pluginkit.importing.serving import wanted
+from pluginkit.library.problem import Problem
+from pluginkit.registry import clashes, fitting
+from pluginkit.registry.bundle import Bundle, Variant
+from pluginkit.registry.index import Entry
+from pluginkit.registry.store import Store
+from pluginkit.registry.stores import Stores
+from pluginkit.registry.systems import System
+
+Identity = tuple[str, str, str]
+"""A plugin's name, version and namespace."""
+By = Literal["native", "TensorRT's plugins", "bundle", "function", "nobody"]
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A bundle, or a variant of one (`file`, `target`), that isn't taken, and why."""
+
+    bundle: str
+    digest: str
+    file: str
+    target: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What serves a plugin.
+
+    Attributes:
+        store: the folder of the store that has it.
+        digest: the bundle's.
+        bundle: its manifest.
+        variant: the library.
+        remarks: what a person must know of it.
+    """
+
+    store: Path
+    digest: str
+    bundle: Bundle
+    variant: Variant
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of looking for one plugin."""
+
+    identity: Identity
+    chosen: Chosen | None
+    rejected: tuple[Rejected, ...] = ()
+    others: tuple[Identity, ...] = ()
+    """Plugins of that name with another version or namespace, where there is none of the identity."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the model, and who serves it."""
+
+    place: Place
+    by: By
+    identity: Identity | None = None
+
+    @property
+    def label(self) -> str:
+        """What a person finds it by."""
+        return self.place.label
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """A model resolved for a system."""
+
+    model: str
+    system: System
+    nodes: tuple[Node, ...]
+    answers: Mapping[Identity, Answer]
+    problems: tuple[Problem, ...]
+    locked: bool = False
+
+    @property
+    def chosen(self) -> tuple[Chosen, ...]:
+        """The libraries to be loaded, each once, in the order of the nodes that want them."""
+        found = [one.chosen for one in self.answers.values() if one.chosen]
+        return tuple({one.variant.digest: one for one in found}.values())
+
+    @property
+    def exit_code(self) -> int:
+        """0 if every node is served, else 1."""
+        unserved = any(node.by == "nobody" for node in self.nodes)
+        wrong = any(problem.level == "error" for problem in self.problems)
+        return CheckFailed.exit_code if unserved or wrong else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "model": self.model,
+            "system": asdict(self.system),
+            "locked": self.locked,
+            "nodes": [
+                {"node": one.label, "operator": one.place.operator, "by": one.by, "plugin": one.identity}
+                for one in self.nodes
+            ],
+            "plugins": [_answer(one) for one in self.answers.values()],
+            "problems": [asdict(problem) for problem in self.problems],
+            "exit_code": self.exit_code,
+        }
+
+
+@dataclass
+class Resolver:
+    """Looks for plugins in stores, for a system. Asked twice for one plugin it answers the same.
+
+    Attributes:
+        stores: where it looks.
+        system: what a library must fit.
+        locked: the digests of the bundles that may be taken, by plugin (as `acme::Scale 1`); None: any.
+        release: the only release that may be taken; empty: the newest that fits.
+    """
+
+    stores: Stores
+    system: System
+    locked: Mapping[str, frozenset[str]] | None = None
+    release: str = ""
+    _answers: dict[Identity, Answer] = field(default_factory=dict)
+
+    def plugin(self, identity: Identity) -> Answer:
+        """What serves a plugin.
+
+        Raises:
+            CheckFailed: a store's manifest was changed.
+        """
+        if identity not in self._answers:
+            self._answers[identity] = self._look(identity)
+        return self._answers[identity]
+
+    def _look(self, identity: Identity) -> Answer:
+        rejected: list[Rejected] = []
+        for store, entry in self.stores.having(*identity):
+            bundle = store.bundle(entry.digest)
+            if reason := self._unwanted(identity, entry):
+                rejected.append(Rejected(bundle.label, entry.digest, "", "", (reason,)))
+                continue
+            chosen, why = self._variant(store, entry, bundle)
+            rejected += why
+            if chosen:
+                return Answer(identity, chosen, tuple(rejected))
+        others = () if rejected else tuple(self.stores.identities(identity[0]))
+        return Answer(identity, None, tuple(rejected), others)
+
+    def _unwanted(self, identity: Identity, entry: Entry) -> str:
+        if self.locked is not None and entry.digest not in self.locked.get(shown(identity), ()):
+            return "the lock names another bundle"
+        return f"release {self.release} is asked for" if self.release not in {"", entry.release} else ""
+
+    def _variant(self, store: Store, entry: Entry, bundle: Bundle) -> tuple[Chosen | None, list[Rejected]]:
+        fitting_, rejected = list[Variant](), list[Rejected]()
+        for variant in bundle.variants:
+            if reasons := fitting.misfits(variant, self.system):
+                rejected.append(Rejected(bundle.label, entry.digest, variant.file, variant.target, tuple(reasons)))
+            else:
+                fitting_.append(variant)
+        if not fitting_:
+            return None, rejected
+        best = max(fitting_, key=lambda one: fitting.preference(one, self.system))
+        remarks = tuple(fitting.remarks(best, self.system))
+        return Chosen(store.folder, entry.digest, bundle, best, remarks), rejected
+
+
+def resolve(model: Path, resolver: Resolver) -> Resolution:
+    """Say who serves each node of a model, those of subgraphs and of local functions that are called too.
+
+    Raises:
+        UsageError: the model can't be read.
+        CheckFailed: a store's manifest was changed.
+    """
+    proto = model_.load(model)
+    system = resolver.system
+    rtx = system.host == "tensorrt-rtx"
+    native = parser_operators.OPERATORS - (parser_operators.NOT_IN_RTX if rtx else frozenset())
+    functions = {function.name: function for function in proto.functions}
+    nodes = [_serve(place, resolver, native, functions) for place in model_.places(proto.graph)]
+    called: set[str] = set()
+    while new := {one.place.node.op_type for one in nodes if one.by == "function"} - called:
+        called |= new
+        for name in sorted(new):
+            nodes += [_serve(place, resolver, native, functions) for place in model_.places(functions[name])]
+    asked = dict.fromkeys(node.identity for node in nodes if node.identity and node.by in {"bundle", "nobody"})
+    answers = {identity: resolver.plugin(identity) for identity in asked}
+    problems = tuple(_problems(answers, resolver))
+    return Resolution(str(model), system, tuple(nodes), answers, problems, resolver.locked is not None)
+
+
+def _serve(
+    place: Place, resolver: Resolver, native: frozenset[str], functions: Mapping[str, onnx.FunctionProto]
+) -> Node:
+    name = place.node.op_type
+    identities = wanted(place.node, native=name in native)
+    for identity in identities:
+        if is_nvidias(identity, resolver.system):
+            return Node(place, "TensorRT's plugins", identity)
+        if resolver.plugin(identity).chosen:
+            return Node(place, "bundle", identity)
+    if name in native:
+        return Node(place, "native")
+    if name in functions:
+        return Node(place, "function")
+    known = [identity for identity in identities if resolver.stores.having(*identity)]
+    return Node(place, "nobody", (known or identities)[-1])
+
+
+def is_nvidias(identity: Identity, system: System) -> bool:
+    """Whether TensorRT's own plugin library, or the registry of TensorRT-RTX, has a plugin."""
+    name, version, namespace = identity
+    if namespace:
+        return False
+    if system.host == "tensorrt-rtx":
+        return version in nvidia_plugins.rtx_plugins(name)
+    return version in {one.version for one in nvidia_plugins.plugins(name, tensorrt=system.tensorrt)}
+
+
+def _problems(answers: Mapping[Identity, Answer], resolver: Resolver) -> list[Problem]:
+    found: list[Problem] = []
+    for identity, answer in answers.items():
+        label, version = _label(identity), identity[1]
+        bundles = {entry.name for _, entry in resolver.stores.having(*identity)}
+        if len(bundles) > 1 and resolver.locked is None:
+            found.append(clashes.between(label, version, bundles))
+        if answer.chosen is None:
+            found.append(Problem("error", *_unserved(label, version, answer), "unserved"))
+    libraries: dict[Identity, set[str]] = {}
+    for one in {answer.chosen.variant.digest: answer.chosen for answer in answers.values() if answer.chosen}.values():
+        for plugin in one.bundle.plugins:
+            libraries.setdefault((plugin.name, plugin.version, plugin.namespace), set()).add(one.bundle.name)
+    for identity, names in libraries.items():
+        if len(names) > 1 and identity not in answers:
+            found.append(clashes.between(_label(identity), identity[1], names))
+    return found
+
+
+def _unserved(label: str, version: str, answer: Answer) -> tuple[str, str]:
+    if answer.rejected:
+        tried = len({one.digest for one in answer.rejected})
+        what = "no bundle that has it fits" if tried > 1 else "the bundle that has it doesn't fit"
+        return f"{label} {version}: {what}.", "Add a bundle with a variant for that system; the reasons stand below."
+    if answer.others:
+        there = ", ".join(map(shown, answer.others))
+        fix = "Versions and namespaces are exact: the node's plugin_version and plugin_namespace must be the plugin's."
+        return f"{label} {version} is in no store; there is {there}.", fix
+    listed = nvidia_plugins.plugins(answer.identity[0])
+    if listed:
+        when = "; ".join(f"version {one.version}: {one.when}" for one in listed)
+        return f"{label} {version} is in no store.", f"TensorRT's own plugin library has it ({when})."
+    return (
+        f"{label} {version} is in no store.",
+        "pluginkit registry add puts a bundle in; pluginkit new writes a plugin.",
+    )
+
+
+def _answer(one: Answer) -> dict[str, Any]:
+    chosen = one.chosen
+    return {
+        "name": one.identity[0],
+        "version": one.identity[1],
+        "namespace": one.identity[2],
+        "chosen": chosen
+        and {
+            "store": str(chosen.store),
+            "bundle": chosen.digest,
+            "label": chosen.bundle.label,
+            "variant": chosen.variant.model_dump(mode="json"),
+            "remarks": list(chosen.remarks),
+        },
+        "rejected": [asdict(rejected) for rejected in one.rejected],
+        "others": [list(identity) for identity in one.others],
+    }
+
+
+def shown(identity: Identity) -> str:
+    """`namespace::name version`."""
+    return f"{_label(identity)} {identity[1]}"
+
+
+def _label(identity: Identity) -> str:
+    name, _, namespace = identity
+    return f"{namespace}::{name}" if namespace else name

@@ -1,0 +1,107 @@
+"""Manifests: one form, one schema version, and what can't be is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from pluginkit.errors import CheckFailed
+from pluginkit.registry import bundle, digests
+from pluginkit.registry.bundle import Bundle
+
+from .conftest import Make
+
+SCHEMA = Path(bundle.__file__).parent / "schemas" / f"bundle-{bundle.SCHEMA}.json"
+
+EVIDENCE = {
+    "kind": "test", "digest": "sha256:" + "0" * 64, "size": 1, "library": "sha256:" + "1" * 64, "passed": True,
+    "summary": "", "where": {},
+}  # fmt: skip
+
+
+def test_the_published_schema_is_that_of_the_code() -> None:
+    assert json.loads(SCHEMA.read_text()) == bundle.json_schema(), "python -m pluginkit.registry.bundle writes it anew"
+
+
+def test_a_manifest_is_read_as_it_was_written(make: Make) -> None:
+    content = make()
+    assert bundle.parse(content.manifest, "x") == content.bundle
+    assert content.digest == digests.of_bytes(content.manifest)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda one: one.update(schema=2), "schema version 2"),
+        (lambda one: one.pop("schema"), "schema version None"),
+        (lambda one: one.update(kind="x"), "kind"),
+        (lambda one: one.update(release="new"), "release"),
+        (lambda one: one.update(name="../x"), "name"),
+        (lambda one: one.update(extra=1), "extra"),
+        (lambda one: one.update(variants=[]), "variants"),
+        (lambda one: one.update(variants=one["variants"] * 2), "twice"),
+        (lambda one: one.update(plugins=one["plugins"] * 2), "same name, version and namespace"),
+        (lambda one: one["variants"][0].update(file="a/b.so"), "file name"),
+        (lambda one: one["variants"][0].update(file=".."), "file name"),
+        (lambda one: one["variants"][0].update(digest="sha256:../../x"), "digest"),
+        (lambda one: one["variants"][0].update(digest="md5:00"), "digest"),
+        (lambda one: one["variants"][0].update(size=-1), "size"),
+        (lambda one: one.update(evidence=[EVIDENCE]), "no library"),
+    ],
+)
+def test_a_manifest_that_says_what_cannot_be(make: Make, change: Callable[[dict[str, Any]], Any], words: str) -> None:
+    plain = json.loads(make().manifest)
+    change(plain)
+    data = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    with pytest.raises(CheckFailed, match=words):
+        bundle.parse(data, "the manifest")
+
+
+@given(st.binary(max_size=200))
+def test_other_bytes_are_no_manifest(data: bytes) -> None:
+    with pytest.raises(CheckFailed):
+        bundle.parse(data, "x")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_other_json_is_no_manifest(plain: object) -> None:
+    with pytest.raises(CheckFailed):
+        bundle.parse(json.dumps(plain).encode(), "x")
+
+
+@given(st.text())
+def test_only_digests_are_digests(text: str) -> None:
+    adapter = TypeAdapter(digests.Digest)
+    with pytest.raises(ValidationError):
+        adapter.validate_python(text)
+    with pytest.raises(ValidationError):
+        adapter.validate_python(f"sha256:{'0' * 64}{text or '/'}")
+
+
+@given(st.text(max_size=40))
+def test_file_names_are_plain(text: str) -> None:
+    adapter = TypeAdapter(bundle.FileName)
+    try:
+        found = adapter.validate_python(text)
+    except ValidationError:
+        return
+    assert (Path("/folder") / found).parent == Path("/folder")
+    assert found not in {"", ".", ".."}
+
+
+def test_labels(make: Make) -> None:
+    found: Bundle = make(name="scale", release="1.2.0").bundle
+    assert found.label == "scale 1.2.0"
+    assert found.plugins[0].identity == "acme::Scale"

@@ -1,0 +1,211 @@
+"""From a build to NVIDIA's registries: build, pack, add, resolve, lock, fetch on a fresh store, load."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from pluginkit import cli
+from pluginkit.build.artifact import library_path
+from pluginkit.registry import archive, digests, lock
+from pluginkit.runtimes import lean, tensorrt_rtx
+
+LOAD = """
+import json, sys
+sys.path[:0] = [folder for folder in sys.argv[2:] if folder]
+module = __import__(sys.argv[1])
+import pluginkit
+from pluginkit.errors import PluginkitError
+
+def refused(*args, **more):
+    try:
+        pluginkit.load(*args, **more)
+    except PluginkitError as error:
+        return error.message
+
+with pluginkit.load("acme::Scale") as found:
+    names = [(one.name, one.plugin_version, one.plugin_namespace) for one in found.creators]
+    again = refused("acme::Scale")
+    did = found.did
+registry = module.get_plugin_registry()
+left = [one.name for one in registry.all_creators if one.name == "Scale"]
+two = pluginkit.load("acme::Scale", version="1", release="1.0.0")
+print(json.dumps({"names": names, "again": again, "did": did, "left": left, "release": two.bundle[0],
+                  "other": refused("acme::Scale", version="2"), "name": refused("Scale")}))
+two.unload()
+two.unload()
+"""
+
+
+def run(*args: str | Path) -> int:
+    return cli.run([str(one) for one in args])
+
+
+@pytest.fixture(scope="module")
+def packed(scale_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the bundle's archive, and a store that has it."""
+    folder = tmp_path_factory.mktemp("registry")
+    library = library_path(scale_project, "scale", "cpu")
+    digest = digests.of_file(library).partition(":")[2]
+    report = {"plugin": "Scale", "sha256": digest, "exit_code": 0, "runtimes": {"host": "0.1.0"},
+              "cases": [{"outcome": "passed", "target": "cpu"}]}  # fmt: skip
+    (folder / "report.json").write_text(json.dumps(report))
+    (folder / "other.json").write_text(json.dumps({**report, "sha256": "0" * 64}))
+    done = run("pack", scale_project, "-o", folder, "--release", "1.0.0", "--evidence", folder / "report.json",
+               "--license", "Apache-2.0")  # fmt: skip
+    assert done == 0
+    assert run("registry", "add", folder / f"scale-1.0.0{archive.SUFFIX}", "--store", folder / "store") == 0
+    return folder
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    made = helper.make_node(
+        "Scale", ["x"], ["y"], name="scale", domain="acme", plugin_namespace="acme", factor=2.0, mode=1
+    )
+    x, y = (helper.make_tensor_value_info(one, TensorProto.FLOAT, [2, 3]) for one in "xy")
+    graph = helper.make_graph([made], "g", [x], [y])
+    path = tmp_path / "model.onnx"
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("acme", 1)]), path
+    )
+    return path
+
+
+def test_the_same_builds_give_the_same_bundle(packed: Path, scale_project: Path, tmp_path: Path) -> None:
+    again = ("pack", scale_project, "-o", tmp_path / "again.bundle.tar.gz", "--release", "1.0.0", "--evidence",
+             packed / "report.json", "--license", "Apache-2.0")  # fmt: skip
+    assert run(*again) == 0
+    first, second = packed / f"scale-1.0.0{archive.SUFFIX}", tmp_path / "again.bundle.tar.gz"
+    assert first.read_bytes() == second.read_bytes()
+    with archive.opened(first) as content:
+        (variant,), (plugin,) = content.bundle.variants, content.bundle.plugins
+        assert variant.target == "cpu"
+        assert variant.hosts == ("tensorrt-10", "tensorrt-11", "tensorrt-rtx")
+        assert variant.layouts == ("10", "11")
+        assert set(variant.floors) >= {"GLIBC", "GLIBCXX"}
+        assert [one.name for one in plugin.fields] == ["factor", "mode", "x_scale", "y_scale"][: len(plugin.fields)]
+        assert content.bundle.evidence[0].summary == "1 of 1 cases passed"
+
+
+def test_a_report_of_another_library_is_refused(
+    packed: Path, scale_project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("pack", scale_project, "-o", tmp_path, "--evidence", packed / "other.json") == 1
+    assert "about another library" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    (packed / "no.json").write_text("[]")
+    assert run("pack", scale_project, "-o", tmp_path, "--evidence", packed / "no.json") == 2
+    assert run("pack", tmp_path) == 2, "no project"
+
+
+def test_bundles_of_other_machines_are_taken_over(packed: Path, scale_project: Path, tmp_path: Path) -> None:
+    first = packed / f"scale-1.0.0{archive.SUFFIX}"
+    assert run("pack", scale_project, "-o", tmp_path / "both.bundle.tar.gz", "--build", first, "--release", "2.0") == 0
+    with archive.opened(tmp_path / "both.bundle.tar.gz") as content, archive.opened(first) as before:
+        assert content.bundle.variants == before.bundle.variants
+        assert content.bundle.evidence == before.bundle.evidence
+
+
+@pytest.mark.compile
+def test_the_round_trip(packed: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("resolve", model, "--lock", "--store", packed / "store", "--for", "rtx=1.7,sm=none") == 0
+    assert lock.beside(model).exists()
+    monkeypatch.chdir(model.parent)
+    fresh = tmp_path / "fresh"
+    assert run("fetch", "--locked", "--store", fresh) == 1, "it is nowhere else"
+    assert run("fetch", "--locked", "--store", fresh, "--from", packed / "store") == 0
+    assert run("fetch", "--locked", "--store", fresh) == 0, "now it is there, and nothing else is asked"
+    assert run("resolve", model, "--locked", "--store", fresh) == 0
+    monkeypatch.setenv("PLUGINKIT_STORE", str(fresh))
+    asked = [("tensorrt_lean", str(one.folder or ""), one.version) for one in lean.installed()]
+    if tensorrt_rtx.probe().found:
+        asked.append(("tensorrt_rtx", "", tensorrt_rtx.probe().version))
+    assert asked or pytest.skip("neither tensorrt-lean nor tensorrt-rtx is installed")
+    for module, folder, version in asked:
+        said = subprocess.run([sys.executable, "-c", LOAD, module, folder], capture_output=True, text=True, check=False)
+        assert said.returncode == 0, said.stderr
+        found = json.loads(said.stdout.splitlines()[-1])
+        assert found["names"] == [["Scale", "1", "acme"]]
+        assert f"{module} {version}" in found["did"][-1]
+        assert "has acme::Scale 1 already" in found["again"]
+        assert found["left"] == []
+        assert found["release"] == "scale 1.0.0"
+        assert "there is acme::Scale 1" in found["other"]
+        assert "there is acme::Scale 1" in found["name"]
+
+
+@pytest.mark.rtx
+def test_a_model_is_built_with_what_it_is_resolved_to(
+    packed: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In TensorRT-RTX, to a built network."""
+    if not tensorrt_rtx.probe().found:
+        pytest.skip("tensorrt-rtx is not installed")
+    assert run("import", model, "--resolve", "--store", packed / "store", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["nodes"][0]["by"] == "plugin"
+    assert found["build"]["status"] == "built"
+
+
+def test_the_commands(packed: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = ("--store", packed / "store")
+    for command in (("list",), ("show", "scale"), ("search", "SCALE"), ("verify",), ("verify", "scale@1.0.0")):
+        assert run("registry", *command, *store) == 0
+        assert "scale" in capsys.readouterr().out or command[0] == "verify"
+    assert run("registry", "list", *store, "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["release"] == "1.0.0"
+    assert run("registry", "export", *store, "-o", tmp_path / "out") == 0
+    (tmp_path / "out" / "bad.bundle.tar.gz").write_bytes(b"\x1f\x8b")
+    mine = ("--store", tmp_path / "mine")
+    assert run("registry", "import", tmp_path / "out", *mine) == 1
+    assert "1 bundle taken, 1 refused" in capsys.readouterr().out
+    assert run("registry", "verify", "--repair", *mine) == 0
+    assert run("registry", "env", "acme::Scale", *mine) == 0
+    said = capsys.readouterr().out
+    assert str(tmp_path / "mine" / "blobs") in said
+    (line,) = [one for one in said.splitlines() if one.startswith("export ORT_TENSORRT_EXTRA_PLUGIN_LIB_PATHS=")]
+    assert Path(line.partition("=")[2]).is_file()
+    assert run("registry", "remove", "scale", *mine) == 0
+    assert run("registry", "gc", *mine) == 0
+    assert "2 files removed" in capsys.readouterr().out, "the library and the report"
+    assert run("registry", "remove", "scale", *mine) == 2
+    assert run("registry", "export", *mine, "-o", tmp_path) == 3
+    assert run("registry", "add", tmp_path / "none", *mine) == 2
+    assert run("registry", "verify", "--store", tmp_path / "nothing") == 2
+    assert run("registry", "env", "acme::Scale@7", *store) == 1
+    assert run("resolve", model, *mine) == 1
+    assert run("resolve", model, "--locked", *store) == 2, "there is no lock"
+    assert run("fetch", *store) == 2
+    assert run("engine", "check", tmp_path / "none.plan", *store) == 2
+    assert run("resolve", model, "--for", "sm=89", *store, "--json") == 1
+    assert "a GPU's memory" in capsys.readouterr().out
+
+
+def test_the_engine_commands(packed: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from .test_resolving import plan
+
+    engine = tmp_path / "model.plan"
+    engine.write_bytes(plan(("Scale", "1", "acme")))
+    store = ("--store", packed / "store")
+    assert run("engine", "check", engine, *store) == 0
+    assert "guessed from its bytes" in capsys.readouterr().out
+    assert run("engine", "note", engine, "--from", model, *store) == 0
+    assert run("engine", "check", engine, *store, "--json") == 0
+    assert json.loads(capsys.readouterr().out.partition("\n{")[2].join(["{", ""]))["by"] == "note"
+    assert run("engine", "check", engine, "--store", tmp_path / "empty") == 1
+
+
+def test_load_says_what_is_missing(packed: Path) -> None:
+    environment = {**os.environ, "PLUGINKIT_STORE": str(packed / "store")}
+    code = "import pluginkit\ntry:\n    pluginkit.load('acme::Scale')\nexcept Exception as error:\n    print(error)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert "No TensorRT is imported" in said.stdout
+    assert "import tensorrt before pluginkit.load()" in said.stdout
