@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pluginkit import cli, registry
+from pluginkit import cli
+from pluginkit import library as library_
 from pluginkit.build import toolchain
 from pluginkit.errors import UsageError
 from pluginkit.library import gpu_code
@@ -24,11 +25,11 @@ pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("projects")]
 
 
 def texts(path: Path, level: str = "") -> str:
-    return "\n".join(f"{p.text} {p.fix}" for p in registry.inspect(path).problems if level in p.level)
+    return "\n".join(f"{p.text} {p.fix}" for p in library_.inspect(path).problems if level in p.level)
 
 
 def test_a_good_library_has_no_problems(make: Make) -> None:
-    found = registry.inspect(make(ENTRIES, "-fvisibility=hidden", "-fno-gnu-unique"))
+    found = library_.inspect(make(ENTRIES, "-fvisibility=hidden", "-fno-gnu-unique"))
     assert set(found.exports) == {"getCreators", "setLoggerFinder"}
     assert not found.problems, found.problems
     assert not found.broken
@@ -37,7 +38,7 @@ def test_a_good_library_has_no_problems(make: Make) -> None:
 
 def test_the_sample(bar: Path, capsys: pytest.CaptureFixture[str]) -> None:
     library = bar / "build" / "cpu" / "libbar_plugin.so"
-    found = registry.inspect(library)
+    found = library_.inspect(library)
     assert (found.target, found.layouts, found.broken) == ("cpu", ("10", "11"), False)
     assert "initBarPluginPlugins" in found.exports
     assert found.beside is not None
@@ -72,14 +73,14 @@ def test_exported_cxx_symbols(make: Make) -> None:
     library = make(ENTRIES + "namespace plugin { int shared() { return 1; } }")
     assert "_ZN6plugin6sharedEv" in texts(library, "warning")
     assert "visibility=hidden" in texts(library, "warning")
-    assert "_ZN6plugin6sharedEv" in registry.inspect(library).to_json()["exported_cxx"]
+    assert "_ZN6plugin6sharedEv" in library_.inspect(library).to_json()["exported_cxx"]
 
 
 def test_symbols_of_the_standard_library_are_no_clash(make: Make) -> None:
     source = "#include <string>\n#include <vector>\n" + ENTRIES
     source += "static std::vector<std::string> all; SHOWN void add(char const* s) { all.emplace_back(s); }"
     library = make(source, "-fvisibility=hidden", "-fno-gnu-unique")
-    assert registry.inspect(library).to_json()["exported_cxx"]
+    assert library_.inspect(library).to_json()["exported_cxx"]
     assert not texts(library, "warning")
 
 
@@ -105,7 +106,7 @@ def test_a_symbol_of_a_needed_library_is_not_undefined(make: Make, tmp_path: Pat
     flags = (f"-L{tmp_path}", "-lother", "-Wl,-rpath,$ORIGIN")
     library = make(source, *flags)
     assert not texts(library, "error")
-    found = {one.name: one.path for one in registry.inspect(library).linkage.needed}
+    found = {one.name: one.path for one in library_.inspect(library).linkage.needed}
     assert found["libother.so"] == tmp_path / "libother.so"
     (tmp_path / "libother.so").unlink()
     assert "It needs libother.so, which is not found here" in texts(library, "error")
@@ -150,7 +151,7 @@ def test_a_manifest_of_another_file(make: Make) -> None:
     assert "about another file" in texts(library, "error")
     beside.write_text("{")
     assert "cannot be read as JSON" in texts(library, "warning")
-    found = registry.inspect(library)
+    found = library_.inspect(library)
     beside.write_text(json.dumps({"sha256": found.sha256, "target": "gpu"}))
     assert "about another file" not in texts(library)
 
@@ -177,7 +178,7 @@ def with_gpu_code(make: Make, data: bytes, name: str = "libg.so") -> Path:
 
 def test_gpu_code(make: Make) -> None:
     library = with_gpu_code(make, fat_binary(entry(2, 80), entry(2, 90), entry(1, 90)) + fat_binary(entry(2, 80)))
-    found = registry.inspect(library)
+    found = library_.inspect(library)
     assert found.target == "gpu"
     assert found.gpu is not None
     assert [str(code) for code in found.gpu.codes] == ["sm_80 SASS", "compute_90 PTX", "sm_90 SASS"]
@@ -197,7 +198,7 @@ def test_gpu_code_of_nvcc(tmp_path: Path) -> None:
     flags = [flag for arch, code in archs for flag in ("-gencode", f"arch=compute_{arch},code={code}")]
     command = [found.path, "-shared", "-Xcompiler", "-fPIC", *flags, "-o", library, source]
     subprocess.run(command, check=True, capture_output=True)
-    said = registry.inspect(library)
+    said = library_.inspect(library)
     assert said.gpu is not None
     assert said.gpu.known
     assert {str(code) for code in said.gpu.codes} >= {"sm_80 SASS", "compute_90 PTX", "sm_90a SASS"}
@@ -224,7 +225,7 @@ def test_gpu_code_without_ptx(make: Make) -> None:
     ],
 )
 def test_gpu_code_of_unknown_form_is_said_to_be_unknown(make: Make, data: bytes) -> None:
-    found = registry.inspect(with_gpu_code(make, data))
+    found = library_.inspect(with_gpu_code(make, data))
     assert found.gpu is not None
     assert not found.gpu.known
     assert any("does not know" in problem.text for problem in found.problems)
@@ -232,7 +233,7 @@ def test_gpu_code_of_unknown_form_is_said_to_be_unknown(make: Make, data: bytes)
 
 def test_a_manifest_that_promises_gpu_code(make: Make) -> None:
     library = with_gpu_code(make, fat_binary(entry(2, 80), entry(1, 80)))
-    digest = registry.inspect(library).sha256
+    digest = library_.inspect(library).sha256
     content = {"sha256": digest, "target": "gpu", "architectures": ["80-real", "90-real"]}
     library.with_suffix(".json").write_text(json.dumps(content))
     assert "promises code for sm_90" in texts(library, "error")
@@ -266,7 +267,7 @@ def test_files_that_are_no_libraries(make: Make, tmp_path: Path, capsys: pytest.
         (make("int main() {}", "-pie", name="program"), "a program"),
     ):
         with pytest.raises(UsageError, match=expected):
-            registry.inspect(path)
+            library_.inspect(path)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -281,7 +282,7 @@ def test_damaged_files_never_give_a_traceback(make: Make, tmp_path: Path, data: 
     damaged = tmp_path / "libdamaged.so"
     damaged.write_bytes(good)
     with contextlib.suppress(UsageError):
-        registry.inspect(damaged)
+        library_.inspect(damaged)
 
 
 def test_fat_binaries_of_random_bytes_never_raise() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit import cli, registry
+from pluginkit import cli
+from pluginkit import library as library_
 from pluginkit.library import loading
 from pluginkit.runtimes import lean, tensorrt_rtx
 
@@ -144,7 +145,7 @@ def test_a_library_that_ends_the_process_in_getcreators(make: Make) -> None:
 
 def test_a_library_that_nobody_takes(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     library = make(ENTRIES)
-    assert {one.status for one in registry.load(library)} <= {"refused", "missing"}
+    assert {one.status for one in library_.load(library)} <= {"refused", "missing"}
     assert cli.run(["inspect", str(library), "--load"]) == 1
     assert "no creator" in capsys.readouterr().out
 
@@ -152,7 +153,7 @@ def test_a_library_that_nobody_takes(make: Make, capsys: pytest.CaptureFixture[s
 def test_a_host_that_is_not_here(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in lean.FOLDERS:
         monkeypatch.delenv(folder, raising=False)
-    said = {one.runtime: one for one in registry.load(make(ENTRIES))}
+    said = {one.runtime: one for one in library_.load(make(ENTRIES))}
     if not lean.installed():
         assert said["tensorrt-lean"].status == "missing"
         assert "pip install" in said["tensorrt-lean"].message
