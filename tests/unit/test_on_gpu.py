@@ -149,7 +149,7 @@ def test_a_report_says_where_each_case_ran() -> None:
     rows = [line.split() for line in text.splitlines() if "plain FP32" in line]
     assert [("gpu" in row, "cpu" in row) for row in rows] == [(False, True), (True, False)]
     assert "again: pluginkit test --only plain/float32/opt --seed 0 --target gpu" in text
-    assert words.failure(report.cases[0], report, "pluginkit test").again.endswith("--seed 0")
+    assert words.failure(report.cases[0], report, "pluginkit test").again.endswith("--seed 0 --target cpu")
     assert [one["target"] for one in report.to_json()["cases"]] == ["cpu", "gpu"]
 
 
