@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +27,12 @@ from pluginkit.runtimes.worker import WorkerCrashed
 from .fake_gpu import context
 
 pytestmark = pytest.mark.compile
+
+
+@pytest.fixture(scope="module")
+def bar(bar: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what other tests build and read: the tests here change its files."""
+    return Path(shutil.copytree(bar, tmp_path_factory.mktemp("bar") / bar.name))
 
 
 @pytest.fixture
@@ -56,12 +64,15 @@ def library(project: Path) -> Path:
 
 
 def bench(project: Path, *args: str) -> tuple[int, dict[str, Any]]:
-    code = cli.run(["bench", str(project), *args, "--json", str(project / "bench.json")])
-    return code, json.loads((project / "bench.json").read_text())
+    # The project may be one that other workers of the run read at the same time.
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "bench.json"
+        code = cli.run(["bench", str(project), *args, "--json", str(file)])
+        return code, json.loads(file.read_text())
 
 
-def test_the_sample(bar: Path, on_cpu: None, capsys: pytest.CaptureFixture[str]) -> None:
-    code, said = bench(bar, "--only", "tiny/*", "--only", "small/*", "--plot", str(bar / "bench.png"))
+def test_the_sample(bar: Path, tmp_path: Path, on_cpu: None, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = bench(bar, "--only", "tiny/*", "--only", "small/*", "--plot", str(tmp_path / "bench.png"))
     assert code == 0
     told = capsys.readouterr().out
     assert [one["id"] for one in said["results"]] == [
@@ -73,7 +84,7 @@ def test_the_sample(bar: Path, on_cpu: None, capsys: pytest.CaptureFixture[str])
         assert one["share_of_copy"] == pytest.approx(one["bandwidth"] / said["copy_rate"])
         assert one["turn_bytes"] > 4 * said["l2_bytes"]
         assert f"{one['id']} " in told
-    assert (bar / "bench.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert (tmp_path / "bench.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert "no GPU, driver for CUDA 13.0" in told
     assert "bandwidth" in told
     if not baseline.importlib.util.find_spec("torch"):

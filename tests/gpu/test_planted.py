@@ -83,13 +83,13 @@ def run(project: Path, fault: str, tool: str = "") -> CaseResult:
 def check(case: CaseResult, expected: Expected) -> None:
     assert case.outcome is Outcome.FAILED
     assert expected.says in case.message
-    if expected.kind:
-        assert expected.kind in [defect.kind for defect in case.defects], case.message
-        first = next(defect for defect in case.defects if defect.kind == expected.kind)
-        lines = {first.place, first.other}
-        assert f"src/planted_kernel.cu:{planted.line_of(expected.mark)}" in lines, case.message
-    else:
+    if not expected.kind:
         assert case.defects == ()
+        return
+    line = f"src/planted_kernel.cu:{planted.line_of(expected.mark)}"
+    first = next((defect for defect in case.defects if defect.kind == expected.kind), None)
+    # What else is wrong, as a value with a second context at work, may stand before it; then it is told as a warning.
+    assert line in ({first.place, first.other} if first else case.message), case.message
 
 
 def test_the_right_kernel(project: Path) -> None:

@@ -176,7 +176,7 @@ def test_one_step_outside_is_refused_and_the_profile_named(project: Path, librar
         (5, "plain/int8/opt", "off by"),
         (6, "plain/int8/opt", "off by"),
         (6, "plain/int8-implicit-max/opt", "off by"),
-        (7, "plain/int8/opt", "off by 1 steps"),
+        (7, "plain/int8/opt", "off by 1 step"),
     ],
 )
 def test_planted_faults_are_found(

@@ -109,8 +109,8 @@ def test_creators_that_end_the_process_for_want_of_a_field(make: Make) -> None:
 
 def test_a_namespace_that_is_no_text_is_shown(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     source = Path(__file__).parents[1] / "host" / "plugin.cpp"
-    flags = ("-DFAULT=name_latin", "-DWITH_ENTRY", "-DPLUGINKIT_TRT_LAYOUT=11", "-std=c++17", f"-I{INCLUDE}", "-ldl")
-    library = make(f'#include "{source}"', *flags)
+    flags = ("-DWITH_ENTRY", "-DPLUGINKIT_TRT_LAYOUT=11", "-std=c++17", f"-I{INCLUDE}", "-ldl")
+    library = make(f'#include "{source}"', *flags, name="name_latin-probe.so")
     (creator,) = loading.in_host(library, 110100).creators
     assert creator.namespace == r"acm\xe9"
     rtx = loading.in_rtx(library)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from ..conftest import Kit, compile_object, link
 from .cases import CASES, FOLDER, Case
@@ -35,13 +36,17 @@ def library(kit: Kit) -> Build:
     def build(family: str, cxx: str, checked: bool) -> ctypes.CDLL | str:
         kernels = sorted({case.kernel for case in CASES if case.family == family})
         source = kit.folder / f"corpus-{family}-{cxx.rstrip('+')}{'-checked' * checked}.cu"
-        source.write_text("".join(f'#include "{FOLDER / name}.cu"\n' for name in kernels))
-        obj = source.with_suffix(".o")
-        done = compile_object(source, obj, cxx=cxx, flags=[*_FLAGS, *_CHECKED * checked])
-        if not done.ok:
-            return done.stderr
-        shared = obj.with_suffix(".so")
-        link(obj, shared, cxx=cxx, checked=checked)
+        shared, made = source.with_suffix(".so"), source.with_suffix(".new")
+        # The folder is all workers'.
+        with FileLock(source.with_suffix(".lock")):
+            if not shared.exists():
+                source.write_text("".join(f'#include "{FOLDER / name}.cu"\n' for name in kernels))
+                obj = source.with_suffix(".o")
+                done = compile_object(source, obj, cxx=cxx, flags=[*_FLAGS, *_CHECKED * checked])
+                if not done.ok:
+                    return done.stderr
+                link(obj, made, cxx=cxx, checked=checked)
+                made.rename(shared)
         return ctypes.CDLL(str(shared))
 
     def get(family: str, cxx: str, *, checked: bool = False) -> ctypes.CDLL:
