@@ -248,8 +248,10 @@ public:
     size_t getWorkspaceSize(DynamicPluginTensorDesc const* inputs, int32_t nbInputs,
                             DynamicPluginTensorDesc const* outputs, int32_t nbOutputs) const noexcept override
     {
-        return traced("IPluginV3OneBuild::getWorkspaceSize", mNode,
-                      [&] { return mPlugin.getWorkspaceSize(inputs, nbInputs, outputs, nbOutputs); });
+        auto const size = traced("IPluginV3OneBuild::getWorkspaceSize", mNode,
+                                 [&] { return mPlugin.getWorkspaceSize(inputs, nbInputs, outputs, nbOutputs); });
+        // An experiment: would the network be built if the plugin wanted none?
+        return std::getenv("PLUGINKIT_PROBE_NO_WORKSPACE") != nullptr ? 0 : size;
     }
     int32_t getValidTactics(int32_t* tactics, int32_t nbTactics) noexcept override
     {

@@ -46,8 +46,11 @@ def show(report: Report, console: Console, *, command: str, every: bool = False)
     bad = report.bad
     for item in bad[:FAILURES]:
         console.print(_failure(item, report, command))
+    refused: dict[str, list[Verdict]] = {}
     for verdict in (one for one in report.verdicts if one.how == NVIDIAS):
-        console.print(_own(verdict))
+        refused.setdefault(verdict.message, []).append(verdict)
+    for alike in refused.values():
+        console.print(_own(alike))
     for one in () if report.strict else report.warnings:
         console.print(_warning(one))
     if len(bad) > FAILURES:
@@ -190,10 +193,14 @@ def _failure(item: CaseResult | Verdict, report: Report, command: str) -> Render
     return Group(*lines, Text.assemble(("  again: ", "bold"), said.again))
 
 
-def _own(verdict: Verdict) -> RenderableType:
-    """A refusal that is NVIDIA's own."""
-    head = Text(f"\n{verdict.network} in {verdict.runtime}: {verdict.how}", style=_STYLE[Outcome.SKIPPED])
-    return Group(head, *(Text(f"  {line}") for line in verdict.message.splitlines()))
+def _own(alike: Sequence[Verdict]) -> RenderableType:
+    """Refusals that are NVIDIA's own, of one row."""
+    first, *others = alike
+    head = Text(f"\n{first.network} in {first.runtime}: {first.how}", style=_STYLE[Outcome.SKIPPED])
+    lines = [Text(f"  {line}") for line in first.message.splitlines()]
+    if others:
+        lines.append(Text(f"  The same: {', '.join(one.network for one in others)}."))
+    return Group(head, *lines)
 
 
 def _warning(one: Warned) -> RenderableType:

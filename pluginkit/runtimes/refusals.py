@@ -1,9 +1,10 @@
 """Networks that NVIDIA's builder refuses whatever the operator: what is meant by its words, and the way round.
 
-Each row is held from both sides by tests/runtimes/test_refusals.py, with ONNX's own operators: the form that is
-refused, and the one that builds. Words alone acquit no plugin: `pluginkit test` asks for the same network with ONNX's
-own operators in the plugin's place (`testing/own_operators.py`), and calls a refusal NVIDIA's only if that one is
-refused by the same row.
+Each row is held from both sides by tests/runtimes/test_refusals.py: the form that is refused, and the one that builds.
+Words alone acquit no plugin: `pluginkit test` makes an experiment. It asks for the same network with ONNX's own
+operators in the plugin's place (`testing/own_operators.py`), and calls a refusal NVIDIA's only if that one is refused
+by the same row. Where ONNX's operators have nothing like it, a workspace, it asks for the same network with the builder
+told that the plugin wants none: if that is built, the refusal is NVIDIA's.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Refusal:
         cause: which networks it refuses.
         instead: what to write, so that it builds.
         source: where it was seen.
+        of_workspaces: whether the experiment is the plugin without a workspace, not ONNX's operators in its place.
     """
 
     id: str
@@ -32,6 +34,7 @@ class Refusal:
     cause: str
     instead: str
     source: str = TRIED
+    of_workspaces: bool = False
 
 
 REFUSALS: tuple[Refusal, ...] = (
@@ -62,6 +65,14 @@ REFUSALS: tuple[Refusal, ...] = (
         r"No scan input/output tensor to derive shape",
         "a loop without iterators that concatenates on another axis than 0",
         "concatenate on axis 0 and transpose behind the loop",
+    ),
+    Refusal(
+        "workspace-in-flow",
+        r"_wksp with TYPE\s+unspecified\s+and not inferred",
+        "a plugin that wants a workspace in a loop or a conditional",
+        "give it its scratch memory as one more output that nothing uses, or as a buffer of the object's own from "
+        "attachToContext on; or leave it outside of loops and conditionals",
+        of_workspaces=True,
     ),
 )
 """Every row."""

@@ -78,6 +78,13 @@ class RtxChild:
             return self._log.refused("NVIDIA's parser", nvidia.parser_errors(parser))
         return self._built(network, profiles)
 
+    def ask_workspaces(self, *, asked: bool) -> None:
+        """Whether the probe passes on what plugins say of their workspaces; if not, it says 0."""
+        if asked:
+            os.environ.pop("PLUGINKIT_PROBE_NO_WORKSPACE", None)
+        else:
+            os.environ["PLUGINKIT_PROBE_NO_WORKSPACE"] = "1"
+
     def build(self, model: bytes, profiles: Sequence[NetworkProfile], exported: str, formats: Sequence[int]) -> Answer:
         """Parses and builds: whether it went well, the reason, the log's lines with the errors first.
 

@@ -27,7 +27,7 @@ from pluginkit.manifest import Manifest
 from pluginkit.runtimes import leniencies
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Status
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
-from pluginkit.testing.api_model import ApiNetwork
+from pluginkit.testing.api_model import AnyNetwork, ApiNetwork
 from pluginkit.testing.model import Dims, Network
 
 NAME = "tensorrt-rtx"
@@ -196,6 +196,16 @@ class RtxSession(RtxProcess):
                 f"{self._library}: TensorRT-RTX's registry lists {name} as {', '.join(kinds)}",
                 hint="Its parser takes IPluginCreatorV3One only: <pluginkit/entry.h> gives it one.",
             )
+
+    def without_workspace(self, network: AnyNetwork) -> BuildVerdict:
+        """As `build` or `build_api`, but the builder is told that no plugin wants a workspace: an experiment."""
+        if self._worker is not None:
+            self._worker.call("ask_workspaces", asked=False)
+        try:
+            return self.build_api(network) if isinstance(network, ApiNetwork) else self.build(network)
+        finally:
+            if self._worker is not None:
+                self._worker.call("ask_workspaces", asked=True)
 
     def build(self, network: Network, *, as_exported: bool = False) -> BuildVerdict:
         """Parses and builds a network with NVIDIA's parser and builder.

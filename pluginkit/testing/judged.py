@@ -115,10 +115,15 @@ class Judge:
         counted: list[Case],
     ) -> Verdict:
         if isinstance(network, ApiNetwork):
-            return _verdict(network, session.build_api(network), expected)
+            built = session.build_api(network)
+            verdict = _verdict(network, built, expected)
+            row = refusals.recognise(built)
+            return self._idle(session, network, row, verdict, expected) if row and row.of_workspaces else verdict
         built = session.build(network)
         verdict = _verdict(network, built, expected)
         if row := refusals.recognise(built):
+            if row.of_workspaces:
+                return self._idle(session, network, row, verdict, expected)
             return self._whatever(session, network, row, verdict)
         if network.variant:
             return verdict
@@ -146,6 +151,25 @@ class Judge:
         said = (
             f"NVIDIA's builder refuses {told}, whatever the operator: with ONNX's own in the plugin's place too. So "
             f"the plugin is not judged in this network.\nWhat builds: {row.instead}."
+        )
+        return replace(verdict, outcome=Outcome.SKIPPED, message=said, how=NVIDIAS)
+
+    def _idle(
+        self,
+        session: RtxSession,
+        network: AnyNetwork,
+        row: Refusal,
+        verdict: Verdict,
+        expected: Sequence[Configured],
+    ) -> Verdict:
+        """A refusal for a workspace: NVIDIA's own, if the network is built, the plugin live, once it hears of none."""
+        other = _verdict(network, session.without_workspace(network), expected)
+        if other.outcome.bad:
+            said = f"Its words for {row.cause} (refusal {row.id}); but without the workspace: {other.how}."
+            return replace(verdict, message="\n".join(filter(None, (verdict.message, said, other.message))))
+        said = (
+            f"NVIDIA's builder refuses {row.cause} (refusal {row.id}). Told that the plugin wants none, it builds the "
+            f"network, and all else of the plugin is judged so.\nWhat builds: {row.instead}."
         )
         return replace(verdict, outcome=Outcome.SKIPPED, message=said, how=NVIDIAS)
 

@@ -15,6 +15,7 @@ import pytest
 from onnx import parser
 from rich.console import Console
 
+from pluginkit import cli, scaffold
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
 from pluginkit.importing.building import ModelSession, advice
@@ -84,7 +85,9 @@ def assert_row(verdict: BuildVerdict, name: str) -> None:
 
 
 def test_every_row_says_what_to_do() -> None:
-    assert {row.id for row in refusals.REFUSALS} == {"loop-in-if", "if-in-if", "half-slice", "concatenate-axis-1"}
+    assert {row.id for row in refusals.REFUSALS} == {
+        "loop-in-if", "if-in-if", "half-slice", "concatenate-axis-1", "workspace-in-flow",
+    }  # fmt: skip
     for row in refusals.REFUSALS:
         assert row.cause
         assert row.instead
@@ -171,6 +174,52 @@ def test_words_alone_acquit_no_plugin(without: BuildVerdict, outcome: Outcome, t
     shown = console.export_text()
     assert "plain/float32 in tensorrt-rtx: refused" in shown
     assert ("(1 refused whatever the operator)" in shown) is not outcome.bad
+
+
+WKSP = BuildVerdict("refused", "Op n002_plugin has tensor n002_plugin_wksp with TYPE unspecified and not inferred.")
+
+
+@pytest.mark.parametrize(
+    ("without", "outcome", "told"),
+    [
+        (BuildVerdict("refused", WKSP.message), Outcome.FAILED, "but without the workspace: refused"),
+        (BuildVerdict("refused", "something else"), Outcome.FAILED, "something else"),
+        (BuildVerdict("built", ""), Outcome.FAILED, "but without the workspace: built, not live"),
+    ],
+)
+def test_a_workspace_is_to_blame_only_if_all_else_is_well(without: BuildVerdict, outcome: Outcome, told: str) -> None:
+    manifest = faulty.manifest()
+    network = faulty.networks(manifest)["plain/float32"]
+    judge = Judge(Path(), manifest, 60, Plan((network,), (), 0))
+    bench = Bench(threading.Event())
+    session = Said(WKSP, WKSP)
+    session.without_workspace = lambda _: without  # type: ignore[attr-defined]
+    bench.get = lambda _: session  # type: ignore[assignment, method-assign, return-value]
+    verdict, _ = judge.network(network, (), bench)
+    assert verdict.outcome is outcome
+    assert told in verdict.message
+
+
+@needs_rtx
+@pytest.mark.rtx
+@pytest.mark.compile
+def test_a_workspace_in_loops_and_conditionals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With one NVIDIA's builder refuses, without it builds; the plugin is otherwise the same, and no run is red."""
+    project = scaffold.new("Scratch", directory=tmp_path, base="v3", inputs=["x:float32:n,c"])
+    source = project / "src" / "scratch.cpp"
+    text = source.read_text()
+    said = "const noexcept\n{\n    return 0;\n}\n\nnvinfer1::PluginFieldCollection"
+    assert text.count(said) == 1
+    source.write_text(text.replace(said, said.replace("return 0", "return 256")))
+    asked = ["--target", "cpu", *(f"--network={one}" for one in ("plain", "loop-count", "cond-then", "api-loop-count"))]
+    assert cli.run(["test", str(project), *asked]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "(refusal workspace-in-flow)" in told
+    assert "The same: cond-then/float32, api-loop-count/float32." in told
+    assert "took 1 of 4 networks (3 refused whatever the operator)" in told
+    source.write_text(text)
+    assert cli.run(["test", str(project), *asked]) == 0
+    assert "took 4 of 4 networks" in " ".join(capsys.readouterr().out.split())
 
 
 @needs_rtx
