@@ -45,13 +45,13 @@ TENSORS = {
     onnx.TensorProto.BFLOAT16: "kBF16",
     onnx.TensorProto.INT8: "kINT8",
     onnx.TensorProto.INT32: "kINT32",
-    onnx.TensorProto.INT64: "kINT64",
 }
+"""As what a tensor's values arrive; tensors of other types come as kFLOAT16 over their raw bytes, or fail the parse
+(seen with TensorRT-RTX 1.7.1)."""
 WRITE = {
     "kFLOAT32": "a float (2.0, not 2)",
     "kINT32": "an integer (2, not 2.0)",
     "kCHAR": "a string",
-    "kINT64": "a tensor of int64",
     "kFLOAT16": "a tensor of float16",
     "kINT8": "a tensor of int8",
 }
@@ -210,12 +210,16 @@ def _field(one: Served, found: AttributeProto, field: FieldFacts) -> Iterator[Pr
         yield Problem(
             "error",
             f"its attribute {found.name} is {wide}; the parser cuts integers to 32 bits without a word.",
-            "Use a value that an int32 holds, or pass it as a tensor of int64 to a kINT64 field.",
+            "Use a value that an int32 holds, or write it as two: no attribute brings an int64 to a plugin.",
             "M4",
             one.place.label,
         )
     given = TENSORS.get(found.t.data_type) if found.type == AttributeProto.TENSOR else PASSED_AS.get(found.type)
-    if given is None:
+    if given is None and found.type == AttributeProto.TENSOR:
+        kind = onnx.TensorProto.DataType.Name(found.t.data_type).lower()
+        said = f"its attribute {found.name} is a tensor of {kind}: the parser passes its bytes as kFLOAT16, or fails."
+        yield Problem("error", said, "Write it as a tensor of int32 or float32.", "M12", one.place.label)
+    elif given is None:
         kind = AttributeProto.AttributeType.Name(found.type)
         said = f"its attribute {found.name} is of type {kind}, which the parser cannot pass to a plugin."
         yield Problem("error", said, "Use numbers, a list of them, a string or a tensor.", "M12", one.place.label)

@@ -256,7 +256,7 @@ def test_what_else_is_wrong_with_a_node_that_nobody_serves_is_said_too(tmp_path:
         ({"mode": 2.0}, "an integer (2, not 2.0)"),
         ({"factor": "two"}, "a float"),
         ({"mode": ["a", "b"]}, "Use numbers"),
-        ({"mode": helper.make_tensor("t", TensorProto.INT64, [1], [2])}, "an integer"),
+        ({"mode": helper.make_tensor("t", TensorProto.INT64, [1], [2])}, "a tensor of int32"),
     ],
 )
 def test_m12_types_of_fields(tmp_path: Path, changed: dict[str, object], expected: str) -> None:
