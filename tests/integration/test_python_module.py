@@ -25,13 +25,14 @@ from pluginkit.cli.build import command
 from pluginkit.errors import BuildFailed
 from pluginkit.manifest import Manifest
 from tests.compilers import default_cxx, no_unique
+from tests.host.test_v3 import FAULTS
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("python-module")]
 
 PROBE = Path(__file__).resolve().parent / "python_probe.cpp"
 PLAIN, TACTICS, ALIAS, _, SIZE = range(5)
 """The modes of tests/host/v3.cpp."""
-SHAPES_FAIL, ATTACH_SELF, ENQUEUE_FAILS = 11, 37, 40
+SHAPES_FAIL, ATTACH_SELF, ENQUEUE_FAILS = map(FAULTS.index, ("shapes_fail", "attach_self", "enqueue_fails"))
 """Some of its faults."""
 
 
@@ -312,7 +313,7 @@ def test_what_a_plugin_answers_wrongly(probe: Path) -> None:
         (SIZE, 0): "RuntimeError ProbeV3 has outputs whose sizes only enqueue knows",
         (PLAIN, SHAPES_FAIL): "ValueError ProbeV3 has no output shapes for inputs of the shapes (3, 4)",
         (PLAIN, ATTACH_SELF): "RuntimeError ProbeV3's attachToContext gave no plugin.",
-        (PLAIN, ENQUEUE_FAILS): "RuntimeError ProbeV3(fault=40, mode=0)'s enqueue answered 1, not 0.",
+        (PLAIN, ENQUEUE_FAILS): f"RuntimeError ProbeV3(fault={ENQUEUE_FAILS}, mode=0)'s enqueue answered 1, not 0.",
     }
     said = run_python(
         f"""
