@@ -6,10 +6,10 @@ Call it in a process that may die: what a plugin does wrong in C++ ends it, and 
 from __future__ import annotations
 
 from pluginkit._native import take_log
+from pluginkit.demands import Doubt, take_doubts
 from pluginkit.host.breadcrumb import read_breadcrumb, set_breadcrumb_file
 from pluginkit.host.building import build
 from pluginkit.host.context import Context
-from pluginkit.host.demands import Doubt, take_doubts
 from pluginkit.host.descs import Desc, DynamicDesc
 from pluginkit.host.device import AnyDevice, Device
 from pluginkit.host.errors import Finding, HostBug

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
-from pluginkit.host.demands import doubt
 from pluginkit.host.descs import Desc
 from pluginkit.host.errors import Finding
 

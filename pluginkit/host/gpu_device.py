@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from pluginkit import gpu
+from pluginkit.demands import doubt
 from pluginkit.host.buffers import GUARD_BYTES, Bytes, DeviceBuffer
-from pluginkit.host.demands import doubt
 from pluginkit.host.device import Job, Region, Use
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.gpu_graph import Uncapturable, captured

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pluginkit import _native
-from pluginkit.host.demands import doubt
+from pluginkit.demands import doubt
 from pluginkit.host.descs import Desc
 from pluginkit.host.errors import Finding
 from pluginkit.host.plugin import Plugin

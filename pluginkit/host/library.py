@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from pluginkit import _native
+from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.host.demands import doubt
 from pluginkit.host.dynamic_plugin import DynamicPlugin
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.ioext_plugin import IOExtPlugin

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 import numpy as np
 
 from pluginkit import _native
+from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
-from pluginkit.host.demands import doubt
 from pluginkit.host.descs import Desc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.types import output_type

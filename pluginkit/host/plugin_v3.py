@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pluginkit import _native
+from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
-from pluginkit.host.demands import doubt
 from pluginkit.host.descs import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram, Size

@@ -32,9 +32,9 @@ from dataclasses import replace
 
 from typing_extensions import Self
 
+from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
 from pluginkit.host import formats
-from pluginkit.host.demands import doubt
 from pluginkit.host.descs import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from pluginkit.host.demands import Doubt
+from pluginkit.demands import Doubt
 from pluginkit.testing.model import Array, Dims
 
 Target: TypeAlias = Literal["cpu", "gpu"]

@@ -10,8 +10,8 @@ from itertools import product
 from pathlib import Path
 
 from pluginkit.build import Flavour
+from pluginkit.demands import Doubt
 from pluginkit.errors import CheckFailed, PluginCrashed
-from pluginkit.host.demands import Doubt
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes import BuildVerdict, Configured, Target, host
 from pluginkit.runtimes.findings import Defect

@@ -11,9 +11,9 @@ from typing import Any
 
 import junitparser
 
+from pluginkit.demands import Doubt
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
-from pluginkit.host.demands import Doubt
 from pluginkit.runtimes.findings import Defect
 from pluginkit.runtimes.verdict import Target
 from pluginkit.testing.api_model import AnyNetwork

@@ -73,7 +73,7 @@ public:
     {
         State state = mState;
         static float drift = 0.F;
-        state.alpha += mState.fault == kSERIALIZE_OTHER ? (drift += 1.F) : 0.F;
+        state.alpha += mState.fault == kSERIALIZE_OTHER ? (drift = drift == 1.F ? 2.F : 1.F) : 0.F;
         std::memcpy(buffer, &state, sizeof state);
     }
     void destroy() noexcept override
