@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -86,9 +87,11 @@ def resolved(model: Path, system: System, named: tuple[Path, ...], before: Lock 
 
 
 def libraries_for(model: Path, named: tuple[Path, ...]) -> list[Path]:
-    """The libraries that a model is resolved to on this machine, as the lock beside it says where there is one."""
+    """The libraries that a model is resolved to here without a GPU, as the lock beside it says where there is one."""
     path = lock.beside(model)
-    found = resolved(model, this_machine(), named, lock.read(path) if path.exists() else None, path)
+    found = resolved(
+        model, replace(this_machine(), sm=0, cuda=""), named, lock.read(path) if path.exists() else None, path
+    )
     with stores.opened(named) as opened:
         by_folder = {store.folder: store for store in opened.stores}
         return [by_folder[one.store].file(one.variant.digest) for one in found.chosen]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from packaging.version import Version
 from typing_extensions import Self
@@ -76,6 +76,7 @@ def load(
     *,
     version: str = "1",
     release: str = "",
+    target: Literal["cpu", "gpu"] | None = None,
     stores: Sequence[Path] = (),
     tensorrt: ModuleType | None = None,
 ) -> LoadedPlugins:
@@ -85,6 +86,7 @@ def load(
         plugin: `namespace::Name`, or the name alone.
         version: the plugin's version, exactly.
         release: the bundle's; empty: the newest that fits.
+        target: the kind of library; None: `gpu` where there is a GPU, else `cpu` before `gpu`.
         stores: folders; none: those of PLUGINKIT_STORE, or the one in XDG's data folder.
         tensorrt: NVIDIA's module; None: the one that is imported (tensorrt, tensorrt_rtx or tensorrt_lean).
 
@@ -98,7 +100,8 @@ def load(
     namespace, _, name = plugin.rpartition("::")
     identity: Identity = (name, version, namespace)
     with stores_.opened(stores) as opened:
-        resolver = Resolver(opened, systems.this_machine(host), release=release)
+        system = replace(systems.this_machine(host), target=target)
+        resolver = Resolver(opened, system, release=release)
         chosen = resolver.plugin(identity).chosen
         if chosen is None:
             raise _nothing(identity, release, resolver)

@@ -13,7 +13,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit import cli
+from pluginkit.build import gpus
 from pluginkit.build.artifact import library_path
+from pluginkit.build.gpus import Driver
 from pluginkit.registry import archive, digests, lock
 from pluginkit.runtimes import lean, tensorrt_rtx
 
@@ -30,13 +32,13 @@ def refused(*args, **more):
     except PluginkitError as error:
         return error.message
 
-with pluginkit.load("acme::Scale") as found:
+with pluginkit.load("acme::Scale", target="cpu") as found:
     names = [(one.name, one.plugin_version, one.plugin_namespace) for one in found.creators]
     again = refused("acme::Scale")
     did = found.did
 registry = module.get_plugin_registry()
 left = [one.name for one in registry.all_creators if one.name == "Scale"]
-two = pluginkit.load("acme::Scale", version="1", release="1.0.0")
+two = pluginkit.load("acme::Scale", version="1", release="1.0.0", target="cpu")
 print(json.dumps({"names": names, "again": again, "did": did, "left": left, "release": two.bundle[0],
                   "other": refused("acme::Scale", version="2"), "name": refused("Scale")}))
 two.unload()
@@ -65,6 +67,12 @@ def packed(scale_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder
 
 
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is packed here is for machines without a GPU."""
+    monkeypatch.setattr(gpus, "find_driver", Driver)
+
+
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     made = helper.make_node(
@@ -90,7 +98,7 @@ def test_the_same_builds_give_the_same_bundle(packed: Path, scale_project: Path,
         assert variant.target == "cpu"
         assert variant.hosts == ("tensorrt-10", "tensorrt-11", "tensorrt-rtx")
         assert variant.layouts == ("10", "11")
-        assert set(variant.floors) >= {"GLIBC", "GLIBCXX"}
+        assert "GLIBC" in variant.floors
         assert [one.name for one in plugin.fields] == ["factor", "mode", "x_scale", "y_scale"][: len(plugin.fields)]
         assert content.bundle.evidence[0].summary == "1 of 1 cases passed"
 
