@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from pluginkit.build.artifact import library_path
 from pluginkit.build.gpus import Driver
 from pluginkit.registry import archive, digests, lock
 from pluginkit.runtimes import lean, tensorrt_rtx
+from tests.shared import Shared
 
 LOAD = """
 import json, sys
@@ -148,6 +150,51 @@ def test_the_round_trip(packed: Path, model: Path, tmp_path: Path, monkeypatch: 
         assert found["release"] == "scale 1.0.0"
         assert "there is acme::Scale 1" in found["other"]
         assert "there is acme::Scale 1" in found["name"]
+
+
+TWO = """
+import json, sys
+sys.path[:0] = [folder for folder in sys.argv[2:] if folder]
+module = __import__(sys.argv[1])
+import pluginkit
+
+def listed():
+    creators = module.get_plugin_registry().all_creators
+    return sorted(one.plugin_version for one in creators if one.name == "Scale")
+
+one, two = (pluginkit.load("acme::Scale", version=version, target="cpu") for version in "12")
+both = listed()
+one.unload()
+left = listed()
+two.unload()
+print(json.dumps([both, left, listed()]))
+"""
+
+
+@pytest.mark.compile
+def test_two_versions_side_by_side(
+    packed: Path, scale_project: Path, shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Path(shutil.copytree(scale_project, tmp_path / "scale", ignore=shutil.ignore_patterns("build")))
+    for name, old, new in (
+        ("pluginkit.toml", 'version = "1"', 'version = "2"'),
+        ("src/scale.cpp", 'kVersion = "1"', 'kVersion = "2"'),
+    ):
+        text = (written / name).read_text()
+        assert text.count(old) == 1
+        (written / name).write_text(text.replace(old, new))
+    store = tmp_path / "store"
+    assert (
+        run("registry", "add", packed / f"scale-1.0.0{archive.SUFFIX}", shared.project(written), "--store", store) == 0
+    )
+    monkeypatch.setenv("PLUGINKIT_STORE", str(store))
+    found = lean.installed()
+    assert found or pytest.skip("tensorrt-lean is not installed")
+    for one in found:
+        command = [sys.executable, "-c", TWO, "tensorrt_lean", str(one.folder or "")]
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert said.returncode == 0, said.stderr
+        assert json.loads(said.stdout.splitlines()[-1]) == [["1", "2"], ["2"], []]
 
 
 @pytest.mark.rtx
