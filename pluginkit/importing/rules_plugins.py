@@ -11,6 +11,7 @@ from typing import TypeAlias
 import onnx
 from onnx import AttributeProto
 
+from pluginkit import nvidia_plugins
 from pluginkit.importing import rules_signature
 from pluginkit.importing.model import dims
 from pluginkit.importing.serving import (
@@ -67,7 +68,7 @@ def check(
     for index, one in enumerate(served):
         if one.by == "plugin" or (one.by != "native" and attribute(one.place.node, VERSION) is not None):
             yield from _identity_types(one)
-        if one.by == "native":
+        if one.by == "native" and not nvidia_plugins.rtx_plugins(one.place.node.op_type):
             yield from _shadowed(one, libraries)
         meant = one
         if one.by == "nobody":
@@ -143,6 +144,11 @@ def _missing(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Proble
     elif one.place.node.domain in {"", "ai.onnx"} and onnx.defs.has(node.op_type):
         said = f"{node.op_type} is an operator of ONNX that NVIDIA's parser does not have."
         yield Problem("error", said, _write_one(node), "M11", label)
+    elif listed := nvidia_plugins.plugins(node.op_type):
+        when = "; ".join(f"version {one.version}: {one.when}" for one in listed)
+        said = f"{wanted} is in no library that is given, nor in TensorRT-RTX."
+        fix = f"TensorRT's own plugin library has {node.op_type} ({when}): build the model with that TensorRT."
+        yield Problem("error", said, fix, "M11", label)
     else:
         given = ", ".join(library.path.name for library in libraries)
         said = f"nobody serves {wanted}: {f'{given} has no such name' if given else 'no library is given'}."

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import onnx
 
+from pluginkit import nvidia_plugins
 from pluginkit.importing.model import Place, function_name, places
 from pluginkit.library import CreatorFacts
 from pluginkit.manifest import PARSER_ATTRIBUTES
@@ -122,6 +123,10 @@ def _serve(
         return Served(place, "native")
     if node.op_type in functions:
         return Served(place, "function", function=function_name(functions[node.op_type]))
+    # A plugin that TensorRT-RTX's registry has of its own.
+    asked = wanted(node, native=False)
+    if any(version in nvidia_plugins.rtx_plugins(name) and not namespace for name, version, namespace in asked):
+        return Served(place, "native")
     return Served(place, "nobody")
 
 
