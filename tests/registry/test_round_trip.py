@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit import cli
+from pluginkit.bench.model import Machine
+from pluginkit.bench.model import Report as BenchReport
 from pluginkit.build import gpus
 from pluginkit.build.artifact import library_path
 from pluginkit.build.gpus import Driver
@@ -114,6 +117,27 @@ def test_a_report_of_another_library_is_refused(
     (packed / "no.json").write_text("[]")
     assert run("pack", scale_project, "-o", tmp_path, "--evidence", packed / "no.json") == 2
     assert run("pack", tmp_path) == 2, "no project"
+
+
+def test_a_report_of_bench_is_evidence(scale_project: Path, tmp_path: Path) -> None:
+    library = digests.of_file(library_path(scale_project, "scale", "cpu")).partition(":")[2]
+    machine = Machine("a GPU", "9.0", "13.0", 1, 1.0, 1)
+    (tmp_path / "bench.json").write_text(json.dumps(BenchReport("Scale", "libscale.so", library, machine).to_json()))
+    assert run("pack", scale_project, "-o", tmp_path / "x.bundle.tar.gz", "--evidence", tmp_path / "bench.json") == 0
+    with archive.opened(tmp_path / "x.bundle.tar.gz") as content:
+        (report,) = content.bundle.evidence
+    assert (report.kind, report.where["GPU"], report.summary) == ("bench", "a GPU", "0 of 0 shapes measured")
+    assert not report.passed, "nothing was measured"
+
+
+def test_a_library_for_another_machine(
+    packed: Path, scale_project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = bytearray(library_path(scale_project, "scale", "cpu").read_bytes())
+    data[18:20] = (183 if platform.machine() == "x86_64" else 62).to_bytes(2, "little")  # e_machine of elf.h
+    (tmp_path / "libscale.so").write_bytes(data)
+    assert run("pack", scale_project, "-o", tmp_path, "--build", tmp_path / "libscale.so") == 2
+    assert "this machine is" in capsys.readouterr().err
 
 
 def test_bundles_of_other_machines_are_taken_over(packed: Path, scale_project: Path, tmp_path: Path) -> None:
