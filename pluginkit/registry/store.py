@@ -264,7 +264,10 @@ class Store:
             gone = self._index.delete(digest)
         if not gone:
             raise NotFoundError(f"No bundle {digests.short(digest)} is in {self.folder}.")
-        self._path(_MANIFESTS, digest).unlink(missing_ok=True)
+        with self._index.writing():
+            # After the row, so that a kill leaves no row without its file; unless another process has added it again.
+            if not self.has(digest):
+                self._path(_MANIFESTS, digest).unlink(missing_ok=True)
 
     def gc(self) -> Freed:
         """Remove the files that no bundle has, and what killed processes left in `tmp`.
