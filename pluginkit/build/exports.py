@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
-
-from pluginkit.errors import BuildFailed
+from pluginkit import elf
+from pluginkit.errors import BuildFailed, UsageError
 
 
 def check_exports(library: Path, name: str) -> list[str]:
@@ -33,13 +30,10 @@ def exported(library: Path) -> list[str]:
     """The names that a library exports.
 
     Raises:
-        BuildFailed: it is no library.
+        BuildFailed: it is no shared library, or cannot be read.
     """
     try:
-        with library.open("rb") as file:
-            table = ELFFile(file).get_section_by_name(".dynsym")
-            if not isinstance(table, SymbolTableSection):
-                return []
-            return sorted(one.name for one in table.iter_symbols() if one.name and one["st_shndx"] != "SHN_UNDEF")
-    except (OSError, ELFError) as error:
-        raise BuildFailed(f"{library} cannot be read as a library: {error}") from None
+        # A cross compiler's library too.
+        return sorted(symbol.name for symbol in elf.read(library, any_machine=True).exports)
+    except UsageError as error:
+        raise BuildFailed(error.message, hint=error.hint) from None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pluginkit.library.elf import Elf
+from pluginkit.elf import Elf
 from pluginkit.library.gpu_code import GpuCodes
 from pluginkit.library.needed import Linkage
 from pluginkit.library.problem import Problem

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from elftools.elf.elffile import ELFFile
-
-from pluginkit.library.elf import damaged
+from pluginkit import elf
 
 SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 """Code that is whole, and code that is linked on the GPU's side (-rdc)."""
@@ -63,15 +61,9 @@ def read(path: Path) -> GpuCodes | None:
     """The GPU code of a library; None if it has none.
 
     Raises:
-        UsageError: the file is damaged.
+        UsageError: no such file, it cannot be read, or it is damaged.
     """
-    try:
-        with path.open("rb") as file:
-            elf = ELFFile(file)
-            sections = [section for name in SECTIONS if (section := elf.get_section_by_name(name))]
-            data = [section.data() for section in sections]
-    except Exception as error:  # noqa: BLE001 - pyelftools answers damaged files with whatever exception comes of it
-        raise damaged(path, error) from None
+    data = elf.sections(path, SECTIONS)
     if not any(data):
         return None
     found: set[GpuCode] = set()

@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pluginkit.library import complaints, elf, gpu_code, needed
-from pluginkit.library.elf import Elf
+from pluginkit import elf
+from pluginkit.elf import Elf
+from pluginkit.library import complaints, gpu_code, needed
 from pluginkit.library.gpu_code import GpuCodes
 from pluginkit.library.needed import Linkage
 from pluginkit.library.problem import Problem

@@ -8,12 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from elftools.elf.elffile import ELFFile
-from elftools.elf.gnuversions import GNUVerDefSection
-
+from pluginkit import elf
+from pluginkit.elf import Elf, Symbol
 from pluginkit.errors import UsageError
-from pluginkit.library import elf
-from pluginkit.library.elf import Elf, Symbol
 
 _DEFAULT = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
 _CONFIGURATION = Path("/etc/ld.so.conf")
@@ -49,7 +46,7 @@ def resolve(library: Path, facts: Elf) -> Linkage:
         (one.name, version)
         for one in needed
         if one.path is not None and (wanted := facts.versions().get(one.name))
-        for version in sorted(wanted - defined_versions(one.path))
+        for version in sorted(wanted - elf.defined_versions(one.path))
     ]
     return Linkage(needed, tuple(_unresolved(facts.undefined, needed)), tuple(too_old))
 
@@ -104,20 +101,6 @@ def _loadable(path: Path) -> bool:
     except OSError:
         return False
     return head == b"\x7fELF\x02"
-
-
-def defined_versions(path: Path) -> set[str]:
-    """The symbol versions that a library has, as `GLIBCXX_3.4.30`.
-
-    Raises:
-        UsageError: it is damaged.
-    """
-    try:
-        with path.open("rb") as file:
-            sections = [one for one in ELFFile(file).iter_sections() if isinstance(one, GNUVerDefSection)]
-            return {next(aux).name for section in sections for _, aux in section.iter_versions()}
-    except Exception as error:  # noqa: BLE001 - pyelftools answers damaged files with whatever exception comes of it
-        raise elf.damaged(path, error) from None
 
 
 def _unresolved(undefined: tuple[Symbol, ...], needed: tuple[Needed, ...]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
+from pluginkit import elf
 from pluginkit.errors import UsageError
 from pluginkit.library import needed
 from pluginkit.registry.bundle import Host
@@ -174,5 +175,5 @@ def _floors() -> dict[str, str]:
     said = os.confstr("CS_GNU_LIBC_VERSION") or ""
     names = [f"GLIBC_{said.split()[-1]}"] if said.startswith("glibc ") else []
     library = needed.find("libstdc++.so.6")
-    names += needed.defined_versions(library) if library else []
+    names += elf.defined_versions(library) if library else []
     return newest(names)

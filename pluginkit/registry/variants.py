@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 from packaging.version import InvalidVersion, Version
 
+from pluginkit import elf
+from pluginkit.elf import Elf
 from pluginkit.errors import CheckFailed, PluginkitError
-from pluginkit.library import elf, gpu_code
-from pluginkit.library.elf import Elf
+from pluginkit.library import gpu_code
 from pluginkit.registry import digests
 from pluginkit.registry.bundle import GpuCode, Host, Variant
 

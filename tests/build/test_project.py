@@ -16,11 +16,12 @@ import pytest
 from click.testing import CliRunner
 
 import pluginkit
+from pluginkit import elf
 from pluginkit.build import build, builder, cache, find_artifact, toolchain
 from pluginkit.build.output import PROGRESS
 from pluginkit.cli.build import command
 from pluginkit.errors import BuildFailed, ToolMissing, UsageError
-from pluginkit.library import elf, gpu_code
+from pluginkit.library import gpu_code
 
 from .conftest import CMAKE, ENTRY, OTHER, answers, write_project
 

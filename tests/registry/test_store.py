@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -9,7 +10,7 @@ import signal
 import sqlite3
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,53 @@ def test_remove_and_gc(store: Store, make: Make) -> None:
     assert store.verify() == []
     with pytest.raises(NotFoundError):
         store.remove(first.digest)
+
+
+def test_what_is_added_again_during_a_removal_stays(store: Store, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process adds it after its row is gone and before its manifest is, and finds the manifest there."""
+    content = make()
+    store.add(content)
+    writing, ended = store._index.writing, 0
+
+    @contextlib.contextmanager
+    def then_added() -> Iterator[None]:
+        nonlocal ended
+        with writing():
+            yield
+        ended += 1
+        if ended == 1:
+            with Store.open(store.folder) as other:
+                assert other.add(content), "the row is gone, so it is new"
+
+    monkeypatch.setattr(store._index, "writing", then_added)
+    store.remove(content.digest)
+    assert ended == 2
+    monkeypatch.undo()
+    assert store.has(content.digest)
+    assert store.content(content.digest).manifest == content.manifest
+    assert store.verify() == []
+
+
+def test_a_manifest_is_removed_while_nobody_can_add_it(
+    store: Store, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = make()
+    store.add(content)
+    unlink, tried = Path.unlink, []
+
+    def beside(path: Path, missing_ok: bool = False) -> None:
+        if path.parent.parent.name == "manifests":
+            other = sqlite3.connect(store.folder / index.FILE, timeout=0)
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                other.execute("BEGIN IMMEDIATE")
+            other.close()
+            tried.append(path)
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", beside)
+    store.remove(content.digest)
+    assert len(tried) == 1
+    assert not tried[0].exists()
 
 
 def test_a_file_that_two_bundles_have_is_kept_for_the_other(store: Store, make: Make) -> None:

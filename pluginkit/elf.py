@@ -1,9 +1,13 @@
-"""An ELF shared library's own words: what it exports, what it needs, and of which versions."""
+"""An ELF shared library's own words: what it exports, what it needs, and of which versions.
+
+All that pluginkit reads of ELF files it reads here, by pyelftools.
+"""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +15,7 @@ from typing import Any
 from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
-from elftools.elf.gnuversions import GNUVerNeedSection, GNUVerSymSection
+from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection, GNUVerSymSection
 from elftools.elf.sections import SymbolTableSection
 
 from pluginkit.errors import UsageError
@@ -76,13 +80,40 @@ def read(path: Path, *, any_machine: bool = False) -> Elf:
     Raises:
         UsageError: no such file, it cannot be read, or it is no shared library that this machine (or any) could load.
     """
+    with _opened(path) as elf:
+        _check_kind(path, elf, any_machine=any_machine)
+        return _facts(elf)
+
+
+def sections(path: Path, names: Sequence[str]) -> list[bytes]:
+    """The bytes of those of the named sections that a library has.
+
+    Raises:
+        UsageError: no such file, it cannot be read, or it is damaged.
+    """
+    with _opened(path) as elf:
+        return [section.data() for name in names if (section := elf.get_section_by_name(name))]
+
+
+def defined_versions(path: Path) -> set[str]:
+    """The symbol versions that a library has, as `GLIBCXX_3.4.30`.
+
+    Raises:
+        UsageError: no such file, it cannot be read, or it is damaged.
+    """
+    with _opened(path) as elf:
+        found = [one for one in elf.iter_sections() if isinstance(one, GNUVerDefSection)]
+        return {next(aux).name for section in found for _, aux in section.iter_versions()}
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """pyelftools' reader of a file; what goes wrong while it is used is a UsageError."""
     try:
         with path.open("rb") as file:
             _check_magic(path, file.read(20))
             file.seek(0)
-            elf = ELFFile(file)
-            _check_kind(path, elf, any_machine=any_machine)
-            return _facts(elf)
+            yield ELFFile(file)
     except FileNotFoundError:
         raise UsageError(f"There is no file {path}.", hint="pluginkit build makes a project's library.") from None
     except OSError as error:
@@ -90,13 +121,10 @@ def read(path: Path, *, any_machine: bool = False) -> Elf:
     except UsageError:
         raise
     except Exception as error:  # noqa: BLE001 - pyelftools answers damaged files with whatever exception comes of it
-        raise damaged(path, error) from None
-
-
-def damaged(path: Path, error: Exception) -> UsageError:
-    """The error for a file that begins as ELF and does not go on so."""
-    what = str(error) if isinstance(error, ELFError) and str(error) else type(error).__name__
-    return UsageError(f"{path} is a damaged ELF file: {what}.", hint="Was it copied to its end? Build it anew.")
+        what = str(error) if isinstance(error, ELFError) and str(error) else type(error).__name__
+        raise UsageError(
+            f"{path} is a damaged ELF file: {what}.", hint="Was it copied to its end? Build it anew."
+        ) from None
 
 
 def _check_magic(path: Path, head: bytes) -> None:
