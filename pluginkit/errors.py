@@ -10,7 +10,11 @@ import errno
 import os
 import sys
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
+
+from typing_extensions import Self
+
+E = TypeVar("E", bound="PluginkitError")
 
 
 class PluginkitError(Exception):
@@ -30,8 +34,13 @@ class PluginkitError(Exception):
         # Keyword-only arguments would be lost on the way between processes.
         return _rebuild, (type(self), self.message, self.hint, self.__dict__.copy())
 
+    def worded(self, message: str) -> Self:
+        """The same error in other words: its class, its hint and what else it has."""
+        return _rebuild(type(self), message, self.hint, {**self.__dict__, "message": message})
 
-def _rebuild(kind: type[PluginkitError], message: str, hint: str, state: dict[str, object]) -> PluginkitError:
+
+def _rebuild(kind: type[E], message: str, hint: str, state: dict[str, object]) -> E:
+    # No class's own __init__: each has other arguments.
     error = kind.__new__(kind)
     PluginkitError.__init__(error, message, hint=hint)
     error.__dict__.update(state)

@@ -21,6 +21,7 @@ _ENTRY = "Put PLUGINKIT_PLUGINS(...) of <pluginkit/entry.h> into one source file
 _HOSTS = re.compile(r"libnvinfer\w*\.so|libtensorrt_rtx\.so|libnvonnxparser\.so")
 _STANDARD = re.compile(r"_Z(GV|T[VIST]|[ZNKV])*(S[a-z]|9__gnu_cxx)|_Zn[wa]mPv$|_Zd[la]PvS_$")
 """Names of the standard library, its placement new and delete included."""
+_STANDARD_INSIDE = " The C++ standard library is linked in from its archive: hide that by -Wl,--exclude-libs,ALL."
 _RUNTIMES = re.compile(r"libcudart\.so|libcublas\w*\.so|libcudnn\w*\.so")
 
 
@@ -31,6 +32,8 @@ def of_exports(facts: Elf) -> Iterator[Problem]:
     if missing:
         old = " getPluginCreators alone is what TensorRT 8 and 9 look for." if "getPluginCreators" in names else ""
         yield Problem("error", f"It does not export {' and '.join(missing)}: no host can load it.{old}", _ENTRY)
+    # libstdc++ has this function once. Whoever exports it has its archive inside, where no compiler flag changes anything.
+    inside = _STANDARD_INSIDE if "__cxa_throw" in names else ""
     # What is instantiated of the standard library is the same in all that are compiled alike.
     mangled = sorted(name for name in names if name.startswith("_Z") and not _STANDARD.match(name))
     if mangled:
@@ -38,14 +41,15 @@ def of_exports(facts: Elf) -> Iterator[Problem]:
             "warning",
             f"It exports {len(mangled)} C++ symbols ({_some(mangled)}): of two libraries with the same names one would "
             "get the other's code.",
-            "Compile with -fvisibility=hidden -fvisibility-inlines-hidden; pluginkit_add_plugin() exports three names.",
+            "Compile with -fvisibility=hidden -fvisibility-inlines-hidden; pluginkit_add_plugin() exports three names."
+            + inside,
         )
     unique = [symbol.name for symbol in facts.exports if symbol.binding == "STB_LOOS"]
     if unique:
         yield Problem(
             "warning",
             f"{len(unique)} of its symbols are unique in the process ({_some(unique)}): it is never unloaded.",
-            "Compile with -fno-gnu-unique.",
+            f"Compile with -fno-gnu-unique.{inside}",
         )
 
 

@@ -42,7 +42,7 @@ class Runs:
         if not self.errors:
             return None
         first = self.errors[0]
-        return type(first)("\n".join(error.message for error in self.errors), hint=first.hint)
+        return first.worded("\n".join(error.message for error in self.errors))
 
 
 def run(options: Options, step: Step = lambda *_: None) -> Runs:
@@ -73,7 +73,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Runs:
         except NothingSelected as error:
             empty.append(error)
         except (CheckFailed, PluginCrashed, UsageError) as error:
-            errors.append(type(error)(f"{one.name}: {error.message}", hint=error.hint))
+            errors.append(error.worded(f"{one.name}: {error.message}"))
     if not reports:
         raise Runs((), tuple(errors)).error or empty[0]
     return Runs(tuple(reports), tuple(errors))

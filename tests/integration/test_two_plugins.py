@@ -16,12 +16,13 @@ from onnx import TensorProto, helper
 from pluginkit import build, cli, scaffold
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
+from pluginkit.host.errors import Finding
 from pluginkit.importing import Options as ImportOptions
 from pluginkit.importing import run as run_import
 from pluginkit.library import loading
 from pluginkit.process import run as run_process
 from pluginkit.testing import several
-from pluginkit.testing.report import Outcome
+from pluginkit.testing.report import Outcome, Report
 from pluginkit.testing.runner import Options
 
 pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("two-plugins")]
@@ -126,6 +127,22 @@ def test_one_that_cannot_be_planned_does_not_keep_the_other_from_running(
     assert "Scale: 1 passed of 1 cases" in captured.out
     assert "Shift: " in captured.err
     assert "returned 2 output(s)" in captured.err
+
+
+def test_a_finding_of_one_that_ends_its_run_is_told_with_its_name(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(options: Options, step: object) -> Report:
+        if options.project.name == "shift":
+            raise Finding("getCreators", "gave no creator", rule="B4", hint="look there")
+        return Report("Scale", "", "", 0, (), ())
+
+    monkeypatch.setattr(several.runner, "run", found)
+    runs = several.run(Options(project=project))
+    assert [report.plugin for report in runs.reports] == ["Scale"]
+    for error in (*runs.errors, runs.error):
+        assert isinstance(error, Finding)
+        assert (error.message, error.rule, error.hint) == ("Shift: getCreators: gave no creator", "B4", "look there")
 
 
 def test_ones_own_data_are_one_plugins(project: Path) -> None:

@@ -18,6 +18,8 @@ from pluginkit import library as library_
 from pluginkit.build import toolchain
 from pluginkit.errors import UsageError
 from pluginkit.library import gpu_code
+from pluginkit.process import run
+from tests.compilers import default_cxx
 
 from .conftest import ENTRIES, Make
 
@@ -76,12 +78,26 @@ def test_exported_cxx_symbols(make: Make) -> None:
     assert "_ZN6plugin6sharedEv" in library_.inspect(library).to_json()["exported_cxx"]
 
 
+STRINGS = (
+    "#include <string>\n#include <vector>\n"
+    + ENTRIES
+    + "static std::vector<std::string> all; SHOWN void add(char const* s) { all.emplace_back(s); }"
+)
+
+
 def test_symbols_of_the_standard_library_are_no_clash(make: Make) -> None:
-    source = "#include <string>\n#include <vector>\n" + ENTRIES
-    source += "static std::vector<std::string> all; SHOWN void add(char const* s) { all.emplace_back(s); }"
-    library = make(source, "-fvisibility=hidden", "-fno-gnu-unique")
+    # What is instantiated in the library itself; a compiler that links libstdc++ statically would export that one too.
+    library = make(STRINGS, "-fvisibility=hidden", "-fno-gnu-unique", "-Wl,--exclude-libs,ALL")
     assert library_.inspect(library).to_json()["exported_cxx"]
-    assert not texts(library, "warning")
+    assert not texts(library)
+
+
+def test_a_standard_library_inside_that_is_exported(make: Make) -> None:
+    archive = run([default_cxx(), "-print-file-name=libstdc++.a"]).stdout.strip()
+    if not Path(archive).is_file():
+        pytest.skip("the compiler has no libstdc++.a")
+    library = make(STRINGS, "-fvisibility=hidden", "-fno-gnu-unique", "-static-libstdc++")
+    assert texts(library, "warning").count("-Wl,--exclude-libs,ALL") == 2
 
 
 def test_unique_symbols(make: Make) -> None:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from pluginkit.errors import CheckFailed
+from pluginkit.host.errors import Finding
 from pluginkit.runtimes.child import Breadcrumb
 
 
@@ -81,6 +82,9 @@ class Misbehaving:
 
     def check_failed(self) -> None:
         raise CheckFailed("y[3] is 7", hint="look there")
+
+    def finding(self) -> None:
+        raise Finding("IPluginV2::clone", "answered null", rule="L1", contained=True)
 
     def plain_error(self) -> None:
         raise ZeroDivisionError("by nought")

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from pluginkit.errors import CheckFailed
+from pluginkit.host.errors import Finding
 from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 
 HERE = Path(__file__).parent
@@ -156,6 +157,9 @@ def test_errors_of_pluginkit_arrive_intact_and_the_child_lives_on(worker: Worker
     with pytest.raises(CheckFailed) as caught:
         worker.call("check_failed")
     assert (caught.value.message, caught.value.hint) == ("y[3] is 7", "look there")
+    with pytest.raises(Finding, match="answered null") as found:
+        worker.call("finding")
+    assert (found.value.method, found.value.rule, found.value.contained) == ("IPluginV2::clone", "L1", True)
     assert worker.call("echo", value=1) == 1
 
 
