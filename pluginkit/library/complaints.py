@@ -32,7 +32,7 @@ def of_exports(facts: Elf) -> Iterator[Problem]:
     if missing:
         old = " getPluginCreators alone is what TensorRT 8 and 9 look for." if "getPluginCreators" in names else ""
         yield Problem("error", f"It does not export {' and '.join(missing)}: no host can load it.{old}", _ENTRY)
-    # libstdc++ has this function once. Whoever exports it has its archive inside, where no compiler flag changes anything.
+    # libstdc++ has this function once: whoever exports it has its archive inside, whatever flags its own code has.
     inside = _STANDARD_INSIDE if "__cxa_throw" in names else ""
     # What is instantiated of the standard library is the same in all that are compiled alike.
     mangled = sorted(name for name in names if name.startswith("_Z") and not _STANDARD.match(name))
