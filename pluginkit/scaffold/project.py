@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from pluginkit.bases import BASES
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.scaffold import cpp, names, python, signature
-from pluginkit.scaffold.layout import tidy
+from pluginkit.scaffold import signature, template
 
-_TEMPLATE = Path(__file__).resolve().parents[1] / "templates" / "project"
 _OF_THE_LIBRARY = (".clang-format", ".github", ".gitignore", "CMakeLists.txt", "python", "src/entry.cpp")
 """What a project has once, however many plugins."""
 
@@ -75,51 +70,16 @@ def render(
 ) -> Path:
     """Write a project for a manifest into a folder of `scratch`, which must exist; the folder's path.
 
-    `restores_v2` is the version of the bytes that an older class of the plugin serialized, for a v3 class that takes
-    them too; 0: there is none. `restores_static`: that one was an IPluginV2IOExt.
+    `restores_v2` and `restores_static`: as `template.variables` has them.
     """
-    return _render(_context(manifest, text) | {"restores_v2": restores_v2, "restores_static": restores_static}, scratch)
+    answers = {"_manifest": text, "_restores_v2": restores_v2, "_restores_static": restores_static}
+    return template.render(manifest.plugin.name, answers, scratch)
 
 
 def render_added(manifest: Manifest, text: str, scratch: Path) -> Path:
     """As `render`, for a plugin that shares another project's library: without what that project has."""
-    made = _render(_context(manifest, text) | {"added": True}, scratch)
+    made = template.render(manifest.plugin.name, {"_manifest": text, "_added": True}, scratch)
     for name in _OF_THE_LIBRARY:
         path = made / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    return made
-
-
-def _context(manifest: Manifest, text: str) -> dict[str, Any]:
-    plugin = manifest.plugin
-    return {
-        "slug": manifest.slug,
-        "name": plugin.name,
-        "namespace": plugin.namespace,
-        "version": plugin.version,
-        "base": plugin.base,
-        "interface": BASES[plugin.base].interface,
-        "namespace_cpp": names.cpp_namespace(plugin.name),
-        "py_module": names.python_module(plugin.name),
-        "name_literal": signature.quote(plugin.name),
-        "version_literal": signature.quote(plugin.version),
-        "namespace_literal": signature.quote(plugin.namespace),
-        "manifest": text,
-        "restores_v2": 0,
-        "added": False,
-        **cpp.snippets(manifest),
-        **python.snippets(manifest),
-    }
-
-
-def _render(context: dict[str, Any], scratch: Path) -> Path:
-    # cookiecutter's own entry point would read ~/.cookiecutterrc and write a replay file into the home folder.
-    from cookiecutter.generate import generate_files
-
-    settings = json.loads((_TEMPLATE / "cookiecutter.json").read_text(encoding="utf-8"))
-    generate_files(str(_TEMPLATE), {"cookiecutter": settings | context}, str(scratch), accept_hooks=False)
-    made = scratch / str(context["slug"])
-    for path in made.rglob("*"):
-        if path.suffix in (".h", ".cpp", ".cu"):
-            path.write_text(tidy(path.read_text(encoding="utf-8")), encoding="utf-8")
     return made

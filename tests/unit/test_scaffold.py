@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from pluginkit import cli, scaffold
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
+from pluginkit.scaffold import template
 from pluginkit.scaffold.names import cpp_namespace, python_module
 
 ROOT = Path(scaffold.__file__).resolve().parents[2]
@@ -175,10 +177,10 @@ def test_an_existing_folder_is_left_alone(kind: str, tmp_path: Path) -> None:
 
 
 def test_a_failing_render_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(text: str) -> str:
+    def fail(project: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pluginkit.scaffold.project.tidy", fail)
+    monkeypatch.setattr("pluginkit.scaffold.template.finish", fail)
     with pytest.raises(UsageError, match="No space left on device"):
         make(tmp_path)
     assert not list(tmp_path.iterdir())
@@ -217,16 +219,73 @@ def test_what_is_written(tmp_path: Path) -> None:
     assert "NvInfer" not in made["src/my_plugin_kernel.cu"] + made["src/my_plugin_kernel.h"]
 
 
-def test_double_braces_of_cpp_survive_the_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_double_braces_of_cpp_survive_the_template(tmp_path: Path) -> None:
     import shutil
 
-    template = tmp_path / "template"
-    shutil.copytree(ROOT / "pluginkit" / "templates" / "project", template)
-    tricky = "std::array<int, 2> a{{1, 2}}; // {#pragma#} {% if %} [[nodiscard]] <<<1, 2>>> %= {{kA, kB}}\n"
-    source = template / "@{cookiecutter.slug}@" / "src" / "entry.cpp"
+    changed = tmp_path / "template"
+    shutil.copytree(template.PROJECT, changed)
+    tricky = "// {#pragma#} {% if %} {{cookiecutter}} %=\nstd::array<int, 2> a{{1, 2}};\n"
+    source = changed / "@{cookiecutter.__slug}@" / "src" / "entry.cpp"
     source.write_text(source.read_text() + tricky)
-    monkeypatch.setattr("pluginkit.scaffold.project._TEMPLATE", template)
-    assert (make(tmp_path) / "src" / "entry.cpp").read_text().endswith(tricky)
+    text = (make(tmp_path) / "pluginkit.toml").read_text()
+    rendered = template.render("MyPlugin", {"_manifest": text}, changed, changed)
+    assert (rendered / "src" / "entry.cpp").read_text().endswith(tricky)
+
+
+PLAIN: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "nothing": ({}, {}),
+    "all": (
+        {
+            "name": "Other",
+            "inputs": "x:float32,int8:n,6,h,w; b:float32:6",
+            "outputs": "y:float32,int8:n,6,h,w; z:float32:min(n, 2)",
+            "fields": "",
+            "namespace": 'a"c\\me',
+            "version": "2",
+            "base": "v3",
+            "formats": "chw4;chw32",
+        },
+        {
+            "name": "Other",
+            "inputs": ["x:float32,int8:n,6,h,w", "b:float32:6"],
+            "outputs": ["y:float32,int8:n,6,h,w", "z:float32:min(n, 2)"],
+            "fields": [],
+            "namespace": 'a"c\\me',
+            "version": "2",
+            "base": "v3",
+            "formats": ["chw4", "chw32"],
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PLAIN)
+def test_plain_cookiecutter_makes_what_new_makes(case: str, tmp_path: Path) -> None:
+    answers, options = PLAIN[case]
+    command = [sys.executable, "-m", "cookiecutter", "--no-input", "-o", tmp_path / "plain", template.PROJECT]
+    done = subprocess.run(
+        [*command, *(f"{key}={value}" for key, value in answers.items())],
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    project = make(tmp_path, **options)
+    assert files(tmp_path / "plain" / project.name) == files(project)
+
+
+def test_new_leaves_nothing_in_the_home_folder_and_reads_nothing_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".cookiecutterrc").write_text("default_context:\n    name: NotThisOne\n")
+    monkeypatch.setenv("HOME", str(home))
+    command = [sys.executable, "-m", "pluginkit", "new", "MyPlugin", "--dir", str(tmp_path)]
+    subprocess.run(command, capture_output=True, check=True)
+    assert [path.name for path in home.iterdir()] == [".cookiecutterrc"]
+    assert "NotThisOne" not in (tmp_path / "my_plugin" / "pluginkit.toml").read_text()
 
 
 @pytest.mark.parametrize("case", SIGNATURES)
@@ -237,8 +296,6 @@ def test_rendered_files_are_clean(case: str, tmp_path: Path) -> None:
         assert not re.search(r"[ \t]$|\n\n\n\n|\n\n\Z", text, re.MULTILINE), name
         assert text.endswith("\n"), name
     tool = Path(sys.executable).with_name("clang-format")
-    if not tool.exists():
-        pytest.skip("no clang-format in this environment")
     sources = sorted((project / "src").iterdir())
     subprocess.run([tool, "--dry-run", "-Werror", "--style=file", *sources], check=True)
     subprocess.run([tool.with_name("ruff"), "format", "--isolated", "--check", project], check=True)

@@ -1,4 +1,4 @@
-#include "@{ cookiecutter.slug }@.h"
+#include "@{ plugin.slug }@.h"
 
 #include <pluginkit/fields.h>
 #include <pluginkit/serialize.h>
@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-@% if cookiecutter.vectorized %@
+@% if plugin.vectorized %@
 #include <iterator>
 @% endif %@
 #include <memory>
 
-namespace @{ cookiecutter.namespace_cpp }@
+namespace @{ plugin.namespace_cpp }@
 {
 namespace
 {
@@ -32,11 +32,11 @@ using nvinfer1::TensorFormat;
 } // namespace
 
 @% include "parts/v2_state.cpp" %@
-nvinfer1::IPluginV2DynamicExt* @{ cookiecutter.name }@::clone() const noexcept
+nvinfer1::IPluginV2DynamicExt* @{ plugin.name }@::clone() const noexcept
 {
     try
     {
-        return new @{ cookiecutter.name }@{*this};
+        return new @{ plugin.name }@{*this};
     }
     catch (std::exception const&)
     {
@@ -44,35 +44,35 @@ nvinfer1::IPluginV2DynamicExt* @{ cookiecutter.name }@::clone() const noexcept
     }
 }
 
-void @{ cookiecutter.name }@::destroy() noexcept
+void @{ plugin.name }@::destroy() noexcept
 {
     delete this;
 }
 
 @% include "parts/v2_outputs.cpp" %@
-DimsExprs @{ cookiecutter.name }@::getOutputDimensions(int32_t outputIndex, DimsExprs const* inputs, int32_t nbInputs, nvinfer1::IExprBuilder& exprBuilder) noexcept
+DimsExprs @{ plugin.name }@::getOutputDimensions(int32_t outputIndex, DimsExprs const* inputs, int32_t nbInputs, nvinfer1::IExprBuilder& exprBuilder) noexcept
 {
     DimsExprs const impossible{-1, {}};
     if (inputs == nullptr || nbInputs != kNbInputs)
     {
         return impossible;
     }
-@% for tensor in cookiecutter.inputs %@
+@% for tensor in plugin.inputs %@
     if (inputs[@{ tensor.index }@].nbDims != @{ tensor.rank }@) // @{ tensor.name }@
     {
         return impossible;
     }
 @% endfor %@
-@% if cookiecutter.operations %@
+@% if plugin.operations %@
     auto const apply = [&exprBuilder](DimensionOperation operation, IDimensionExpr const* a, IDimensionExpr const* b)
     { return a != nullptr && b != nullptr ? exprBuilder.operation(operation, *a, *b) : nullptr; };
-@% elif not cookiecutter.constants %@
+@% elif not plugin.constants %@
     static_cast<void>(exprBuilder); // needed for dimensions that are computed
 @% endif %@
     DimsExprs output{};
     switch (outputIndex)
     {
-@% for tensor in cookiecutter.outputs %@
+@% for tensor in plugin.outputs %@
     case @{ loop.index0 }@: // @{ tensor.name }@
     {
 @% for line in tensor.dims %@
@@ -88,11 +88,11 @@ DimsExprs @{ cookiecutter.name }@::getOutputDimensions(int32_t outputIndex, Dims
     return failed ? impossible : output;
 }
 
-bool @{ cookiecutter.name }@::supportsFormatCombination(int32_t pos, nvinfer1::PluginTensorDesc const* inOut, int32_t nbInputs, int32_t nbOutputs) noexcept
+bool @{ plugin.name }@::supportsFormatCombination(int32_t pos, nvinfer1::PluginTensorDesc const* inOut, int32_t nbInputs, int32_t nbOutputs) noexcept
 @% include "parts/v2_formats.cpp" %@
 
-@% if cookiecutter.int8 %@
-void @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, int32_t nbInputs, nvinfer1::DynamicPluginTensorDesc const* out, int32_t nbOutputs) noexcept
+@% if plugin.int8 %@
+void @{ plugin.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, int32_t nbInputs, nvinfer1::DynamicPluginTensorDesc const* out, int32_t nbOutputs) noexcept
 {
     if (in == nullptr || out == nullptr || nbInputs != kNbInputs || nbOutputs != kNbOutputs)
     {
@@ -100,7 +100,7 @@ void @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc 
     }
     // A scale that the node's attributes give wins. In implicit quantization TensorRT knows the scales and gives them here;
     // in explicit quantization (Q/DQ) it doesn't: then the attributes are the only place that they can come from.
-@% for tensor in cookiecutter.scaled %@
+@% for tensor in plugin.scaled %@
     if (!isScale(mParameters.@{ tensor.scale }@))
     {
         takeScale(mScales[@{ tensor.index }@], @{ tensor.desc }@.desc);
@@ -108,32 +108,32 @@ void @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc 
 @% endfor %@
 }
 @% else %@
-void @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* /*in*/, int32_t /*nbInputs*/, nvinfer1::DynamicPluginTensorDesc const* /*out*/, int32_t /*nbOutputs*/) noexcept
+void @{ plugin.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* /*in*/, int32_t /*nbInputs*/, nvinfer1::DynamicPluginTensorDesc const* /*out*/, int32_t /*nbOutputs*/) noexcept
 {
     // Nothing depends on the types or shapes before the kernel runs.
 }
 @% endif %@
 
-size_t @{ cookiecutter.name }@::getWorkspaceSize(nvinfer1::PluginTensorDesc const* /*inputs*/, int32_t /*nbInputs*/, nvinfer1::PluginTensorDesc const* /*outputs*/, int32_t /*nbOutputs*/) const noexcept
+size_t @{ plugin.name }@::getWorkspaceSize(nvinfer1::PluginTensorDesc const* /*inputs*/, int32_t /*nbInputs*/, nvinfer1::PluginTensorDesc const* /*outputs*/, int32_t /*nbOutputs*/) const noexcept
 {
     return 0;
 }
 
-int32_t @{ cookiecutter.name }@::initialize() noexcept
+int32_t @{ plugin.name }@::initialize() noexcept
 {
     return 0;
 }
 
-int32_t @{ cookiecutter.name }@::enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* /*workspace*/, cudaStream_t stream) noexcept
+int32_t @{ plugin.name }@::enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* /*workspace*/, cudaStream_t stream) noexcept
 {
     constexpr int32_t kFailed = 1;
 @% include "parts/enqueue_body.cpp" %@
 }
 
-void @{ cookiecutter.name }@::terminate() noexcept
+void @{ plugin.name }@::terminate() noexcept
 {
     // initialize() took nothing.
 }
 
 @% include "parts/v2_creator.cpp" %@
-} // namespace @{ cookiecutter.namespace_cpp }@
+} // namespace @{ plugin.namespace_cpp }@

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "@{ cookiecutter.slug }@_kernel.h"
+#include "@{ plugin.slug }@_kernel.h"
 
 #include <NvInfer.h>
 
@@ -9,14 +9,14 @@
 #include <cstdint>
 #include <string>
 
-namespace @{ cookiecutter.namespace_cpp }@
+namespace @{ plugin.namespace_cpp }@
 {
 
 //! The layer as TensorRT sees it. It holds no device memory, so that copying its members is all that a clone takes.
-class @{ cookiecutter.name }@ final : public nvinfer1::IPluginV2DynamicExt
+class @{ plugin.name }@ final : public nvinfer1::IPluginV2DynamicExt
 {
 public:
-    explicit @{ cookiecutter.name }@(@{ cookiecutter.name }@Parameters const& parameters);
+    explicit @{ plugin.name }@(@{ plugin.name }@Parameters const& parameters);
 
     //! The plugin that serialize() wrote down; false where the bytes are not from there.
     bool restore(void const* data, size_t length) noexcept;
@@ -55,4 +55,4 @@ private:
 };
 
 @% include "parts/v2_creator.h" %@
-} // namespace @{ cookiecutter.namespace_cpp }@
+} // namespace @{ plugin.namespace_cpp }@

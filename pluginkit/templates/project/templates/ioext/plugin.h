@@ -1,6 +1,6 @@
 #pragma once
 
-#include "@{ cookiecutter.slug }@_kernel.h"
+#include "@{ plugin.slug }@_kernel.h"
 
 #include <NvInfer.h>
 
@@ -9,15 +9,15 @@
 #include <cstdint>
 #include <string>
 
-namespace @{ cookiecutter.namespace_cpp }@
+namespace @{ plugin.namespace_cpp }@
 {
 
 //! The layer as TensorRT sees it. Its shapes are static: what configurePlugin() says of them is kept, serialized, and
 //! is all that enqueue() knows. It holds no device memory, so that copying its members is all that a clone takes.
-class @{ cookiecutter.name }@ final : public nvinfer1::IPluginV2IOExt
+class @{ plugin.name }@ final : public nvinfer1::IPluginV2IOExt
 {
 public:
-    explicit @{ cookiecutter.name }@(@{ cookiecutter.name }@Parameters const& parameters);
+    explicit @{ plugin.name }@(@{ plugin.name }@Parameters const& parameters);
 
     //! The plugin that serialize() wrote down; false where the bytes are not from there.
     bool restore(void const* data, size_t length) noexcept;
@@ -58,8 +58,8 @@ private:
     //! Which row of kTypes was chosen, and how many elements each tensor has: the inputs, then the outputs. A batch
     //! that is no dimension is not counted.
     int32_t mRow{-1};
-    std::array<int64_t, @{ cookiecutter.tensor_count }@> mCounts{};
+    std::array<int64_t, @{ plugin.tensor_count }@> mCounts{};
 };
 
 @% include "parts/v2_creator.h" %@
-} // namespace @{ cookiecutter.namespace_cpp }@
+} // namespace @{ plugin.namespace_cpp }@

@@ -9,7 +9,7 @@
     {
         return kFailed;
     }
-@% if cookiecutter.int8 %@
+@% if plugin.int8 %@
     for (int32_t i = 0; i < kNbTensors; ++i)
     {
         if (typeAt(i) == DataType::kINT8 && !isScale(mScales[static_cast<size_t>(i)]))
@@ -19,22 +19,22 @@
     }
 @% endif %@
 
-    @{ cookiecutter.name }@Arguments args{};
+    @{ plugin.name }@Arguments args{};
     args.parameters = mParameters;
-@% for tensor in cookiecutter.inputs %@
+@% for tensor in plugin.inputs %@
     args.inputs.@{ tensor.name }@.data = inputs[@{ loop.index0 }@];
     args.inputs.@{ tensor.name }@.count = elementCount(inputDesc[@{ loop.index0 }@]);
-@% if cookiecutter.vectorized %@
+@% if plugin.vectorized %@
     args.inputs.@{ tensor.name }@.layout = layoutOf(inputDesc[@{ loop.index0 }@]);
 @% endif %@
 @% if tensor.int8 %@
     args.inputs.@{ tensor.name }@.scale = mScales[@{ tensor.index }@];
 @% endif %@
 @% endfor %@
-@% for tensor in cookiecutter.outputs %@
+@% for tensor in plugin.outputs %@
     args.outputs.@{ tensor.name }@.data = outputs[@{ loop.index0 }@];
     args.outputs.@{ tensor.name }@.count = elementCount(outputDesc[@{ loop.index0 }@]);
-@% if cookiecutter.vectorized %@
+@% if plugin.vectorized %@
     args.outputs.@{ tensor.name }@.layout = layoutOf(outputDesc[@{ loop.index0 }@]);
 @% endif %@
 @% if tensor.int8 %@
@@ -42,12 +42,12 @@
 @% endif %@
     args.count = std::max(args.count, args.outputs.@{ tensor.name }@.count);
 @% endfor %@
-@% for tensor in cookiecutter.inputs if tensor.load == "load" %@
+@% for tensor in plugin.inputs if tensor.load == "load" %@
     if (args.inputs.@{ tensor.name }@.count != args.count)
     {
         return kFailed; // the kernel would read beyond the tensor
     }
 @% endfor %@
-    auto const precision = static_cast<@{ cookiecutter.name }@Precision>(row);
-    cudaError_t const error = launch@{ cookiecutter.name }@(args, precision, stream);
+    auto const precision = static_cast<@{ plugin.name }@Precision>(row);
+    cudaError_t const error = launch@{ plugin.name }@(args, precision, stream);
     return error == cudaSuccess ? 0 : kFailed;

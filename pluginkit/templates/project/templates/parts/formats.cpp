@@ -1,4 +1,4 @@
-@% if cookiecutter.vectorized %@
+@% if plugin.vectorized %@
 // The formats that go together, each row for a row of kTypes.
 struct Combination
 {
@@ -8,7 +8,7 @@ struct Combination
 
 // clang-format off
 constexpr Combination kCombinations[] = {
-@% for row in cookiecutter.combinations %@
+@% for row in plugin.combinations %@
     {@{ row.types }@, {@{ row.formats }@}},
 @% endfor %@
 };
@@ -33,14 +33,14 @@ bool isCombination(int32_t count, DescAt descAt) noexcept
 
 //! How a tensor lies in memory: with `axis` as the channel's dimension, counted from the end, `channels` of them are
 //! told in vectors of `lanes`. A vector-minor format is one vector of all channels, rounded up.
-@{ cookiecutter.name }@Layout layoutOf(nvinfer1::PluginTensorDesc const& desc) noexcept
+@{ plugin.name }@Layout layoutOf(nvinfer1::PluginTensorDesc const& desc) noexcept
 {
     int32_t axis = 0;
     int64_t lanes = 1;
     bool minor = false;
     switch (desc.format)
     {
-@% for form in cookiecutter.formats %@
+@% for form in plugin.formats %@
     case TensorFormat::@{ form.trt }@:
         axis = @{ form.axis }@;
 @% if form.lanes > 1 %@
@@ -54,7 +54,7 @@ bool isCombination(int32_t count, DescAt descAt) noexcept
     default: // linear: vectors of one channel
         break;
     }
-    @{ cookiecutter.name }@Layout layout{1, 1, 1};
+    @{ plugin.name }@Layout layout{1, 1, 1};
     if (axis == 0 || desc.dims.nbDims < axis)
     {
         return layout;

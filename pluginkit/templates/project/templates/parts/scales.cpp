@@ -1,4 +1,4 @@
-@% if cookiecutter.int8 %@
+@% if plugin.int8 %@
 //! Whether a scale says something: TensorRT gives 0, -1 or NaN where there is none.
 bool isScale(float scale) noexcept
 {
@@ -14,10 +14,10 @@ void takeScale(float& scale, nvinfer1::PluginTensorDesc const& desc) noexcept
 }
 
 @% endif %@
-@% if cookiecutter.checks %@
-bool isValid(@{ cookiecutter.name }@Parameters const& parameters) noexcept
+@% if plugin.checks %@
+bool isValid(@{ plugin.name }@Parameters const& parameters) noexcept
 {
-@% for check in cookiecutter.checks %@
+@% for check in plugin.checks %@
     if (@{ check }@)
     {
         return false;

@@ -1,12 +1,12 @@
-constexpr int32_t kNbInputs = @{ cookiecutter.inputs|length }@;
-constexpr int32_t kNbOutputs = @{ cookiecutter.outputs|length }@;
+constexpr int32_t kNbInputs = @{ plugin.inputs|length }@;
+constexpr int32_t kNbOutputs = @{ plugin.outputs|length }@;
 constexpr int32_t kNbTensors = kNbInputs + kNbOutputs;
 
 // The types that go together: those of the inputs, then those of the outputs; a row each for the enumerators of
-// @{ cookiecutter.name }@Precision, in their order.
+// @{ plugin.name }@Precision, in their order.
 // clang-format off
 constexpr DataType kTypes[][kNbTensors] = {
-@% for precision in cookiecutter.precisions %@
+@% for precision in plugin.precisions %@
     {@{ precision.row }@},
 @% endfor %@
 };

@@ -1,8 +1,8 @@
-@{ cookiecutter.name }@Creator::@{ cookiecutter.name }@Creator() noexcept
+@{ plugin.name }@Creator::@{ plugin.name }@Creator() noexcept
 {
-@% if cookiecutter.fields %@
+@% if plugin.fields %@
     // Each field's name, type and number of elements; the values come from the node.
-@% for field in cookiecutter.fields %@
+@% for field in plugin.fields %@
     mFields[@{ loop.index0 }@] = {"@{ field.name }@", nullptr, PluginFieldType::@{ field.trt }@, 1};
 @% endfor %@
     mFieldNames.nbFields = static_cast<int32_t>(mFields.size());
@@ -11,36 +11,36 @@
     setPluginNamespace(kNamespace);
 }
 
-char const* @{ cookiecutter.name }@Creator::getPluginName() const noexcept
+char const* @{ plugin.name }@Creator::getPluginName() const noexcept
 {
     return kName;
 }
 
-char const* @{ cookiecutter.name }@Creator::getPluginVersion() const noexcept
+char const* @{ plugin.name }@Creator::getPluginVersion() const noexcept
 {
     return kVersion;
 }
 
-nvinfer1::PluginFieldCollection const* @{ cookiecutter.name }@Creator::getFieldNames() noexcept
+nvinfer1::PluginFieldCollection const* @{ plugin.name }@Creator::getFieldNames() noexcept
 {
     return &mFieldNames;
 }
 
-nvinfer1::IPluginV2* @{ cookiecutter.name }@Creator::createPlugin(char const* /*name*/, nvinfer1::PluginFieldCollection const* fields) noexcept
+nvinfer1::IPluginV2* @{ plugin.name }@Creator::createPlugin(char const* /*name*/, nvinfer1::PluginFieldCollection const* fields) noexcept
 {
-@% if cookiecutter.fields %@
+@% if plugin.fields %@
     if (fields == nullptr)
     {
         return nullptr;
     }
     // A field that is absent keeps its default; one of a wrong type or length makes no plugin.
     pluginkit::FieldReader const reader{fields};
-    @{ cookiecutter.name }@Parameters parameters;
+    @{ plugin.name }@Parameters parameters;
     bool read = true;
-@% for field in cookiecutter.fields %@
+@% for field in plugin.fields %@
     read = read && reader.@{ field.reader }@("@{ field.name }@", parameters.@{ field.name }@);
 @% endfor %@
-    if (!read@{ " || !isValid(parameters)" if cookiecutter.checks }@)
+    if (!read@{ " || !isValid(parameters)" if plugin.checks }@)
     {
         return nullptr;
     }
@@ -49,11 +49,11 @@ nvinfer1::IPluginV2* @{ cookiecutter.name }@Creator::createPlugin(char const* /*
     {
         return nullptr;
     }
-    @{ cookiecutter.name }@Parameters const parameters;
+    @{ plugin.name }@Parameters const parameters;
 @% endif %@
     try
     {
-        auto plugin = std::make_unique<@{ cookiecutter.name }@>(parameters);
+        auto plugin = std::make_unique<@{ plugin.name }@>(parameters);
         plugin->setPluginNamespace(mNamespace.c_str());
         return plugin.release();
     }
@@ -63,11 +63,11 @@ nvinfer1::IPluginV2* @{ cookiecutter.name }@Creator::createPlugin(char const* /*
     }
 }
 
-nvinfer1::IPluginV2* @{ cookiecutter.name }@Creator::deserializePlugin(char const* /*name*/, void const* data, size_t length) noexcept
+nvinfer1::IPluginV2* @{ plugin.name }@Creator::deserializePlugin(char const* /*name*/, void const* data, size_t length) noexcept
 {
     try
     {
-        auto plugin = std::make_unique<@{ cookiecutter.name }@>(@{ cookiecutter.name }@Parameters{});
+        auto plugin = std::make_unique<@{ plugin.name }@>(@{ plugin.name }@Parameters{});
         plugin->setPluginNamespace(mNamespace.c_str());
         return plugin->restore(data, length) ? plugin.release() : nullptr;
     }
@@ -77,7 +77,7 @@ nvinfer1::IPluginV2* @{ cookiecutter.name }@Creator::deserializePlugin(char cons
     }
 }
 
-void @{ cookiecutter.name }@Creator::setPluginNamespace(char const* pluginNamespace) noexcept
+void @{ plugin.name }@Creator::setPluginNamespace(char const* pluginNamespace) noexcept
 {
     try
     {
@@ -89,7 +89,7 @@ void @{ cookiecutter.name }@Creator::setPluginNamespace(char const* pluginNamesp
     }
 }
 
-char const* @{ cookiecutter.name }@Creator::getPluginNamespace() const noexcept
+char const* @{ plugin.name }@Creator::getPluginNamespace() const noexcept
 {
     return mNamespace.c_str();
 }

@@ -1,8 +1,8 @@
 //! Makes the plugin: from the attributes of a node when a network is built, from bytes when an engine is loaded.
-class @{ cookiecutter.name }@Creator final : public nvinfer1::IPluginCreator
+class @{ plugin.name }@Creator final : public nvinfer1::IPluginCreator
 {
 public:
-    @{ cookiecutter.name }@Creator() noexcept;
+    @{ plugin.name }@Creator() noexcept;
 
     char const* getPluginName() const noexcept override;
     char const* getPluginVersion() const noexcept override;
@@ -13,8 +13,8 @@ public:
     char const* getPluginNamespace() const noexcept override;
 
 private:
-@% if cookiecutter.fields %@
-    std::array<nvinfer1::PluginField, @{ cookiecutter.fields|length }@> mFields;
+@% if plugin.fields %@
+    std::array<nvinfer1::PluginField, @{ plugin.fields|length }@> mFields;
 @% endif %@
     nvinfer1::PluginFieldCollection mFieldNames{};
     std::string mNamespace;

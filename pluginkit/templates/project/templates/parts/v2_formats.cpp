@@ -4,7 +4,7 @@
         return false;
     }
     // What stands behind pos is not chosen yet and must not be looked at.
-@% if cookiecutter.vectorized %@
+@% if plugin.vectorized %@
     return isCombination(pos + 1, [inOut](int32_t i) { return inOut[i]; });
 @% else %@
     return inOut[pos].format == TensorFormat::kLINEAR &&

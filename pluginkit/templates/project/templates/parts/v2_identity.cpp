@@ -1,8 +1,8 @@
-constexpr char const* kName = @{ cookiecutter.name_literal }@;
-constexpr char const* kVersion = @{ cookiecutter.version_literal }@;
+constexpr char const* kName = @{ plugin.name_literal }@;
+constexpr char const* kVersion = @{ plugin.version_literal }@;
 // Until TensorRT sets another one.
 // clang-format off
-constexpr char const* kNamespace = @{ cookiecutter.namespace_literal }@;
+constexpr char const* kNamespace = @{ plugin.namespace_literal }@;
 // clang-format on
 // TensorRT's limit, without the closing zero.
 constexpr size_t kMaxNamespace = 1023;

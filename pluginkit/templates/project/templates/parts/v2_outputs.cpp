@@ -1,9 +1,9 @@
-int32_t @{ cookiecutter.name }@::getNbOutputs() const noexcept
+int32_t @{ plugin.name }@::getNbOutputs() const noexcept
 {
     return kNbOutputs;
 }
 
-DataType @{ cookiecutter.name }@::getOutputDataType(int32_t index, DataType const* inputTypes, int32_t nbInputs) const noexcept
+DataType @{ plugin.name }@::getOutputDataType(int32_t index, DataType const* inputTypes, int32_t nbInputs) const noexcept
 {
     if (index < 0 || index >= kNbOutputs || inputTypes == nullptr || nbInputs != kNbInputs)
     {

@@ -1,19 +1,19 @@
-#include "@{ cookiecutter.slug }@.h"
+#include "@{ plugin.slug }@.h"
 
 #include <pluginkit/fields.h>
-@% if cookiecutter.restores_v2 %@
+@% if plugin.restores_v2 %@
 #include <pluginkit/serialize.h>
 @% endif %@
 
 #include <algorithm>
 #include <cmath>
 #include <exception>
-@% if cookiecutter.vectorized %@
+@% if plugin.vectorized %@
 #include <iterator>
 @% endif %@
 #include <memory>
 
-namespace @{ cookiecutter.namespace_cpp }@
+namespace @{ plugin.namespace_cpp }@
 {
 namespace
 {
@@ -27,20 +27,20 @@ using nvinfer1::PluginField;
 using nvinfer1::PluginFieldType;
 using nvinfer1::TensorFormat;
 
-constexpr char const* kName = @{ cookiecutter.name_literal }@;
-constexpr char const* kVersion = @{ cookiecutter.version_literal }@;
+constexpr char const* kName = @{ plugin.name_literal }@;
+constexpr char const* kVersion = @{ plugin.version_literal }@;
 // clang-format off
-constexpr char const* kNamespace = @{ cookiecutter.namespace_literal }@;
+constexpr char const* kNamespace = @{ plugin.namespace_literal }@;
 // clang-format on
-@% if cookiecutter.int8 %@
+@% if plugin.int8 %@
 // The field that an engine keeps the scales in; no attribute of a node.
 constexpr char const* kScalesField = "pluginkit_scales";
 @% endif %@
-@% if cookiecutter.restores_v2 %@
+@% if plugin.restores_v2 %@
 // The field in which pluginkit's V3 adapter kept the bytes of this plugin when it was of the second generation, and the
 // version of those bytes.
 constexpr char const* kV2StateField = "pluginkit_v2_state";
-constexpr uint32_t kSerialVersion = @{ cookiecutter.restores_v2 }@;
+constexpr uint32_t kSerialVersion = @{ plugin.restores_v2 }@;
 @% endif %@
 // What a method of IPluginV3 answers where it can't do what it is asked.
 constexpr int32_t kFailed = 1;
@@ -60,16 +60,16 @@ int64_t elementCount(nvinfer1::PluginTensorDesc const& desc) noexcept
 @% include "parts/scales.cpp" %@
 } // namespace
 
-@{ cookiecutter.name }@::@{ cookiecutter.name }@(@{ cookiecutter.name }@Parameters const& parameters, std::string const& pluginNamespace) : mParameters{parameters}, mNamespace{pluginNamespace}@{ "" if cookiecutter.scaled else " {}" }@
-@% if cookiecutter.scaled %@
+@{ plugin.name }@::@{ plugin.name }@(@{ plugin.name }@Parameters const& parameters, std::string const& pluginNamespace) : mParameters{parameters}, mNamespace{pluginNamespace}@{ "" if plugin.scaled else " {}" }@
+@% if plugin.scaled %@
 {
-@% for tensor in cookiecutter.scaled %@
+@% for tensor in plugin.scaled %@
     mScales[@{ tensor.index }@] = parameters.@{ tensor.scale }@;
 @% endfor %@
 }
 @% endif %@
 
-nvinfer1::IPluginCapability* @{ cookiecutter.name }@::getCapabilityInterface(PluginCapabilityType type) noexcept
+nvinfer1::IPluginCapability* @{ plugin.name }@::getCapabilityInterface(PluginCapabilityType type) noexcept
 {
     switch (type)
     {
@@ -83,11 +83,11 @@ nvinfer1::IPluginCapability* @{ cookiecutter.name }@::getCapabilityInterface(Plu
     return nullptr;
 }
 
-nvinfer1::IPluginV3* @{ cookiecutter.name }@::clone() noexcept
+nvinfer1::IPluginV3* @{ plugin.name }@::clone() noexcept
 {
     try
     {
-        return new @{ cookiecutter.name }@{*this};
+        return new @{ plugin.name }@{*this};
     }
     catch (std::exception const&)
     {
@@ -95,27 +95,27 @@ nvinfer1::IPluginV3* @{ cookiecutter.name }@::clone() noexcept
     }
 }
 
-char const* @{ cookiecutter.name }@::getPluginName() const noexcept
+char const* @{ plugin.name }@::getPluginName() const noexcept
 {
     return kName;
 }
 
-char const* @{ cookiecutter.name }@::getPluginVersion() const noexcept
+char const* @{ plugin.name }@::getPluginVersion() const noexcept
 {
     return kVersion;
 }
 
-char const* @{ cookiecutter.name }@::getPluginNamespace() const noexcept
+char const* @{ plugin.name }@::getPluginNamespace() const noexcept
 {
     return mNamespace.c_str();
 }
 
-int32_t @{ cookiecutter.name }@::getNbOutputs() const noexcept
+int32_t @{ plugin.name }@::getNbOutputs() const noexcept
 {
     return kNbOutputs;
 }
 
-int32_t @{ cookiecutter.name }@::getOutputDataTypes(DataType* outputTypes, int32_t nbOutputs, DataType const* inputTypes, int32_t nbInputs) const noexcept
+int32_t @{ plugin.name }@::getOutputDataTypes(DataType* outputTypes, int32_t nbOutputs, DataType const* inputTypes, int32_t nbInputs) const noexcept
 {
     if (outputTypes == nullptr || inputTypes == nullptr || nbInputs != kNbInputs || nbOutputs != kNbOutputs)
     {
@@ -128,26 +128,26 @@ int32_t @{ cookiecutter.name }@::getOutputDataTypes(DataType* outputTypes, int32
     return 0;
 }
 
-int32_t @{ cookiecutter.name }@::getOutputShapes(DimsExprs const* inputs, int32_t nbInputs, DimsExprs const* /*shapeInputs*/, int32_t nbShapeInputs, DimsExprs* outputs, int32_t nbOutputs, nvinfer1::IExprBuilder& exprBuilder) noexcept
+int32_t @{ plugin.name }@::getOutputShapes(DimsExprs const* inputs, int32_t nbInputs, DimsExprs const* /*shapeInputs*/, int32_t nbShapeInputs, DimsExprs* outputs, int32_t nbOutputs, nvinfer1::IExprBuilder& exprBuilder) noexcept
 {
     bool const counted = nbInputs == kNbInputs && nbShapeInputs == 0 && nbOutputs == kNbOutputs;
     if (inputs == nullptr || outputs == nullptr || !counted)
     {
         return kFailed;
     }
-@% for tensor in cookiecutter.inputs %@
+@% for tensor in plugin.inputs %@
     if (inputs[@{ tensor.index }@].nbDims != @{ tensor.rank }@) // @{ tensor.name }@
     {
         return kFailed;
     }
 @% endfor %@
-@% if cookiecutter.operations %@
+@% if plugin.operations %@
     auto const apply = [&exprBuilder](DimensionOperation operation, IDimensionExpr const* a, IDimensionExpr const* b)
     { return a != nullptr && b != nullptr ? exprBuilder.operation(operation, *a, *b) : nullptr; };
-@% elif not cookiecutter.constants %@
+@% elif not plugin.constants %@
     static_cast<void>(exprBuilder); // needed for dimensions that are computed
 @% endif %@
-@% for tensor in cookiecutter.outputs %@
+@% for tensor in plugin.outputs %@
     {
         DimsExprs& output = outputs[@{ loop.index0 }@]; // @{ tensor.name }@
 @% for line in tensor.dims %@
@@ -160,14 +160,14 @@ int32_t @{ cookiecutter.name }@::getOutputShapes(DimsExprs const* inputs, int32_
     return failed ? kFailed : 0;
 }
 
-bool @{ cookiecutter.name }@::supportsFormatCombination(int32_t pos, nvinfer1::DynamicPluginTensorDesc const* inOut, int32_t nbInputs, int32_t nbOutputs) noexcept
+bool @{ plugin.name }@::supportsFormatCombination(int32_t pos, nvinfer1::DynamicPluginTensorDesc const* inOut, int32_t nbInputs, int32_t nbOutputs) noexcept
 {
     if (inOut == nullptr || nbInputs != kNbInputs || nbOutputs != kNbOutputs || pos < 0 || pos >= kNbTensors)
     {
         return false;
     }
     // What stands behind pos is not chosen yet and must not be looked at.
-@% if cookiecutter.vectorized %@
+@% if plugin.vectorized %@
     return isCombination(pos + 1, [inOut](int32_t i) { return inOut[i].desc; });
 @% else %@
     return inOut[pos].desc.format == TensorFormat::kLINEAR &&
@@ -175,8 +175,8 @@ bool @{ cookiecutter.name }@::supportsFormatCombination(int32_t pos, nvinfer1::D
 @% endif %@
 }
 
-@% if cookiecutter.int8 %@
-int32_t @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, int32_t nbInputs, nvinfer1::DynamicPluginTensorDesc const* out, int32_t nbOutputs) noexcept
+@% if plugin.int8 %@
+int32_t @{ plugin.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, int32_t nbInputs, nvinfer1::DynamicPluginTensorDesc const* out, int32_t nbOutputs) noexcept
 {
     if (in == nullptr || out == nullptr || nbInputs != kNbInputs || nbOutputs != kNbOutputs)
     {
@@ -184,7 +184,7 @@ int32_t @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDe
     }
     // A scale that the node's attributes give wins. In implicit quantization TensorRT knows the scales and gives them here;
     // in explicit quantization (Q/DQ) it doesn't: then the attributes are the only place that they can come from.
-@% for tensor in cookiecutter.scaled %@
+@% for tensor in plugin.scaled %@
     if (!isScale(mParameters.@{ tensor.scale }@))
     {
         takeScale(mScales[@{ tensor.index }@], @{ tensor.desc }@.desc);
@@ -193,99 +193,99 @@ int32_t @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDe
     return 0;
 }
 @% else %@
-int32_t @{ cookiecutter.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* /*in*/, int32_t /*nbInputs*/, nvinfer1::DynamicPluginTensorDesc const* /*out*/, int32_t /*nbOutputs*/) noexcept
+int32_t @{ plugin.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* /*in*/, int32_t /*nbInputs*/, nvinfer1::DynamicPluginTensorDesc const* /*out*/, int32_t /*nbOutputs*/) noexcept
 {
     return 0; // nothing depends on the types or shapes before the kernel runs
 }
 @% endif %@
 
-size_t @{ cookiecutter.name }@::getWorkspaceSize(nvinfer1::DynamicPluginTensorDesc const* /*inputs*/, int32_t /*nbInputs*/, nvinfer1::DynamicPluginTensorDesc const* /*outputs*/, int32_t /*nbOutputs*/) const noexcept
+size_t @{ plugin.name }@::getWorkspaceSize(nvinfer1::DynamicPluginTensorDesc const* /*inputs*/, int32_t /*nbInputs*/, nvinfer1::DynamicPluginTensorDesc const* /*outputs*/, int32_t /*nbOutputs*/) const noexcept
 {
     return 0;
 }
 
-nvinfer1::PluginFieldCollection const* @{ cookiecutter.name }@::getFieldsToSerialize() noexcept
+nvinfer1::PluginFieldCollection const* @{ plugin.name }@::getFieldsToSerialize() noexcept
 {
-@% for field in cookiecutter.fields %@
+@% for field in plugin.fields %@
     mKept[@{ loop.index0 }@] = PluginField{"@{ field.name }@", &mParameters.@{ field.name }@, PluginFieldType::@{ field.trt }@, 1};
 @% endfor %@
-@% if cookiecutter.int8 %@
-    mKept[@{ cookiecutter.fields|length }@] = PluginField{kScalesField, mScales.data(), PluginFieldType::kFLOAT32, kNbTensors};
+@% if plugin.int8 %@
+    mKept[@{ plugin.fields|length }@] = PluginField{kScalesField, mScales.data(), PluginFieldType::kFLOAT32, kNbTensors};
 @% endif %@
-@% if cookiecutter.kept_count %@
+@% if plugin.kept_count %@
     mKeptFields.nbFields = static_cast<int32_t>(mKept.size());
     mKeptFields.fields = mKept.data();
 @% endif %@
     return &mKeptFields;
 }
 
-bool @{ cookiecutter.name }@::restore(nvinfer1::PluginFieldCollection const* fields) noexcept
+bool @{ plugin.name }@::restore(nvinfer1::PluginFieldCollection const* fields) noexcept
 {
     pluginkit::FieldReader const reader{fields};
-@% if cookiecutter.restores_v2 %@
+@% if plugin.restores_v2 %@
     if (PluginField const* const state = reader.find(kV2StateField); state != nullptr && state->length >= 0)
     {
         return restoreV2(state->data, static_cast<size_t>(state->length));
     }
 @% endif %@
     bool read = fields != nullptr;
-@% for field in cookiecutter.fields %@
+@% for field in plugin.fields %@
     read = read && reader.required("@{ field.name }@", mParameters.@{ field.name }@);
 @% endfor %@
-@% if cookiecutter.int8 %@
+@% if plugin.int8 %@
     read = read && reader.required(kScalesField, mScales);
     for (float const scale : mScales)
     {
         read = read && scale >= 0.0F;
     }
 @% endif %@
-    return read@{ " && isValid(mParameters)" if cookiecutter.checks }@;
+    return read@{ " && isValid(mParameters)" if plugin.checks }@;
 }
 
-@% if cookiecutter.restores_v2 %@
-bool @{ cookiecutter.name }@::restoreV2(void const* data, size_t length) noexcept
+@% if plugin.restores_v2 %@
+bool @{ plugin.name }@::restoreV2(void const* data, size_t length) noexcept
 {
     pluginkit::Reader reader{data, length, kSerialVersion};
     bool read = true;
-@% for field in cookiecutter.fields %@
+@% for field in plugin.fields %@
     read = read && reader.get(mParameters.@{ field.name }@);
 @% endfor %@
-@% if cookiecutter.int8 %@
+@% if plugin.int8 %@
     for (float& scale : mScales)
     {
         read = read && reader.get(scale) && std::isfinite(scale) && scale >= 0.0F;
     }
 @% endif %@
-@% if cookiecutter.restores_static %@
+@% if plugin.restores_static %@
     // What an IPluginV2IOExt knew from configurePlugin only; enqueue() is told it now.
     int32_t row{};
     std::array<int64_t, kNbTensors> counts{};
     read = read && reader.get(row) && reader.get(counts);
 @% endif %@
-    return read && reader.finished()@{ " && isValid(mParameters)" if cookiecutter.checks }@;
+    return read && reader.finished()@{ " && isValid(mParameters)" if plugin.checks }@;
 }
 
 @% endif %@
-nvinfer1::IPluginV3* @{ cookiecutter.name }@::attachToContext(nvinfer1::IPluginResourceContext* /*context*/) noexcept
+nvinfer1::IPluginV3* @{ plugin.name }@::attachToContext(nvinfer1::IPluginResourceContext* /*context*/) noexcept
 {
     return clone(); // each context has a plugin of its own
 }
 
-int32_t @{ cookiecutter.name }@::onShapeChange(nvinfer1::PluginTensorDesc const* /*in*/, int32_t /*nbInputs*/, nvinfer1::PluginTensorDesc const* /*out*/, int32_t /*nbOutputs*/) noexcept
+int32_t @{ plugin.name }@::onShapeChange(nvinfer1::PluginTensorDesc const* /*in*/, int32_t /*nbInputs*/, nvinfer1::PluginTensorDesc const* /*out*/, int32_t /*nbOutputs*/) noexcept
 {
     return 0; // enqueue() gets the shapes too
 }
 
-int32_t @{ cookiecutter.name }@::enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* /*workspace*/, cudaStream_t stream) noexcept
+int32_t @{ plugin.name }@::enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* /*workspace*/, cudaStream_t stream) noexcept
 {
 @% include "parts/enqueue_body.cpp" %@
 }
 
-@{ cookiecutter.name }@Creator::@{ cookiecutter.name }@Creator() noexcept
+@{ plugin.name }@Creator::@{ plugin.name }@Creator() noexcept
 {
-@% if cookiecutter.fields %@
+@% if plugin.fields %@
     // Each field's name, type and number of elements; the values come from the node.
-@% for field in cookiecutter.fields %@
+@% for field in plugin.fields %@
     mFields[@{ loop.index0 }@] = {"@{ field.name }@", nullptr, PluginFieldType::@{ field.trt }@, 1};
 @% endfor %@
     mFieldNames.nbFields = static_cast<int32_t>(mFields.size());
@@ -294,27 +294,27 @@ int32_t @{ cookiecutter.name }@::enqueue(nvinfer1::PluginTensorDesc const* input
     setPluginNamespace(kNamespace);
 }
 
-char const* @{ cookiecutter.name }@Creator::getPluginName() const noexcept
+char const* @{ plugin.name }@Creator::getPluginName() const noexcept
 {
     return kName;
 }
 
-char const* @{ cookiecutter.name }@Creator::getPluginVersion() const noexcept
+char const* @{ plugin.name }@Creator::getPluginVersion() const noexcept
 {
     return kVersion;
 }
 
-char const* @{ cookiecutter.name }@Creator::getPluginNamespace() const noexcept
+char const* @{ plugin.name }@Creator::getPluginNamespace() const noexcept
 {
     return mNamespace.c_str();
 }
 
-nvinfer1::PluginFieldCollection const* @{ cookiecutter.name }@Creator::getFieldNames() noexcept
+nvinfer1::PluginFieldCollection const* @{ plugin.name }@Creator::getFieldNames() noexcept
 {
     return &mFieldNames;
 }
 
-nvinfer1::IPluginV3* @{ cookiecutter.name }@Creator::createPlugin(char const* /*name*/, nvinfer1::PluginFieldCollection const* fields, nvinfer1::TensorRTPhase phase) noexcept
+nvinfer1::IPluginV3* @{ plugin.name }@Creator::createPlugin(char const* /*name*/, nvinfer1::PluginFieldCollection const* fields, nvinfer1::TensorRTPhase phase) noexcept
 {
     if (fields == nullptr)
     {
@@ -324,25 +324,25 @@ nvinfer1::IPluginV3* @{ cookiecutter.name }@Creator::createPlugin(char const* /*
     {
         if (phase == nvinfer1::TensorRTPhase::kRUNTIME)
         {
-            auto plugin = std::make_unique<@{ cookiecutter.name }@>(@{ cookiecutter.name }@Parameters{}, mNamespace);
+            auto plugin = std::make_unique<@{ plugin.name }@>(@{ plugin.name }@Parameters{}, mNamespace);
             return plugin->restore(fields) ? plugin.release() : nullptr;
         }
-@% if cookiecutter.fields %@
+@% if plugin.fields %@
         // A field that is absent keeps its default; one of a wrong type or length makes no plugin.
         pluginkit::FieldReader const reader{fields};
-        @{ cookiecutter.name }@Parameters parameters;
+        @{ plugin.name }@Parameters parameters;
         bool read = true;
-@% for field in cookiecutter.fields %@
+@% for field in plugin.fields %@
         read = read && reader.@{ field.reader }@("@{ field.name }@", parameters.@{ field.name }@);
 @% endfor %@
-        if (!read@{ " || !isValid(parameters)" if cookiecutter.checks }@)
+        if (!read@{ " || !isValid(parameters)" if plugin.checks }@)
         {
             return nullptr;
         }
 @% else %@
-        @{ cookiecutter.name }@Parameters const parameters;
+        @{ plugin.name }@Parameters const parameters;
 @% endif %@
-        return new @{ cookiecutter.name }@{parameters, mNamespace};
+        return new @{ plugin.name }@{parameters, mNamespace};
     }
     catch (std::exception const&)
     {
@@ -350,7 +350,7 @@ nvinfer1::IPluginV3* @{ cookiecutter.name }@Creator::createPlugin(char const* /*
     }
 }
 
-void @{ cookiecutter.name }@Creator::setPluginNamespace(char const* pluginNamespace) noexcept
+void @{ plugin.name }@Creator::setPluginNamespace(char const* pluginNamespace) noexcept
 {
     try
     {
@@ -362,4 +362,4 @@ void @{ cookiecutter.name }@Creator::setPluginNamespace(char const* pluginNamesp
     }
 }
 
-} // namespace @{ cookiecutter.namespace_cpp }@
+} // namespace @{ plugin.namespace_cpp }@

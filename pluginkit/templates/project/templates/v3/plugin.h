@@ -1,6 +1,6 @@
 #pragma once
 
-#include "@{ cookiecutter.slug }@_kernel.h"
+#include "@{ plugin.slug }@_kernel.h"
 
 #include <NvInfer.h>
 
@@ -9,18 +9,18 @@
 #include <cstdint>
 #include <string>
 
-namespace @{ cookiecutter.namespace_cpp }@
+namespace @{ plugin.namespace_cpp }@
 {
 
 //! The layer as TensorRT sees it: one object that is the plugin and its three capabilities. It holds no device memory,
 //! so that copying its members is all that a clone takes.
-class @{ cookiecutter.name }@ final : public nvinfer1::IPluginV3,
+class @{ plugin.name }@ final : public nvinfer1::IPluginV3,
 @% for capability in ("Core", "Build", "Runtime") %@
-@{ " " * (15 + cookiecutter.name|length) }@public nvinfer1::IPluginV3One@{ capability }@@{ "," if not loop.last }@
+@{ " " * (15 + plugin.name|length) }@public nvinfer1::IPluginV3One@{ capability }@@{ "," if not loop.last }@
 @% endfor %@
 {
 public:
-    @{ cookiecutter.name }@(@{ cookiecutter.name }@Parameters const& parameters, std::string const& pluginNamespace);
+    @{ plugin.name }@(@{ plugin.name }@Parameters const& parameters, std::string const& pluginNamespace);
 
     //! Takes what getFieldsToSerialize() gave; false where something is missing or makes no sense.
     bool restore(nvinfer1::PluginFieldCollection const* fields) noexcept;
@@ -49,30 +49,30 @@ public:
     int32_t enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* workspace, cudaStream_t stream) noexcept override;
 
 private:
-@% if cookiecutter.restores_v2 %@
+@% if plugin.restores_v2 %@
     //! Takes what serialize() wrote when the plugin was of the second generation.
     bool restoreV2(void const* data, size_t length) noexcept;
 
 @% endif %@
-    @{ cookiecutter.name }@Parameters mParameters;
-@% if cookiecutter.int8 %@
+    @{ plugin.name }@Parameters mParameters;
+@% if plugin.int8 %@
     //! What an INT8 step is worth in each input, then in each output; 0 is not known.
-    std::array<float, @{ cookiecutter.tensor_count }@> mScales{};
+    std::array<float, @{ plugin.tensor_count }@> mScales{};
 @% endif %@
     std::string mNamespace;
-@% if cookiecutter.kept_count %@
+@% if plugin.kept_count %@
     //! What getFieldsToSerialize() answers lives here; its data are the members above.
-    std::array<nvinfer1::PluginField, @{ cookiecutter.kept_count }@> mKept;
+    std::array<nvinfer1::PluginField, @{ plugin.kept_count }@> mKept;
 @% endif %@
     nvinfer1::PluginFieldCollection mKeptFields{};
 };
 
 //! Makes the plugin: from the attributes of a node when a network is built, from the fields that the plugin gave when an
 //! engine is loaded.
-class @{ cookiecutter.name }@Creator final : public nvinfer1::IPluginCreatorV3One
+class @{ plugin.name }@Creator final : public nvinfer1::IPluginCreatorV3One
 {
 public:
-    @{ cookiecutter.name }@Creator() noexcept;
+    @{ plugin.name }@Creator() noexcept;
 
     char const* getPluginName() const noexcept override;
     char const* getPluginVersion() const noexcept override;
@@ -80,15 +80,15 @@ public:
     nvinfer1::PluginFieldCollection const* getFieldNames() noexcept override;
     nvinfer1::IPluginV3* createPlugin(char const* name, nvinfer1::PluginFieldCollection const* fields, nvinfer1::TensorRTPhase phase) noexcept override;
 
-    //! Not TensorRT's: init@{ cookiecutter.name }@Plugins (entry.cpp) registers a creator under another namespace by it.
+    //! Not TensorRT's: init@{ plugin.name }@Plugins (entry.cpp) registers a creator under another namespace by it.
     void setPluginNamespace(char const* pluginNamespace) noexcept;
 
 private:
-@% if cookiecutter.fields %@
-    std::array<nvinfer1::PluginField, @{ cookiecutter.fields|length }@> mFields;
+@% if plugin.fields %@
+    std::array<nvinfer1::PluginField, @{ plugin.fields|length }@> mFields;
 @% endif %@
     nvinfer1::PluginFieldCollection mFieldNames{};
     std::string mNamespace;
 };
 
-} // namespace @{ cookiecutter.namespace_cpp }@
+} // namespace @{ plugin.namespace_cpp }@

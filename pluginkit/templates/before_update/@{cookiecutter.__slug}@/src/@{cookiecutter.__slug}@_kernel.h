@@ -1,0 +1,88 @@
+@% set plugin = signature(cookiecutter) %@
+#pragma once
+
+// What the plugin (@{ plugin.slug }@.cpp) and its kernel (@{ plugin.slug }@_kernel.cu) share. No TensorRT here:
+// the kernel is compiled once, the plugin once for each layout of TensorRT's classes.
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace @{ plugin.namespace_cpp }@
+{
+
+//! What the layer was created with: the fields of its creator, which are the attributes of its ONNX node.
+struct @{ plugin.name }@Parameters
+{
+@% for field in plugin.fields %@
+    @{ field.cpp }@ @{ field.name }@{@{ field.literal }@};
+@% endfor %@
+};
+
+//! The types that the layer computes in; a row of kTypes in @{ plugin.slug }@.cpp each.
+enum class @{ plugin.name }@Precision : int32_t
+{
+@% for precision in plugin.precisions %@
+    @{ precision.trt }@,
+@% endfor %@
+};
+
+@% if plugin.vectorized %@
+//! Where a tensor's elements lie: `channels` told in vectors of `lanes`, each element of a channel `inner` times.
+//! Linear memory has vectors of one.
+struct @{ plugin.name }@Layout
+{
+    int64_t channels;
+    int64_t lanes;
+    int64_t inner;
+};
+
+@% endif %@
+//! What one run of the kernel works on. `data` is device memory, `count` its number of elements, and `scale` what one
+//! step of an INT8 element is worth (not used for other types).
+struct @{ plugin.name }@Arguments
+{
+    struct Input
+    {
+        void const* data;
+        int64_t count;
+        float scale;
+@% if plugin.vectorized %@
+        @{ plugin.name }@Layout layout;
+@% endif %@
+    };
+
+    struct Output
+    {
+        void* data;
+        int64_t count;
+        float scale;
+@% if plugin.vectorized %@
+        @{ plugin.name }@Layout layout;
+@% endif %@
+    };
+
+    struct Inputs
+    {
+@% for tensor in plugin.inputs %@
+        Input @{ tensor.name }@;
+@% endfor %@
+    };
+
+    struct Outputs
+    {
+@% for tensor in plugin.outputs %@
+        Output @{ tensor.name }@;
+@% endfor %@
+    };
+
+    @{ plugin.name }@Parameters parameters;
+    Inputs inputs;
+    Outputs outputs;
+    int64_t count; //!< elements of the largest output
+};
+
+//! Starts the kernel on the stream and returns at once; no output element means no launch.
+cudaError_t launch@{ plugin.name }@(@{ plugin.name }@Arguments const& args, @{ plugin.name }@Precision precision, cudaStream_t stream) noexcept;
+
+} // namespace @{ plugin.namespace_cpp }@

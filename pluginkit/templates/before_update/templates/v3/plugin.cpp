@@ -1,0 +1,365 @@
+#include "@{ plugin.slug }@.h"
+
+#include <pluginkit/fields.h>
+@% if plugin.restores_v2 %@
+#include <pluginkit/serialize.h>
+@% endif %@
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+@% if plugin.vectorized %@
+#include <iterator>
+@% endif %@
+#include <memory>
+
+namespace @{ plugin.namespace_cpp }@
+{
+namespace
+{
+
+using nvinfer1::DataType;
+using nvinfer1::DimensionOperation;
+using nvinfer1::DimsExprs;
+using nvinfer1::IDimensionExpr;
+using nvinfer1::PluginCapabilityType;
+using nvinfer1::PluginField;
+using nvinfer1::PluginFieldType;
+using nvinfer1::TensorFormat;
+
+constexpr char const* kName = @{ plugin.name_literal }@;
+constexpr char const* kVersion = @{ plugin.version_literal }@;
+// clang-format off
+constexpr char const* kNamespace = @{ plugin.namespace_literal }@;
+// clang-format on
+@% if plugin.int8 %@
+// The field that an engine keeps the scales in; no attribute of a node.
+constexpr char const* kScalesField = "pluginkit_scales";
+@% endif %@
+@% if plugin.restores_v2 %@
+// The field in which pluginkit's V3 adapter kept the bytes of this plugin when it was of the second generation, and the
+// version of those bytes.
+constexpr char const* kV2StateField = "pluginkit_v2_state";
+constexpr uint32_t kSerialVersion = @{ plugin.restores_v2 }@;
+@% endif %@
+// What a method of IPluginV3 answers where it can't do what it is asked.
+constexpr int32_t kFailed = 1;
+
+@% include "parts/types.cpp" %@
+@% include "parts/formats.cpp" %@
+int64_t elementCount(nvinfer1::PluginTensorDesc const& desc) noexcept
+{
+    int64_t count = 1;
+    for (int32_t i = 0; i < desc.dims.nbDims; ++i)
+    {
+        count *= desc.dims.d[i];
+    }
+    return count;
+}
+
+@% include "parts/scales.cpp" %@
+} // namespace
+
+@{ plugin.name }@::@{ plugin.name }@(@{ plugin.name }@Parameters const& parameters, std::string const& pluginNamespace) : mParameters{parameters}, mNamespace{pluginNamespace}@{ "" if plugin.scaled else " {}" }@
+@% if plugin.scaled %@
+{
+@% for tensor in plugin.scaled %@
+    mScales[@{ tensor.index }@] = parameters.@{ tensor.scale }@;
+@% endfor %@
+}
+@% endif %@
+
+nvinfer1::IPluginCapability* @{ plugin.name }@::getCapabilityInterface(PluginCapabilityType type) noexcept
+{
+    switch (type)
+    {
+    case PluginCapabilityType::kCORE:
+        return static_cast<nvinfer1::IPluginV3OneCore*>(this);
+    case PluginCapabilityType::kBUILD:
+        return static_cast<nvinfer1::IPluginV3OneBuild*>(this);
+    case PluginCapabilityType::kRUNTIME:
+        return static_cast<nvinfer1::IPluginV3OneRuntime*>(this);
+    }
+    return nullptr;
+}
+
+nvinfer1::IPluginV3* @{ plugin.name }@::clone() noexcept
+{
+    try
+    {
+        return new @{ plugin.name }@{*this};
+    }
+    catch (std::exception const&)
+    {
+        return nullptr; // no memory; no exception may leave a plugin
+    }
+}
+
+char const* @{ plugin.name }@::getPluginName() const noexcept
+{
+    return kName;
+}
+
+char const* @{ plugin.name }@::getPluginVersion() const noexcept
+{
+    return kVersion;
+}
+
+char const* @{ plugin.name }@::getPluginNamespace() const noexcept
+{
+    return mNamespace.c_str();
+}
+
+int32_t @{ plugin.name }@::getNbOutputs() const noexcept
+{
+    return kNbOutputs;
+}
+
+int32_t @{ plugin.name }@::getOutputDataTypes(DataType* outputTypes, int32_t nbOutputs, DataType const* inputTypes, int32_t nbInputs) const noexcept
+{
+    if (outputTypes == nullptr || inputTypes == nullptr || nbInputs != kNbInputs || nbOutputs != kNbOutputs)
+    {
+        return kFailed;
+    }
+    int32_t const row = findRow(kNbInputs, [inputTypes](int32_t i) { return inputTypes[i]; });
+    // TensorRT may ask before it has chosen the types: any row's answer will do then.
+    auto const& types = kTypes[row == kNoRow ? 0 : row];
+    std::copy(types + kNbInputs, types + kNbTensors, outputTypes);
+    return 0;
+}
+
+int32_t @{ plugin.name }@::getOutputShapes(DimsExprs const* inputs, int32_t nbInputs, DimsExprs const* /*shapeInputs*/, int32_t nbShapeInputs, DimsExprs* outputs, int32_t nbOutputs, nvinfer1::IExprBuilder& exprBuilder) noexcept
+{
+    bool const counted = nbInputs == kNbInputs && nbShapeInputs == 0 && nbOutputs == kNbOutputs;
+    if (inputs == nullptr || outputs == nullptr || !counted)
+    {
+        return kFailed;
+    }
+@% for tensor in plugin.inputs %@
+    if (inputs[@{ tensor.index }@].nbDims != @{ tensor.rank }@) // @{ tensor.name }@
+    {
+        return kFailed;
+    }
+@% endfor %@
+@% if plugin.operations %@
+    auto const apply = [&exprBuilder](DimensionOperation operation, IDimensionExpr const* a, IDimensionExpr const* b)
+    { return a != nullptr && b != nullptr ? exprBuilder.operation(operation, *a, *b) : nullptr; };
+@% elif not plugin.constants %@
+    static_cast<void>(exprBuilder); // needed for dimensions that are computed
+@% endif %@
+@% for tensor in plugin.outputs %@
+    {
+        DimsExprs& output = outputs[@{ loop.index0 }@]; // @{ tensor.name }@
+@% for line in tensor.dims %@
+        @{ line }@
+@% endfor %@
+    }
+@% endfor %@
+    bool const failed = std::any_of(outputs, outputs + nbOutputs, [](DimsExprs const& output)
+                                    { return std::count(output.d, output.d + output.nbDims, nullptr) > 0; });
+    return failed ? kFailed : 0;
+}
+
+bool @{ plugin.name }@::supportsFormatCombination(int32_t pos, nvinfer1::DynamicPluginTensorDesc const* inOut, int32_t nbInputs, int32_t nbOutputs) noexcept
+{
+    if (inOut == nullptr || nbInputs != kNbInputs || nbOutputs != kNbOutputs || pos < 0 || pos >= kNbTensors)
+    {
+        return false;
+    }
+    // What stands behind pos is not chosen yet and must not be looked at.
+@% if plugin.vectorized %@
+    return isCombination(pos + 1, [inOut](int32_t i) { return inOut[i].desc; });
+@% else %@
+    return inOut[pos].desc.format == TensorFormat::kLINEAR &&
+           findRow(pos + 1, [inOut](int32_t i) { return inOut[i].desc.type; }) != kNoRow;
+@% endif %@
+}
+
+@% if plugin.int8 %@
+int32_t @{ plugin.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, int32_t nbInputs, nvinfer1::DynamicPluginTensorDesc const* out, int32_t nbOutputs) noexcept
+{
+    if (in == nullptr || out == nullptr || nbInputs != kNbInputs || nbOutputs != kNbOutputs)
+    {
+        return kFailed;
+    }
+    // A scale that the node's attributes give wins. In implicit quantization TensorRT knows the scales and gives them here;
+    // in explicit quantization (Q/DQ) it doesn't: then the attributes are the only place that they can come from.
+@% for tensor in plugin.scaled %@
+    if (!isScale(mParameters.@{ tensor.scale }@))
+    {
+        takeScale(mScales[@{ tensor.index }@], @{ tensor.desc }@.desc);
+    }
+@% endfor %@
+    return 0;
+}
+@% else %@
+int32_t @{ plugin.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* /*in*/, int32_t /*nbInputs*/, nvinfer1::DynamicPluginTensorDesc const* /*out*/, int32_t /*nbOutputs*/) noexcept
+{
+    return 0; // nothing depends on the types or shapes before the kernel runs
+}
+@% endif %@
+
+size_t @{ plugin.name }@::getWorkspaceSize(nvinfer1::DynamicPluginTensorDesc const* /*inputs*/, int32_t /*nbInputs*/, nvinfer1::DynamicPluginTensorDesc const* /*outputs*/, int32_t /*nbOutputs*/) const noexcept
+{
+    return 0;
+}
+
+nvinfer1::PluginFieldCollection const* @{ plugin.name }@::getFieldsToSerialize() noexcept
+{
+@% for field in plugin.fields %@
+    mKept[@{ loop.index0 }@] = PluginField{"@{ field.name }@", &mParameters.@{ field.name }@, PluginFieldType::@{ field.trt }@, 1};
+@% endfor %@
+@% if plugin.int8 %@
+    mKept[@{ plugin.fields|length }@] = PluginField{kScalesField, mScales.data(), PluginFieldType::kFLOAT32, kNbTensors};
+@% endif %@
+@% if plugin.kept_count %@
+    mKeptFields.nbFields = static_cast<int32_t>(mKept.size());
+    mKeptFields.fields = mKept.data();
+@% endif %@
+    return &mKeptFields;
+}
+
+bool @{ plugin.name }@::restore(nvinfer1::PluginFieldCollection const* fields) noexcept
+{
+    pluginkit::FieldReader const reader{fields};
+@% if plugin.restores_v2 %@
+    if (PluginField const* const state = reader.find(kV2StateField); state != nullptr && state->length >= 0)
+    {
+        return restoreV2(state->data, static_cast<size_t>(state->length));
+    }
+@% endif %@
+    bool read = fields != nullptr;
+@% for field in plugin.fields %@
+    read = read && reader.required("@{ field.name }@", mParameters.@{ field.name }@);
+@% endfor %@
+@% if plugin.int8 %@
+    read = read && reader.required(kScalesField, mScales);
+    for (float const scale : mScales)
+    {
+        read = read && scale >= 0.0F;
+    }
+@% endif %@
+    return read@{ " && isValid(mParameters)" if plugin.checks }@;
+}
+
+@% if plugin.restores_v2 %@
+bool @{ plugin.name }@::restoreV2(void const* data, size_t length) noexcept
+{
+    pluginkit::Reader reader{data, length, kSerialVersion};
+    bool read = true;
+@% for field in plugin.fields %@
+    read = read && reader.get(mParameters.@{ field.name }@);
+@% endfor %@
+@% if plugin.int8 %@
+    for (float& scale : mScales)
+    {
+        read = read && reader.get(scale) && std::isfinite(scale) && scale >= 0.0F;
+    }
+@% endif %@
+@% if plugin.restores_static %@
+    // What an IPluginV2IOExt knew from configurePlugin only; enqueue() is told it now.
+    int32_t row{};
+    std::array<int64_t, kNbTensors> counts{};
+    read = read && reader.get(row) && reader.get(counts);
+@% endif %@
+    return read && reader.finished()@{ " && isValid(mParameters)" if plugin.checks }@;
+}
+
+@% endif %@
+nvinfer1::IPluginV3* @{ plugin.name }@::attachToContext(nvinfer1::IPluginResourceContext* /*context*/) noexcept
+{
+    return clone(); // each context has a plugin of its own
+}
+
+int32_t @{ plugin.name }@::onShapeChange(nvinfer1::PluginTensorDesc const* /*in*/, int32_t /*nbInputs*/, nvinfer1::PluginTensorDesc const* /*out*/, int32_t /*nbOutputs*/) noexcept
+{
+    return 0; // enqueue() gets the shapes too
+}
+
+int32_t @{ plugin.name }@::enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* /*workspace*/, cudaStream_t stream) noexcept
+{
+@% include "parts/enqueue_body.cpp" %@
+}
+
+@{ plugin.name }@Creator::@{ plugin.name }@Creator() noexcept
+{
+@% if plugin.fields %@
+    // Each field's name, type and number of elements; the values come from the node.
+@% for field in plugin.fields %@
+    mFields[@{ loop.index0 }@] = {"@{ field.name }@", nullptr, PluginFieldType::@{ field.trt }@, 1};
+@% endfor %@
+    mFieldNames.nbFields = static_cast<int32_t>(mFields.size());
+    mFieldNames.fields = mFields.data();
+@% endif %@
+    setPluginNamespace(kNamespace);
+}
+
+char const* @{ plugin.name }@Creator::getPluginName() const noexcept
+{
+    return kName;
+}
+
+char const* @{ plugin.name }@Creator::getPluginVersion() const noexcept
+{
+    return kVersion;
+}
+
+char const* @{ plugin.name }@Creator::getPluginNamespace() const noexcept
+{
+    return mNamespace.c_str();
+}
+
+nvinfer1::PluginFieldCollection const* @{ plugin.name }@Creator::getFieldNames() noexcept
+{
+    return &mFieldNames;
+}
+
+nvinfer1::IPluginV3* @{ plugin.name }@Creator::createPlugin(char const* /*name*/, nvinfer1::PluginFieldCollection const* fields, nvinfer1::TensorRTPhase phase) noexcept
+{
+    if (fields == nullptr)
+    {
+        return nullptr;
+    }
+    try
+    {
+        if (phase == nvinfer1::TensorRTPhase::kRUNTIME)
+        {
+            auto plugin = std::make_unique<@{ plugin.name }@>(@{ plugin.name }@Parameters{}, mNamespace);
+            return plugin->restore(fields) ? plugin.release() : nullptr;
+        }
+@% if plugin.fields %@
+        // A field that is absent keeps its default; one of a wrong type or length makes no plugin.
+        pluginkit::FieldReader const reader{fields};
+        @{ plugin.name }@Parameters parameters;
+        bool read = true;
+@% for field in plugin.fields %@
+        read = read && reader.@{ field.reader }@("@{ field.name }@", parameters.@{ field.name }@);
+@% endfor %@
+        if (!read@{ " || !isValid(parameters)" if plugin.checks }@)
+        {
+            return nullptr;
+        }
+@% else %@
+        @{ plugin.name }@Parameters const parameters;
+@% endif %@
+        return new @{ plugin.name }@{parameters, mNamespace};
+    }
+    catch (std::exception const&)
+    {
+        return nullptr;
+    }
+}
+
+void @{ plugin.name }@Creator::setPluginNamespace(char const* pluginNamespace) noexcept
+{
+    try
+    {
+        mNamespace = pluginNamespace != nullptr ? pluginNamespace : "";
+    }
+    catch (std::exception const&)
+    {
+        mNamespace.clear();
+    }
+}
+
+} // namespace @{ plugin.namespace_cpp }@

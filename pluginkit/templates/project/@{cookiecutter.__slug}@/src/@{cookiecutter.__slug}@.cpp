@@ -1,0 +1,2 @@
+@% set plugin = signature(cookiecutter) %@
+@% include plugin.base ~ "/plugin.cpp" %@

@@ -1,1 +1,0 @@
-@% include cookiecutter.base ~ "/plugin.cpp" %@
