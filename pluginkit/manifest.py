@@ -29,7 +29,10 @@ FILE_NAME = "pluginkit.toml"
 MAX_DIMS = 8
 """`nvinfer1::Dims::MAX_DIMS`."""
 MAX_NAME = 1023
-"""TensorRT's limit for names, versions and namespaces: 1024 bytes with the closing zero."""
+"""Bytes of a plugin's name, version or namespace: TensorRT's headers promise 1024 with the closing zero
+(NvInferRuntimePlugin.h, IPluginCreator; NvInferRuntimeCommon.h, IPluginRegistry)."""
+MAX_TENSOR_NAME = 4095
+"""Bytes of a tensor's name: 4096 with the closing zero (NvInfer.h, ITensor::setName). A field's has no limit there."""
 
 PARSER_ATTRIBUTES = ("plugin_version", "plugin_namespace", "tensorrt_plugin_shape_input_indices")
 """Attributes of a plugin's node that NVIDIA's parser reads itself, so that no field can be called so."""
@@ -323,6 +326,11 @@ def _naming(manifest: Manifest) -> list[str]:
         f"plugin.{key}: longer than TensorRT's limit of {MAX_NAME} bytes"
         for key in ("name", "version", "namespace")
         if len(getattr(plugin, key).encode()) > MAX_NAME
+    ]
+    found += [
+        f"{tensor.name[:40]}...: a tensor's name is longer than TensorRT's limit of {MAX_TENSOR_NAME} bytes"
+        for tensor in tensors
+        if len(tensor.name.encode()) > MAX_TENSOR_NAME
     ]
     names = [tensor.name for tensor in tensors] + [field.name for field in manifest.fields]
     found += [

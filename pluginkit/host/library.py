@@ -17,7 +17,7 @@ from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.host.dynamic_plugin import DynamicPlugin
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.ioext_plugin import IOExtPlugin
-from pluginkit.host.plugin import Plugin, must
+from pluginkit.host.plugin import MAX_NAME, Plugin, must
 from pluginkit.host.plugin_v3 import KeptField, PluginV3, check_fields
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Creator:
         """Asks of the creator what a list of creators does without.
 
         Raises:
-            Finding: its name, version or namespace is not ASCII (I4).
+            Finding: its name, version or namespace is not ASCII, or too long (I4).
         """
         for method, text in (
             ("getPluginName", self.name),
@@ -100,6 +100,9 @@ class Creator:
         ):
             if not text.isascii():
                 raise Finding(f"IPluginCreator::{method}", f"answered {text!r}, expected ASCII characters", rule="I4")
+            if len(text) > MAX_NAME:
+                message = f"answered {len(text)} characters ({text[:40]}...), expected {MAX_NAME} at most"
+                raise Finding(f"IPluginCreator::{method}", message, rule="I4")
         check_fields("IPluginCreator::getFieldNames", [(field.name, field.type) for field in self.fields])
 
     def __repr__(self) -> str:

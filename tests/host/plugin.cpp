@@ -24,7 +24,7 @@ using namespace nvinfer1;
     X(clone_null) X(clone_other) X(clone_namespace) X(deserialize_null) X(deserialize_other) X(enqueue_fails) \
     X(unwritten) X(unwritten_int8) X(beyond) X(before) X(modified) X(workspace_beyond) X(workspace_run) \
     X(creators_none) X(creators_null) X(keeps_field) X(crash_configure) X(abort_clone) X(throw_enqueue) \
-    X(exit_initialize) X(hang_serialize) X(crash_load) X(kind_unknown) X(name_latin) X(name_accented) X(creators_change) X(unresolved) \
+    X(exit_initialize) X(hang_serialize) X(crash_load) X(kind_unknown) X(name_latin) X(name_accented) X(name_long) X(creators_change) X(unresolved) \
     X(unresolved_called) X(serialize_grows) X(ends_for_good)
 // clang-format on
 
@@ -375,6 +375,11 @@ public:
     void setPluginNamespace(char const*) noexcept override {}
     char const* getPluginNamespace() const noexcept override
     {
+        static std::string const kLong(1024, 'n');
+        if (is(Fault::name_long))
+        {
+            return kLong.c_str();
+        }
         return is(Fault::name_latin) ? "acm\xe9" : is(Fault::name_accented) ? "acm\xc3\xa9" : "tests";
     }
 

@@ -158,6 +158,12 @@ def test_names_that_are_no_text_are_shown(compile_plugin: Compile) -> None:
         with pytest.raises(Finding, match="getPluginNamespace: answered 'acmé', expected ASCII") as caught:
             library.creator("Probe", "1", "acmé")
         assert caught.value.rule == "I4"
+    with Library(compile_plugin("name_long")) as library:
+        with pytest.raises(
+            Finding, match=r"getPluginNamespace: answered 1024 characters \(n+\.\.\.\), expected 1023"
+        ) as caught:
+            library.creator("Probe", "1", "n" * 1024)
+        assert caught.value.rule == "I4"
 
 
 @pytest.mark.compile

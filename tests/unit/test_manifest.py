@@ -105,7 +105,17 @@ BAD = {
     "base": ('base = "dynamic"', 'base = "static"', "plugin.base"),
     "type that nothing chooses": ('["float32", "float16", "int8"]', '["float32"]', "float16 is no input's type"),
     "negative steps": ("steps = 2", "steps = -2", "tolerances.int8.steps"),
-    "long namespace": ('"acme"', '"' + "a" * 1024 + '"', "limit of 1023 bytes"),
+    "long name": (
+        'name = "MyPlugin"',
+        f'name = "{"N" * 1024}"',
+        "plugin.name: longer than TensorRT's limit of 1023 bytes",
+    ),
+    "long namespace": ('"acme"', f'"{"a" * 1024}"', "plugin.namespace: longer than TensorRT's limit of 1023 bytes"),
+    "long tensor name": (
+        'name = "index"',
+        f'name = "{"i" * 4096}"',
+        f"{'i' * 40}...: a tensor's name is longer than TensorRT's limit of 4095",
+    ),
     "toml": ("[plugin]", "[plugin", "is not valid TOML"),
 }
 
@@ -118,6 +128,12 @@ def test_a_bad_signature_is_explained(case: str) -> None:
         Manifest.parse(GOOD.replace(before, after, 1), "here.toml")
     assert "here.toml" in caught.value.message
     assert message in caught.value.message
+
+
+def test_names_may_be_as_long_as_tensorrt_takes_them() -> None:
+    name, tensor = "N" * 1023, "i" * 4095
+    manifest = Manifest.parse(GOOD.replace('"MyPlugin"', f'"{name}"').replace('name = "index"', f'name = "{tensor}"'))
+    assert (manifest.plugin.name, manifest.inputs[1].name) == (name, tensor)
 
 
 def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:

@@ -141,6 +141,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "foreign symbol": ({"inputs": ["x:float32:ñ"]}, "plain identifiers"),
     "long namespace": ({"namespace": "a" * 1024}, "1024 bytes"),
     "namespace bytes": ({"namespace": "n" * 1024}, "1024 bytes"),
+    "long tensor name": ({"inputs": [f"{'x' * 4096}:float32:n"]}, "limit of 4095 bytes"),
     "version not ASCII": ({"version": "0.1-β"}, "not ASCII"),
     "unprintable namespace": ({"namespace": "a\nb"}, "cannot be printed"),
     "version": ({"version": ""}, "must not be empty"),
