@@ -1,7 +1,13 @@
-"""`python -m pluginkit.cuda_cpu -o reduce reduce.cu main.cpp`: a program that runs on the CPU; a library with -shared.
+"""CUDA C++ on the CPU, by hand: compiles .cu and .cpp sources and links them with the runtime.
 
-Takes what a compiler takes: options for g++ (or, by --cxx, another one), sources (.cu and .cpp), objects and libraries.
-For trying a file; plugins are built by `pluginkit build`.
+    python -m pluginkit.cuda_cpu -O2 -g -o reduce reduce.cu main.cpp               # a program
+    python -m pluginkit.cuda_cpu -O2 -g -shared -fPIC -o libreduce.so reduce.cu    # a library
+    python -m pluginkit.cuda_cpu -O2 -g -c -o reduce.o reduce.cu                   # an object, not linked
+    python -m pluginkit.cuda_cpu -O1 -g -fsanitize=thread -o reduce reduce.cu      # with checks
+
+Takes what a compiler takes: options for g++ (or, by --cxx CXX, another one), sources, objects and libraries.
+-fsanitize=address and undefined are the compiler's; -fsanitize=thread stands for the checks for races and for memory
+that nobody wrote (PLUGINKIT_CPU_CHECK=thread or memory selects one). docs/cpu-target.md has the rest.
 """
 
 from __future__ import annotations
@@ -18,28 +24,46 @@ from pluginkit.cuda_cpu.compile import SOURCES, TAKES_VALUE, compile_source
 from pluginkit.errors import BuildFailed, PluginkitError, UsageError
 
 _LINK_ONLY = (".o", ".a", ".so", "-l", "-L", "-Wl,")
+_WATCHED = "-fsanitize=thread"
+"""Of the compiler's only the instrumentation is taken; the runtime stands in libtsan's place."""
 
 
 def build(arguments: Sequence[str]) -> None:
     """Compile the sources and link them with the runtime.
 
     Raises:
-        UsageError: no source or no output is named.
+        UsageError: no source or no output is named, or several sources for one object.
         BuildFailed: the compiler or the linker said no; its words went to stderr.
     """
     cxx, output, sources, options, link = _parse(arguments)
     if not sources or output is None:
-        raise UsageError("python -m pluginkit.cuda_cpu needs sources and -o OUTPUT.")
+        raise UsageError(
+            "python -m pluginkit.cuda_cpu needs sources and -o OUTPUT.",
+            hint="python -m pluginkit.cuda_cpu --help shows how it is called.",
+        )
+    compile_only = "-c" in options
+    if compile_only and len(sources) > 1:
+        raise UsageError(
+            f"-c makes one object, and {len(sources)} sources are named: {', '.join(sources)}.",
+            hint="Call it once for each source, or leave -c out to link them.",
+        )
+    options = [each for each in options if each != "-c"]
     headers = [f"-isystem{folder}" for folder in cuda_include_dirs()]
     if "clang" not in Path(cxx).name:
         options.insert(0, "-fno-gnu-unique")  # a unique name would keep a library loaded for good
+    watched = _WATCHED in options
+    own = ["-DPLUGINKIT_CPU_CHECKED"] if watched else []
     with tempfile.TemporaryDirectory(prefix="pluginkit-cuda-") as folder:
         objects = []
         for number, source in enumerate(sources):
-            objects.append(str(Path(folder) / f"{number}.o"))
-            compile_source(["--cxx", cxx, "-fPIC", *options, *headers, "-o", objects[-1], source])
-        runtime = ["-Wl,--whole-archive", str(built_dir() / "libpluginkit_cpu.a"), "-Wl,--no-whole-archive"]
-        command = [cxx, *options, *objects, *link, *runtime, "-pthread", "-ldl", "-lrt", "-o", output]
+            objects.append(output if compile_only else str(Path(folder) / f"{number}.o"))
+            compile_source(["--cxx", cxx, "-fPIC", *options, *own, *headers, "-o", objects[-1], source])
+        if compile_only:
+            return
+        archive = built_dir() / f"libpluginkit_cpu{'_checked' * watched}.a"
+        runtime = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive"]
+        linked = [each for each in options if each != _WATCHED]
+        command = [cxx, *linked, *objects, *link, *runtime, "-pthread", "-ldl", "-lrt", "-o", output]
         if subprocess.run(command, check=False).returncode:
             raise BuildFailed("")
 
@@ -70,6 +94,9 @@ def _parse(arguments: Sequence[str]) -> tuple[str, str | None, list[str], list[s
 
 def main() -> int:
     """The command line; the exit code."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        sys.stdout.write((__doc__ or "").replace("`", ""))
+        return 0
     try:
         build(sys.argv[1:])
     except PluginkitError as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 from pluginkit import include_dir
 from pluginkit.cuda_cpu import symbols
 from pluginkit.cuda_cpu.rewrite import rewrite
+from pluginkit.cuda_cpu.scopes import own_lines
 from pluginkit.errors import BuildFailed, PluginkitError, UsageError
 
 SOURCES = (".cu", ".cpp", ".cc", ".cxx")
@@ -23,6 +24,7 @@ _PREPROCESSOR = ("-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafte
 _LIBRARIES = re.compile(
     r'^\s*#\s*include\s*[<"]((?:cublas|cudnn|cufft|cusparse|cusolver|curand|nccl|nvrtc)\w*\.h)', re.MULTILINE
 )
+_CLUSTERS = re.compile(r"\b(pluginkit_cpu_cluster_dims|this_cluster|cluster_group)\b")
 _TENSOR_CORES = re.compile(r'^# \d+ "[^"]*/mma\.h"', re.MULTILINE)
 _NO_PRAGMAS = "-Wno-unknown-pragmas"
 """nvcc knows `#pragma unroll`; a loop is as right without it."""
@@ -63,6 +65,7 @@ def compile_source(arguments: Sequence[str]) -> None:
         )
         text = plain.read_text(encoding="utf-8", errors="surrogateescape")
         _refuse_tensor_cores(text, command.source)
+        _refuse_clusters(text)
         plain.write_text(rewrite(text), encoding="utf-8", errors="surrogateescape")
         options = [*command.compile, *_watches(command), *_for_device_code(command.cxx, text)]
         _run([command.cxx, "-x", "c++-cpp-output", *options, "-c", str(plain), "-o", str(command.output)])
@@ -89,6 +92,19 @@ def _refuse_tensor_cores(text: str, source: Path) -> None:
             f"{source} includes mma.h: CUDA on the CPU (target cpu) has no tensor cores (nvcuda::wmma).",
             hint="Leave its use out by #ifndef PLUGINKIT_TARGET_CPU, with plain C++ instead, or build gpu only.",
         )
+
+
+def _refuse_clusters(text: str) -> None:
+    """As nvcc does for an architecture before 9.0, to which target cpu's device belongs; but in one sentence."""
+    for place, line in own_lines(text):
+        if found := _CLUSTERS.search(line):
+            name = "__cluster_dims__" if found[1].startswith("pluginkit") else found[1]
+            raise BuildFailed(
+                f"{place}: {name}: CUDA on the CPU (target cpu) has no clusters of blocks; its device has compute "
+                f"capability 8.0, and clusters begin at 9.0.",
+                hint="Put it between #if __CUDA_ARCH__ >= 900 and #endif, with a kernel without clusters beside it, or "
+                "build gpu only.",
+            )
 
 
 def _for_device_code(cxx: str, text: str) -> list[str]:

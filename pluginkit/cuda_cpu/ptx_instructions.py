@@ -260,6 +260,7 @@ _RULES: dict[str, Rule] = {
     "bfi": _call("bfi", 4), "prmt": _call("prmt", 3), "lop3": _call("lop3", 4), "dp4a": _call("dp4a", 3),
     "sad": _call("sad", 3), "membar": _plainly("::pluginkit_cpu::fence();"),
     "fence": _plainly("::pluginkit_cpu::fence();"), "nanosleep": _plainly("::pluginkit_cpu::yield();"),
+    "exit": _plainly("::pluginkit_cpu::exitThread();"),
     "trap": _plainly('::pluginkit_cpu::trap("trap", {__builtin_FILE(), __builtin_LINE()});'),
 }  # fmt: skip
 

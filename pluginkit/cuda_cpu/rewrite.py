@@ -15,6 +15,12 @@ from pluginkit.errors import BuildFailed
 _MARKER_LINE = re.compile(rf"^{MARKER.pattern}\n", re.MULTILINE)
 _TRIGGER = re.compile(rf"<<<|{launches.LAUNCH_FUNCTION}|{shared.MARK}|\basm\b|\b__asm")
 _ASIDE = "#pluginkit-aside"
+_BRACES = re.compile(
+    r"""(?:u8|[uUL])?R"(?P<tag>[^(\s]*)\((?:.|\n)*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'
+    |\d(?:'\w|[\w.])*|(?P<brace>[{}])""",
+    re.VERBOSE,
+)
+_OPENS_NAMESPACE = re.compile(r"""(?:\bnamespace\b[^;{}()]*|\bextern\s*"C(?:\+\+)?"\s*)\Z""")
 
 
 def rewrite(source: str) -> str:
@@ -38,23 +44,43 @@ def rewrite(source: str) -> str:
         ) from None
     launches.rewrite(tokens)
     addresses.rewrite(tokens)
-    return re.sub(rf"{_ASIDE} (\d+)\n", lambda found: aside[int(found[1])], str(tokens))
+    return re.sub(rf"{_ASIDE} (\d+)\n.*\n", lambda found: aside[int(found[1])], str(tokens))
 
 
 def _split(source: str) -> tuple[str, list[str]]:
-    """What is to be looked at, with a line in place of each stretch that isn't, and those stretches."""
+    """What is to be looked at, with two lines in place of each stretch that isn't, and those stretches."""
     starts = [found.start() for found in _MARKER_LINE.finditer(source)]
     stretches = [source[a:b] for a, b in zip([0, *starts], [*starts, len(source)], strict=True)]
     markers = [_MARKER_LINE.match(stretch) for stretch in stretches]
     own = scopes.files_of(filter(None, markers))
-    kept: list[str] = []
+    kept: list[str | None] = []  # None: the next of `aside`
     aside: list[str] = []
     for stretch, marker in zip(stretches, markers, strict=True):
         if marker and marker[2] not in own and not _TRIGGER.search(stretch):
-            if not kept or not kept[-1].startswith(_ASIDE):
-                kept.append(f"{_ASIDE} {len(aside)}\n")
+            if not kept or kept[-1] is not None:
+                kept.append(None)
                 aside.append("")
             aside[-1] += stretch
         else:
             kept.append(stretch)
-    return "".join(kept), aside
+    scopes_matter = shared.MARK in source
+    numbered = (
+        f"{_ASIDE} {number}\n{_open_braces(text) if scopes_matter else ''}\n" for number, text in enumerate(aside)
+    )
+    lines = iter(numbered)
+    return "".join(next(lines) if each is None else each for each in kept), aside
+
+
+def _open_braces(text: str) -> str:
+    """The braces of the text without a partner in it, so that what follows stays in its scope."""
+    closing = ""
+    opening: list[str] = []
+    for found in _BRACES.finditer(text):
+        if found["brace"] == "{":
+            named = _OPENS_NAMESPACE.search(text, max(0, found.start() - 200), found.start())
+            opening.append("namespace{" if named else "{")
+        elif found["brace"] and opening:
+            opening.pop()
+        elif found["brace"]:
+            closing += "}"
+    return closing + "".join(opening)

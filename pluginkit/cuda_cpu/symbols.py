@@ -18,6 +18,10 @@ from pluginkit.process import run
 _CUDA = re.compile(r"(?:cuda|cu|cublas|cublasLt|cudnn|curand|cusparse|cusolver|cufft|nvrtc|nccl)[A-Z]\w*\Z")
 _OF_THE_C_LIBRARY = frozenset({"__assert_fail", "_ZNSt6chrono3_V212system_clock3nowEv"})
 """Renamed too: in a kernel they mean something else."""
+_OF_CUDAS_HEADERS = frozenset({"__nvvm_get_smem_pointer"})
+"""nvcc's own functions that CUDA's headers call, here the runtime's."""
+_NEWER = re.compile(r"__cuda_ptx_(\w+?)_is_(?:not_supported_before|only_supported_on)_SM_(\d+)a?_\w*\Z")
+"""What cuda::ptx calls in place of an instruction that the architecture lacks: TMA's, and waiting for them."""
 _MEMORY = frozenset({"memcpy", "memmove", "memset"})
 """What code compiled with the checks of memory accesses calls without a word of it: the functions must be ours."""
 _FETCH = re.compile(r"_Z(\d+)((?:tex|surf)[123C]\w+)")
@@ -79,8 +83,19 @@ def _rename(obj: Path, source: str, text: str, compiler: Sequence[str]) -> None:
             hint="docs/cpu-target.md lists what it has. Put C++ beside it by #ifdef PLUGINKIT_TARGET_CPU, "
             "or build gpu only.",
         )
+    if newer := sorted({(found[1], found[2]) for found in map(_NEWER.match, undefined) if found}):
+        obj.unlink()
+        listed = "".join(
+            f"\n  cuda::ptx::{name}, of compute capability {major[:-1]}.{major[-1]}" for name, major in newer
+        )
+        raise BuildFailed(
+            f"{source} uses instructions that CUDA on the CPU (target cpu, compute capability 8.0) does not have:{listed}",
+            hint="Put them (TMA, barriers that count its bytes) between #if __CUDA_ARCH__ >= 900 and #endif, with plain "
+            "copies beside them, or build gpu only.",
+        )
     watched = any(name.startswith("__tsan_") for name in undefined)
-    ours = sorted(called | (undefined & (_OF_THE_C_LIBRARY | _MEMORY if watched else _OF_THE_C_LIBRARY)))
+    others = _OF_THE_C_LIBRARY | _OF_CUDAS_HEADERS | (_MEMORY if watched else frozenset())
+    ours = sorted(called | (undefined & others))
     if ours:
         _binutil(compiler, "objcopy", *[f"--redefine-sym={name}={PREFIX}{name}" for name in ours], str(obj))
 

@@ -56,6 +56,25 @@ def test_threads_that_returned_are_not_waited_for(engine: ctypes.CDLL, schedule:
     assert (y[n:] == -1).all()
 
 
+@pytest.mark.parametrize(("threads", "blocks"), [(1, 1), (64, 300), (97, 1), (1024, 1)])
+def test_threads_end_by_exit_wherever_they_are(engine: ctypes.CDLL, schedule: str, threads: int, blocks: int) -> None:
+    counts, sums = (np.full(threads, -1, np.int32) for _ in range(2))
+    assert engine.runExits(_at(counts), _at(sums), threads, blocks) == 0
+    alive = [sum(t % 4 > round_ for t in range(threads)) for round_ in range(3)]
+    # A thread's last count is of the round before it went; none, if it went at once.
+    expected = [([-1, *alive][t % 4]) for t in range(threads)]
+    np.testing.assert_array_equal(counts, expected)
+    assert (sums[np.arange(threads) % 4 != 3] == -1).all()
+    assert all(1 <= each <= 8 for each in sums[np.arange(threads) % 4 == 3])
+
+
+def test_copies_of_cuda_pipeline(engine: ctypes.CDLL, schedule: str) -> None:
+    x = np.arange(256, dtype=np.float32)
+    y = np.zeros_like(x)
+    assert engine.runPipelined(_at(x), _at(y), 256) == 0
+    np.testing.assert_array_equal(y, x[::-1])
+
+
 @pytest.mark.parametrize("width", [4, 8, 16, 32])
 def test_shuffles_stay_in_their_segment(engine: ctypes.CDLL, schedule: str, width: int) -> None:
     n = 64

@@ -61,6 +61,20 @@ LIMITS = {
         _MMA,
         r"limit.cu(:\d+)? has inline PTX that .* does not have:\n  \S+limit.cu:4: mma.sync.aligned.m8n8k4",
     ),
+    "cluster": (
+        "__global__ void __cluster_dims__(2, 1, 1) k(int* y) { *y = 1; }\n",
+        r"limit.cu:1: __cluster_dims__: .* has no clusters of blocks; .* 8.0",
+    ),
+    "cluster-group": (
+        "#include <cooperative_groups.h>\n\n__global__ void k() { cooperative_groups::this_cluster().sync(); }\n",
+        r"limit.cu:3: this_cluster: .* has no clusters of blocks",
+    ),
+    "tma": (
+        # As cuda/__ptx declares and calls what the architecture lacks.
+        'extern "C" __device__ void __cuda_ptx_cp_async_bulk_is_not_supported_before_SM_90__();\n'
+        "__global__ void k() { __cuda_ptx_cp_async_bulk_is_not_supported_before_SM_90__(); }\n",
+        r"limit.cu uses instructions .* does not have:\n  cuda::ptx::cp_async_bulk, of compute capability 9.0",
+    ),
     "dynamic-parallelism": (
         _FROM_A_KERNEL,
         r"limit.cu:7: a launch from a kernel \(dynamic parallelism\), which",

@@ -88,3 +88,24 @@ def test_places(before: list[str], blank: int) -> None:
 def test_what_ptx_is_there(instruction: str, known: bool) -> None:
     source = f'void f() {{\nasm volatile("{instruction}" : "=r"(a) : "r"(b), "r"(c));\n}}\n'
     assert ("no_ptx" not in rewrite(source)) == known
+
+
+_OPEN = """# 1 "/cuda/header.h" 1 3
+namespace library { template <int N> struct Sum { static char brace() { return '{'; }
+# 1 "/cuda/deep.h" 1 3
+pluginkit_cpu_shared_memory int storage[4];
+# 3 "/cuda/header.h" 2 3
+const char* text = R"x(})x"; int many = 1'000; };
+"""
+"""A header of the system's of which only a part holds what is rewritten; the rest is set aside."""
+
+
+@pytest.mark.parametrize(("rest", "outside"), [("}\n", True), ("inline void f() {\n", False), ("", True)])
+def test_scopes_are_right_behind_headers_that_are_set_aside(rest: str, outside: bool) -> None:
+    source = f'{_OPEN}{rest}# 2 "user.cu" 2\npluginkit_cpu_shared_memory int tile[4];\nint f() {{ return tile[1]; }}\n'
+    out = rewrite(source)
+    assert rest in out
+    assert 'R"x(})x"; int many = 1\'000; };' in out
+    # Outside of functions a declaration can't be a reference: each use is the call.
+    assert ("return tile[1]" not in out) is outside
+    assert "pluginkit-aside" not in out

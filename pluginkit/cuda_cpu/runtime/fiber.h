@@ -53,6 +53,7 @@ public:
 
     Block* block{nullptr};   //!< Whose threads it takes next.
     Record* record{nullptr}; //!< The thread that runs on it, once its block keeps records.
+    bool spent{false};       //!< Its thread has left in the midst of its calls: it must begin anew.
 
 private:
     static constexpr size_t kGUARD_BYTES = 65536;

@@ -2,6 +2,7 @@
 
 #include "worker.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -66,6 +67,22 @@ Code locate(void const* code)
             static_cast<size_t>(static_cast<char const*>(code) - static_cast<char const*>(info.dli_fbase))};
 }
 
+//! What addr2line says of a place in the code: "function at file:line", or the command to ask it by. The address is
+//! where a call returns to, and the byte before it belongs to the call.
+std::string placeOf(Code const& code)
+{
+    std::string const command = format("addr2line -Cfpe '%s' 0x%zx", code.library, code.offset - 1);
+    std::string said;
+    if (FILE* const pipe = popen((command + " 2>/dev/null").c_str(), "r"); pipe != nullptr)
+    {
+        char text[1024];
+        said = std::fgets(text, sizeof(text), pipe) != nullptr ? text : "";
+        pclose(pipe);
+    }
+    said.erase(std::min(said.find_last_not_of('\n') + 1, said.size()));
+    return said.empty() || said.find(" at ??") != std::string::npos ? command : said;
+}
+
 std::string asJson(Finding const& finding)
 {
     std::string line = "{\"kind\": " + quoted(finding.kind) + ", \"text\": " + quoted(finding.text.c_str());
@@ -110,7 +127,7 @@ std::string asWords(Finding const& finding)
     {
         if (Code const code = locate(each); code.library != nullptr)
         {
-            words += format("  at: addr2line -Cfie %s 0x%zx\n", code.library, code.offset);
+            words += "  in " + placeOf(code) + "\n";
         }
     }
     return words;

@@ -226,6 +226,11 @@ void trap(char const* why, Place place)
     self.abandon(cudaErrorLaunchFailure);
 }
 
+void exitThread() noexcept
+{
+    worker("exit", {"inline PTX", 0}).leave();
+}
+
 void* staticShared(SharedArray const& array)
 {
     Worker& self = worker("a __shared__ variable", array.place);
@@ -306,3 +311,14 @@ extern "C" PLUGINKIT_CPU_HIDDEN int64_t pluginkit_cpu_v2__ZNSt6chrono3_V212syste
     }
     return std::chrono::system_clock::now().time_since_epoch().count();
 }
+
+extern "C"
+{
+
+    //! What nvcc has of its own, and cuda_pipeline.h and cuda_awbarrier.h call.
+    PLUGINKIT_CPU_HIDDEN uint32_t pluginkit_cpu_v2___nvvm_get_smem_pointer(void* pointer)
+    {
+        return pluginkit_cpu::sharedOffset(pointer);
+    }
+
+} // extern "C"

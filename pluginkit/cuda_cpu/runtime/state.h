@@ -43,6 +43,20 @@ struct Caller
 //! Whether this host thread is in a function that a stream calls, where CUDA forbids calls of CUDA.
 PLUGINKIT_CPU_HIDDEN bool inHostFunction() noexcept;
 
+//! While it lives, a kernel's thread that has called CUDA isn't stopped in favour of others, which would wait for the
+//! locks that it holds. Outside of kernels nothing.
+class PLUGINKIT_CPU_HIDDEN NotStopped
+{
+public:
+    NotStopped() noexcept;
+    ~NotStopped();
+    NotStopped(NotStopped const&) = delete;
+    NotStopped& operator=(NotStopped const&) = delete;
+
+private:
+    int mBefore;
+};
+
 //! What every function of the API does: not without CUDA's leave, with the error remembered, and without exceptions.
 template <typename Body>
 cudaError_t answer(Body const& body) noexcept
@@ -55,6 +69,7 @@ cudaError_t answer(Body const& body) noexcept
     {
         return failed(cudaErrorNotPermitted);
     }
+    NotStopped const notStopped;
     try
     {
         cudaError_t const error = body();

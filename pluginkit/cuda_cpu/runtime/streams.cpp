@@ -227,6 +227,10 @@ void Streams::run(std::set<Number> const& numbers)
 
 void Streams::runThrough(Number number)
 {
+    if (inKernel())
+    {
+        return;
+    }
     std::lock_guard<std::recursive_mutex> const running{mRunning};
     std::set<Number> numbers;
     {
@@ -238,6 +242,10 @@ void Streams::runThrough(Number number)
 
 void Streams::synchronizeAll()
 {
+    if (inKernel())
+    {
+        return;
+    }
     std::lock_guard<std::recursive_mutex> const running{mRunning};
     std::set<Number> numbers;
     {
@@ -278,6 +286,17 @@ cudaError_t Streams::enqueue(cudaStream_t stream, std::function<void()> work, Ca
     if (found == nullptr)
     {
         return cudaErrorInvalidResourceHandle;
+    }
+    if (inKernel())
+    {
+        // Libraries whose host and device code are one text (Thrust) copy from kernels. The launch that this thread
+        // belongs to may hold mRunning in another host thread, which waits for this one.
+        lock.unlock();
+        if (work)
+        {
+            work();
+        }
+        return cudaSuccess;
     }
     std::string const wrong = wrongStream(*found);
     if (!wrong.empty())
@@ -336,8 +355,11 @@ cudaError_t Streams::synchronize(cudaStream_t stream)
     {
         runThrough(number);
     }
-    // Another thread may be running the last of it.
-    std::lock_guard<std::recursive_mutex> const running{mRunning};
+    if (!inKernel())
+    {
+        // Another thread may be running the last of it.
+        std::lock_guard<std::recursive_mutex> const running{mRunning};
+    }
     return cudaSuccess;
 }
 

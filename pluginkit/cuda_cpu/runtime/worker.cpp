@@ -3,6 +3,7 @@
 #include "accesses.h"
 #include "faults.h"
 #include "findings.h"
+#include "state.h"
 
 #include <algorithm>
 #include <map>
@@ -52,6 +53,22 @@ bool inKernel() noexcept
     return tWorker != nullptr;
 }
 
+NotStopped::NotStopped() noexcept : mBefore(tWorker == nullptr ? 1 : tWorker->inside)
+{
+    if (tWorker != nullptr)
+    {
+        tWorker->inside = 1;
+    }
+}
+
+NotStopped::~NotStopped()
+{
+    if (mBefore == 0 && tWorker != nullptr)
+    {
+        tWorker->inside = 0;
+    }
+}
+
 Worker* Worker::current() noexcept
 {
     return tWorker;
@@ -97,6 +114,7 @@ void Worker::run(LaunchState& launch, bool first)
         mIdle.clear();
         for (auto& fiber : mFibers)
         {
+            fiber->spent = false;
             fiber->begin(enter);
             mIdle.push_back(fiber.get());
         }
@@ -186,6 +204,11 @@ Fiber* Worker::startOn(Block& block, Fiber* idle)
     {
         fiber = mIdle.back();
         mIdle.pop_back();
+        if (fiber->spent)
+        {
+            fiber->spent = false;
+            fiber->begin(enter);
+        }
     }
     fiber->block = &block;
     return fiber;
@@ -319,6 +342,25 @@ void Worker::abandon(cudaError_t error)
     cudaError_t none = cudaSuccess;
     mLaunch->error.compare_exchange_strong(none, error);
     go(mHost);
+    __builtin_unreachable();
+}
+
+void Worker::leave()
+{
+    inside = 1;
+    Record& self = record();
+    Fiber& fiber = *mCurrent;
+    Block& block = *fiber.block;
+    fiber.record = nullptr;
+    finish(self);
+    if (block.done())
+    {
+        endBlock(block);
+    }
+    Fiber* const to = choose(nullptr);
+    fiber.spent = true;
+    mIdle.push_back(&fiber);
+    go(*to);
     __builtin_unreachable();
 }
 

@@ -51,6 +51,9 @@ public:
     //! The thread that ran on this fiber has ended.
     void finish(Record& record);
 
+    //! The running thread ends, wherever it is; never comes back.
+    [[noreturn]] void leave();
+
     //! Ends the launch with an error; never comes back.
     [[noreturn]] void abandon(cudaError_t error);
 

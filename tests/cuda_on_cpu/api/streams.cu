@@ -338,3 +338,40 @@ EXPORT int threads(bool /*deferred*/)
     OK(cudaFree(x));
     return 0;
 }
+
+#ifdef PLUGINKIT_TARGET_CPU
+//! Host code of a library whose host and device code are one text, as Thrust's: it copies by CUDA's function.
+__global__ void copies(int* to, int const* from, int turns)
+{
+    unsigned int const i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int turn = 0; turn < turns; ++turn)
+    {
+        cudaMemcpyAsync(to + i, from + i, sizeof(int), cudaMemcpyDeviceToDevice, cudaStreamPerThread);
+        cudaStreamSynchronize(cudaStreamPerThread);
+    }
+}
+#endif
+
+//! Kernels that call CUDA, on several host threads and for so long that the timer stops some: none waits for a lock
+//! that another one holds.
+EXPORT int copiesInKernels(bool /*deferred*/)
+{
+#ifdef PLUGINKIT_TARGET_CPU
+    constexpr int kBLOCKS = 64;
+    constexpr int kALL = kBLOCKS * 64;
+    std::vector<int> host(kALL);
+    for (int i = 0; i < kALL; ++i)
+    {
+        host[static_cast<size_t>(i)] = i;
+    }
+    int* x = nullptr;
+    OK(cudaMalloc(&x, 2 * kALL * sizeof(int)));
+    OK(cudaMemcpy(x, host.data(), kALL * sizeof(int), cudaMemcpyHostToDevice));
+    copies<<<kBLOCKS, 64>>>(x + kALL, x, 40);
+    std::vector<int> back(kALL);
+    OK(cudaMemcpy(back.data(), x + kALL, kALL * sizeof(int), cudaMemcpyDeviceToHost));
+    CHECK(back == host);
+    OK(cudaFree(x));
+#endif
+    return 0;
+}

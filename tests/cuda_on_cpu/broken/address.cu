@@ -89,3 +89,27 @@ EXPORT int overrunDynamic(bool repaired)
     LAUNCH(overrunDynamicKernel, 1, 16, 64, y.get());
     return finish();
 }
+
+template <bool kRepaired>
+__global__ void freedKernel(float* x)
+{
+    x[threadIdx.x] += 1.0F; // BUG freed
+}
+
+EXPORT int freed(bool repaired)
+{
+    float* x = nullptr;
+    cudaMalloc(&x, 32 * sizeof(float));
+    cudaMemset(x, 0, 32 * sizeof(float));
+    if (!repaired)
+    {
+        cudaFree(x);
+    }
+    LAUNCH(freedKernel, 1, 32, 0, x);
+    int const error = finish();
+    if (repaired)
+    {
+        cudaFree(x);
+    }
+    return error;
+}

@@ -82,6 +82,7 @@ CASES = [
     Case("address", "overrunLocal", "address", "a write of 4 bytes.*best.* overflows", ORIGIN, ORIGIN),
     Case("address", "overrunShared", "address", "a write of 4 bytes.*shared memory, but in none", ORIGIN, (31, 0, 0)),
     Case("address", "overrunDynamic", "address", "a read of 4 bytes.*shared memory, but in none", ORIGIN, (15, 0, 0)),
+    Case("address", "freed", "address", "of 4 bytes.* 0 of the 128 bytes .* which are freed", ORIGIN, ORIGIN),
     Case("undefined", "signedOverflow", "undefined", "60000 . 50000 does not fit into 'int'", ORIGIN, ORIGIN),
     Case("undefined", "wideShift", "undefined", "a shift by 32 of a 32-bit", ORIGIN, (32, 0, 0)),
     Case("undefined", "narrowCast", "undefined", "200 of .* does not fit into 'signed char'", ORIGIN, (2, 0, 0)),

@@ -1,6 +1,7 @@
 //! Kernels whose threads work together: each tests one rule of the engine.
 
 #include <cooperative_groups.h>
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -49,6 +50,38 @@ __global__ void earlyReturn(float* y, int n)
         sums[t] += left;
     }
     y[t] = sums[t];
+}
+
+//! Threads end by PTX's exit, deep in calls and in a loop; those that are left meet without them.
+__device__ __attribute__((noinline)) void leave(bool now)
+{
+    if (now)
+    {
+        asm volatile("exit;");
+    }
+}
+
+__global__ void exits(int* counts, int* sums)
+{
+    int const t = static_cast<int>(threadIdx.x);
+    for (int round = 0; round < 3; ++round)
+    {
+        leave(t % 4 == round);
+        counts[t] = __syncthreads_count(1);
+    }
+    sums[t] = __popc(__activemask());
+}
+
+//! cuda_pipeline.h's copies to shared memory.
+__global__ void pipelined(float const* x, float* y)
+{
+    __shared__ float tile[256];
+    unsigned int const t = threadIdx.x;
+    __pipeline_memcpy_async(&tile[t], &x[t], sizeof(float));
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    y[t] = tile[blockDim.x - 1 - t];
 }
 
 __global__ void shuffles(int* out, int width)
@@ -166,6 +199,18 @@ EXPORT int runEarlyReturn(float* y, int threads, int n)
 {
     earlyReturn<<<1, threads, static_cast<size_t>(n) * sizeof(float)>>>(y, n);
     return cudaDeviceSynchronize();
+}
+
+EXPORT int runExits(int* counts, int* sums, int threads, int blocks)
+{
+    exits<<<blocks, threads>>>(counts, sums);
+    return static_cast<int>(cudaDeviceSynchronize());
+}
+
+EXPORT int runPipelined(float const* x, float* y, int threads)
+{
+    pipelined<<<1, threads>>>(x, y);
+    return static_cast<int>(cudaDeviceSynchronize());
 }
 
 EXPORT int runShuffles(int* out, int threads, int width)

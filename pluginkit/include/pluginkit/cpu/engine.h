@@ -104,6 +104,9 @@ PLUGINKIT_CPU_HIDDEN void fence() noexcept;
 //! Ends the launch with an error that sticks, as `__trap` does.
 [[noreturn]] PLUGINKIT_CPU_HIDDEN void trap(char const* why, Place place);
 
+//! Ends the calling thread alone, as PTX's `exit` does.
+[[noreturn]] PLUGINKIT_CPU_HIDDEN void exitThread() noexcept;
+
 #ifdef PLUGINKIT_CPU_CHECKED
 //! Tells the checks of memory accesses that the next access to these bytes is an atomic one.
 PLUGINKIT_CPU_HIDDEN void atomicAccess(void const volatile* address, size_t size) noexcept;

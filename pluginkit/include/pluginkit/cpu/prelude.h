@@ -45,6 +45,9 @@
 #define __launch_bounds__(...)
 #undef __grid_constant__
 #define __grid_constant__
+// What the compiler of target cpu refuses, with its line (cuda_cpu/compile.py): the device has no clusters.
+#undef __cluster_dims__
+#define __cluster_dims__(...) __attribute__((pluginkit_cpu_cluster_dims))
 // What the compiler of target cpu looks for (cuda_cpu/shared.py).
 #undef __shared__
 #define __shared__ pluginkit_cpu_shared_memory

@@ -1,0 +1,76 @@
+"""`python -m pluginkit.cuda_cpu`: one file, tried without a project."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pluginkit.process import Completed, run
+
+pytestmark = pytest.mark.compile
+
+_RACE = """
+#include <cstdio>
+__global__ void k(int* x) { __shared__ int s[64];
+    s[threadIdx.x] = 1;
+    x[threadIdx.x] = s[63 - threadIdx.x];
+}
+int main()
+{
+    int* x = nullptr;
+    cudaMalloc(&x, 256);
+    k<<<1, 64>>>(x);
+    return static_cast<int>(cudaDeviceSynchronize());
+}
+"""
+
+
+def _tool(*arguments: str | Path) -> Completed:
+    return run([sys.executable, "-m", "pluginkit.cuda_cpu", *map(str, arguments)])
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    file = tmp_path / "race.cu"
+    file.write_text(_RACE, encoding="utf-8")
+    return file
+
+
+def test_the_checks_of_accesses_and_the_line_of_what_they_find(source: Path) -> None:
+    program = source.with_suffix("")
+    done = _tool("-O1", "-g", "-fsanitize=thread", "-o", program, source)
+    assert done.ok, done.stderr
+    ran = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert "pluginkit cpu: race: " in ran.stderr
+    assert re.search(r"  in k\(int\*\) at \S+/race\.cu:[45]\n", ran.stderr), ran.stderr
+    assert "addr2line" not in ran.stderr
+    plain = _tool("-O1", "-g", "-o", program, source)
+    assert plain.ok, plain.stderr
+    assert subprocess.run([program], capture_output=True, text=True, check=False).stderr == ""
+
+
+def test_an_object(source: Path) -> None:
+    obj, program = source.with_suffix(".o"), source.with_suffix("")
+    assert _tool("-c", "-o", obj, source).ok
+    assert obj.read_bytes()[:4] == b"\x7fELF"
+    assert not program.exists()
+
+
+def test_mistakes_and_help(tmp_path: Path) -> None:
+    nothing = _tool("-c", "-o", tmp_path / "x.o")
+    assert (nothing.returncode, nothing.stderr.splitlines()[0]) == (
+        2,
+        "error: python -m pluginkit.cuda_cpu needs sources and -o OUTPUT.",
+    )
+    assert "--help" in nothing.stderr
+    two = _tool("-c", "-o", tmp_path / "x.o", "a.cu", "b.cu")
+    assert two.returncode == 2
+    assert "-c makes one object, and 2 sources are named: a.cu, b.cu" in two.stderr
+    assert not (tmp_path / "x.o").exists()
+    shown = _tool("--help")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "-fsanitize=thread" in shown.stdout
