@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pluginkit import __version__, include_dir, runtimes
+from pluginkit import runtimes
 from pluginkit.build import python_module, toolchain
 from pluginkit.build.gpus import find_driver
 from pluginkit.errors import ToolMissing
+from pluginkit.paths import __version__, include_dir
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from pluginkit.testing.items import Suite
+    from pluginkit.run.items import Suite
 
 FIXTURE = "pluginkit_case"
 SHARED = "pluginkit_shared"
@@ -67,8 +67,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     from pluginkit.errors import PluginkitError
     from pluginkit.manifest import FILE_NAME
-    from pluginkit.project import members
-    from pluginkit.testing.items import Suite
+    from pluginkit.manifest.project import members
+    from pluginkit.run.items import Suite
 
     test = metafunc.definition.path
     project = next((folder for folder in test.parents if (folder / FILE_NAME).is_file()), None)

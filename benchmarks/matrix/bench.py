@@ -19,8 +19,9 @@ from rich.console import Console
 from rich.table import Table
 
 from pluginkit.build import build
+from pluginkit.run.options import Options
+from pluginkit.run.runner import cores, run
 from pluginkit.testing.report import CaseResult, Report, Verdict
-from pluginkit.testing.runner import Options, cores, run
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "bar_plugin"
 
@@ -34,7 +35,7 @@ def main() -> None:
         build(project, "cpu")
         console = Console()
         started = time.monotonic()
-        subprocess.run([sys.executable, "-c", "import pluginkit.testing.runner"], check=True)
+        subprocess.run([sys.executable, "-c", "import pluginkit.run.runner"], check=True)
         console.print(f"importing pluginkit's test runner: {time.monotonic() - started:.1f} s")
         for jobs in dict.fromkeys((1, cores())):
             _one(project, jobs, console)

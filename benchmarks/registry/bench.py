@@ -23,13 +23,13 @@ from rich.console import Console
 from rich.table import Table
 
 from pluginkit.build import toolchain
-from pluginkit.registry import variants
-from pluginkit.registry.archive import Content
-from pluginkit.registry.bundle import Bundle, Plugin, Variant
+from pluginkit.registry.bundles import variants
+from pluginkit.registry.bundles.archive import Content
+from pluginkit.registry.bundles.bundle import Bundle, Plugin, Variant
+from pluginkit.registry.bundles.systems import described
 from pluginkit.registry.resolving import Resolver, resolve
-from pluginkit.registry.store import Store
-from pluginkit.registry.stores import Stores
-from pluginkit.registry.systems import described
+from pluginkit.registry.storage.store import Store
+from pluginkit.registry.storage.stores import Stores
 
 RELEASES = 10
 """Of each name; so there are COUNT / RELEASES plugins."""

@@ -14,10 +14,10 @@ from pluginkit.bench import values
 from pluginkit.bench.buffers import Buffers
 from pluginkit.bench.model import Baseline
 from pluginkit.bench.timing import Graph, Timer, Work
-from pluginkit.bench_section import expression
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
-from pluginkit.testing.model import Array
+from pluginkit.manifest.bench_section import expression
+from pluginkit.network.model import Array
 
 MISSING = "torch is not installed (pip install torch)"
 

@@ -9,7 +9,7 @@ import numpy as np
 from pluginkit import gpu
 from pluginkit.bench.timing import L2_TIMES
 from pluginkit.errors import CheckFailed
-from pluginkit.testing.model import Array
+from pluginkit.network.model import Array
 
 ALIGNMENT = 256
 """As cudaMalloc's."""

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 from pluginkit.bench.model import Case
-from pluginkit.bench_section import Shape
 from pluginkit.dtypes import DType
 from pluginkit.errors import NothingSelected, UsageError
 from pluginkit.manifest import Manifest, Point
+from pluginkit.manifest.bench_section import Shape
 
 _POINTS: tuple[Point, ...] = ("min", "opt", "max")
 

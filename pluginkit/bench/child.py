@@ -12,8 +12,8 @@ from pluginkit.bench.model import Baseline, Case, Machine, Result, Times
 from pluginkit.bench.timing import Timer, Work, capture
 from pluginkit.errors import PluginkitError
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes.child import Breadcrumb
-from pluginkit.testing.model import Array
+from pluginkit.network.model import Array
+from pluginkit.process.child import Breadcrumb
 from pluginkit.testing.reference import Reference
 
 EMPTY = b""".version 7.0

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pluginkit.bench_section import Allowed
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
+from pluginkit.manifest.bench_section import Allowed
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from pluginkit.build.gpus import find_driver
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, NothingSelected, PluginkitError, ToolMissing, UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 
 CHILD = "pluginkit.bench.child"
 SLOW = 10

@@ -12,8 +12,8 @@ from pluginkit.bench.model import Case
 from pluginkit.dtypes import DType
 from pluginkit.host import Finding
 from pluginkit.manifest import Manifest
+from pluginkit.network.model import Array
 from pluginkit.testing import precision
-from pluginkit.testing.model import Array
 from pluginkit.testing.plan import field_values
 from pluginkit.testing.points import generator, is_integer
 from pluginkit.testing.reference import Reference

@@ -9,7 +9,7 @@ from typing import Any
 
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.project import root
+from pluginkit.manifest.project import root
 
 TARGETS = ("cpu", "gpu")
 

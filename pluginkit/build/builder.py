@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pluginkit import __version__
 from pluginkit.build import cache, python_module, toolchain
 from pluginkit.build.artifact import TARGETS, Artifact, library_path
 from pluginkit.build.exports import check_exports, exported
@@ -20,8 +19,9 @@ from pluginkit.build.output import Output, hint_for
 from pluginkit.build.sanitizers import PLAIN, Flavour
 from pluginkit.errors import BuildFailed, UsageError, from_os
 from pluginkit.manifest import Manifest
-from pluginkit.process import run
-from pluginkit.project import members, root
+from pluginkit.manifest.project import members, root
+from pluginkit.paths import __version__
+from pluginkit.process.programs import run
 
 Told = Callable[[str], None]
 """Called with a line of Ninja's progress (`[3/7] ...`), what a compiler says, and why all is compiled anew."""

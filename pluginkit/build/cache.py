@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import pybind11
 
-from pluginkit import __version__, built_dir, cmake_dir
 from pluginkit.build import python_module, toolchain
 from pluginkit.errors import PluginkitError
+from pluginkit.paths import __version__, built_dir, cmake_dir
 
 
 def settings(

@@ -41,7 +41,7 @@ class Driver:
 def find_driver(timeout: float = 20.0) -> Driver:
     """Ask NVIDIA's driver, in a child process that is given `timeout` seconds."""
     from pluginkit.errors import PluginkitError
-    from pluginkit.process import run
+    from pluginkit.process.programs import run
 
     if not any(Path(device).exists() for device in _DEVICES):
         return Driver(problem=f"no NVIDIA device here: none of {', '.join(_DEVICES)} exists")

@@ -13,7 +13,7 @@ from typing import Any
 
 from pluginkit.errors import PluginkitError
 from pluginkit.manifest import FILE_NAME, Manifest, Tensor
-from pluginkit.project import members
+from pluginkit.manifest.project import members
 
 _DELIMITER = "pluginkit"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pluginkit.build import toolchain
 from pluginkit.errors import ToolMissing, UsageError
-from pluginkit.process import run
+from pluginkit.process.programs import run
 
 SANITIZERS = {
     "address": "reads and writes outside of memory (AddressSanitizer)",

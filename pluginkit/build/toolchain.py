@@ -18,7 +18,7 @@ from packaging.version import Version
 
 from pluginkit.build.gpus import find_driver
 from pluginkit.errors import PluginkitError, ToolMissing, UsageError
-from pluginkit.process import run
+from pluginkit.process.programs import run
 
 ASK_SECONDS = 20.0
 """How long a tool may take to say its version."""

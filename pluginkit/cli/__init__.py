@@ -12,29 +12,31 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from pluginkit import __version__
 from pluginkit.errors import PluginkitError, UsageError, from_import, from_os
+from pluginkit.paths import __version__
 
 _COMMANDS = {
-    "new": "Write a new plugin project.",
-    "add": "Add a plugin to the project's library.",
-    "convert": "Convert a project's plugin to IPluginV3.",
-    "build": "Build the project's plugin library.",
-    "test": "Test the plugin in networks, and have NVIDIA's builder judge it.",
-    "bench": "Measure the plugin on a GPU, beside the speed of a copy.",
-    "networks": "List the networks that plugins are tested in; write them as ONNX models.",
-    "inspect": "Show what a plugin library holds, and what is wrong with it.",
-    "import": "Parse a model with your plugins: who serves each node, and what is wrong.",
-    "pack": "Pack a project's builds into a bundle.",
-    "registry": "Bundles of built plugins in stores: add, list, show, search, verify, remove, gc, export, import, env.",
-    "resolve": "Say which bundle serves each node of a model on a system, and why others don't.",
-    "fetch": "Bring the bundles that a model needs into the store.",
-    "engine": "Write down what an engine needs of plugins; check whether it is here.",
-    "info": "Show every tool, header set, runtime and GPU found.",
-    "demo": "Run new, build and test in a temporary folder.",
+    "new": ("project.new", "Write a new plugin project."),
+    "add": ("project.add", "Add a plugin to the project's library."),
+    "convert": ("project.convert", "Convert a project's plugin to IPluginV3."),
+    "build": ("project.build", "Build the project's plugin library."),
+    "test": ("testing.test", "Test the plugin in networks, and have NVIDIA's builder judge it."),
+    "bench": ("testing.bench", "Measure the plugin on a GPU, beside the speed of a copy."),
+    "networks": ("testing.networks", "List the networks that plugins are tested in; write them as ONNX models."),
+    "inspect": ("inspection.inspect", "Show what a plugin library holds, and what is wrong with it."),
+    "import": ("inspection.import_", "Parse a model with your plugins: who serves each node, and what is wrong."),
+    "pack": ("store.pack", "Pack a project's builds into a bundle."),
+    "registry": (
+        "store.registry",
+        "Bundles of built plugins in stores: add, list, show, search, verify, ...",
+    ),
+    "resolve": ("store.resolve", "Say which bundle serves each node of a model on a system, and why others don't."),
+    "fetch": ("store.fetch", "Bring the bundles that a model needs into the store."),
+    "engine": ("store.engine", "Write down what an engine needs of plugins; check whether it is here."),
+    "info": ("inspection.info", "Show every tool, header set, runtime and GPU found."),
+    "demo": ("testing.demo", "Run new, build and test in a temporary folder."),
 }
-_MODULES = {"import": "import_"}
-"""Where a command's module is not called as the command."""
+"""Each command: its module below `pluginkit.cli`, and what it does."""
 
 
 class _Lazy(click.Group):
@@ -48,7 +50,7 @@ class _Lazy(click.Group):
         del ctx
         if cmd_name not in _COMMANDS:
             return None
-        command = importlib.import_module(f"pluginkit.cli.{_MODULES.get(cmd_name, cmd_name)}").command
+        command = importlib.import_module(f"pluginkit.cli.{_COMMANDS[cmd_name][0]}").command
         assert isinstance(command, click.Command)
         return command
 
@@ -64,7 +66,7 @@ class _Lazy(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

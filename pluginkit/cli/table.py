@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pluginkit.dtypes import DType
-from pluginkit.testing import words
+from pluginkit.run import messages as words
 from pluginkit.testing.report import NVIDIAS, CaseResult, Outcome, Report, Verdict, Warned
 
 _STYLE = {

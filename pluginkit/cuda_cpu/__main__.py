@@ -18,10 +18,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from pluginkit import built_dir
 from pluginkit.build.toolchain import cuda_include_dirs
 from pluginkit.cuda_cpu.compile import SOURCES, TAKES_VALUE, compile_source
 from pluginkit.errors import BuildFailed, PluginkitError, UsageError
+from pluginkit.paths import built_dir
 
 _LINK_ONLY = (".o", ".a", ".so", "-l", "-L", "-Wl,")
 _WATCHED = "-fsanitize=thread"

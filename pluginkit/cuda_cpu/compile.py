@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pluginkit import include_dir
 from pluginkit.cuda_cpu import symbols
 from pluginkit.cuda_cpu.rewrite import rewrite
 from pluginkit.cuda_cpu.scopes import own_lines
 from pluginkit.errors import BuildFailed, PluginkitError, UsageError
+from pluginkit.paths import include_dir
 
 SOURCES = (".cu", ".cpp", ".cc", ".cxx")
 TAKES_VALUE = frozenset({"-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafter", "-MF", "-MT", "-MQ", "-x"})

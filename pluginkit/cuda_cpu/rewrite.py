@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from pluginkit.cuda_cpu import addresses, dependent, launches, ptx, scopes, shared
+from pluginkit.cuda_cpu import addresses, dependent, launches, scopes, shared
+from pluginkit.cuda_cpu.ptx import translation as ptx
 from pluginkit.cuda_cpu.tokens import MARKER, Tokens, Unbalanced
 from pluginkit.errors import BuildFailed
 

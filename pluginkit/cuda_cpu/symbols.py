@@ -9,11 +9,11 @@ from operator import itemgetter
 from pathlib import Path
 
 from pluginkit.cuda_cpu import PREFIX, RUNTIME_DIR
-from pluginkit.cuda_cpu.ptx import read_missing
-from pluginkit.cuda_cpu.ptx_instructions import MISSING
+from pluginkit.cuda_cpu.ptx.instructions import MISSING
+from pluginkit.cuda_cpu.ptx.translation import read_missing
 from pluginkit.cuda_cpu.scopes import own_lines
 from pluginkit.errors import BuildFailed, PluginkitError, ToolMissing
-from pluginkit.process import run
+from pluginkit.process.programs import run
 
 _CUDA = re.compile(r"(?:cuda|cu|cublas|cublasLt|cudnn|curand|cusparse|cusolver|cufft|nvrtc|nccl)[A-Z]\w*\Z")
 _OF_THE_C_LIBRARY = frozenset({"__assert_fail", "_ZNSt6chrono3_V212system_clock3nowEv"})
@@ -89,9 +89,10 @@ def _rename(obj: Path, source: str, text: str, compiler: Sequence[str]) -> None:
             f"\n  cuda::ptx::{name}, of compute capability {major[:-1]}.{major[-1]}" for name, major in newer
         )
         raise BuildFailed(
-            f"{source} uses instructions that CUDA on the CPU (target cpu, compute capability 8.0) does not have:{listed}",
-            hint="Put them (TMA, barriers that count its bytes) between #if __CUDA_ARCH__ >= 900 and #endif, with plain "
-            "copies beside them, or build gpu only.",
+            f"{source} uses instructions that CUDA on the CPU (target cpu, compute capability 8.0) does not have:"
+            f"{listed}",
+            hint="Put them (TMA, barriers that count its bytes) between #if __CUDA_ARCH__ >= 900 and #endif, with "
+            "plain copies beside them, or build gpu only.",
         )
     watched = any(name.startswith("__tsan_") for name in undefined)
     others = _OF_THE_C_LIBRARY | _OF_CUDAS_HEADERS | (_MEMORY if watched else frozenset())

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from pluginkit._native import take_log
 from pluginkit.demands import Doubt, take_doubts
+from pluginkit.host.bases.plugin import Plugin
+from pluginkit.host.bases.v3 import with_tactic
 from pluginkit.host.breadcrumb import read_breadcrumb, set_breadcrumb_file
 from pluginkit.host.building import build
 from pluginkit.host.context import Context
 from pluginkit.host.descs import Desc, DynamicDesc
-from pluginkit.host.device import AnyDevice, Device
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
-from pluginkit.host.gpu_device import GpuDevice
 from pluginkit.host.library import FIELD_TYPES, Creator, Field, Library
-from pluginkit.host.plugin import Plugin
+from pluginkit.host.memory.device import AnyDevice, Device
+from pluginkit.host.memory.gpu_device import GpuDevice
 from pluginkit.host.spec import NO_SCALE, BuiltPlugin, TensorSpec
-from pluginkit.host.v3 import with_tactic
 
 __all__ = [
     "FIELD_TYPES",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pluginkit.dtypes import DType
-from pluginkit.host import dynamic, ioext, v2, v3
-from pluginkit.host.dynamic_plugin import DynamicPlugin
+from pluginkit.host.bases import dynamic, ioext, v2, v3
+from pluginkit.host.bases.dynamic_plugin import DynamicPlugin
+from pluginkit.host.bases.ioext_plugin import IOExtPlugin
+from pluginkit.host.bases.v2 import Profile
 from pluginkit.host.errors import HostBug
-from pluginkit.host.ioext_plugin import IOExtPlugin
 from pluginkit.host.library import Creator, Fields
 from pluginkit.host.spec import BuiltPlugin, Given
-from pluginkit.host.v2 import Profile
 
 
 def build(

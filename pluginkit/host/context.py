@@ -16,14 +16,14 @@ import numpy as np
 
 from pluginkit import bases
 from pluginkit.formats import Format
-from pluginkit.host import dynamic, ioext, v3
-from pluginkit.host.buffers import Allocate, Buffer, Bytes, HostBuffer
+from pluginkit.host.bases import dynamic, ioext, v3
 from pluginkit.host.descs import Desc
-from pluginkit.host.device import AnyDevice, Device, Job, Region, Use
 from pluginkit.host.errors import Finding, HostBug
-from pluginkit.host.gpu_device import GpuDevice
 from pluginkit.host.library import Creator
-from pluginkit.host.memory import Input, Tensor, check_guards, check_padding_unread, report_unwritten
+from pluginkit.host.memory.buffers import Allocate, Buffer, Bytes, HostBuffer
+from pluginkit.host.memory.device import AnyDevice, Device, Job, Region, Use
+from pluginkit.host.memory.gpu_device import GpuDevice
+from pluginkit.host.memory.memory import Input, Tensor, check_guards, check_padding_unread, report_unwritten
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
 
 if TYPE_CHECKING:

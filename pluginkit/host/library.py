@@ -14,11 +14,11 @@ from pluginkit import _native
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.host.dynamic_plugin import DynamicPlugin
+from pluginkit.host.bases.dynamic_plugin import DynamicPlugin
+from pluginkit.host.bases.ioext_plugin import IOExtPlugin
+from pluginkit.host.bases.plugin import MAX_NAME, Plugin, must
+from pluginkit.host.bases.plugin_v3 import KeptField, PluginV3, check_fields
 from pluginkit.host.errors import Finding, HostBug
-from pluginkit.host.ioext_plugin import IOExtPlugin
-from pluginkit.host.plugin import MAX_NAME, Plugin, must
-from pluginkit.host.plugin_v3 import KeptField, PluginV3, check_fields
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -8,11 +8,11 @@ from typing import Any
 
 from pluginkit import bases
 from pluginkit.dtypes import DType
+from pluginkit.host.bases.plugin import Serialized
+from pluginkit.host.bases.plugin_v3 import KeptField
 from pluginkit.host.descs import LINEAR, Desc, DynamicDesc
 from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
-from pluginkit.host.plugin import Serialized
-from pluginkit.host.plugin_v3 import KeptField
 
 NO_SCALE = -1.0
 """`desc.scale` of a tensor that isn't INT8 (NvInferRuntimePlugin.h on PluginTensorDesc::scale)."""

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from pluginkit.errors import CheckFailed
-from pluginkit.runtimes import refusals
-from pluginkit.runtimes.tensorrt_rtx import RtxProcess, probe_library
+from pluginkit.network.model import NetworkProfile
+from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.runtimes.rtx import refusals
+from pluginkit.runtimes.rtx.session import RtxProcess, probe_library
 from pluginkit.runtimes.verdict import BuildVerdict, ModelInput
-from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
-from pluginkit.testing.model import NetworkProfile
 
 T = TypeVar("T")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,18 +12,19 @@ import onnx
 
 from pluginkit.build import build
 from pluginkit.build.artifact import library_path
+from pluginkit.creators import CreatorFacts, Loaded, loading
 from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
 from pluginkit.importing import model as model_
 from pluginkit.importing import profiles, rules_model, rules_plugins, rules_signature, running, typed
 from pluginkit.importing.building import ModelSession, advice
 from pluginkit.importing.running import Outcome
 from pluginkit.importing.serving import PluginLibrary, Served, serve
-from pluginkit.library import CreatorFacts, Loaded, Problem, inspect, loading
+from pluginkit.library import Problem, inspect
 from pluginkit.manifest import FILE_NAME, Manifest
-from pluginkit.project import Member, members, root
-from pluginkit.runtimes import tensorrt_rtx
+from pluginkit.manifest.project import Member, members, root
+from pluginkit.network.model import NetworkProfile
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict, ModelInput
-from pluginkit.testing.model import NetworkProfile
 
 Told = Callable[[str], None]
 UNFIT = ("M5", *rules_signature.RULES)
@@ -156,7 +157,6 @@ def run(options: Options, told: Told = lambda _: None) -> Imported:
         problems = _problems(options.model, proto, served, libraries)
         ran = _run(options, proto, served, problems, None, told)
         reason = f"{found.reason}. {found.remedy}"
-        problems = _sorted((*problems, *ran.problems))
         return Imported(options.model, tuple(served), problems, judge, not_built=reason, ran=ran, strict=options.strict)
     with ModelSession([one.path for one in libraries], Path(found.where), options.timeout) as session:
         known = session.native(_operators(proto))
@@ -177,7 +177,7 @@ def run(options: Options, told: Told = lambda _: None) -> Imported:
     return Imported(
         options.model,
         tuple(served),
-        _sorted((*problems, *ran.problems)),
+        problems + _doubts(ran),
         judge,
         profile,
         tuple(profiles.defaulted(inputs, shapes)),
@@ -185,6 +185,11 @@ def run(options: Options, told: Told = lambda _: None) -> Imported:
         ran=ran,
         strict=options.strict,
     )
+
+
+def _doubts(ran: Outcome) -> tuple[Problem, ...]:
+    fix = "No document of TensorRT asks for it (docs/demands.md); a good plugin does it."
+    return tuple(Problem("warning", text, fix) for text in ran.doubts)
 
 
 def _operators(proto: onnx.ModelProto) -> list[str]:
@@ -240,12 +245,7 @@ def _problems(
         *rules_model.functions(proto, libraries, served),
         *rules_model.check(proto, places, known, path),
     ]
-    return _sorted(found)
-
-
-def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """The errors first."""
-    return tuple(sorted(problems, key=lambda problem: problem.level))
+    return tuple(sorted(found, key=lambda problem: problem.level))
 
 
 def _liveness(served: Sequence[Served], verdict: BuildVerdict) -> tuple[Problem, ...]:

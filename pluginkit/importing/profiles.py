@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pluginkit.errors import UsageError
+from pluginkit.network.model import Dims, NetworkProfile, Range
 from pluginkit.runtimes.verdict import ModelInput
-from pluginkit.testing.model import Dims, NetworkProfile, Range
 
 POINTS = ("min", "opt", "max")
 DEFAULT = {"min": 1, "opt": 4, "max": 16}

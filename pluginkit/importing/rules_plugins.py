@@ -12,6 +12,7 @@ import onnx
 from onnx import AttributeProto
 
 from pluginkit import nvidia_plugins
+from pluginkit.creators import CreatorFacts, FieldFacts
 from pluginkit.importing import rules_signature
 from pluginkit.importing.model import dims
 from pluginkit.importing.serving import (
@@ -25,8 +26,8 @@ from pluginkit.importing.serving import (
     text,
 )
 from pluginkit.importing.typed import Types
-from pluginkit.library import CreatorFacts, FieldFacts, Problem
-from pluginkit.runtimes.preflight import CHANNEL_AXIS, INT8_CHANNELS
+from pluginkit.interpreter.preflight import CHANNEL_AXIS, INT8_CHANNELS
+from pluginkit.library import Problem
 
 Known: TypeAlias = "dict[str, onnx.TypeProto.Tensor]"
 

@@ -16,10 +16,10 @@ from typing import Any, Literal
 import onnx
 
 from pluginkit import nvidia_plugins
+from pluginkit.creators import CreatorFacts
 from pluginkit.importing.model import Place, function_name, places
-from pluginkit.library import CreatorFacts
 from pluginkit.manifest import PARSER_ATTRIBUTES
-from pluginkit.project import Member
+from pluginkit.manifest.project import Member
 
 By = Literal["native", "plugin", "function", "nobody"]
 RESERVED = PARSER_ATTRIBUTES

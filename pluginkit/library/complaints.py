@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pluginkit.elf import Elf
+from pluginkit.library.build_record import BuildRecord
 from pluginkit.library.gpu_code import GpuCodes
 from pluginkit.library.needed import Linkage
 from pluginkit.library.problem import Problem
-
-if TYPE_CHECKING:
-    from pluginkit.library.inspection import Beside
 
 SHOWN = 4
 """How many names of a long list are shown; --json has all."""
@@ -119,7 +116,7 @@ def of_gpu_code(codes: GpuCodes | None) -> Iterator[Problem]:
         )
 
 
-def of_manifest(path: Path, beside: Beside | None, target: str, codes: GpuCodes | None) -> Iterator[Problem]:
+def of_manifest(path: Path, beside: BuildRecord | None, target: str, codes: GpuCodes | None) -> Iterator[Problem]:
     """A JSON file beside the library that is about another file."""
     if beside is None:
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any, Literal
 
 from pluginkit import elf
 from pluginkit.elf import Elf
-from pluginkit.library import complaints, gpu_code, needed
+from pluginkit.library import build_record, complaints, gpu_code, needed
+from pluginkit.library.build_record import BuildRecord
 from pluginkit.library.gpu_code import GpuCodes
 from pluginkit.library.needed import Linkage
 from pluginkit.library.problem import Problem
@@ -27,21 +27,6 @@ INIT = re.compile(r"init(\w+)Plugins")
 
 
 @dataclass(frozen=True)
-class Beside:
-    """The JSON file that `pluginkit build` writes beside a library.
-
-    Attributes:
-        path: where it is.
-        content: what it says; None if it cannot be read.
-        same: whether its hash is that of the library.
-    """
-
-    path: Path
-    content: dict[str, Any] | None
-    same: bool
-
-
-@dataclass(frozen=True)
 class Inspection:
     """A plugin library, not loaded.
 
@@ -52,7 +37,7 @@ class Inspection:
         elf: what it exports and needs.
         linkage: where what it needs is.
         gpu: its GPU code; None if it has none.
-        beside: the build's JSON file; None if there is none.
+        record: the build's JSON file; None if there is none.
         compiler: as the build's file or the compiler itself (`.comment`) says.
         problems: what is wrong, the errors first.
     """
@@ -64,7 +49,7 @@ class Inspection:
     elf: Elf
     linkage: Linkage
     gpu: GpuCodes | None
-    beside: Beside | None
+    record: BuildRecord | None
     compiler: str
     problems: tuple[Problem, ...]
 
@@ -77,7 +62,7 @@ class Inspection:
     @property
     def layouts(self) -> tuple[str, ...]:
         """The layouts that the build says are in it: `10`, `11`."""
-        content = self.beside.content if self.beside else None
+        content = self.record.content if self.record else None
         return tuple(sorted(content.get("layouts", {}))) if content else ()
 
     @property
@@ -102,8 +87,8 @@ class Inspection:
             "runpath": list(self.elf.runpath),
             "needed_versions": {name: sorted(versions) for name, versions in self.elf.versions().items()},
             "gpu_code": [asdict(code) for code in self.gpu.codes] if self.gpu else [],
-            "manifest": {"path": str(self.beside.path), "same": self.beside.same, "content": self.beside.content}
-            if self.beside
+            "manifest": {"path": str(self.record.path), "same": self.record.same, "content": self.record.content}
+            if self.record
             else None,
             "problems": [asdict(problem) for problem in self.problems],
         }
@@ -120,7 +105,7 @@ def inspect(path: Path) -> Inspection:
     digest = hashlib.sha256(data).hexdigest()
     codes = gpu_code.read(path)
     linkage = needed.resolve(path, facts)
-    beside = _beside(path, digest)
+    record = build_record.read(path, digest)
     names = {symbol.name for symbol in facts.exports}
     target: Literal["cpu", "gpu", "unknown"] = (
         "gpu" if codes else "cpu" if "pluginkit_cpu_control" in names else "unknown"
@@ -129,11 +114,11 @@ def inspect(path: Path) -> Inspection:
         *complaints.of_exports(facts),
         *complaints.of_linkage(path, facts, linkage),
         *complaints.of_gpu_code(codes),
-        *complaints.of_manifest(path, beside, target, codes),
+        *complaints.of_manifest(path, record, target, codes),
     ]
     found.sort(key=lambda problem: problem.level)
     return Inspection(
-        path, digest, len(data), target, facts, linkage, codes, beside, _compiler(beside, data), tuple(found)
+        path, digest, len(data), target, facts, linkage, codes, record, _compiler(record, data), tuple(found)
     )
 
 
@@ -142,23 +127,10 @@ def _init(name: str) -> str:
     return f"you: registers {stem[1]} under a namespace" if stem else ""
 
 
-def _beside(path: Path, digest: str) -> Beside | None:
-    file = path.with_suffix(".json")
-    if not file.is_file():
-        return None
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return Beside(file, None, False)
-    if not isinstance(content, dict):
-        return Beside(file, None, False)
-    return Beside(file, content, content.get("sha256") == digest)
-
-
-def _compiler(beside: Beside | None, data: bytes) -> str:
+def _compiler(record: BuildRecord | None, data: bytes) -> str:
     """The build's word if the file is its own, else the string that compilers leave."""
-    if beside and beside.content and beside.same:
-        said = [beside.content.get(key) or {} for key in ("compiler", "cuda_compiler")]
+    if record and record.content and record.same:
+        said = [record.content.get(key) or {} for key in ("compiler", "cuda_compiler")]
         return ", ".join(f"{one.get('id', '?')} {one.get('version', '?')}" for one in said if one)
     found = re.findall(rb"(?:GCC: \([^)\0]*\) [\d.]+|clang version [\d.]+)", data)
     return ", ".join(sorted({text.decode(errors="replace") for text in found}))

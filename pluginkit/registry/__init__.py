@@ -12,23 +12,23 @@ Everything that the commands `pack`, `registry`, `resolve`, `fetch` and `engine`
 
 from __future__ import annotations
 
-from pluginkit.registry.archive import Content
-from pluginkit.registry.archive import opened as open_archive
-from pluginkit.registry.archive import write as write_archive
-from pluginkit.registry.bundle import Bundle, Variant
+from pluginkit.registry.bundles.archive import Content
+from pluginkit.registry.bundles.archive import opened as open_archive
+from pluginkit.registry.bundles.archive import write as write_archive
+from pluginkit.registry.bundles.bundle import Bundle, Variant
+from pluginkit.registry.bundles.packing import Options as PackOptions
+from pluginkit.registry.bundles.packing import packed
+from pluginkit.registry.bundles.systems import System, described, this_machine
 from pluginkit.registry.engines import check as check_engine
 from pluginkit.registry.engines import write as note_engine
 from pluginkit.registry.fetching import fetch
 from pluginkit.registry.lock import Lock
 from pluginkit.registry.lock import read as read_lock
 from pluginkit.registry.lock import write as write_lock
-from pluginkit.registry.packing import Options as PackOptions
-from pluginkit.registry.packing import packed
 from pluginkit.registry.registration import LoadedPlugins, load
 from pluginkit.registry.resolving import Resolution, Resolver, resolve
-from pluginkit.registry.store import Damage, Store
-from pluginkit.registry.stores import Stores, opened, writable
-from pluginkit.registry.systems import System, described, this_machine
+from pluginkit.registry.storage.store import Damage, Store
+from pluginkit.registry.storage.stores import Stores, opened, writable
 
 __all__ = [
     "Bundle",

@@ -12,10 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.library.problem import Problem
-from pluginkit.registry import digests, files, plans
-from pluginkit.registry.digests import Digest
+from pluginkit.registry import plans
+from pluginkit.registry.bundles import digests, files
+from pluginkit.registry.bundles.digests import Digest
+from pluginkit.registry.bundles.systems import System
 from pluginkit.registry.resolving import Answer, Identity, Resolution, Resolver, is_nvidias, shown
-from pluginkit.registry.systems import System
 
 SUFFIX = ".plugins.json"
 """Behind the engine's file name."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pluginkit.errors import CheckFailed
-from pluginkit.registry import archive, digests
-from pluginkit.registry.archive import SUFFIX, Content
-from pluginkit.registry.store import Store
+from pluginkit.registry.bundles import archive, digests
+from pluginkit.registry.bundles.archive import SUFFIX, Content
+from pluginkit.registry.storage.store import Store
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.registry import files
-from pluginkit.registry.digests import Digest
+from pluginkit.registry.bundles import files
+from pluginkit.registry.bundles.digests import Digest
 from pluginkit.registry.resolving import Identity, Resolution, shown
 
 if sys.version_info >= (3, 11):

@@ -14,9 +14,9 @@ from packaging.version import Version
 from typing_extensions import Self
 
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.registry import stores as stores_
-from pluginkit.registry import systems
+from pluginkit.registry.bundles import systems
 from pluginkit.registry.resolving import Identity, Resolver, shown
+from pluginkit.registry.storage import stores as stores_
 
 MODULES = {"tensorrt": "tensorrt", "tensorrt_rtx": "rtx", "tensorrt_lean": "lean"}
 """NVIDIA's Python modules, and what `systems` calls the kind."""

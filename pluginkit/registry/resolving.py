@@ -19,12 +19,12 @@ from pluginkit.importing import model as model_
 from pluginkit.importing.model import Place
 from pluginkit.importing.serving import wanted
 from pluginkit.library.problem import Problem
-from pluginkit.registry import clashes, fitting
-from pluginkit.registry.bundle import Bundle, Variant
-from pluginkit.registry.index import Entry
-from pluginkit.registry.store import Store
-from pluginkit.registry.stores import Stores
-from pluginkit.registry.systems import System
+from pluginkit.registry.bundles import clashes, fitting
+from pluginkit.registry.bundles.bundle import Bundle, Variant
+from pluginkit.registry.bundles.systems import System
+from pluginkit.registry.storage.index import Entry
+from pluginkit.registry.storage.store import Store
+from pluginkit.registry.storage.stores import Stores
 
 Identity = tuple[str, str, str]
 """A plugin's name, version and namespace."""

@@ -9,8 +9,8 @@ import networkx as nx
 import onnx
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from pluginkit.testing.api_model import AnyNetwork, ApiNetwork, Input, Output, Plugin
-from pluginkit.testing.networks.base import DOMAIN
+from pluginkit.network.api_model import AnyNetwork, ApiNetwork, Input, Output, Plugin
+from pluginkit.testing.families.base import DOMAIN
 
 WIDTH, HEIGHT = 150, 34
 """Of a node."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pluginkit.errors import ToolMissing
-from pluginkit.testing import words
+from pluginkit.run import messages as words
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
 
 NEEDED = ("jinja2", "matplotlib", "networkx")

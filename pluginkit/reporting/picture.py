@@ -12,8 +12,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from pluginkit.network.model import Array
 from pluginkit.testing.heat import Heat, Picture
-from pluginkit.testing.model import Array
 
 _NO_NUMBER = "#b00060"
 """Where there is no finite number to be drawn."""

@@ -1,6 +1,6 @@
 """What judges and runs plugins: pluginkit's own host, and NVIDIA's libraries. One module each, behind `Runtime`.
 
-Whatever loads a plugin or a library of NVIDIA's does it in a worker process: see `pluginkit.runtimes.worker`.
+Whatever loads a plugin or a library of NVIDIA's does it in a worker process: see `pluginkit.process.worker`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Protocol, cast
 from typing_extensions import Self
 
 from pluginkit.manifest import Manifest
+from pluginkit.network.model import Network
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran, SeenTensor, Target, Way
-from pluginkit.testing.model import Network
 
 
 class Session(Protocol):
@@ -48,13 +48,13 @@ class Runtime(Protocol):
         """
 
 
-ALL_RUNTIMES = ("host", "tensorrt_rtx", "lean", "tensorrt")
-"""The modules' names."""
+ALL_RUNTIMES = ("host", "rtx", "lean", "tensorrt")
+"""The folders' names."""
 
 
-def runtime(module: str) -> Runtime:
+def runtime(name: str) -> Runtime:
     """One of `ALL_RUNTIMES`, imported."""
-    return cast("Runtime", importlib.import_module(f"pluginkit.runtimes.{module}"))
+    return cast("Runtime", importlib.import_module(f"pluginkit.runtimes.{name}.session"))
 
 
 __all__ = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from pluginkit.demands import Doubt
-from pluginkit.testing.model import Array, Dims
+from pluginkit.network.model import Array, Dims
 
 Target: TypeAlias = Literal["cpu", "gpu"]
 """What a library is built for, and where its kernels run."""
@@ -99,7 +99,7 @@ class BuildVerdict:
         log: the runtime's log lines, errors first.
         configured: every call of configurePlugin, in order.
         seconds: how long it took.
-        lenient: what the runtime has accepted and should not have (see `pluginkit.runtimes.leniencies`).
+        lenient: what the runtime has accepted and should not have (see `pluginkit.runtimes.rtx.leniencies`).
         warnings: of pluginkit's host, what nobody asks of a plugin and a good one does.
         printed: what came on stdout and stderr besides: the plugins' own words.
     """

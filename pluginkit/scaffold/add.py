@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.project import ADDED, clash, members, root
+from pluginkit.manifest.project import ADDED, clash, members, root
 from pluginkit.scaffold import insert, names, signature
 from pluginkit.scaffold.project import render_added
 

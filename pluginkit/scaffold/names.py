@@ -8,9 +8,9 @@ import re
 import sys
 from functools import cache
 
-from pluginkit import include_dir
 from pluginkit.errors import UsageError
 from pluginkit.manifest import slug
+from pluginkit.paths import include_dir
 
 # fmt: off
 _CPP = frozenset([

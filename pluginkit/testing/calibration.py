@@ -17,7 +17,7 @@ import numpy as np
 from pluginkit.dtypes import DType
 from pluginkit.errors import NothingSelected, UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.testing.model import Array
+from pluginkit.network.model import Array
 from pluginkit.testing.points import Point, convert, is_integer, place, read_arrays
 
 Method: TypeAlias = Literal["max", "entropy"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pluginkit.testing.compare import OutputComparison
-from pluginkit.testing.model import Array, Tolerance
+from pluginkit.network.model import Array, Tolerance
+from pluginkit.testing.comparison import OutputComparison
 
 LARGEST = 256
 """Rows and columns of a picture; of a larger output each square shows its largest error."""

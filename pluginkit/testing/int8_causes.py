@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pluginkit.testing.model import Array
+from pluginkit.network.model import Array
 
 LOW, HIGH = -128, 127
 FITTING = 0.97

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from pluginkit import shapes
 from pluginkit.dtypes import DType
+from pluginkit.interpreter.preflight import CHANNEL_AXIS
 from pluginkit.manifest import Manifest, Profile
-from pluginkit.runtimes.preflight import CHANNEL_AXIS
 from pluginkit.testing.points import Point, holds, points
 
 

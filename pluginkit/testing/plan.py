@@ -12,12 +12,13 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, NothingSelected
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest
+from pluginkit.network.api_model import ApiNetwork
+from pluginkit.network.model import Array, Case, Network
+from pluginkit.network.plan import Plan
 from pluginkit.testing import precision as precisions_
-from pluginkit.testing.api_model import ApiNetwork
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_descriptor, ranges, read_samples
-from pluginkit.testing.model import Array, Case, Network, Plan
-from pluginkit.testing.networks import FAMILIES, Family, selection
-from pluginkit.testing.networks.base import Answer, Applier, Setting
+from pluginkit.testing.families import FAMILIES, Family, selection
+from pluginkit.testing.families.base import Answer, Applier, Setting
 from pluginkit.testing.parts import Part, parts
 from pluginkit.testing.points import Point, generator, points, unaligned
 from pluginkit.testing.reference import Reference

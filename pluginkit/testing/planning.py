@@ -9,9 +9,9 @@ from typing import Any
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerTimeout
+from pluginkit.network.plan import Plan
+from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
 from pluginkit.testing.calibration import Calibration
-from pluginkit.testing.model import Plan
 
 
 def make(

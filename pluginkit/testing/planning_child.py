@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest
+from pluginkit.network.plan import Plan
 from pluginkit.testing import plan as plan_
 from pluginkit.testing.calibration import Calibration
-from pluginkit.testing.model import Plan
 from pluginkit.testing.reference import FILE_NAME, Reference
 
 

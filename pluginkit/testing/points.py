@@ -15,7 +15,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest, Profile, Tensor
-from pluginkit.testing.model import Array, Dims
+from pluginkit.network.model import Array, Dims
 
 LARGE = (60.0, -60.0)
 """Some values far outside the bulk (normal, deviation 2), yet small enough for FP16 to take their squares."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Close, Manifest, Tensor
-from pluginkit.testing.model import Array, Tolerance
+from pluginkit.network.model import Array, Tolerance
 
 INPUT_HEADROOM = 1.24
 """An input's scale covers more than the calibrated range, so that spikes reach the plugin unclipped."""

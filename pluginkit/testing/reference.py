@@ -14,7 +14,7 @@ import numpy as np
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.testing.model import Array
+from pluginkit.network.model import Array
 from pluginkit.testing.points import bind
 
 FILE_NAME = "reference.py"

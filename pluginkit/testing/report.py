@@ -14,9 +14,9 @@ import junitparser
 from pluginkit.demands import Doubt
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
-from pluginkit.runtimes.findings import Defect
+from pluginkit.network.api_model import AnyNetwork
+from pluginkit.process.findings import Defect
 from pluginkit.runtimes.verdict import Target
-from pluginkit.testing.api_model import AnyNetwork
 from pluginkit.testing.heat import Heat
 
 BUILT = "built"

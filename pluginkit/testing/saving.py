@@ -11,9 +11,9 @@ import onnx
 
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.testing.model import Network
-from pluginkit.testing.networks import Family
-from pluginkit.testing.networks.base import Setting
+from pluginkit.network.model import Network
+from pluginkit.testing.families import Family
+from pluginkit.testing.families.base import Setting
 from pluginkit.testing.plan import field_values
 
 ANY_SCALE = 0.0625

@@ -22,7 +22,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.host import Finding
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes.worker import WorkerCrashed
+from pluginkit.process.worker import WorkerCrashed
 
 from .fake_gpu import context
 

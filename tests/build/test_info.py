@@ -14,7 +14,7 @@ import pluginkit
 from pluginkit import info
 from pluginkit.build import gpus, toolchain
 from pluginkit.build.gpus import Driver, Gpu
-from pluginkit.cli.info import command
+from pluginkit.cli.inspection.info import command
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pluginkit.errors import ToolMissing
-from pluginkit.process import ProcessTimeout, run
+from pluginkit.process.programs import ProcessTimeout, run
 
 
 def test_output_status_and_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

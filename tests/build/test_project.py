@@ -19,7 +19,7 @@ import pluginkit
 from pluginkit import elf
 from pluginkit.build import build, builder, cache, find_artifact, toolchain
 from pluginkit.build.output import PROGRESS
-from pluginkit.cli.build import command
+from pluginkit.cli.project.build import command
 from pluginkit.errors import BuildFailed, ToolMissing, UsageError
 from pluginkit.library import gpu_code
 

@@ -15,7 +15,7 @@ from filelock import FileLock
 
 from pluginkit import built_dir
 from pluginkit.build.toolchain import cuda_include_dirs
-from pluginkit.process import Completed, run
+from pluginkit.process.programs import Completed, run
 from tests.compilers import default_cxx
 from tests.shared import Shared
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit.process import Completed, run
+from pluginkit.process.programs import Completed, run
 
 pytestmark = pytest.mark.compile
 

@@ -71,8 +71,10 @@ LIMITS = {
     ),
     "tma": (
         # As cuda/__ptx declares and calls what the architecture lacks.
-        'extern "C" __device__ void __cuda_ptx_cp_async_bulk_is_not_supported_before_SM_90__();\n'
-        "__global__ void k() { __cuda_ptx_cp_async_bulk_is_not_supported_before_SM_90__(); }\n",
+        (
+            'extern "C" __device__ void __cuda_ptx_cp_async_bulk_is_not_supported_before_SM_90__();\n'
+            "__global__ void k() { __cuda_ptx_cp_async_bulk_is_not_supported_before_SM_90__(); }\n"
+        ),
         r"limit.cu uses instructions .* does not have:\n  cuda::ptx::cp_async_bulk, of compute capability 9.0",
     ),
     "dynamic-parallelism": (

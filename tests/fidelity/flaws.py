@@ -17,7 +17,7 @@ class Flaw:
         families: of the networks that can have it.
         fault: the number of chameleon.cpp's `Fault`, if it is one of the plugin.
         dynamic: whether a dimension must be open for it.
-        lenient: the row of pluginkit.runtimes.leniencies that it belongs to.
+        lenient: the row of pluginkit.runtimes.rtx.leniencies that it belongs to.
         known: why the host refuses what NVIDIA takes, where that is a limit of the host: see docs/fidelity.md.
         weight: how often it is drawn, compared with others.
     """

@@ -10,9 +10,9 @@ import onnx
 from onnx import TensorProto, helper
 
 from pluginkit.dtypes import DType
-from pluginkit.testing.api_model import PROBE
-from pluginkit.testing.model import Network, NetworkProfile, PluginCall, Range
-from pluginkit.testing.networks.base import DOMAIN, IR_VERSION, OPSET
+from pluginkit.network.api_model import PROBE
+from pluginkit.network.model import Network, NetworkProfile, PluginCall, Range
+from pluginkit.testing.families.base import DOMAIN, IR_VERSION, OPSET
 
 from .signature import Signature
 

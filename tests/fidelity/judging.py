@@ -13,12 +13,12 @@ from pathlib import Path
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import tensorrt_rtx
-from pluginkit.runtimes.host import CHILD
-from pluginkit.runtimes.tensorrt_rtx import RtxSession
+from pluginkit.network.model import Dims
+from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
+from pluginkit.runtimes.host.session import CHILD
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
+from pluginkit.runtimes.rtx.session import RtxSession
 from pluginkit.runtimes.verdict import BuildVerdict, Configured, SeenTensor
-from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerTimeout
-from pluginkit.testing.model import Dims
 from tests.compilers import default_cxx
 
 from .flaws import LENIENT, WILD

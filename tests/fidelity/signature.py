@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pluginkit.dtypes import DType
-from pluginkit.testing.model import Dims, Range
+from pluginkit.network.model import Dims, Range
 
 MAX_OUTPUTS, MAX_RANK, MAX_TENSORS = 3, 4, 6
 NO_OPERATION = 9

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import onnx
 import pytest
 
-from pluginkit.runtimes import leniencies, tensorrt_rtx
+from pluginkit.runtimes.rtx import leniencies
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
 
 from .flaws import FAMILIES, FLAWS, WILD
 from .generator import case

@@ -9,9 +9,10 @@ import pytest
 
 from pluginkit import cli, scaffold
 from pluginkit.build import build
-from pluginkit.testing import on_gpu
+from pluginkit.run import on_gpu
+from pluginkit.run.options import Options
+from pluginkit.run.runner import run
 from pluginkit.testing.report import Outcome
-from pluginkit.testing.runner import Options, run
 
 pytestmark = [pytest.mark.gpu, pytest.mark.compile, pytest.mark.xdist_group("gpu")]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pluginkit import scaffold
-from pluginkit.process import run
+from pluginkit.process.programs import run
 
 pytestmark = [pytest.mark.gpu, pytest.mark.compile, pytest.mark.xdist_group("gpu")]
 

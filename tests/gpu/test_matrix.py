@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from pluginkit import scaffold
+from pluginkit.run.options import Options
+from pluginkit.run.runner import run
 from pluginkit.testing.report import Outcome
-from pluginkit.testing.runner import Options, run
 
 pytestmark = [pytest.mark.gpu, pytest.mark.compile, pytest.mark.xdist_group("gpu")]
 

@@ -9,9 +9,9 @@ import pytest
 
 from pluginkit.build import build
 from pluginkit.errors import CheckFailed
-from pluginkit.testing import runner
+from pluginkit.run import runner
+from pluginkit.run.options import Options
 from pluginkit.testing.report import CaseResult, Outcome
-from pluginkit.testing.runner import Options
 from tests.gpu import planted
 
 pytestmark = [pytest.mark.gpu, pytest.mark.compile, pytest.mark.xdist_group("gpu")]

@@ -12,8 +12,8 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.host import Context, HostBug, Library, TensorSpec, build, read_breadcrumb, take_log
+from pluginkit.host.bases.dynamic_plugin import DynamicPlugin
 from pluginkit.host.context import LAYERS
-from pluginkit.host.dynamic_plugin import DynamicPlugin
 
 from .conftest import VERSIONS, Compile
 from .drive import FIELDS, SPECS, build_layer, drive

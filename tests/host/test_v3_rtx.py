@@ -12,9 +12,9 @@ from onnx import TensorProto, helper
 from pluginkit.dtypes import DType
 from pluginkit.host import Library, build
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import tensorrt_rtx
+from pluginkit.network.model import Network, NetworkProfile, Range
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import Configured
-from pluginkit.testing.model import Network, NetworkProfile, Range
 
 from .test_v3 import MODES, K, X
 
@@ -79,7 +79,7 @@ def test_nvidias_builder_tells_the_plugin_what_the_host_does(
 
 
 def test_nvidias_order_of_calls(session: tensorrt_rtx.RtxSession) -> None:
-    """What the table in host/v3.py says of the build."""
+    """What the table in host/bases/v3.py says of the build."""
     session.build(network("tactics"))
     entered = [call["enter"].partition("::")[2] for call in session._calls() if "enter" in call]
 

@@ -9,10 +9,10 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper
 
+from pluginkit.creators import CreatorFacts, FieldFacts
 from pluginkit.importing.serving import PluginLibrary
-from pluginkit.library import CreatorFacts, FieldFacts
 from pluginkit.manifest import Manifest
-from pluginkit.project import Member
+from pluginkit.manifest.project import Member
 
 FLOAT = TensorProto.FLOAT
 BAR = {"plugin_version": "1", "plugin_namespace": ""}

@@ -9,10 +9,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from pluginkit.creators import FieldFacts
 from pluginkit.importing import model as model_
 from pluginkit.importing import rules_model, rules_plugins
 from pluginkit.importing.serving import PluginLibrary, Served, serve
-from pluginkit.library import FieldFacts, Problem
+from pluginkit.library import Problem
 from pluginkit.manifest import Manifest
 
 from .models import CONDITION, DOMAIN, branch, conditional, function, library, model, scale, value

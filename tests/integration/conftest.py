@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pluginkit.run.options import Options
+from pluginkit.run.runner import run
 from pluginkit.testing.report import Report
-from pluginkit.testing.runner import Options, run
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "bar_plugin"
 

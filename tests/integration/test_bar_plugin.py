@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from pluginkit import cli
-from pluginkit.testing.networks import FAMILIES
+from pluginkit.run.options import Options
+from pluginkit.run.runner import run
+from pluginkit.testing.families import FAMILIES
 from pluginkit.testing.report import Outcome, Report
-from pluginkit.testing.runner import Options, run
 
 ONNX = [name for name, family in FAMILIES.items() if not family.BY_API]
 pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("bar")]

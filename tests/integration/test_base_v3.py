@@ -11,9 +11,10 @@ from onnx import TensorProto, helper
 
 from pluginkit import cli, scaffold
 from pluginkit.host import Library
-from pluginkit.runtimes import tensorrt_rtx
+from pluginkit.run.options import Options
+from pluginkit.run.runner import run
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.testing.report import Outcome, Report
-from pluginkit.testing.runner import Options, run
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("base-v3")]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pluginkit import scaffold
-from pluginkit.testing import runner
+from pluginkit.run import runner
+from pluginkit.run.options import Options
 from pluginkit.testing.report import CaseResult, Outcome, Report
-from pluginkit.testing.runner import Options
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("checks")]
 

@@ -16,10 +16,11 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.host import Context, Library, TensorSpec
 from pluginkit.host import build as build_layer
-from pluginkit.host.plugin_v3 import KeptField
+from pluginkit.host.bases.plugin_v3 import KeptField
 from pluginkit.manifest import Manifest
+from pluginkit.run.options import Options
+from pluginkit.run.runner import run
 from pluginkit.testing.report import Outcome
-from pluginkit.testing.runner import Options, run
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("convert")]
 

@@ -13,17 +13,18 @@ from pluginkit import scaffold
 from pluginkit.build import PLAIN, build
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
+from pluginkit.judges.host import outside_profile as outside
+from pluginkit.judges.host.cases import Hosted
+from pluginkit.judges.host.schedules import schedules
+from pluginkit.judges.rtx import liveness
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import liveness, tensorrt_rtx
+from pluginkit.network.plan import Plan
+from pluginkit.run.runner import select
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import Configured, SeenTensor
-from pluginkit.testing import outside
-from pluginkit.testing.hosted import Hosted
-from pluginkit.testing.model import Plan
 from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
 from pluginkit.testing.report import CaseResult, Outcome, Verdict
-from pluginkit.testing.runner import select
-from pluginkit.testing.schedules import schedules
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("formats")]
 

@@ -12,8 +12,9 @@ from onnx import TensorProto, helper
 
 from pluginkit import cli, scaffold
 from pluginkit.build import build
+from pluginkit.run.options import Options
+from pluginkit.run.runner import run
 from pluginkit.testing.report import Outcome
-from pluginkit.testing.runner import Options, run
 
 pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("ioext")]
 

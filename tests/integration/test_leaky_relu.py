@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from pluginkit.build import build
-from pluginkit.runtimes import tensorrt_rtx
+from pluginkit.run.options import Options
+from pluginkit.run.runner import run
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.testing.report import Outcome
-from pluginkit.testing.runner import Options, run
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("leaky_relu")]
 

@@ -10,10 +10,12 @@ import pytest
 from onnx import helper
 
 from pluginkit import scaffold
-from pluginkit.testing import planning, runner
-from pluginkit.testing.model import Network, Plan
+from pluginkit.network.model import Network
+from pluginkit.network.plan import Plan
+from pluginkit.run import runner
+from pluginkit.run.options import Options
+from pluginkit.testing import planning
 from pluginkit.testing.report import Outcome, Report
-from pluginkit.testing.runner import Options
 from tests.shared import Shared
 
 pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("planted")]

@@ -13,8 +13,9 @@ from pluginkit.build import build
 from pluginkit.dtypes import DType
 from pluginkit.host import Finding, Library, TensorSpec, take_log
 from pluginkit.host import build as build_layer
+from pluginkit.run.options import Options
+from pluginkit.run.runner import run
 from pluginkit.testing.report import Outcome
-from pluginkit.testing.runner import Options, run
 
 from .pooling import SAMPLE, Array, Pooling, expected, halving, onnx_pooling, pool, pool_at, random_layers
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit.process import Completed, run
+from pluginkit.process.programs import Completed, run
+from pluginkit.run.options import Options
+from pluginkit.run.runner import run as run_all
 from pluginkit.testing.report import Outcome, Report
-from pluginkit.testing.runner import Options
-from pluginkit.testing.runner import run as run_all
 
 pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("bar")]
 

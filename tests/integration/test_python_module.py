@@ -21,7 +21,7 @@ from click.testing import CliRunner
 
 from pluginkit import include_dir
 from pluginkit.build import build, builder, python_module
-from pluginkit.cli.build import command
+from pluginkit.cli.project.build import command
 from pluginkit.errors import BuildFailed
 from pluginkit.manifest import Manifest
 from tests.compilers import default_cxx, no_unique

@@ -15,10 +15,12 @@ from pluginkit import scaffold
 from pluginkit.build import build
 from pluginkit.dtypes import DType
 from pluginkit.importing import Options, run
+from pluginkit.interpreter import walker
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import host, tensorrt_rtx, walker
-from pluginkit.testing.model import Case, Network, NetworkProfile, PluginCall, Tolerance
-from pluginkit.testing.networks.base import Setting
+from pluginkit.network.model import Case, Network, NetworkProfile, PluginCall, Tolerance
+from pluginkit.runtimes.host import session as host
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
+from pluginkit.testing.families.base import Setting
 from pluginkit.testing.plan import field_values
 
 pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("recurrent")]

@@ -12,9 +12,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pluginkit import scaffold
-from pluginkit.testing.networks import FAMILIES
+from pluginkit.run.options import Options
+from pluginkit.run.runner import run
+from pluginkit.testing.families import FAMILIES
 from pluginkit.testing.report import Outcome
-from pluginkit.testing.runner import Options, run
 
 ONNX = [name for name, family in FAMILIES.items() if not family.BY_API]
 pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.slow]

@@ -14,16 +14,16 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit import build, cli, scaffold
+from pluginkit.creators import loading
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.host.errors import Finding
 from pluginkit.importing import Options as ImportOptions
 from pluginkit.importing import run as run_import
-from pluginkit.library import loading
-from pluginkit.process import run as run_process
-from pluginkit.testing import several
+from pluginkit.process.programs import run as run_process
+from pluginkit.run import several_plugins as several
+from pluginkit.run.options import Options
 from pluginkit.testing.report import Outcome, Report
-from pluginkit.testing.runner import Options
 
 pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("two-plugins")]
 

@@ -18,7 +18,7 @@ from pluginkit import library as library_
 from pluginkit.build import toolchain
 from pluginkit.errors import UsageError
 from pluginkit.library import gpu_code
-from pluginkit.process import run
+from pluginkit.process.programs import run
 from tests.compilers import default_cxx
 
 from .conftest import ENTRIES, Make
@@ -35,7 +35,7 @@ def test_a_good_library_has_no_problems(make: Make) -> None:
     assert set(found.exports) == {"getCreators", "setLoggerFinder"}
     assert not found.problems, found.problems
     assert not found.broken
-    assert (found.target, found.gpu, found.beside) == ("unknown", None, None)
+    assert (found.target, found.gpu, found.record) == ("unknown", None, None)
 
 
 def test_the_sample(bar: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,8 +43,8 @@ def test_the_sample(bar: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = library_.inspect(library)
     assert (found.target, found.layouts, found.broken) == ("cpu", ("10", "11"), False)
     assert "initBarPluginPlugins" in found.exports
-    assert found.beside is not None
-    assert found.beside.same
+    assert found.record is not None
+    assert found.record.same
     assert not found.problems
     assert cli.run(["inspect", str(library)]) == 0
     out = capsys.readouterr().out

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pluginkit.registry import archive, variants
-from pluginkit.registry.archive import Content
-from pluginkit.registry.bundle import Bundle, Plugin, Variant
+from pluginkit.registry.bundles import archive, variants
+from pluginkit.registry.bundles.archive import Content
+from pluginkit.registry.bundles.bundle import Bundle, Plugin, Variant
 from tests.compilers import default_cxx
 
 Make = Callable[..., Content]

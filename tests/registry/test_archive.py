@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from pluginkit.errors import CheckFailed, PluginkitError, UsageError
-from pluginkit.registry import archive
-from pluginkit.registry.archive import BLOBS, MANIFEST
+from pluginkit.registry.bundles import archive
+from pluginkit.registry.bundles.archive import BLOBS, MANIFEST
 
 from .conftest import Make
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from pluginkit.errors import CheckFailed
-from pluginkit.registry import bundle, digests
-from pluginkit.registry.bundle import Bundle
+from pluginkit.registry.bundles import bundle, digests
+from pluginkit.registry.bundles.bundle import Bundle
 
 from .conftest import Make
 
@@ -27,7 +27,9 @@ EVIDENCE = {
 
 
 def test_the_published_schema_is_that_of_the_code() -> None:
-    assert json.loads(SCHEMA.read_text()) == bundle.json_schema(), "python -m pluginkit.registry.bundle writes it anew"
+    assert json.loads(SCHEMA.read_text()) == bundle.json_schema(), (
+        "python -m pluginkit.registry.bundles.bundle writes it anew"
+    )
 
 
 def test_a_manifest_is_read_as_it_was_written(make: Make) -> None:

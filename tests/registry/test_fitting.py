@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pluginkit.errors import UsageError
-from pluginkit.registry import fitting, systems
-from pluginkit.registry.bundle import GpuCode, Variant
-from pluginkit.registry.systems import System, described
+from pluginkit.registry.bundles import fitting, systems
+from pluginkit.registry.bundles.bundle import GpuCode, Variant
+from pluginkit.registry.bundles.systems import System, described
 
 
 def code(text: str) -> GpuCode:

@@ -15,13 +15,15 @@ from onnx import TensorProto, helper
 
 from pluginkit import nvidia_plugins
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.registry import clashes, engines, fetching, lock, plans, stores
-from pluginkit.registry.archive import file_name
-from pluginkit.registry.archive import write as write_archive
+from pluginkit.registry import engines, fetching, lock, plans
+from pluginkit.registry.bundles import clashes
+from pluginkit.registry.bundles.archive import file_name
+from pluginkit.registry.bundles.archive import write as write_archive
+from pluginkit.registry.bundles.systems import described
 from pluginkit.registry.resolving import Identity, Resolution, Resolver, resolve
-from pluginkit.registry.store import Store
-from pluginkit.registry.stores import Stores
-from pluginkit.registry.systems import described
+from pluginkit.registry.storage import stores
+from pluginkit.registry.storage.store import Store
+from pluginkit.registry.storage.stores import Stores
 
 from .conftest import Make
 

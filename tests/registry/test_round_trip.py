@@ -20,8 +20,10 @@ from pluginkit.bench.model import Report as BenchReport
 from pluginkit.build import gpus
 from pluginkit.build.artifact import library_path
 from pluginkit.build.gpus import Driver
-from pluginkit.registry import archive, digests, lock
-from pluginkit.runtimes import lean, tensorrt_rtx
+from pluginkit.registry import lock
+from pluginkit.registry.bundles import archive, digests
+from pluginkit.runtimes.lean import session as lean
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from tests.shared import Shared
 
 LOAD = """

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from pluginkit.errors import CheckFailed, PluginkitError, UsageError
-from pluginkit.registry import index, stores
-from pluginkit.registry import store as store_module
-from pluginkit.registry.archive import Content
-from pluginkit.registry.store import NotFoundError, Store
+from pluginkit.registry.bundles.archive import Content
+from pluginkit.registry.storage import index, stores
+from pluginkit.registry.storage import store as store_module
+from pluginkit.registry.storage.store import NotFoundError, Store
 
 from .conftest import Make
 

@@ -13,9 +13,10 @@ import onnx
 import pytest
 
 from pluginkit.dtypes import DType
+from pluginkit.interpreter import walker
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import walker
-from pluginkit.testing.model import Network, Plan
+from pluginkit.network.model import Network
+from pluginkit.network.plan import Plan
 from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
 from tests.compilers import default_cxx

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pluginkit.dtypes import DType
+from pluginkit.judges.rtx.negative_controls import Control
 from pluginkit.manifest import Manifest
-from pluginkit.testing import api_networks
-from pluginkit.testing.controls import Control
-from pluginkit.testing.model import Network
-from pluginkit.testing.networks import FAMILIES
-from pluginkit.testing.networks.base import Setting
+from pluginkit.network.model import Network
+from pluginkit.testing.families import FAMILIES
+from pluginkit.testing.families.api import forms as api_networks
+from pluginkit.testing.families.base import Setting
 from pluginkit.testing.plan import field_values, plan
 from pluginkit.testing.reference import Reference
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pluginkit.errors import CheckFailed
 from pluginkit.host.errors import Finding
-from pluginkit.runtimes.child import Breadcrumb
+from pluginkit.process.child import Breadcrumb
 
 
 class Misbehaving:

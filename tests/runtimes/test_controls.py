@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from pluginkit.dtypes import DType
-from pluginkit.runtimes import tensorrt_rtx
-from pluginkit.runtimes.tensorrt_rtx import RtxSession
+from pluginkit.judges.rtx import negative_controls as controls
+from pluginkit.judges.rtx.build import judge_control
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
+from pluginkit.runtimes.rtx.session import RtxSession
 from pluginkit.runtimes.verdict import BuildVerdict
-from pluginkit.testing import controls
-from pluginkit.testing.judged import judge_control
-from pluginkit.testing.networks import FAMILIES
+from pluginkit.testing.families import FAMILIES
 from pluginkit.testing.report import Outcome, Report
 
 from . import faulty

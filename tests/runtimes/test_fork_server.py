@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit.runtimes import fork_server
-from pluginkit.runtimes.worker import Worker, WorkerCrashed
+from pluginkit.process import fork_server
+from pluginkit.process.worker import Worker, WorkerCrashed
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +89,7 @@ def test_a_killed_server_takes_its_workers_along_and_the_next_one_has_another() 
 
 def test_a_process_that_was_forked_has_a_server_of_its_own() -> None:
     code = (
-        f"import os, sys\nsys.path[:] = {sys.path!r}\nfrom pluginkit.runtimes.worker import Worker\n"
+        f"import os, sys\nsys.path[:] = {sys.path!r}\nfrom pluginkit.process.worker import Worker\n"
         "def served():\n    with Worker('tests.runtimes.about_itself', {}, timeout=60) as worker:\n"
         "        return worker.call('getppid')\n"
         "mine = served()\npid = os.fork()\n"
@@ -102,7 +102,7 @@ def test_a_process_that_was_forked_has_a_server_of_its_own() -> None:
 
 def test_the_server_ends_with_its_owner_though_a_fork_of_that_one_lives() -> None:
     code = (
-        f"import os, sys, time\nsys.path[:] = {sys.path!r}\nfrom pluginkit.runtimes.worker import Worker\n"
+        f"import os, sys, time\nsys.path[:] = {sys.path!r}\nfrom pluginkit.process.worker import Worker\n"
         "worker = Worker('tests.runtimes.about_itself', {}, timeout=60)\n"
         "if not os.fork():\n    time.sleep(30)\n    os._exit(0)\n"
         "print(worker.call('getppid'), worker.pid, flush=True)\nos.kill(os.getpid(), 9)\n"
@@ -137,7 +137,7 @@ def test_no_two_children_draw_the_same_numbers() -> None:
 
 def test_nothing_of_nvidias_is_in_the_server() -> None:
     code = (
-        "import importlib, sys\nfrom pluginkit.runtimes import fork_server\n"
+        "import importlib, sys\nfrom pluginkit.process import fork_server\n"
         "for module in fork_server.PRELOADED:\n    importlib.import_module(module)\n"
         "print(*[name for name in sys.modules if name.startswith(('tensorrt', 'onnxruntime', 'pycuda', 'torch'))])\n"
     )

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from pluginkit.build import find_artifact
+from pluginkit.judges.rtx import liveness
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import host, lean, liveness, tensorrt_rtx
-from pluginkit.testing.api_model import ApiNetwork
-from pluginkit.testing.compare import compare
-from pluginkit.testing.model import Network
+from pluginkit.network.api_model import ApiNetwork
+from pluginkit.network.model import Network
+from pluginkit.runtimes.host import session as host
+from pluginkit.runtimes.lean import session as lean
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
+from pluginkit.testing.comparison import compare
 from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
 

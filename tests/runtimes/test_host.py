@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from pluginkit.errors import CheckFailed, PluginkitError, UsageError
+from pluginkit.judges.rtx import liveness
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import ALL_RUNTIMES, host, liveness, runtime
-from pluginkit.runtimes.worker import WorkerCrashed, WorkerTimeout
-from pluginkit.testing.compare import compare
-from pluginkit.testing.model import Network, Plan
+from pluginkit.network.model import Network
+from pluginkit.network.plan import Plan
+from pluginkit.process.worker import WorkerCrashed, WorkerTimeout
+from pluginkit.runtimes import ALL_RUNTIMES, runtime
+from pluginkit.runtimes.host import session as host
+from pluginkit.testing.comparison import compare
 
 pytestmark = pytest.mark.compile
 

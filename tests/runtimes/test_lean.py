@@ -12,9 +12,11 @@ import pytest
 
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import lean, lean_child, lean_words
-from pluginkit.runtimes.child import Breadcrumb
-from pluginkit.testing.model import Network
+from pluginkit.network.model import Network
+from pluginkit.process.child import Breadcrumb
+from pluginkit.runtimes.lean import child as lean_child
+from pluginkit.runtimes.lean import log_lines as lean_words
+from pluginkit.runtimes.lean import session as lean
 
 from . import faulty
 

@@ -12,17 +12,20 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit.dtypes import DType
+from pluginkit.judges.rtx.build import Judge
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import host, leniencies, refusals, tensorrt_rtx
-from pluginkit.runtimes.host import HostSession
-from pluginkit.runtimes.tensorrt_rtx import RtxSession
-from pluginkit.testing import api_model as api
-from pluginkit.testing import api_networks
-from pluginkit.testing.crew import Bench
-from pluginkit.testing.judged import Judge
-from pluginkit.testing.model import Network, NetworkProfile, Plan
-from pluginkit.testing.networks import FAMILIES
-from pluginkit.testing.networks.base import DOMAIN, Body, Given, Names, network, value_info
+from pluginkit.network import api_model as api
+from pluginkit.network.model import Network, NetworkProfile
+from pluginkit.network.plan import Plan
+from pluginkit.process.crew import Bench
+from pluginkit.runtimes.host import session as host
+from pluginkit.runtimes.host.session import HostSession
+from pluginkit.runtimes.rtx import leniencies, refusals
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
+from pluginkit.runtimes.rtx.session import RtxSession
+from pluginkit.testing.families import FAMILIES
+from pluginkit.testing.families.api import forms as api_networks
+from pluginkit.testing.families.base import DOMAIN, Body, Given, Names, network, value_info
 from pluginkit.testing.report import Outcome, Report
 
 from . import faulty

@@ -9,7 +9,7 @@ import pytest
 
 from pluginkit import cli, parser_operators
 from pluginkit.importing.building import ModelSession
-from pluginkit.runtimes import tensorrt_rtx
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
 
 
 @pytest.mark.rtx

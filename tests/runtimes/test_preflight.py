@@ -13,9 +13,11 @@ from onnx import TensorProto, helper
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
+from pluginkit.interpreter import preflight, walker, zeros
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import host, preflight, walker, zeros
-from pluginkit.testing.model import Network, Plan, Range
+from pluginkit.network.model import Network, Range
+from pluginkit.network.plan import Plan
+from pluginkit.runtimes.host import session as host
 
 Networks = Callable[..., Network]
 BEHAVING = ("Behaving", "1", "")

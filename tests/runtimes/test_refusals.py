@@ -19,12 +19,15 @@ from pluginkit import cli, scaffold
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
 from pluginkit.importing.building import ModelSession, advice
-from pluginkit.runtimes import refusals, tensorrt_rtx, walker
+from pluginkit.interpreter import walker
+from pluginkit.judges.rtx import own_operators
+from pluginkit.judges.rtx.build import Judge
+from pluginkit.network.model import Network, NetworkProfile, Range
+from pluginkit.network.plan import Plan
+from pluginkit.process.crew import Bench
+from pluginkit.runtimes.rtx import refusals
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict
-from pluginkit.testing import own_operators
-from pluginkit.testing.crew import Bench
-from pluginkit.testing.judged import Judge
-from pluginkit.testing.model import Network, NetworkProfile, Plan, Range
 from pluginkit.testing.plan import plan
 from pluginkit.testing.report import Outcome, Report
 from tests.testing.conftest import EXAMPLES

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from pluginkit.dtypes import DType
+from pluginkit.judges.rtx import liveness
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import liveness, tensorrt_rtx
-from pluginkit.runtimes.tensorrt_rtx import RtxSession
-from pluginkit.testing import api_model as api
-from pluginkit.testing import api_networks
-from pluginkit.testing.networks.base import Setting
+from pluginkit.network import api_model as api
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
+from pluginkit.runtimes.rtx.session import RtxSession
+from pluginkit.testing.families.api import forms as api_networks
+from pluginkit.testing.families.base import Setting
 from pluginkit.testing.plan import field_values
 
 needs_rtx = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)

@@ -12,13 +12,14 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import NothingSelected
+from pluginkit.judges.rtx import liveness
+from pluginkit.judges.rtx import static_networks as static
+from pluginkit.judges.rtx.build import beside
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import liveness, tensorrt_rtx
-from pluginkit.runtimes.tensorrt_rtx import RtxSession
-from pluginkit.testing import static
-from pluginkit.testing.judged import beside
-from pluginkit.testing.model import Plan
-from pluginkit.testing.runner import select
+from pluginkit.network.plan import Plan
+from pluginkit.run.runner import select
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
+from pluginkit.runtimes.rtx.session import RtxSession
 
 needs_rtx = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
 

@@ -11,7 +11,7 @@ from pluginkit import info
 from pluginkit.build.gpus import Driver, Gpu
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import tensorrt
+from pluginkit.runtimes.tensorrt import session as tensorrt
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, version: str, *gpus: Gpu) -> None:

@@ -10,10 +10,12 @@ import onnx
 import pytest
 
 from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing
+from pluginkit.judges.rtx import liveness
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import host, liveness, tensorrt_rtx
-from pluginkit.runtimes.tensorrt_rtx import RtxSession
-from pluginkit.testing.model import Plan
+from pluginkit.network.plan import Plan
+from pluginkit.runtimes.host import session as host
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
+from pluginkit.runtimes.rtx.session import RtxSession
 
 Compile = Callable[..., Path]
 

@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
-from pluginkit.runtimes import walker
+from pluginkit.interpreter import walker
 
 Array = np.ndarray[Any, Any]
 HEAD = '<ir_version: 8, opset_import: ["" : 17, "pluginkit" : 1]>\n'

@@ -15,7 +15,7 @@ import pytest
 
 from pluginkit.errors import CheckFailed
 from pluginkit.host.errors import Finding
-from pluginkit.runtimes.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 
 HERE = Path(__file__).parent
 
@@ -190,7 +190,7 @@ def test_close_removes_the_files_and_can_be_repeated(worker: Worker) -> None:
 
 def test_no_orphans_when_the_parent_is_killed(tmp_path: Path) -> None:
     script = (
-        f"import sys\nsys.path[:] = {sys.path!r}\nfrom pluginkit.runtimes.worker import Worker\n"
+        f"import sys\nsys.path[:] = {sys.path!r}\nfrom pluginkit.process.worker import Worker\n"
         "w = Worker('misbehaving', {}, timeout=60)\n"
         f"print(w.call('pid'), flush=True)\nw.call('hang_deaf', started={str(tmp_path / 'started')!r})\n"
     )
@@ -209,7 +209,7 @@ def test_no_orphans_when_the_parent_is_killed(tmp_path: Path) -> None:
 def test_a_run_that_is_given_up_ends_every_worker_and_wakes_who_waits() -> None:
     script = (
         f"import sys, threading, time\nsys.path[:] = {sys.path!r}\n"
-        "from pluginkit.runtimes import worker\n"
+        "from pluginkit.process import worker\n"
         "w = worker.Worker('misbehaving', {}, timeout=60)\n"
         "said = []\n"
         "def wait():\n"

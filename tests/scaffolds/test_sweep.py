@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from pluginkit import scaffold
-from pluginkit.runtimes import tensorrt_rtx
-from pluginkit.testing import several
+from pluginkit.run import several_plugins as several
+from pluginkit.run.options import Options
+from pluginkit.run.runner import run
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.testing.report import Outcome, Verdict
-from pluginkit.testing.runner import Options, run
 from tests.scaffolds import sweep
 
 ROWS = sweep.rows()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit.runtimes import tensorrt_rtx
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

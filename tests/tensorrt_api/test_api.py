@@ -12,17 +12,20 @@ from polygraphy.backend.trt import TrtRunner
 from polygraphy.cuda import DeviceArray, Stream
 
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes.tensorrt import TensorrtSession
-from pluginkit.runtimes.worker import WorkerCrashed
+from pluginkit.process.worker import WorkerCrashed
+from pluginkit.runtimes.tensorrt.session import TensorrtSession
 from tests.tensorrt_api.conftest import ROOT, VERSIONS, Bindings
 
 pytestmark = pytest.mark.xdist_group("tensorrt_api")
 
 RUNTIMES = ROOT / "pluginkit" / "runtimes"
-SHARED = [RUNTIMES / f"{name}.py" for name in ("nvidia", "network_api", "rtx_child", "engine_child", "engine_contexts")]
+SHARED = [
+    RUNTIMES / f"{name}.py"
+    for name in ("nvidia/bindings", "nvidia/network_api", "rtx/child", "nvidia/engine_child", "nvidia/engine_contexts")
+]
 """What TensorRT-RTX runs too."""
-CHILD = [RUNTIMES / f"tensorrt_{name}.py" for name in ("child", "plugins")]
-ONLY_10 = RUNTIMES / "tensorrt_weak.py"
+CHILD = [RUNTIMES / "tensorrt" / f"{name}.py" for name in ("child", "plugins")]
+ONLY_10 = RUNTIMES / "tensorrt" / "weak_types.py"
 NOT_NVIDIAS = re.compile(
     r"np\.|array|\bvalues?\b|feeds|batch|runner|kept|outputs|stream\.|key=lambda|self\._held|kind\.numpy"
     # Whose answer pybind11 doesn't name; it is annotated where it is kept.
@@ -45,7 +48,7 @@ def test_what_rtx_runs_is_right_there_too(bindings_rtx: Bindings, tmp_path: Path
     assert bindings_rtx.mypy(*SHARED) == []
     wrong = tmp_path / "wrong.py"
     _, good, bad = BREAKS["profile switch"]
-    wrong.write_text((RUNTIMES / "engine_contexts.py").read_text().replace(good, bad))
+    wrong.write_text((RUNTIMES / "nvidia" / "engine_contexts.py").read_text().replace(good, bad))
     assert len(bindings_rtx.mypy(wrong)) == 1
 
 
@@ -70,17 +73,17 @@ def test_no_use_escapes_the_check_by_having_any_type(bindings10: Bindings) -> No
 
 
 BREAKS = {
-    "method": ("engine_child", "builder.create_builder_config()", "builder.make_builder_config()"),
-    "keyword": ("tensorrt_plugins", "shape_inputs=[]", "shapes=[]"),
-    "missing argument": ("tensorrt_plugins", "shape_inputs=[], ", ""),
-    "argument's type": ("tensorrt_plugins", "plugin=two", "plugin=node"),
-    "enum member": ("network_api", "trt.TripLimit.COUNT", "trt.TripLimit.COUNTER"),
-    "module's name": ("engine_child", "trt.Runtime(self.log)", "trt.EngineRuntime(self.log)"),
-    "property": ("engine_contexts", "context.active_optimization_profile ==", "context.active_profile =="),
-    "profile switch": ("engine_contexts", "stream_handle=stream.ptr", "stream=stream.ptr"),
-    "parser": ("nvidia", "error.node_operator()", "error.operator()"),
-    "only 10": ("tensorrt_weak", "config.set_calibration_profile(", "config.set_profile_for_calibration("),
-    "overridden method": ("tensorrt_weak", "names: Sequence[str]) -> list[int]", "names: int) -> list[int]"),
+    "method": ("nvidia/engine_child", "builder.create_builder_config()", "builder.make_builder_config()"),
+    "keyword": ("tensorrt/plugins", "shape_inputs=[]", "shapes=[]"),
+    "missing argument": ("tensorrt/plugins", "shape_inputs=[], ", ""),
+    "argument's type": ("tensorrt/plugins", "plugin=two", "plugin=node"),
+    "enum member": ("nvidia/network_api", "trt.TripLimit.COUNT", "trt.TripLimit.COUNTER"),
+    "module's name": ("nvidia/engine_child", "trt.Runtime(self.log)", "trt.EngineRuntime(self.log)"),
+    "property": ("nvidia/engine_contexts", "context.active_optimization_profile ==", "context.active_profile =="),
+    "profile switch": ("nvidia/engine_contexts", "stream_handle=stream.ptr", "stream=stream.ptr"),
+    "parser": ("nvidia/bindings", "error.node_operator()", "error.operator()"),
+    "only 10": ("tensorrt/weak_types", "config.set_calibration_profile(", "config.set_profile_for_calibration("),
+    "overridden method": ("tensorrt/weak_types", "names: Sequence[str]) -> list[int]", "names: int) -> list[int]"),
 }
 
 
@@ -117,9 +120,10 @@ import tensorrt_bindings
 sys.modules["tensorrt"] = tensorrt_bindings
 os.environ["PLUGINKIT_BINDINGS"] = "tensorrt"
 from pluginkit.dtypes import DType
-from pluginkit.runtimes import network_api, nvidia, engine_child, engine_contexts, tensorrt_child, tensorrt_plugins
-from pluginkit.runtimes.nvidia import trt
-from pluginkit.testing.model import PluginCall
+from pluginkit.runtimes.nvidia import bindings as nvidia, engine_child, engine_contexts, network_api
+from pluginkit.runtimes.tensorrt import child as tensorrt_child, plugins as tensorrt_plugins
+from pluginkit.runtimes.nvidia.bindings import trt
+from pluginkit.network.model import PluginCall
 fields = {"alpha": (DType.FLOAT32, 2.5), "steps": (DType.INT32, 3)}
 call = PluginCall("n", fields, (), (), (), (), ())
 held = []
@@ -130,7 +134,7 @@ log.log(trt.ILogger.Severity.ERROR, "bad")
 print(log.refused("TensorRT", [])[1])
 print(engine_child.strongly_typed())
 if trt.__version__.startswith("10."):
-    from pluginkit.runtimes import tensorrt_weak
+    from pluginkit.runtimes.tensorrt import weak_types as tensorrt_weak
     calibrator = tensorrt_weak.Calibrator([])
     print(calibrator.get_batch_size(), calibrator.get_batch(["x"]), calibrator.read_calibration_cache())
 """

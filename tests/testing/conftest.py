@@ -12,7 +12,7 @@ from onnx import NodeProto, TensorProto, helper
 
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest
-from pluginkit.testing.model import Array, Case, Network, PluginCall
+from pluginkit.network.model import Array, Case, Network, PluginCall
 from pluginkit.testing.reference import Reference
 
 Emit = Callable[[Sequence[str], Sequence[str], str], list[NodeProto]]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pluginkit.testing.compare import compare, differing
-from pluginkit.testing.model import Tolerance
+from pluginkit.network.model import Tolerance
+from pluginkit.testing.comparison import compare, differing
 
 CLOSE = Tolerance("close", rtol=1e-3, atol=1e-2)
 STEPS = Tolerance("steps", rtol=1e-6, atol=1e-6, steps=1, scales={"y": 0.25})

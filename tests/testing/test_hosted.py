@@ -10,14 +10,16 @@ import pytest
 
 from pluginkit.build import PLAIN
 from pluginkit.dtypes import DType
+from pluginkit.judges.host import kept_state
+from pluginkit.judges.host.cases import Hosted, Hosting
+from pluginkit.judges.host.schedules import Schedule
+from pluginkit.network.model import Array, Case
+from pluginkit.network.plan import Plan
+from pluginkit.run import messages as words
 from pluginkit.runtimes import BuildVerdict, Ran
-from pluginkit.runtimes.host import Asked
-from pluginkit.testing import kept_state, words
-from pluginkit.testing.hosted import Hosted, Hosting
-from pluginkit.testing.model import Array, Case, Plan
+from pluginkit.runtimes.host.session import Asked
 from pluginkit.testing.plan import plan
 from pluginkit.testing.report import CaseResult, Outcome, Report
-from pluginkit.testing.schedules import Schedule
 
 from .conftest import EXAMPLES, LEAKY
 

@@ -13,12 +13,17 @@ import pytest
 
 from pluginkit.build.gpus import Driver, Gpu
 from pluginkit.errors import CheckFailed, ToolMissing
+from pluginkit.judges.rtx import engines as in_rtx
+from pluginkit.judges.rtx.engines import RtxRuns
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import BuildVerdict, Ran, rtx_engines, tensorrt_rtx
-from pluginkit.runtimes.rtx_engines import RtxEngines, obstacle
-from pluginkit.testing import in_rtx, libraries, runner
-from pluginkit.testing.in_rtx import RtxRuns
-from pluginkit.testing.model import Case, Network, Plan
+from pluginkit.network.model import Case, Network
+from pluginkit.network.plan import Plan
+from pluginkit.run import libraries, runner
+from pluginkit.run.options import Options
+from pluginkit.runtimes import BuildVerdict, Ran
+from pluginkit.runtimes.rtx import engines as rtx_engines
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
+from pluginkit.runtimes.rtx.engines import RtxEngines, obstacle
 from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
 from pluginkit.testing.report import Outcome, Verdict
@@ -100,7 +105,7 @@ def said(monkeypatch: pytest.MonkeyPatch, driver: Driver, library: Any) -> str:
     monkeypatch.setattr(runner, "find_driver", lambda: driver)
     monkeypatch.setattr(libraries, "build", build)
     monkeypatch.setattr(in_rtx, "judge", lambda *_: [Verdict("plain/float32", in_rtx.NAME, Outcome.FAILED, "wrong")])
-    run = SimpleNamespace(options=runner.Options(), manifest=None, plan=None, verdicts=[], step=None)
+    run = SimpleNamespace(options=Options(), manifest=None, plan=None, verdicts=[], step=None)
     text = runner._rtx_engines(cast("Any", run))
     return f"{text}; {len(run.verdicts)} verdicts"
 

@@ -12,12 +12,17 @@ import onnx
 import pytest
 
 from pluginkit.errors import CheckFailed, ToolMissing
+from pluginkit.interpreter import walker
+from pluginkit.judges.tensorrt import weak_types as weakly
+from pluginkit.judges.tensorrt.cases import Judge, judge
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import Availability, BuildVerdict, Ran, tensorrt, walker
-from pluginkit.runtimes.tensorrt import TensorrtSession
-from pluginkit.testing import libraries, runner, weakly
-from pluginkit.testing.in_tensorrt import Judge, judge
-from pluginkit.testing.model import Case, Network, Plan
+from pluginkit.network.model import Case, Network
+from pluginkit.network.plan import Plan
+from pluginkit.run import libraries, runner
+from pluginkit.run.options import Options
+from pluginkit.runtimes import Availability, BuildVerdict, Ran
+from pluginkit.runtimes.tensorrt import session as tensorrt
+from pluginkit.runtimes.tensorrt.session import TensorrtSession
 from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
 from pluginkit.testing.report import Outcome
@@ -174,25 +179,25 @@ def test_no_weak_network_without_both_precisions(whole: Plan) -> None:
     assert list(weakly.networks(replace(whole, networks=whole.networks[1:]))) == []
 
 
-def said(options: runner.Options) -> str:
+def said(options: Options) -> str:
     return runner._tensorrt(cast("Any", SimpleNamespace(options=options)))
 
 
 def test_a_run_says_why_tensorrt_took_no_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     reason = Availability(False, reason="the Python package tensorrt is not installed", remedy="pip install it")
     monkeypatch.setattr(tensorrt, "probe", lambda: reason)
-    assert said(runner.Options()) == "took no part: the Python package tensorrt is not installed (pip install it)"
-    assert "checks compiled in" in said(runner.Options(sanitize=("address",)))
+    assert said(Options()) == "took no part: the Python package tensorrt is not installed (pip install it)"
+    assert "checks compiled in" in said(Options(sanitize=("address",)))
     # A library for target cpu would take device addresses for its own memory's.
     monkeypatch.setattr(tensorrt, "probe", lambda: Availability(True, "11.4"))
     monkeypatch.setattr(libraries, "_on_cpu", lambda library: True)
-    assert "pluginkit build --target gpu" in said(runner.Options(library=tmp_path / "lib.so"))
+    assert "pluginkit build --target gpu" in said(Options(library=tmp_path / "lib.so"))
 
     def no_nvcc(*_: Any) -> Any:
         raise ToolMissing("nvcc is not on this machine", hint="pip install 'pluginkit[cuda]'")
 
     monkeypatch.setattr(libraries, "build", no_nvcc)
-    assert said(runner.Options()) == "took no part: nvcc is not on this machine (pip install 'pluginkit[cuda]')"
+    assert said(Options()) == "took no part: nvcc is not on this machine (pip install 'pluginkit[cuda]')"
 
 
 def test_a_library_that_does_not_load_is_every_networks_answer(monkeypatch: pytest.MonkeyPatch, whole: Plan) -> None:

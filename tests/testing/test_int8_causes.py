@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pluginkit.testing import int8_causes
@@ -56,6 +56,8 @@ SEEDS = st.integers(0, 2**16)
 @given(SCALES, SEEDS)
 def test_another_tensors_scale(scales: tuple[float, float], seed: int) -> None:
     x, y = scales
+    # A scale of nearly 1 looks as if it were ignored.
+    assume(min(abs(x - 1), abs(y - 1)) > 0.02)
     fitting = found(quantized(leaky(values(x, seed)), x), x, y, seed).fitting
     assert any(one.startswith("'y' is quantized with the scale of 'x'") for one in fitting)
     # For a layer whose outputs grow with its inputs these are one and the same.

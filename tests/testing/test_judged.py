@@ -6,9 +6,9 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
+from pluginkit.judges.rtx import build as judged
+from pluginkit.network.model import Network
 from pluginkit.runtimes import BuildVerdict
-from pluginkit.testing import judged
-from pluginkit.testing.model import Network
 from pluginkit.testing.plan import plan
 from pluginkit.testing.report import Outcome
 

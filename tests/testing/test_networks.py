@@ -18,15 +18,16 @@ from onnx import helper
 from pluginkit import cli
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.interpreter import api_walker, walker, zeros
+from pluginkit.interpreter import scan as scan_
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import api_walker, walker, zeros
-from pluginkit.runtimes import scan as scan_
-from pluginkit.testing import api_model as api
-from pluginkit.testing import networks
-from pluginkit.testing.compare import compare
-from pluginkit.testing.model import Case, Network, Plan
-from pluginkit.testing.networks import FAMILIES, selection
-from pluginkit.testing.networks.base import Setting
+from pluginkit.network import api_model as api
+from pluginkit.network.model import Case, Network
+from pluginkit.network.plan import Plan
+from pluginkit.testing import families as networks
+from pluginkit.testing.comparison import compare
+from pluginkit.testing.families import FAMILIES, selection
+from pluginkit.testing.families.base import Setting
 from pluginkit.testing.plan import plan
 from pluginkit.testing.precision import represent
 from pluginkit.testing.reference import Reference
@@ -415,7 +416,7 @@ def test_no_oracle_imports_what_runs_networks() -> None:
             package = ROOT.joinpath(*name.split(".")) / "__init__.py"
             todo += [one for one in (path, package) if one.exists() and one not in seen and one not in todo]
     names = {str(file.relative_to(ROOT)) for file in seen}
-    assert "pluginkit/testing/networks/looping.py" in names
+    assert "pluginkit/testing/families/looping.py" in names
     assert not {name for name in names if name.startswith(("pluginkit/runtimes", "pluginkit/host"))}
 
 

@@ -10,9 +10,10 @@ import pytest
 from onnx import helper
 
 from pluginkit.dtypes import DType
-from pluginkit.testing.compare import compare
-from pluginkit.testing.model import Case, Network, Plan
-from pluginkit.testing.networks import FAMILIES
+from pluginkit.network.model import Case, Network
+from pluginkit.network.plan import Plan
+from pluginkit.testing.comparison import compare
+from pluginkit.testing.families import FAMILIES
 from pluginkit.testing.plan import plan
 
 from .conftest import EXAMPLES, Example, inlined, session

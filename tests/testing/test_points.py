@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pluginkit.dtypes import DType
 from pluginkit.errors import NothingSelected, UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.testing.networks import FAMILIES
+from pluginkit.testing.families import FAMILIES
 from pluginkit.testing.plan import plan
 from pluginkit.testing.points import bind, holds, points, read_data
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest
-from pluginkit.testing import api_networks
-from pluginkit.testing.networks.base import Setting
+from pluginkit.testing.families.api import forms as api_networks
+from pluginkit.testing.families.base import Setting
 
 FALLING = Manifest.parse(
     """

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit.runtimes import lean
-from pluginkit.testing import registered
+from pluginkit.judges.lean import registries as registered
+from pluginkit.run.options import Options
+from pluginkit.run.runner import run
+from pluginkit.runtimes.lean import session as lean
 from pluginkit.testing.report import Outcome
-from pluginkit.testing.runner import Options, run
 
 needs_lean = pytest.mark.skipif(not lean.probe().found, reason=lean.probe().reason)
 pytestmark = [pytest.mark.compile, pytest.mark.lean, needs_lean]

@@ -13,11 +13,12 @@ from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.formats import Format
 from pluginkit.host import BuiltPlugin, Finding, ShapeProgram
 from pluginkit.host.expressions import OPERATIONS
+from pluginkit.interpreter import preflight
+from pluginkit.judges.host import outside_profile as outside
 from pluginkit.manifest import Manifest
-from pluginkit.runtimes import expected_shapes, preflight
-from pluginkit.testing import outside
-from pluginkit.testing.model import Network
-from pluginkit.testing.networks import FAMILIES
+from pluginkit.network.model import Network
+from pluginkit.runtimes.host import expected_shapes
+from pluginkit.testing.families import FAMILIES
 from pluginkit.testing.plan import kinds_of, plan
 from pluginkit.testing.points import points, unaligned
 from pluginkit.testing.precision import close, represent

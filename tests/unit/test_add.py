@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pluginkit import cli, scaffold
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.project import members, root
+from pluginkit.manifest.project import members, root
 from pluginkit.scaffold import insert
 
 HEADER, CREATOR = "../plugins/shift/src/shift.h", "shift_plugin::ShiftCreator"

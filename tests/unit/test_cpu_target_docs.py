@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from pluginkit.cuda_cpu import RUNTIME_DIR
-from pluginkit.cuda_cpu.ptx_instructions import INSTRUCTIONS
-from pluginkit.cuda_cpu.ptx_operands import SPECIAL_REGISTERS
+from pluginkit.cuda_cpu.ptx.instructions import INSTRUCTIONS
+from pluginkit.cuda_cpu.ptx.operands import SPECIAL_REGISTERS
 
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "cpu-target.md").read_text(encoding="utf-8")
 

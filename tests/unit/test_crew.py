@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 
 from pluginkit.errors import CheckFailed
-from pluginkit.testing import crew as crew_
-from pluginkit.testing.crew import Bench, Crew
+from pluginkit.process import crew as crew_
+from pluginkit.process.crew import Bench, Crew
 
 
 class Session:

@@ -13,9 +13,9 @@ from pluginkit.demands import DEMANDS, Kind, doubt, take_doubts
 
 ROOT = Path(__file__).parents[2]
 CODE = [
-    *(ROOT / "pluginkit" / "host").glob("*.py"),
-    ROOT / "pluginkit" / "runtimes" / "expected_shapes.py",
-    ROOT / "pluginkit" / "testing" / "hosted.py",
+    *(ROOT / "pluginkit" / "host").rglob("*.py"),
+    ROOT / "pluginkit" / "runtimes" / "host" / "expected_shapes.py",
+    ROOT / "pluginkit" / "judges" / "host" / "cases.py",
     ROOT / "pluginkit" / "bench" / "values.py",
 ]
 SECTIONS: dict[str, Kind] = {

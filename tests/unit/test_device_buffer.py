@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pluginkit import gpu
-from pluginkit.host.buffers import GUARD_BYTES, DeviceBuffer, HostBuffer
+from pluginkit.host.memory.buffers import GUARD_BYTES, DeviceBuffer, HostBuffer
 
 BASE = 1 << 20
 

@@ -7,8 +7,8 @@ import pytest
 from pluginkit import errors
 from pluginkit.gpu.driver import CudaError
 from pluginkit.host.errors import Finding
-from pluginkit.registry.store import NotFoundError
-from pluginkit.runtimes.worker import WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.process.worker import WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.registry.storage.store import NotFoundError
 
 OWN_ARGUMENTS = [
     Finding("IPluginV2::clone", "answered null", rule="L1", hint="look there", contained=True),

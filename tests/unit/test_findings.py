@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import pluginkit
-from pluginkit.runtimes.findings import Defect, Findings, Frame, parse_addr2line, unique
-from pluginkit.testing.defects import KINDS, SHOWN, describe, describe_all
+from pluginkit.judges.host.defects import KINDS, SHOWN, describe, describe_all
+from pluginkit.process.findings import Defect, Findings, Frame, parse_addr2line, unique
 from tests.compilers import default_cxx
 
 RACE = {"kind": "race", "text": "two writes.", "kernel": "softmax", "block": [1, 0, 0], "thread": [31, 0, 0]}

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import Format
-from pluginkit.host import layouts
+from pluginkit.host.memory import layouts
 from pluginkit.manifest import Manifest
-from pluginkit.signature_rules import undeclared
+from pluginkit.manifest.type_rules import undeclared
 
 VECTORS = [form for form in Format if form is not Format.LINEAR]
 

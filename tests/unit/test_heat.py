@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pluginkit.network.model import Array, Tolerance
 from pluginkit.reporting import picture
 from pluginkit.testing import heat
-from pluginkit.testing.compare import compare
-from pluginkit.testing.model import Array, Tolerance
+from pluginkit.testing.comparison import compare
 
 TOLERANCE = Tolerance("close", rtol=1e-6, atol=1e-6)
 

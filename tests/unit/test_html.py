@@ -17,15 +17,16 @@ from pluginkit import cli
 from pluginkit.dtypes import DType
 from pluginkit.errors import ToolMissing
 from pluginkit.manifest import Manifest
+from pluginkit.network.api_model import ApiNetwork, Constant, Input, Loop
+from pluginkit.network.model import Network, Tolerance
 from pluginkit.reporting import drawing, page, picture
 from pluginkit.reporting.picture import norm
-from pluginkit.testing import heat, words
-from pluginkit.testing.api_model import ApiNetwork, Constant, Input, Loop
-from pluginkit.testing.compare import compare
+from pluginkit.run import messages as words
+from pluginkit.testing import heat
+from pluginkit.testing.comparison import compare
+from pluginkit.testing.families import FAMILIES
+from pluginkit.testing.families.base import Setting
 from pluginkit.testing.heat import Heat, Picture
-from pluginkit.testing.model import Network, Tolerance
-from pluginkit.testing.networks import FAMILIES
-from pluginkit.testing.networks.base import Setting
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
 
 HOSTILE = "<script>alert('x')</script>\"' onmouseover=\"y & {{ 7*7 }} $\\frac{$"

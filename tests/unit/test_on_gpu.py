@@ -15,10 +15,11 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, ToolMissing, UsageError
 from pluginkit.library import gpu_code
 from pluginkit.library.gpu_code import GpuCode, GpuCodes
-from pluginkit.testing import libraries, on_gpu, words
-from pluginkit.testing.on_gpu import OnGpu
+from pluginkit.run import libraries, on_gpu
+from pluginkit.run import messages as words
+from pluginkit.run.on_gpu import OnGpu
+from pluginkit.run.options import Options
 from pluginkit.testing.report import CaseResult, Outcome, Report
-from pluginkit.testing.runner import Options
 
 H100 = OnGpu(Gpu("NVIDIA H100", "9.0"), "13.0")
 

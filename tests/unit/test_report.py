@@ -13,12 +13,13 @@ from rich.console import Console
 
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
-from pluginkit.runtimes import lean, tensorrt
-from pluginkit.runtimes.findings import Defect
+from pluginkit.process.findings import Defect
+from pluginkit.run import runner
+from pluginkit.run.options import Options
+from pluginkit.runtimes.lean import session as lean
+from pluginkit.runtimes.tensorrt import session as tensorrt
 from pluginkit.runtimes.verdict import Availability
-from pluginkit.testing import runner
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
-from pluginkit.testing.runner import Options
 
 
 def case(name: str, outcome: Outcome, **more: object) -> CaseResult:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pluginkit.runtimes.findings import Defect, unique
-from pluginkit.runtimes.sanitizer_log import PREFIX, Logs, parse
-from pluginkit.testing.defects import KINDS
+from pluginkit.judges.host.defects import KINDS
+from pluginkit.process.findings import Defect, unique
+from pluginkit.process.sanitizer_log import PREFIX, Logs, parse
 
 RECORDED = Path(__file__).parent / "recorded"
 PROJECT = Path("/project")

@@ -9,8 +9,9 @@ import pytest
 
 from pluginkit.build import PLAIN, Flavour, build, flavours, sanitizers, toolchain
 from pluginkit.errors import ToolMissing, UsageError
-from pluginkit.testing.runner import Options, run
-from pluginkit.testing.schedules import Schedule, schedules, ways_on_gpu
+from pluginkit.judges.host.schedules import Schedule, schedules, ways_on_gpu
+from pluginkit.run.options import Options
+from pluginkit.run.runner import run
 
 
 @pytest.mark.parametrize(

@@ -485,7 +485,7 @@ def test_nothing_is_written_into_the_home_folder(tmp_path: Path, monkeypatch: py
 def test_the_choice_of_ioext_is_commented_on(tmp_path: Path) -> None:
     from click.testing import CliRunner
 
-    from pluginkit.cli.new import command
+    from pluginkit.cli.project.new import command
 
     said = {
         base: CliRunner().invoke(command, ["MyPlugin", "--base", base, "--dir", str(tmp_path / base)]).output

@@ -10,8 +10,8 @@ import pytest
 from filelock import FileLock
 
 from pluginkit.build import sanitizers
-from pluginkit.process import Completed, run
-from pluginkit.runtimes.findings import Defect, Findings
+from pluginkit.process.findings import Defect, Findings
+from pluginkit.process.programs import Completed, run
 
 from ..conftest import Kit, compile_object, link
 

@@ -1,7 +1,7 @@
 //! The instructions of inline PTX, on 64-bit images of the registers' values.
 //!
 //! Source of what they do: NVIDIA's "Parallel Thread Execution ISA". Which instruction becomes which call is written in
-//! cuda_cpu/ptx_instructions.py.
+//! cuda_cpu/ptx/instructions.py.
 #pragma once
 
 #include <pluginkit/cpu/ptx_memory.h>

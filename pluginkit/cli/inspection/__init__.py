@@ -1,0 +1,1 @@
+"""Commands that look into libraries, models and the machine."""

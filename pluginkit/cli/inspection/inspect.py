@@ -1,0 +1,120 @@
+"""`pluginkit inspect`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from pluginkit.cli import table
+from pluginkit.creators import Loaded, load
+from pluginkit.errors import CheckFailed, PluginCrashed
+from pluginkit.library import Inspection, Problem, inspect
+
+_STYLES = {"loaded": "green", "refused": "yellow", "crashed": "bold red", "hung": "bold red", "missing": "dim"}
+
+EXPORTS = 16
+"""How many exported names are shown."""
+
+
+@click.command("inspect")
+@click.argument("library", type=click.Path(path_type=Path), metavar="LIB.so")
+@click.option("--load", "loading", is_flag=True, help="Also load it in every host that is here, in worker processes.")
+@click.option(
+    "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a library hangs."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def command(library: Path, loading: bool, timeout: float, as_json: bool) -> int:
+    """Show what LIB.so holds: exports, needed libraries, GPU code, manifest; with --load its creators and fields.
+
+    Exit code 0 if nothing but warnings was found, 1 if hosts cannot use it so, 6 if loading it crashes or hangs.
+    """
+    found = inspect(library)
+    loaded = load(library, timeout=timeout) if loading else None
+    if as_json:
+        more = {} if loaded is None else {"loaded": [one.to_json() for one in loaded]}
+        click.echo(json.dumps({**found.to_json(), **more}, indent=2))
+    else:
+        console = Console()
+        if not console.is_terminal:
+            console = Console(width=table.PIPE_WIDTH)
+        console.print(_facts(found))
+        for one in loaded or []:
+            console.print(_loaded(one))
+        console.print(problems(found.problems))
+    return _exit_code(found, loaded)
+
+
+def _exit_code(found: Inspection, loaded: list[Loaded] | None) -> int:
+    if any(one.status in {"crashed", "hung"} for one in loaded or []):
+        return PluginCrashed.exit_code
+    nobody = loaded is not None and not any(one.status == "loaded" for one in loaded)
+    return CheckFailed.exit_code if found.broken or nobody else 0
+
+
+def _facts(found: Inspection) -> Table:
+    rows = Table(box=None, show_header=False, pad_edge=False, title=Text(str(found.path), style="bold"))
+    rows.title_justify = "left"
+    rows.add_column(style="dim", no_wrap=True)
+    rows.add_column(overflow="fold")
+    build = found.record
+    said = {
+        "target": found.target if found.target != "unknown" else "unknown: no GPU code, and not built for target cpu",
+        "size": f"{found.size / 1024:.0f} KiB",
+        "sha256": found.sha256,
+        "layouts": ", ".join(f"TensorRT {one}" for one in found.layouts) or "not known without its build's JSON file",
+        "compiler": found.compiler or "not known",
+        "exports": _exports(found),
+        "needs": "\n".join(f"{one.name} -> {one.path or 'not found'}" for one in found.linkage.needed) or "nothing",
+        "rpath": ":".join(found.elf.runpath),
+        "GPU code": ", ".join(map(str, found.gpu.codes)) if found.gpu else "",
+        "manifest": "" if build is None else f"{build.path} ({'the same hash' if build.same else 'of another file'})",
+    }
+    for name, text in said.items():
+        if text:
+            rows.add_row(name, Text(text))
+    return rows
+
+
+def _exports(found: Inspection) -> str:
+    names = sorted(found.exports.items(), key=lambda item: (not item[1], item[0]))
+    lines = [f"{name}  ({whom})" if whom else name for name, whom in names[:EXPORTS]]
+    more = len(names) - len(lines)
+    return "\n".join([*lines, f"... and {more} more; --json has them all"] if more else lines) or "none"
+
+
+def _loaded(one: Loaded) -> Group:
+    name = f"{one.runtime} {one.version}".strip()
+    head = Text.assemble(("\n" + name, "bold"), ": ", (one.status, _STYLES[one.status]))
+    lines = [Text(f"  {line}") for line in one.message.splitlines()]
+    if not one.creators:
+        return Group(head, *lines)
+    rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for title in ("creator", "version", "namespace", "kind", "base", "interface", "fields (name: type × length)"):
+        rows.add_column(title, overflow="fold")
+    for creator in one.creators:
+        fields = "\n".join(f"{field.name}: {field.type} × {field.length}" for field in creator.fields)
+        identity = (creator.name, creator.version, f"'{creator.namespace}'")
+        cells = (*identity, creator.kind, creator.base or "?", creator.interface, fields or "none")
+        rows.add_row(*(Text(cell) for cell in cells))
+    return Group(head, *lines, rows)
+
+
+def problems(found: tuple[Problem, ...]) -> Group:
+    """The problems, each with its fix; a line that there are none."""
+    if not found:
+        return Group(Text("\nNothing wrong found.", style="green"))
+    lines = []
+    for one in found:
+        style = "bold red" if one.level == "error" else "bold yellow"
+        where = f"node {one.node}: " if one.node else ""
+        rule = f" [{one.rule}]" if one.rule else ""
+        lines.append(Text.assemble((f"\n{one.level}{rule}: ", style), where, one.text))
+        if one.fix:
+            lines.append(Text.assemble(("  fix: ", "bold"), one.fix))
+    return Group(*lines)

@@ -1,0 +1,65 @@
+"""`pluginkit add`: parse, call `pluginkit.scaffold.add`, say what was made and changed, and what comes next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pluginkit import scaffold
+from pluginkit.bases import BASES
+from pluginkit.cli import signature
+from pluginkit.cli.project.new import tree, warn
+from pluginkit.manifest import Manifest
+
+
+@click.command("add")
+@click.argument("name")
+@click.option(
+    "--project",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=".",
+    metavar="FOLDER",
+    help="The project. Default: the current folder.",
+)
+@signature.options
+def command(
+    *,
+    name: str,
+    project: Path,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    fields: tuple[str, ...],
+    no_fields: bool,
+    formats: tuple[str, ...],
+    namespace: str,
+    version: str,
+    base: str,
+) -> None:
+    """Add a plugin to a project's library: NAME is the C++ class, as MyPlugin. Its base may be another one.
+
+    It gets a folder in plugins/; CMakeLists.txt and src/entry.cpp get the lines that build and list it. The options are
+    those of `pluginkit new`.
+    """
+    done = scaffold.add(
+        name,
+        project=project,
+        inputs=inputs,
+        outputs=outputs,
+        fields=signature.fields(fields, no_fields=no_fields),
+        namespace=namespace,
+        version=version,
+        base=base,
+        formats=formats,
+    )
+    click.echo(f"Made {done.folder.relative_to(done.project)}/")
+    for line in tree(done.folder, "  "):
+        click.echo(line)
+    for path in done.changed:
+        click.echo(f"Changed {path.relative_to(done.project)}")
+    click.echo("\nNext:")
+    click.echo("  pluginkit build")
+    click.echo(f"  pluginkit test        # every plugin; {name} alone: --only '{name}/*'")
+    warn(name)
+    if advice := BASES[Manifest.load(done.folder).plugin.base].advice:
+        click.echo(f"\nNote: {advice}")

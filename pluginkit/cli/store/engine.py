@@ -1,0 +1,78 @@
+"""`pluginkit engine ...`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from pluginkit.cli.inspection.inspect import problems
+from pluginkit.cli.store.registry import environment, json_option, store_option
+from pluginkit.cli.store.resolve import SYSTEM_HELP, resolved
+from pluginkit.registry import engines, lock
+from pluginkit.registry.bundles import digests
+from pluginkit.registry.bundles.systems import described, this_machine
+from pluginkit.registry.resolving import Resolver, shown
+from pluginkit.registry.storage import stores
+
+_for = click.option("--for", "system", metavar="KEY=VALUE,...", help=f"{SYSTEM_HELP} Default: this machine.")
+
+
+@click.group("engine")
+def command() -> None:
+    """What a serialized engine (a plan) needs of plugins."""
+
+
+@command.command("note")
+@click.argument("engine", type=click.Path(path_type=Path), metavar="MODEL.plan")
+@click.option(
+    "--from", "model", required=True, type=click.Path(path_type=Path), metavar="MODEL.onnx", help="Its model."
+)
+@_for
+@store_option
+def note(engine: Path, model: Path, system: str | None, named: tuple[Path, ...]) -> int:
+    """Write beside MODEL.plan what it needs: TensorRT, GPU, and each plugin's bundle.
+
+    Bundles are chosen as pluginkit resolve does; where a lock lies beside the model, as that says.
+    """
+    path = lock.beside(model)
+    before = lock.read(path) if path.exists() else None
+    found = resolved(model, described(system) if system else this_machine(), named, before, path)
+    written = engines.write(engine, found)
+    click.echo(f"Wrote {engines.sidecar(engine)}: {len(written.plugins)} plugins, {written.host} {written.tensorrt}")
+    click.echo(f"Next: pluginkit engine check {engine}, where the engine is to be loaded")
+    return 0
+
+
+@command.command("check")
+@click.argument("engine", type=click.Path(path_type=Path), metavar="MODEL.plan")
+@_for
+@store_option
+@json_option
+def check(engine: Path, system: str | None, named: tuple[Path, ...], as_json: bool) -> int:
+    """Say whether the stores have what MODEL.plan needs, and whether it fits this machine.
+
+    Exit code 0 if all is there, else 1.
+    """
+    with stores.opened(named) as opened:
+        found = engines.check(engine, Resolver(opened, described(system) if system else this_machine()))
+        paths = [
+            next(one for one in opened.stores if one.folder == folder).file(digest)
+            for folder, digest in found.libraries
+        ]
+    if as_json:
+        click.echo(json.dumps({**found.to_json(), "libraries": [str(path) for path in paths]}, indent=2))
+        return found.exit_code
+    console = Console(soft_wrap=True)
+    how = {"note": f"as {engines.sidecar(engine).name} says", "guess": "guessed from its bytes; no note lies beside it"}
+    console.print(Text.assemble((str(engine), "bold"), f" needs {len(found.plugins)} plugins ({how[found.by]})"))
+    for one in found.plugins:
+        by = f"{one.chosen.bundle.label} ({digests.short(one.chosen.digest)})" if one.chosen else "nothing"
+        console.print(Text.assemble(f"  {shown(one.identity)}: ", (by, "green" if one.chosen else "bold red")))
+    console.print(problems(found.problems))
+    if paths and not found.exit_code:
+        console.print(Text("\n" + "\n".join(environment(tuple(path.resolve() for path in paths))), style="dim"))
+    return found.exit_code

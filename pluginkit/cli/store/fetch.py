@@ -1,0 +1,54 @@
+"""`pluginkit fetch`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pluginkit.cli.store.registry import store_option
+from pluginkit.cli.store.resolve import SYSTEM_HELP, asked, resolved
+from pluginkit.errors import UsageError
+from pluginkit.registry import fetching, lock
+from pluginkit.registry.bundles import digests
+from pluginkit.registry.bundles.systems import described
+from pluginkit.registry.storage import stores
+from pluginkit.registry.storage.store import Store
+
+
+@click.command("fetch")
+@click.argument("model", required=False, type=click.Path(path_type=Path), metavar="[MODEL.onnx]")
+@click.option("--locked", is_flag=True, help=f"Exactly what {lock.FILE_NAME} beside the model (or here) names.")
+@click.option("--for", "systems", multiple=True, metavar="KEY=VALUE,...", help=f"{SYSTEM_HELP} May be repeated.")
+@click.option(
+    "--from",
+    "sources",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="STORE|BUNDLE|FOLDER",
+    help="Where bundles are looked for besides: a store, a bundle's file, a folder of them. May be repeated.",
+)
+@store_option
+def command(
+    model: Path | None, locked: bool, systems: tuple[str, ...], sources: tuple[Path, ...], named: tuple[Path, ...]
+) -> int:
+    """Bring the bundles that a model needs into the store, from other stores and from files. No network takes part."""
+    with stores.writable(named) as store:
+        others = [one for one in stores.folders(named) if one != store.folder]
+        if locked:
+            found = lock.read(lock.beside(model) if model else Path(lock.FILE_NAME))
+            names = [described(text).key for text in systems] or [one.name for one in found.systems]
+            wanted = [one.bundle for name in names for one in found.system(name).bundles]
+        elif model is None:
+            raise UsageError("No model is named.", hint="pluginkit fetch MODEL.onnx, or pluginkit fetch --locked")
+        else:
+            looked = tuple(one for one in (store.folder, *others, *sources) if Store.exists(one))
+            answers = [resolved(model, one, looked, None, lock.beside(model)) for one in asked(systems)]
+            if missing := [one for answer in answers for one in answer.problems if one.level == "error"]:
+                raise UsageError(missing[0].text, hint=missing[0].fix)
+            wanted = [one.digest for answer in answers for one in answer.chosen]
+        for one in fetching.fetch(wanted, store, [*sources, *others]):
+            what = f"fetched from {one.source}" if one.source else "was there"
+            click.echo(f"{one.label} ({digests.short(one.digest)}): {what}")
+        click.echo(f"All of it is in {store.folder}.")
+    return 0

@@ -1,0 +1,361 @@
+"""`pluginkit registry ...`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from pluginkit.cli import progress, table
+from pluginkit.cli.inspection.inspect import problems
+from pluginkit.errors import CheckFailed, NothingSelected, PluginkitError, UsageError
+from pluginkit.registry.bundles import archive, clashes, digests, packing
+from pluginkit.registry.bundles.archive import SUFFIX
+from pluginkit.registry.bundles.bundle import Bundle
+from pluginkit.registry.bundles.systems import described, this_machine
+from pluginkit.registry.resolving import Identity, Resolver, shown
+from pluginkit.registry.storage import stores
+from pluginkit.registry.storage.index import Entry
+from pluginkit.registry.storage.store import Store, newness
+
+store_option = click.option(
+    "--store",
+    "named",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help=f"A store. May be repeated: the first that has a bundle gives it. Default: {stores.VARIABLE} (by colons), "
+    "else pluginkit/store in XDG's data folder.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+largest_option = click.option(
+    "--largest",
+    type=click.FloatRange(0, min_open=True),
+    default=archive.LARGEST / 2**30,
+    show_default=True,
+    metavar="GIB",
+    help="What a bundle's files may have together, in GiB.",
+)
+
+
+@click.group("registry")
+def command() -> None:
+    """Bundles of built plugins in stores on this machine."""
+
+
+@command.command("add")
+@click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="BUNDLE|PROJECT...")
+@store_option
+@largest_option
+def add(sources: tuple[Path, ...], named: tuple[Path, ...], largest: float) -> int:
+    """Put bundles into the store; of a project's folder, what its builds made."""
+    console = Console(soft_wrap=True)
+    with stores.writable(named) as store:
+        for source in sources:
+            with progress.spinner(f"adding {source}") as told:
+                opened = (
+                    packing.packed(packing.Options(source), told)
+                    if source.is_dir()
+                    else archive.opened(source, largest=_bytes(largest))
+                )
+                with opened as content:
+                    with stores.opened((store.folder, *stores.folders(named))) as others:
+                        found = tuple(clashes.of_bundle(content.bundle, others))
+                    new = store.add(content)
+            what = "Added" if new else "Is there already:"
+            console.print(Text(f"{what} {content.bundle.label} ({digests.short(content.digest)}) in {store.folder}"))
+            if found:
+                console.print(problems(found))
+        console.print(Text.assemble("Next: ", ("pluginkit resolve MODEL.onnx", "bold")))
+    return 0
+
+
+@command.command("list")
+@store_option
+@json_option
+def list_(named: tuple[Path, ...], as_json: bool) -> int:
+    """List the bundles, the newest release of each name first."""
+    return _list(named, "", as_json=as_json)
+
+
+@command.command("search")
+@click.argument("text")
+@store_option
+@json_option
+def search(text: str, named: tuple[Path, ...], as_json: bool) -> int:
+    """List the bundles with TEXT in their names, or in names, namespaces or descriptions of their plugins."""
+    return _list(named, text, as_json=as_json)
+
+
+@command.command("show")
+@click.argument("bundle", metavar="NAME[@RELEASE]|DIGEST")
+@store_option
+@json_option
+def show(bundle: str, named: tuple[Path, ...], as_json: bool) -> int:
+    """Show a bundle: plugins with their fields, variants, evidence."""
+    with stores.opened(named) as opened:
+        store, entry = opened.find(bundle)
+        found = store.bundle(entry.digest)
+        if as_json:
+            plain = found.model_dump(mode="json", by_alias=True)
+            click.echo(json.dumps({"digest": entry.digest, "store": str(store.folder), "manifest": plain}, indent=2))
+        else:
+            _console().print(_bundle(found, entry.digest, store))
+    return 0
+
+
+@command.command("verify")
+@click.argument("bundle", required=False, metavar="[NAME[@RELEASE]|DIGEST]")
+@store_option
+@click.option("--repair", is_flag=True, help="Make the index anew of the manifests in the store.")
+def verify(bundle: str | None, named: tuple[Path, ...], repair: bool) -> int:
+    """Read a bundle, or all of them, and hold each file against its digest and its manifest.
+
+    Exit code 1 if something is damaged.
+    """
+    console = Console(soft_wrap=True)
+    bad = 0
+    with stores.opened(named) as opened:
+        _some(opened.stores, opened.absent)
+        chosen = [opened.find(bundle)] if bundle else [(store, None) for store in opened.stores]
+        for store, entry in chosen:
+            if repair:
+                console.print(f"{store.folder}: the index has {store.rebuild()} bundles now.")
+            with progress.bar("verifying") as told:
+                damage = store.verify(entry.digest if entry else None, told)
+            for one in damage:
+                console.print(Text.assemble((f"damaged {digests.short(one.digest)}: ", "bold red"), one.text))
+            bad += len(damage)
+            count = 1 if entry else len(store.entries())
+            if not damage:
+                console.print(
+                    Text(f"{store.folder}: {_bundles(count)}, all as {'it' if count == 1 else 'they'} should be.")
+                )
+    if bad:
+        console.print(Text.assemble(("  fix: ", "bold"), "Add the bundles again, or remove them."))
+    return CheckFailed.exit_code if bad else 0
+
+
+@command.command("remove")
+@click.argument("bundles", nargs=-1, required=True, metavar="NAME[@RELEASE]|DIGEST...")
+@store_option
+def remove(bundles: tuple[str, ...], named: tuple[Path, ...]) -> int:
+    """Take bundles out of the store. `gc` then frees what no other bundle has."""
+    with stores.writable(named) as store:
+        for said in bundles:
+            entry = store.find(said)
+            store.remove(entry.digest)
+            click.echo(f"Removed {entry.label} ({digests.short(entry.digest)}) from {store.folder}")
+    click.echo("Next: pluginkit registry gc")
+    return 0
+
+
+@command.command("gc")
+@store_option
+def gc(named: tuple[Path, ...]) -> int:
+    """Remove the files that no bundle in the store has."""
+    with stores.writable(named) as store:
+        freed = store.gc()
+        click.echo(f"{store.folder}: {freed.files} files removed, {freed.size / 2**20:.1f} MiB")
+    return 0
+
+
+@command.command("export")
+@click.argument("bundles", nargs=-1, metavar="[NAME[@RELEASE]|DIGEST...]")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=".", help="A folder. Default: this one.")
+@store_option
+def export(bundles: tuple[str, ...], output: Path, named: tuple[Path, ...]) -> int:
+    """Write bundles as files, one each; without names all of them."""
+    with stores.opened(named) as opened:
+        chosen = [opened.find(said) for said in bundles] or [
+            (one, entry) for one in opened.stores for entry in one.entries()
+        ]
+        if not chosen:
+            raise NothingSelected("There is no bundle to export.", hint="pluginkit registry list")
+        try:
+            output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{output} cannot be made: {error.strerror}.") from None
+        for store, entry in chosen:
+            content = store.content(entry.digest)
+            path = output / archive.file_name(content.bundle)
+            if path.exists():
+                # Bundles of one name and release differ by their digests.
+                path = output / f"{entry.name}-{entry.release}-{entry.digest[7:19]}{SUFFIX}"
+            archive.write(content, path)
+            click.echo(f"Wrote {path} ({digests.short(entry.digest)})")
+    return 0
+
+
+@command.command("import")
+@click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="BUNDLE|FOLDER...")
+@store_option
+@largest_option
+def import_(sources: tuple[Path, ...], named: tuple[Path, ...], largest: float) -> int:
+    """Put all bundles of a folder into the store, past those that are damaged.
+
+    Exit code 1 if one was.
+    """
+    files = [path for one in sources for path in (sorted(one.glob(f"*{SUFFIX}")) if one.is_dir() else [one])]
+    if not files:
+        raise NothingSelected(f"There is no bundle in {', '.join(map(str, sources))}.", hint=f"They end in {SUFFIX}.")
+    bad = 0
+    with stores.writable(named) as store:
+        for path in files:
+            said, taken = _taken(path, store, _bytes(largest))
+            click.echo(said, err=not taken)
+            bad += not taken
+        click.echo(f"{store.folder}: {_bundles(len(files) - bad)} taken, {bad} refused")
+    return CheckFailed.exit_code if bad else 0
+
+
+@command.command("env")
+@click.argument("plugins", nargs=-1, required=True, metavar="NAMESPACE::NAME[@VERSION]...")
+@click.option("--for", "system", metavar="KEY=VALUE,...", help="Another system than this machine (see resolve).")
+@store_option
+def env(plugins: tuple[str, ...], system: str | None, named: tuple[Path, ...]) -> int:
+    """Print what has other programs load plugins' libraries, as lines for a shell.
+
+    The libraries are verified now; they are loaded from the store.
+    """
+    with stores.opened(named) as opened:
+        resolver = Resolver(opened, described(system) if system else this_machine())
+        libraries = []
+        for said in plugins:
+            identity = _plugin(said)
+            answer = resolver.plugin(identity)
+            if answer.chosen is None:
+                reasons = "".join(f"\n  {one.bundle}: {'; '.join(one.reasons)}" for one in answer.rejected)
+                raise CheckFailed(f"Nothing serves {shown(identity)}.{reasons}", hint="pluginkit registry list")
+            store = next(one for one in opened.stores if one.folder == answer.chosen.store)
+            libraries.append(store.file(answer.chosen.variant.digest).resolve())
+    click.echo("\n".join(environment(tuple(dict.fromkeys(libraries)))))
+    return 0
+
+
+def environment(libraries: tuple[Path, ...]) -> list[str]:
+    """Lines for a shell that have other programs load libraries: variables, and as comments their options."""
+    paths = [str(one) for one in libraries]
+    return [
+        "# onnxruntime's TensorRT provider (trt_extra_plugin_lib_paths):",
+        f"export ORT_TENSORRT_EXTRA_PLUGIN_LIB_PATHS={shlex.quote(';'.join(paths))}",
+        "# trtexec:    " + " ".join(f"--dynamicPlugins={shlex.quote(path)}" for path in paths),
+        f"# polygraphy: --plugins {' '.join(map(shlex.quote, paths))}",
+    ]
+
+
+def _taken(path: Path, store: Store, largest: int) -> tuple[str, bool]:
+    """Put an archive into a store: what came of it, and whether it is in."""
+    try:
+        with archive.opened(path, largest=largest) as content:
+            what = "Added" if store.add(content) else "Is there already:"
+            return f"{what} {content.bundle.label} ({digests.short(content.digest)})", True
+    except PluginkitError as error:
+        return f"refused {path}: {error.message}", False
+
+
+def _list(named: tuple[Path, ...], text: str, *, as_json: bool) -> int:
+    with stores.opened(named) as opened:
+        rows = [(store, entry) for store in opened.stores for entry in store.entries(text)]
+        rows.sort(key=lambda one: (one[1].name, newness(one[1])), reverse=True)
+        rows.sort(key=lambda one: one[1].name)
+        if as_json:
+            click.echo(json.dumps([{**asdict(entry), "store": str(store.folder)} for store, entry in rows], indent=2))
+            return 0
+        if not rows:
+            where = ", ".join(map(str, (*(one.folder for one in opened.stores), *opened.absent)))
+            what = f"Nothing with '{text}'" if text else "No bundle"
+            click.echo(f"{what} in {where}.\nNext: pluginkit pack, then pluginkit registry add BUNDLE")
+            return 0
+        _console().print(_rows(rows, several=len(opened.stores) > 1))
+    return 0
+
+
+def _rows(rows: list[tuple[Store, Entry]], *, several: bool) -> Group:
+    found = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for title in ("bundle", "release", "plugins", "for", "MiB", "digest", *(["store"] if several else [])):
+        found.add_column(title, overflow="fold", justify="right" if title == "MiB" else "left")
+    for store, one in rows:
+        plugins = ", ".join(map(shown, one.plugins))
+        cells = [one.name, one.release, plugins, one.targets, f"{one.size / 2**20:.1f}", digests.short(one.digest)]
+        found.add_row(*(Text(cell) for cell in (*cells, *([str(store.folder)] if several else []))))
+    return Group(found, Text(f"\n{_bundles(len(rows))}. pluginkit registry show NAME says more.", style="dim"))
+
+
+def _bundle(found: Bundle, digest: str, store: Store) -> Group:
+    facts = Table(box=None, show_header=False, pad_edge=False)
+    facts.add_column(style="dim", no_wrap=True)
+    facts.add_column(overflow="fold")
+    revision = found.source.revision + (" with changes" if found.source.changed else "")
+    said = {"digest": digest, "store": str(store.folder), "license": found.license or "not said",
+            "sources": revision or "not said", "made by": found.made_by}  # fmt: skip
+    for name, text in said.items():
+        facts.add_row(name, Text(text))
+    parts: list[Any] = [Text(found.label, style="bold"), facts]
+    for plugin in found.plugins:
+        parts.append(Text.assemble("\n", (shown((plugin.name, plugin.version, plugin.namespace)), "bold"),
+                                   f" ({plugin.base}) {plugin.description}"))  # fmt: skip
+        for title, tensors in (("input", plugin.inputs), ("output", plugin.outputs)):
+            parts += [Text(f"  {title} {one.name}: [{', '.join(one.shape)}] {', '.join(one.types)}") for one in tensors]
+        parts += [
+            Text(
+                f"  field {one.name}: {one.type}{'' if one.default is None else f' = {one.default}'}  {one.description}"
+            )
+            for one in plugin.fields
+        ]
+    rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for title in ("library", "target", "machine", "GPU code", "CUDA", "needs at least", "loaded by"):
+        rows.add_column(title, overflow="fold")
+    for one in found.variants:
+        floors = ", ".join(f"{kind} {version}" for kind, version in one.floors.items())
+        cells = (
+            one.file,
+            one.target,
+            one.machine,
+            ", ".join(map(str, one.gpu_code)),
+            one.cuda,
+            floors,
+            ", ".join(one.hosts),
+        )
+        rows.add_row(*(Text(cell) for cell in cells))
+    parts += [Text(), rows]
+    for report in found.evidence:
+        mark = ("passed", "green") if report.passed else ("not passed", "bold red")
+        where = ", ".join(f"{name} {what}" for name, what in report.where.items())
+        parts.append(Text.assemble(f"\nevidence: {report.kind} of {digests.short(report.library)}: ", mark,
+                                   f": {report.summary}; {where}"))  # fmt: skip
+    return Group(*parts)
+
+
+def _plugin(said: str) -> Identity:
+    name, _, version = said.partition("@")
+    namespace, _, name = name.rpartition("::")
+    return name, version or "1", namespace
+
+
+def _some(found: tuple[Store, ...], absent: tuple[Path, ...]) -> None:
+    if not found:
+        raise UsageError(
+            f"There is no store in {', '.join(map(str, absent))}.", hint="pluginkit registry add makes it."
+        )
+
+
+def _bundles(count: int) -> str:
+    return f"{count} bundle{'' if count == 1 else 's'}"
+
+
+def _bytes(gib: float) -> int:
+    return int(gib * 2**30)
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=table.PIPE_WIDTH)

@@ -1,0 +1,174 @@
+"""`pluginkit bench`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from pluginkit.bench import Options, Report, Result, plot, run
+from pluginkit.cli import table
+from pluginkit.cli.testing.test import check_writable
+from pluginkit.dtypes import DType
+
+
+@click.command("bench")
+@click.argument("project", type=click.Path(path_type=Path), default=".")
+@click.option("--fp32", "precisions", flag_value="float32", multiple=True, help="Measure in float32 (kFLOAT).")
+@click.option("--fp16", "precisions", flag_value="float16", multiple=True, help="Measure in float16 (kHALF).")
+@click.option("--int8", "precisions", flag_value="int8", multiple=True, help="Measure in INT8.")
+@click.option("--bf16", "precisions", flag_value="bfloat16", multiple=True, help="Measure in bfloat16 (kBF16).")
+@click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
+@click.option("--library", type=click.Path(path_type=Path), metavar="LIB.so", help="Measure this library; build none.")
+@click.option(
+    "--arch", "archs", multiple=True, metavar="SM", help="Build for this architecture.  [default: this GPU's]"
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="What the values follow from.")
+@click.option(
+    "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a plugin hangs."
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Write JSON (- : stdout).",
+)
+@click.option(
+    "--plot", "picture", type=click.Path(path_type=Path), metavar="FILE.png", help="Draw bandwidth against size."
+)
+def command(
+    project: Path,
+    precisions: tuple[str, ...],
+    only: tuple[str, ...],
+    library: Path | None,
+    archs: tuple[str, ...],
+    seed: int,
+    timeout: float,
+    json_file: Path | None,
+    picture: Path | None,
+) -> int:
+    """Measure how fast PROJECT's plugin runs on the GPU here, beside a copy of the same device.
+
+    Shapes are those of [bench] in pluginkit.toml, or min, opt and max of the profiles. A time is told only of launches
+    whose outputs were compared with reference.py and were right.
+    """
+    for file in (json_file, picture):
+        check_writable(file)
+    if picture is not None:
+        plot.check()
+    kinds = tuple(DType(name) for name in dict.fromkeys(precisions)) or None
+    options = Options(project, kinds, only, library, archs, seed, timeout)
+    to_stdout = str(json_file) == "-"
+    console = Console(stderr=to_stdout)
+    if not console.is_terminal:
+        console = Console(stderr=to_stdout, width=table.PIPE_WIDTH)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("looking for a GPU", total=None)
+        report = run(options, lambda what, _done, _total: progress.update(task, description=what))
+    console.print(shown(report))
+    text = json.dumps(report.to_json(), indent=2)
+    if to_stdout:
+        click.echo(text)
+    elif json_file is not None:
+        json_file.write_text(text + "\n", encoding="utf-8")
+    if picture is not None:
+        plot.write(report, picture)
+    return report.exit_code
+
+
+def shown(report: Report) -> RenderableType:
+    """The table, what is wrong, and what was measured on."""
+    rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    rows.add_column("case", no_wrap=True)
+    for name in ("time", "spread", "moved\nat least", "bandwidth", "of copy"):
+        rows.add_column(name, justify="right", no_wrap=True)
+    beside = any(result.baseline for result in report.results)
+    if beside:
+        rows.add_column("baseline", justify="right")
+    for result in report.results:
+        rows.add_row(*_cells(result, report.machine.copy_rate), *([_baseline(result)] if beside else []))
+    machine = report.machine
+    parts: list[RenderableType] = [rows]
+    for result in report.results:
+        if result.problem:
+            parts.append(Text(f"\n{result.case.id}: not measured", style="bold red"))
+            parts += [Text(f"  {line}") for line in result.problem.splitlines()]
+        if result.note:
+            parts.append(Text(f"\n{result.case.id}: {result.note}", style="yellow"))
+    parts += [Text(line) for line in _footnotes(report)]
+    copied = f"{rate(machine.copy_rate)} by copies of {size(machine.copy_bytes)}"
+    where = f"{machine.device}, driver for CUDA {machine.driver}, L2 {size(machine.l2_bytes)}"
+    parts.append(Text.assemble(("\n" + where, "bold"), f": {copied}, read and written"))
+    return Group(*parts)
+
+
+def _cells(result: Result, copy_rate: float) -> list[Text]:
+    if result.times is None or result.bandwidth is None:
+        nothing = [Text("-")] * 3
+        return [Text(result.case.id), Text("wrong", style="bold red"), Text("-"), *nothing]
+    times = result.times
+    mark = "*" if times.enqueues > 1 else ""
+    return [
+        Text(result.case.id),
+        Text(seconds(times.median) + mark),
+        Text(f"{100 * times.spread:.1f} %"),
+        Text(size(result.case.bytes)),
+        Text(rate(result.bandwidth)),
+        Text(f"{result.bandwidth / copy_rate:.3f}", style="green"),
+    ]
+
+
+def _baseline(result: Result) -> Text:
+    if result.baseline is None:
+        return Text("")
+    times = result.baseline.times
+    if times is None:
+        return Text("none", style="yellow")
+    return Text(f"{seconds(times.median)}" + (f" ({times.median / result.times.median:.2f} x)" if result.times else ""))
+
+
+def _footnotes(report: Report) -> list[str]:
+    found = []
+    replayed = [result for result in report.results if result.times and result.times.enqueues > 1]
+    if replayed:
+        line = "\n* in a replayed graph of at least 32 enqueues"
+        empty = [result.empty for result in replayed if result.empty]
+        if empty:
+            least = min(one.median for one in empty)
+            line += f"; an empty kernel there: {seconds(least)}"
+        found.append(line)
+    said: dict[tuple[str, str], list[str]] = {}
+    for result in report.results:
+        if result.baseline:
+            said.setdefault((result.baseline.expression, result.baseline.problem), []).append(result.case.id)
+    for (expression, problem), ids in said.items():
+        found.append(f"{'baseline' if not problem else 'no baseline'} of {', '.join(ids)}: torch, {expression}")
+        found += [f"  {problem}"] if problem else []
+    return found
+
+
+def seconds(value: float) -> str:
+    """A time: `12.34 us`, `1.234 ms`."""
+    return f"{1e3 * value:.3f} ms" if value >= 1e-3 else f"{1e6 * value:.2f} us"
+
+
+def size(count: float) -> str:
+    """Bytes: `512 B`, `1.5 MiB`."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.4g} {unit}"
+        count /= 1024
+    return f"{count:.4g} GiB"
+
+
+def rate(value: float) -> str:
+    """Bytes a second, in powers of ten as data sheets have them: `2998 GB/s`."""
+    return f"{value / 1e9:.0f} GB/s" if value >= 1e10 else f"{value / 1e9:.2f} GB/s"

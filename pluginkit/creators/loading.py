@@ -1,0 +1,124 @@
+"""What a library's creators say when each host that is here loads it, each in a worker process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pluginkit.errors import PluginkitError
+from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
+from pluginkit.runtimes.host import session as host
+from pluginkit.runtimes.lean import session as lean
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
+
+CHILD = "pluginkit.creators.loading_child"
+HOST_VERSIONS = (110100, 101600)
+"""What pluginkit's host says it is: once TensorRT 11, once TensorRT 10."""
+FIELD_TYPES = (
+    *("kFLOAT16", "kFLOAT32", "kFLOAT64", "kINT8", "kINT16", "kINT32", "kCHAR", "kDIMS", "kUNKNOWN"),
+    *("kBF16", "kINT64", "kFP8", "kINT4", "kFP4"),
+)
+"""`nvinfer1::PluginFieldType`, by number."""
+
+
+@dataclass(frozen=True)
+class FieldFacts:
+    """A field as a creator lists it: its name, type (as `kFLOAT32`) and length in elements."""
+
+    name: str
+    type: str
+    length: int
+
+
+@dataclass(frozen=True)
+class CreatorFacts:
+    """A creator as a host lists it.
+
+    Attributes:
+        name, version, namespace: what it is found by.
+        kind: `V2` or `V3`.
+        interface: the creator's interface, as `PLUGIN CREATOR_V1 1.0`, or NVIDIA's class name.
+        base: the plugin's base class; empty where the host doesn't show it.
+        fields: in the creator's order.
+    """
+
+    name: str
+    version: str
+    namespace: str
+    kind: str
+    interface: str
+    base: str
+    fields: tuple[FieldFacts, ...]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a host says to a library.
+
+    Attributes:
+        runtime: `host`, `tensorrt-lean` or `tensorrt-rtx`.
+        version: the host's; for pluginkit's host the TensorRT that it plays.
+        status: `loaded`, `refused`, `crashed`, `hung`, or `missing`: the host isn't on this machine.
+        message: why it isn't loaded.
+        creators: those that came with the library.
+    """
+
+    runtime: str
+    version: str
+    status: Literal["loaded", "refused", "crashed", "hung", "missing"]
+    message: str = ""
+    creators: tuple[CreatorFacts, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return asdict(self)
+
+
+def load(library: Path, *, timeout: float = 60.0) -> list[Loaded]:
+    """Have every host that is here load a library and list its creators."""
+    return [
+        *(in_host(library, version, timeout=timeout) for version in HOST_VERSIONS),
+        *_in_lean(library, timeout),
+        in_rtx(library, timeout=timeout),
+    ]
+
+
+def in_host(library: Path, version: int, *, timeout: float = 60.0) -> Loaded:
+    """Load it in pluginkit's host, which says that it is TensorRT `version` (110100, 101600, 10701)."""
+    name = f"TensorRT {version // 10000}" if version >= 100000 else "TensorRT-RTX"
+    return _loaded(host.NAME, f"as {name}", {"kind": "host", "library": library, "version": version}, timeout)
+
+
+def in_rtx(library: Path, *, timeout: float = 60.0) -> Loaded:
+    """Load it in TensorRT-RTX's registry."""
+    found = tensorrt_rtx.probe()
+    if not found.found:
+        return Loaded(tensorrt_rtx.NAME, found.version, "missing", f"{found.reason}; {found.remedy}")
+    return _loaded(tensorrt_rtx.NAME, found.version, {"kind": "rtx", "library": library}, timeout)
+
+
+def _in_lean(library: Path, timeout: float) -> Iterator[Loaded]:
+    found = lean.installed()
+    if not found:
+        said = lean.probe()
+        yield Loaded(lean.NAME, "", "missing", f"{said.reason}; {said.remedy}")
+    for one in found:
+        init = {"kind": "lean", "library": library, "folder": str(one.folder or "")}
+        yield _loaded(lean.NAME, one.version, init, timeout)
+
+
+def _loaded(runtime: str, version: str, init: dict[str, Any], timeout: float) -> Loaded:
+    try:
+        with Worker(CHILD, {**init, "library": str(Path(init["library"]).resolve())}, timeout=timeout) as worker:
+            creators = tuple(worker.call("creators"))
+    except WorkerTimeout as error:
+        return Loaded(runtime, version, "hung", error.message)
+    except WorkerCrashed as error:
+        return Loaded(runtime, version, "crashed", error.message)
+    except PluginkitError as error:
+        return Loaded(runtime, version, "refused", error.message)
+    if not creators:
+        return Loaded(runtime, version, "refused", "its registry lists no creator that came with the library")
+    return Loaded(runtime, version, "loaded", creators=creators)

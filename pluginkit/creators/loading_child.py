@@ -1,0 +1,125 @@
+"""The worker's side of `loading`: loads a library in one host, and asks its creators what they are."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pluginkit import host
+from pluginkit.creators import probing
+from pluginkit.creators.loading import FIELD_TYPES, CreatorFacts, FieldFacts
+from pluginkit.errors import CheckFailed
+from pluginkit.process.child import Breadcrumb
+from pluginkit.runtimes.nvidia.creator_names import identity
+
+
+class Child:
+    """A library in a host."""
+
+    def __init__(self, creators: Sequence[CreatorFacts]) -> None:
+        self._creators = list(creators)
+
+    def creators(self) -> list[CreatorFacts]:
+        """What came with the library."""
+        return self._creators
+
+
+def open(breadcrumb: Breadcrumb, *, kind: str, library: str, version: int = 0, folder: str = "") -> Child:  # noqa: A001
+    """Load the library and ask its creators.
+
+    Args:
+        breadcrumb: is told of calls.
+        kind: `host`, `lean` or `rtx`.
+        library: the plugin library.
+        version: what the host says it is.
+        folder: where tensorrt_lean is imported from; empty = as Python finds it.
+
+    Raises:
+        UsageError, CheckFailed: it can't be loaded, or answers nonsense.
+    """
+    if kind == "host":
+        host.set_breadcrumb_file(breadcrumb.path)
+        return Child(_in_host(Path(library), version))
+    if kind == "lean":
+        return Child(_in_lean(breadcrumb, library, folder))
+    return Child(_in_rtx(breadcrumb, library))
+
+
+def _in_host(path: Path, version: int) -> list[CreatorFacts]:
+    # Closing is left to the end of the process: what a library does on unloading is no part of the question.
+    library = host.Library(path, version)
+    return [
+        CreatorFacts(
+            creator.name,
+            creator.version,
+            creator.namespace,
+            creator.kind.upper(),
+            creator.interface,
+            base,
+            tuple(FieldFacts(field.name, _type(field.type), field.length) for field in creator.fields),
+        )
+        for creator, base in zip(library.creators, probing.bases(library.creators), strict=True)
+    ]
+
+
+def _in_lean(breadcrumb: Breadcrumb, library: str, folder: str) -> list[CreatorFacts]:
+    if folder:
+        sys.path.insert(0, folder)
+    import tensorrt_lean as trt
+
+    from pluginkit.runtimes.lean.child import recorder
+
+    registry = trt.get_plugin_registry()
+    registry.error_recorder = errors = recorder(trt)
+    return _registered(breadcrumb, registry, library, lambda: [text for _, text in errors.said])
+
+
+def _in_rtx(breadcrumb: Breadcrumb, library: str) -> list[CreatorFacts]:
+    import tensorrt_rtx as trt
+
+    from pluginkit.runtimes.nvidia.bindings import Log
+
+    log = Log()
+    builder = trt.Builder(log)
+    log.take()
+    return _registered(
+        breadcrumb, builder.get_plugin_registry(), library, lambda: [text for _, text in log.take()], alive=builder
+    )
+
+
+def _registered(
+    breadcrumb: Breadcrumb, registry: Any, library: str, said: Callable[[], list[str]], alive: Any = None
+) -> list[CreatorFacts]:
+    """The creators that are in a registry of NVIDIA's once it has loaded the library."""
+    known = {identity(one) for one in registry.all_creators}
+    breadcrumb.enter("IPluginRegistry::loadLibrary")
+    registry.load_library(library)
+    breadcrumb.leave()
+    new = [one for one in registry.all_creators if identity(one) not in known]
+    if not new:
+        words = "\n".join(said()) or "no reason given"
+        raise CheckFailed(f"its registry takes no creator from the library: {words}")
+    facts = []
+    for creator in new:
+        breadcrumb.enter("IPluginCreatorInterface::getFieldNames")
+        facts.append(_facts(creator))
+        breadcrumb.leave()
+    del alive
+    return facts
+
+
+def _facts(creator: Any) -> CreatorFacts:
+    interface = type(creator).__name__
+    fields: list[FieldFacts] = []
+    # A null collection comes as None.
+    with contextlib.suppress(TypeError):
+        fields = [FieldFacts(field.name, _type(int(field.type)), field.size) for field in creator.field_names]
+    kind = "V3" if "V3" in interface else "V2"
+    return CreatorFacts(*identity(creator), kind, interface, "IPluginV3" if kind == "V3" else "", tuple(fields))
+
+
+def _type(number: int) -> str:
+    return FIELD_TYPES[number] if 0 <= number < len(FIELD_TYPES) else f"PluginFieldType {number}"

@@ -1,0 +1,171 @@
+"""A layer with an IPluginV2DynamicExt, in TensorRT's order; `v2` has what comes before and after.
+
+| step | what is called | why so |
+| --- | --- | --- |
+| analysis | getNbOutputs, getOutputDataType, getOutputDimensions | before any configure (T1, T6, T9-T12, T16) |
+| per profile | supportsFormatCombination for each tensor | later tensors are not set (C1) |
+|  | configurePlugin with -1, min, opt, max | C11 |
+|  | initialize, getWorkspaceSize at max and opt, terminate, destroy | L6, C14; a clone for each but the last |
+| engine | getSerializationSize, serialize of the last one, before its terminate | S1, S2 |
+| new shapes | configurePlugin with the real dimensions as dims, min, opt and max | C11 |
+| run | getWorkspaceSize, enqueue | the workspace has exactly that size, null for none |
+
+The rules are those of TensorRT's headers (IPluginV2, IPluginV2Ext, IPluginV2DynamicExt). No kernel runs at build: a
+builder on a machine without a GPU calls enqueue only when it times tactics, and this host's runs are all in `context`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pluginkit.dtypes import DType
+from pluginkit.host import formats
+from pluginkit.host.bases import v2
+from pluginkit.host.bases.dynamic_plugin import DynamicPlugin
+from pluginkit.host.bases.v2 import Profile, check_outputs, check_workspace
+from pluginkit.host.descs import Desc, DynamicDesc
+from pluginkit.host.errors import Finding
+from pluginkit.host.expressions import ShapeProgram
+from pluginkit.host.library import Creator
+from pluginkit.host.spec import BuiltPlugin, Given, TensorSpec, as_dict
+
+
+def build(
+    plugin: DynamicPlugin,
+    creator: Creator,
+    layer: str,
+    profiles: Sequence[Profile],
+    given: Given,
+) -> BuiltPlugin:
+    """Builds the layer of a plugin, which is destroyed by that.
+
+    Raises:
+        Finding: the plugin answers wrongly.
+    """
+    types = tuple(spec.dtype for spec in profiles[0])
+    dims = tuple(spec.dims for spec in profiles[0])
+    nb_outputs = plugin.nb_outputs()
+    out_types = [plugin.output_data_type(i, types) for i in range(nb_outputs)]
+    given.check_types(plugin.name_of("getOutputDataType"), types, out_types)
+    shapes = tuple(plugin.output_dimensions(i, dims) for i in range(nb_outputs))
+    _check_ways(plugin, profiles, shapes)
+    how = given.outputs(nb_outputs)
+    outputs = [_outputs(profile, shapes, out_types, how) for profile in profiles]
+    configured, workspaces = [], []
+    # A plugin that has been terminated may be good for nothing more: for each profile there is one.
+    each = [*(plugin.clone() for _ in profiles[1:]), plugin]
+    for one, profile, outs in zip(each, profiles, outputs, strict=True):
+        formats.walk(one, [s.desc() for s in (*profile, *outs)], len(profile))
+        formats.check_declared(one, [s.desc() for s in (*profile, *outs)], len(profile), given.undeclared)
+        described = [s.dynamic() for s in profile], [s.dynamic() for s in outs]
+        one.configure_plugin(*described)
+        configured.append({"inputs": [as_dict(d) for d in described[0]], "outputs": [as_dict(d) for d in described[1]]})
+        one.initialize()
+        workspaces.append(_workspace(one, profile, outs))
+        check_outputs(one, nb_outputs)
+        if one is plugin:
+            serialized = plugin.serialize()
+        one.terminate()
+        one.destroy()
+    return BuiltPlugin(
+        "dynamic",
+        layer,
+        creator.name,
+        creator.version,
+        creator.namespace,
+        serialized,
+        dims,
+        shapes,
+        tuple(outputs),
+        tuple(configured),
+        max(workspaces),
+    )
+
+
+def _outputs(
+    inputs: Profile, shapes: Sequence[ShapeProgram], types: Sequence[DType], how: Sequence[tuple[float, int]]
+) -> tuple[TensorSpec, ...]:
+    network = [s.dims for s in inputs]
+    low, opt, high = ([getattr(s, point) for s in inputs] for point in ("min", "opt", "max"))
+    specs = []
+    for shape, dtype, (scale, form) in zip(shapes, types, how, strict=True):
+        specs.append(TensorSpec(dtype, shape.dims, *shape.range(network, low, opt, high), scale, form))
+    return tuple(specs)
+
+
+def _check_ways(plugin: DynamicPlugin, profiles: Sequence[Profile], shapes: Sequence[ShapeProgram]) -> None:
+    """The same shapes must come out of a network whose dimensions are all constant (rule T10)."""
+    network = [s.dims for s in profiles[0]]
+    points = [tuple(getattr(s, point) for s in profile) for profile in profiles for point in ("min", "opt", "max")]
+    for dims in dict.fromkeys(points):
+        for index, shape in enumerate(shapes):
+            try:
+                symbolic = shape.at(network, dims)
+            except Finding:
+                continue  # min and max may be bounds of what another plugin computes, and no shapes
+            constant = plugin.output_dimensions(index, dims).at(dims, dims)
+            if constant != symbolic:
+                raise Finding(
+                    plugin.name_of("getOutputDimensions"),
+                    f"output {index} for inputs of the shapes {list(dims)}: {list(constant)} where the network's "
+                    f"dimensions are constant, {list(symbolic)} where they are dynamic",
+                    rule="T10",
+                )
+
+
+def _workspace(plugin: DynamicPlugin, inputs: Profile, outputs: Profile) -> int:
+    def ask(point: str) -> int:
+        def at(specs: Profile) -> list[Desc]:
+            return [s.at(getattr(s, point)) for s in specs]
+
+        return plugin.workspace_size(at(inputs), at(outputs))
+
+    most, some = ask("max"), ask("opt")
+    if most < some:
+        raise Finding(
+            plugin.name_of("getWorkspaceSize"),
+            f"answered {most} bytes for the profile's max and more, {some}, for its opt",
+            rule="C14",
+        )
+    return check_workspace(plugin, most)
+
+
+class Layer(v2.Layer[DynamicPlugin]):
+    """The layer in an execution context."""
+
+    def __init__(self, creator: Creator, built: BuiltPlugin) -> None:
+        super().__init__(creator, built, DynamicPlugin)
+
+    def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> None:
+        """Tells the plugin the shapes of the runs that follow."""
+        self._plugin.configure_plugin([_fixed(d) for d in inputs], [_fixed(d) for d in outputs])
+
+    def workspace_size(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> int:
+        """The workspace of a run, in bytes."""
+        return self._plugin.workspace_size(inputs, outputs)
+
+    def enqueue(
+        self,
+        inputs: Sequence[Desc],
+        outputs: Sequence[Desc],
+        *,
+        in_addresses: Sequence[int],
+        out_addresses: Sequence[int],
+        workspace: int,
+        stream: int,
+        times: int = 1,
+    ) -> None:
+        """Runs the plugin."""
+        self._plugin.enqueue(
+            inputs,
+            outputs,
+            in_addresses=in_addresses,
+            out_addresses=out_addresses,
+            workspace=workspace,
+            stream=stream,
+            times=times,
+        )
+
+
+def _fixed(desc: Desc) -> DynamicDesc:
+    return DynamicDesc(desc, desc.dims, desc.dims, desc.dims)

@@ -1,0 +1,126 @@
+"""What TensorRT does with a plugin of the second generation whatever its interface: copies, engines and contexts.
+
+| step | what is called | why so |
+| --- | --- | --- |
+| network | createPlugin, setPluginNamespace | the parser sets what the creator has (I5) |
+|  | clone, then destroy of the first | a network keeps a copy and its caller frees his own (L1, L4) |
+| engine | deserializePlugin, setPluginNamespace, initialize | S3, I5, L6 |
+| context | clone, attachToContext on the clone | a clone of an initialized plugin needs no initialize (L2, L11) |
+| end | detachFromContext, destroy of the clone; terminate, destroy of the engine's | L4, L6 |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, Generic, TypeVar
+
+from typing_extensions import Self
+
+from pluginkit.host.bases.plugin import Plugin
+from pluginkit.host.errors import Finding
+from pluginkit.host.library import Creator, Fields
+from pluginkit.host.spec import BuiltPlugin, TensorSpec
+
+P = TypeVar("P", bound=Plugin[Any])
+
+Profile = Sequence[TensorSpec]
+"""The plugin's inputs in one profile."""
+
+MAX_WORKSPACE = 1 << 40
+"""Bytes; no GPU has as many. NVIDIA's builder gives a plugin that wants more than there is no tactic."""
+
+
+def network_clone(creator: Creator, layer: str, fields: Fields) -> Plugin[Any]:
+    """The copy that a network keeps.
+
+    Raises:
+        Finding: no plugin, or one of another name or version than its creator's.
+    """
+    original = creator.create(layer, fields)
+    original.set_plugin_namespace(creator.namespace)
+    for method, mine, its in (
+        ("getPluginType", original.plugin_type(), creator.name),
+        ("getPluginVersion", original.plugin_version(), creator.version),
+    ):
+        if mine != its:
+            said = f"answered {mine!r}, but its creator is that of {its!r}"
+            raise Finding(original.name_of(method), said, rule="I1")
+    plugin = original.clone()
+    original.destroy()
+    return plugin
+
+
+def check_outputs(plugin: Plugin[Any], before: int) -> None:
+    """Raises a Finding when configurePlugin has changed the number of outputs."""
+    now = plugin.nb_outputs()
+    if now != before:
+        said = f"answered {before} before configurePlugin and {now} after it"
+        raise Finding(plugin.name_of("getNbOutputs"), said, rule="T1")
+
+
+def check_workspace(plugin: Plugin[Any], size: int) -> int:
+    """The size, or a Finding that it is too much."""
+    if size > MAX_WORKSPACE:
+        said = f"answered {size} bytes, and this host takes {MAX_WORKSPACE} at most"
+        raise Finding(plugin.name_of("getWorkspaceSize"), said, rule="T2")
+    return size
+
+
+class Layer(Generic[P]):
+    """A plugin of an engine and its clone in a context, from the serialized bytes."""
+
+    def __init__(self, creator: Creator, built: BuiltPlugin, kind: type[P]) -> None:
+        self.built = built
+        engine = creator.deserialize(built.layer, built.serialized.data)
+        if not isinstance(engine, kind):
+            raise Finding(
+                "IPluginCreator::deserializePlugin",
+                f"made an {engine.INTERFACE}, but the layer was built as an {kind.INTERFACE}",
+                rule="S3",
+            )
+        self._engine = engine
+        self._engine.set_plugin_namespace(built.namespace)
+        _check_restored(self._engine, built)
+        self._engine.initialize()
+        self._plugin = self._engine.clone()
+        self._plugin.attach_to_context()
+        self._first = True
+
+    def name_of(self, method: str) -> str:
+        """The C++ name of a method."""
+        return self._plugin.name_of(method)
+
+    def beside(self) -> Self:
+        """A second context of the same engine, to be closed before this."""
+        other = copy(self)
+        other._plugin = self._engine.clone()
+        other._plugin.attach_to_context()
+        other._first = False
+        return other
+
+    def close(self) -> None:
+        """Detaches, terminates and destroys."""
+        self._plugin.detach_from_context()
+        self._plugin.destroy()
+        if not self._first:
+            return
+        self._engine.terminate()
+        self._engine.destroy()
+
+
+def _check_restored(plugin: Plugin[Any], built: BuiltPlugin) -> None:
+    again = plugin.serialize()
+    if not again.like(built.serialized):
+        raise Finding(
+            "IPluginCreator::deserializePlugin",
+            f"the plugin made of {len(built.serialized.data)} bytes serializes to {len(again.data)} other bytes",
+            rule="S3",
+        )
+    count = plugin.nb_outputs()
+    if count != len(built.shapes):
+        raise Finding(
+            plugin.name_of("getNbOutputs"),
+            f"answered {count} after deserialization, {len(built.shapes)} at build",
+            rule="T1",
+        )

@@ -1,0 +1,1 @@
+"""Guarded memory of the host or of a GPU, and tensors in each format in it."""

@@ -1,0 +1,158 @@
+"""The device inside a library of target cpu: its stream, its memory and the rules of enqueue (pluginkit/cpu/control.h).
+
+A library without such a device (made by hand, or by another pluginkit) gets the default stream and no rules.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Protocol
+
+from pluginkit.host.errors import Finding, HostBug
+from pluginkit.host.memory.buffers import Buffer, Bytes, HostBuffer
+
+VERSION = 1
+"""`PLUGINKIT_CPU_CONTROL_VERSION`"""
+
+_DEFAULT_STREAM = 0
+
+
+class Use(IntEnum):
+    """`PluginkitCpuRegion`: what a plugin is given a piece of memory for."""
+
+    INPUT = 0
+    OUTPUT = 1
+    WORKSPACE = 2
+
+
+@dataclass(frozen=True)
+class Region:
+    """A buffer that enqueue is given. Only an input has values that may be read before they are written."""
+
+    buffer: Buffer
+    use: Use
+    other: Callable[[], Bytes] | None = None
+    """Of an input: other values in the same form, for a run whose results don't count."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A call of enqueue.
+
+    Attributes:
+        regions: the memory that it is given.
+        launch: makes the call, with a stream.
+    """
+
+    regions: Sequence[Region]
+    launch: Callable[[int], None]
+
+
+class AnyDevice(Protocol):
+    """Where a library's kernels run: on the host (`Device`), or on a GPU (`GpuDevice`)."""
+
+    def defer(self, on: bool) -> None:
+        """Whether streams do nothing before somebody waits for them."""
+
+    def allocate(self, size: int) -> Buffer:
+        """Guarded memory that its kernels can reach."""
+
+    def enqueue(self, method: str, job: Job) -> None:
+        """Has the plugin's enqueue (`method` in findings) called with a stream, and its work done."""
+
+
+_Stream = ctypes.c_void_p
+
+
+class _Control(ctypes.Structure):
+    """`PluginkitCpuControl`"""
+
+    _fields_ = (
+        ("enqueue_begin", ctypes.CFUNCTYPE(None, _Stream)),
+        ("enqueue_end", ctypes.CFUNCTYPE(None)),
+        ("drain", ctypes.CFUNCTYPE(ctypes.c_int)),
+        ("set_deferred", ctypes.CFUNCTYPE(None, ctypes.c_int)),
+        (
+            "register_region",
+            ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int),
+        ),
+        ("unregister_region", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)),
+        ("make_stream", ctypes.CFUNCTYPE(_Stream)),
+        ("destroy_stream", ctypes.CFUNCTYPE(ctypes.c_int, _Stream)),
+        ("live_allocations", ctypes.CFUNCTYPE(ctypes.c_size_t)),
+        ("live_bytes", ctypes.CFUNCTYPE(ctypes.c_size_t)),
+        ("last_error", ctypes.CFUNCTYPE(ctypes.c_int)),
+        ("clear_errors", ctypes.CFUNCTYPE(None)),
+    )
+
+
+class Device:
+    """The device of a library that is loaded in this process; without a library one that has nothing."""
+
+    def __init__(self, library: Path | None = None) -> None:
+        self._control: _Control | None = None
+        self._stream: int | None = None
+        if library is None:
+            return
+        # The library is loaded: this only asks for its handle.
+        loaded = ctypes.CDLL(str(library), mode=os.RTLD_NOW | os.RTLD_NOLOAD)
+        try:
+            ask = loaded.pluginkit_cpu_control
+        except AttributeError:
+            return
+        ask.restype = ctypes.POINTER(_Control)
+        found = ask(VERSION)
+        if found:
+            self._control = found.contents
+
+    def defer(self, on: bool) -> None:
+        """Whether its streams do nothing before somebody waits for them."""
+        if self._control is not None:
+            self._control.set_deferred(int(on))
+
+    def allocate(self, size: int) -> Buffer:
+        """Guarded host memory."""
+        return HostBuffer(size)
+
+    def enqueue(self, method: str, job: Job) -> None:
+        """Makes the memory the device's, and has all work done that enqueue (`method` in findings) put on the stream.
+
+        Raises:
+            Finding: the work has failed, and enqueue did not say so.
+        """
+        with self._enqueueing(method, job.regions) as stream:
+            job.launch(stream)
+
+    @contextmanager
+    def _enqueueing(self, method: str, regions: Sequence[Region]) -> Iterator[int]:
+        control = self._control
+        if control is None:
+            yield _DEFAULT_STREAM
+            return
+        if self._stream is None:
+            self._stream = control.make_stream()
+        known = [region for region in regions if region.buffer.size]
+        for region in known:
+            self._register(control, region)
+        control.enqueue_begin(self._stream)
+        try:
+            yield self._stream or _DEFAULT_STREAM
+        finally:
+            control.enqueue_end()
+            error = int(control.drain())
+            for region in known:
+                control.unregister_region(region.buffer.address)
+        if error:
+            raise Finding(method, f"answered 0, but its work on the stream failed: cudaError {error}", rule="E1")
+
+    @staticmethod
+    def _register(control: _Control, region: Region) -> None:
+        written = int(region.use is Use.INPUT)
+        if control.register_region(region.buffer.address, region.buffer.size, int(region.use), written):
+            raise HostBug(f"a buffer of {region.buffer.size} bytes is no memory that target cpu can take")

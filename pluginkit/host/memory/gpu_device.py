@@ -1,0 +1,215 @@
+"""The GPU that a library of target gpu runs on: its memory, and the stream that enqueue is given.
+
+The plugin's cudart works in the device's primary context, and so does pluginkit: what the driver says here of the
+stream is what the plugin's kernels have done. A kernel that faults makes every later call in the process fail; the
+finding says so, and whoever drives this ends the process and goes on in another.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from pluginkit import gpu
+from pluginkit.demands import doubt
+from pluginkit.host.errors import Finding, HostBug
+from pluginkit.host.memory.buffers import GUARD_BYTES, Bytes, DeviceBuffer
+from pluginkit.host.memory.device import Job, Region, Use
+from pluginkit.host.memory.gpu_graph import Uncapturable, captured
+from pluginkit.host.memory.gpu_watch import CHECK, Watch
+
+_QUEUING_SECONDS = 2.0
+"""How long two threads may take to queue what they enqueue at once; a plugin that waits in enqueue takes forever."""
+
+
+class GpuDevice:
+    """A GPU. Its context is made when it is first needed, so a process that only builds layers has none.
+
+    `library` is the plugin's, for the places of findings; `index` is the GPU's number.
+    """
+
+    def __init__(self, library: Path = Path(), index: int = 0) -> None:
+        self._index = index
+        self._made: gpu.Context | None = None
+        self._stream: gpu.Stream | None = None
+        self._beside: gpu.Stream | None = None
+        self._check = os.environ.get(CHECK, "")
+        self.watch = Watch(library)
+        """What sees enqueue's calls of CUDA."""
+        self.in_graph = False
+        """Whether enqueue is captured into a graph, which is replayed."""
+
+    @property
+    def context(self) -> gpu.Context:
+        """The primary context, current in this thread.
+
+        Raises:
+            ToolMissing: there is no driver, or no such GPU.
+        """
+        if self._made is None:
+            self._made = gpu.Context(self._index)
+        self._made.make_current()
+        return self._made
+
+    def defer(self, on: bool) -> None:
+        """A GPU's streams do what they do."""
+        if on:
+            raise HostBug("streams of a GPU can't be deferred")
+
+    def allocate(self, size: int) -> DeviceBuffer:
+        """Guarded device memory. For a check of every access it ends where the tensor ends: a guard is memory too.
+
+        Raises:
+            CudaError: there is not so much.
+        """
+        return DeviceBuffer(self.context, size, 0 if self._check in ("memcheck", "initcheck") else GUARD_BYTES)
+
+    def enqueue(self, method: str, job: Job) -> None:
+        """Brings the memory to the GPU, has enqueue (`method` in findings) called with a stream that does not wait for
+        the default stream, waits for it and brings the memory back. As in TensorRT, nobody waits for work that the
+        plugin has put elsewhere; it is only told when it fails. With `in_graph` it is captured and replayed, where it
+        can be (E4).
+
+        Raises:
+            Finding: the work has failed. It names CUDA's error.
+        """
+        context = self.context
+        with _failing(method, "the GPU had failed before it was called"):
+            self._push(job.regions)
+            self._stream = self._stream or context.stream()
+        if self.in_graph:
+            with self._failed(method):
+                try:
+                    captured(context, self.watch, method, job)
+                except Uncapturable as why:
+                    doubt("E4", method, str(why))
+                else:
+                    return
+        with self._failed(method):
+            with self.watch.enqueue(self._stream.handle):
+                job.launch(self._stream.handle)
+            self._stream.synchronize()
+            _pull(job.regions)
+            context.synchronize()
+
+    def enqueue_beside(self, method: str, job: Job, second: Job, *, times: int) -> None:
+        """As `enqueue`, while another thread has the second context enqueue on another stream. Each is called `times`
+        times, and the GPU begins when all is queued.
+
+        Raises:
+            Finding: the work has failed; or what the second one gives is not what it gives alone.
+        """
+        context = self.context
+        with _failing(method, "the GPU had failed before it was called"):
+            streams = self._stream, self._beside = self._stream or context.stream(), self._beside or context.stream()
+        with self._failed(method):
+            alone = self._alone(second, streams[1])
+            for one in (job, second):
+                self._push(one.regions)
+            self._at_once([(job, streams[0]), (second, streams[1])], times)
+            _pull(job.regions)
+            _pull(second.regions)
+            context.synchronize()
+            together = _contents(second.regions)
+            # What differs by itself, as sums do whose order is left open, says nothing.
+            if _differ(alone, together) and not _differ(alone, self._alone(second, streams[1])):
+                raise Finding(
+                    method,
+                    f"two contexts at once: {_differ(alone, together)} bytes of what the second one writes differ from "
+                    "what it writes alone",
+                    rule="E10",
+                    hint="What a context writes while it runs must be its own: clone() or attachToContext() makes it, "
+                    "or the workspace holds it; no static and no __device__ variables.",
+                )
+
+    def _alone(self, job: Job, stream: gpu.Stream) -> list[Bytes]:
+        self._push(job.regions)
+        job.launch(stream.handle)
+        stream.synchronize()
+        _pull(job.regions)
+        return _contents(job.regions)
+
+    def _at_once(self, jobs: Sequence[tuple[Job, gpu.Stream]], times: int) -> None:
+        """Queues both behind a gate, each from a thread of its own, and opens it."""
+        context = self.context
+        gate, opener = context.alloc(4), context.stream()
+        context.fill(gate.address, 0, 4)
+        problems: list[Exception] = []
+
+        def queue(job: Job, stream: gpu.Stream) -> None:
+            try:
+                context.make_current()
+                stream.wait_until(gate.address, 1)
+                for _ in range(times):
+                    job.launch(stream.handle)
+            except Exception as problem:  # noqa: BLE001 (the thread that waits for this raises it)
+                problems.append(problem)
+
+        threads = [threading.Thread(target=queue, args=one) for one in jobs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(_QUEUING_SECONDS)
+        opener.put(gate.address, 1)
+        for thread in threads:
+            thread.join()
+        if problems:
+            raise problems[0]
+        for _, stream in jobs:
+            stream.synchronize()
+        opener.close()
+
+    def _push(self, regions: Sequence[Region]) -> None:
+        for region in regions:
+            # To initcheck, memory that pluginkit has poisoned is memory that somebody wrote.
+            if self._check != "initcheck" or region.use is Use.INPUT:
+                region.buffer.push()
+
+    @contextmanager
+    def _failed(self, method: str) -> Iterator[None]:
+        """Makes a finding of an error of the GPU, and adds one to what enqueue answered."""
+        with _failing(method, "answered 0, but its work on the GPU failed"):
+            try:
+                yield
+            except Finding as finding:
+                raise self._with_error(self.context, finding) from None
+
+    @staticmethod
+    def _with_error(context: gpu.Context, finding: Finding) -> Finding:
+        """What enqueue answered, with what the GPU says."""
+        try:
+            context.synchronize()
+        except gpu.CudaError as error:
+            words = finding.message.removeprefix(f"{finding.method}: ")
+            return _finding(finding.method, words, error)
+        return finding
+
+
+def _pull(regions: Sequence[Region]) -> None:
+    for region in regions:
+        region.buffer.pull()
+
+
+def _contents(regions: Sequence[Region]) -> list[Bytes]:
+    return [region.buffer.contents.copy() for region in regions if region.use is not Use.WORKSPACE]
+
+
+def _differ(first: Sequence[Bytes], second: Sequence[Bytes]) -> int:
+    return sum(int(np.count_nonzero(one != other)) for one, other in zip(first, second, strict=True))
+
+
+@contextmanager
+def _failing(method: str, words: str) -> Iterator[None]:
+    try:
+        yield
+    except gpu.CudaError as error:
+        raise _finding(method, words, error) from None
+
+
+def _finding(method: str, words: str, error: gpu.CudaError) -> Finding:
+    return Finding(method, f"{words}: {error.name} ({error.code}), {error.text}", rule="E1", hint=error.hint)

@@ -1,0 +1,157 @@
+"""A network run on zeros, at each profile's min, opt and max: whether what plugins answer fits what is around them.
+
+A builder knows the shapes of both branches of an If, and of a loop's state before and after a trip. So both branches
+run here, and a body once, whatever a condition or trip count says; the plugin doesn't run at all: what was built of it
+says its outputs' types and shapes. Held against NVIDIA's builder by tests/fidelity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_if import If as OnnxIf
+
+from pluginkit.errors import CheckFailed, PluginkitError
+from pluginkit.host import BuiltPlugin
+from pluginkit.interpreter import scan, walker
+from pluginkit.network.model import Array, Dims, Network, NetworkProfile
+
+POINTS = ("min", "opt", "max")
+
+Outputs = dict[str, tuple[str, Dims]]
+"""Graph output -> NumPy's name of its type, and its shape."""
+
+INT8_HINT = "Quantize and dequantize within the branch: TensorRT's documents let no INT8 tensor cross an If."
+
+
+def walk(network: Network, op_type: str, built: Mapping[str, BuiltPlugin]) -> list[list[Outputs]]:
+    """The graph outputs' types and shapes: per profile at min, opt and max.
+
+    Args:
+        network: the network.
+        op_type: the plugin's name.
+        built: node -> what was built.
+
+    Raises:
+        CheckFailed: an If's branches differ, INT8 crosses its boundary, a state changes in a loop, or an operator
+            can't take what it gets.
+    """
+    model = onnx.load_from_string(network.model)
+
+    def zeros(node: onnx.NodeProto, inputs: Sequence[Array]) -> Sequence[Array]:
+        plugin = built[node.name]
+        actual = [value.shape for value in inputs]
+        _check_inputs(node.name, plugin.input_dims, actual)
+        return [
+            np.zeros(shape.at(plugin.input_dims, actual), spec.dtype.numpy)
+            for shape, spec in zip(plugin.shapes, plugin.outputs[0], strict=True)
+        ]
+
+    operators = {(node.domain, op_type) for node in walker.nodes(model.graph) if node.op_type == op_type}
+    constants = {tensor.name for tensor in model.graph.initializer}
+    found: list[list[Outputs]] = []
+    for profile in network.profiles:
+        found.append([])
+        for index, point in enumerate(POINTS):
+            where = f"profile {profile.name!r} at {point}"
+            instead = [_if(where, constants), _loop(where), scan.once(where)]
+            try:
+                outputs = walker.run_nodes(model, operators, zeros, _feeds(model, profile, index), instead)
+            except PluginkitError:
+                raise
+            except Exception as error:
+                # onnx wraps what NumPy says of shapes into an error of types.
+                said = ": ".join(str(one) for one in (error, error.__cause__) if one)
+                raise CheckFailed(f"{where}: {said}") from error
+            found[-1].append({name: (value.dtype.name, value.shape) for name, value in outputs.items()})
+    return found
+
+
+def _check_inputs(node: str, declared: Sequence[Dims], actual: Sequence[Dims]) -> None:
+    """Only a plugin that feeds a plugin can bring a wrong shape about."""
+    for index, (dims, shape) in enumerate(zip(declared, actual, strict=True)):
+        if len(dims) != len(shape) or any(dim not in {-1, size} for dim, size in zip(dims, shape, strict=True)):
+            raise CheckFailed(
+                f"plugin node {node!r}: input {index} has the shape {list(shape)}, the network has {list(dims)}",
+                hint="Is the shape that the plugin feeding it computes right?",
+            )
+
+
+def _feeds(model: onnx.ModelProto, profile: NetworkProfile, point: int) -> dict[str, Array]:
+    feeds = {}
+    constants = {tensor.name for tensor in model.graph.initializer}
+    for value in (value for value in model.graph.input if value.name not in constants):
+        kind = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        array = np.zeros(profile.shapes[value.name][point], kind)
+        if value.name in profile.values:
+            array = np.array(profile.values[value.name][point], kind).reshape(array.shape)
+        feeds[value.name] = array
+    return feeds
+
+
+def _if(where: str, constants: set[str]) -> type[OpRun]:
+    class If(OnnxIf):  # type: ignore[misc]
+        """ONNX's If, which runs both branches."""
+
+        op_domain = ""
+
+        def _run(self, cond: Array, context: Mapping[str, Array] | None = None, **more: Any) -> tuple[Array, ...]:
+            name, outer = self.onnx_node.name, context or {}
+            yes = super()._run(np.array(True), context=context, **more)
+            no = super()._run(np.array(False), context=context, **more)
+            for attribute in self.onnx_node.attribute:
+                used = {tensor for node in walker.nodes(attribute.g) for tensor in node.input if tensor}
+                int8 = [one for one in sorted(used - constants) if one in outer and outer[one].dtype == np.int8]
+                if int8:
+                    raise CheckFailed(
+                        f"If {name!r}: the INT8 tensor {int8[0]!r} goes into {attribute.name}", hint=INT8_HINT
+                    )
+            for index, (one, other) in enumerate(zip(yes, no, strict=True)):
+                if np.int8 in (one.dtype, other.dtype):
+                    raise CheckFailed(f"If {name!r}: output {index} of a branch is INT8", hint=INT8_HINT)
+                if (one.dtype, one.shape) != (other.dtype, other.shape):
+                    raise CheckFailed(
+                        f"If {name!r}: output {index} is {_text(one)} in then_branch and {_text(other)} in else_branch "
+                        f"({where})",
+                        hint="Both branches of an If must give the same types and shapes.",
+                    )
+            return tuple(yes if cond.item() else no)
+
+    return If
+
+
+def _loop(where: str) -> type[OpRun]:
+    class Loop(walker.Loop):
+        """ONNX's Loop, whose body runs once; its scan outputs are zeros of the trip count's length."""
+
+        op_domain = ""
+
+        def _run(
+            self,
+            trip_limit: Array | None,
+            going: Array | None,
+            *states: Array,
+            context: Mapping[str, Array] | None = None,
+            body: Any = None,
+            attributes: Any = None,
+            **_more: Any,
+        ) -> tuple[Array, ...]:
+            del going
+            body = body or self.body
+            _, *left = self.trip(body, 0, states, context, attributes)
+            name = f"Loop {self.onnx_node.name!r}"
+            scan.check_states(name, states, left, where)
+            scan.check_int8(name, states, (), left[len(states) :])
+            trips = 1 if trip_limit is None else int(np.asarray(trip_limit).item())
+            scanned = [np.zeros((trips, *value.shape), value.dtype) for value in left[len(states) :]]
+            return (*left[: len(states)], *scanned)
+
+    return Loop
+
+
+def _text(value: Array) -> str:
+    return f"{value.dtype} {list(value.shape)}"

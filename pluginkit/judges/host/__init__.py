@@ -1,0 +1,1 @@
+"""pluginkit's host: runs each case and compares."""

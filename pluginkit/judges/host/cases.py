@@ -1,0 +1,283 @@
+"""Runs the cases of a plan in pluginkit's host, on one build of the plugin's library, and judges each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+from pluginkit.build import Flavour
+from pluginkit.demands import Doubt
+from pluginkit.errors import CheckFailed, PluginCrashed
+from pluginkit.judges.host import outside_profile as outside
+from pluginkit.judges.host.defects import describe, describe_all
+from pluginkit.judges.host.kept_state import KeptState
+from pluginkit.judges.host.schedules import Schedule
+from pluginkit.manifest import Manifest
+from pluginkit.network.api_model import AnyNetwork
+from pluginkit.network.model import Array, Case
+from pluginkit.process.findings import Defect
+from pluginkit.process.worker import WorkerCrashed, WorkerTimeout
+from pluginkit.runtimes import BuildVerdict, Configured, Target
+from pluginkit.runtimes.host import session as host
+from pluginkit.runtimes.host.session import HostSession
+from pluginkit.testing import heat, int8_causes
+from pluginkit.testing.comparison import Comparison, compare
+from pluginkit.testing.report import CaseResult, Outcome, Verdict
+
+Step = Callable[[str, int, int | None], None]
+"""Told what is being done, how many are done, and of how many (None: not known)."""
+
+BUILDS = {
+    "built": Outcome.PASSED,
+    "refused": Outcome.FAILED,
+    "crashed": Outcome.CRASHED,
+    "hung": Outcome.HUNG,
+}
+"""What a build's status means for the run."""
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """One build of the library, and how cases are run on it: in each of the schedules, until one fails. With `strict`
+    a warning is a failure."""
+
+    library: Path
+    flavour: Flavour
+    manifest: Manifest
+    project: Path
+    timeout: float
+    schedules: Sequence[Schedule]
+    outside: Sequence[Case] = ()
+    target: Target = "cpu"
+    strict: bool = False
+
+    def open(self) -> Hosting:
+        """Load it.
+
+        Raises:
+            PluginCrashed: loading the library took the process down, or never ended.
+            UsageError, CheckFailed: it is no plugin library, or another plugin's.
+        """
+        try:
+            session = host.open(
+                self.library,
+                self.manifest,
+                timeout=self.timeout * self.flavour.slowdown,
+                environment=self.flavour.environment(),
+                project=self.project,
+                target=self.target,
+                flavour=self.flavour,
+            )
+        except (WorkerCrashed, WorkerTimeout) as death:
+            raise PluginCrashed(
+                f"{self.library} cannot be loaded: {death.message}",
+                hint="Look at what runs on loading: constructors of globals, and functions with the attribute "
+                "constructor.",
+            ) from None
+        return Hosting(self, session)
+
+    @property
+    def name(self) -> str:
+        """For people: `host`, where it is not the CPU, and the checks that are compiled in."""
+        return " ".join(filter(None, ("host", "on the GPU" if self.target == "gpu" else "", self.flavour.name)))
+
+
+@dataclass(frozen=True)
+class _Built:
+    """What came of building a network."""
+
+    verdict: BuildVerdict
+    defects: tuple[Defect, ...]
+    printed: str
+
+
+class Hosting:
+    """The library, loaded. `close` ends its processes."""
+
+    def __init__(self, hosted: Hosted, session: HostSession) -> None:
+        self._hosted = hosted
+        self._session = session
+        self._built: dict[str, _Built] = {}
+        self._kept = KeptState(session)
+
+    def close(self) -> None:
+        """Ends the processes."""
+        self._session.close()
+
+    def configured(self, network: AnyNetwork) -> tuple[Configured, ...]:
+        """What configure saw when the network was built, which happens once; nothing if it can't be built."""
+        return self._network(network).verdict.configured
+
+    def outside(self, network: AnyNetwork) -> list[Verdict]:
+        """Whether what lies outside of the network's profiles is refused."""
+        cases = [case for case in self._hosted.outside if case.network_id == network.id]
+        return [verdict for case in cases if (verdict := self.refused(network, case)) is not None]
+
+    def refused(self, network: AnyNetwork, case: Case) -> Verdict | None:
+        """Whether a case outside of its profile is refused; None if its network can't be built."""
+        return outside.judge(self._session, case) if self._network(network).verdict.ok else None
+
+    def case(self, network: AnyNetwork, case: Case) -> CaseResult:
+        """Runs a case; where its network can't be built, that is its result."""
+        built = self._network(network)
+        if built.verdict.ok and not built.defects:
+            result = self._case(self._session, network, case)
+            return _warned(result, (*built.verdict.warnings, *result.warnings), strict=self._hosted.strict)
+        said = "" if built.verdict.ok else built.verdict.message
+        result = self._result(network, case, BUILDS[built.verdict.status], message=said)
+        return _with(result, built.defects, built.printed)
+
+    def _network(self, network: AnyNetwork) -> _Built:
+        if network.id not in self._built:
+            verdict = self._session.build(network)
+            self._built[network.id] = _Built(verdict, self._session.findings(), self._session.printed)
+        return self._built[network.id]
+
+    def _case(self, session: HostSession, network: AnyNetwork, case: Case) -> CaseResult:
+        """The first run that fails, else the one in order; `runs` says how many there were."""
+        results: list[CaseResult] = []
+        for schedule, convention in product(self._hosted.schedules, session.ways(case)):
+            before = session.asked
+            again = partial(self._once, session, network, case, schedule, convention)
+            result = again()
+            # A build with checks takes many times as long to start, and who hangs once would hang once more.
+            if result.outcome in (Outcome.FAILED, Outcome.CRASHED) and not self._hosted.flavour.name:
+                result = self._kept.judge(result, before, again)
+            result = _without_graph(result) if schedule.way == "graph" else result
+            results.append(replace(result, message=host.in_convention(convention, result.message)))
+            if result.outcome.bad:
+                break
+        chosen = results[-1] if results[-1].outcome.bad else results[0]
+        warnings = tuple(one for result in results for one in result.warnings)
+        seconds = sum(result.seconds for result in results)
+        return replace(chosen, runs=len(results), seconds=seconds, warnings=warnings)
+
+    def _once(
+        self,
+        session: HostSession,
+        network: AnyNetwork,
+        case: Case,
+        schedule: Schedule,
+        convention: str,
+    ) -> CaseResult:
+        found: dict[str, float | str | heat.Heat | tuple[Doubt, ...] | None] = {}
+
+        def action() -> str:
+            ran = session.run(
+                case, order=schedule.order, deferred=schedule.deferred, convention=convention, way=schedule.way
+            )
+            found.update(watched=ran.watched, warnings=ran.warnings)
+            outputs = case.defined(ran.outputs)
+            comparison = compare(outputs, case.expected, case.tolerance)
+            worst = comparison.worst
+            found.update(error=worst.error, allowed=worst.allowed, unit=worst.unit)
+            if not comparison.ok:
+                found.update(heat=heat.of(outputs, case.expected, case.tolerance, worst))
+                return "\n".join(filter(None, (comparison.message, self._why(network, case, outputs, comparison))))
+            if case.enqueues is not None and ran.enqueues != case.enqueues:
+                return f"enqueue was called {ran.enqueues} times, expected {case.enqueues}"
+            return ""
+
+        outcome, message, seconds = guarded(action)
+        result = self._result(network, case, outcome, message=message, seconds=seconds)
+        result = replace(result, **found)  # type: ignore[arg-type]
+        defects = session.findings()
+        result = _with(result, defects, session.printed, session.workspace(network.id) if defects else None)
+        if schedule.words and result.outcome.bad:
+            return replace(
+                result, schedule=schedule.words, message=f"{schedule.words} (without that it passed):\n{result.message}"
+            )
+        return result
+
+    def _why(self, network: AnyNetwork, case: Case, outputs: Mapping[str, Array], comparison: Comparison) -> str:
+        """What may be the cause of INT8 outputs that are off; empty where there is nothing to say."""
+        calls = [call for call in network.calls if any(call.output_scales)]
+        manifest = self._hosted.manifest
+        said: list[str] = []
+        for one in comparison.outputs:
+            scale = case.tolerance.scales.get(one.name, 0.0)
+            if one.ok or not scale or one.index is None or not calls:
+                continue
+            inputs = {t.name: s for t, s in zip(manifest.inputs, calls[0].scales, strict=True) if s}
+            scales = {t.name: s for t, s in zip(manifest.outputs, calls[0].output_scales, strict=True) if s}
+            made = [name for name, other in scales.items() if other == scale]
+            if made:
+                name = one.name if one.name in made else made[0]
+                causes = int8_causes.find(outputs[one.name], case.expected[one.name], name, scale, inputs, scales)
+                said.append(int8_causes.words(causes, alone=network.family == "plain"))
+        return "\n".join(dict.fromkeys(filter(None, said)))
+
+    def _result(
+        self, network: AnyNetwork, case: Case, outcome: Outcome, *, message: str = "", seconds: float = 0.0
+    ) -> CaseResult:
+        return CaseResult(
+            id=case.id,
+            network=network.id,
+            family=network.family,
+            precision=network.precision,
+            point=case.id.removeprefix(f"{network.id}/"),
+            shape=" ".join(f"{name}={value}" for name, value in case.symbols.items()),
+            outcome=outcome,
+            message=message,
+            seconds=seconds,
+            sanitizers=self._hosted.flavour.name,
+            target=self._hosted.target,
+        )
+
+
+def guarded(action: Callable[[], str]) -> tuple[Outcome, str, float]:
+    """Run something in a worker: how it ended, what is to say of it, and the seconds it took."""
+    started = time.monotonic()
+    try:
+        message = action()
+        outcome = Outcome.FAILED if message else Outcome.PASSED
+    except WorkerTimeout as hang:
+        outcome, message = Outcome.HUNG, hang.message
+    except WorkerCrashed as crash:
+        outcome, message = Outcome.CRASHED, crash.message
+    except CheckFailed as failure:
+        outcome, message = Outcome.FAILED, failure.message
+    return outcome, message, time.monotonic() - started
+
+
+def _warned(result: CaseResult, warnings: Sequence[Doubt], *, strict: bool) -> CaseResult:
+    """The result with all of its warnings, each once. With `strict` a case that has any has failed."""
+    result = replace(result, warnings=tuple(dict.fromkeys(warnings)))
+    if not strict or not result.warnings:
+        return result
+    told = (result.message, "a warning is a failure here (--strict, or strict = true in pluginkit.toml):")
+    message = "\n".join(filter(None, (*told, *(one.text for one in result.warnings))))
+    return replace(result, outcome=result.outcome if result.outcome.bad else Outcome.FAILED, message=message)
+
+
+def _without_graph(result: CaseResult) -> CaseResult:
+    """The result of a run in a CUDA graph: nobody has to run in one, so what is wrong there alone is a warning."""
+    if result.outcome is not Outcome.FAILED:
+        return result
+    only = Doubt("E4", "enqueue", result.message)
+    return replace(result, outcome=Outcome.PASSED, message="", warnings=(*result.warnings, only))
+
+
+ENQUEUE_COSTS = {"allocation-in-enqueue": "E3", "synchronization-in-enqueue": "E3"}
+"""The demand that a finding of CUDA's calls in enqueue belongs to, where it is of the kind `robustness`."""
+
+
+def _with(result: CaseResult, found: Sequence[Defect], printed: str, workspace: int | None = None) -> CaseResult:
+    """The result with what the library's checks found: a case with a finding has failed, however it ended, unless the
+    finding breaks what nobody asks for. `workspace`: in bytes, what enqueue was given."""
+    if not found:
+        return result
+    costs = [Doubt(ENQUEUE_COSTS[one.kind], "enqueue", describe(one)) for one in found if one.kind in ENQUEUE_COSTS]
+    log = tuple(printed.splitlines())
+    result = replace(result, warnings=(*result.warnings, *costs), defects=tuple(found), log=log)
+    defects = [one for one in found if one.kind not in ENQUEUE_COSTS]
+    if not defects:
+        return result
+    # A process that a sanitizer ended is no crash: it has said why, and the log has it.
+    rest = result.message if result.outcome is Outcome.FAILED else result.message.partition("\n")[0]
+    message = "\n".join(filter(None, (describe_all(defects, workspace), rest)))
+    return replace(result, outcome=Outcome.FAILED, message=message)

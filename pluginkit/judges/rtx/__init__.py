@@ -1,0 +1,1 @@
+"""NVIDIA's builder: builds each network; where RTX runs, its engines."""

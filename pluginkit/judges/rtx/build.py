@@ -1,0 +1,241 @@
+"""NVIDIA's builder in a test run: the plan's networks, networks by its API beside them, and what it must refuse."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pluginkit import parser_operators
+from pluginkit.errors import PluginkitError
+from pluginkit.judges.host.cases import BUILDS, guarded
+from pluginkit.judges.rtx import negative_controls as controls
+from pluginkit.judges.rtx import own_operators
+from pluginkit.judges.rtx import static_networks as static
+from pluginkit.judges.rtx.liveness import problems
+from pluginkit.judges.rtx.negative_controls import Control
+from pluginkit.manifest import Manifest
+from pluginkit.network.api_model import AnyNetwork, ApiNetwork
+from pluginkit.network.model import Case, Network
+from pluginkit.network.plan import Plan
+from pluginkit.process.crew import Bench
+from pluginkit.runtimes import BuildVerdict, Configured
+from pluginkit.runtimes.rtx import refusals
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
+from pluginkit.runtimes.rtx.refusals import Refusal
+from pluginkit.runtimes.rtx.session import RtxSession
+from pluginkit.testing.families.base import Setting
+from pluginkit.testing.plan import field_values
+from pluginkit.testing.report import BUILT, NOT_REFUSED, NVIDIAS, Outcome, Verdict
+from pluginkit.testing.saving import ANY_SCALE
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is built beside a plan's networks."""
+
+    controls: tuple[Control, ...] = ()
+
+    @property
+    def ids(self) -> list[str]:
+        """What `--only` finds them by."""
+        return [control.id for control in self.controls]
+
+    def select(self, only: Sequence[str]) -> Beside:
+        """Those that match one of the patterns; all if there are none."""
+        # A control is chosen by all that is in it, too, as in `api-loop-while/float32/no-trip-count/*`.
+        chosen = (
+            one
+            for one in self.controls
+            if not only or any(fnmatchcase(i, o) for i in (one.id, f"{one.id}/") for o in only)
+        )
+        return Beside(tuple(chosen))
+
+
+def beside(manifest: Manifest, plan: Plan) -> Beside:
+    """The controls that go with a plan, in the first of its precisions."""
+    kind = plan.networks[0].precision
+    scales = {tensor.name: ANY_SCALE for tensor in (*manifest.inputs, *manifest.outputs)}
+    setting = Setting(manifest.static()[0], kind, field_values(manifest), scales)
+    first = [network for network in plan.usual if network.precision is kind]
+    return Beside(tuple(controls.network_controls(first, setting)))
+
+
+@dataclass
+class Judge:
+    """NVIDIA's builder, asked about one library."""
+
+    library: Path
+    manifest: Manifest
+    timeout: float
+    plan: Plan
+    _asked: threading.Lock = field(default_factory=threading.Lock)
+    _taken: bool = False
+    _problem: PluginkitError | None = None
+
+    def open(self) -> RtxSession:
+        """NVIDIA's builder with the library loaded. Whether its registry takes the library is asked once.
+
+        Raises:
+            CheckFailed, WorkerCrashed, WorkerTimeout: it doesn't.
+        """
+        with self._asked:
+            if self._problem is not None:
+                raise self._problem
+            try:
+                session = tensorrt_rtx.open(self.library, self.manifest, timeout=self.timeout, check=not self._taken)
+            except PluginkitError as error:
+                self._problem = error
+                raise
+            self._taken = True
+            return session
+
+    def network(self, network: AnyNetwork, expected: Sequence[Configured], bench: Bench) -> tuple[Verdict, int]:
+        """Build a network of the plan: the verdict, and at how many points it was built as a static network too.
+
+        Args:
+            network: one of the plan's.
+            expected: what configure saw in the host.
+            bench: has the session, or opens it; if it can't be opened, that is the verdict.
+        """
+        counted: list[Case] = []
+        verdict = _guarded(network, lambda: self._network(bench.get(self), network, expected, counted))
+        return verdict, len(counted)
+
+    def control(self, control: Control, bench: Bench) -> Verdict | None:
+        """Whether a control is refused for its reason; None if the builder can't be asked."""
+        try:
+            session = bench.get(self)
+        except PluginkitError:
+            return None
+        return judge_control(session, control)
+
+    def _network(
+        self,
+        session: RtxSession,
+        network: AnyNetwork,
+        expected: Sequence[Configured],
+        counted: list[Case],
+    ) -> Verdict:
+        if isinstance(network, ApiNetwork):
+            built = session.build_api(network)
+            verdict = _verdict(network, built, expected)
+            row = refusals.recognise(built)
+            return self._idle(session, network, row, verdict, expected) if row and row.of_workspaces else verdict
+        built = session.build(network)
+        verdict = _verdict(network, built, expected)
+        if row := refusals.recognise(built):
+            if row.of_workspaces:
+                return self._idle(session, network, row, verdict, expected)
+            return self._whatever(session, network, row, verdict)
+        if network.variant:
+            return verdict
+        if not verdict.outcome.bad and network.family == "plain":
+            again = _verdict(network, session.build(network, as_exported=True))
+            if again.outcome.bad and (advice := parser_operators.advice(self.manifest.plugin.name)):
+                again = replace(again, message=f"{again.message}\n{advice}")
+            verdict = _if_bad(again, "the same network as exporters write it", verdict)
+        if network.precision is self.plan.judged[0].precision:
+            # Shapes don't depend on types: one precision is enough.
+            for case in static.points(self.plan.cases, network):
+                if not verdict.outcome.bad:
+                    counted.append(case)
+                    verdict = _if_bad(self._static(session, network, case), f"{case.id} as a static network", verdict)
+        return verdict
+
+    def _whatever(self, session: RtxSession, network: Network, row: Refusal, verdict: Verdict) -> Verdict:
+        """A refusal in words that are a row's: NVIDIA's own, if ONNX's operators in the plugin's place get it too."""
+        other = session.build(own_operators.replaced(network, self.manifest))
+        told = f"{row.cause} (refusal {row.id})"
+        if refusals.recognise(other) is not row:
+            answer = "builds" if other.ok else f"is {other.status} in other words"
+            said = f"Its words for {told}; but with ONNX's own operators in the plugin's place the network {answer}."
+            return replace(verdict, message=f"{verdict.message}\n{said}")
+        said = (
+            f"NVIDIA's builder refuses {told}, whatever the operator: with ONNX's own in the plugin's place too. So "
+            f"the plugin is not judged in this network.\nWhat builds: {row.instead}."
+        )
+        return replace(verdict, outcome=Outcome.SKIPPED, message=said, how=NVIDIAS)
+
+    def _idle(
+        self,
+        session: RtxSession,
+        network: AnyNetwork,
+        row: Refusal,
+        verdict: Verdict,
+        expected: Sequence[Configured],
+    ) -> Verdict:
+        """A refusal for a workspace: NVIDIA's own, if the network is built, the plugin live, once it hears of none."""
+        other = _verdict(network, session.without_workspace(network), expected)
+        if other.outcome.bad:
+            said = f"Its words for {row.cause} (refusal {row.id}); but without the workspace: {other.how}."
+            return replace(verdict, message="\n".join(filter(None, (verdict.message, said, other.message))))
+        said = (
+            f"NVIDIA's builder refuses {row.cause} (refusal {row.id}). Told that the plugin wants none, it builds the "
+            f"network, and all else of the plugin is judged so.\nWhat builds: {row.instead}."
+        )
+        return replace(verdict, outcome=Outcome.SKIPPED, message=said, how=NVIDIAS)
+
+    def _static(self, session: RtxSession, network: Network, case: Case) -> Verdict:
+        fixed = static.fixed(network, case, self.manifest)
+        built = session.build(fixed)
+        verdict = _verdict(network, built, alive=problems(fixed, built.configured))
+        wrong = static.wrong_shapes(case, session.shapes()) if built.ok else []
+        if not wrong:
+            return verdict
+        message = "\n".join(filter(None, (verdict.message, *wrong)))
+        how = f"{BUILT}, wrong shapes"
+        return Verdict(network.id, tensorrt_rtx.NAME, Outcome.FAILED, message, built.log, built.seconds, how)
+
+
+def judge_control(session: RtxSession, control: Control) -> Verdict:
+    """Whether a control is refused for its reason: passed if it is."""
+    network = control.network
+    built = session.build_api(network) if isinstance(network, ApiNetwork) else session.build(network)
+    found = controls.problem(control, built)
+    if not found:
+        return Verdict(control.id, tensorrt_rtx.NAME, Outcome.PASSED, built.message, built.log, built.seconds)
+    how = NOT_REFUSED if built.ok else f"{built.status}, but not for its reason"
+    return Verdict(control.id, tensorrt_rtx.NAME, Outcome.FAILED, found, built.log, built.seconds, how)
+
+
+def _guarded(network: AnyNetwork, ask: Callable[[], Verdict]) -> Verdict:
+    """The verdict; or, where there can be none, how the asking ended."""
+    found: list[Verdict] = []
+
+    def action() -> str:
+        found.append(ask())
+        return ""
+
+    outcome, message, seconds = guarded(action)
+    if found:
+        # A network is built several times over.
+        return replace(found[0], seconds=seconds)
+    how = "not loaded" if outcome is Outcome.FAILED else ""
+    return Verdict(network.id, tensorrt_rtx.NAME, outcome, message, (), seconds, how)
+
+
+def _verdict(
+    network: AnyNetwork,
+    built: BuildVerdict,
+    expected: Sequence[Configured] = (),
+    *,
+    alive: Sequence[str] | None = None,
+) -> Verdict:
+    outcome, message = BUILDS[built.status], built.message
+    how: str = built.status
+    if built.ok:
+        found = problems(network, built.configured, expected) if alive is None else alive
+        message = "\n".join((*found, *built.lenient))
+        outcome = Outcome.FAILED if message else Outcome.PASSED
+        how = f"{BUILT}, {'not live' if found else 'leniently' if built.lenient else 'live'}"
+    return Verdict(network.id, tensorrt_rtx.NAME, outcome, message, built.log, built.seconds, how)
+
+
+def _if_bad(one: Verdict, where: str, otherwise: Verdict) -> Verdict:
+    """The first verdict with its place if it is bad, else the other one."""
+    if not one.outcome.bad:
+        return otherwise
+    return replace(one, message=f"{where}: {one.message}")

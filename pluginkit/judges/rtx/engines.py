@@ -1,0 +1,58 @@
+"""TensorRT-RTX's engines in a test run, where there is a GPU that it runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from pluginkit.judges.engines import Runs, collect, compared
+from pluginkit.judges.host.cases import Step
+from pluginkit.manifest import Manifest
+from pluginkit.network.api_model import AnyNetwork
+from pluginkit.network.model import Case
+from pluginkit.network.plan import Plan
+from pluginkit.runtimes.rtx import engines as rtx_engines
+from pluginkit.runtimes.rtx.engines import RtxEngines
+from pluginkit.testing.report import Verdict
+
+NAME = "tensorrt-rtx engines"
+"""The verdicts' runtime: what RTX's builder says of a network is a verdict of its own."""
+
+
+def judge(library: Path, manifest: Manifest, timeout: float, plan: Plan, step: Step) -> list[Verdict]:
+    """Have RTX build every network and run every case on the GPU; one verdict a network.
+
+    Args:
+        library: built for target gpu.
+        manifest: the plugin's.
+        timeout: seconds for each call.
+        plan: networks and cases.
+        step: told what is done.
+    """
+    return collect(
+        partial(rtx_engines.open, library, manifest, timeout=timeout),
+        lambda session: RtxRuns(session, plan).all(),
+        runtime=NAME,
+        networks=[network.id for network in plan.usual],
+        step=step,
+    )
+
+
+class RtxRuns(Runs[RtxEngines]):
+    """RTX with a library, and the cases that it runs."""
+
+    RUNTIME = NAME
+
+    def all(self) -> Iterator[Verdict]:
+        """A verdict on each network."""
+        for network in self.plan.usual:
+            yield self.built(network, self.session.build(network), self._twice, self.cases(network))
+
+    def _twice(self, network: AnyNetwork, case: Case) -> str:
+        """In the process that built the engine, and in one that didn't."""
+        said = compared(self.session.run(network, case, fresh=False).outputs, case)
+        if said:
+            return f"in the process that built the engine: {said}"
+        said = self.right(network, case)
+        return f"in another process than the one that built the engine: {said}" if said else ""

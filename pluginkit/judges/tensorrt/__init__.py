@@ -1,0 +1,1 @@
+"""The full TensorRT: builds, runs and compares."""

@@ -1,0 +1,56 @@
+"""Networks of TensorRT 10 whose precision the builder chooses by flags: made of a plan's FP32 network `plain`.
+
+They get the inputs of the explicitly typed network of that precision, and must give the same as that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import onnx
+from onnx import helper
+
+from pluginkit.interpreter import walker
+from pluginkit.network.model import Case, Network
+from pluginkit.network.plan import Plan
+from pluginkit.network.weak_types import Weak, WeakKind
+
+KINDS: dict[WeakKind, str] = {"fp16": "float16", "int8-ranges": "int8", "int8-calibrator": "int8"}
+"""Of which of the plan's precisions each one's cases are."""
+
+
+def networks(plan: Plan) -> Iterator[tuple[Network, Weak, list[Case]]]:
+    """Each network, how it gets its precision, and its cases; none where the plan lacks FP32 or the precision."""
+    found = {network.id: network for network in plan.usual}
+    full = found.get("plain/float32")
+    for kind, precision in KINDS.items():
+        low = found.get(f"plain/{precision}")
+        if full is None or low is None:
+            continue
+        name = f"plain/{kind}"
+        cases = [replace(case, network_id=name) for case in plan.cases if case.network_id == low.id]
+        batches = tuple(case.feeds for case in cases if case.point == "opt" and case.profile == low.profiles[0].name)
+        if kind == "int8-calibrator" and not batches:
+            continue
+        weak = Weak(
+            kind,
+            # Nodes are numbered, so with casts before it the plugin's has another name.
+            input_scales={one.node: other.scales for one, other in zip(full.calls, low.calls, strict=True)},
+            output_scales={one.node: other.output_scales for one, other in zip(full.calls, low.calls, strict=True)},
+            batches=batches if kind == "int8-calibrator" else (),
+        )
+        yield replace(_with_fields(full, low), id=name), weak, cases
+
+
+def _with_fields(full: Network, low: Network) -> Network:
+    """The FP32 network with the other's fields: an INT8 plugin's scales are fields too."""
+    model = onnx.load_from_string(full.model)
+    fields = {one.node: other.fields for one, other in zip(full.calls, low.calls, strict=True)}
+    for node in walker.nodes(model.graph):
+        if node.name in fields:
+            kept = [attribute for attribute in node.attribute if attribute.name not in fields[node.name]]
+            del node.attribute[:]
+            node.attribute.extend(kept)
+            node.attribute.extend(helper.make_attribute(name, value) for name, (_, value) in fields[node.name].items())
+    return replace(full, model=model.SerializeToString())

@@ -1,0 +1,30 @@
+"""`pluginkit.toml`: its model, its rules, and which plugins a library holds."""
+
+from __future__ import annotations
+
+from pluginkit.manifest.model import FILE_NAME, Manifest
+from pluginkit.manifest.signature import (
+    MAX_DIMS,
+    MAX_NAME,
+    PARSER_ATTRIBUTES,
+    Attribute,
+    Close,
+    Point,
+    Profile,
+    Tensor,
+    slug,
+)
+
+__all__ = [
+    "FILE_NAME",
+    "MAX_DIMS",
+    "MAX_NAME",
+    "PARSER_ATTRIBUTES",
+    "Attribute",
+    "Close",
+    "Manifest",
+    "Point",
+    "Profile",
+    "Tensor",
+    "slug",
+]

@@ -1,0 +1,44 @@
+"""The part `[bench]` of a `pluginkit.toml`: what `pluginkit bench` measures, and what it is measured beside."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+TORCH = "torch:"
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Allowed(_Model):
+    """How far an output may be off in a precision, instead of `[tolerances]`: INT8 in `steps`, others by the rest."""
+
+    rtol: float = 0.0
+    atol: float = 0.0
+    steps: int = 0
+
+
+class Shape(_Model):
+    """A shape to measure: a number for each symbol. `fields` are other values than the defaults.
+
+    `baseline` takes the place of the section's; `allowed` is by precision, as `{ float32 = { rtol = 1e-6 } }`.
+    """
+
+    name: str
+    symbols: dict[str, int]
+    fields: dict[str, int | float] = {}
+    baseline: str | None = None
+    allowed: dict[str, Allowed] = {}
+
+
+class Bench(_Model):
+    """`baseline` is `torch: EXPRESSION`, in which inputs and fields have their names; empty for none."""
+
+    baseline: str = ""
+    shapes: tuple[Shape, ...] = ()
+
+
+def expression(baseline: str) -> str:
+    """The Python expression of a baseline."""
+    return baseline.removeprefix(TORCH).strip()

@@ -1,0 +1,139 @@
+"""What of a signature must fit together: names, shapes, profiles and types."""
+
+from __future__ import annotations
+
+import keyword
+import re
+
+from pluginkit import bases, shapes
+from pluginkit.dtypes import PRECISIONS
+from pluginkit.errors import UsageError
+from pluginkit.manifest import bench_rules, type_rules
+from pluginkit.manifest.mistakes import unknown
+from pluginkit.manifest.signature import MAX_NAME, MAX_TENSOR_NAME, PARSER_ATTRIBUTES, Point, Profile, Signature
+
+
+def problems(manifest: Signature) -> list[str]:
+    """What the manifest says that can't be, first things first."""
+    empty = [
+        f"{key}: at least one is needed" for key in ("inputs", "outputs", "profiles") if not getattr(manifest, key)
+    ]
+    empty += [f"{t.name}.types: at least one is needed" for t in (*manifest.inputs, *manifest.outputs) if not t.types]
+    return empty or [*_naming(manifest), *_shaping(manifest), *_typing(manifest)]
+
+
+def _naming(manifest: Signature) -> list[str]:
+    found = []
+    plugin, tensors = manifest.plugin, (*manifest.inputs, *manifest.outputs)
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", plugin.name):
+        found.append(f"plugin.name: '{plugin.name}' is not a C++ identifier")
+    if not plugin.version:
+        found.append("plugin.version: must not be empty")
+    found += [
+        f"plugin.{key}: longer than TensorRT's limit of {MAX_NAME} bytes"
+        for key in ("name", "version", "namespace")
+        if len(getattr(plugin, key).encode()) > MAX_NAME
+    ]
+    found += [
+        f"{tensor.name[:40]}...: a tensor's name is longer than TensorRT's limit of {MAX_TENSOR_NAME} bytes"
+        for tensor in tensors
+        if len(tensor.name.encode()) > MAX_TENSOR_NAME
+    ]
+    names = [tensor.name for tensor in tensors] + [field.name for field in manifest.fields]
+    found += [
+        f"'{name}' is not usable as a name: it must be an identifier and no Python keyword"
+        for name in names
+        if not shapes.SYMBOL.match(name) or keyword.iskeyword(name)
+    ]
+    found += [f"two tensors or fields are called '{name}'" for name in dict.fromkeys(names) if names.count(name) > 1]
+    found += [
+        f"a field cannot be called '{field.name}': NVIDIA's ONNX parser has an attribute of that name"
+        for field in manifest.fields
+        if field.name in PARSER_ATTRIBUTES
+    ]
+    by_name = {field.name: field for field in manifest.fields}
+    for tensor in tensors:
+        if tensor.scale is not None and tensor.scale not in by_name:
+            found.append(f"{tensor.name}.scale: {unknown('field', tensor.scale, list(by_name))}")
+        elif tensor.scale is not None and by_name[tensor.scale].type != "float32":
+            found.append(f"{tensor.name}.scale: the field '{tensor.scale}' must be of type float32")
+    return found
+
+
+def _shaping(manifest: Signature) -> list[str]:
+    found = []
+    for tensor in manifest.inputs:
+        for dim in tensor.shape:
+            expr = _parse(dim)
+            if expr is None or isinstance(expr, shapes.Operation):
+                found.append(
+                    f"{tensor.name}.shape: '{dim}' must be a symbol or a whole number (it is an input's dimension)"
+                )
+    if found:
+        return found
+    known = list(manifest.symbols())
+    for tensor in manifest.outputs:
+        for dim in tensor.shape:
+            expr = _parse(dim)
+            if expr is None:
+                found.append(f"{tensor.name}.shape: '{dim}' is not a dimension")
+                continue
+            found += [
+                f"{tensor.name}.shape: {unknown('symbol', s, known)}" for s in shapes.symbols(expr) if s not in known
+            ]
+    if found:
+        return found
+    for profile in manifest.profiles:
+        found += _profile_problems(manifest, profile, known)
+    names = [profile.name for profile in manifest.profiles]
+    return found + [f"two profiles are called '{name}'" for name in dict.fromkeys(names) if names.count(name) > 1]
+
+
+def _profile_problems(manifest: Signature, profile: Profile, known: list[str]) -> list[str]:
+    where = f"profile '{profile.name}'"
+    found = [f"{where}: no [min, opt, max] for the symbol '{s}'" for s in known if s not in profile.symbols]
+    found += [f"{where}: {unknown('symbol', s, known)}" for s in profile.symbols if s not in known]
+    found += [
+        f"{where}: {name} = {list(values)} must rise: 0 <= min <= opt <= max"
+        for name, values in profile.symbols.items()
+        if not 0 <= values[0] <= values[1] <= values[2]
+    ]
+    base = bases.BASES[manifest.plugin.base]
+    found += [
+        f"{where}: {name} = {list(values)} must be one number three times: an {base.interface} has static shapes, so a "
+        "profile is one shape; write another profile for another"
+        for name, values in profile.symbols.items()
+        if not base.dynamic_shapes and len(set(values)) > 1
+    ]
+    if found:
+        return found
+    points: tuple[Point, ...] = ("min", "opt", "max")
+    for point in points:
+        for tensor in manifest.outputs:
+            try:
+                dims = tensor.dims(profile.at(point))
+            except UsageError as error:
+                return [f"{tensor.name}.shape at {where}'s {point}: {error.message}"]
+            if any(dim < 0 for dim in dims):
+                return [f"{tensor.name}.shape at {where}'s {point} is {list(dims)}: a dimension cannot be negative"]
+    return found
+
+
+def _typing(manifest: Signature) -> list[str]:
+    if not manifest.precisions():
+        return ["no input is of type float32, float16, bfloat16 or int8: there would be nothing to test"]
+    available = set(manifest.precisions())
+    found = [
+        f"{tensor.name}.types: {kind.value} is no input's type, so no precision would ever choose it"
+        for tensor in manifest.outputs
+        for kind in tensor.types
+        if kind in PRECISIONS and kind not in available
+    ]
+    return [*found, *type_rules.problems(manifest), *bench_rules.problems(manifest)]
+
+
+def _parse(dim: str) -> shapes.Expr | None:
+    try:
+        return shapes.parse(dim)
+    except UsageError:
+        return None

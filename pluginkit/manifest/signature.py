@@ -1,0 +1,262 @@
+"""The parts of a `pluginkit.toml`: plugin, tensors, fields, profiles, tolerances; each valid by itself."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from typing_extensions import Self
+
+from pluginkit import bases, shapes
+from pluginkit.dtypes import PRECISIONS, DType
+from pluginkit.formats import DLA_ONLY, Format
+from pluginkit.manifest import bench_section
+from pluginkit.manifest.mistakes import toml, unknown
+
+if sys.version_info >= (3, 11):
+    pass
+else:
+    pass
+
+MAX_DIMS = 8
+"""`nvinfer1::Dims::MAX_DIMS`."""
+MAX_NAME = 1023
+"""Bytes of a plugin's name, version or namespace: TensorRT's headers promise 1024 with the closing zero
+(NvInferRuntimePlugin.h, IPluginCreator; NvInferRuntimeCommon.h, IPluginRegistry)."""
+MAX_TENSOR_NAME = 4095
+"""Bytes of a tensor's name: 4096 with the closing zero (NvInfer.h, ITensor::setName). A field's has no limit there."""
+
+PARSER_ATTRIBUTES = ("plugin_version", "plugin_namespace", "tensorrt_plugin_shape_input_indices")
+"""Attributes of a plugin's node that NVIDIA's parser reads itself, so that no field can be called so."""
+
+Point = Literal["min", "opt", "max"]
+
+
+def _type(value: object) -> object:
+    if isinstance(value, str) and value not in [kind.value for kind in DType]:
+        raise ValueError(unknown("type", value, [kind.value for kind in DType]))
+    return value
+
+
+def _base(value: object) -> object:
+    if isinstance(value, str) and value not in bases.BASES:
+        raise ValueError(unknown("base", value, list(bases.BASES)))
+    return value
+
+
+def _format(value: object) -> object:
+    if value in DLA_ONLY:
+        raise ValueError(f"the format '{value}' is for DLA cores, which run no plugins")
+    if isinstance(value, str) and value not in [one.value for one in Format]:
+        raise ValueError(unknown("format", value, [one.value for one in Format]))
+    return value
+
+
+ElementType = Annotated[DType, BeforeValidator(_type)]
+TensorFormat = Annotated[Format, BeforeValidator(_format)]
+
+
+def _dim(value: object) -> object:
+    if type(value) not in {int, str}:
+        raise ValueError(f"must be a symbol, an expression or a whole number (got {toml(value)})")
+    return str(value)
+
+
+def _range(value: object) -> object:
+    if not isinstance(value, (list, tuple)) or len(value) != 3 or any(type(size) is not int for size in value):
+        raise ValueError(f"must be [min, opt, max], three whole numbers (got {toml(value)})")
+    return value
+
+
+def _number(value: object) -> object:
+    # pydantic would take true for 1, and "2" for 2.
+    if value is not None and type(value) not in {int, float}:
+        raise ValueError(f"must be a number (got {toml(value)})")
+    return value
+
+
+Dim = Annotated[str, BeforeValidator(_dim)]
+Range = Annotated[tuple[int, int, int], BeforeValidator(_range)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class Plugin(_Model):
+    """What TensorRT finds the plugin by, and which interface it is written against."""
+
+    name: str
+    version: str = "1"
+    namespace: str = ""
+    base: Annotated[bases.Name, BeforeValidator(_base)] = "dynamic"
+    description: str = ""
+
+
+class Tensor(_Model):
+    """An input or output. `scale` names the float32 field that carries its INT8 scale."""
+
+    name: str
+    types: tuple[ElementType, ...]
+    shape: tuple[Dim, ...] = Field(max_length=MAX_DIMS)
+    formats: tuple[TensorFormat, ...] = (Format.LINEAR,)
+    scale: str | None = None
+
+    def dims(self, env: Mapping[str, int]) -> tuple[int, ...]:
+        """The shape, each symbol having the value that `env` gives it."""
+        return tuple(shapes.evaluate(shapes.parse(dim), env) for dim in self.shape)
+
+
+class Attribute(_Model):
+    """A field of the plugin's creator: an attribute of the ONNX node. No default means that it must be given."""
+
+    name: str
+    type: Literal["float32", "int32"]
+    default: Annotated[int | float | None, BeforeValidator(_number)] = None
+    description: str = ""
+
+    @property
+    def dtype(self) -> DType:
+        """The field's type: `PluginFieldType::kFLOAT32` or `kINT32`."""
+        return DType(self.type)
+
+
+class Profile(_Model):
+    """An optimization profile: `[min, opt, max]` of each symbol."""
+
+    name: str = "default"
+    symbols: dict[str, Range]
+
+    def at(self, point: Point) -> dict[str, int]:
+        """The symbols' values at `"min"`, `"opt"` or `"max"`."""
+        index = ("min", "opt", "max").index(point)
+        return {name: values[index] for name, values in self.symbols.items()}
+
+
+class Close(_Model):
+    """A floating-point tolerance: `|got - expected| <= max(atol, rtol * |expected|)`."""
+
+    rtol: float = Field(ge=0)
+    atol: float = Field(ge=0)
+
+
+class Steps(_Model):
+    """An INT8 tolerance, in quantization steps of the output's scale."""
+
+    steps: int = Field(ge=0)
+
+
+class Tolerances(_Model):
+    """Tolerances by precision; what is not said follows from the type (see `docs/testing.md`)."""
+
+    float32: Close | None = None
+    float16: Close | None = None
+    bfloat16: Close | None = None
+    int8: Steps | None = None
+
+
+class Test(_Model):
+    """How the plugin is tested. `strict`: a warning is a failure, as with `pluginkit test --strict`."""
+
+    strict: bool = False
+
+
+class Signature(_Model):
+    """What a `pluginkit.toml` says, each part valid by itself. Its whole, held against the rules, is a `Manifest`."""
+
+    plugin: Plugin
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    fields: tuple[Attribute, ...] = ()
+    profiles: tuple[Profile, ...]
+    tolerances: Tolerances = Tolerances()
+    test: Test = Test()
+    bench: bench_section.Bench = bench_section.Bench()
+
+    @property
+    def slug(self) -> str:
+        """The name in snake_case: folder, library and C++ namespace."""
+        return slug(self.plugin.name)
+
+    def precisions(self) -> tuple[DType, ...]:
+        """The precisions that some input declares, FP32 first."""
+        declared = {kind for tensor in self.inputs for kind in tensor.types}
+        return tuple(kind for kind in PRECISIONS if kind in declared)
+
+    @staticmethod
+    def type_of(tensor: Tensor, precision: DType) -> DType:
+        """The tensor's type at a precision: that one if it declares it, else its first."""
+        return precision if precision in tensor.types else tensor.types[0]
+
+    def layouts(self, precision: DType) -> tuple[Format, ...]:
+        """The formats that some tensor has at a precision, in the order of `Format`."""
+        tensors = (*self.inputs, *self.outputs)
+        found = {one for t in tensors for one in t.formats if self.type_of(t, precision) in one.types}
+        return tuple(one for one in Format if one in found)
+
+    @staticmethod
+    def format_of(tensor: Tensor, kind: DType, layout: Format) -> Format:
+        """The tensor's format at a layout: that one if it declares it for the type, else its first for the type."""
+        fitting = [one for one in tensor.formats if kind in one.types]
+        return layout if layout in fitting else fitting[0]
+
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols of the inputs' shapes, in the order of their first use."""
+        return tuple(
+            dict.fromkeys(s for t in self.inputs for dim in t.shape for s in shapes.symbols(shapes.parse(dim)))
+        )
+
+    def input_shapes(self, env: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+        """Each input's shape at the symbols' values."""
+        return {tensor.name: tensor.dims(env) for tensor in self.inputs}
+
+    def output_shapes(self, env: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+        """Each output's shape at the symbols' values."""
+        return {tensor.name: tensor.dims(env) for tensor in self.outputs}
+
+    def static(self) -> tuple[Self, ...]:
+        """The signature as it is tested: itself, or one for each profile with numbers for symbols if its base has
+        static shapes.
+        """
+        if bases.BASES[self.plugin.base].dynamic_shapes:
+            return (self,)
+        return tuple(self._at(profile) for profile in self.profiles)
+
+    def _at(self, profile: Profile) -> Self:
+        return self.with_constants(profile.at("opt"), (profile,))
+
+    def with_constants(self, env: Mapping[str, int], profiles: Sequence[Profile]) -> Self:
+        """The signature with numbers in the place of some symbols, in other profiles."""
+
+        def fixed(dim: str) -> str:
+            number = re.sub(r"[A-Za-z_]\w*(?!\w*\s*\()", lambda name: str(env.get(name[0], name[0])), dim)
+            return number if shapes.symbols(shapes.parse(number)) else str(shapes.evaluate(shapes.parse(number), {}))
+
+        def at(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            return tuple(tensor.model_copy(update={"shape": tuple(map(fixed, tensor.shape))}) for tensor in tensors)
+
+        changed = {"inputs": at(self.inputs), "outputs": at(self.outputs), "profiles": tuple(profiles)}
+        return self.model_copy(update=changed)
+
+    def batch(self) -> str | None:
+        """The symbol that is the first dimension of every tensor and no other: what can stand beside the shapes."""
+        firsts = {tensor.shape[:1] for tensor in (*self.inputs, *self.outputs)}
+        if len(firsts) != 1 or firsts == {()}:
+            return None
+        ((symbol,),) = firsts
+        rest = [dim for tensor in (*self.inputs, *self.outputs) for dim in tensor.shape[1:]]
+        used = {name for dim in rest for name in shapes.symbols(shapes.parse(dim))}
+        return symbol if symbol in self.symbols() and symbol not in used else None
+
+    def scale_fields(self) -> set[str]:
+        """The names of the fields that carry INT8 scales."""
+        return {tensor.scale for tensor in (*self.inputs, *self.outputs) if tensor.scale}
+
+
+def slug(name: str) -> str:
+    """`MyPlugin` -> `my_plugin`, `RMSNorm2d` -> `rms_norm2d`."""
+    split = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name)
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", split).lower()

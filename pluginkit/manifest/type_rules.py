@@ -1,0 +1,85 @@
+"""What TensorRT's documents say of types and formats together, held against a manifest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pluginkit.dtypes import DType
+from pluginkit.formats import Format
+from pluginkit.manifest.signature import Signature, Tensor
+
+CALIBRATION = "rule int8-calibration: TensorRT Developer Guide, 'INT8 I/O' of custom layers"
+"""Calibration runs the network in FP32; without it every INT8 tensor's scale must be set."""
+
+
+def problems(manifest: Signature) -> Iterator[str]:
+    """What can't be, a sentence each."""
+    for tensor in (*manifest.inputs, *manifest.outputs):
+        yield from _formats(tensor)
+    yield from _calibration(manifest)
+
+
+def _formats(tensor: Tensor) -> Iterator[str]:
+    where = f"{tensor.name}.formats"
+    if not tensor.formats:
+        yield f"{where}: at least one is needed"
+    for one in dict.fromkeys(tensor.formats):
+        if tensor.formats.count(one) > 1:
+            yield f"{where}: '{one.value}' stands there twice"
+        if len(tensor.shape) < one.axis:
+            yield f"{where}: {one.trt} needs at least {one.axis} dimensions; {tensor.name} has {len(tensor.shape)}"
+        elif not set(one.types) & set(tensor.types):
+            yield f"{where}: {one.trt} is for {_listed(one.types)}; {tensor.name} is {_listed(tensor.types)}"
+        elif one.lanes > 1 and DType.INT8 in one.types and DType.INT8 in tensor.types:
+            channel = tensor.shape[-one.axis]
+            if not re.fullmatch(r"\d+", channel):
+                yield (
+                    f"{where}: {one.trt} in INT8 needs a channel count that is known when the engine is built; "
+                    f"write a number instead of '{channel}'"
+                )
+    yield from (
+        f"{where}: none of them is for {kind.value} (kLINEAR is for every type)"
+        for kind in tensor.types
+        if tensor.formats and not any(kind in one.types for one in tensor.formats)
+    )
+
+
+def undeclared(manifest: Signature, kinds: Sequence[DType]) -> list[tuple[int, ...]]:
+    """The format combinations that TensorRT could choose for these types of all tensors, and the manifest lacks.
+
+    One for each format: all tensors have it for which TensorRT documents it, and the others are linear.
+
+    Returns:
+        Numbers of `nvinfer1::TensorFormat`; none where the types are of another number of tensors.
+    """
+    tensors = (*manifest.inputs, *manifest.outputs)
+    if len(tensors) != len(kinds):
+        return []
+    pairs = list(zip(tensors, kinds, strict=True))
+    if any(kind not in tensor.types for tensor, kind in pairs):
+        return []
+    declared = {tuple(manifest.format_of(tensor, kind, form) for tensor, kind in pairs) for form in Format}
+    rows = [tuple(form if _fits(tensor, kind, form) else Format.LINEAR for tensor, kind in pairs) for form in Format]
+    return [tuple(form.code for form in row) for row in dict.fromkeys(rows) if row not in declared]
+
+
+def _fits(tensor: Tensor, kind: DType, form: Format) -> bool:
+    if len(tensor.shape) < form.axis or kind not in form.types:
+        return False
+    return form.lanes == 1 or kind is not DType.INT8 or tensor.shape[-form.axis].isdigit()
+
+
+def _calibration(manifest: Signature) -> Iterator[str]:
+    quantized = [tensor for tensor in (*manifest.inputs, *manifest.outputs) if DType.INT8 in tensor.types]
+    without = [tensor for tensor in quantized if DType.FLOAT32 not in tensor.types]
+    unscaled = [tensor for tensor in quantized if tensor.scale is None]
+    if without and unscaled:
+        yield (
+            f"{without[0].name}.types: int8 without float32, and no scale for '{unscaled[0].name}': a plugin with INT8 "
+            f"must offer FP32 too, or have the scale of every INT8 tensor set by a field ({CALIBRATION})"
+        )
+
+
+def _listed(kinds: tuple[DType, ...]) -> str:
+    return ", ".join(kind.value for kind in kinds)

@@ -1,0 +1,271 @@
+"""Networks that ONNX cannot say, as plain data: calls of NVIDIA's network API, one dataclass each, in order.
+
+Tensors go by name. A step is one layer, or one thing that is said of a loop or a conditional. The plugin's nodes are
+in a small ONNX model, each on constants: the parser makes layers of them, which are then given other inputs. So no
+`add_plugin_v3` is needed, which TensorRT-RTX's Python API hasn't got.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pluginkit.dtypes import DType
+from pluginkit.network.model import Dims, Network, NetworkProfile, PluginCall
+
+TypeName: TypeAlias = Literal["float32", "float16", "bfloat16", "int8", "int32", "int64", "bool"]
+OutputKind: TypeAlias = Literal["LAST_VALUE", "CONCATENATE", "REVERSE"]
+
+PROBE = ("PluginkitProbe", "1", "pluginkit")
+"""Name, version and namespace of the identity in native/probe_identity.cpp."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A network input; -1 is a dynamic dimension."""
+
+    out: str
+    dtype: TypeName
+    dims: Dims
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant; 0-D if `dims` is empty."""
+
+    out: str
+    dtype: TypeName
+    values: tuple[float, ...]
+    dims: Dims = ()
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """The layer that the parser made of a node of `ApiNetwork.model`, its inputs set to these tensors."""
+
+    node: str
+    inputs: tuple[str, ...]
+    outs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cast:
+    """ICastLayer."""
+
+    x: str
+    out: str
+    dtype: TypeName
+
+
+@dataclass(frozen=True)
+class IdentityLayer:
+    """IIdentityLayer."""
+
+    x: str
+    out: str
+
+
+@dataclass(frozen=True)
+class Quantize:
+    """IQuantizeLayer to INT8, per tensor."""
+
+    x: str
+    scale: str
+    out: str
+
+
+@dataclass(frozen=True)
+class Dequantize:
+    """IDequantizeLayer to FP32, per tensor."""
+
+    x: str
+    scale: str
+    out: str
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """IElementWiseLayer; both operands have one rank."""
+
+    op: Literal["SUM", "PROD", "LESS"]
+    left: str
+    right: str
+    out: str
+
+
+@dataclass(frozen=True)
+class Concat:
+    """IConcatenationLayer."""
+
+    inputs: tuple[str, ...]
+    axis: int
+    out: str
+
+
+@dataclass(frozen=True)
+class Shape:
+    """IShapeLayer."""
+
+    x: str
+    out: str
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """IShuffleLayer to fixed dimensions."""
+
+    x: str
+    dims: Dims
+    out: str
+
+
+@dataclass(frozen=True)
+class Loop:
+    """ILoop, which later steps refer to."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class TripLimit:
+    """ITripLimitLayer: kCOUNT with a 0-D integer, kWHILE with a 0-D bool."""
+
+    loop: str
+    kind: Literal["COUNT", "WHILE"]
+    x: str
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """IRecurrenceLayer: `out` is `x` in the first trip, then what `Recur` says."""
+
+    loop: str
+    x: str
+    out: str
+
+
+@dataclass(frozen=True)
+class Recur:
+    """The second input of the recurrence with the output `state`."""
+
+    state: str
+    x: str
+
+
+@dataclass(frozen=True)
+class Iterator:
+    """IIteratorLayer: a slice a trip, the axis taken out."""
+
+    loop: str
+    x: str
+    out: str
+    axis: int = 0
+    reverse: bool = False
+
+
+@dataclass(frozen=True)
+class LoopOutput:
+    """ILoopOutputLayer; `length` is the second input of kCONCATENATE and kREVERSE."""
+
+    loop: str
+    kind: OutputKind
+    x: str
+    out: str
+    axis: int = 0
+    length: str = ""
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """IIfConditional with its condition, a 0-D bool."""
+
+    name: str
+    flag: str
+
+
+@dataclass(frozen=True)
+class BranchInput:
+    """IIfConditionalInputLayer: what hangs behind it alone is lazy."""
+
+    conditional: str
+    x: str
+    out: str
+
+
+@dataclass(frozen=True)
+class BranchOutput:
+    """IIfConditionalOutputLayer."""
+
+    conditional: str
+    then: str
+    otherwise: str
+    out: str
+
+
+@dataclass(frozen=True)
+class Output:
+    """A network output."""
+
+    x: str
+
+
+Step: TypeAlias = (
+    Input
+    | Constant
+    | Plugin
+    | Cast
+    | IdentityLayer
+    | Quantize
+    | Dequantize
+    | Elementwise
+    | Concat
+    | Shape
+    | Reshape
+    | Loop
+    | TripLimit
+    | Recurrence
+    | Recur
+    | Iterator
+    | LoopOutput
+    | Conditional
+    | BranchInput
+    | BranchOutput
+    | Output
+)
+
+
+@dataclass(frozen=True)
+class ApiNetwork:
+    """A network made by NVIDIA's API around layers that its parser made.
+
+    Attributes:
+        id: `family/precision`.
+        family: a key of `pluginkit.testing.families.FAMILIES`.
+        precision: what the plugin computes in.
+        model: the serialized `onnx.ModelProto` with the plugin nodes, and with the probe behind each output.
+        steps: the network.
+        calls: what each of the model's nodes must be configured with, probes included.
+        profiles: in manifest order.
+    """
+
+    id: str
+    family: str
+    precision: DType
+    model: bytes
+    steps: tuple[Step, ...]
+    calls: tuple[PluginCall, ...]
+    profiles: tuple[NetworkProfile, ...]
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The network's outputs, in order."""
+        return tuple(step.x for step in self.steps if isinstance(step, Output))
+
+
+def is_probe(node: str) -> bool:
+    """Whether a node of `ApiNetwork.model` is the probe, by its name."""
+    return "_probe_" in node
+
+
+AnyNetwork: TypeAlias = Network | ApiNetwork
+"""A network of either kind: an ONNX model, or made by NVIDIA's API."""

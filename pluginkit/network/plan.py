@@ -1,0 +1,43 @@
+"""What a test run does, as plain data: its networks and the cases to run on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pluginkit.network.api_model import ApiNetwork
+from pluginkit.network.model import Case, Network
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a run does: the networks to build and the cases to run on them."""
+
+    networks: tuple[Network | ApiNetwork, ...]
+    cases: tuple[Case, ...]
+    seed: int
+
+    @property
+    def usual(self) -> tuple[Network, ...]:
+        """The networks that are ONNX models, without variants: who chooses formats itself needs no others."""
+        return tuple(one for one in self.networks if isinstance(one, Network) and not one.variant)
+
+    @property
+    def by_api(self) -> tuple[ApiNetwork, ...]:
+        """The networks that are made by NVIDIA's API."""
+        return tuple(one for one in self.networks if not isinstance(one, Network))
+
+    @property
+    def judged(self) -> tuple[Network | ApiNetwork, ...]:
+        """The networks that NVIDIA's builder is asked about: all but those that are quantized implicitly."""
+        return tuple(one for one in self.networks if not isinstance(one, Network) or not one.implicit)
+
+    def network(self, case: Case) -> Network | ApiNetwork:
+        """The network that a case runs on.
+
+        Raises:
+            KeyError: the case is from another plan.
+        """
+        for network in self.networks:
+            if network.id == case.network_id:
+                return network
+        raise KeyError(case.network_id)

@@ -1,0 +1,28 @@
+"""Networks of TensorRT 10 whose precision the builder chooses, as plain data: what TensorRT 11 no longer has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from pluginkit.network.model import Array
+
+WeakKind: TypeAlias = Literal["fp16", "int8-ranges", "int8-calibrator"]
+
+
+@dataclass(frozen=True)
+class Weak:
+    """How a weakly typed network gets its precision.
+
+    Attributes:
+        kind: the FP16 flag; the INT8 flag with dynamic ranges, or with a calibrator.
+        input_scales, output_scales: by node, the INT8 scale of each of the plugin's tensors (0.0: not INT8).
+        profile: which of the network's profiles calibrates: its opt shapes are those of the batches.
+        batches: graph input -> array, for the calibrator.
+    """
+
+    kind: WeakKind
+    input_scales: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    output_scales: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    profile: int = 0
+    batches: tuple[dict[str, Array], ...] = ()

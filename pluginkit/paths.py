@@ -1,0 +1,38 @@
+"""Where pluginkit lies: its headers, its CMake package, what building its wheel made; and its version."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+try:
+    __version__ = version("pluginkit")
+except PackageNotFoundError:  # a source tree that is only on the path; what needs more of pluginkit says so
+    __version__ = "0+not.installed"
+
+ROOT = Path(__file__).resolve().parent
+
+
+def include_dir() -> Path:
+    """The folder of the headers for plugin authors (`NvInfer.h`, `pluginkit/entry.h`, ...)."""
+    return ROOT / "include"
+
+
+def cmake_dir() -> Path:
+    """The folder of `pluginkit-config.cmake`, for CMake's `pluginkit_DIR`."""
+    return ROOT / "cmake"
+
+
+def built_dir() -> Path:
+    """The folder of what building the wheel made, which an editable install keeps elsewhere than the sources.
+
+    Raises:
+        ToolMissing: the native module isn't there: pluginkit was not installed but only put on the path.
+    """
+    native = find_spec("pluginkit._native")
+    if native is None or native.origin is None:
+        from pluginkit.errors import native_missing  # it needs a package, which `import pluginkit` does without
+
+        raise native_missing()
+    return Path(native.origin).parent

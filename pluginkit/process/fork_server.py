@@ -1,0 +1,298 @@
+"""Starts workers by fork(2), from a process that has imported what all of them need: half a second less for each.
+
+A process has one server, started with its first worker, and others whose children find libraries elsewhere
+(LD_LIBRARY_PATH, as NVIDIA's parser needs it). A server has one thread, and loads neither a plugin nor a library of
+NVIDIA's: what can crash is in its children alone. A request on its socket brings a
+child's environment and `sys.path`, and descriptors: the child's two pipes, its log, its working directory, and a socket
+of its own. There the server says the child's process id and, when it has ended, its exit code. The child stays a zombie
+until the asker closes that socket, so its number is nobody else's as long as somebody may kill it.
+
+The server ends with the process that started it, and its children with the server (PR_SET_PDEATHSIG).
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib
+import os
+import pickle
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from typing import BinaryIO
+
+NUMBER = struct.Struct("<q")
+PATIENCE = 60.0
+"""Seconds in which a server imports and forks, or is given up."""
+PRELOADED = (
+    "numpy.random",
+    "onnx.reference.ops",
+    "pluginkit.process.child",
+    "pluginkit.interpreter.walker",
+    "pluginkit.testing.planning_child",
+)
+"""They bring NumPy, onnx and pydantic, and nothing of NVIDIA's."""
+READ_AT_START = ("LD_", "LC_", "LANG", "PYTHON", "MALLOC_", "GLIBC_", "OMP_", "OPENBLAS_", "MKL_", "NPY_", "PROTOCOL_")
+"""What begins so is read by the loader, libc, Python or a library when a program starts: a fork is too late for it."""
+
+SEARCHED = "LD_LIBRARY_PATH"
+MOST = 3
+"""Servers of a process. Each is some 60 MB, and lives as long as its process, since its children die with it."""
+
+
+def startup(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a program reads of its environment when it starts; the sanitizers' options are of it too."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(READ_AT_START) or name.endswith("SAN_OPTIONS")
+    }
+
+
+def own_environment() -> dict[str, str]:
+    """What a worker has that is given nothing else: this process's, and what it prints is in the log at once."""
+    return {**os.environ, "PYTHONUNBUFFERED": "1"}
+
+
+class Forked:
+    """A child of the server, with what `subprocess.Popen` has."""
+
+    def __init__(self, own: socket.socket) -> None:
+        self._own = own
+        (self.pid,) = NUMBER.unpack(_read(own, NUMBER.size))
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit code, or minus the signal; None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for its end.
+
+        Raises:
+            subprocess.TimeoutExpired: it did not end in time.
+        """
+        if self.returncode is None:
+            if not select.select([self._own], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("worker", timeout or 0)
+            try:
+                (self.returncode,) = NUMBER.unpack(_read(self._own, NUMBER.size))
+            except (EOFError, OSError):
+                # The server was killed, and its children with it.
+                self.returncode = -signal.SIGKILL
+        return self.returncode
+
+    def close(self) -> None:
+        """Has the server forget it; its process id may be another's from now on."""
+        self._own.close()
+
+
+class ForkServer:
+    """The asker's side of a server."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.owner = os.getpid()
+        self._lock = threading.Lock()
+        self._control, theirs = socket.socketpair()
+        boot = "import sys; sys.path[:] = sys.argv.pop(1).split(':'); from pluginkit.process.fork_server import main; "
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", boot + "main()", ":".join(sys.path), str(theirs.fileno()), str(self.owner)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=dict(environment),
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+
+    def start(self, environment: Mapping[str, str], log: BinaryIO, read: int, write: int) -> Forked:
+        """A child that serves on its two pipes; its stdout and stderr go to the log.
+
+        Raises:
+            OSError: the server has ended, or doesn't answer.
+        """
+        request = pickle.dumps((dict(environment), list(sys.path)), protocol=5)
+        mine, theirs = socket.socketpair()
+        mine.settimeout(PATIENCE)
+        folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with theirs, self._lock:
+                fds = [read, write, log.fileno(), folder, theirs.fileno()]
+                socket.send_fds(self._control, [NUMBER.pack(len(request))], fds)
+                self._control.sendall(request)
+            return Forked(mine)
+        except BaseException as error:
+            mine.close()
+            if isinstance(error, EOFError):
+                raise ConnectionError("the server of workers has ended") from None
+            raise
+        finally:
+            os.close(folder)
+
+    def close(self) -> None:
+        """Ends it. A process that has inherited it by fork lets it be."""
+        self._control.close()
+        if self.owner == os.getpid():
+            self._process.kill()
+            self._process.wait()
+        else:
+            self._process.returncode = 0
+
+
+_running: dict[frozenset[tuple[str, str]], ForkServer] = {}
+_starting = threading.Lock()
+
+
+def server(environment: Mapping[str, str]) -> ForkServer | None:
+    """The server of this process whose children can have that environment; None: it must be a program of its own."""
+    wanted, own = startup(environment), startup(own_environment())
+    if any(wanted.get(name) != own.get(name) for name in {*wanted, *own} - {SEARCHED}):
+        return None
+    with _starting:
+        for key, there in list(_running.items()):
+            if there.owner != os.getpid():
+                _running.pop(key).close()
+        key = frozenset(wanted.items())
+        if key not in _running and len(_running) < MOST:
+            _running[key] = ForkServer({**own_environment(), **wanted})
+        return _running.get(key)
+
+
+def stop() -> None:
+    """Ends this process's servers, and their children with them. The next worker starts another."""
+    with _starting:
+        while _running:
+            _running.popitem()[1].close()
+
+
+atexit.register(stop)
+
+
+def _read(source: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = source.recv(size - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return data
+
+
+def main() -> None:
+    """The server: imports, and forks a child for each request until nobody is there to ask."""
+    control, owner = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
+    control.set_inheritable(False)
+    for module in PRELOADED:
+        importlib.import_module(module)
+    _Nursery(control, owner).run()
+
+
+class _Nursery:
+    """The server's children, by their sockets."""
+
+    def __init__(self, control: socket.socket, owner: int) -> None:
+        self._control, self._owner = control, owner
+        self._children: dict[socket.socket, int] = {}
+        self._living: set[socket.socket] = set()
+        self._ended, self._wakeup = socket.socketpair()
+        self._ended.setblocking(False)
+        self._wakeup.setblocking(False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
+
+    def run(self) -> None:
+        """Serves. In a child it does not come back: that ends as a program does."""
+        # A fork of the owner may hold the socket open when the owner has ended.
+        while os.getppid() == self._owner:
+            for ready in select.select([self._control, self._ended, *self._children], [], [], 2)[0]:
+                if ready is self._ended:
+                    self._ended.recv(4096)
+                    self._tell()
+                elif ready is not self._control:
+                    self._forget(ready)
+                elif not self._take():
+                    return
+
+    def _take(self) -> bool:
+        """One request; False where there are no more."""
+        size, fds, _flags, _address = socket.recv_fds(self._control, NUMBER.size, 5)
+        if len(size) < NUMBER.size:
+            return False
+        environment, path = pickle.loads(_read(self._control, *NUMBER.unpack(size)))
+        read, write, log, folder, own = fds
+        told = socket.socket(fileno=own)
+        server = os.getpid()
+        child = os.fork()
+        if child == 0:
+            told.close()
+            self._leave(log, folder)
+            _serve(environment, path, read, write, server)
+        for fd in (read, write, log, folder):
+            os.close(fd)
+        # The child does the same: whoever comes first, it leads its group before anybody knows its number.
+        with contextlib.suppress(ProcessLookupError):
+            os.setpgid(child, child)
+        self._children[told] = child
+        self._living.add(told)
+        _say(told, child)
+        return True
+
+    def _leave(self, log: int, folder: int) -> None:
+        """In the child: nothing of the server's is left but its imports."""
+        os.setpgid(0, 0)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for end in (self._control, self._ended, self._wakeup, *self._children):
+            end.close()
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.fchdir(folder)
+        os.close(log)
+        os.close(folder)
+
+    def _tell(self) -> None:
+        """Says of each child that has ended how; it stays a zombie."""
+        for told in list(self._living):
+            ended = os.waitid(os.P_PID, self._children[told], os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is not None:
+                self._living.discard(told)
+                _say(told, ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status)
+
+    def _forget(self, told: socket.socket) -> None:
+        """The asker has closed its end."""
+        child = self._children.pop(told)
+        self._living.discard(told)
+        told.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _say(told: socket.socket, number: int) -> None:
+    # The asker may be gone by now; that shows at the next select.
+    with contextlib.suppress(OSError):
+        told.sendall(NUMBER.pack(number))
+
+
+def _serve(environment: dict[str, str], path: list[str], read: int, write: int, server: int) -> None:
+    """In the child: all that it does."""
+    import numpy as np
+
+    from pluginkit.process import child
+
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[:] = path
+    # Python's own generator is seeded anew by a fork; NumPy's would be the same in every child.
+    np.random.seed()
+    child.begin(read, write, server)
+    sys.exit()

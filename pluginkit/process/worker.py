@@ -1,0 +1,335 @@
+"""A child process for code that may crash, hang or exit: a plugin, or NVIDIA's libraries with a plugin in them.
+
+The child is forked by `pluginkit.process.fork_server`, or a program of its own (`pluginkit.process.child`) where its
+environment must be there from the start. It leads a process group of its own and dies with its parent. Messages
+are pickles on two pipes of their own, so that whatever a plugin prints can't disturb them; stdout and stderr go to a
+file. A small file shared by mmap, the breadcrumb, holds the last native call: it is what remains when a plugin takes
+the process down. Its first byte is I while that call is under way and R when it has returned; the name follows.
+
+The kernel kills a program of its own when the thread that started it ends: start a worker in a thread that outlives it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from typing_extensions import Self
+
+from pluginkit.errors import PluginCrashed, PluginkitError
+from pluginkit.process import fork_server
+from pluginkit.process.fork_server import Forked
+from pluginkit.process.protocol import HEADER
+
+LOG_TAIL = 4000
+"""How many bytes of the child's stdout and stderr a failure carries."""
+PRINTED = 65536
+"""How many bytes of them a worker keeps of one call."""
+
+
+class WorkerCrashed(PluginCrashed):
+    """The child ended while it owed an answer.
+
+    Attributes:
+        how: the signal's name, or `exit code N`.
+        last_call: the last native call; empty if there was none.
+        inside: whether that call was still under way.
+        log_tail: the last of what the child printed.
+    """
+
+    def __init__(self, how: str, last_call: str, inside: bool, log_tail: str) -> None:
+        super().__init__(f"the process ended with {how}{_where(last_call, inside)}{_said(log_tail)}")
+        self.how = how
+        self.last_call = last_call
+        self.inside = inside
+        self.log_tail = log_tail
+
+
+class WorkerTimeout(PluginCrashed):
+    """The child gave no answer in time and was killed.
+
+    Attributes:
+        seconds: how long it had.
+        last_call, inside, log_tail: as of `WorkerCrashed`.
+    """
+
+    def __init__(self, seconds: float, last_call: str, inside: bool, log_tail: str) -> None:
+        super().__init__(
+            f"no answer within {seconds:g} s{_where(last_call, inside)}; the process was killed{_said(log_tail)}"
+        )
+        self.seconds = seconds
+        self.last_call = last_call
+        self.inside = inside
+        self.log_tail = log_tail
+
+
+def _where(last_call: str, inside: bool) -> str:
+    if not last_call:
+        return ""
+    return f" in {last_call}" if inside else f" after {last_call} had returned"
+
+
+def _said(log_tail: str) -> str:
+    return f"\n{log_tail}" if log_tail else ""
+
+
+class WorkerError(PluginkitError):
+    """The child's code raised an exception that isn't one of pluginkit's.
+
+    Attributes:
+        kind: the exception's class.
+        traceback: the child's.
+    """
+
+    def __init__(self, kind: str, message: str, traceback: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+        self.traceback = traceback
+
+
+_LIVE: weakref.WeakSet[Worker] = weakref.WeakSet()
+
+
+def kill_all() -> None:
+    """Kills every worker's process group; whoever waits for one finds it dead. For a run that is given up."""
+    for worker in list(_LIVE):
+        worker.kill()
+
+
+class Worker:
+    """One child process running one child-side module.
+
+    The module has a function `open(breadcrumb, **init)`: the object that it returns answers `call`, by methods. A
+    module without one answers by its functions.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        init: dict[str, Any],
+        *,
+        timeout: float,
+        env: Mapping[str, str] | None = None,
+        command: Sequence[str] = (),
+    ) -> None:
+        """Starts the child and waits until `module.open(breadcrumb, **init)` has returned.
+
+        Args:
+            module: dotted name of the child-side module.
+            init: arguments of its `open`.
+            timeout: seconds for each call, this first one included.
+            env: environment variables set on top of this process's own.
+            command: a program that starts the child as its own, with its arguments.
+
+        Raises:
+            WorkerCrashed, WorkerTimeout: as for `call`.
+            PluginkitError: what `open` raised.
+        """
+        self._timeout = timeout
+        self._folder = Path(tempfile.mkdtemp(prefix="pluginkit-worker-"))
+        self._log = self._folder / "log"
+        self._log_begin = 0
+        self.printed = ""
+        """What the child has printed in the last call."""
+        self.breadcrumb = self._folder / "breadcrumb"
+        self.breadcrumb.touch()
+        self._process: subprocess.Popen[bytes] | Forked | None = None
+        to_child_read, self._to_child = os.pipe()
+        self._from_child, from_child_write = os.pipe()
+        try:
+            self._process = self._start(to_child_read, from_child_write, env or {}, command)
+        except OSError:
+            self.close()
+            raise
+        finally:
+            os.close(to_child_read)
+            os.close(from_child_write)
+        _LIVE.add(self)
+        self._ask(("open", {"module": module, "init": init, "breadcrumb": str(self.breadcrumb)}), timeout)
+
+    def _start(
+        self, read: int, write: int, env: Mapping[str, str], before: Sequence[str]
+    ) -> subprocess.Popen[bytes] | Forked:
+        environment = {**fork_server.own_environment(), **env}
+        if not before:
+            try:
+                server = fork_server.server(environment)
+                if server is not None:
+                    with self._log.open("wb") as log:
+                        return server.start(environment, log, read, write)
+            except OSError:
+                # Somebody killed it, or it can't import: that shows in the child, with words.
+                fork_server.stop()
+        # What the parent can import the child can too, wherever it was started; and nothing else: `-m` and `-c` would
+        # search the working directory first.
+        boot = "import sys; sys.path[:] = sys.argv.pop(1).split(':'); import pluginkit.process.child as c; c.main()"
+        # Who is started by another program has that one for a parent, which sees the end of this process itself.
+        parent = 0 if before else os.getpid()
+        command = [*before, sys.executable, "-c", boot, ":".join(sys.path), str(read), str(write), str(parent)]
+        with self._log.open("wb") as log:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                pass_fds=(read, write),
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id; None once it is gone."""
+        return self._process.pid if self._process else None
+
+    def call(self, method: str, *, timeout: float | None = None, **kwargs: Any) -> Any:
+        """Calls a method of the child's object and returns what it returns.
+
+        Args:
+            method: its name.
+            timeout: seconds, instead of the worker's own.
+            kwargs: its arguments; they and the result must be picklable.
+
+        Raises:
+            WorkerCrashed: the child ended; this worker is closed.
+            WorkerTimeout: no answer in time; the child was killed, this worker is closed.
+            PluginkitError: what the method raised, if it is one of pluginkit's exceptions.
+            WorkerError: the method raised another exception; the child lives on.
+        """
+        if self._process is None:
+            raise WorkerError("Closed", f"the worker was closed before {method} was called", "")
+        return self._ask((method, kwargs), self._timeout if timeout is None else timeout)
+
+    def _ask(self, request: tuple[str, dict[str, Any]], timeout: float) -> Any:
+        deadline = time.monotonic() + timeout
+        self._log_begin = self._log.stat().st_size
+        try:
+            self._send(pickle.dumps(request, protocol=5), deadline)
+            kind, value = pickle.loads(self._receive(deadline))
+            self._keep_printed()
+        except TimeoutError:
+            remains = self._remains()
+            self.close()
+            raise WorkerTimeout(timeout, *remains) from None
+        except (EOFError, BrokenPipeError):
+            how = self._reap()
+            remains = self._remains()
+            self.close()
+            raise WorkerCrashed(how, *remains) from None
+        except BaseException:
+            # An interrupted exchange leaves the pipes in the middle of a message.
+            self.close()
+            raise
+        if kind == "result":
+            return value
+        if request[0] == "open":
+            self.close()
+        raise value if kind == "raised" else WorkerError(*value)
+
+    def _send(self, data: bytes, deadline: float) -> None:
+        os.set_blocking(self._to_child, False)
+        left = memoryview(HEADER.pack(len(data)) + data)
+        while left:
+            self._wait([], [self._to_child], deadline)
+            left = left[os.write(self._to_child, left[:65536]) :]
+
+    def _receive(self, deadline: float) -> bytearray:
+        (size,) = HEADER.unpack(self._read(HEADER.size, deadline))
+        return self._read(size, deadline)
+
+    def _read(self, size: int, deadline: float) -> bytearray:
+        data = bytearray()
+        while len(data) < size:
+            self._wait([self._from_child], [], deadline)
+            part = os.read(self._from_child, min(size - len(data), 1 << 20))
+            if not part:
+                raise EOFError
+            data += part
+        return data
+
+    def _wait(self, read: list[int], write: list[int], deadline: float) -> None:
+        """Until one of the pipes is ready. A grandchild can keep the pipe open, so the child is looked at too."""
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            ready = select.select(read, write, [], min(left, 0.2))
+            if ready[0] or ready[1]:
+                return
+            if self._process is None or self._process.poll() is not None:
+                raise EOFError
+
+    def _reap(self) -> str:
+        """Waits for a child that closed its pipe; says how it ended."""
+        if self._process is None:
+            return "no process"
+        try:
+            code = self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            return "a closed pipe"
+        if code < 0:
+            try:
+                return signal.Signals(-code).name
+            except ValueError:
+                return f"signal {-code}"
+        return f"exit code {code}"
+
+    def _remains(self) -> tuple[str, bool, str]:
+        """The last native call, whether it is under way, and the tail of the log."""
+        self._keep_printed()
+        crumb = self.breadcrumb.read_bytes()
+        last = crumb[1:].split(b"\0", 1)[0].decode(errors="replace")
+        with self._log.open("rb") as log:
+            log.seek(max(0, self._log.stat().st_size - LOG_TAIL))
+            tail = log.read().decode(errors="replace").strip()
+        return last, crumb[:1] == b"I", tail
+
+    def _keep_printed(self) -> None:
+        with self._log.open("rb") as log:
+            log.seek(self._log_begin)
+            self.printed = log.read(PRINTED).decode(errors="replace")
+
+    def kill(self) -> None:
+        """Kills the child's process group, from any thread."""
+        process = self._process
+        if process is not None:
+            # The group outlives its leader as long as a grandchild is in it, and the leader isn't reaped before
+            # this, unless it ended by itself: then its number may only be taken by a group of the same number.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Kills the child's process group, waits for the child and removes its files. Safe to call again."""
+        if self._process is not None:
+            self.kill()
+            self._process.wait()
+            if isinstance(self._process, Forked):
+                self._process.close()
+            self._process = None
+        for name in ("_to_child", "_from_child"):
+            fd = getattr(self, name)
+            if fd >= 0:
+                os.close(fd)
+                setattr(self, name, -1)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

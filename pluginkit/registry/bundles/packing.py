@@ -1,0 +1,228 @@
+"""From builds to a bundle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pluginkit.build.artifact import TARGETS, library_path
+from pluginkit.creators import loading
+from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
+from pluginkit.library import inspection
+from pluginkit.manifest import FILE_NAME
+from pluginkit.manifest.project import Member, members, root
+from pluginkit.paths import __version__
+from pluginkit.process.programs import run as run_process
+from pluginkit.registry.bundles import archive, digests, variants
+from pluginkit.registry.bundles.archive import Content
+from pluginkit.registry.bundles.bundle import (
+    Bundle,
+    Evidence,
+    File,
+    Host,
+    Plugin,
+    PluginField,
+    Source,
+    Tensor,
+    Variant,
+)
+
+HOSTS: tuple[tuple[Host, int], ...] = (("tensorrt-10", 101600), ("tensorrt-11", 110100), ("tensorrt-rtx", 10701))
+"""The kinds of registries, and the version that pluginkit's host gives where it plays one."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a person asks for.
+
+    Attributes:
+        project: the folder with `pluginkit.toml`: plugins, signatures, fields.
+        builds: libraries, and bundles' archives whose variants and reports are taken over; none: what the project's
+            own builds have made.
+        evidence: JSON reports of `pluginkit test` and `pluginkit bench`.
+        release: the bundle's; it orders bundles of one name.
+        license: an SPDX expression; empty: not said.
+        timeout: seconds that loading a library may take.
+    """
+
+    project: Path
+    builds: tuple[Path, ...] = ()
+    evidence: tuple[Path, ...] = ()
+    release: str = "0.0.0"
+    license: str = ""
+    timeout: float = 60.0
+
+
+@contextmanager
+def packed(options: Options, told: Callable[[str], None] = lambda _: None) -> Iterator[Content]:
+    """A bundle of builds. Its files are the builds' own; those of archives go with the context.
+
+    Raises:
+        UsageError: the project or a report can't be read, there is no build, or a library is for another machine than
+            this one (pack it there, and give the archive here).
+        CheckFailed: a library hasn't the plugins that pluginkit.toml says, no host lists it, or a report is about
+            another library.
+        PluginCrashed: a library takes the process down on loading.
+    """
+    project = root(options.project)
+    plugins = members(project)
+    with ExitStack() as stack:
+        files: dict[str, Path] = {}
+        taken: list[Variant] = []
+        reports: list[Evidence] = []
+        for path in options.builds or _built(project, plugins[0].manifest.slug):
+            if path.name.endswith(archive.SUFFIX):
+                content = stack.enter_context(archive.opened(path))
+                _same_plugins(path, content.bundle, plugins)
+                taken += content.bundle.variants
+                reports += content.bundle.evidence
+                files.update(content.files)
+                continue
+            told(f"loading {path}")
+            variant = _variant(path, plugins, options.timeout)
+            taken.append(variant)
+            files[variant.digest] = path
+        taken = sorted(
+            {one.digest: one for one in taken}.values(), key=lambda one: (one.target, one.machine, one.digest)
+        )
+        for path in options.evidence:
+            report = _evidence(path, taken)
+            reports.append(report)
+            files[report.digest] = path
+        found = Bundle(
+            name=plugins[0].manifest.slug,
+            release=options.release,
+            license=options.license,
+            source=_source(project),
+            made_by=f"pluginkit {__version__}",
+            plugins=tuple(_plugin(one) for one in plugins),
+            variants=tuple(taken),
+            evidence=tuple(
+                sorted({one.digest: one for one in reports}.values(), key=lambda one: (one.kind, one.digest))
+            ),
+        )
+        yield Content(found, found.to_bytes(), files)
+
+
+def _built(project: Path, slug: str) -> list[Path]:
+    found = [path for target in TARGETS if (path := library_path(project, slug, target)).is_file()]
+    if not found:
+        raise UsageError(f"{project} has no build.", hint="pluginkit build")
+    return found
+
+
+def _variant(path: Path, plugins: Sequence[Member], timeout: float) -> Variant:
+    facts = inspection.inspect(path)
+    if facts.record and facts.record.content and not facts.record.same:
+        raise CheckFailed(f"{facts.record.path} is about another file than {path}.", hint="pluginkit build")
+    record = facts.record.content if facts.record else None
+    hosts, said = [], ""
+    for host, version in HOSTS:
+        loaded = loading.in_host(path, version, timeout=timeout)
+        if loaded.status in {"crashed", "hung"}:
+            raise PluginCrashed(f"{path} cannot be loaded: {loaded.message}", hint=f"pluginkit inspect --load {path}")
+        if loaded.status == "loaded":
+            _has_plugins(path, loaded, plugins)
+            hosts.append(host)
+        said = said or loaded.message
+    if not hosts:
+        raise CheckFailed(f"No host takes {path}: {said}", hint=f"pluginkit inspect --load {path}")
+    return variants.of_library(path, hosts=tuple(hosts), record=record)
+
+
+def _has_plugins(path: Path, loaded: loading.Loaded, plugins: Sequence[Member]) -> None:
+    there = {(one.name, one.version, one.namespace) for one in loaded.creators}
+    for member in plugins:
+        one = member.manifest.plugin
+        if (one.name, one.version, one.namespace) not in there:
+            listed = ", ".join(
+                f"{space}::{name} {version}" if space else f"{name} {version}" for name, version, space in there
+            )
+            raise CheckFailed(
+                f"{path} lists {listed}, not {one.name} {one.version} of {member.folder / FILE_NAME}.",
+                hint="pluginkit build makes the project's own library.",
+            )
+
+
+def _same_plugins(path: Path, bundle: Bundle, plugins: Sequence[Member]) -> None:
+    if bundle.plugins != tuple(_plugin(one) for one in plugins):
+        raise CheckFailed(
+            f"The plugins of {path} are not those of the project: names, signatures and fields must be the same.",
+            hint="Pack it from the same revision of the sources.",
+        )
+
+
+def _plugin(member: Member) -> Plugin:
+    manifest = member.manifest
+
+    def tensor(one: Any) -> Tensor:
+        types = tuple(kind.value for kind in one.types)
+        return Tensor(name=one.name, types=types, shape=one.shape, formats=tuple(kind.value for kind in one.formats))
+
+    return Plugin(
+        name=manifest.plugin.name,
+        version=manifest.plugin.version,
+        namespace=manifest.plugin.namespace,
+        base=manifest.plugin.base,
+        description=manifest.plugin.description,
+        inputs=tuple(map(tensor, manifest.inputs)),
+        outputs=tuple(map(tensor, manifest.outputs)),
+        fields=tuple(
+            PluginField(name=one.name, type=one.type, default=one.default, description=one.description)
+            for one in manifest.fields
+        ),
+    )
+
+
+def _source(project: Path) -> Source:
+    """What git says of the project's folder; nothing where it isn't in a repository, or git isn't here."""
+    try:
+        revision = run_process(["git", "-C", str(project), "rev-parse", "HEAD"], timeout=20)
+        changes = run_process(["git", "-C", str(project), "status", "--porcelain", "--", "."], timeout=20)
+    except Exception:  # noqa: BLE001 - a bundle can be made without git
+        return Source()
+    if not revision.ok or not changes.ok:
+        return Source()
+    return Source(revision=revision.stdout.strip(), changed=bool(changes.stdout.strip()))
+
+
+def _evidence(path: Path, taken: Sequence[Variant]) -> Evidence:
+    try:
+        data = path.read_bytes()
+        report = json.loads(data)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is no JSON: {error}.", hint="pluginkit test --json FILE writes a report.") from None
+    kind = "bench" if isinstance(report, dict) and "copy_rate" in report else "test"
+    if not isinstance(report, dict) or "sha256" not in report or not ({"cases", "results"} & report.keys()):
+        raise UsageError(
+            f"{path} is no report of pluginkit test or bench.", hint="pluginkit test --json FILE writes one."
+        )
+    library = f"{digests.ALGORITHM}:{report['sha256']}"
+    if library not in {one.digest for one in taken}:
+        raise CheckFailed(
+            f"{path} is about another library ({digests.short(library)}) than those that are packed.",
+            hint="Test the library that you pack: pluginkit test --json FILE, then pluginkit pack, no build between.",
+        )
+    file = File(digest=digests.of_bytes(data), size=len(data))
+    if kind == "bench":
+        where = {"GPU": str(report["device"]), "capability": str(report["capability"]), "driver": str(report["driver"])}
+        done = sum(one.get("times") is not None for one in report["results"])
+        summary = f"{done} of {len(report['results'])} shapes measured"
+        passed = 0 < done == len(report["results"])
+        return Evidence(**dict(file), kind="bench", library=library, passed=passed, summary=summary, where=where)
+    cases = report["cases"]
+    count = sum(one["outcome"] == "passed" for one in cases)
+    targets = sorted({one["target"] for one in cases})
+    where = {
+        **{str(key): str(value) for key, value in report.get("runtimes", {}).items()},
+        "targets": ", ".join(targets),
+    }
+    summary = f"{count} of {len(cases)} cases passed"
+    passed = report.get("exit_code") == 0
+    return Evidence(**dict(file), kind="test", library=library, passed=passed, summary=summary, where=where)

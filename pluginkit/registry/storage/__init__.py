@@ -1,0 +1,1 @@
+"""Stores: bundles by content, their index, several stores in order."""

@@ -1,0 +1,1 @@
+"""A test run: what is built, which cases run where, and the report."""

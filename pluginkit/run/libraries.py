@@ -1,0 +1,137 @@
+"""The libraries that a test run takes: where its cases are to run, and what is built for that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pluginkit.build import PLAIN, Flavour, build, flavours
+from pluginkit.build.exports import exported
+from pluginkit.errors import BuildFailed, ToolMissing, UsageError
+from pluginkit.judges.host.cases import Step
+from pluginkit.library import gpu_code
+from pluginkit.run import on_gpu
+from pluginkit.run.options import Options
+from pluginkit.runtimes import Target
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library that cases run on: for which target, with which checks, and in words on which GPU."""
+
+    path: Path
+    flavour: Flavour = PLAIN
+    target: Target = "cpu"
+    where: str = ""
+
+
+def targets(options: Options) -> tuple[tuple[Target, ...], str]:
+    """Where the cases run; and of a run that was not told, why not on the GPU.
+
+    Raises:
+        UsageError: options that contradict each other.
+    """
+    wanted = options.target
+    compiled_in = options.sanitize and wanted != "gpu"
+    only_cpu = "--sanitize" if compiled_in else "--schedules" if options.schedules else ""
+    if only_cpu and wanted == "gpu":
+        raise UsageError(f"{only_cpu} is for target cpu.", hint="Leave out --target gpu.")
+    if options.library is not None:
+        own = _built_for(options.library)
+        if wanted not in ("auto", own) and (own == "gpu" or _has_control(options.library)):
+            raise UsageError(f"{options.library} is built for target {own}.", hint=f"--target {own}")
+        return (own if wanted == "auto" else wanted,), ""
+    if wanted != "auto":
+        return (wanted,), ""
+    if only_cpu:
+        return ("cpu",), f"target gpu took no part: {only_cpu} is for target cpu"
+    why = on_gpu.obstacle()
+    return (("cpu",), f"target gpu took no part: {why}") if why else (("cpu", "gpu"), "")
+
+
+def make(options: Options, wanted_targets: Sequence[Target], step: Step) -> list[Library]:
+    """The library of each build that the run takes.
+
+    Raises:
+        UsageError: a check that isn't there, or one for a library that is not built here, or not for target cpu.
+        ToolMissing: no GPU for target gpu.
+        CheckFailed: the library has no code for the GPU.
+    """
+    wanted = flavours(options.sanitize, "gpu" if list(wanted_targets) == ["gpu"] else "cpu")
+    for flavour in wanted:
+        # Before a library is compiled for nothing.
+        flavour.environment()
+    if options.schedules < 0:
+        raise UsageError(f"--schedules is {options.schedules}; it must be 1 or more.")
+    here = on_gpu.find() if "gpu" in wanted_targets and not _missing(options.library) else None
+    if options.library is None:
+        made = []
+        for flavour in wanted if "cpu" in wanted_targets else ():
+            step(f"building {flavour.name}".rstrip(), 0, None)
+            made.append(Library(build(options.project, "cpu", flavour=flavour)[0].library, flavour))
+        if here is not None:
+            step("building for the GPU", 0, None)
+            made += _under(on_gpu.library(options.project, here), wanted, here.words)
+        return made
+    if options.sanitize and here is None:
+        raise UsageError(
+            "--library and --sanitize contradict each other: checks are compiled in, and a library is tested as it is.",
+            hint="Leave out --library.",
+        )
+    if options.schedules and not _on_cpu(options.library):
+        raise UsageError(
+            f"--schedules is for target cpu, and {options.library} was not built for it by this pluginkit.",
+            hint="pluginkit build --target cpu",
+        )
+    if here is None:
+        return [Library(options.library)]
+    on_gpu.check(options.library, here)
+    return _under(options.library, wanted, here.words)
+
+
+def _under(library: Path, wanted: Sequence[Flavour], where: str) -> list[Library]:
+    """A library of target gpu under each tool of compute-sanitizer that is asked for, or by itself."""
+    tools = [flavour for flavour in wanted if flavour.tool] or [PLAIN]
+    return [Library(library, flavour, "gpu", where) for flavour in tools]
+
+
+def _missing(library: Path | None) -> bool:
+    """Whether a library was named that isn't there; the host says so."""
+    return library is not None and not library.is_file()
+
+
+def _built_for(library: Path) -> Target:
+    """By what is in it: the control of target cpu, or code for GPUs; cpu if there is neither."""
+    return "gpu" if not _on_cpu(library) and gpu_code.read(library) is not None else "cpu"
+
+
+def _has_control(library: Path) -> bool:
+    """Whether it is one of target cpu for sure."""
+    try:
+        return library.exists() and "pluginkit_cpu_control" in exported(library)
+    except BuildFailed:
+        return False
+
+
+def _on_cpu(library: Path) -> bool:
+    """Whether a library is one of target cpu. If it is none at all, the host will say so better."""
+    try:
+        return not library.exists() or "pluginkit_cpu_control" in exported(library)
+    except BuildFailed:
+        return True
+
+
+def for_gpu(options: Options) -> Path | str:
+    """The library built for target gpu, or why there is none.
+
+    What is built for target cpu takes device memory for its own.
+    """
+    if options.library is not None:
+        if _on_cpu(options.library):
+            return f"{options.library} is built for target cpu (pluginkit build --target gpu)"
+        return options.library
+    try:
+        return build(options.project, "gpu")[0].library
+    except ToolMissing as error:
+        return f"{error.message} ({error.hint})"

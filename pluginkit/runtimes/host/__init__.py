@@ -1,0 +1,1 @@
+"""pluginkit's own host in worker processes."""

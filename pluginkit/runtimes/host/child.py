@@ -1,0 +1,170 @@
+"""The worker's side of `pluginkit.runtimes.host`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from pluginkit import host
+from pluginkit.errors import CheckFailed
+from pluginkit.formats import Format
+from pluginkit.interpreter import api_walker, preflight, walker, zeros
+from pluginkit.manifest import Manifest, type_rules
+from pluginkit.network.api_model import ApiNetwork, is_probe
+from pluginkit.network.model import Array, Network, PluginCall, Range
+from pluginkit.process.child import Breadcrumb
+from pluginkit.runtimes.host import expected_shapes
+from pluginkit.runtimes.verdict import Ran, Target, Way
+
+
+def open(breadcrumb: Breadcrumb, *, library: Path, manifest: Manifest, target: Target) -> HostChild:  # noqa: A001
+    """Loads the library, which is built for that target, and finds the plugin's creator."""
+    host.set_breadcrumb_file(breadcrumb.path)
+    return HostChild(library, manifest, target)
+
+
+class HostChild:
+    """A loaded plugin library."""
+
+    def __init__(self, library: Path, manifest: Manifest, target: Target) -> None:
+        plugin = manifest.plugin
+        self._manifest = manifest
+        self._identity = (plugin.name, plugin.version, plugin.namespace)
+        self._library = host.Library(library)
+        self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
+        self._device: host.AnyDevice = host.GpuDevice(library) if target == "gpu" else host.Device(library)
+        self._doubts = host.take_doubts()
+
+    def doubts(self) -> tuple[host.Doubt, ...]:
+        """Those of the library, and of what was built since the last call."""
+        return (*self._doubts, *host.take_doubts())
+
+    def build(self, network: Network | ApiNetwork, *, implicit_batch: bool = False) -> dict[str, host.BuiltPlugin]:
+        """Builds a network's plugin nodes: node -> what was built.
+
+        Raises:
+            CheckFailed: the network or the plugin is wrong (the plugin: a Finding with the method's name).
+        """
+        if isinstance(network, Network):
+            preflight.check(network, self._identity)
+        built = {call.node: self._build(call, implicit_batch) for call in _plugins(network)}
+        for call in _plugins(network):
+            expected_shapes.check(self._manifest, call, built[call.node])
+        if isinstance(network, ApiNetwork):
+            return built
+        preflight.check_outputs(network, {node: len(plugin.shapes) for node, plugin in built.items()})
+        return built
+
+    def _build(self, call: PluginCall, implicit_batch: bool) -> host.BuiltPlugin:
+        return host.build(
+            self._creator,
+            call.node,
+            call.fields,
+            [_specs(call, index) for index in range(len(call.inputs))],
+            output_scales=[scale or host.NO_SCALE for scale in call.output_scales] if call.implicit else (),
+            output_formats=[form.code for form in call.output_formats],
+            output_types=call.output_types,
+            implicit_batch=implicit_batch,
+            undeclared=type_rules.undeclared(self._manifest, (*call.types, *call.output_types)),
+        )
+
+    def walk(self, network: Network, built: dict[str, host.BuiltPlugin]) -> list[list[zeros.Outputs]]:
+        """Runs the network on zeros: the graph outputs' types and shapes, per profile at min, opt and max.
+
+        Raises:
+            CheckFailed: what the plugin answers doesn't fit what is around it.
+        """
+        return zeros.walk(network, self._identity[0], built)
+
+    def run(
+        self,
+        network: Network | ApiNetwork,
+        built: dict[str, host.BuiltPlugin],
+        profile: str,
+        feeds: dict[str, Array],
+        order: str,
+        deferred: bool,
+        tactic: int,
+        way: Way,
+        free: Sequence[Sequence[Array]],
+    ) -> Ran:
+        """Deserializes the layers, runs the model once, and destroys the layers. `tactic` is the index of theirs,
+        `free` that of the case."""
+        calls = iter(free)
+        # A run that has failed before this one has left its own.
+        host.take_doubts()
+        # The library's runtime asks for it at each launch.
+        os.environ["PLUGINKIT_CPU_SCHEDULE"] = order
+        self._device.defer(deferred)
+        gpu = self._device if isinstance(self._device, host.GpuDevice) else None
+        if gpu is not None:
+            gpu.in_graph = way == "graph"
+        index = [p.name for p in network.profiles].index(profile)
+        with ExitStack() as stack:
+            contexts = {
+                call.node: stack.enter_context(
+                    host.Context(
+                        self._creator,
+                        host.with_tactic(built[call.node], index, tactic),
+                        _specs(call, index),
+                        self._device,
+                        beside=gpu if way == "beside" else None,
+                    )
+                )
+                for call in _plugins(network)
+            }
+
+            def enqueue(node: str, inputs: Sequence[Array]) -> Sequence[Array]:
+                context = contexts[node]
+                _check_types(node, inputs, context.specs)
+                return context.run([np.asarray(value, order="C") for value in inputs], next(calls, ()))
+
+            if isinstance(network, ApiNetwork):
+                outputs = api_walker.run(network, enqueue, feeds)
+            else:
+                outputs = walker.run(onnx.load_from_string(network.model), self._identity[0], enqueue, feeds)
+            enqueues = sum(context.enqueues for context in contexts.values())
+        return Ran(outputs, enqueues, gpu.watch.words if gpu is not None else "", host.take_doubts())
+
+
+def _plugins(network: Network | ApiNetwork) -> list[PluginCall]:
+    """The plugin's nodes without the probes behind it, which the library doesn't have."""
+    return [call for call in network.calls if isinstance(network, Network) or not is_probe(call.node)]
+
+
+def _specs(call: PluginCall, profile: int) -> list[host.TensorSpec]:
+    return [
+        host.TensorSpec(
+            dtype,
+            _dims([ranges[i] for ranges in call.inputs]),
+            *call.inputs[profile][i],
+            scale=call.scales[i] or host.NO_SCALE if call.implicit else 1.0,
+            format=call.formats[i].code if call.formats else Format.LINEAR.code,
+        )
+        for i, dtype in enumerate(call.types)
+    ]
+
+
+def _dims(ranges: Sequence[Range]) -> tuple[int, ...]:
+    """The network's dimensions: those that differ anywhere in any profile are dynamic."""
+    shapes = [shape for low_opt_high in ranges for shape in low_opt_high]
+    return tuple(sizes[0] if len(set(sizes)) == 1 else -1 for sizes in zip(*shapes, strict=True))
+
+
+def _check_types(node: str, inputs: Sequence[Array], specs: Sequence[host.TensorSpec]) -> None:
+    for index, (value, spec) in enumerate(zip(inputs, specs, strict=True)):
+        inside = len(value.shape) == len(spec.dims) and all(
+            low <= size <= high for low, size, high in zip(spec.min, value.shape, spec.max, strict=True)
+        )
+        if not inside:
+            # Only a plugin that feeds a plugin, itself in a loop say, can bring this about.
+            raise CheckFailed(
+                f"plugin node {node!r}: input {index} has the shape {value.shape}, outside of the profile's "
+                f"{spec.min} to {spec.max}",
+                hint="Is the shape that the plugin feeding it computes right?",
+            )

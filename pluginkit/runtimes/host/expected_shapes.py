@@ -1,0 +1,59 @@
+"""The plugin's shape expressions held against the manifest's, at many points of each profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from pluginkit.errors import UsageError
+from pluginkit.host import BuiltPlugin, Finding
+from pluginkit.manifest import Manifest, Point, Profile
+from pluginkit.network.model import PluginCall
+
+_DRAWN = 8
+_POINTS: tuple[Point, ...] = ("min", "opt", "max")
+
+
+def check(manifest: Manifest, call: PluginCall, built: BuiltPlugin) -> None:
+    """Compares them at min, opt and max, with each symbol alone at its ends, and at points drawn in between.
+
+    Calls whose inputs aren't the manifest's (behind another plugin, say) are left out.
+
+    Raises:
+        Finding: an output's shape is not what the manifest says, with the symbols' values.
+    """
+    for index, profile in enumerate(manifest.profiles[: len(call.inputs)]):
+        ranges = tuple(tuple(tensor.dims(profile.at(point)) for point in _POINTS) for tensor in manifest.inputs)
+        if ranges == call.inputs[index]:
+            for symbols in _points(profile):
+                _check_at(manifest, profile, symbols, built)
+
+
+def _points(profile: Profile) -> Iterator[dict[str, int]]:
+    yield from (profile.at(point) for point in _POINTS)
+    for name, (low, _, high) in profile.symbols.items():
+        yield from ({**profile.at("opt"), name: end} for end in (low, high))
+    rng = np.random.default_rng(0)
+    for _ in range(_DRAWN if profile.symbols else 0):
+        yield {name: int(rng.integers(low, high + 1)) for name, (low, _, high) in profile.symbols.items()}
+
+
+def _check_at(manifest: Manifest, profile: Profile, symbols: Mapping[str, int], built: BuiltPlugin) -> None:
+    inputs = [tensor.dims(symbols) for tensor in manifest.inputs]
+    for tensor, program in zip(manifest.outputs, built.shapes, strict=False):
+        try:
+            expected = tensor.dims(symbols)
+        except UsageError:
+            continue  # no number, as in a division by zero: not a point that the manifest promises
+        if any(size < 0 for size in expected):
+            continue
+        found = program.at(built.input_dims, inputs)
+        if found != expected:
+            at = ", ".join(f"{name} = {value}" for name, value in symbols.items())
+            raise Finding(
+                program.method,
+                f"output '{tensor.name}' is {list(found)} for {at} (profile '{profile.name}'); the manifest says "
+                f"({', '.join(tensor.shape)}), which is {list(expected)}",
+                rule="T19",
+            )

@@ -1,0 +1,278 @@
+"""pluginkit's own host: builds the plugin's layers in one process, and runs networks in another, fresh one."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import Self
+
+from pluginkit.build import PLAIN, Flavour
+from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.host.bases.plugin_v3 import KeptField
+from pluginkit.host.errors import Finding
+from pluginkit.host.memory.gpu_watch import CHECK, FINDINGS
+from pluginkit.manifest import Manifest
+from pluginkit.network.api_model import ApiNetwork
+from pluginkit.network.model import Case, Network
+from pluginkit.paths import __version__
+from pluginkit.process import sanitizer_log
+from pluginkit.process.findings import Defect, Findings
+from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran, Target, Way
+
+NAME = "host"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A run that was asked for: `HostSession.run`'s arguments."""
+
+    case: Case
+    order: str = "forward"
+    deferred: bool = False
+    convention: str = ""
+    way: Way = "eager"
+
+
+IMPLICIT = "the batch beside the shapes (docs/bases.md)"
+"""The second convention of an IPluginV2IOExt, in words."""
+CHILD = "pluginkit.runtimes.host.child"
+
+
+def probe() -> Availability:
+    """It comes with pluginkit."""
+    return Availability(True, __version__, str(Path(__file__).parent))
+
+
+def open(  # noqa: A001
+    library: Path,
+    manifest: Manifest,
+    *,
+    timeout: float = 60.0,
+    environment: Mapping[str, str] | None = None,
+    project: Path = Path(),
+    target: Target = "cpu",
+    flavour: Flavour = PLAIN,
+) -> HostSession:
+    """Loads the library in a worker.
+
+    Args:
+        library: the plugin library.
+        manifest: the plugin's.
+        timeout: seconds that any one call into the plugin may take.
+        environment: what is set in the workers' environment.
+        project: the folder of the sources, for the places of findings.
+        target: what the library is built for.
+        flavour: a tool of compute-sanitizer in it is what runs with the plugin inside.
+
+    Raises:
+        UsageError: no such file, or no ELF.
+        CheckFailed: no exports, or no creator of the manifest's plugin.
+        WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
+    """
+    return HostSession(library, manifest, timeout, environment or {}, project, target, flavour)
+
+
+class HostSession:
+    """A plugin library in the host. `build` and `run` have a process each, so what `run` has is what was serialized."""
+
+    def __init__(
+        self,
+        library: Path,
+        manifest: Manifest,
+        timeout: float,
+        environment: Mapping[str, str],
+        project: Path,
+        target: Target,
+        flavour: Flavour,
+    ) -> None:
+        self._init = {"library": library, "manifest": manifest, "target": target}
+        twice = manifest.plugin.base == "ioext" and manifest.batch() is not None
+        self.conventions: tuple[str, ...] = ("", IMPLICIT) if twice else ("",)
+        """Of what a plugin's dimensions are: each case is to be run in each."""
+        self._timeout = timeout
+        self._folder = tempfile.TemporaryDirectory(prefix="pluginkit-host-")
+        self._findings = Findings(Path(self._folder.name) / "findings", project)
+        self._environment = {
+            # A kernel that does not end is to be named before the call's own time is over.
+            "PLUGINKIT_CPU_TIME_LIMIT": str(max(1, int(timeout / 2))),
+            **environment,
+            FINDINGS: str(self._findings.file),
+            **({CHECK: flavour.tool} if flavour.tool else {}),
+        }
+        self._logs = sanitizer_log.Logs(Path(self._folder.name), project)
+        self._flavour = flavour
+        self._built: dict[str, Any] = {}
+        self._builder: Worker | None = None
+        self._runner: Worker | None = None
+        self._asked: list[Asked] = []
+        self.printed = ""
+        """What the plugin's process printed in the last build or run."""
+        try:
+            self._builder = self._start()
+        except BaseException:
+            self._folder.cleanup()
+            raise
+
+    def _start(self, command: Sequence[str] = ()) -> Worker:
+        return Worker(CHILD, self._init, timeout=self._timeout, env=self._environment, command=command)
+
+    def _start_runner(self) -> Worker:
+        self._asked = []
+        # Nothing is enqueued at build, so that compute-sanitizer is here alone.
+        return self._start(self._flavour.command(Path(self._folder.name)))
+
+    def build(self, network: Network | ApiNetwork) -> BuildVerdict:
+        """Builds all plugin nodes of a network for all profiles."""
+        begun = time.monotonic()
+        verdict = self._verdict(network)
+        return replace(verdict, seconds=time.monotonic() - begun)
+
+    def _verdict(self, network: Network | ApiNetwork) -> BuildVerdict:
+        from pluginkit.interpreter import preflight  # with onnx, which `pluginkit info` does without
+
+        self.printed = ""
+        found: list[dict[str, Any]] = []
+        trying = ""
+        try:
+            builder = self._builder = self._builder or self._start()
+            try:
+                for convention in self.conventions:
+                    trying = convention
+                    built = builder.call("build", network=network, implicit_batch=bool(convention))
+                    if isinstance(network, Network):
+                        builder.call("walk", network=network, built=built)
+                    found.append(built)
+                doubts = builder.call("doubts")
+            finally:
+                self.printed = builder.printed
+            # Last, and not in the child, which does what NVIDIA's builder does: that takes such a network.
+            preflight.check_channels(network.calls)
+        except WorkerTimeout as error:
+            self._builder = None
+            return BuildVerdict("hung", in_convention(trying, error.message))
+        except WorkerCrashed as error:
+            self._builder = None
+            return BuildVerdict("crashed", in_convention(trying, error.message))
+        except CheckFailed as error:
+            # After a finding the plugin may be in any state: the next network gets a process of its own.
+            self._end_builder()
+            return BuildVerdict("refused", in_convention(trying, str(error)))
+        self._built[network.id] = (network, dict(zip(self.conventions, found, strict=True)))
+        first = found[0].items()
+        configured = [Configured.of(node, record) for node, plugin in first for record in plugin.configured]
+        return BuildVerdict("built", f"{len(first)} plugin nodes built", configured=tuple(configured), warnings=doubts)
+
+    def findings(self) -> tuple[Defect, ...]:
+        """What the library's own checks have found since the last call. If there is any, new processes go on."""
+        found = (*self._findings.take(), *self._logs.take())
+        if found:
+            self._end_builder()
+            self._end_runner()
+        return found
+
+    def kept(self, network: Network) -> dict[str, tuple[KeptField, ...]]:
+        """What an engine keeps of each IPluginV3 of a network that `build` has built, by node."""
+        _, built = self._built[network.id]
+        return {node: plugin.v3.kept for node, plugin in built[""].items() if plugin.v3 is not None}
+
+    def workspace(self, network: str) -> int:
+        """The bytes of the largest workspace that a plugin of a network has asked for; `build` has built it."""
+        _, built = self._built[network]
+        return max((plugin.workspace for layers in built.values() for plugin in layers.values()), default=0)
+
+    def ways(self, case: Case) -> tuple[str, ...]:
+        """How a case is to be run, in words: in each convention, or with each tactic of an IPluginV3."""
+        network, built = self._built[case.network_id]
+        profile = [p.name for p in network.profiles].index(case.profile)
+        tactics = [plugin.v3.tactics[profile] for plugin in built[""].values() if plugin.v3 is not None]
+        most: tuple[int, ...] = max(tactics, key=len, default=(0,))
+        return self.conventions if len(most) == 1 else tuple(f"tactic {number}" for number in most)
+
+    def run(
+        self, case: Case, *, order: str = "forward", deferred: bool = False, convention: str = "", way: Way = "eager"
+    ) -> Ran:
+        """Runs a case on a network that `build` has built.
+
+        Args:
+            case: the case.
+            order: of a kernel's blocks and threads: `forward`, `reverse`, or the seed of a random one.
+            deferred: whether streams do nothing before somebody waits for them.
+            convention: one of `ways`.
+            way: how enqueue is called on a GPU.
+
+        Raises:
+            UsageError: the network isn't built.
+            CheckFailed: a shape, or a shape tensor's value, is outside of the case's profile; the plugin isn't asked.
+            Finding: the plugin did something wrong (a CheckFailed with the method's name).
+            WorkerCrashed, WorkerTimeout: it took its process down, or never came back. The next run works again.
+        """
+        from pluginkit.interpreter import preflight
+
+        if case.network_id not in self._built:
+            raise UsageError(f"case {case.id}: the network {case.network_id} isn't built")
+        network, built = self._built[case.network_id]
+        preflight.check_feeds(next(one for one in network.profiles if one.name == case.profile), case.feeds)
+        tactic = 0 if convention in built else self.ways(case).index(convention)
+        layers = built.get(convention, built[""])
+        asked = {"network": network, "built": layers, "profile": case.profile, "feeds": case.feeds, "tactic": tactic}
+        asked["free"] = case.free
+        self.printed = ""
+        try:
+            runner = self._runner = self._runner or self._start_runner()
+            self._asked.append(Asked(case, order, deferred, convention, way))
+            try:
+                ran = runner.call("run", **asked, order=order, deferred=deferred, way=way)
+            finally:
+                self.printed = runner.printed
+        except (WorkerTimeout, WorkerCrashed):
+            self._runner = None
+            raise
+        except (CheckFailed, WorkerError) as error:
+            # A new process takes longer than most cases.
+            if not (isinstance(error, Finding) and error.contained):
+                self._end_runner()
+            raise
+        assert isinstance(ran, Ran)
+        return ran
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """The runs that the process of the next run has had before it, in order."""
+        return tuple(self._asked) if self._runner is not None else ()
+
+    def renew(self) -> None:
+        """Has the next run begin in a process of its own, in which nothing has run before it."""
+        self._end_runner()
+
+    def close(self) -> None:
+        """Ends both processes."""
+        self._end_builder()
+        self._end_runner()
+        self._folder.cleanup()
+
+    def _end_builder(self) -> None:
+        if self._builder is not None:
+            self._builder.close()
+        self._builder = None
+
+    def _end_runner(self) -> None:
+        if self._runner is not None:
+            self._runner.close()
+        self._runner = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def in_convention(convention: str, message: str) -> str:
+    """A message with the convention that it is true of; the first one goes without saying."""
+    return f"with {convention}:\n{message}" if convention and message else message

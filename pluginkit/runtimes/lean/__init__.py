@@ -1,0 +1,1 @@
+"""NVIDIA's plugin registries of tensorrt-lean in worker processes."""

@@ -1,0 +1,133 @@
+"""The worker's side of `pluginkit.runtimes.nvidia.engines`: NVIDIA's builder and runtime in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from pluginkit.errors import CheckFailed
+from pluginkit.network.model import Array, Network, NetworkProfile
+from pluginkit.process.child import Breadcrumb
+from pluginkit.runtimes.nvidia import bindings as nvidia
+from pluginkit.runtimes.nvidia.bindings import Answer, Log, trt
+from pluginkit.runtimes.nvidia.engine_contexts import Engine
+
+
+def open(breadcrumb: Breadcrumb, library: str) -> RtxEngineChild:  # noqa: A001, ARG001 (NVIDIA's calls, not the host's)
+    """Loads NVIDIA's libraries and has the registry load the plugin's.
+
+    Raises:
+        CheckFailed: it doesn't.
+    """
+    return RtxEngineChild(library)
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A network made of a model, with what must live until it is built: the parser holds the weights.
+
+    `refusal` is the parser's, None if there is none.
+    """
+
+    builder: trt.Builder
+    network: trt.INetworkDefinition
+    parser: trt.OnnxParser
+    refusal: Answer | None
+
+
+class EngineChild:
+    """NVIDIA's libraries in this process, with a plugin library loaded."""
+
+    WHO: str
+
+    def __init__(self, library: str) -> None:
+        self.log = Log()
+        self.registry = cast("trt.IPluginRegistry", trt.get_plugin_registry())
+        before = set(nvidia.identities(self.registry))
+        nvidia.load(self.registry, library, self.log, self.WHO)
+        self._new = [found for found in nvidia.identities(self.registry) if found not in before]
+        self._engines: dict[str, Engine] = {}
+        self._runtime: trt.Runtime | None = None
+
+    def creators(self) -> list[tuple[str, str, str, str]]:
+        """The creators that came with the library: name, version, namespace, class."""
+        return self._new
+
+    def build(self, network: Network, file: str) -> Answer:
+        """Parses and builds an ONNX network with its profiles, each tensor of its own type, and writes the engine."""
+        made = self.parsed(network, strongly_typed())
+        return made.refusal or self.built(made.builder, made.network, network.profiles, file)
+
+    def parsed(self, network: Network, flags: int) -> Parsed:
+        """A network of these flags with the model in it."""
+        self.log.take()
+        builder = trt.Builder(self.log)
+        made = builder.create_network(flags)
+        parser = trt.OnnxParser(made, self.log)
+        refusal = None
+        if not parser.parse(network.model):
+            refusal = self.log.refused(f"{self.WHO}'s parser", nvidia.parser_errors(parser))
+        return Parsed(builder, made, parser, refusal)
+
+    def built(
+        self, builder: trt.Builder, network: trt.INetworkDefinition, profiles: Sequence[NetworkProfile], file: str
+    ) -> Answer:
+        """Builds a network with these profiles, and writes the engine."""
+        config = builder.create_builder_config()
+        try:
+            nvidia.add_profiles(builder, config, network, profiles, self.log)
+        except CheckFailed as error:
+            return self.log.refused(f"{self.WHO}'s builder", [error.message])
+        return self.written(builder, network, config, file)
+
+    def written(
+        self, builder: trt.Builder, network: trt.INetworkDefinition, config: trt.IBuilderConfig, file: str
+    ) -> Answer:
+        """Builds a configured network, and writes the engine."""
+        engine = builder.build_serialized_network(network, config)
+        if engine is None:
+            return self.log.refused(f"{self.WHO}'s builder", [])
+        Path(file).write_bytes(engine)
+        return True, "built", self.log.told()
+
+    def run(self, file: str, profile: int, feeds: dict[str, Array], switch: bool) -> dict[str, Array]:
+        """Runs an engine in the context of a profile, or in another's switched to it: see `Engine`.
+
+        Raises:
+            CheckFailed: NVIDIA doesn't deserialize it, or refuses the context or the shapes.
+        """
+        engine = self.engine(file)
+        return engine.switch(profile, feeds) if switch else engine.run(profile, feeds)
+
+    def engine(self, file: str) -> Engine:
+        """The engine of a file, deserialized the first time."""
+        if file not in self._engines:
+            # The plugin's creator is found in the process's registry, which has the library.
+            self._runtime = self._runtime or trt.Runtime(self.log)
+            engine = self._runtime.deserialize_cuda_engine(Path(file).read_bytes())
+            if engine is None:
+                _, message, _ = self.log.refused(f"{self.WHO} doesn't deserialize the engine", [])
+                raise CheckFailed(message)
+            self._engines[file] = Engine(engine)
+        return self._engines[file]
+
+    def forget(self, file: str) -> None:
+        """Releases an engine and its contexts."""
+        engine = self._engines.pop(file, None)
+        if engine is not None:
+            engine.close()
+
+
+class RtxEngineChild(EngineChild):
+    """TensorRT-RTX in this process."""
+
+    WHO = "TensorRT-RTX"
+
+
+def strongly_typed() -> int:
+    """The flag for it; TensorRT 11 knows nothing else."""
+    if int(trt.__version__.partition(".")[0]) >= 11:
+        return 0
+    return 1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)

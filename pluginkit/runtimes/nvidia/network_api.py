@@ -1,0 +1,177 @@
+"""The worker's side of networks made by NVIDIA's API: plays the steps of an `ApiNetwork`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from pluginkit.errors import CheckFailed
+from pluginkit.network import api_model as api
+from pluginkit.network.model import Array
+from pluginkit.runtimes.nvidia.bindings import trt
+
+
+def fill(network: trt.INetworkDefinition, steps: Sequence[api.Step]) -> list[Array]:
+    """Adds the steps to a network into which the plugins' model was parsed.
+
+    Returns:
+        What must live until the network is built: constants' values, which the network doesn't copy.
+
+    Raises:
+        CheckFailed: NVIDIA's API doesn't take a step.
+    """
+    return play(Player(network), steps)
+
+
+def play(player: Player, steps: Sequence[api.Step]) -> list[Array]:
+    """As `fill`, by a player that may make plugin layers in its own way."""
+    network = player.network
+    for step in steps:
+        player.play(step)
+    for index in range(network.num_outputs):
+        # Without this the builder finds no type for what is dequantized within a recurrence. What can't be inferred it
+        # reports itself.
+        with contextlib.suppress(RuntimeError):
+            _ = network.get_output(index).shape
+    return player.kept
+
+
+TYPES = {
+    "float32": trt.float32,
+    "float16": trt.float16,
+    "bfloat16": trt.bfloat16,
+    "int8": trt.int8,
+    "int32": trt.int32,
+    "int64": trt.int64,
+    "bool": trt.bool,
+}
+OPERATIONS = {
+    "SUM": trt.ElementWiseOperation.SUM,
+    "PROD": trt.ElementWiseOperation.PROD,
+    "LESS": trt.ElementWiseOperation.LESS,
+}
+LIMITS = {"COUNT": trt.TripLimit.COUNT, "WHILE": trt.TripLimit.WHILE}
+OUTPUTS = {
+    "LAST_VALUE": trt.LoopOutput.LAST_VALUE,
+    "CONCATENATE": trt.LoopOutput.CONCATENATE,
+    "REVERSE": trt.LoopOutput.REVERSE,
+}
+
+
+class Player:
+    """The network under construction, and its tensors, loops and conditionals by name."""
+
+    def __init__(self, network: trt.INetworkDefinition) -> None:
+        self.network = network
+        self._tensors: dict[str, trt.ITensor] = {}
+        self._loops: dict[str, trt.ILoop] = {}
+        self._conditionals: dict[str, trt.IIfConditional] = {}
+        self._states: dict[str, trt.IRecurrenceLayer] = {}
+        self.kept: list[Array] = []
+        layers = [network.get_layer(index) for index in range(network.num_layers)]
+        self._plugins = {layer.name: layer for layer in layers if layer.type == trt.LayerType.PLUGIN_V3}
+        # What the parsed model gave out is not asked for.
+        for output in [network.get_output(index) for index in range(network.num_outputs)]:
+            network.unmark_output(output)
+
+    def play(self, step: api.Step) -> None:
+        """One step, by its class."""
+        try:
+            getattr(self, f"_{type(step).__name__.lower()}")(step)
+        except (TypeError, ValueError, AttributeError) as error:
+            # AttributeError: the API answered None to an impossible layer.
+            raise CheckFailed(f"{step}: {error}") from None
+
+    def _is(self, name: str, tensor: trt.ITensor) -> None:
+        tensor.name = name
+        self._tensors[name] = tensor
+
+    def _input(self, step: api.Input) -> None:
+        self._tensors[step.out] = self.network.add_input(step.out, TYPES[step.dtype], step.dims)
+
+    def _constant(self, step: api.Constant) -> None:
+        values = np.array(step.values, step.dtype).reshape(step.dims)
+        self.kept.append(values)
+        self._is(step.out, self.network.add_constant(step.dims, values).get_output(0))
+
+    def _plugin(self, step: api.Plugin) -> None:
+        layer = self._plugins[step.node]
+        for index, name in enumerate(step.inputs):
+            layer.set_input(index, self._tensors[name])
+        for index, name in enumerate(step.outs):
+            self._is(name, layer.get_output(index))
+
+    def _cast(self, step: api.Cast) -> None:
+        layer = self.network.add_cast(self._tensors[step.x], TYPES[step.dtype])
+        self._is(step.out, layer.get_output(0))
+
+    def _identitylayer(self, step: api.IdentityLayer) -> None:
+        self._is(step.out, self.network.add_identity(self._tensors[step.x]).get_output(0))
+
+    def _quantize(self, step: api.Quantize) -> None:
+        layer = self.network.add_quantize(self._tensors[step.x], self._tensors[step.scale], trt.int8)
+        self._is(step.out, layer.get_output(0))
+
+    def _dequantize(self, step: api.Dequantize) -> None:
+        layer = self.network.add_dequantize(self._tensors[step.x], self._tensors[step.scale], trt.float32)
+        self._is(step.out, layer.get_output(0))
+
+    def _elementwise(self, step: api.Elementwise) -> None:
+        operation = OPERATIONS[step.op]
+        layer = self.network.add_elementwise(self._tensors[step.left], self._tensors[step.right], operation)
+        self._is(step.out, layer.get_output(0))
+
+    def _concat(self, step: api.Concat) -> None:
+        layer = self.network.add_concatenation([self._tensors[name] for name in step.inputs])
+        layer.axis = step.axis
+        self._is(step.out, layer.get_output(0))
+
+    def _shape(self, step: api.Shape) -> None:
+        self._is(step.out, self.network.add_shape(self._tensors[step.x]).get_output(0))
+
+    def _reshape(self, step: api.Reshape) -> None:
+        layer = self.network.add_shuffle(self._tensors[step.x])
+        layer.reshape_dims = trt.Dims(step.dims)
+        self._is(step.out, layer.get_output(0))
+
+    def _loop(self, step: api.Loop) -> None:
+        self._loops[step.name] = self.network.add_loop()
+
+    def _triplimit(self, step: api.TripLimit) -> None:
+        self._loops[step.loop].add_trip_limit(self._tensors[step.x], LIMITS[step.kind])
+
+    def _recurrence(self, step: api.Recurrence) -> None:
+        layer = self._loops[step.loop].add_recurrence(self._tensors[step.x])
+        self._states[step.out] = layer
+        self._is(step.out, layer.get_output(0))
+
+    def _recur(self, step: api.Recur) -> None:
+        self._states[step.state].set_input(1, self._tensors[step.x])
+
+    def _iterator(self, step: api.Iterator) -> None:
+        layer = self._loops[step.loop].add_iterator(self._tensors[step.x], step.axis, step.reverse)
+        self._is(step.out, layer.get_output(0))
+
+    def _loopoutput(self, step: api.LoopOutput) -> None:
+        kind = OUTPUTS[step.kind]
+        layer = self._loops[step.loop].add_loop_output(self._tensors[step.x], kind, step.axis)
+        if step.length:
+            layer.set_input(1, self._tensors[step.length])
+        self._is(step.out, layer.get_output(0))
+
+    def _conditional(self, step: api.Conditional) -> None:
+        conditional = self._conditionals[step.name] = self.network.add_if_conditional()
+        conditional.set_condition(self._tensors[step.flag])
+
+    def _branchinput(self, step: api.BranchInput) -> None:
+        layer = self._conditionals[step.conditional].add_input(self._tensors[step.x])
+        self._is(step.out, layer.get_output(0))
+
+    def _branchoutput(self, step: api.BranchOutput) -> None:
+        layer = self._conditionals[step.conditional].add_output(self._tensors[step.then], self._tensors[step.otherwise])
+        self._is(step.out, layer.get_output(0))
+
+    def _output(self, step: api.Output) -> None:
+        self.network.mark_output(self._tensors[step.x])

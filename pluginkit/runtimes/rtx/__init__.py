@@ -1,0 +1,1 @@
+"""NVIDIA's builder, TensorRT-RTX, in worker processes; its engines where a GPU runs them."""

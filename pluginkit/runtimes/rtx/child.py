@@ -1,0 +1,134 @@
+"""The worker's side of `pluginkit.runtimes.rtx.session`: NVIDIA's tensorrt_rtx in a process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from pluginkit.errors import CheckFailed
+from pluginkit.interpreter.walker import as_exported
+from pluginkit.network.api_model import ApiNetwork
+from pluginkit.network.model import Dims, NetworkProfile
+from pluginkit.process.child import Breadcrumb
+from pluginkit.runtimes.nvidia import bindings as nvidia
+from pluginkit.runtimes.nvidia import network_api
+from pluginkit.runtimes.nvidia.bindings import Answer, Log, trt
+from pluginkit.runtimes.verdict import ModelInput
+
+
+def open(breadcrumb: Breadcrumb) -> RtxChild:  # noqa: A001, ARG001 (the probe's trace says more than the breadcrumb)
+    """Makes a builder; its logger gets the registry's words too."""
+    return RtxChild()
+
+
+class RtxChild:
+    """TensorRT-RTX in this process."""
+
+    def __init__(self) -> None:
+        self._log = Log()
+        self._builder = trt.Builder(self._log)
+        self._registry = self._builder.get_plugin_registry()
+        self._before = set(nvidia.identities(self._registry))
+        self._shapes: dict[str, Dims] = {}
+        self._log.take()
+
+    def load(self, library: str) -> None:
+        """Has the registry load a library.
+
+        Raises:
+            CheckFailed: it doesn't, with its words.
+        """
+        nvidia.load(self._registry, library, self._log, "TensorRT-RTX")
+
+    def creators(self) -> list[tuple[str, str, str, str]]:
+        """The creators that came by `load`: name, version, namespace, class."""
+        return [found for found in nvidia.identities(self._registry) if found not in self._before]
+
+    def load_probed(self, probe: str, library: str) -> None:
+        """Has the registry load a copy of the probe library that stands before a plugin library.
+
+        Raises:
+            CheckFailed: as `load`.
+        """
+        os.environ["PLUGINKIT_PROBE_LIBRARY"] = library
+        self.load(probe)
+
+    def supported(self, operators: Sequence[str]) -> list[str]:
+        """Those operators that the parser knows itself."""
+        parser = trt.OnnxParser(self._builder.create_network(0), self._log)
+        return [operator for operator in operators if parser.supports_operator(operator)]
+
+    def parse_file(self, path: str) -> tuple[list[ModelInput], str, tuple[str, ...]]:
+        """Parses a model: its inputs, the reason why not (empty if it went well), and the log's lines."""
+        self._log.take()
+        network = self._builder.create_network(0)
+        parser = trt.OnnxParser(network, self._log)
+        if not parser.parse_from_file(path):
+            _, said, log = self._log.refused("NVIDIA's parser", nvidia.parser_errors(parser))
+            return [], said, log
+        found = [network.get_input(index) for index in range(network.num_inputs)]
+        inputs = [ModelInput(one.name, tuple(one.shape), one.is_shape_tensor, one.dtype.name) for one in found]
+        return inputs, "", self._log.told()
+
+    def build_file(self, path: str, profiles: Sequence[NetworkProfile]) -> Answer:
+        """As `build`, of a model's file."""
+        self._log.take()
+        network = self._builder.create_network(0)
+        parser = trt.OnnxParser(network, self._log)
+        if not parser.parse_from_file(path):
+            return self._log.refused("NVIDIA's parser", nvidia.parser_errors(parser))
+        return self._built(network, profiles)
+
+    def ask_workspaces(self, *, asked: bool) -> None:
+        """Whether the probe passes on what plugins say of their workspaces; if not, it says 0."""
+        if asked:
+            os.environ.pop("PLUGINKIT_PROBE_NO_WORKSPACE", None)
+        else:
+            os.environ["PLUGINKIT_PROBE_NO_WORKSPACE"] = "1"
+
+    def build(self, model: bytes, profiles: Sequence[NetworkProfile], exported: str, formats: Sequence[int]) -> Answer:
+        """Parses and builds: whether it went well, the reason, the log's lines with the errors first.
+
+        `formats` has one number of `TensorFormat` for each of the plugin's tensors: the probe lets no other pass.
+        """
+        os.environ["PLUGINKIT_PROBE_FORMATS"] = ",".join(str(number) for number in formats)
+        self._log.take()
+        network = self._builder.create_network(0)
+        parser = trt.OnnxParser(network, self._log)
+        if not parser.parse(as_exported(model, exported) if exported else model):
+            return self._log.refused("NVIDIA's parser", nvidia.parser_errors(parser))
+        return self._built(network, profiles)
+
+    def build_api(self, network: ApiNetwork) -> Answer:
+        """As `build`, of a network made by NVIDIA's API around the layers that its parser made of plugin nodes."""
+        os.environ["PLUGINKIT_PROBE_FORMATS"] = ""
+        self._log.take()
+        made = self._builder.create_network(0)
+        parser = trt.OnnxParser(made, self._log)
+        if not parser.parse(network.model):
+            return self._log.refused("NVIDIA's parser", nvidia.parser_errors(parser))
+        try:
+            kept = network_api.fill(made, network.steps)
+        except CheckFailed as error:
+            return self._log.refused("NVIDIA's API", [*self._log.errors(), str(error)])
+        answer = self._built(made, network.profiles)
+        del kept
+        return answer
+
+    def shapes(self) -> dict[str, Dims]:
+        """Each output of the network built last with its shape; -1 is a dynamic dimension."""
+        return self._shapes
+
+    def _built(self, network: trt.INetworkDefinition, profiles: Sequence[NetworkProfile]) -> Answer:
+        config = self._builder.create_builder_config()
+        # Without it a plugin whose output shares an input's memory is refused.
+        config.set_preview_feature(trt.PreviewFeature.ALIASED_PLUGIN_IO_10_03, True)
+        try:
+            nvidia.add_profiles(self._builder, config, network, profiles, self._log)
+        except CheckFailed as error:
+            return self._log.refused("NVIDIA's builder", [error.message])
+        if self._builder.build_serialized_network(network, config) is None:
+            return self._log.refused("NVIDIA's builder", [])
+        outputs = [network.get_output(index) for index in range(network.num_outputs)]
+        self._shapes = {output.name: tuple(output.shape) for output in outputs}
+        return True, "built, not run", self._log.told()

@@ -1,0 +1,270 @@
+"""NVIDIA's TensorRT-RTX: its ONNX parser and its builder judge networks with the plugin, without a GPU.
+
+Its parser takes V3 creators only, so what is judged of a V2 plugin is the V3 adapter around it. A probe library stands
+between: it shows what the plugin was asked, and what it was doing when the process died. Engines are built here;
+`rtx_engines` runs them, where there is a GPU that RTX runs on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.metadata
+import importlib.util
+import json
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import Self
+
+from pluginkit.errors import CheckFailed, ToolMissing
+from pluginkit.manifest import Manifest
+from pluginkit.network.api_model import AnyNetwork, ApiNetwork
+from pluginkit.network.model import Dims, Network
+from pluginkit.paths import built_dir
+from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.runtimes.rtx import leniencies
+from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Status
+
+NAME = "tensorrt-rtx"
+CHILD = "pluginkit.runtimes.rtx.child"
+REMEDY = "pip install 'pluginkit[rtx]'"
+OLDEST = (1, 7)
+"""1.6.1 and older refuse plugin nodes."""
+UNVERSIONED = "libtensorrt_rtx.so"
+CONFIGURE = "IPluginV3OneBuild::configurePlugin"
+
+
+def probe() -> Availability:
+    """Whether NVIDIA's wheels and pluginkit's probe library are there. Loads nothing."""
+    libraries = importlib.util.find_spec("tensorrt_rtx_libs")
+    if libraries is None or libraries.origin is None or importlib.util.find_spec("tensorrt_rtx") is None:
+        return Availability(False, reason="the Python package tensorrt_rtx is not installed", remedy=REMEDY)
+    version = importlib.metadata.version("tensorrt_rtx")
+    where = Path(libraries.origin).parent
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+        reason = f"tensorrt_rtx {version} takes no plugins from ONNX models; 1.7.1 and later do"
+        return Availability(False, version, str(where), reason, REMEDY)
+    if not list(where.glob(f"{UNVERSIONED}.*")):
+        return Availability(False, version, str(where), f"{where} has no {UNVERSIONED}.*", REMEDY)
+    if probe_library() is None:
+        reason = "pluginkit's probe library _probe.so is not built"
+        return Availability(False, version, str(where), reason, "Reinstall pluginkit.")
+    return Availability(True, version, str(where))
+
+
+def open(library: Path, manifest: Manifest, *, timeout: float = 60.0, check: bool = True) -> RtxSession:  # noqa: A001
+    """Has NVIDIA's registry load the library, in a process of its own, and checks that it lists the plugin.
+
+    Args:
+        library: the plugin library.
+        manifest: the plugin's.
+        timeout: seconds that any one call may take.
+        check: whether that is to be checked; False for one more session of a library that was.
+
+    Raises:
+        ToolMissing: see `probe`.
+        CheckFailed: the registry doesn't load the library, or lists no V3 creator of the manifest's plugin.
+        WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
+    """
+    found = probe()
+    if not found.found:
+        raise ToolMissing(f"TensorRT-RTX: {found.reason}", hint=found.remedy)
+    session = RtxSession(library.resolve(), manifest, Path(found.where), timeout)
+    try:
+        if check:
+            session.check()
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
+@functools.cache
+def _link(wheel: Path) -> tempfile.TemporaryDirectory[str]:
+    """One folder for all processes: those of one environment are forked from one server."""
+    folder = tempfile.TemporaryDirectory(prefix="pluginkit-rtx-link-")
+    (Path(folder.name) / UNVERSIONED).symlink_to(next(wheel.glob(f"{UNVERSIONED}.*")).resolve())
+    return folder
+
+
+def library_path(wheel: Path) -> dict[str, str]:
+    """The environment in which a process finds NVIDIA's library by its unversioned name.
+
+    The parser opens it by that name, which the wheel hasn't got. It must be the very file that is loaded already:
+    another copy has other globals.
+    """
+    paths = [_link(wheel).name, os.environ.get("LD_LIBRARY_PATH", "")]
+    return {"LD_LIBRARY_PATH": ":".join(path for path in paths if path)}
+
+
+class RtxProcess:
+    """TensorRT-RTX in a worker, with plugin libraries behind a probe. A context manager."""
+
+    def __init__(self, wheel: Path, timeout: float) -> None:
+        self._timeout = timeout
+        self._folder = Path(tempfile.mkdtemp(prefix="pluginkit-rtx-"))
+        self._trace = self._folder / "trace"
+        self._worker: Worker | None = None
+        self._paths = library_path(wheel)
+
+    def _start(self, library: str = "") -> Worker:
+        env = {
+            **self._paths,
+            "PLUGINKIT_PROBE_LIBRARY": library,
+            "PLUGINKIT_PROBE_TRACE": str(self._trace),
+            **({"PLUGINKIT_PROBE_IDENTITY": "1"} if library else {}),
+        }
+        return Worker(CHILD, {}, timeout=self._timeout, env=env)
+
+    def _calls(self) -> list[dict[str, Any]]:
+        """What the plugins were asked, as the probe has written it down."""
+        calls = []
+        # A plugin's texts need not be UTF-8. (splitlines would also split at separators that are no ends of lines.)
+        for line in self._trace.read_text(encoding="utf-8", errors="replace").split("\n"):
+            # The process may have died in the middle of the last line.
+            with contextlib.suppress(json.JSONDecodeError):
+                calls.append(json.loads(line))
+        return calls
+
+    def _configured(self) -> tuple[Configured, ...]:
+        calls = (call for call in self._calls() if call.get("enter") == CONFIGURE)
+        return tuple(Configured.of(call["node"], call) for call in calls)
+
+    def _died(self, how: str, log_tail: str) -> str:
+        """How it ended and in which of the plugin's methods."""
+        inside: list[dict[str, Any]] = []
+        last = ""
+        for call in self._calls():
+            if "enter" in call:
+                inside.append(call)
+            elif inside:
+                last = inside.pop()["enter"]
+        if inside:
+            where = f" in {inside[-1]['enter']} of layer {inside[-1]['node']!r}"
+        else:
+            where = f" outside of the plugin, after {last}" if last else " before the plugin was called"
+        return f"TensorRT-RTX: {how}{where}" + (f"\n{log_tail}" if log_tail else "")
+
+    def _end_worker(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+
+    def close(self) -> None:
+        """Ends the process and removes the files."""
+        self._end_worker()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+class RtxSession(RtxProcess):
+    """One plugin library in TensorRT-RTX. A context manager."""
+
+    def __init__(self, library: Path, manifest: Manifest, wheel: Path, timeout: float) -> None:
+        super().__init__(wheel, timeout)
+        self._library = library
+        self._plugin = manifest.plugin
+
+    def check(self) -> None:
+        """Has the registry load the library itself, without the probe.
+
+        Raises:
+            CheckFailed: NVIDIA's words for why not.
+            WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
+        """
+        with self._start(str(self._library)) as worker:
+            worker.call("load", library=str(self._library))
+            creators = worker.call("creators")
+        wanted = (self._plugin.name, self._plugin.version, self._plugin.namespace)
+        kinds = [kind for *identity, kind in creators if tuple(identity) == wanted]
+        name = f"{self._plugin.name} {self._plugin.version} in namespace {self._plugin.namespace!r}"
+        if not kinds:
+            listed = ", ".join(f"{c[0]} {c[1]} in {c[2]!r}" for c in creators) or "none"
+            raise CheckFailed(f"{self._library}: TensorRT-RTX's registry lists no creator {name}; new: {listed}")
+        if kinds != ["IPluginCreatorV3One"]:
+            raise CheckFailed(
+                f"{self._library}: TensorRT-RTX's registry lists {name} as {', '.join(kinds)}",
+                hint="Its parser takes IPluginCreatorV3One only: <pluginkit/entry.h> gives it one.",
+            )
+
+    def without_workspace(self, network: AnyNetwork) -> BuildVerdict:
+        """As `build` or `build_api`, but the builder is told that no plugin wants a workspace: an experiment."""
+        if self._worker is not None:
+            self._worker.call("ask_workspaces", asked=False)
+        try:
+            return self.build_api(network) if isinstance(network, ApiNetwork) else self.build(network)
+        finally:
+            if self._worker is not None:
+                self._worker.call("ask_workspaces", asked=True)
+
+    def build(self, network: Network, *, as_exported: bool = False) -> BuildVerdict:
+        """Parses and builds a network with NVIDIA's parser and builder.
+
+        Args:
+            network: what to build, with all its profiles. If it is a format's variant, the builder is held to the
+                format: the probe refuses all others that the plugin offers.
+            as_exported: write the plugin's nodes as exporters do first (`walker.as_exported`).
+        """
+        asked = {
+            "model": network.model,
+            "profiles": network.profiles,
+            "exported": self._plugin.name if as_exported else "",
+            "formats": [form.code for form in network.held_formats],
+        }
+        return self._verdict("build", asked)
+
+    def build_api(self, network: ApiNetwork) -> BuildVerdict:
+        """Makes a network by NVIDIA's API and builds it. Its plugin layers come from NVIDIA's parser."""
+        return self._verdict("build_api", {"network": network})
+
+    def shapes(self) -> dict[str, Dims]:
+        """The outputs' shapes in the network built last, -1 for what is dynamic."""
+        found: dict[str, Dims] = self._worker.call("shapes") if self._worker else {}
+        return found
+
+    def _verdict(self, method: str, asked: dict[str, Any]) -> BuildVerdict:
+        begun = time.monotonic()
+        self._trace.write_bytes(b"")
+        status, message, log = self._judge(method, asked)
+        seconds = time.monotonic() - begun
+        lenient = leniencies.seen(self._calls(), self._plugin.name, self._plugin.version)
+        return BuildVerdict(status, message, log, self._configured(), seconds, tuple(lenient))
+
+    def _judge(self, method: str, asked: dict[str, Any]) -> tuple[Status, str, tuple[str, ...]]:
+        """The status, the message and the log."""
+        try:
+            if self._worker is None:
+                self._worker = self._start(str(self._library))
+                self._worker.call("load", library=str(probe_library()))
+            ok, message, log = self._worker.call(method, **asked)
+        except WorkerTimeout as error:
+            self._worker = None
+            return "hung", self._died(f"no end within {error.seconds:g} s", ""), _errors_first(error.log_tail)
+        except WorkerCrashed as error:
+            self._worker = None
+            return "crashed", self._died(error.how, ""), _errors_first(error.log_tail)
+        except (CheckFailed, WorkerError) as error:
+            self._end_worker()
+            return "refused", str(error), ()
+        return "built" if ok else "refused", message, log
+
+
+def _errors_first(printed: str) -> tuple[str, ...]:
+    """What a process printed before it died, the errors of its log first."""
+    return tuple(sorted(printed.splitlines(), key=lambda line: not line.startswith(("error:", "internal_error:"))))
+
+
+def probe_library() -> Path | None:
+    """The library that stands between NVIDIA's and a plugin's; None if pluginkit is not built whole."""
+    path = built_dir() / "_probe.so"
+    return path if path.is_file() else None

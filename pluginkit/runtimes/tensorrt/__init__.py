@@ -1,0 +1,1 @@
+"""The full TensorRT in worker processes."""

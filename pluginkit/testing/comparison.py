@@ -1,0 +1,172 @@
+"""Outputs against the oracle's, by Polygraphy. The only module that imports its comparison."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from polygraphy.comparator import IterationResult, SimpleCompareFunc
+from polygraphy.logger import G_LOGGER
+
+from pluginkit.network.model import Array, Tolerance
+
+_POLYGRAPHYS_LOGGER = threading.Lock()
+"""Its verbosity is one for all threads."""
+
+STEP_SLACK = 1e-3
+"""In steps: dequantized values are float32 products, so whole steps come out slightly off."""
+
+
+@dataclass(frozen=True)
+class OutputComparison:
+    """One output's verdict.
+
+    Attributes:
+        name: the graph output.
+        ok: whether it is within tolerance.
+        error: the largest |got - expected|, in `unit`: of the elements beyond the tolerance, of all where none is.
+            Infinity for NaN, a wrong shape, none.
+        unit: `abs`, or `steps` of quantization.
+        allowed: what the tolerance allows at that place, in `unit`.
+        index: where that error is; None if that is no place.
+        got: the value there.
+        expected: the oracle's value there.
+        message: what is wrong, a sentence; empty if nothing is.
+    """
+
+    name: str
+    ok: bool
+    error: float
+    unit: Literal["abs", "steps"]
+    allowed: float
+    index: tuple[int, ...] | None = None
+    got: float | None = None
+    expected: float | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All outputs' verdicts, in the oracle's order."""
+
+    outputs: tuple[OutputComparison, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every output is within tolerance."""
+        return all(output.ok for output in self.outputs)
+
+    @property
+    def worst(self) -> OutputComparison:
+        """The output to show: one that failed before all others, then the one with the largest error; where outputs
+        have different units, the one that uses most of its tolerance."""
+        alike = len({output.unit for output in self.outputs}) == 1
+        return max(self.outputs, key=lambda output: (not output.ok, output.error if alike else _used(output)))
+
+    @property
+    def message(self) -> str:
+        """Every failing output's sentence, a line each; empty if all is well."""
+        return "\n".join(output.message for output in self.outputs if not output.ok)
+
+
+def _used(output: OutputComparison) -> float:
+    return output.error / output.allowed if output.allowed > 0 else np.inf if output.error > 0 else 0.0
+
+
+def compare(outputs: Mapping[str, Array], expected: Mapping[str, Array], tolerance: Tolerance) -> Comparison:
+    """Compare a run's outputs with the oracle's.
+
+    Args:
+        outputs: graph output -> array, float32 (int32 where the oracle's is int64).
+        expected: graph output -> float64 or int64 array.
+        tolerance: how far off is still right, as its class says; floats by Polygraphy's element-wise check.
+            Integers must be equal.
+
+    NaN is right where the oracle has NaN, an infinity where it has the same infinity.
+    """
+    return Comparison(tuple(_one(name, outputs.get(name), want, tolerance) for name, want in expected.items()))
+
+
+def _one(name: str, got: Array | None, want: Array, tolerance: Tolerance) -> OutputComparison:
+    step = tolerance.scales.get(name, 0.0)
+    unit: Literal["abs", "steps"] = "steps" if step else "abs"
+    exact = want.dtype.kind in "iub"
+
+    def broken(message: str, index: tuple[int, ...] | None = None) -> OutputComparison:
+        values = {} if index is None or got is None else {"got": float(got[index]), "expected": float(want[index])}
+        return OutputComparison(name, False, np.inf, unit, 0.0, index, **values, message=f"output '{name}' {message}")
+
+    if got is None:
+        return broken("is missing")
+    kind = np.dtype(np.int32 if exact else np.float32)
+    if got.dtype != kind:
+        return broken(f"is {got.dtype}, expected {kind}")
+    if got.shape != want.shape:
+        return broken(f"has shape {list(got.shape)}, expected {list(want.shape)}")
+    bad = np.argwhere(~(np.isfinite(got) & np.isfinite(want)) & ~_same(got, want))
+    if len(bad):
+        index = tuple(int(axis) for axis in bad[0])
+        what = "NaN" if np.isnan(got[index]) else "infinite" if np.isinf(got[index]) else f"{got[index]:g}"
+        return broken(
+            f"is {what} at {list(index)}, expected {want[index]:g} ({len(bad)} of {got.size} values are off so)", index
+        )
+    rtol, atol = (0.0, 0.0) if exact else (tolerance.rtol, tolerance.atol)
+    if step:
+        rtol, atol = 0.0, (tolerance.steps + STEP_SLACK) * step
+    return _values(name, got.astype(np.float64), want.astype(np.float64), rtol=rtol, atol=atol, step=step)
+
+
+def _same(got: Array, want: Array) -> Array:
+    alike: Array = (np.isnan(got) & np.isnan(want)) | (got == want)
+    return alike
+
+
+def _values(name: str, got: Array, want: Array, *, rtol: float, atol: float, step: float) -> OutputComparison:
+    unit: Literal["abs", "steps"] = "steps" if step else "abs"
+    size = step or 1.0
+    same = _same(got, want)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.where(same, 0.0, np.abs(got - want))
+        # By a division, as Polygraphy has it: so the two agree where an error is the tolerance itself.
+        wrong = (error > atol) & ~(error / np.abs(want) <= rtol)
+    if not error.size:
+        return OutputComparison(name, True, 0.0, unit, atol / size)
+    ok = _polygraphy(got[~same], want[~same], rtol, atol)
+    shown = np.where(wrong, error, -1.0) if wrong.any() else error
+    index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(shown)), shown.shape))
+    allowed = max(atol, rtol * abs(float(want[index]))) if np.isfinite(want[index]) else atol
+    found = float(error[index]) / size
+    # The slack is for float32 products, not for a person to read.
+    limit = round(allowed / size - STEP_SLACK) if step else allowed
+    message = ""
+    if not ok:
+        mine, its = differing(float(got[index]), float(want[index]))
+        off, at_most = differing(found, limit, digits=4)
+        steps = (" step" if off == "1" else " steps") if step else ""
+        message = (
+            f"output '{name}' is {mine} at {list(index)}, expected {its}: off by {off}{steps}, allowed {at_most} "
+            f"({int(np.count_nonzero(wrong))} of {error.size} values are off)"
+        )
+    return OutputComparison(name, ok, found, unit, limit, index, float(got[index]), float(want[index]), message)
+
+
+def differing(one: float, other: float, *, digits: int = 6) -> tuple[str, str]:
+    """Two numbers as text, with as many significant digits as they need to be seen to differ, and at least `digits`."""
+    for count in range(digits, 18):
+        texts = tuple(f"{value + 0.0:.{count}g}" for value in (one, other))  # + 0.0: no minus before a zero
+        if texts[0] != texts[1]:
+            break
+    return texts[0], texts[1]
+
+
+def _polygraphy(got: Array, want: Array, rtol: float, atol: float) -> bool:
+    """Polygraphy's word on values in a row. (Of a tensor with axes it makes a long text that nobody sees.)"""
+    if not got.size:
+        return True
+    with _POLYGRAPHYS_LOGGER, G_LOGGER.verbosity(G_LOGGER.CRITICAL), np.errstate(all="ignore"):
+        check = SimpleCompareFunc(rtol=rtol, atol=atol, check_error_stat="elemwise", infinities_compare_equal=True)
+        results = check(IterationResult({"value": got}), IterationResult({"value": want}))
+    return bool(results["value"])

@@ -1,0 +1,54 @@
+"""The test networks: each family makes models from a signature, and knows what must come out of them."""
+
+from __future__ import annotations
+
+from pluginkit.testing.families import cond, loop, nested, nested_if, plain, scan, shaped
+from pluginkit.testing.families.api import cond as api_cond
+from pluginkit.testing.families.api import loop as api_loop
+from pluginkit.testing.families.api import shape as api_shape
+from pluginkit.testing.families.family import Family
+
+FAMILIES: dict[str, Family] = {
+    family.NAME: family
+    for family in (
+        plain.Plain(),
+        plain.Chain(),
+        shaped.ShapeOut(),
+        shaped.ShapeIn(),
+        shaped.MultiProfile(),
+        loop.LoopCount(),
+        loop.LoopWhile(),
+        loop.LoopZeroTrips(),
+        loop.LoopInvariant(),
+        scan.Scan(),
+        scan.ScanReverseInput(),
+        scan.ScanReverseOutput(),
+        scan.ScanAxis(),
+        cond.CondBoth(),
+        cond.CondThen(),
+        cond.CondElse(),
+        cond.CondComputed(),
+        nested.IfInLoop(),
+        nested.LoopInIf(),
+        nested.LoopInLoop(),
+        nested_if.IfInIf(),
+        api_shape.ShapeByApi(),
+        api_loop.LoopByCount(),
+        api_loop.LoopByWhile(),
+        api_loop.LoopByBoth(),
+        api_loop.Iterator(),
+        api_loop.Iterator1(),
+        api_loop.IteratorReversed(),
+        api_loop.Iterator1Reversed(),
+        api_loop.Reverse(),
+        api_loop.Reverse1(),
+        api_loop.ConcatLonger(),
+        api_cond.CondLazy(),
+        api_cond.CondEager(),
+        api_cond.CondMixed(),
+        api_cond.CondEmpty(),
+    )
+}
+"""Every family by its name; `DESCRIPTION` says in a sentence what it is."""
+
+__all__ = ["FAMILIES", "Family"]

@@ -1,0 +1,1 @@
+"""Families of networks that ONNX cannot say: made by NVIDIA's network API."""

@@ -1,0 +1,408 @@
+"""What the families share: the plugin's setting, ONNX graph pieces, and one application in the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from pluginkit import shapes
+from pluginkit.dtypes import DType
+from pluginkit.formats import Format
+from pluginkit.manifest import Manifest, Point, Tensor
+from pluginkit.network.model import Array, Network, NetworkProfile, PluginCall, Range
+from pluginkit.testing.precision import represent
+from pluginkit.testing.reference import Reference
+
+DOMAIN = "pluginkit"
+"""The plugin nodes' domain: onnx's checker knows no such operator in the default one."""
+OPSET = 17
+IR_VERSION = 8
+"""Both are old enough for every parser that TensorRT 10 and later come with."""
+
+_POINTS: tuple[Point, ...] = ("min", "opt", "max")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A plugin at a precision.
+
+    Attributes:
+        manifest: the signature.
+        precision: what it computes in.
+        fields: the values of the fields that are no scales.
+        scales: tensor -> INT8 scale.
+        else_factor: what the inputs of `cond`'s other branch are multiplied by.
+        part: which of several networks of the same family and precision this is: the profile of a static signature.
+        layout: the tensors' format, of those that have it.
+        implicit: how INT8 scales were calibrated that the plugin gets by descriptors; empty: it gets them by fields.
+    """
+
+    manifest: Manifest
+    precision: DType
+    fields: dict[str, float | int]
+    scales: dict[str, float] = field(default_factory=dict)
+    else_factor: float = -1.0
+    part: str = ""
+    layout: Format = Format.LINEAR
+    implicit: str = ""
+
+    def network_id(self, family: str) -> str:
+        """What a network of that family is called."""
+        kind = "-".join(filter(None, (self.precision.value, self.variant)))
+        return "/".join(filter(None, (family, kind, self.part)))
+
+    @property
+    def variant(self) -> str:
+        """What `Network.variant` says."""
+        return f"implicit-{self.implicit}" if self.implicit else self.layout.value.replace("linear", "")
+
+    def kind(self, tensor: Tensor) -> DType:
+        """A tensor's type here."""
+        return self.manifest.type_of(tensor, self.precision)
+
+    def scale(self, tensor: Tensor) -> float:
+        """A tensor's scale, 0.0 if it isn't INT8."""
+        return self.scales[tensor.name] if self.kind(tensor) is DType.INT8 else 0.0
+
+    def form(self, tensor: Tensor) -> Format:
+        """A tensor's format here."""
+        return self.manifest.format_of(tensor, self.kind(tensor), self.layout)
+
+    def is_float(self, tensor: Tensor) -> bool:
+        """Whether a tensor is float32 outside of the plugin's surroundings."""
+        return self.kind(tensor) is not DType.INT32
+
+    def attributes(self) -> dict[str, tuple[DType, float | int]]:
+        """All fields that the creator gets: the scales of INT8 tensors, and the others' values."""
+        given: dict[str, tuple[DType, float | int]] = {}
+        scale_of = {t.scale: self.scale(t) for t in (*self.manifest.inputs, *self.manifest.outputs) if t.scale}
+        for attribute in self.manifest.fields:
+            if attribute.name not in scale_of:
+                given[attribute.name] = (attribute.dtype, self.fields[attribute.name])
+            elif scale_of[attribute.name] > 0 and not self.implicit:
+                given[attribute.name] = (attribute.dtype, scale_of[attribute.name])
+            elif attribute.default is None:
+                given[attribute.name] = (attribute.dtype, 1.0)
+        return given
+
+    def ranges(self, tensor: Tensor) -> tuple[Range, ...]:
+        """Per profile, a tensor's shape at min, opt and max."""
+        found = []
+        for profile in self.manifest.profiles:
+            low, best, high = (tensor.dims(profile.at(point)) for point in _POINTS)
+            found.append((low, best, high))
+        return tuple(found)
+
+    def output_ranges(self, tensor: Tensor) -> tuple[Range, ...]:
+        """The same as a plugin behind it sees an output: bounds for min and max (see `ShapeProgram.range`)."""
+        found = []
+        for profile, (_, best, _) in zip(self.manifest.profiles, self.ranges(tensor), strict=True):
+            ends = {name: (low, high) for name, (low, _, high) in profile.symbols.items()}
+            bounds = [
+                shapes.bounds(shapes.parse(dim), ends) or (size, size)
+                for dim, size in zip(tensor.shape, best, strict=True)
+            ]
+            found.append((tuple(low for low, _ in bounds), best, tuple(high for _, high in bounds)))
+        return tuple(found)
+
+    def free_name(self, name: str) -> str:
+        """`name`, or that with underscores if a tensor of the plugin is called so."""
+        taken = {tensor.name for tensor in (*self.manifest.inputs, *self.manifest.outputs)}
+        while name in taken:
+            name += "_"
+        return name
+
+
+MEANINGLESS = {"f": (-768.0, 192.0), "i": (0, 1)}
+"""Two values for elements that mean nothing, by NumPy's kind: representable in every type, and different squared."""
+
+
+@dataclass
+class Applier:
+    """The oracle's plugin: the reference in FP64 on what the precision represents, rounded as there.
+
+    With `exact` nothing is rounded and all tensors' values are collected in `seen`: that is calibration.
+
+    Elements that the reference masks get the value number `fill` of `MEANINGLESS`; which they are is collected in
+    `free`, a mask for each call and output. What is the same for both fills doesn't depend on them.
+    """
+
+    setting: Setting
+    reference: Reference
+    exact: bool = False
+    calls: int = 0
+    fill: Literal[0, 1] = 0
+    free: list[tuple[Array, ...]] = field(default_factory=list)
+    seen: dict[str, list[Array]] = field(default_factory=dict)
+
+    def __call__(self, values: Sequence[Array]) -> list[Array]:
+        """Graph values in, graph values out (float64 holding float32 values; int64 for INT32)."""
+        manifest, self.calls = self.setting.manifest, self.calls + 1
+        entered = [self._at(tensor, value) for tensor, value in zip(manifest.inputs, values, strict=True)]
+        outputs = self.reference.masked(entered, self.setting.fields)
+        self.free.append(tuple(np.ma.getmaskarray(one) for one in outputs))
+        filled = [np.ma.filled(one, 0 if self.exact else MEANINGLESS[one.dtype.kind][self.fill]) for one in outputs]
+        return [self._at(tensor, value) for tensor, value in zip(manifest.outputs, filled, strict=True)]
+
+    @property
+    def masks(self) -> bool:
+        """Whether the reference has masked anything so far."""
+        return any(mask.any() for masks in self.free for mask in masks)
+
+    def _at(self, tensor: Tensor, value: Array) -> Array:
+        if not self.exact:
+            return represent(value, self.setting.kind(tensor), self.setting.scale(tensor))
+        self.seen.setdefault(tensor.name, []).append(np.asarray(value))
+        return np.asarray(value)
+
+    def state(self, value: Array) -> Array:
+        """A float32 graph tensor's value (unrounded while calibrating)."""
+        return np.asarray(value) if self.exact else represent(value, DType.FLOAT32)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an oracle says of one run.
+
+    Attributes:
+        outputs: graph output -> value (float64, or int64 for INT32).
+        enqueues: how often the plugin is enqueued.
+        chain: how many applications feed one another.
+        padded: graph output -> its length along axis 0, where that is more than `outputs` has: the rest is arbitrary.
+    """
+
+    outputs: dict[str, Array]
+    enqueues: int
+    chain: int
+    padded: dict[str, int] = field(default_factory=dict)
+
+
+class Names:
+    """Unique names in a model. No node's is a prefix of another's: NVIDIA's parser finds layers by prefix."""
+
+    def __init__(self, taken: Sequence[str]) -> None:
+        self._taken = set(taken)
+        self._nodes = 0
+
+    def tensor(self, name: str) -> str:
+        """A tensor name that nothing else has."""
+        free = name
+        while free in self._taken:
+            free += "_"
+        self._taken.add(free)
+        return free
+
+    def node(self, label: str) -> str:
+        """A node name: a number of fixed width comes first."""
+        self._nodes += 1
+        return f"n{self._nodes:03d}_{label}"
+
+
+def plugin_node(
+    identity: tuple[str, str, str],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    name: str,
+    fields: Mapping[str, tuple[DType, float | int]],
+) -> onnx.NodeProto:
+    """A plugin's node: `identity` is its name, version and namespace."""
+    kind, version, namespace = identity
+    node = helper.make_node(kind, inputs, outputs, name, domain=DOMAIN)
+    attributes: dict[str, Any] = {field: value for field, (_, value) in fields.items()}
+    attributes |= {"plugin_version": version, "plugin_namespace": namespace}
+    # Not as make_node's keywords: a field may be called `name`.
+    node.attribute.extend(helper.make_attribute(field, value) for field, value in sorted(attributes.items()))
+    return node
+
+
+class Body:
+    """The nodes and constants of one (sub)graph."""
+
+    def __init__(self, setting: Setting, names: Names, label: str) -> None:
+        self.setting = setting
+        self.names = names
+        self.label = label
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+
+    def constant(self, name: str, kind: int, dims: Sequence[int], values: Sequence[float]) -> str:
+        """An initializer; returns its name."""
+        free = self.names.tensor(f"{self.label}_{name}")
+        self.constants.append(helper.make_tensor(free, kind, dims, values))
+        return free
+
+    def graph(self, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]) -> onnx.GraphProto:
+        """All that was added, as the graph of a branch or body."""
+        return helper.make_graph(self.nodes, f"{self.label}_graph", list(inputs), list(outputs), self.constants)
+
+    def op(self, kind: str, inputs: Sequence[str], outputs: str | Sequence[str], **attributes: Any) -> str:
+        """A standard node; returns its first output."""
+        names = [outputs] if isinstance(outputs, str) else list(outputs)
+        node = helper.make_node(
+            kind, list(inputs), names, self.names.node(f"{self.label}_{kind.lower()}"), **attributes
+        )
+        self.nodes.append(node)
+        return names[0]
+
+    def plugin(self, inputs: Sequence[str], *, cast: bool = True) -> tuple[list[str], PluginCall]:
+        """Enter (Cast or QuantizeLinear), the plugin's node, leave: from graph tensors to graph tensors.
+
+        Without `cast` tensors that are floats of another type than FP32 for the plugin come and go as that.
+        """
+        setting, manifest = self.setting, self.setting.manifest
+        entered = [
+            self._enter(tensor, name) if cast or setting.kind(tensor) is DType.INT8 else name
+            for tensor, name in zip(manifest.inputs, inputs, strict=True)
+        ]
+        raw = [self.names.tensor(f"{self.label}_{tensor.name}_raw") for tensor in manifest.outputs]
+        identity = (manifest.plugin.name, manifest.plugin.version, manifest.plugin.namespace)
+        node = plugin_node(identity, entered, raw, self.names.node(f"{self.label}_plugin"), setting.attributes())
+        self.nodes.append(node)
+        ranges = [setting.ranges(tensor) for tensor in manifest.inputs]
+        call = PluginCall(
+            node=node.name,
+            fields=setting.attributes(),
+            types=tuple(setting.kind(tensor) for tensor in manifest.inputs),
+            output_types=tuple(setting.kind(tensor) for tensor in manifest.outputs),
+            inputs=tuple(zip(*ranges, strict=True)),
+            scales=tuple(setting.scale(tensor) for tensor in manifest.inputs),
+            output_scales=tuple(setting.scale(tensor) for tensor in manifest.outputs),
+            formats=tuple(setting.form(tensor) for tensor in manifest.inputs),
+            output_formats=tuple(setting.form(tensor) for tensor in manifest.outputs),
+            implicit=bool(setting.implicit),
+        )
+        left = [
+            self._leave(tensor, name) if cast or setting.kind(tensor) is DType.INT8 else name
+            for tensor, name in zip(manifest.outputs, raw, strict=True)
+        ]
+        return left, call
+
+    def cast(self, tensor: Tensor, name: str) -> str:
+        """A float graph tensor as the plugin's type, unless that is INT8, which is quantized beside the plugin only."""
+        return name if self.setting.kind(tensor) is DType.INT8 else self._enter(tensor, name)
+
+    def cast_back(self, tensor: Tensor, name: str) -> str:
+        """The way back."""
+        return name if self.setting.kind(tensor) is DType.INT8 else self._leave(tensor, name)
+
+    def _enter(self, tensor: Tensor, name: str) -> str:
+        return self._scalar(tensor, self._convert(tensor, name, "QuantizeLinear", self.setting.kind(tensor).onnx))
+
+    def _leave(self, tensor: Tensor, name: str) -> str:
+        return self._scalar(tensor, self._convert(tensor, name, "DequantizeLinear", TensorProto.FLOAT))
+
+    def _scalar(self, tensor: Tensor, name: str) -> str:
+        """0-D again: NVIDIA's parser makes 0-D tensors 1-D where they are quantized (leniency int8-scalar)."""
+        if tensor.shape or self.setting.kind(tensor) is not DType.INT8:
+            return name
+        none = self.constant(f"{tensor.name}_dims", TensorProto.INT64, [0], [])
+        return self.op("Reshape", [name, none], self.names.tensor(f"{self.label}_{tensor.name}_scalar"))
+
+    def _convert(self, tensor: Tensor, name: str, quantizer: str, cast_to: int) -> str:
+        kind = self.setting.kind(tensor)
+        if kind in (DType.FLOAT32, DType.INT32):
+            return name
+        out = self.names.tensor(f"{self.label}_{tensor.name}_{quantizer[0].lower()}")
+        if kind in (DType.FLOAT16, DType.BFLOAT16):
+            return self.op("Cast", [name], out, to=cast_to)
+        scale = self.constant(f"{tensor.name}_scale", TensorProto.FLOAT, [], [self.setting.scale(tensor)])
+        zero = self.constant(f"{tensor.name}_zero", TensorProto.INT8, [], [0])
+        return self.op(quantizer, [name, scale, zero], out)
+
+
+def value_info(
+    setting: Setting,
+    tensor: Tensor,
+    name: str,
+    *,
+    lead: Sequence[str | int] = (),
+    at: int = 0,
+    kind: int | None = None,
+) -> onnx.ValueInfoProto:
+    """A graph input or output of a plugin tensor's shape, computed dimensions without a name.
+
+    `lead` are dimensions that are put in before the axis `at`; `kind` is the ONNX type if it is none of a graph's own
+    (FP32, INT32).
+    """
+    sizes = [int(dim) if dim.isdigit() else dim if dim.isidentifier() else None for dim in tensor.shape]
+    own = TensorProto.FLOAT if setting.is_float(tensor) else TensorProto.INT32
+    return helper.make_tensor_value_info(name, kind or own, [*sizes[:at], *lead, *sizes[at:]])
+
+
+@dataclass(frozen=True)
+class Given:
+    """A graph input.
+
+    Attributes:
+        info: name, type and dimensions.
+        shapes: per profile, its shape at min, opt and max.
+        values: per profile, its values there, if it is a shape tensor.
+    """
+
+    info: onnx.ValueInfoProto
+    shapes: tuple[Range, ...]
+    values: tuple[Range, ...] = ()
+
+    @classmethod
+    def scalar(cls, setting: Setting, name: str, kind: int, values: Range | None = None) -> Given:
+        """A 0-D input beside the plugin's, the same in all profiles."""
+        count = len(setting.manifest.profiles)
+        info = helper.make_tensor_value_info(name, kind, [])
+        return cls(info, (((), (), ()),) * count, (values,) * count if values else ())
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A graph output, and the plugin output that it shows; none if its values are made of those."""
+
+    info: onnx.ValueInfoProto
+    source: str = ""
+
+
+def network(
+    setting: Setting,
+    family: str,
+    body: Body,
+    *,
+    inputs: Sequence[Given],
+    outputs: Sequence[onnx.ValueInfoProto],
+    calls: Sequence[PluginCall],
+) -> Network:
+    """Wrap a main graph up as a checked model.
+
+    Raises:
+        onnx.checker.ValidationError: the graph is wrong, which is a bug of the family.
+    """
+    manifest = setting.manifest
+    infos = [given.info for given in inputs]
+    graph = helper.make_graph(body.nodes, f"{manifest.slug}_{family}", infos, outputs, body.constants)
+    model = helper.make_model(
+        graph,
+        producer_name="pluginkit",
+        ir_version=IR_VERSION,
+        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)],
+    )
+    onnx.checker.check_model(model)
+    profiles = [
+        NetworkProfile(
+            profile.name,
+            {given.info.name: given.shapes[index] for given in inputs},
+            {given.info.name: given.values[index] for given in inputs if given.values},
+        )
+        for index, profile in enumerate(manifest.profiles)
+    ]
+    return Network(
+        id=setting.network_id(family),
+        family=family,
+        precision=setting.precision,
+        model=model.SerializeToString(),
+        calls=tuple(calls),
+        profiles=tuple(profiles),
+        outputs=tuple(output.name for output in outputs),
+        variant=setting.variant,
+    )
