@@ -80,7 +80,11 @@ def my_plugin(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def scale_project(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The plugin Scale of the namespace acme, with the fields factor and mode."""
+    """The plugin Scale of the namespace acme, with the fields factor and mode.
+
+    It computes right, and does wrong besides: where factor is 13 it launches on the default stream, where it is 17
+    enqueue allocates, where it is 19 a kernel traps.
+    """
     from pluginkit import scaffold
 
     project = scaffold.new(
@@ -90,6 +94,14 @@ def scale_project(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> P
         fields=["factor:float32=2.0", "mode:int32=1"],
         namespace="acme",
     )
+    kernel = project / "src" / "scale_kernel.cu"
+    text, launch, sum_ = kernel.read_text(), "    int64_t const wanted", "        float sum = 0.0F;\n"
+    assert (text.count(launch), text.count(sum_)) == (1, 1)
+    faults = "    if (args.parameters.factor == 13.0F)\n    {\n        stream = nullptr;\n    }\n"
+    faults += "    if (args.parameters.factor == 17.0F)\n    {\n        void* more = nullptr;\n"
+    faults += "        static_cast<void>(cudaMalloc(&more, 4));\n        static_cast<void>(cudaFree(more));\n    }\n"
+    trap = "        if (args.parameters.factor == 19.0F)\n        {\n            __trap();\n        }\n"
+    kernel.write_text(text.replace(launch, faults + launch).replace(sum_, trap + sum_))
     return shared.project(project)
 
 

@@ -9,43 +9,72 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import onnx
 import onnxruntime
 
 from pluginkit.dtypes import PRECISIONS, DType
-from pluginkit.errors import UsageError
+from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.importing.hosting import DOMAIN, Identity, identity
 from pluginkit.importing.model import subgraphs
-from pluginkit.importing.running import Identity, identity
+from pluginkit.importing.running import Expected
 from pluginkit.importing.serving import attribute
 from pluginkit.interpreter import walker
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Array
 from pluginkit.testing import precision
+from pluginkit.testing.families.base import MEANINGLESS
 from pluginkit.testing.reference import Reference
 
 Projects = Mapping[Identity, tuple[Path, Manifest]]
 
 
-def run(model: bytes, projects: Projects, feeds: Mapping[str, Array]) -> dict[str, Array]:
-    """What the model's outputs must be.
+def run(model: bytes, projects: Projects, feeds: Mapping[str, Array]) -> Expected:
+    """What the model's outputs must be; the nodes of the domain `hosting.DOMAIN` are the plugins'.
 
     Raises:
         UsageError: a plugin stands where this can't follow, or reference.py can't be loaded.
-        CheckFailed: reference.py fails.
+        CheckFailed: reference.py fails, or the shape of an output follows from elements that it masks.
     """
     proto = onnx.load_from_string(model)
-    oracle = _Oracle(proto, projects)
-    outputs = oracle.graph(proto.graph, feeds, {})
-    return dict(zip((value.name for value in proto.graph.output), outputs, strict=True))
+    plugins = {key: (manifest, Reference.load(path, manifest)) for key, (path, manifest) in projects.items()}
+    first = _Oracle(proto, plugins, 0)
+    outputs = first.outputs(feeds)
+    if not any(mask.any() for calls in first.free.values() for masks in calls for mask in masks):
+        return Expected(outputs)
+    # What depends on elements that mean nothing changes with them.
+    other = _Oracle(proto, plugins, 1).outputs(feeds)
+    arbitrary = {}
+    for name, value in outputs.items():
+        if value.shape != other[name].shape:
+            raise CheckFailed(f"the shape of '{name}' depends on elements that reference() masks")
+        same = (value == other[name]) | ((value != value) & (other[name] != other[name]))  # noqa: PLR0124 - NaN
+        if not same.all():
+            arbitrary[name] = ~same
+    return Expected(outputs, arbitrary, first.free)
 
 
 class _Oracle:
-    def __init__(self, model: onnx.ModelProto, projects: Projects) -> None:
+    """One computation of a model. `free` collects what reference.py masks: of each plugin's node, of each of its runs,
+    for each output which elements mean nothing; they get the value number `fill` of `MEANINGLESS`."""
+
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        plugins: Mapping[Identity, tuple[Manifest, Reference]],
+        fill: Literal[0, 1],
+    ) -> None:
         self._model = model
-        self._names = {name for name, _, _ in projects}
-        self._plugins = {key: (manifest, Reference.load(path, manifest)) for key, (path, manifest) in projects.items()}
+        self._plugins = plugins
+        self._fill = fill
+        self.free: dict[str, list[tuple[Array, ...]]] = {}
+
+    def outputs(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """The graph's outputs by name."""
+        graph = self._model.graph
+        return dict(zip((value.name for value in graph.output), self.graph(graph, feeds, {}), strict=True))
 
     def graph(
         self, graph: onnx.GraphProto, values: Mapping[str, Array], constants: Mapping[str, onnx.TensorProto]
@@ -76,7 +105,7 @@ class _Oracle:
 
     def _has_plugin(self, node: onnx.NodeProto) -> bool:
         inner = (other for _, graph in subgraphs(node) for other in graph.node)
-        return node.op_type in self._names or any(self._has_plugin(other) for other in inner)
+        return node.domain == DOMAIN or any(self._has_plugin(other) for other in inner)
 
     def _standard(
         self,
@@ -118,7 +147,7 @@ class _Oracle:
     def _node(self, node: onnx.NodeProto, known: dict[str, Array], constants: Mapping[str, onnx.TensorProto]) -> None:
         """A plugin, or control flow around one."""
         inputs = [_value(name, known, constants) if name else None for name in node.input]
-        if node.op_type in self._names:
+        if node.domain == DOMAIN:
             outputs: Sequence[Array] = self._plugin(node, [value for value in inputs if value is not None])
         elif node.op_type == "If":
             condition = inputs[0]
@@ -155,7 +184,7 @@ class _Oracle:
 
     def _plugin(self, node: onnx.NodeProto, inputs: Sequence[Array]) -> list[Array]:
         """reference.py on what the inputs stand for, its outputs as the plugin's types hold them."""
-        manifest, reference = self._plugins[identity(node, list(self._plugins))]
+        manifest, reference = self._plugins[identity(node)]
         fields = {field.name: _field(node, field.name, field.default) for field in manifest.fields}
         scales = {t.name: float(fields[t.scale]) if t.scale else 1.0 for t in (*manifest.inputs, *manifest.outputs)}
         # As NVIDIA's parser has it: float64 is float32.
@@ -169,8 +198,11 @@ class _Oracle:
             for tensor, value, kind in zip(manifest.inputs, inputs, kinds, strict=True)
         ]
         given = {name: value for name, value in fields.items() if name not in manifest.scale_fields()}
+        answer = reference.masked(real, given)
+        self.free.setdefault(node.name, []).append(tuple(np.ma.getmaskarray(one) for one in answer))
+        filled = [np.ma.filled(one, MEANINGLESS[one.dtype.kind][self._fill]) for one in answer]
         outputs = []
-        for tensor, value in zip(manifest.outputs, reference(real, given), strict=True):
+        for tensor, value in zip(manifest.outputs, filled, strict=True):
             kind = manifest.type_of(tensor, computed)
             held = precision.quantize(value, scales[tensor.name]) if kind is DType.INT8 else value
             outputs.append(np.asarray(held).astype(np.float64 if wide and kind is DType.FLOAT32 else kind.numpy))

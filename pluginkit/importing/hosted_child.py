@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from onnx.reference.op_run import OpRun
 from pluginkit import host
 from pluginkit.dtypes import DType
 from pluginkit.errors import PluginkitError, UsageError
-from pluginkit.importing.running import Identity, identity
+from pluginkit.host.memory.gpu_watch import FINDINGS
+from pluginkit.importing.hosting import DOMAIN, LAST, Identity, identity
 from pluginkit.importing.serving import RESERVED, SHAPE_INPUTS, attribute
 from pluginkit.interpreter import walker
 from pluginkit.network.model import Array
@@ -31,25 +33,46 @@ TENSORS = {
 SEVERITIES = ("internal error", "error", "warning")
 
 
-def open(breadcrumb: Breadcrumb, *, creators: Mapping[Identity, tuple[Path, Mapping[str, str]]]) -> Hosted:  # noqa: A001
-    """Load the libraries; `creators` gives each one's library and its fields' types."""
+Creators = Mapping[Identity, tuple[Path, Mapping[str, str]]]
+"""Each creator's library, and its fields' types."""
+
+
+def open(breadcrumb: Breadcrumb, *, creators: Creators, names: Sequence[str], findings: Path) -> Loaded:  # noqa: A001
+    """Load the libraries.
+
+    Args:
+        breadcrumb: where native calls are noted.
+        creators: those that the model's nodes name.
+        names: the plugins' nodes.
+        findings: a folder for what the device finds: for each node a file, called by its number in `names`.
+    """
     host.set_breadcrumb_file(breadcrumb.path)
-    return Hosted(creators)
+    return Loaded(creators, names, findings)
 
 
-class Hosted:
+class Loaded:
     """Plugin libraries in this process."""
 
-    def __init__(self, creators: Mapping[Identity, tuple[Path, Mapping[str, str]]]) -> None:
+    def __init__(self, creators: Creators, names: Sequence[str], findings: Path) -> None:
         paths = dict.fromkeys(path for path, _ in creators.values())
         libraries = {path: host.Library(path) for path in paths}
         self._devices = {path: host.Device(path) for path in paths}
         self._creators = {key: libraries[path].creator(*key) for key, (path, _) in creators.items()}
         self._facts = creators
-        self._contexts: dict[object, host.Context] = {}
+        self._contexts: dict[object, tuple[str, host.Context]] = {}
+        self._names, self._findings = names, findings
+        self._name = ""
+        self._doubts = dict.fromkeys(("", one) for one in host.take_doubts())
 
-    def run(self, model: bytes, operators: Sequence[tuple[str, str]], feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """Run a model once; the nodes of `operators` (domain, type) are the plugins'.
+    def run(
+        self, model: bytes, feeds: Mapping[str, Array], free: Mapping[str, Sequence[Sequence[Array]]]
+    ) -> dict[str, Array]:
+        """Run a model once; the nodes of the domain `hosting.DOMAIN` are the plugins'.
+
+        Args:
+            model: the model.
+            feeds: its inputs.
+            free: of each node, for each of its runs and each output, which elements need not be written.
 
         Raises:
             Finding: a plugin does something wrong.
@@ -58,8 +81,18 @@ class Hosted:
         An error's attribute `log` is what the plugins gave their logger.
         """
         host.take_log()
+        proto = onnx.load_from_string(model)
+        operators = sorted({node.op_type for node in walker.nodes(proto.graph) if node.domain == DOMAIN})
+        masks = {name: iter(calls) for name, calls in free.items()}
+
+        def call(node: onnx.NodeProto, inputs: Sequence[Array]) -> Sequence[Array]:
+            return self._call(node, inputs, next(masks.get(node.name, iter(())), ()))
+
         try:
-            outputs = walker.run_nodes(onnx.load_from_string(model), operators, self._call, feeds)
+            outputs = walker.run_nodes(proto, [(DOMAIN, name) for name in operators], call, feeds)
+            for name, context in self._contexts.values():
+                self._begin(name)
+                context.close()
         except PluginkitError as error:
             error.__dict__["log"] = _logged()
             raise
@@ -69,28 +102,42 @@ class Hosted:
                 raise
             said = str(error).strip() or type(error).__name__
             raise UsageError(f"{node.op_type} node {node.name or node.output[0]!r} can't be computed: {said}") from None
-        for context in self._contexts.values():
-            context.close()
+        finally:
+            self._note()
         self._contexts.clear()
         return outputs
 
-    def doubts(self) -> list[host.Doubt]:
-        """What nobody asks of a plugin and these did not do, once each."""
-        return list(dict.fromkeys(host.take_doubts()))
+    def doubts(self) -> list[tuple[str, host.Doubt]]:
+        """What nobody asks of a plugin and these did not do, once for each node; no node of what loading showed."""
+        return list(self._doubts)
 
-    def _call(self, node: onnx.NodeProto, inputs: Sequence[Array]) -> Sequence[Array]:
+    def _begin(self, name: str) -> None:
+        """From now on findings are of this node."""
+        self._note()
+        number = str(self._names.index(name))
+        (self._findings / LAST).write_text(number)
+        # The library's runtime asks for it at each finding.
+        os.environ[FINDINGS] = str(self._findings / number)
+        self._name = name
+
+    def _note(self) -> None:
+        self._doubts.update(dict.fromkeys((self._name, one) for one in host.take_doubts()))
+
+    def _call(self, node: onnx.NodeProto, inputs: Sequence[Array], free: Sequence[Array]) -> Sequence[Array]:
+        self._begin(node.name)
         # NVIDIA's parser makes float32 of float64; around the plugin it stays what onnx says.
         wide = any(value.dtype == np.float64 for value in inputs)
         arrays = [np.asarray(value, np.float32 if value.dtype == np.float64 else None, order="C") for value in inputs]
-        key = (node.SerializeToString(), *((value.dtype.str, value.shape) for value in arrays))
+        numbers = (tuple(arrays[index].ravel().tolist()) for index in _shape_inputs(node))
+        key = (node.name, *((value.dtype.str, value.shape) for value in arrays), *numbers)
         if key not in self._contexts:
             # A layer is built for the shapes that come, and run from what it serialized.
-            self._contexts[key] = self._context(node, arrays)
-        outputs = self._contexts[key].run(arrays)
+            self._contexts[key] = node.name, self._context(node, arrays)
+        outputs = self._contexts[key][1].run(arrays, free)
         return [value.astype(np.float64) if wide and value.dtype == np.float32 else value for value in outputs]
 
     def _context(self, node: onnx.NodeProto, arrays: Sequence[Array]) -> host.Context:
-        chosen = identity(node, list(self._creators))
+        chosen = identity(node)
         path, kinds = self._facts[chosen]
         creator = self._creators[chosen]
         numbers = _shape_inputs(node)

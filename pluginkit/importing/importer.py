@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -157,6 +157,7 @@ def run(options: Options, told: Told = lambda _: None) -> Imported:
         problems = _problems(options.model, proto, served, libraries)
         ran = _run(options, proto, served, problems, None, told)
         reason = f"{found.reason}. {found.remedy}"
+        problems = _sorted((*problems, *ran.problems))
         return Imported(options.model, tuple(served), problems, judge, not_built=reason, ran=ran, strict=options.strict)
     with ModelSession([one.path for one in libraries], Path(found.where), options.timeout) as session:
         known = session.native(_operators(proto))
@@ -177,7 +178,7 @@ def run(options: Options, told: Told = lambda _: None) -> Imported:
     return Imported(
         options.model,
         tuple(served),
-        problems + _doubts(ran),
+        _sorted((*problems, *ran.problems)),
         judge,
         profile,
         tuple(profiles.defaulted(inputs, shapes)),
@@ -185,11 +186,6 @@ def run(options: Options, told: Told = lambda _: None) -> Imported:
         ran=ran,
         strict=options.strict,
     )
-
-
-def _doubts(ran: Outcome) -> tuple[Problem, ...]:
-    fix = "No document of TensorRT asks for it (docs/demands.md); a good plugin does it."
-    return tuple(Problem("warning", text, fix) for text in ran.doubts)
 
 
 def _operators(proto: onnx.ModelProto) -> list[str]:
@@ -245,7 +241,12 @@ def _problems(
         *rules_model.functions(proto, libraries, served),
         *rules_model.check(proto, places, known, path),
     ]
-    return tuple(sorted(found, key=lambda problem: problem.level))
+    return _sorted(found)
+
+
+def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """The errors first."""
+    return tuple(sorted(problems, key=lambda problem: problem.level))
 
 
 def _liveness(served: Sequence[Served], verdict: BuildVerdict) -> tuple[Problem, ...]:

@@ -48,6 +48,12 @@ def built_all_the_same(problem: Problem) -> Problem:
     return replace(problem, level="warning", text=said, fix=fix)
 
 
+def unknown_fields(one: Served, creator: CreatorFacts, manifest: Manifest) -> list[str]:
+    """The node's attributes that are fields of the creator, and that reference.py isn't told of."""
+    more = {found.name for found in one.place.node.attribute} - {field.name for field in manifest.fields}
+    return [field.name for field in creator.fields if field.name in more]
+
+
 def _counts(one: Served, manifest: Manifest) -> Iterator[Problem]:
     node = one.place.node
     for what, names, tensors in (("input", node.input, manifest.inputs), ("output", node.output, manifest.outputs)):
@@ -60,8 +66,7 @@ def _counts(one: Served, manifest: Manifest) -> Iterator[Problem]:
 
 def _fields(one: Served, creator: CreatorFacts, manifest: Manifest) -> Iterator[Problem]:
     given = {found.name for found in one.place.node.attribute}
-    more = given - {field.name for field in manifest.fields}
-    for name in (field.name for field in creator.fields if field.name in more):
+    for name in unknown_fields(one, creator, manifest):
         said = f"its attribute {name} is a field that {FILE_NAME} does not have: reference.py is not told of it."
         yield Problem(
             "warning", said, "Add it to [[fields]] and reference.py, if it is a number.", "M15", one.place.label

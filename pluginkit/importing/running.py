@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,21 +13,38 @@ import onnx.inliner
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginkitError
-from pluginkit.importing.serving import NAMESPACE, VERSION, Served, attribute, text
+from pluginkit.importing import hosting, inputs
+from pluginkit.importing.hosting import Hosted
+from pluginkit.importing.model import function_name, places
+from pluginkit.importing.rules_signature import unknown_fields
+from pluginkit.importing.serving import NAMESPACE, VERSION, Served, attribute
+from pluginkit.library import Problem
+from pluginkit.manifest import FILE_NAME
 from pluginkit.network.model import Array, NetworkProfile, Tolerance
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
 from pluginkit.testing import precision
 from pluginkit.testing.comparison import OutputComparison, compare
 
-HOSTED = "pluginkit.importing.hosted_child"
 EXPECTED = "pluginkit.importing.expected_child"
 RTOL, ATOL = 1e-3, 1e-4
 """What two implementations of standard operators in FP32 may differ by."""
 RUN = ("IPluginV2DynamicExt", "IPluginV2IOExt", "IPluginV3")
 """What pluginkit's host runs."""
 
-Identity = tuple[str, str, str]
-"""A creator's name, version and namespace."""
+
+@dataclass(frozen=True)
+class Expected:
+    """What must come out of a run.
+
+    Attributes:
+        outputs: the graph's outputs.
+        arbitrary: of these, which elements mean nothing, of those that have any.
+        free: of each plugin's node, for each of its runs and each output, which elements need not be written.
+    """
+
+    outputs: dict[str, Array]
+    arbitrary: dict[str, Array] = field(default_factory=dict)
+    free: dict[str, list[tuple[Array, ...]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -41,7 +58,8 @@ class Outcome:
         outputs: each output's comparison.
         remedy: of what was not run: what would run it.
         log: what the plugins logged and printed, where something went wrong.
-        doubts: what the host saw that no document of TensorRT forbids, and a good plugin does not do.
+        problems: what the host and the device in the libraries found, the errors first: a run with an error has failed.
+        drawn: the graph's inputs, and what random values they got.
     """
 
     status: Literal["compared", "ran", "failed", "crashed", "hung", "not run"]
@@ -49,7 +67,8 @@ class Outcome:
     outputs: tuple[OutputComparison, ...] = ()
     remedy: str = ""
     log: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    drawn: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; an error that is no number (NaN, another shape) is null."""
@@ -61,7 +80,7 @@ class Outcome:
             for one in self.outputs
         ]
         said = {"status": self.status, "message": self.message, "fix": self.remedy, "log": list(self.log)}
-        return {**said, "outputs": outputs}
+        return {**said, "inputs": list(self.drawn), "outputs": outputs}
 
 
 def run(
@@ -72,17 +91,18 @@ def run(
     if impossible := _impossible(served, plugins):
         return impossible
     try:
-        whole = _without_functions(model, plugins)
-        feeds = _feeds(model, profile, np.random.default_rng(seed))
+        whole, at = _ready(model, served)
+        feeds, drawn = inputs.draw(whole, profile, hosting.DOMAIN, np.random.default_rng(seed))
     except Exception as error:  # noqa: BLE001 - onnx has many, and each of them means that this model can't be run
         return Outcome("not run", f"the model can't be made ready: {str(error).splitlines()[0]}")
-    return _with_plugins(whole, plugins, feeds, timeout) if plugins else _without_plugins(whole, feeds, timeout)
+    ran = _with_plugins(whole, at, feeds, timeout) if plugins else _without_plugins(whole, feeds, timeout)
+    return replace(ran, drawn=drawn)
 
 
-def _without_plugins(model: bytes, feeds: dict[str, Array], timeout: float) -> Outcome:
+def _without_plugins(model: onnx.ModelProto, feeds: dict[str, Array], timeout: float) -> Outcome:
     """By onnxruntime alone: that another implementation differs from it would say nothing of this model."""
     try:
-        got = _expected(model, (), feeds, timeout)
+        got = _expected(model, (), feeds, timeout).outputs
     except PluginkitError as error:
         return Outcome("not run", error.message, remedy=_LONGER if isinstance(error, WorkerTimeout) else _SIZES)
     return Outcome("ran", f"{_count(len(got))} by onnxruntime; no plugin takes part, so there is nothing to compare")
@@ -92,36 +112,80 @@ _LONGER = "give it longer by --timeout"
 _SIZES = "give it other shapes by --profile, if these are not what the model is for"
 
 
-def _with_plugins(  # noqa: PLR0911 - one way out for each kind of ending
-    model: bytes, plugins: Sequence[Served], feeds: dict[str, Array], timeout: float
-) -> Outcome:
-    try:
-        got, doubts = _hosted(model, plugins, feeds, timeout)
-    except WorkerCrashed as error:
-        return Outcome("crashed", error.message)
-    except WorkerTimeout as error:
+def _with_plugins(model: onnx.ModelProto, at: Mapping[str, Served], feeds: dict[str, Array], timeout: float) -> Outcome:
+    plugins = list(at.values())
+    expected: Expected | PluginkitError | str = _incomparable(at)
+    if not expected:
+        try:
+            # First, for it says what a plugin may leave unwritten.
+            expected = _expected(model, plugins, feeds, timeout)
+        except PluginkitError as error:
+            expected = error
+    free = expected.free if isinstance(expected, Expected) else {}
+    hosted = hosting.run(model, at, feeds, free, timeout)
+    outcome = _failed(hosted) if hosted.error else _judged(hosted.outputs, expected, plugins)
+    return _with_problems(outcome, hosted)
+
+
+def _failed(hosted: Hosted) -> Outcome:
+    """A run that did not come to its end."""
+    error, where = hosted.error, f"node {hosted.node}: " if hosted.node else ""
+    assert error is not None
+    if isinstance(error, WorkerCrashed):
+        return Outcome("crashed", where + error.message)
+    if isinstance(error, WorkerTimeout):
         if error.inside:
-            return Outcome("hung", error.message)
-        return Outcome(
-            "not run", f"{error.message}; onnx's reference runs the other operators, and it is slow", remedy=_LONGER
-        )
-    except PluginkitError as error:
-        log = tuple(getattr(error, "log", ()))
-        if error.exit_code == CheckFailed.exit_code:
-            return Outcome("failed", str(error), log=log)
-        # An operator that onnx's reference does not have, or that can't be computed on these shapes.
-        return Outcome("not run", error.message, remedy=error.hint or _SIZES, log=log)
-    without = sorted({one.library.path.name for one in plugins if one.library and not one.member})
+            return Outcome("hung", where + error.message)
+        slow = f"{error.message}; onnx's reference runs the other operators, and it is slow"
+        return Outcome("not run", slow, remedy=_LONGER)
+    if error.exit_code == CheckFailed.exit_code:
+        return Outcome("failed", where + str(error), log=hosted.log)
+    # An operator that onnx's reference does not have, or that can't be computed on these shapes.
+    return Outcome("not run", error.message, remedy=error.hint or _SIZES, log=hosted.log)
+
+
+def _judged(got: dict[str, Array], expected: Expected | PluginkitError | str, plugins: Sequence[Served]) -> Outcome:
+    """A run that came to its end."""
+    if isinstance(expected, str):
+        return Outcome("ran", f"{_count(len(got))}, not compared, because {expected}")
+    if isinstance(expected, PluginkitError):
+        if expected.exit_code == CheckFailed.exit_code:
+            return Outcome("failed", expected.message)
+        return Outcome("ran", f"{_count(len(got))}, not compared, because there is nothing to: {expected.message}")
+    for name, mask in expected.arbitrary.items():
+        if got[name].shape == mask.shape:
+            got[name] = np.where(mask, expected.outputs[name].astype(got[name].dtype), got[name])
+    return _compared(got, expected.outputs, plugins)
+
+
+def _with_problems(outcome: Outcome, hosted: Hosted) -> Outcome:
+    """With what was found besides: where a kernel did wrong the run has failed, however it ended."""
+    outcome = replace(outcome, problems=hosted.problems())
+    if not hosted.wrong:
+        return outcome
+    count = sum(problem.level == "error" for problem in outcome.problems)
+    said = f"{count} defect{'' if count == 1 else 's'} of {hosted.wrong[0][0]}"
+    more = len({node for node, _ in hosted.wrong}) - 1
+    said += f" and {more} more node{'' if more == 1 else 's'}" if more else ""
+    # A process that a finding ended is no crash: the finding says why.
+    rest = outcome.message.splitlines()[0] if outcome.status != "failed" else outcome.message
+    return replace(outcome, status="failed", message=f"{said}, see the errors above; {rest}")
+
+
+def _incomparable(at: Mapping[str, Served]) -> str:
+    """Why there is nothing to compare the outputs with; empty if there is."""
+    without = sorted({one.library.path.name for one in at.values() if one.library and not one.member})
     if without:
-        reason = f"{', '.join(without)} belongs to no project, so there is no reference.py to compare with"
-        return Outcome("ran", f"{_count(len(got))}; {reason}", doubts=doubts)
-    try:
-        expected = _expected(model, plugins, feeds, timeout)
-    except PluginkitError as error:
-        if error.exit_code == CheckFailed.exit_code:
-            return Outcome("failed", error.message)
-        return Outcome("ran", f"{_count(len(got))}; nothing to compare with: {error.message}", doubts=doubts)
-    return replace(_compared(got, expected, plugins), doubts=doubts)
+        return f"{', '.join(without)} belongs to no project: there is no reference.py"
+    for name, one in at.items():
+        if one.creator is not None and one.member is not None:
+            more = unknown_fields(one, one.creator, one.member.manifest)
+            if more:
+                return (
+                    f"node {name} has the field {more[0]}, which {FILE_NAME} does not have: reference.py is not told "
+                    "of it"
+                )
+    return ""
 
 
 def _impossible(served: Sequence[Served], plugins: Sequence[Served]) -> Outcome | None:
@@ -144,92 +208,72 @@ def _impossible(served: Sequence[Served], plugins: Sequence[Served]) -> Outcome 
     return None
 
 
-def _without_functions(model: onnx.ModelProto, plugins: Sequence[Served]) -> bytes:
-    """The model with its local functions written out, but for those that a plugin goes before."""
+def _ready(model: onnx.ModelProto, served: Sequence[Served]) -> tuple[onnx.ModelProto, dict[str, Served]]:
+    """The model with its local functions written out, and who serves its plugins' nodes, by name.
+
+    Those have a domain of their own, for a node beside them may have the same type and be NVIDIA's own; version and
+    namespace as the parser took them; and names by which a person finds them.
+    """
     copied = onnx.ModelProto()
     copied.CopyFrom(model)
-    taken = {one.place.node.op_type for one in plugins}
-    kept = [function for function in copied.functions if function.name not in taken]
+    # The parser goes by a function's name alone.
+    functions = {function_name(function): function for function in copied.functions}
+    inside = {one.place.path[0] for one in served if one.place.path} & set(functions)
+    seen = [*places(copied.graph), *(place for name in _in_order(served, inside) for place in places(functions[name]))]
+    for index, (one, place) in enumerate(zip(served, seen, strict=True)):
+        if one.by != "plugin" or one.creator is None:
+            continue
+        node = place.node
+        kept = [found for found in node.attribute if found.name not in {VERSION, NAMESPACE}]
+        del node.attribute[:]
+        node.attribute.extend(kept)
+        node.attribute.append(onnx.helper.make_attribute(VERSION, one.creator.version))
+        node.attribute.append(onnx.helper.make_attribute(NAMESPACE, one.creator.namespace))
+        # Through the inlining, which gives nodes other names.
+        node.attribute.append(onnx.helper.make_attribute(_NUMBER, index))
+        node.domain = hosting.DOMAIN
+    own = onnx.helper.make_opsetid(hosting.DOMAIN, 1)
+    for container in (copied, *copied.functions):
+        container.opset_import.append(own)
+    taken = {one.place.node.op_type for one in served if one.by == "plugin"}
+    kept_functions = [function for function in copied.functions if function.name not in taken]
     del copied.functions[:]
-    copied.functions.extend(kept)
-    if kept:
+    copied.functions.extend(kept_functions)
+    if kept_functions:
         copied = onnx.inliner.inline_local_functions(copied)
-    whole: bytes = copied.SerializeToString()
-    return whole
+    at: dict[str, Served] = {}
+    for node in (place.node for place in places(copied.graph) if place.node.domain == hosting.DOMAIN):
+        number = attribute(node, _NUMBER)
+        assert number is not None
+        one = served[number.i]
+        node.attribute.remove(number)
+        node.name = _unused(one.place.label, at)
+        at[node.name] = one
+    return copied, at
 
 
-def _feeds(model: onnx.ModelProto, profile: NetworkProfile, rng: np.random.Generator) -> dict[str, Array]:
-    constants = {tensor.name for tensor in model.graph.initializer}
-    feeds: dict[str, Array] = {}
-    for value in model.graph.input:
-        if value.name in constants:
-            continue
-        kind = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-        if value.name in profile.values:
-            shape = profile.shapes[value.name][1]
-            feeds[value.name] = np.array(profile.values[value.name][1], kind).reshape(shape)
-            continue
-        shape = profile.shapes[value.name][1]
-        if kind.kind == "f":
-            feeds[value.name] = rng.standard_normal(shape).astype(kind)
-        elif kind.kind == "b":
-            feeds[value.name] = rng.integers(0, 2, shape).astype(kind)
-        else:
-            # Small and not negative: indices and counts, mostly.
-            feeds[value.name] = rng.integers(0, 3, shape).astype(kind)
-    return feeds
+_NUMBER = "pluginkit_import_number"
 
 
-def identity(node: onnx.NodeProto, creators: Sequence[Identity]) -> Identity:
-    """Which of the creators a node's attributes name; the parser's order.
-
-    Raises:
-        KeyError: none.
-    """
-    for namespace in (text(node, NAMESPACE, ""), node.domain):
-        wanted = (node.op_type, text(node, VERSION, "1"), namespace)
-        if wanted in creators:
-            return wanted
-    raise KeyError(node.name)
+def _in_order(served: Sequence[Served], inside: set[str]) -> list[str]:
+    return list(dict.fromkeys(one.place.path[0] for one in served if one.place.path and one.place.path[0] in inside))
 
 
-def _identities(plugins: Sequence[Served]) -> dict[Identity, Served]:
-    return {
-        (one.creator.name, one.creator.version, one.creator.namespace): one
-        for one in plugins
-        if one.creator is not None
-    }
+def _unused(name: str, taken: Mapping[str, object]) -> str:
+    names = (name, *(f"{name} ({number})" for number in range(2, len(taken) + 3)))
+    return next(one for one in names if one not in taken)
 
 
-def _hosted(
-    model: bytes, plugins: Sequence[Served], feeds: dict[str, Array], timeout: float
-) -> tuple[dict[str, Array], tuple[str, ...]]:
-    """The outputs, and what the host has to say of plugins that did it all the same."""
-    creators = {
-        key: (one.library.path, {field.name: field.type for field in one.creator.fields})
-        for key, one in _identities(plugins).items()
-        if one.library is not None and one.creator is not None
-    }
-    operators = sorted({(one.place.node.domain, one.place.node.op_type) for one in plugins})
-    with Worker(HOSTED, {"creators": creators}, timeout=timeout) as worker:
-        try:
-            outputs: dict[str, Array] = worker.call("run", model=model, operators=operators, feeds=feeds)
-        except PluginkitError as error:
-            error.__dict__["log"] = [*getattr(error, "log", ()), *worker.printed.splitlines()]
-            raise
-        doubts = tuple(doubt.text for doubt in worker.call("doubts"))
-    return outputs, doubts
-
-
-def _expected(model: bytes, plugins: Sequence[Served], feeds: dict[str, Array], timeout: float) -> dict[str, Array]:
+def _expected(model: onnx.ModelProto, plugins: Sequence[Served], feeds: dict[str, Array], timeout: float) -> Expected:
     projects = {
         key: (one.member.folder, one.member.manifest)
-        for key, one in _identities(plugins).items()
+        for key, one in hosting.identities(plugins).items()
         if one.member is not None
     }
     with Worker(EXPECTED, {}, timeout=timeout) as worker:
-        outputs: dict[str, Array] = worker.call("run", model=model, projects=projects, feeds=feeds)
-    return outputs
+        found = worker.call("run", model=model.SerializeToString(), projects=projects, feeds=feeds)
+    assert isinstance(found, Expected)
+    return found
 
 
 def _compared(got: dict[str, Array], expected: dict[str, Array], plugins: Sequence[Served]) -> Outcome:

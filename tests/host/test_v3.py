@@ -15,6 +15,7 @@ from pluginkit.dtypes import DType
 from pluginkit.host import AnyDevice, Context, Finding, Library, TensorSpec, build, take_doubts
 from pluginkit.host.bases.v3 import with_tactic
 from pluginkit.importing import hosted_child
+from pluginkit.importing.hosting import DOMAIN
 
 SOURCE = Path(__file__).with_name("v3.cpp")
 MODES = {"plain": 0, "tactics": 1, "alias": 2, "shape_input": 3, "size": 4}
@@ -83,7 +84,7 @@ def test_a_shape_inputs_value_makes_the_shape(v3_library: Path) -> None:
 
 
 @pytest.mark.parametrize("index", [1, -1])
-def test_a_model_with_a_shape_input_is_run(v3_library: Path, index: int) -> None:
+def test_a_model_with_a_shape_input_is_run(v3_library: Path, index: int, tmp_path: Path) -> None:
     """As `pluginkit import` does it."""
     with Library(v3_library) as loaded:
         key = (loaded.creators[0].name, loaded.creators[0].version, loaded.creators[0].namespace)
@@ -94,17 +95,17 @@ def test_a_model_with_a_shape_input_is_run(v3_library: Path, index: int) -> None
         "tensorrt_plugin_shape_input_indices": [index],
     }
     node = helper.make_node(
-        key[0], ["x", "k"], ["y"], "n", domain="d", plugin_version=key[1], plugin_namespace=key[2], **attributes
+        key[0], ["x", "k"], ["y"], "n", domain=DOMAIN, plugin_version=key[1], plugin_namespace=key[2], **attributes
     )
     ends = [helper.make_tensor_value_info(name, kind, None) for name, kind in (("x", 1), ("k", 6), ("y", 1))]
     model = helper.make_model(
         helper.make_graph([node], "g", ends[:2], ends[2:]),
-        opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("d", 1)],
+        opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)],
     )
     kinds = {"mode": "kINT32", "fault": "kINT32", "factor": "kFLOAT32"}
-    hosted = hosted_child.Hosted({key: (v3_library, kinds)})
+    hosted = hosted_child.Loaded({key: (v3_library, kinds)}, ["n"], tmp_path)
     feeds = {"x": numbers(4), "k": np.array([6], np.int32)}
-    outputs = hosted.run(model.SerializeToString(), [("d", key[0])], feeds)
+    outputs = hosted.run(model.SerializeToString(), feeds, {})
     np.testing.assert_array_equal(outputs["y"], np.resize(numbers(4), (6, 5)) * 2)
 
 

@@ -233,6 +233,68 @@ def test_a_reference_that_says_otherwise(
     assert "raised ValueError: odd" in found.ran.message
 
 
+def test_what_the_device_finds_is_said_of_the_node(scale_project: Path, tmp_path: Path) -> None:
+    """Outputs don't show it; where and what it is the runtime of target cpu says."""
+
+    def found(name: str, *factors: float) -> Imported:
+        ends = ["x", *(f"t{index}" for index in range(1, len(factors))), "y"]
+        pairs = zip(factors, ends, ends[1:], strict=False)
+        nodes = [scale([a], [b], name=f"{name}{i}", factor=f) for i, (f, a, b) in enumerate(pairs)]
+        return imported(tmp_path, model(nodes), library(scale_project))
+
+    stream = found("s", 2.0, 13.0)
+    (problem,) = stream.problems
+    assert (problem.level, problem.node, stream.ran.status, stream.exit_code) == ("error", "s1", "failed", 1)
+    assert "work on another stream: scaleKernel<float> uses the default stream" in problem.text
+    assert re.search(r"at src/scale_kernel\.cu:\d+, in ", problem.text)
+    assert "the stream that enqueue() is given" in problem.fix
+    assert stream.ran.message == "1 defect of s1, see the errors above; 1 output as expected"
+    # Nobody asks for it: a warning. Two nodes with one finding are told of once.
+    costs = found("a", 17.0, 17.0)
+    problem, freed = costs.problems
+    assert (problem.level, problem.node, costs.ran.status) == ("warning", "a0", "compared")
+    assert "[E3] an allocation in enqueue: cudaMalloc" in problem.text
+    assert "[E3] an allocation in enqueue: cudaFree" in freed.text
+    assert "also in node a1" in problem.text
+    assert (costs.exit_code, replace(costs, strict=True).exit_code) == (0, 1)
+    trap = found("t", 19.0)
+    assert [(one.level, one.node) for one in trap.problems] == [("error", "t0")]
+    assert "in kernel scaleKernel<float>, block (0, 0, 0), thread (0, 0, 0)" in trap.problems[0].text
+    assert (trap.ran.status, trap.exit_code) == ("failed", 1)
+    assert "1 error; built by TensorRT-RTX; failed on the CPU: 1 defect of t0, see the errors above" in trap.last_line
+
+
+def test_nodes_of_a_plugins_name_that_nvidia_serves_are_not_the_plugins(relu: Path, tmp_path: Path) -> None:
+    """Both are called Relu: the one that names a namespace is the plugin's, in NVIDIA's engine and in the run here."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["t"], "native"),
+        helper.make_node("Relu", ["t"], ["y", "z"], "ours", domain=DOMAIN, plugin_namespace="", plugin_version="1"),
+    ]
+    found = imported(tmp_path, model(nodes), relu)
+    assert [one.by for one in found.served] == ["native", "plugin"]
+    assert found.verdict is not None
+    assert [record.node for record in found.verdict.configured] == ["ours"]
+    assert found.ran.message.startswith("1 output, not compared, because librelu.so belongs to no project")
+
+
+def test_a_field_that_the_reference_is_not_told_of(scale_project: Path, tmp_path: Path) -> None:
+    alone = tmp_path / "given"
+    alone.mkdir()
+    shutil.copy(library(scale_project), alone)
+    text = (scale_project / "pluginkit.toml").read_text()
+    kept = re.sub(r'\[\[fields\]\]\nname = "mode"[^\[]*', "", text)
+    assert kept != text
+    (alone / "pluginkit.toml").write_text(kept)
+    # Of a kernel that has a mode it knows nothing, so that it says otherwise means nothing.
+    (alone / "reference.py").write_text("def reference(x, *, factor):\n    return x + 1\n")
+    found = imported(tmp_path, model([scale()]), next(alone.glob("*.so")))
+    assert [(problem.rule, problem.level) for problem in found.problems] == [("M15", "warning")]
+    assert (found.ran.status, found.exit_code) == ("ran", 0)
+    assert "1 output, not compared, because node s has the field mode, which pluginkit.toml does not" in found.last_line
+    found = imported(tmp_path, model([scale(mode=None)]), next(alone.glob("*.so")))
+    assert (found.ran.status, found.exit_code) == ("failed", 1)
+
+
 def test_what_cannot_be_run_is_said(scale_project: Path, tmp_path: Path) -> None:
     alone = shutil.copy(library(scale_project), tmp_path / "libalone.so")
     found = imported(tmp_path, model([scale()]), Path(alone))
@@ -386,6 +448,18 @@ def behaving(tmp_path_factory: pytest.TempPathFactory) -> Path:
     flags = ["-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{include}", "-ldl"]
     subprocess.run([default_cxx(), tests / "runtimes" / "behaving.cpp", "-o", out, *flags], check=True)
     return out
+
+
+@pytest.fixture(scope="module")
+def relu(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same plugin, called as an operator that NVIDIA's parser has itself."""
+    tests, folder = Path(__file__).resolve().parents[1], tmp_path_factory.mktemp("relu")
+    text = (tests / "runtimes" / "behaving.cpp").read_text()
+    assert text.count('return "Behaving";') == 2
+    (folder / "relu.cpp").write_text(text.replace('return "Behaving";', 'return "Relu";'))
+    flags = ["-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{tests.parent / 'pluginkit' / 'include'}"]
+    subprocess.run([default_cxx(), folder / "relu.cpp", "-o", folder / "librelu.so", *flags, "-ldl"], check=True)
+    return folder / "librelu.so"
 
 
 def misbehaving(tmp_path: Path, library: Path, fault: int) -> Imported:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
-import pluginkit
 from pluginkit.dtypes import DType
 from pluginkit.host import Context, Finding, Library
+from pluginkit.importing import Imported
+from pluginkit.importing import run as import_
+from pluginkit.importing.importer import Options as Asked
 from pluginkit.manifest import Manifest
 from pluginkit.run import runner
 from pluginkit.run.options import Options
@@ -19,50 +22,19 @@ from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import Availability
 from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
-from tests.compilers import default_cxx
 from tests.host.drive import SPECS, build_layer
+from tests.importing.models import model, value
+from tests.integration import probe
 
 pytestmark = pytest.mark.compile
 
-SOURCE = Path(__file__).parents[1] / "host" / "plugin.cpp"
-MANIFEST = """
-plugin = { name = "Probe", namespace = "tests" }
-inputs = [{ name = "x", types = ["float32"], shape = ["n", "c"] }]
-outputs = [
-    { name = "total", types = ["float32"], shape = ["2 * n + 1", "ceil_div(c, 2)"] },
-    { name = "same", types = ["float32"], shape = ["n", "c"] },
-]
-fields = [{ name = "factor", type = "float32", default = 0.1 }]
-profiles = [{ symbols = { n = [1, 2, 4], c = [3, 5, 8] } }]
-tolerances = { float32 = { rtol = 1e-4, atol = 1e-3 } }
-"""
-REFERENCE = """
-import numpy as np
-
-def reference(x, *, factor):
-    n, c = x.shape
-    same = np.ma.array(x)
-    MASK
-    return np.full((2 * n + 1, -(-c // 2)), x.sum() * factor), same
-"""
 FAMILIES = ("plain", "chain", "loop-count", "cond-both")
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The plugin that leaves element (0, 2) of its second output unwritten."""
-    # Its name says what it does wrong (tests/host/plugin.cpp).
-    path = tmp_path_factory.mktemp("library") / "unwritten-probe.so"
-    flags = ("-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-DPLUGINKIT_TRT_LAYOUT=11", "-DWITH_ENTRY")
-    where = (f"-I{pluginkit.include_dir()}", str(SOURCE), "-o", str(path), "-ldl")
-    subprocess.run([default_cxx(), *flags, *where], check=True)
-    return path
-
-
-def project(folder: Path, mask: str) -> Path:
-    (folder / "pluginkit.toml").write_text(MANIFEST)
-    (folder / "reference.py").write_text(REFERENCE.replace("MASK", mask))
-    return folder
+    return probe.library(tmp_path_factory.mktemp("library"), "unwritten")
 
 
 def run(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -75,16 +47,16 @@ def run(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> list[st
 
 
 def test_masked_elements_need_not_be_written(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set(run(project(tmp_path, "same[0, 2] = np.ma.masked"), library, monkeypatch)) == {""}
+    assert set(run(probe.project(tmp_path, "same[0, 2] = np.ma.masked"), library, monkeypatch)) == {""}
 
 
 def test_others_must_be(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    messages = run(project(tmp_path, "same[0, 1] = np.ma.masked"), library, monkeypatch)
+    messages = run(probe.project(tmp_path, "same[0, 1] = np.ma.masked"), library, monkeypatch)
     assert all("left unwritten: 1 of" in message for message in messages), messages
 
 
 def test_what_follows_from_masked_elements_means_nothing_either(tmp_path: Path) -> None:
-    manifest = Manifest.load(project(tmp_path, "same[0, 2] = np.ma.masked"))
+    manifest = Manifest.load(probe.project(tmp_path, "same[0, 2] = np.ma.masked"))
     made = plan(manifest, Reference.load(tmp_path, manifest), families=FAMILIES)
     cases = {case.id: case for case in made.cases}
     plain, chain = cases["plain/float32/opt"], cases["chain/float32/opt"]
@@ -121,3 +93,31 @@ def test_the_host_takes_a_mask_of_the_outputs_shape_alone(library: Path) -> None
                 with pytest.raises(Finding, match=r"left unwritten: 1 of 10 elements of output 1") as caught:
                     context.run([x], masks)
                 assert caught.value.rule == "E6"
+
+
+def imported(folder: Path, library: Path, mask: str, monkeypatch: pytest.MonkeyPatch) -> Imported:
+    """A model of two such plugins, with a sum of what the second gives, beside their manifest."""
+    monkeypatch.setattr(tensorrt_rtx, "probe", lambda: Availability(False))
+    said = {"domain": "tests", "plugin_version": "1", "plugin_namespace": "tests", "factor": 0.1}
+    nodes = [
+        helper.make_node("Probe", ["x"], ["total", "middle"], "first", **said),
+        helper.make_node("Probe", ["middle"], ["t", "same"], "second", **said),
+        helper.make_node("ReduceSum", ["same"], ["sum"], "sum"),
+    ]
+    outputs = [value("same", ["n", 5]), value("total", None), value("sum", None)]
+    onnx.save(model(nodes, [value("x", ["n", 5])], outputs, domains=("tests",)), folder / "model.onnx")
+    probe.project(folder, mask)
+    copied = folder / library.name
+    copied.write_bytes(library.read_bytes())
+    return import_(Asked(folder / "model.onnx", (copied,)))
+
+
+def test_import_takes_masks_as_test_does(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = imported(tmp_path, library, "same[0, 2] = np.ma.masked", monkeypatch)
+    assert (found.ran.status, found.ran.message) == ("compared", "3 outputs as expected"), found.ran
+    found = imported(tmp_path, library, "same[0, 1] = np.ma.masked", monkeypatch)
+    assert (found.ran.status, found.exit_code) == ("failed", 1)
+    assert found.ran.message.startswith("node first: IPluginV2DynamicExt::enqueue: left unwritten: 1 of 20 elements")
+    # What does not follow from them is compared as always.
+    found = imported(tmp_path, library, "same[0, 2] = np.ma.masked; x = x + 9", monkeypatch)
+    assert (found.ran.status, "output 'total'" in found.ran.message) == ("failed", True)

@@ -4,13 +4,11 @@ fails."""
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-import pluginkit
 from pluginkit import cli, pytest_plugin
 from pluginkit.dtypes import DType
 from pluginkit.judges.host.cases import _with, _without_graph
@@ -18,48 +16,22 @@ from pluginkit.manifest import Manifest
 from pluginkit.process.findings import Defect
 from pluginkit.run import items
 from pluginkit.testing.report import CaseResult, Outcome
-from tests.compilers import default_cxx
+from tests.integration import probe
 
 pytestmark = pytest.mark.compile
 
-SOURCE = Path(__file__).parents[1] / "host" / "plugin.cpp"
-MANIFEST = """
-plugin = { name = "Probe", namespace = "tests" }
-inputs = [{ name = "x", types = ["float32"], shape = ["n", "c"] }]
-outputs = [
-    { name = "total", types = ["float32"], shape = ["2 * n + 1", "ceil_div(c, 2)"] },
-    { name = "same", types = ["float32"], shape = ["n", "c"] },
-]
-fields = [{ name = "factor", type = "float32", default = 2.0 }]
-profiles = [{ symbols = { n = [1, 2, 4], c = [1, 5, 8] } }]
-tolerances = { float32 = { rtol = 1e-4, atol = 1e-3 } }
-"""
-REFERENCE = """
-import numpy as np
-
-def reference(x, *, factor):
-    n, c = x.shape
-    return np.full((2 * n + 1, -(-c // 2)), x.sum() * factor), x
-"""
 CASE = "plain/float32/opt"
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The plugin that doesn't write the last of its bytes."""
-    # Its name says what it does wrong (tests/host/plugin.cpp).
-    path = tmp_path_factory.mktemp("library") / "serialize_short-probe.so"
-    flags = ("-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-DPLUGINKIT_TRT_LAYOUT=11", "-DWITH_ENTRY")
-    command = [default_cxx(), *flags, f"-I{pluginkit.include_dir()}", str(SOURCE), "-o", str(path), "-ldl"]
-    subprocess.run(command, check=True)
-    return path
+    return probe.library(tmp_path_factory.mktemp("library"), "serialize_short")
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "pluginkit.toml").write_text(MANIFEST)
-    (tmp_path / "reference.py").write_text(REFERENCE)
-    return tmp_path
+    return probe.project(tmp_path)
 
 
 def run(project: Path, library: Path, *more: str) -> int:
@@ -94,7 +66,7 @@ def test_strict_makes_it_a_failure(project: Path, library: Path, capsys: pytest.
 
 def test_a_project_may_be_strict_by_itself(project: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not Manifest.load(project).test.strict
-    (project / "pluginkit.toml").write_text(f"{MANIFEST}test = {{ strict = true }}\n")
+    (project / "pluginkit.toml").write_text(f"{probe.MANIFEST}test = {{ strict = true }}\n")
     assert run(project, library) == 1
     assert "a warning is a failure here" in capsys.readouterr().out
 
@@ -102,7 +74,7 @@ def test_a_project_may_be_strict_by_itself(project: Path, library: Path, capsys:
 def test_pytests_items_warn_too(project: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(items.Suite, "_library", lambda _: library)
     for strict in (False, True):
-        (project / "pluginkit.toml").write_text(f"{MANIFEST}test = {{ strict = {str(strict).lower()} }}\n")
+        (project / "pluginkit.toml").write_text(f"{probe.MANIFEST}test = {{ strict = {str(strict).lower()} }}\n")
         suite = items.Suite(project, None)
         try:
             case = pytest_plugin.PluginkitCase(CASE, suite)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pluginkit
-from pluginkit.judges.host.defects import KINDS, SHOWN, describe, describe_all
+from pluginkit.process.defects import KINDS, SHOWN, describe, describe_all
 from pluginkit.process.findings import Defect, Findings, Frame, parse_addr2line, unique
 from tests.compilers import default_cxx
 

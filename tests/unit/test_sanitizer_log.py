@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pluginkit.judges.host.defects import KINDS
+from pluginkit.process.defects import KINDS
 from pluginkit.process.findings import Defect, unique
 from pluginkit.process.sanitizer_log import PREFIX, Logs, parse
 

@@ -163,6 +163,7 @@ def _ran(found: Imported) -> Group:
     if ran.remedy:
         lines.append(Text.assemble(("  fix: ", "bold"), f"{ran.remedy[0].upper()}{ran.remedy[1:]}."))
     lines += _said("", ran.log)
+    lines += [Text(f"  {line}", style="dim") for line in ran.drawn]
     for output in ran.outputs:
         line = f"  {output.name}: largest error {table.number(output.error, output.unit)}"
         lines.append(Text(f"{line}, allowed {table.number(output.allowed, output.unit)}", style="dim"))

@@ -13,12 +13,12 @@ from pluginkit.build import Flavour
 from pluginkit.demands import Doubt
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.judges.host import outside_profile as outside
-from pluginkit.judges.host.defects import describe, describe_all
 from pluginkit.judges.host.kept_state import KeptState
 from pluginkit.judges.host.schedules import Schedule
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.model import Array, Case
+from pluginkit.process.defects import ENQUEUE_COSTS, describe, describe_all
 from pluginkit.process.findings import Defect
 from pluginkit.process.worker import WorkerCrashed, WorkerTimeout
 from pluginkit.runtimes import BuildVerdict, Configured, Target
@@ -260,10 +260,6 @@ def _without_graph(result: CaseResult) -> CaseResult:
         return result
     only = Doubt("E4", "enqueue", result.message)
     return replace(result, outcome=Outcome.PASSED, message="", warnings=(*result.warnings, only))
-
-
-ENQUEUE_COSTS = {"allocation-in-enqueue": "E3", "synchronization-in-enqueue": "E3"}
-"""The demand that a finding of CUDA's calls in enqueue belongs to, where it is of the kind `robustness`."""
 
 
 def _with(result: CaseResult, found: Sequence[Defect], printed: str, workspace: int | None = None) -> CaseResult:

@@ -58,9 +58,18 @@ KINDS = {
 }
 """What each kind is in words, and what to do."""
 
+ENQUEUE_COSTS = {"allocation-in-enqueue": "E3", "synchronization-in-enqueue": "E3"}
+"""The demand that a finding of CUDA's calls in enqueue belongs to, where it is of the kind `robustness`."""
+
 
 def describe(defect: Defect, workspace: int | None = None) -> str:
     """A defect in a few lines; `workspace` is what enqueue was given of it, in bytes, where that is known."""
+    said, remedy = explain(defect, workspace)
+    return f"{said}\n  fix: {remedy}" if remedy else said
+
+
+def explain(defect: Defect, workspace: int | None = None) -> tuple[str, str]:
+    """What a defect is and where, in a few lines, and what to do about it; arguments as of `describe`."""
     words, remedy = KINDS.get(defect.kind, (defect.kind.replace("-", " "), ""))
     if _of_null(defect):
         words = "a null pointer is used"
@@ -75,9 +84,7 @@ def describe(defect: Defect, workspace: int | None = None) -> str:
         lines.append(f"  and at {defect.other}")
     if defect.count > 1:
         lines.append(f"  found {defect.count} times; this is the first")
-    if remedy:
-        lines.append(f"  fix: {remedy}")
-    return "\n".join(lines)
+    return "\n".join(lines), remedy
 
 
 def _of_null(defect: Defect) -> bool:

@@ -1,0 +1,162 @@
+"""The host's half of `running`: the plugins in a worker, and what it and their device find, each with its node."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from pluginkit.demands import Doubt
+from pluginkit.errors import PluginkitError
+from pluginkit.importing.serving import NAMESPACE, VERSION, Served, text
+from pluginkit.library import Problem
+from pluginkit.manifest.project import root
+from pluginkit.network.model import Array
+from pluginkit.process.defects import ENQUEUE_COSTS, explain
+from pluginkit.process.findings import Defect, Findings
+from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
+
+CHILD = "pluginkit.importing.hosted_child"
+LAST = "last"
+"""The child's file with the number of the node that is run, beside those with the findings of each."""
+NAMED = 3
+"""Of so many nodes with one finding the names are told."""
+NOBODY_ASKS = "No document of TensorRT asks for it (docs/demands.md); a good plugin does it."
+
+DOMAIN = "pluginkit.import"
+"""Of the nodes that plugins serve, once it is settled which these are: a model's own names may be anybody's."""
+
+Identity = tuple[str, str, str]
+"""A creator's name, version and namespace."""
+
+
+def identity(node: onnx.NodeProto) -> Identity:
+    """The creator that a plugin's node names by its attributes."""
+    return node.op_type, text(node, VERSION, "1"), text(node, NAMESPACE, "")
+
+
+def identities(plugins: Sequence[Served]) -> dict[Identity, Served]:
+    """The creators that serve these nodes, each with one of them."""
+    return {
+        (one.creator.name, one.creator.version, one.creator.namespace): one
+        for one in plugins
+        if one.creator is not None
+    }
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """What came of a run in the host.
+
+    Attributes:
+        outputs: the graph's; empty if it did not come to its end.
+        error: how it ended, if not well.
+        node: the plugin's node that was run last.
+        defects: what the device in the libraries found, with the node that was run; a run may be right all the same.
+        doubts: what no document of TensorRT asks for, with the node; none of a process that died.
+        log: what the plugins logged and printed, if it did not end well.
+    """
+
+    outputs: dict[str, Array]
+    error: PluginkitError | None = None
+    node: str = ""
+    defects: tuple[tuple[str, Defect], ...] = ()
+    doubts: tuple[tuple[str, Doubt], ...] = ()
+    log: tuple[str, ...] = ()
+
+    @property
+    def wrong(self) -> list[tuple[str, Defect]]:
+        """The defects without those that cost time only."""
+        return [(node, one) for node, one in self.defects if one.kind not in ENQUEUE_COSTS]
+
+    def problems(self) -> tuple[Problem, ...]:
+        """All of it in words, once each however many nodes show it, the errors first."""
+        by_place: dict[tuple[str, ...], list[tuple[str, Defect]]] = {}
+        for node, defect in self.defects:
+            by_place.setdefault((defect.kind, defect.kernel, defect.place or defect.text), []).append((node, defect))
+        found = []
+        for same in by_place.values():
+            said, fix = explain(same[0][1])
+            rule = ENQUEUE_COSTS.get(same[0][1].kind)
+            text = _also(f"[{rule}] {said}" if rule else said, [node for node, _ in same])
+            found.append(Problem("warning" if rule else "error", text, fix, node=same[0][0]))
+        doubts: dict[str, list[str]] = {}
+        for node, doubt in self.doubts:
+            doubts.setdefault(doubt.text, []).append(node)
+        found += [Problem("warning", _also(t, nodes), NOBODY_ASKS, node=nodes[0]) for t, nodes in doubts.items()]
+        return tuple(sorted(found, key=lambda problem: problem.level))
+
+
+def run(
+    model: onnx.ModelProto,
+    plugins: Mapping[str, Served],
+    feeds: Mapping[str, Array],
+    free: Mapping[str, Sequence[Sequence[Array]]],
+    timeout: float,
+) -> Hosted:
+    """Run a model once.
+
+    Args:
+        model: each plugin's node has a name of its own, and is in the domain `DOMAIN`.
+        plugins: who serves these nodes, by name.
+        feeds: the graph's inputs.
+        free: of each node, for each of its runs and each output, which elements need not be written.
+        timeout: seconds.
+    """
+    creators = {
+        key: (one.library.path, {field.name: field.type for field in one.creator.fields})
+        for key, one in identities(list(plugins.values())).items()
+        if one.library is not None and one.creator is not None
+    }
+    with tempfile.TemporaryDirectory(prefix="pluginkit-import-") as name:
+        folder, names = Path(name), list(plugins)
+        given = {"creators": creators, "names": names, "findings": folder}
+        # A kernel that does not end is to be named before the call's own time is over.
+        limits = {"PLUGINKIT_CPU_TIME_LIMIT": str(max(1, int(timeout / 2)))}
+        outputs: dict[str, Array] = {}
+        doubts: tuple[tuple[str, Doubt], ...] = ()
+        log: tuple[str, ...] = ()
+        failed: PluginkitError | None = None
+        try:
+            with Worker(CHILD, given, timeout=timeout, env=limits) as worker:
+                try:
+                    outputs = worker.call("run", model=model.SerializeToString(), feeds=dict(feeds), free=dict(free))
+                except (WorkerCrashed, WorkerTimeout):
+                    raise
+                except PluginkitError as error:
+                    failed, log = error, (*getattr(error, "log", ()), *worker.printed.splitlines())
+                doubts = tuple(worker.call("doubts"))
+        except PluginkitError as error:
+            failed = error
+        defects = [
+            (name, defect)
+            for index, name in enumerate(names)
+            for defect in Findings(folder / str(index), _sources(plugins[name])).take()
+        ]
+        last = _last(folder, names)
+    return Hosted(outputs, failed, last, tuple(defects), doubts, log)
+
+
+def _last(folder: Path, names: Sequence[str]) -> str:
+    try:
+        return names[int((folder / LAST).read_text())]
+    except (OSError, ValueError):
+        return ""
+
+
+def _sources(one: Served) -> Path:
+    """Where a plugin's sources lie, as far as that is known: places are told from there."""
+    if one.member is not None:
+        return root(one.member.folder)
+    return one.library.path.parent if one.library is not None else Path()
+
+
+def _also(said: str, nodes: Sequence[str]) -> str:
+    others = list(dict.fromkeys(node for node in nodes[1:] if node and node != nodes[0]))
+    if not others:
+        return said
+    more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+    return f"{said}\n  also in node {', '.join(others[:NAMED])}{more}"
