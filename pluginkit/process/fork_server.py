@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib
+import logging
 import os
 import pickle
 import select
@@ -133,10 +134,15 @@ class ForkServer:
         except BaseException as error:
             mine.close()
             if isinstance(error, EOFError):
-                raise ConnectionError("the server of workers has ended") from None
+                raise ConnectionError("it has ended") from None
             raise
         finally:
             os.close(folder)
+
+    @property
+    def ended(self) -> bool:
+        """Whether its process is gone, and its children with it."""
+        return self.owner == os.getpid() and self._process.poll() is not None
 
     def close(self) -> None:
         """Ends it. A process that has inherited it by fork lets it be."""
@@ -149,7 +155,11 @@ class ForkServer:
 
 
 _running: dict[frozenset[tuple[str, str]], ForkServer] = {}
+_silent: list[ForkServer] = []
+"""Those that gave no child when asked, and may have others: they are left alone."""
 _starting = threading.Lock()
+_told = threading.Event()
+"""Set once a person has been told of a server that gave no child."""
 
 
 def server(environment: Mapping[str, str]) -> ForkServer | None:
@@ -162,9 +172,29 @@ def server(environment: Mapping[str, str]) -> ForkServer | None:
             if there.owner != os.getpid():
                 _running.pop(key).close()
         key = frozenset(wanted.items())
-        if key not in _running and len(_running) < MOST:
+        if key not in _running and len(_running) + len(_silent) < MOST:
             _running[key] = ForkServer({**own_environment(), **wanted})
         return _running.get(key)
+
+
+def give_up(one: ForkServer | None, error: OSError) -> None:
+    """No worker is asked of that server again, and a person is told so, once; its children live on if it does."""
+    with _starting:
+        for key, there in list(_running.items()):
+            if there is one:
+                del _running[key]
+                _silent.append(one)
+        for there in [there for there in _silent if there.ended]:
+            _silent.remove(there)
+            there.close()
+        if _told.is_set():
+            return
+        _told.set()
+    logging.getLogger("pluginkit").warning(
+        "The process from which pluginkit forks its workers gave none (%s). Workers are started as programs of their "
+        "own instead: results are the same, each takes half a second longer. Was it killed, or is memory short?",
+        error,
+    )
 
 
 def stop() -> None:
@@ -172,6 +202,8 @@ def stop() -> None:
     with _starting:
         while _running:
             _running.popitem()[1].close()
+        while _silent:
+            _silent.pop().close()
 
 
 atexit.register(stop)

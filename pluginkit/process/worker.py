@@ -22,10 +22,11 @@ import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 from typing_extensions import Self
 
@@ -100,6 +101,26 @@ class WorkerError(PluginkitError):
         self.traceback = traceback
 
 
+def _program(
+    environment: Mapping[str, str], before: Sequence[str], log: BinaryIO, read: int, write: int
+) -> subprocess.Popen[bytes]:
+    """A child that is a program of its own, or one that `before` starts."""
+    # What the parent can import the child can too, wherever it was started; and nothing else: `-m` and `-c` would
+    # search the working directory first.
+    boot = "import sys; sys.path[:] = sys.argv.pop(1).split(':'); import pluginkit.process.child as c; c.main()"
+    # Who is started by another program has that one for a parent, which sees the end of this process itself.
+    parent = 0 if before else os.getpid()
+    return subprocess.Popen(
+        [*before, sys.executable, "-c", boot, ":".join(sys.path), str(read), str(write), str(parent)],
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        env=dict(environment),
+        pass_fds=(read, write),
+        start_new_session=True,
+    )
+
+
 _LIVE: weakref.WeakSet[Worker] = weakref.WeakSet()
 
 
@@ -147,48 +168,43 @@ class Worker:
         self.breadcrumb = self._folder / "breadcrumb"
         self.breadcrumb.touch()
         self._process: subprocess.Popen[bytes] | Forked | None = None
-        to_child_read, self._to_child = os.pipe()
-        self._from_child, from_child_write = os.pipe()
+        self._to_child = self._from_child = -1
+        environment = {**fork_server.own_environment(), **(env or {})}
         try:
-            self._process = self._start(to_child_read, from_child_write, env or {}, command)
+            if command or not self._forked(environment):
+                self._start(partial(_program, environment, command))
         except OSError:
             self.close()
             raise
-        finally:
-            os.close(to_child_read)
-            os.close(from_child_write)
         _LIVE.add(self)
         self._ask(("open", {"module": module, "init": init, "breadcrumb": str(self.breadcrumb)}), timeout)
 
-    def _start(
-        self, read: int, write: int, env: Mapping[str, str], before: Sequence[str]
-    ) -> subprocess.Popen[bytes] | Forked:
-        environment = {**fork_server.own_environment(), **env}
-        if not before:
-            try:
-                server = fork_server.server(environment)
-                if server is not None:
-                    with self._log.open("wb") as log:
-                        return server.start(environment, log, read, write)
-            except OSError:
-                # Somebody killed it, or it can't import: that shows in the child, with words.
-                fork_server.stop()
-        # What the parent can import the child can too, wherever it was started; and nothing else: `-m` and `-c` would
-        # search the working directory first.
-        boot = "import sys; sys.path[:] = sys.argv.pop(1).split(':'); import pluginkit.process.child as c; c.main()"
-        # Who is started by another program has that one for a parent, which sees the end of this process itself.
-        parent = 0 if before else os.getpid()
-        command = [*before, sys.executable, "-c", boot, ":".join(sys.path), str(read), str(write), str(parent)]
-        with self._log.open("wb") as log:
-            return subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                pass_fds=(read, write),
-                start_new_session=True,
-            )
+    def _forked(self, environment: Mapping[str, str]) -> bool:
+        """Starts the child as a fork; whether that was possible."""
+        server = None
+        try:
+            server = fork_server.server(environment)
+            if server is not None:
+                self._start(partial(server.start, environment))
+        except OSError as error:
+            # Somebody killed it, or it can't import: that shows in the child, with words.
+            fork_server.give_up(server, error)
+            return False
+        return server is not None
+
+    def _start(self, start: Callable[[BinaryIO, int, int], subprocess.Popen[bytes] | Forked]) -> None:
+        """Starts the child on two new pipes: a server that didn't answer in time may yet do what it was asked."""
+        read, self._to_child = os.pipe()
+        self._from_child, write = os.pipe()
+        try:
+            with self._log.open("wb") as log:
+                self._process = start(log, read, write)
+        except OSError:
+            self._close_pipes()
+            raise
+        finally:
+            os.close(read)
+            os.close(write)
 
     @property
     def pid(self) -> int | None:
@@ -319,12 +335,15 @@ class Worker:
             if isinstance(self._process, Forked):
                 self._process.close()
             self._process = None
+        self._close_pipes()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _close_pipes(self) -> None:
         for name in ("_to_child", "_from_child"):
             fd = getattr(self, name)
             if fd >= 0:
                 os.close(fd)
                 setattr(self, name, -1)
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self

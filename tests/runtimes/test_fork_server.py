@@ -19,11 +19,14 @@ from pluginkit.process.worker import Worker, WorkerCrashed
 @pytest.fixture(autouse=True)
 def own_server() -> Iterator[None]:
     """One for each test; what other tests have running goes on."""
-    kept = dict(fork_server._running)
+    kept, told = dict(fork_server._running), fork_server._told.is_set()
     fork_server._running.clear()
+    fork_server._told.clear()
     yield
     fork_server.stop()
     fork_server._running.update(kept)
+    if told:
+        fork_server._told.set()
 
 
 def start(**environment: str) -> Worker:
@@ -76,15 +79,68 @@ def test_descriptors_of_the_server_and_of_siblings_are_closed() -> None:
             assert len([what for what in held if what.startswith("pipe:")]) == 2, held
 
 
-def test_a_killed_server_takes_its_workers_along_and_the_next_one_has_another() -> None:
-    with start() as worker:
-        os.kill(parent(worker), signal.SIGKILL)
-        with pytest.raises(WorkerCrashed, match="SIGKILL"):
-            worker.call("pause")
+def test_a_killed_server_takes_its_workers_along_and_the_next_one_has_another(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        with start() as worker:
+            os.kill(parent(worker), signal.SIGKILL)
+            with pytest.raises(WorkerCrashed, match="SIGKILL"):
+                worker.call("pause")
+        with start() as worker:
+            assert parent(worker) == os.getpid()
+        with start() as worker:
+            assert parent(worker) != os.getpid()
+    (said,) = caplog.records
+    assert (said.name, said.levelname) == ("pluginkit", "WARNING")
+    assert "results are the same" in said.getMessage()
+
+
+def test_a_server_that_does_not_answer_is_not_asked_again_and_its_workers_live_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with start() as first:
+        server = parent(first)
+        os.kill(server, signal.SIGSTOP)
+        try:
+            monkeypatch.setattr(fork_server, "PATIENCE", 0.1)
+            with start() as second:
+                assert parent(second) == os.getpid()
+                monkeypatch.undo()
+                with start() as third:
+                    assert parent(third) not in {os.getpid(), server}
+                os.kill(server, signal.SIGCONT)
+                # What it was asked for too late shares no pipe with anybody.
+                for worker in (first, second):
+                    assert [worker.call("getpid") for _ in range(20)] == [worker.pid] * 20
+        finally:
+            os.kill(server, signal.SIGCONT)
+    assert "timed out" in caplog.text
+
+
+def test_servers_that_do_not_answer_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fork_server, "PATIENCE", 0.0)
+    for _ in range(fork_server.MOST + 1):
+        with start() as worker:
+            assert parent(worker) == os.getpid()
+    assert len(fork_server._silent) == fork_server.MOST
+    monkeypatch.undo()
     with start() as worker:
         assert parent(worker) == os.getpid()
+    fork_server.stop()
     with start() as worker:
         assert parent(worker) != os.getpid()
+
+
+def test_a_person_is_told_on_stderr() -> None:
+    code = (
+        f"import sys\nsys.path[:] = {sys.path!r}\nfrom pluginkit.process import fork_server\n"
+        "from pluginkit.process.worker import Worker\n"
+        "fork_server.PATIENCE = 0.0\n"
+        "for _ in range(2):\n    Worker('tests.runtimes.about_itself', {}, timeout=60).close()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("The process from which pluginkit forks its workers gave none (")
 
 
 def test_a_process_that_was_forked_has_a_server_of_its_own() -> None:
