@@ -27,8 +27,8 @@ from rich.table import Table
 
 from pluginkit import gpu, host, scaffold
 from pluginkit.bench.cases import cases
-from pluginkit.bench.layer import Layer
-from pluginkit.bench.model import Case
+from pluginkit.bench.layer import BenchLayer
+from pluginkit.bench.model import BenchCase
 from pluginkit.build import build, toolchain
 from pluginkit.build.gpus import find_driver
 from pluginkit.dtypes import DType
@@ -73,14 +73,16 @@ extern "C" int launchEmptyOf6(void* stream, long times)
 class Subject:
     """A layer on memory of its own."""
 
-    def __init__(self, context: gpu.Context, library: Path, version: int, manifest: Manifest, case: Case) -> None:
+    def __init__(
+        self, context: gpu.GpuContext, library: Path, version: int, manifest: Manifest, case: BenchCase
+    ) -> None:
         plugin = manifest.plugin
         self._library = host.Library(library, version)
         creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
         tensors = (*manifest.inputs, *manifest.outputs)
         scales = {t.name: 0.05 for t in tensors if manifest.type_of(t, case.precision) is DType.INT8}
         self.interface = creator.kind
-        self._layer = Layer(creator, manifest, case, scales)
+        self._layer = BenchLayer(creator, manifest, case, scales)
         # Twice what the generated plugin's tensors have, and more than the samples' tiny ones.
         self._memory = [context.alloc(1 << 20) for _ in (*self._layer.ins, *self._layer.outs)]
         addresses = [memory.address for memory in self._memory]
@@ -134,7 +136,7 @@ def prepared(folder: Path) -> Callable[[], dict[str, Any]]:
 def _measured(
     built: dict[str, tuple[Path, Manifest]], adapted: Path, launch_empty: dict[str, Callable[[int, int], None]]
 ) -> dict[str, Any]:
-    context = gpu.Context()
+    context = gpu.GpuContext()
     stream = context.stream()
     kinds: dict[str, tuple[str, int]] = {
         "IPluginV2DynamicExt": ("dynamic", TENSORRT_11),
@@ -231,7 +233,7 @@ def _rounds(
     }
 
 
-def _on_stream(context: gpu.Context, stream: gpu.Stream, work: Callable[[int], None]) -> float:
+def _on_stream(context: gpu.GpuContext, stream: gpu.Stream, work: Callable[[int], None]) -> float:
     begin, end = context.event(), context.event()
     begin.record(stream)
     work(LAUNCHES)

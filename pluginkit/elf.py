@@ -29,7 +29,7 @@ _LOCAL, _ANY = 0, 1
 
 
 @dataclass(frozen=True)
-class Symbol:
+class ElfSymbol:
     """A name in the dynamic symbol table.
 
     Attributes:
@@ -62,8 +62,8 @@ class Elf:
     soname: str
     needed: tuple[str, ...]
     runpath: tuple[str, ...]
-    exports: tuple[Symbol, ...]
-    undefined: tuple[Symbol, ...]
+    exports: tuple[ElfSymbol, ...]
+    undefined: tuple[ElfSymbol, ...]
 
     def versions(self) -> dict[str, set[str]]:
         """Which versions it needs of which library."""
@@ -182,7 +182,7 @@ def _facts(elf: Any) -> Elf:
     )
 
 
-def _symbols(elf: Any) -> Iterator[tuple[Symbol, bool]]:
+def _symbols(elf: Any) -> Iterator[tuple[ElfSymbol, bool]]:
     """The dynamic symbols, and whether each is defined here."""
     table = elf.get_section_by_name(".dynsym")
     if not isinstance(table, SymbolTableSection):
@@ -195,10 +195,10 @@ def _symbols(elf: Any) -> Iterator[tuple[Symbol, bool]]:
         if symbol["st_shndx"] == "SHN_ABS":
             continue  # the name of a version, not of a thing
         if symbol["st_shndx"] != "SHN_UNDEF":
-            yield Symbol(symbol.name, binding), True
+            yield ElfSymbol(symbol.name, binding), True
             continue
         version, file = names.get(numbers[index], ("", "")) if index < len(numbers) else ("", "")
-        yield Symbol(symbol.name, binding, version, file), False
+        yield ElfSymbol(symbol.name, binding, version, file), False
 
 
 def _version_tables(elf: Any) -> tuple[list[int], dict[int, tuple[str, str]]]:

@@ -25,7 +25,7 @@ from rich.table import Table
 from pluginkit.build import toolchain
 from pluginkit.registry.bundles import variants
 from pluginkit.registry.bundles.archive import Content
-from pluginkit.registry.bundles.bundle import Bundle, Plugin, Variant
+from pluginkit.registry.bundles.bundle import Bundle, BundlePlugin, Variant
 from pluginkit.registry.bundles.systems import described
 from pluginkit.registry.resolving import Resolver, resolve
 from pluginkit.registry.storage.store import Store
@@ -87,7 +87,7 @@ def _content(folder: Path, library: Path, number: int) -> Content:
     path = folder / "lib.so"
     path.write_bytes(library.read_bytes() + str(number).encode())
     variant = Variant(**{**variants.facts_of(path), "file": "lib.so", "hosts": ("tensorrt-10", "tensorrt-11")})
-    plugin = Plugin(name=f"Plugin{number // RELEASES}", version="1", namespace="bench", base="v3")
+    plugin = BundlePlugin(name=f"Plugin{number // RELEASES}", version="1", namespace="bench", base="v3")
     bundle = Bundle(name=plugin.name, release=f"1.{number % RELEASES}", plugins=(plugin,), variants=(variant,))
     return Content(bundle, bundle.to_bytes(), {variant.digest: path})
 

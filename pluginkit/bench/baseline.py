@@ -13,7 +13,7 @@ from pluginkit import gpu
 from pluginkit.bench import values
 from pluginkit.bench.buffers import Buffers
 from pluginkit.bench.model import Baseline
-from pluginkit.bench.timing import Graph, Timer, Work
+from pluginkit.bench.timing import Launchable, Timer, Work
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.manifest.bench_section import expression
@@ -102,7 +102,7 @@ class Torch:
         """Whether an answer has a type."""
         return bool(tensor.dtype == getattr(self._torch, kind.value))
 
-    def capture(self, turns: Sequence[int]) -> Graph:
+    def capture(self, turns: Sequence[int]) -> Launchable:
         """A graph of so many."""
         graph = self._torch.cuda.CUDAGraph()
         try:

@@ -37,7 +37,7 @@ class Buffers:
         CheckFailed: the GPU's memory doesn't hold two sets.
     """
 
-    def __init__(self, context: gpu.Context, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    def __init__(self, context: gpu.GpuContext, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         self._context = context
         self._outputs = outputs
         sizes = [aligned(array.nbytes) for array in (*inputs, *outputs)]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from pluginkit.bench.model import Case
+from pluginkit.bench.model import BenchCase
 from pluginkit.dtypes import DType
 from pluginkit.errors import NothingSelected, UsageError
 from pluginkit.manifest import Manifest, Point
-from pluginkit.manifest.bench_section import Shape
+from pluginkit.manifest.bench_section import BenchShape
 
 _POINTS: tuple[Point, ...] = ("min", "opt", "max")
 
 
-def cases(manifest: Manifest, precisions: Sequence[DType] | None = None, names: Sequence[str] = ()) -> list[Case]:
+def cases(manifest: Manifest, precisions: Sequence[DType] | None = None, names: Sequence[str] = ()) -> list[BenchCase]:
     """The shapes of `[bench]`, or without one min, opt and max of each profile, in each precision.
 
     Args:
@@ -39,20 +39,20 @@ def cases(manifest: Manifest, precisions: Sequence[DType] | None = None, names: 
     return [_case(manifest, shape, kind) for shape in chosen for kind in kinds]
 
 
-def _of_profiles(manifest: Manifest) -> list[Shape]:
+def _of_profiles(manifest: Manifest) -> list[BenchShape]:
     """Each profile's points, but none twice."""
-    found: dict[tuple[tuple[str, int], ...], Shape] = {}
+    found: dict[tuple[tuple[str, int], ...], BenchShape] = {}
     for profile in manifest.profiles:
         for point in _POINTS:
             symbols = profile.at(point)
             name = point if len(manifest.profiles) == 1 else f"{profile.name}-{point}"
-            found.setdefault(tuple(sorted(symbols.items())), Shape(name=name, symbols=symbols))
+            found.setdefault(tuple(sorted(symbols.items())), BenchShape(name=name, symbols=symbols))
     return list(found.values())
 
 
-def _case(manifest: Manifest, shape: Shape, kind: DType) -> Case:
+def _case(manifest: Manifest, shape: BenchShape, kind: DType) -> BenchCase:
     baseline = manifest.bench.baseline if shape.baseline is None else shape.baseline
-    return Case(
+    return BenchCase(
         shape.name,
         kind,
         dict(shape.symbols),

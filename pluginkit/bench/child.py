@@ -7,8 +7,8 @@ from pathlib import Path
 from pluginkit import gpu, host
 from pluginkit.bench import baseline, values
 from pluginkit.bench.buffers import Buffers
-from pluginkit.bench.layer import Layer
-from pluginkit.bench.model import Baseline, Case, Machine, Result, Times
+from pluginkit.bench.layer import BenchLayer
+from pluginkit.bench.model import Baseline, BenchCase, Machine, Result, Times
 from pluginkit.bench.timing import Timer, Work, capture
 from pluginkit.errors import PluginkitError
 from pluginkit.manifest import Manifest
@@ -26,17 +26,17 @@ EMPTY = b""".version 7.0
 """
 
 
-def open(breadcrumb: Breadcrumb, *, library: Path, manifest: Manifest, project: Path, seed: int) -> Bench:  # noqa: A001
+def open(breadcrumb: Breadcrumb, *, library: Path, manifest: Manifest, project: Path, seed: int) -> BenchLibrary:  # noqa: A001
     """Loads the library and takes the GPU."""
     host.set_breadcrumb_file(breadcrumb.path)
-    return Bench(library, manifest, project, seed)
+    return BenchLibrary(library, manifest, project, seed)
 
 
-class Bench:
+class BenchLibrary:
     """A loaded plugin library on a GPU."""
 
     def __init__(self, library: Path, manifest: Manifest, project: Path, seed: int) -> None:
-        self._context = gpu.Context()
+        self._context = gpu.GpuContext()
         self._timer = Timer(self._context, self._context.stream())
         self._manifest = manifest
         self._reference = Reference.load(project, manifest)
@@ -44,7 +44,7 @@ class Bench:
         self._library = host.Library(library)
         plugin = manifest.plugin
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
-        self._values: tuple[Case, values.Values] | None = None
+        self._values: tuple[BenchCase, values.Values] | None = None
 
     def machine(self) -> Machine:
         """The GPU, and how fast it copies."""
@@ -53,11 +53,11 @@ class Bench:
         capability = ".".join(map(str, context.capability))
         return Machine(context.name, capability, context.driver.version, context.l2_bytes, rate, size)
 
-    def prepare(self, case: Case) -> None:
+    def prepare(self, case: BenchCase) -> None:
         """Asks the reference: a call of its own, since it takes long where tensors are large."""
         self._values = (case, values.make(self._manifest, self._reference, case, self._seed))
 
-    def measure(self, case: Case) -> Result:
+    def measure(self, case: BenchCase) -> Result:
         """Times a case that was prepared.
 
         Raises:
@@ -65,7 +65,7 @@ class Bench:
         """
         assert self._values is not None
         _, tensors = self._values
-        layer = Layer(self._creator, self._manifest, case, tensors.scales)
+        layer = BenchLayer(self._creator, self._manifest, case, tensors.scales)
         buffers = Buffers(self._context, tensors.inputs, tensors.outputs)
         workspace = self._context.alloc(layer.workspace_bytes) if layer.workspace_bytes else None
         stream = self._timer.stream
@@ -92,7 +92,7 @@ class Bench:
             workspace.free()
         return result
 
-    def _check(self, layer: Layer, buffers: Buffers, tensors: values.Values, case: Case) -> None:
+    def _check(self, layer: BenchLayer, buffers: Buffers, tensors: values.Values, case: BenchCase) -> None:
         """What the timed launches have written, in every set."""
         method, allowed = layer.enqueue_name, values.limits(self._manifest, case)
         first = buffers.read(0)
@@ -105,7 +105,7 @@ class Bench:
         for tensor, array, want in zip(self._manifest.outputs, got, tensors.outputs, strict=True):
             values.check(tensor.name, array, want, allowed, method)
 
-    def _baseline(self, case: Case, buffers: Buffers, tensors: values.Values) -> Baseline | None:
+    def _baseline(self, case: BenchCase, buffers: Buffers, tensors: values.Values) -> Baseline | None:
         if not case.baseline:
             return None
         manifest = self._manifest

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pluginkit import host
-from pluginkit.bench.model import Case
+from pluginkit.bench.model import BenchCase
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import Format
@@ -15,7 +15,7 @@ from pluginkit.manifest import Manifest, Tensor
 from pluginkit.testing.plan import field_values
 
 
-class Layer:
+class BenchLayer:
     """A layer for one shape, linear, in static dimensions.
 
     Raises:
@@ -23,7 +23,7 @@ class Layer:
         UsageError: a tensor that is never linear.
     """
 
-    def __init__(self, creator: host.Creator, manifest: Manifest, case: Case, scales: Mapping[str, float]) -> None:
+    def __init__(self, creator: host.Creator, manifest: Manifest, case: BenchCase, scales: Mapping[str, float]) -> None:
         shapes = manifest.input_shapes(case.symbols)
         specs = [_spec(manifest, tensor, case.precision, shapes[tensor.name]) for tensor in manifest.inputs]
         built = host.build(creator, "bench", _fields(manifest, case, scales), [specs])
@@ -76,7 +76,7 @@ def _spec(manifest: Manifest, tensor: Tensor, precision: DType, dims: tuple[int,
     return host.TensorSpec(kind, dims, dims, dims, dims)
 
 
-def _fields(manifest: Manifest, case: Case, scales: Mapping[str, float]) -> dict[str, tuple[DType, Any]]:
+def _fields(manifest: Manifest, case: BenchCase, scales: Mapping[str, float]) -> dict[str, tuple[DType, Any]]:
     values: dict[str, float | int] = {**field_values(manifest), **case.fields}
     for tensor in (*manifest.inputs, *manifest.outputs):
         if tensor.scale and tensor.name in scales:

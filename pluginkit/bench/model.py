@@ -12,7 +12,7 @@ from pluginkit.manifest.bench_section import Allowed
 
 
 @dataclass(frozen=True)
-class Case:
+class BenchCase:
     """A shape in a precision.
 
     Attributes:
@@ -86,7 +86,7 @@ class Result:
         crashed: whether the problem is that the process ended or hung.
     """
 
-    case: Case
+    case: BenchCase
     times: Times | None = None
     buffers: int = 0
     turn_bytes: int = 0
@@ -123,7 +123,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Report:
+class BenchReport:
     """A run."""
 
     plugin: str

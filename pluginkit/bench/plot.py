@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from pluginkit.bench.model import Report
+from pluginkit.bench.model import BenchReport
 from pluginkit.errors import ToolMissing
 
 _REMEDY = "pip install 'pluginkit[html]'"
@@ -21,7 +21,7 @@ def check() -> None:
         raise ToolMissing("--plot needs matplotlib, which isn't installed.", hint=_REMEDY)
 
 
-def write(report: Report, file: Path) -> None:
+def write(report: BenchReport, file: Path) -> None:
     """Draws each precision's bandwidth over the bytes moved at least, and the copy rate as a line above them."""
     from matplotlib.figure import Figure
 

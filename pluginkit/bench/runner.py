@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pluginkit.bench.cases import cases
-from pluginkit.bench.model import Case, Machine, Report, Result
+from pluginkit.bench.model import BenchCase, BenchReport, Machine, Result
 from pluginkit.build import build
 from pluginkit.build.gpus import find_driver
 from pluginkit.dtypes import DType
@@ -30,7 +30,7 @@ Step = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True)
-class Options:
+class BenchOptions:
     """What is measured.
 
     Attributes:
@@ -52,7 +52,7 @@ class Options:
     timeout: float = 60.0
 
 
-def run(options: Options, step: Step = lambda *_: None) -> Report:
+def run(options: BenchOptions, step: Step = lambda *_: None) -> BenchReport:
     """Measure a plugin.
 
     Raises:
@@ -75,10 +75,10 @@ def run(options: Options, step: Step = lambda *_: None) -> Report:
     finally:
         session.close()
     sha256 = hashlib.sha256(library.read_bytes()).hexdigest()
-    return Report(manifest.plugin.name, str(library), sha256, machine, tuple(results))
+    return BenchReport(manifest.plugin.name, str(library), sha256, machine, tuple(results))
 
 
-def select(found: Sequence[Case], only: Sequence[str]) -> list[Case]:
+def select(found: Sequence[BenchCase], only: Sequence[str]) -> list[BenchCase]:
     """Those that match one of the patterns; all if there are none.
 
     Raises:
@@ -104,7 +104,7 @@ def _gpu() -> str:
     return driver.gpus[0].arch
 
 
-def _library(options: Options, arch: str) -> Path:
+def _library(options: BenchOptions, arch: str) -> Path:
     if options.library is not None:
         if not options.library.is_file():
             raise UsageError(f"There is no library {options.library}.")
@@ -123,7 +123,7 @@ def _alone() -> Iterator[None]:
 class _Session:
     """The worker; another one after a crash, a hang or an error that the GPU does not forget."""
 
-    def __init__(self, library: Path, manifest: Manifest, options: Options) -> None:
+    def __init__(self, library: Path, manifest: Manifest, options: BenchOptions) -> None:
         self._init: dict[str, Any] = {
             "library": library,
             "manifest": manifest,
@@ -145,7 +145,7 @@ class _Session:
         assert isinstance(found, Machine)
         return found
 
-    def case(self, case: Case) -> Result:
+    def case(self, case: BenchCase) -> Result:
         """A case's measurement, or what came in its way."""
         try:
             self._call("prepare", case=case, timeout=SLOW * self._timeout)

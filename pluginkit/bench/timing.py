@@ -24,7 +24,7 @@ L2_TIMES = 4
 COPY_BYTES = 1 << 30
 
 
-class Graph(Protocol):
+class Launchable(Protocol):
     """Something captured that can be launched."""
 
     def launch(self, stream: gpu.Stream) -> None:
@@ -43,7 +43,7 @@ class Work:
 
     run: Callable[[int], None]
     sets: int
-    capture: Callable[[Sequence[int]], Graph] | None = None
+    capture: Callable[[Sequence[int]], Launchable] | None = None
 
 
 def capture(stream: gpu.Stream, run: Callable[[int], None], turns: Sequence[int]) -> gpu.Executable:
@@ -67,7 +67,7 @@ def capture(stream: gpu.Stream, run: Callable[[int], None], turns: Sequence[int]
 class Timer:
     """Times work on a stream of a GPU. `scratch` is overwritten to empty the L2 cache."""
 
-    def __init__(self, context: gpu.Context, stream: gpu.Stream) -> None:
+    def __init__(self, context: gpu.GpuContext, stream: gpu.Stream) -> None:
         self._context = context
         self.stream = stream
         self.scratch = context.alloc(L2_TIMES * context.l2_bytes + context.l2_bytes // 2)
@@ -96,7 +96,7 @@ class Timer:
         before()
         return self._replayed(graph, count), ""
 
-    def _graph(self, work: Work) -> tuple[Graph, int]:
+    def _graph(self, work: Work) -> tuple[Launchable, int]:
         turns = list(range(work.sets)) * -(-NODES // work.sets)
         graph = work.capture(turns) if work.capture else capture(self.stream, work.run, turns)
         return graph, len(turns)
@@ -116,7 +116,7 @@ class Timer:
         self.stream.synchronize()
         return _times([end.seconds_since(begin) for begin, end in zip(begins, ends, strict=True)])
 
-    def _replayed(self, graph: Graph, count: int) -> Times:
+    def _replayed(self, graph: Launchable, count: int) -> Times:
         begin, end = self._context.event(), self._context.event()
         seconds = []
         for turn in range(REPLAYS + 3):

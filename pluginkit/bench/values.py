@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pluginkit.bench.model import Case
+from pluginkit.bench.model import BenchCase
 from pluginkit.dtypes import DType
 from pluginkit.host import Finding
 from pluginkit.manifest import Manifest
@@ -46,7 +46,7 @@ class Limits:
     steps: int
 
 
-def fields_of(manifest: Manifest, case: Case) -> dict[str, float | int]:
+def fields_of(manifest: Manifest, case: BenchCase) -> dict[str, float | int]:
     """The values of the fields that are no scales, as the reference gets them."""
     values = field_values(manifest)
     for field in manifest.fields:
@@ -56,7 +56,7 @@ def fields_of(manifest: Manifest, case: Case) -> dict[str, float | int]:
     return values
 
 
-def make(manifest: Manifest, reference: Reference, case: Case, seed: int) -> Values:
+def make(manifest: Manifest, reference: Reference, case: BenchCase, seed: int) -> Values:
     """Random inputs, and what the reference says of them.
 
     Raises:
@@ -99,7 +99,7 @@ def _drawn(kind: DType, size: Sequence[int], bound: int, rng: np.random.Generato
 
 
 def _scales(
-    manifest: Manifest, reference: Reference, case: Case, fields: Mapping[str, float | int], seed: int
+    manifest: Manifest, reference: Reference, case: BenchCase, fields: Mapping[str, float | int], seed: int
 ) -> dict[str, float]:
     """Each INT8 tensor's scale: the case's field's, else by calibration on a small shape."""
     tensors = (*manifest.inputs, *manifest.outputs)
@@ -125,7 +125,7 @@ def _scales(
     return {name: told[name] or scale for name, scale in found.items()}
 
 
-def _small(manifest: Manifest, case: Case) -> Mapping[str, int]:
+def _small(manifest: Manifest, case: BenchCase) -> Mapping[str, int]:
     """The largest shape that is small, of the case's and the profiles'; the smallest where none is."""
     known = [case.symbols, *(profile.at("opt") for profile in manifest.profiles)]
     sizes = [max(math.prod(dims) for dims in manifest.input_shapes(env).values()) for env in known]
@@ -134,7 +134,7 @@ def _small(manifest: Manifest, case: Case) -> Mapping[str, int]:
     return known[index]
 
 
-def limits(manifest: Manifest, case: Case) -> Limits:
+def limits(manifest: Manifest, case: BenchCase) -> Limits:
     """How far off the case's outputs may be."""
     if case.allowed is not None:
         return Limits(case.allowed.rtol, case.allowed.atol, case.allowed.steps)

@@ -15,7 +15,7 @@ from pathlib import Path
 from pluginkit.build import cache, python_module, toolchain
 from pluginkit.build.artifact import TARGETS, Artifact, library_path
 from pluginkit.build.exports import check_exports, exported
-from pluginkit.build.output import Output, hint_for
+from pluginkit.build.output import BuildOutput, hint_for
 from pluginkit.build.sanitizers import PLAIN, Flavour
 from pluginkit.errors import BuildFailed, UsageError, from_os
 from pluginkit.manifest import Manifest
@@ -157,7 +157,7 @@ def _run(command: Sequence[str | Path], folder: Path, told: Told) -> None:
     log = folder / "pluginkit.log"
     # Ninja's progress is what tells its own lines from the compilers', so nobody's NINJA_STATUS may change it.
     env = {"NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": None}
-    output = Output(told)
+    output = BuildOutput(told)
     with log.open("w", encoding="utf-8") as file:
 
         def on_line(line: str) -> None:

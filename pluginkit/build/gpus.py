@@ -30,7 +30,7 @@ class Gpu:
 
 
 @dataclass(frozen=True)
-class Driver:
+class DriverInfo:
     """What the driver says: the highest CUDA version it supports and its GPUs; `problem` if it says nothing."""
 
     cuda: str = ""
@@ -38,30 +38,30 @@ class Driver:
     problem: str = ""
 
 
-def find_driver(timeout: float = 20.0) -> Driver:
+def find_driver(timeout: float = 20.0) -> DriverInfo:
     """Ask NVIDIA's driver, in a child process that is given `timeout` seconds."""
     from pluginkit.errors import PluginkitError
     from pluginkit.process.programs import run
 
     if not any(Path(device).exists() for device in _DEVICES):
-        return Driver(problem=f"no NVIDIA device here: none of {', '.join(_DEVICES)} exists")
+        return DriverInfo(problem=f"no NVIDIA device here: none of {', '.join(_DEVICES)} exists")
     try:
         answer = run([sys.executable, "-I", __file__], timeout=timeout)
     except PluginkitError as error:
-        return Driver(problem=error.message)
+        return DriverInfo(problem=error.message)
     if not answer.ok:
-        return Driver(problem=f"asking libcuda ended with {answer.status}: {answer.stderr.strip()[-200:]}")
+        return DriverInfo(problem=f"asking libcuda ended with {answer.status}: {answer.stderr.strip()[-200:]}")
     said = json.loads(answer.stdout)
-    return Driver(said["cuda"], tuple(Gpu(**gpu) for gpu in said["gpus"]), said["problem"])
+    return DriverInfo(said["cuda"], tuple(Gpu(**gpu) for gpu in said["gpus"]), said["problem"])
 
 
-def _ask_driver() -> Driver:
+def _ask_driver() -> DriverInfo:
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
-        return Driver(problem=f"the driver's library can't be loaded: {error}")
+        return DriverInfo(problem=f"the driver's library can't be loaded: {error}")
     if status := cuda.cuInit(0):
-        return Driver(problem=f"cuInit gave error {status}")
+        return DriverInfo(problem=f"cuInit gave error {status}")
     number = ctypes.c_int()
     cuda.cuDriverGetVersion(ctypes.byref(number))
     version = f"{number.value // 1000}.{number.value % 1000 // 10}"
@@ -75,7 +75,7 @@ def _ask_driver() -> Driver:
         cuda.cuDeviceGetAttribute(ctypes.byref(major), _MAJOR, device)
         cuda.cuDeviceGetAttribute(ctypes.byref(minor), _MINOR, device)
         gpus.append(Gpu(name.value.decode(errors="replace"), f"{major.value}.{minor.value}"))
-    return Driver(version, tuple(gpus))
+    return DriverInfo(version, tuple(gpus))
 
 
 if __name__ == "__main__":

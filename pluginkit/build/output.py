@@ -39,7 +39,7 @@ _HINTS = (
 )
 
 
-class Output:
+class BuildOutput:
     """Takes the lines as they come: passes on those for a person, and keeps those that say what went wrong.
 
     Ninja shows a failed step as `FAILED: ...`, one line with its whole command, and then what the step wrote; a step

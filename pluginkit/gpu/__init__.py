@@ -6,10 +6,10 @@ works in the device's primary context; so does this, and the two see each other'
 
 from __future__ import annotations
 
-from pluginkit.gpu.context import Context
+from pluginkit.gpu.context import GpuContext
 from pluginkit.gpu.driver import CudaError, Driver, load
 from pluginkit.gpu.memory import Memory
 from pluginkit.gpu.module import Module
 from pluginkit.gpu.stream import Event, Executable, Graph, Stream
 
-__all__ = ["Context", "CudaError", "Driver", "Event", "Executable", "Graph", "Memory", "Module", "Stream", "load"]
+__all__ = ["CudaError", "Driver", "Event", "Executable", "GpuContext", "Graph", "Memory", "Module", "Stream", "load"]

@@ -22,7 +22,7 @@ _MULTIPROCESSORS, _L2_BYTES, _MAJOR, _MINOR = 16, 38, 75, 76
 """`CU_DEVICE_ATTRIBUTE_...` of cuda.h"""
 
 
-class Context:
+class GpuContext:
     """A GPU, current in the thread that makes this; other threads call `make_current`. A context manager.
 
     Attributes:

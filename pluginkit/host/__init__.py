@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pluginkit._native import take_log
 from pluginkit.demands import Doubt, take_doubts
-from pluginkit.host.bases.plugin import Plugin
+from pluginkit.host.bases.plugin import V2Plugin
 from pluginkit.host.bases.v3 import with_tactic
 from pluginkit.host.breadcrumb import read_breadcrumb, set_breadcrumb_file
 from pluginkit.host.building import build
@@ -36,9 +36,9 @@ __all__ = [
     "GpuDevice",
     "HostBug",
     "Library",
-    "Plugin",
     "ShapeProgram",
     "TensorSpec",
+    "V2Plugin",
     "build",
     "read_breadcrumb",
     "set_breadcrumb_file",

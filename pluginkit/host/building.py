@@ -11,7 +11,7 @@ from pluginkit.host.bases.ioext_plugin import IOExtPlugin
 from pluginkit.host.bases.v2 import Profile
 from pluginkit.host.errors import HostBug
 from pluginkit.host.library import Creator, Fields
-from pluginkit.host.spec import BuiltPlugin, Given
+from pluginkit.host.spec import BuiltPlugin, LayerConfig
 
 
 def build(
@@ -29,16 +29,16 @@ def build(
 ) -> BuiltPlugin:
     """Builds a layer for these profiles, each the list of the plugin's inputs.
 
-    `output_scales`, `output_formats`, `output_types` and `undeclared` are those of `Given`. `implicit_batch` is for an
-    IPluginV2IOExt, which is told the shapes without their first dimension then. `shape_inputs` are the inputs that an
-    IPluginV3 has as shape inputs: see `v3.build`.
+    `output_scales`, `output_formats`, `output_types` and `undeclared` are those of `LayerConfig`. `implicit_batch` is
+    for an IPluginV2IOExt, which is told the shapes without their first dimension then. `shape_inputs` are the inputs
+    that an IPluginV3 has as shape inputs: see `v3.build`.
 
     Raises:
         Finding: the plugin answers wrongly.
         HostBug: the profiles contradict each other or themselves.
     """
     _check_profiles(profiles)
-    given = Given(output_scales, output_formats, output_types, undeclared)
+    given = LayerConfig(output_scales, output_formats, output_types, undeclared)
     if creator.kind == "v3":
         return v3.build(creator, layer_name, fields, profiles, given, shape_inputs)
     plugin = v2.network_clone(creator, layer_name, fields)

@@ -23,7 +23,13 @@ from pluginkit.host.library import Creator
 from pluginkit.host.memory.buffers import Allocate, Buffer, Bytes, HostBuffer
 from pluginkit.host.memory.device import AnyDevice, Device, Job, Region, Use
 from pluginkit.host.memory.gpu_device import GpuDevice
-from pluginkit.host.memory.memory import Input, Tensor, check_guards, check_padding_unread, report_unwritten
+from pluginkit.host.memory.memory import (
+    GuardedInput,
+    GuardedTensor,
+    check_guards,
+    check_padding_unread,
+    report_unwritten,
+)
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
 
 if TYPE_CHECKING:
@@ -65,9 +71,9 @@ class Layer(Protocol):
 
 
 LAYERS: dict[bases.Name, Callable[[Creator, BuiltPlugin], Layer]] = {
-    "dynamic": dynamic.Layer,
-    "ioext": ioext.Layer,
-    "v3": v3.Layer,
+    "dynamic": dynamic.DynamicLayer,
+    "ioext": ioext.IOExtLayer,
+    "v3": v3.V3Layer,
 }
 """Making one restores the plugin of what was serialized, and attaches it to a context."""
 
@@ -184,7 +190,7 @@ class Context:
                     rule="V4",
                 )
 
-    def _settled(self, shapes: Sequence[tuple[int, ...]], outputs: Sequence[Tensor]) -> list[tuple[int, ...]]:
+    def _settled(self, shapes: Sequence[tuple[int, ...]], outputs: Sequence[GuardedTensor]) -> list[tuple[int, ...]]:
         """The outputs' shapes, now that the size tensors have been written."""
         sizes = {size.output: int(outputs[size.output].array[()]) for size in self.built.shapes[0].sizes}
         for index, most in self.built.shapes[0].most(self.built.input_dims, shapes).items():
@@ -205,7 +211,7 @@ class Context:
             for desc, shape in zip(outs, self.built.shapes, strict=True)
         ]
 
-    def _unwritten(self, index: int, output: Tensor, dims: tuple[int, ...], turn: int) -> np.ndarray[Any, Any]:
+    def _unwritten(self, index: int, output: GuardedTensor, dims: tuple[int, ...], turn: int) -> np.ndarray[Any, Any]:
         if self._aliases[index] is not None:
             return np.zeros(dims, bool)  # what is not written keeps the input's value
         return _part(output.unwritten(turn), dims)
@@ -218,7 +224,7 @@ class Context:
             raise HostBug(f"an input of type {value.dtype} and shape {value.shape} for {spec}")
         return value
 
-    def _enqueue(self, arrays: Sequence[Array], ins: list[Desc], outs: list[Desc], turn: int) -> list[Tensor]:
+    def _enqueue(self, arrays: Sequence[Array], ins: list[Desc], outs: list[Desc], turn: int) -> list[GuardedTensor]:
         method = self._layer.name_of("enqueue")
         prepared = self._prepare(self._layer, arrays, ins, outs, turn)
         if self._gpu is None or self._second is None:
@@ -240,14 +246,14 @@ class Context:
     ) -> _Prepared:
         method, allocate = layer.name_of("enqueue"), self._device.allocate
 
-        def given(allocate: Allocate, index: int, spec: TensorSpec, value: Array) -> Input:
+        def given(allocate: Allocate, index: int, spec: TensorSpec, value: Array) -> GuardedInput:
             form = Format.from_code(spec.format)
-            return Input(allocate, method, f"input {index}", spec.dtype, value, form, turn)
+            return GuardedInput(allocate, method, f"input {index}", spec.dtype, value, form, turn)
 
         given_inputs = list(enumerate(zip(self._tensor_specs(), arrays, strict=True)))
         inputs = [given(allocate, i, s, a) for i, (s, a) in given_inputs]
         own = [
-            Tensor(allocate, method, f"output {i}", s.dtype, d.dims, Format.from_code(s.format))
+            GuardedTensor(allocate, method, f"output {i}", s.dtype, d.dims, Format.from_code(s.format))
             if source is None
             else None
             for i, (s, d, source) in enumerate(zip(self.built.outputs[0], outs, self._aliases, strict=True))
@@ -296,8 +302,8 @@ MANY = 16
 class _Prepared:
     """A call of enqueue with its tensors."""
 
-    inputs: list[Input]
-    outputs: list[Tensor]
+    inputs: list[GuardedInput]
+    outputs: list[GuardedTensor]
     workspace: Buffer
     job: Job
 

@@ -16,7 +16,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.host.bases.dynamic_plugin import DynamicPlugin
 from pluginkit.host.bases.ioext_plugin import IOExtPlugin
-from pluginkit.host.bases.plugin import MAX_NAME, Plugin, must
+from pluginkit.host.bases.plugin import MAX_NAME, V2Plugin, must
 from pluginkit.host.bases.plugin_v3 import KeptField, PluginV3, check_fields
 from pluginkit.host.errors import Finding, HostBug
 
@@ -32,7 +32,7 @@ FIELD_TYPES: dict[DType, int] = {
 }
 """The `nvinfer1::PluginFieldType` of a field of each element type."""
 
-FACES: dict[type[_native.Plugin], type[Plugin[Any]]] = {
+FACES: dict[type[_native.Plugin], type[V2Plugin[Any]]] = {
     _native.DynamicPlugin: DynamicPlugin,
     _native.IOExtPlugin: IOExtPlugin,
 }
@@ -108,7 +108,7 @@ class Creator:
     def __repr__(self) -> str:
         return f"<{self.kind} creator {self.namespace}::{self.name} {self.version}>"
 
-    def create(self, layer: str, fields: Fields) -> Plugin[Any]:
+    def create(self, layer: str, fields: Fields) -> V2Plugin[Any]:
         """`createPlugin` for a layer of that name; the field data is wiped after the call (rule F5).
 
         Raises:
@@ -119,7 +119,7 @@ class Creator:
         raw = self._call(method, lambda: self._native.create(layer, [_field(n, *tv) for n, tv in fields.items()]))
         return _faced(must(method, raw, f"a plugin for the fields ({given})", rule="F3"))
 
-    def deserialize(self, layer: str, data: bytes) -> Plugin[Any]:
+    def deserialize(self, layer: str, data: bytes) -> V2Plugin[Any]:
         """`deserializePlugin`; `data` is wiped after the call.
 
         Raises:
@@ -215,7 +215,7 @@ class Library:
         self.close()
 
 
-def _faced(native: _native.Plugin) -> Plugin[Any]:
+def _faced(native: _native.Plugin) -> V2Plugin[Any]:
     return FACES[type(native)](native)
 
 

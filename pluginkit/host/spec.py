@@ -93,7 +93,7 @@ class BuiltPlugin:
 
 
 @dataclass(frozen=True)
-class Given:
+class LayerConfig:
     """What a network says of a layer beside its inputs.
 
     Attributes:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pluginkit.importing.importer import Imported, Options, run
+from pluginkit.importing.importer import Imported, ImportOptions, run
 
-__all__ = ["Imported", "Options", "run"]
+__all__ = ["ImportOptions", "Imported", "run"]

@@ -37,7 +37,7 @@ Creators = Mapping[Identity, tuple[Path, Mapping[str, str]]]
 """Each creator's library, and its fields' types."""
 
 
-def open(breadcrumb: Breadcrumb, *, creators: Creators, names: Sequence[str], findings: Path) -> Loaded:  # noqa: A001
+def open(breadcrumb: Breadcrumb, *, creators: Creators, names: Sequence[str], findings: Path) -> HostedPlugins:  # noqa: A001
     """Load the libraries.
 
     Args:
@@ -47,10 +47,10 @@ def open(breadcrumb: Breadcrumb, *, creators: Creators, names: Sequence[str], fi
         findings: a folder for what the device finds: for each node a file, called by its number in `names`.
     """
     host.set_breadcrumb_file(breadcrumb.path)
-    return Loaded(creators, names, findings)
+    return HostedPlugins(creators, names, findings)
 
 
-class Loaded:
+class HostedPlugins:
     """Plugin libraries in this process."""
 
     def __init__(self, creators: Creators, names: Sequence[str], findings: Path) -> None:

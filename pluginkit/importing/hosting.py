@@ -48,7 +48,7 @@ def identities(plugins: Sequence[Served]) -> dict[Identity, Served]:
 
 
 @dataclass(frozen=True)
-class Hosted:
+class HostRun:
     """What came of a run in the host.
 
     Attributes:
@@ -96,7 +96,7 @@ def run(
     feeds: Mapping[str, Array],
     free: Mapping[str, Sequence[Sequence[Array]]],
     timeout: float,
-) -> Hosted:
+) -> HostRun:
     """Run a model once.
 
     Args:
@@ -137,7 +137,7 @@ def run(
             for defect in Findings(folder / str(index), _sources(plugins[name])).take()
         ]
         last = _last(folder, names)
-    return Hosted(outputs, failed, last, tuple(defects), doubts, log)
+    return HostRun(outputs, failed, last, tuple(defects), doubts, log)
 
 
 def _last(folder: Path, names: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
 from pluginkit.importing import model as model_
 from pluginkit.importing import profiles, rules_model, rules_plugins, rules_signature, running, typed
 from pluginkit.importing.building import ModelSession, advice
-from pluginkit.importing.running import Outcome
+from pluginkit.importing.running import RunOutcome
 from pluginkit.importing.serving import PluginLibrary, Served, serve
 from pluginkit.library import Problem, inspect
 from pluginkit.manifest import FILE_NAME, Manifest
@@ -35,7 +35,7 @@ RTX_VERSION = 10701
 
 
 @dataclass(frozen=True)
-class Options:
+class ImportOptions:
     """What a person asks for.
 
     Attributes:
@@ -80,7 +80,7 @@ class Imported:
     defaulted: tuple[str, ...] = ()
     verdict: BuildVerdict | None = None
     not_built: str = ""
-    ran: Outcome = field(default_factory=lambda: Outcome("not run"))
+    ran: RunOutcome = field(default_factory=lambda: RunOutcome("not run"))
     strict: bool = False
 
     @property
@@ -137,7 +137,7 @@ class Imported:
         }
 
 
-def run(options: Options, told: Told = lambda _: None) -> Imported:
+def run(options: ImportOptions, told: Told = lambda _: None) -> Imported:
     """Do all of it.
 
     Raises:
@@ -193,23 +193,23 @@ def _operators(proto: onnx.ModelProto) -> list[str]:
 
 
 def _run(
-    options: Options,
+    options: ImportOptions,
     proto: onnx.ModelProto,
     served: Sequence[Served],
     problems: Sequence[Problem],
     profile: NetworkProfile | None,
     told: Told,
-) -> Outcome:
+) -> RunOutcome:
     unfit = [problem.node for problem in problems if problem.level == "error" and problem.rule in UNFIT]
     if unfit:
-        return Outcome("not run", f"{unfit[0]} does not fit its plugin", remedy="mend the errors above")
+        return RunOutcome("not run", f"{unfit[0]} does not fit its plugin", remedy="mend the errors above")
     told("running it on the CPU")
     if profile is None:
         try:
             # Without NVIDIA's parser the model's own words are what there is.
             profile = profiles.profile(_inputs(proto), [profiles.parse(text) for text in options.profiles])
         except UsageError as error:
-            return Outcome(
+            return RunOutcome(
                 "not run", f"its inputs have no known shapes: {error.message}", remedy="give them by --profile"
             )
     return running.run(proto, served, profile, seed=options.seed, timeout=options.timeout)

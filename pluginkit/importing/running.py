@@ -14,7 +14,7 @@ import onnx.inliner
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginkitError
 from pluginkit.importing import hosting, inputs
-from pluginkit.importing.hosting import Hosted
+from pluginkit.importing.hosting import HostRun
 from pluginkit.importing.model import function_name, places
 from pluginkit.importing.rules_signature import unknown_fields
 from pluginkit.importing.serving import NAMESPACE, VERSION, Served, attribute
@@ -48,7 +48,7 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """What came of the run.
 
     Attributes:
@@ -85,7 +85,7 @@ class Outcome:
 
 def run(
     model: onnx.ModelProto, served: Sequence[Served], profile: NetworkProfile, *, seed: int, timeout: float
-) -> Outcome:
+) -> RunOutcome:
     """Run the model once at the profile's opt, on random inputs."""
     plugins = [one for one in served if one.by == "plugin"]
     if impossible := _impossible(served, plugins):
@@ -94,25 +94,27 @@ def run(
         whole, at = _ready(model, served)
         feeds, drawn = inputs.draw(whole, profile, hosting.DOMAIN, np.random.default_rng(seed))
     except Exception as error:  # noqa: BLE001 - onnx has many, and each of them means that this model can't be run
-        return Outcome("not run", f"the model can't be made ready: {str(error).splitlines()[0]}")
+        return RunOutcome("not run", f"the model can't be made ready: {str(error).splitlines()[0]}")
     ran = _with_plugins(whole, at, feeds, timeout) if plugins else _without_plugins(whole, feeds, timeout)
     return replace(ran, drawn=drawn)
 
 
-def _without_plugins(model: onnx.ModelProto, feeds: dict[str, Array], timeout: float) -> Outcome:
+def _without_plugins(model: onnx.ModelProto, feeds: dict[str, Array], timeout: float) -> RunOutcome:
     """By onnxruntime alone: that another implementation differs from it would say nothing of this model."""
     try:
         got = _expected(model, (), feeds, timeout).outputs
     except PluginkitError as error:
-        return Outcome("not run", error.message, remedy=_LONGER if isinstance(error, WorkerTimeout) else _SIZES)
-    return Outcome("ran", f"{_count(len(got))} by onnxruntime; no plugin takes part, so there is nothing to compare")
+        return RunOutcome("not run", error.message, remedy=_LONGER if isinstance(error, WorkerTimeout) else _SIZES)
+    return RunOutcome("ran", f"{_count(len(got))} by onnxruntime; no plugin takes part, so there is nothing to compare")
 
 
 _LONGER = "give it longer by --timeout"
 _SIZES = "give it other shapes by --profile, if these are not what the model is for"
 
 
-def _with_plugins(model: onnx.ModelProto, at: Mapping[str, Served], feeds: dict[str, Array], timeout: float) -> Outcome:
+def _with_plugins(
+    model: onnx.ModelProto, at: Mapping[str, Served], feeds: dict[str, Array], timeout: float
+) -> RunOutcome:
     plugins = list(at.values())
     expected: Expected | PluginkitError | str = _incomparable(at)
     if not expected:
@@ -127,38 +129,38 @@ def _with_plugins(model: onnx.ModelProto, at: Mapping[str, Served], feeds: dict[
     return _with_problems(outcome, hosted)
 
 
-def _failed(hosted: Hosted) -> Outcome:
+def _failed(hosted: HostRun) -> RunOutcome:
     """A run that did not come to its end."""
     error, where = hosted.error, f"node {hosted.node}: " if hosted.node else ""
     assert error is not None
     if isinstance(error, WorkerCrashed):
-        return Outcome("crashed", where + error.message)
+        return RunOutcome("crashed", where + error.message)
     if isinstance(error, WorkerTimeout):
         if error.inside:
-            return Outcome("hung", where + error.message)
+            return RunOutcome("hung", where + error.message)
         slow = f"{error.message}; onnx's reference runs the other operators, and it is slow"
-        return Outcome("not run", slow, remedy=_LONGER)
+        return RunOutcome("not run", slow, remedy=_LONGER)
     if error.exit_code == CheckFailed.exit_code:
-        return Outcome("failed", where + str(error), log=hosted.log)
+        return RunOutcome("failed", where + str(error), log=hosted.log)
     # An operator that onnx's reference does not have, or that can't be computed on these shapes.
-    return Outcome("not run", error.message, remedy=error.hint or _SIZES, log=hosted.log)
+    return RunOutcome("not run", error.message, remedy=error.hint or _SIZES, log=hosted.log)
 
 
-def _judged(got: dict[str, Array], expected: Expected | PluginkitError | str, plugins: Sequence[Served]) -> Outcome:
+def _judged(got: dict[str, Array], expected: Expected | PluginkitError | str, plugins: Sequence[Served]) -> RunOutcome:
     """A run that came to its end."""
     if isinstance(expected, str):
-        return Outcome("ran", f"{_count(len(got))}, not compared, because {expected}")
+        return RunOutcome("ran", f"{_count(len(got))}, not compared, because {expected}")
     if isinstance(expected, PluginkitError):
         if expected.exit_code == CheckFailed.exit_code:
-            return Outcome("failed", expected.message)
-        return Outcome("ran", f"{_count(len(got))}, not compared, because there is nothing to: {expected.message}")
+            return RunOutcome("failed", expected.message)
+        return RunOutcome("ran", f"{_count(len(got))}, not compared, because there is nothing to: {expected.message}")
     for name, mask in expected.arbitrary.items():
         if got[name].shape == mask.shape:
             got[name] = np.where(mask, expected.outputs[name].astype(got[name].dtype), got[name])
     return _compared(got, expected.outputs, plugins)
 
 
-def _with_problems(outcome: Outcome, hosted: Hosted) -> Outcome:
+def _with_problems(outcome: RunOutcome, hosted: HostRun) -> RunOutcome:
     """With what was found besides: where a kernel did wrong the run has failed, however it ended."""
     outcome = replace(outcome, problems=hosted.problems())
     if not hosted.wrong:
@@ -188,23 +190,23 @@ def _incomparable(at: Mapping[str, Served]) -> str:
     return ""
 
 
-def _impossible(served: Sequence[Served], plugins: Sequence[Served]) -> Outcome | None:
+def _impossible(served: Sequence[Served], plugins: Sequence[Served]) -> RunOutcome | None:
     """Why this model can't be run here, and what would run it; None if it can be tried."""
     nobody = [one.place.label for one in served if one.by == "nobody"]
     if nobody:
         more = " ..." if len(nobody) > 3 else ""
         said = f"nobody serves {', '.join(nobody[:3])}{more}"
-        return Outcome("not run", said, remedy="give the library that has it by --plugins")
+        return RunOutcome("not run", said, remedy="give the library that has it by --plugins")
     for one in plugins:
         if one.library is None or one.creator is None:
             continue
         name = one.library.path.name
         if one.library.target == "gpu":
             fix = "give its project by --plugins, or its library of target cpu (pluginkit build --target cpu)"
-            return Outcome("not run", f"{name} is of target gpu", remedy=fix)
+            return RunOutcome("not run", f"{name} is of target gpu", remedy=fix)
         if one.creator.base not in {*RUN, ""}:
             said = f"{one.creator.name} of {name} is {one.creator.base}, and pluginkit's host runs {', '.join(RUN)}"
-            return Outcome("not run", said, remedy="write the plugin on one of these; pluginkit new shows how")
+            return RunOutcome("not run", said, remedy="write the plugin on one of these; pluginkit new shows how")
     return None
 
 
@@ -276,15 +278,15 @@ def _expected(model: onnx.ModelProto, plugins: Sequence[Served], feeds: dict[str
     return found
 
 
-def _compared(got: dict[str, Array], expected: dict[str, Array], plugins: Sequence[Served]) -> Outcome:
+def _compared(got: dict[str, Array], expected: dict[str, Array], plugins: Sequence[Served]) -> RunOutcome:
     result = compare(
         {name: _plain(value) for name, value in got.items()},
         {name: _wide(value) for name, value in expected.items()},
         _tolerance(plugins, expected),
     )
     if result.ok:
-        return Outcome("compared", f"{_count(len(expected))} as expected", result.outputs)
-    return Outcome("failed", result.message, result.outputs)
+        return RunOutcome("compared", f"{_count(len(expected))} as expected", result.outputs)
+    return RunOutcome("failed", result.message, result.outputs)
 
 
 def _count(number: int) -> str:

@@ -60,7 +60,7 @@ class _Graph:
         self._steps = network.steps
         self._next: dict[str, str] = {}
         for step in network.steps:
-            for out in step.outs if isinstance(step, api.Plugin) else [getattr(step, "out", "")]:
+            for out in step.outs if isinstance(step, api.PluginLayer) else [getattr(step, "out", "")]:
                 self._by_out[out] = step
             if isinstance(step, api.Recur):
                 self._next[step.state] = step.x
@@ -76,7 +76,7 @@ class _Graph:
             scope = self._root
         if name not in scope.values:
             step = self._by_out[name]
-            outs = step.outs if isinstance(step, api.Plugin) else (name,)
+            outs = step.outs if isinstance(step, api.PluginLayer) else (name,)
             scope.values.update(zip(outs, self._computed(step, scope), strict=True))
         return scope.values[name]
 
@@ -85,7 +85,7 @@ class _Graph:
         if name not in self._within:
             step = self._by_out[name]
             found: set[str] = set()
-            if isinstance(step, (api.Recurrence, api.Iterator)):
+            if isinstance(step, (api.Recurrence, api.IteratorLayer)):
                 found = {step.loop, *self._inside(step.x)}
             else:
                 for other in _reads(step):
@@ -96,17 +96,17 @@ class _Graph:
         return self._within[name]
 
     def _computed(self, step: api.Step, scope: _Scope) -> Sequence[Array]:
-        if isinstance(step, api.Plugin):
+        if isinstance(step, api.PluginLayer):
             values = [self.value(name, scope) for name in step.inputs]
             return values if api.is_probe(step.node) else self._call(step.node, values)
         return [self._one(step, scope)]
 
     def _one(self, step: api.Step, scope: _Scope) -> Array:
-        if isinstance(step, api.Input):
+        if isinstance(step, api.NetworkInput):
             found = np.asarray(self._feeds[step.out])
         elif isinstance(step, api.LoopOutput):
             found = self._loop_output(step, scope)
-        elif isinstance(step, api.Iterator):
+        elif isinstance(step, api.IteratorLayer):
             at = scope.trips - 1 - scope.trip if step.reverse else scope.trip
             found = self.value(step.x, scope).take(at, step.axis)
         elif isinstance(step, api.BranchOutput):
@@ -171,7 +171,7 @@ class _Graph:
 
 def _reads(step: api.Step) -> Sequence[str]:
     """The tensors that a step is made of, in order."""
-    if isinstance(step, (api.Plugin, api.Concat)):
+    if isinstance(step, (api.PluginLayer, api.Concat)):
         return step.inputs
     names = ("x", "scale", "left", "right", "then", "otherwise", "length")
     return [found for name in names if (found := getattr(step, name, ""))]
@@ -187,7 +187,7 @@ _OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
 def _plain(step: api.Step, values: Sequence[Array]) -> Array:
     """A layer that is neither plugin, loop nor conditional."""
     found: Array
-    if isinstance(step, api.Constant):
+    if isinstance(step, api.ConstantLayer):
         found = np.array(step.values, step.dtype).reshape(step.dims)
     elif isinstance(step, api.Cast):
         found = values[0].astype(step.dtype)
@@ -195,7 +195,7 @@ def _plain(step: api.Step, values: Sequence[Array]) -> Array:
         found = _OPERATIONS[step.op](*values)
     elif isinstance(step, api.Concat):
         found = np.concatenate(values, step.axis)
-    elif isinstance(step, api.Shape):
+    elif isinstance(step, api.ShapeLayer):
         found = np.array(values[0].shape, np.int64)
     elif isinstance(step, api.Reshape):
         found = values[0].reshape(step.dims)

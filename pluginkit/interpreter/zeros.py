@@ -125,7 +125,7 @@ def _if(where: str, constants: set[str]) -> type[OpRun]:
 
 
 def _loop(where: str) -> type[OpRun]:
-    class Loop(walker.Loop):
+    class ZerosLoop(walker.Loop):
         """ONNX's Loop, whose body runs once; its scan outputs are zeros of the trip count's length."""
 
         op_domain = ""
@@ -150,7 +150,8 @@ def _loop(where: str) -> type[OpRun]:
             scanned = [np.zeros((trips, *value.shape), value.dtype) for value in left[len(states) :]]
             return (*left[: len(states)], *scanned)
 
-    return Loop
+    ZerosLoop.__name__ = "Loop"  # the operator that it is used for
+    return ZerosLoop
 
 
 def _text(value: Array) -> str:

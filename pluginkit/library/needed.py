@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pluginkit import elf
-from pluginkit.elf import Elf, Symbol
+from pluginkit.elf import Elf, ElfSymbol
 from pluginkit.errors import UsageError
 
 _DEFAULT = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
@@ -17,7 +17,7 @@ _CONFIGURATION = Path("/etc/ld.so.conf")
 
 
 @dataclass(frozen=True)
-class Needed:
+class NeededLibrary:
     """A needed library: its name in DT_NEEDED and its file; None if it isn't found."""
 
     name: str
@@ -34,14 +34,14 @@ class Linkage:
         too_old: versions that a found library lacks: (library, version).
     """
 
-    needed: tuple[Needed, ...]
+    needed: tuple[NeededLibrary, ...]
     unresolved: tuple[str, ...] = ()
     too_old: tuple[tuple[str, str], ...] = field(default=())
 
 
 def resolve(library: Path, facts: Elf) -> Linkage:
     """Look for what a library needs, as the loader does (ld.so(8)), without loading anything."""
-    needed = tuple(Needed(name, _find(name, library, facts.runpath)) for name in facts.needed)
+    needed = tuple(NeededLibrary(name, _find(name, library, facts.runpath)) for name in facts.needed)
     too_old = [
         (one.name, version)
         for one in needed
@@ -103,7 +103,7 @@ def _loadable(path: Path) -> bool:
     return head == b"\x7fELF\x02"
 
 
-def _unresolved(undefined: tuple[Symbol, ...], needed: tuple[Needed, ...]) -> list[str]:
+def _unresolved(undefined: tuple[ElfSymbol, ...], needed: tuple[NeededLibrary, ...]) -> list[str]:
     """Symbols that must be there and are in none of the libraries; a version names its library already."""
     open_names = {one.name for one in undefined if one.binding != "STB_WEAK" and not one.file}
     seen: set[Path] = set()

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pluginkit.dtypes import DType
-from pluginkit.manifest.bench_section import TORCH, Shape, expression
-from pluginkit.manifest.signature import Signature
+from pluginkit.manifest.bench_section import TORCH, BenchShape, expression
+from pluginkit.manifest.signature import ManifestModel
 
 
-def problems(manifest: Signature) -> list[str]:
+def problems(manifest: ManifestModel) -> list[str]:
     """What the section says that can't be."""
     bench = manifest.bench
     found = _baseline("bench.baseline", bench.baseline, manifest)
@@ -24,7 +24,7 @@ def problems(manifest: Signature) -> list[str]:
     return found
 
 
-def _shape(where: str, shape: Shape, manifest: Signature) -> list[str]:
+def _shape(where: str, shape: BenchShape, manifest: ManifestModel) -> list[str]:
     known, fields = manifest.symbols(), {field.name: field for field in manifest.fields}
     found = [f"{where}: no number for the symbol '{name}'" for name in known if name not in shape.symbols]
     found += [f"{where}: there is no symbol '{name}'; known: {', '.join(known)}" for name in _others(shape, known)]
@@ -38,11 +38,11 @@ def _shape(where: str, shape: Shape, manifest: Signature) -> list[str]:
     return found + [f"{where}: '{p}' is no precision of this plugin" for p in shape.allowed if p not in precisions]
 
 
-def _others(shape: Shape, known: Sequence[str]) -> list[str]:
+def _others(shape: BenchShape, known: Sequence[str]) -> list[str]:
     return [name for name in shape.symbols if name not in known]
 
 
-def _baseline(where: str, text: str, manifest: Signature) -> list[str]:
+def _baseline(where: str, text: str, manifest: ManifestModel) -> list[str]:
     if not text:
         return []
     if not text.startswith(TORCH):

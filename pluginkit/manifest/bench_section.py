@@ -7,11 +7,11 @@ from pydantic import BaseModel, ConfigDict
 TORCH = "torch:"
 
 
-class _Model(BaseModel):
+class _BenchModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Allowed(_Model):
+class Allowed(_BenchModel):
     """How far an output may be off in a precision, instead of `[tolerances]`: INT8 in `steps`, others by the rest."""
 
     rtol: float = 0.0
@@ -19,7 +19,7 @@ class Allowed(_Model):
     steps: int = 0
 
 
-class Shape(_Model):
+class BenchShape(_BenchModel):
     """A shape to measure: a number for each symbol. `fields` are other values than the defaults.
 
     `baseline` takes the place of the section's; `allowed` is by precision, as `{ float32 = { rtol = 1e-6 } }`.
@@ -32,11 +32,11 @@ class Shape(_Model):
     allowed: dict[str, Allowed] = {}
 
 
-class Bench(_Model):
+class BenchSection(_BenchModel):
     """`baseline` is `torch: EXPRESSION`, in which inputs and fields have their names; empty for none."""
 
     baseline: str = ""
-    shapes: tuple[Shape, ...] = ()
+    shapes: tuple[BenchShape, ...] = ()
 
 
 def expression(baseline: str) -> str:

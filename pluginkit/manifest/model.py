@@ -13,7 +13,7 @@ from pydantic import ValidationError, model_validator
 from pluginkit.errors import UsageError
 from pluginkit.manifest import rules
 from pluginkit.manifest.mistakes import explain
-from pluginkit.manifest.signature import Signature
+from pluginkit.manifest.signature import ManifestModel
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,7 +23,7 @@ else:
 FILE_NAME = "pluginkit.toml"
 
 
-class Manifest(Signature):
+class Manifest(ManifestModel):
     """A plugin's signature. Made by `Manifest.load` or `Manifest.parse`."""
 
     @classmethod

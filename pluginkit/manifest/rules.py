@@ -10,10 +10,10 @@ from pluginkit.dtypes import PRECISIONS
 from pluginkit.errors import UsageError
 from pluginkit.manifest import bench_rules, type_rules
 from pluginkit.manifest.mistakes import unknown
-from pluginkit.manifest.signature import MAX_NAME, MAX_TENSOR_NAME, PARSER_ATTRIBUTES, Point, Profile, Signature
+from pluginkit.manifest.signature import MAX_NAME, MAX_TENSOR_NAME, PARSER_ATTRIBUTES, ManifestModel, Point, Profile
 
 
-def problems(manifest: Signature) -> list[str]:
+def problems(manifest: ManifestModel) -> list[str]:
     """What the manifest says that can't be, first things first."""
     empty = [
         f"{key}: at least one is needed" for key in ("inputs", "outputs", "profiles") if not getattr(manifest, key)
@@ -22,7 +22,7 @@ def problems(manifest: Signature) -> list[str]:
     return empty or [*_naming(manifest), *_shaping(manifest), *_typing(manifest)]
 
 
-def _naming(manifest: Signature) -> list[str]:
+def _naming(manifest: ManifestModel) -> list[str]:
     found = []
     plugin, tensors = manifest.plugin, (*manifest.inputs, *manifest.outputs)
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", plugin.name):
@@ -60,7 +60,7 @@ def _naming(manifest: Signature) -> list[str]:
     return found
 
 
-def _shaping(manifest: Signature) -> list[str]:
+def _shaping(manifest: ManifestModel) -> list[str]:
     found = []
     for tensor in manifest.inputs:
         for dim in tensor.shape:
@@ -89,7 +89,7 @@ def _shaping(manifest: Signature) -> list[str]:
     return found + [f"two profiles are called '{name}'" for name in dict.fromkeys(names) if names.count(name) > 1]
 
 
-def _profile_problems(manifest: Signature, profile: Profile, known: list[str]) -> list[str]:
+def _profile_problems(manifest: ManifestModel, profile: Profile, known: list[str]) -> list[str]:
     where = f"profile '{profile.name}'"
     found = [f"{where}: no [min, opt, max] for the symbol '{s}'" for s in known if s not in profile.symbols]
     found += [f"{where}: {unknown('symbol', s, known)}" for s in profile.symbols if s not in known]
@@ -119,7 +119,7 @@ def _profile_problems(manifest: Signature, profile: Profile, known: list[str]) -
     return found
 
 
-def _typing(manifest: Signature) -> list[str]:
+def _typing(manifest: ManifestModel) -> list[str]:
     if not manifest.precisions():
         return ["no input is of type float32, float16, bfloat16 or int8: there would be nothing to test"]
     available = set(manifest.precisions())

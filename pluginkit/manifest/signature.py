@@ -82,11 +82,11 @@ Dim = Annotated[str, BeforeValidator(_dim)]
 Range = Annotated[tuple[int, int, int], BeforeValidator(_range)]
 
 
-class _Model(BaseModel):
+class _SectionModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
 
-class Plugin(_Model):
+class Plugin(_SectionModel):
     """What TensorRT finds the plugin by, and which interface it is written against."""
 
     name: str
@@ -96,7 +96,7 @@ class Plugin(_Model):
     description: str = ""
 
 
-class Tensor(_Model):
+class Tensor(_SectionModel):
     """An input or output. `scale` names the float32 field that carries its INT8 scale."""
 
     name: str
@@ -110,7 +110,7 @@ class Tensor(_Model):
         return tuple(shapes.evaluate(shapes.parse(dim), env) for dim in self.shape)
 
 
-class Attribute(_Model):
+class Attribute(_SectionModel):
     """A field of the plugin's creator: an attribute of the ONNX node. No default means that it must be given."""
 
     name: str
@@ -124,7 +124,7 @@ class Attribute(_Model):
         return DType(self.type)
 
 
-class Profile(_Model):
+class Profile(_SectionModel):
     """An optimization profile: `[min, opt, max]` of each symbol."""
 
     name: str = "default"
@@ -136,20 +136,20 @@ class Profile(_Model):
         return {name: values[index] for name, values in self.symbols.items()}
 
 
-class Close(_Model):
+class Close(_SectionModel):
     """A floating-point tolerance: `|got - expected| <= max(atol, rtol * |expected|)`."""
 
     rtol: float = Field(ge=0)
     atol: float = Field(ge=0)
 
 
-class Steps(_Model):
+class Steps(_SectionModel):
     """An INT8 tolerance, in quantization steps of the output's scale."""
 
     steps: int = Field(ge=0)
 
 
-class Tolerances(_Model):
+class Tolerances(_SectionModel):
     """Tolerances by precision; what is not said follows from the type (see `docs/testing.md`)."""
 
     float32: Close | None = None
@@ -158,13 +158,13 @@ class Tolerances(_Model):
     int8: Steps | None = None
 
 
-class Test(_Model):
+class Test(_SectionModel):
     """How the plugin is tested. `strict`: a warning is a failure, as with `pluginkit test --strict`."""
 
     strict: bool = False
 
 
-class Signature(_Model):
+class ManifestModel(_SectionModel):
     """What a `pluginkit.toml` says, each part valid by itself. Its whole, held against the rules, is a `Manifest`."""
 
     plugin: Plugin
@@ -174,7 +174,7 @@ class Signature(_Model):
     profiles: tuple[Profile, ...]
     tolerances: Tolerances = Tolerances()
     test: Test = Test()
-    bench: bench_section.Bench = bench_section.Bench()
+    bench: bench_section.BenchSection = bench_section.BenchSection()
 
     @property
     def slug(self) -> str:

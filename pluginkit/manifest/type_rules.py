@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
-from pluginkit.manifest.signature import Signature, Tensor
+from pluginkit.manifest.signature import ManifestModel, Tensor
 
 CALIBRATION = "rule int8-calibration: TensorRT Developer Guide, 'INT8 I/O' of custom layers"
 """Calibration runs the network in FP32; without it every INT8 tensor's scale must be set."""
 
 
-def problems(manifest: Signature) -> Iterator[str]:
+def problems(manifest: ManifestModel) -> Iterator[str]:
     """What can't be, a sentence each."""
     for tensor in (*manifest.inputs, *manifest.outputs):
         yield from _formats(tensor)
@@ -45,7 +45,7 @@ def _formats(tensor: Tensor) -> Iterator[str]:
     )
 
 
-def undeclared(manifest: Signature, kinds: Sequence[DType]) -> list[tuple[int, ...]]:
+def undeclared(manifest: ManifestModel, kinds: Sequence[DType]) -> list[tuple[int, ...]]:
     """The format combinations that TensorRT could choose for these types of all tensors, and the manifest lacks.
 
     One for each format: all tensors have it for which TensorRT documents it, and the others are linear.
@@ -70,7 +70,7 @@ def _fits(tensor: Tensor, kind: DType, form: Format) -> bool:
     return form.lanes == 1 or kind is not DType.INT8 or tensor.shape[-form.axis].isdigit()
 
 
-def _calibration(manifest: Signature) -> Iterator[str]:
+def _calibration(manifest: ManifestModel) -> Iterator[str]:
     quantized = [tensor for tensor in (*manifest.inputs, *manifest.outputs) if DType.INT8 in tensor.types]
     without = [tensor for tensor in quantized if DType.FLOAT32 not in tensor.types]
     unscaled = [tensor for tensor in quantized if tensor.scale is None]

@@ -21,7 +21,7 @@ PROBE = ("PluginkitProbe", "1", "pluginkit")
 
 
 @dataclass(frozen=True)
-class Input:
+class NetworkInput:
     """A network input; -1 is a dynamic dimension."""
 
     out: str
@@ -30,7 +30,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantLayer:
     """A constant; 0-D if `dims` is empty."""
 
     out: str
@@ -40,7 +40,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Plugin:
+class PluginLayer:
     """The layer that the parser made of a node of `ApiNetwork.model`, its inputs set to these tensors."""
 
     node: str
@@ -103,7 +103,7 @@ class Concat:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ShapeLayer:
     """IShapeLayer."""
 
     x: str
@@ -120,7 +120,7 @@ class Reshape:
 
 
 @dataclass(frozen=True)
-class Loop:
+class LoopStep:
     """ILoop, which later steps refer to."""
 
     name: str
@@ -153,7 +153,7 @@ class Recur:
 
 
 @dataclass(frozen=True)
-class Iterator:
+class IteratorLayer:
     """IIteratorLayer: a slice a trip, the axis taken out."""
 
     loop: str
@@ -203,34 +203,34 @@ class BranchOutput:
 
 
 @dataclass(frozen=True)
-class Output:
+class NetworkOutput:
     """A network output."""
 
     x: str
 
 
 Step: TypeAlias = (
-    Input
-    | Constant
-    | Plugin
+    NetworkInput
+    | ConstantLayer
+    | PluginLayer
     | Cast
     | IdentityLayer
     | Quantize
     | Dequantize
     | Elementwise
     | Concat
-    | Shape
+    | ShapeLayer
     | Reshape
-    | Loop
+    | LoopStep
     | TripLimit
     | Recurrence
     | Recur
-    | Iterator
+    | IteratorLayer
     | LoopOutput
     | Conditional
     | BranchInput
     | BranchOutput
-    | Output
+    | NetworkOutput
 )
 
 
@@ -259,7 +259,7 @@ class ApiNetwork:
     @property
     def outputs(self) -> tuple[str, ...]:
         """The network's outputs, in order."""
-        return tuple(step.x for step in self.steps if isinstance(step, Output))
+        return tuple(step.x for step in self.steps if isinstance(step, NetworkOutput))
 
 
 def is_probe(node: str) -> bool:

@@ -16,8 +16,7 @@ from pluginkit.registry.bundles.archive import Content
 from pluginkit.registry.bundles.archive import opened as open_archive
 from pluginkit.registry.bundles.archive import write as write_archive
 from pluginkit.registry.bundles.bundle import Bundle, Variant
-from pluginkit.registry.bundles.packing import Options as PackOptions
-from pluginkit.registry.bundles.packing import packed
+from pluginkit.registry.bundles.packing import PackOptions, packed
 from pluginkit.registry.bundles.systems import System, described, this_machine
 from pluginkit.registry.engines import check as check_engine
 from pluginkit.registry.engines import write as note_engine

@@ -16,18 +16,18 @@ from pluginkit.registry import plans
 from pluginkit.registry.bundles import digests, files
 from pluginkit.registry.bundles.digests import Digest
 from pluginkit.registry.bundles.systems import System
-from pluginkit.registry.resolving import Answer, Identity, Resolution, Resolver, is_nvidias, shown
+from pluginkit.registry.resolving import Identity, PluginResolution, Resolution, Resolver, is_nvidias, shown
 
 SUFFIX = ".plugins.json"
 """Behind the engine's file name."""
 SCHEMA = 1
 
 
-class _Model(BaseModel):
+class _NoteModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Needed(_Model):
+class EnginePlugin(_NoteModel):
     """A plugin that an engine needs, and the library that it was built with."""
 
     name: str
@@ -43,7 +43,7 @@ class Needed(_Model):
         return self.name, self.version, self.namespace
 
 
-class Note(_Model):
+class Note(_NoteModel):
     """What stands beside an engine."""
 
     kind: Literal["pluginkit.engine"] = "pluginkit.engine"
@@ -53,7 +53,7 @@ class Note(_Model):
     host: str
     tensorrt: str
     sm: int | None
-    plugins: tuple[Needed, ...]
+    plugins: tuple[EnginePlugin, ...]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Checked:
 
     engine: Path
     by: Literal["note", "guess"]
-    plugins: tuple[Answer, ...]
+    plugins: tuple[PluginResolution, ...]
     problems: tuple[Problem, ...]
 
     @property
@@ -125,7 +125,7 @@ def write(engine: Path, resolution: Resolution) -> Note:
             hint="Name the model that the engine was built of.",
         )
     plugins = tuple(
-        Needed(
+        EnginePlugin(
             name=name,
             version=version,
             namespace=namespace,
@@ -215,7 +215,7 @@ def check(engine: Path, resolver: Resolver) -> Checked:
     return Checked(engine, "note" if note else "guess", tuple(answers), tuple(problems))
 
 
-def _missing(answer: Answer) -> Problem:
+def _missing(answer: PluginResolution) -> Problem:
     reasons = "".join(f"\n  {one.bundle} ({one.target}): {reason}" for one in answer.rejected for reason in one.reasons)
     if reasons:
         return Problem(
@@ -230,7 +230,7 @@ def _missing(answer: Answer) -> Problem:
     )
 
 
-def _differences(note: Note, answers: Sequence[Answer], resolver: Resolver) -> list[Problem]:
+def _differences(note: Note, answers: Sequence[PluginResolution], resolver: Resolver) -> list[Problem]:
     found = []
     for needed, answer in zip(note.plugins, answers, strict=True):
         got = answer.chosen

@@ -37,11 +37,11 @@ VERSION = 1
 _HEAD = "# Written by `pluginkit resolve --lock`. Keep it beside the model, and in version control.\n"
 
 
-class _Model(BaseModel):
+class _LockModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class LockedBundle(_Model):
+class LockedBundle(_LockModel):
     """A bundle, the variant of it, and the plugins that the model wants of it."""
 
     name: str
@@ -51,14 +51,14 @@ class LockedBundle(_Model):
     plugins: tuple[str, ...]
 
 
-class LockedSystem(_Model):
+class LockedSystem(_LockModel):
     """What was chosen for a system; its name is what `--for` said."""
 
     name: str
     bundles: tuple[LockedBundle, ...]
 
 
-class Lock(_Model):
+class Lock(_LockModel):
     """A lock file."""
 
     version: int = VERSION

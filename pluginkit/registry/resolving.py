@@ -62,7 +62,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Answer:
+class PluginResolution:
     """What came of looking for one plugin."""
 
     identity: Identity
@@ -93,7 +93,7 @@ class Resolution:
     model: str
     system: System
     nodes: tuple[Node, ...]
-    answers: Mapping[Identity, Answer]
+    answers: Mapping[Identity, PluginResolution]
     problems: tuple[Problem, ...]
     locked: bool = False
 
@@ -141,9 +141,9 @@ class Resolver:
     system: System
     locked: Mapping[str, frozenset[str]] | None = None
     release: str = ""
-    _answers: dict[Identity, Answer] = field(default_factory=dict)
+    _answers: dict[Identity, PluginResolution] = field(default_factory=dict)
 
-    def plugin(self, identity: Identity) -> Answer:
+    def plugin(self, identity: Identity) -> PluginResolution:
         """What serves a plugin.
 
         Raises:
@@ -153,7 +153,7 @@ class Resolver:
             self._answers[identity] = self._look(identity)
         return self._answers[identity]
 
-    def _look(self, identity: Identity) -> Answer:
+    def _look(self, identity: Identity) -> PluginResolution:
         rejected: list[Rejected] = []
         for store, entry in self.stores.having(*identity):
             bundle = store.bundle(entry.digest)
@@ -163,9 +163,9 @@ class Resolver:
             chosen, why = self._variant(store, entry, bundle)
             rejected += why
             if chosen:
-                return Answer(identity, chosen, tuple(rejected))
+                return PluginResolution(identity, chosen, tuple(rejected))
         others = () if rejected else tuple(self.stores.identities(identity[0]))
-        return Answer(identity, None, tuple(rejected), others)
+        return PluginResolution(identity, None, tuple(rejected), others)
 
     def _unwanted(self, identity: Identity, entry: Entry) -> str:
         if self.locked is not None and entry.digest not in self.locked.get(shown(identity), ()):
@@ -238,7 +238,7 @@ def is_nvidias(identity: Identity, system: System) -> bool:
     return version in {one.version for one in nvidia_plugins.plugins(name, tensorrt=system.tensorrt)}
 
 
-def _problems(answers: Mapping[Identity, Answer], resolver: Resolver) -> list[Problem]:
+def _problems(answers: Mapping[Identity, PluginResolution], resolver: Resolver) -> list[Problem]:
     found: list[Problem] = []
     for identity, answer in answers.items():
         label, version = _label(identity), identity[1]
@@ -257,7 +257,7 @@ def _problems(answers: Mapping[Identity, Answer], resolver: Resolver) -> list[Pr
     return found
 
 
-def _unserved(label: str, version: str, answer: Answer) -> tuple[str, str]:
+def _unserved(label: str, version: str, answer: PluginResolution) -> tuple[str, str]:
     if answer.rejected:
         tried = len({one.digest for one in answer.rejected})
         what = "no bundle that has it fits" if tried > 1 else "the bundle that has it doesn't fit"
@@ -276,7 +276,7 @@ def _unserved(label: str, version: str, answer: Answer) -> tuple[str, str]:
     )
 
 
-def _answer(one: Answer) -> dict[str, Any]:
+def _answer(one: PluginResolution) -> dict[str, Any]:
     chosen = one.chosen
     return {
         "name": one.identity[0],

@@ -9,7 +9,7 @@ import networkx as nx
 import onnx
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from pluginkit.network.api_model import AnyNetwork, ApiNetwork, Input, Output, Plugin
+from pluginkit.network.api_model import AnyNetwork, ApiNetwork, NetworkInput, NetworkOutput, PluginLayer, Step
 from pluginkit.testing.families.base import DOMAIN
 
 WIDTH, HEIGHT = 150, 34
@@ -69,17 +69,22 @@ def api_panel(network: ApiNetwork) -> Panel:
     drawing = _Drawing(network.id)
     for step in network.steps:
         told = {one.name: getattr(step, one.name) for one in fields(step)}
-        kind = {Input: "input", Output: "output", Plugin: "plugin"}.get(type(step), "operator")
+        kind = {NetworkInput: "input", NetworkOutput: "output", PluginLayer: "plugin"}.get(type(step), "operator")
         about = ", ".join(f"{name} = {value}" for name, value in told.items() if value not in {"", ()})
-        name = {"input": told.get("out"), "output": told.get("x")}.get(kind) or f"{type(step).__name__}"
+        name = {"input": told.get("out"), "output": told.get("x")}.get(kind) or _operation(step)
         detail = next((str(told[key]) for key in ("kind", "op", "dtype", "loop", "conditional") if key in told), "")
         text = name if kind in {"input", "output"} else f"{name} {detail}".rstrip()
-        made = drawing.add(text, kind, f"{type(step).__name__}: {about}")
+        made = drawing.add(text, kind, f"{_operation(step)}: {about}")
         for key, value in told.items():
             if key not in {"out", "outs"}:
                 drawing.link(value if isinstance(value, tuple) else (value,), made)
         drawing.gives([told.get("out", told.get("name", "")), *told.get("outs", ())], made)
     return drawing.placed()
+
+
+def _operation(step: Step) -> str:
+    """What a step is called on the page: its class without what all of them are."""
+    return type(step).__name__.removeprefix("Network").removesuffix("Layer").removesuffix("Step")
 
 
 class _Drawing:

@@ -8,7 +8,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from pluginkit.build import Artifact, build, toolchain
-from pluginkit.build.gpus import Driver, Gpu, find_driver
+from pluginkit.build.gpus import DriverInfo, Gpu, find_driver
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.library import gpu_code
 from pluginkit.library.gpu_code import GpuCode
@@ -41,7 +41,7 @@ def find() -> OnGpu:
     )
 
 
-def _why_none(driver: Driver) -> str:
+def _why_none(driver: DriverInfo) -> str:
     return f"there is none that can be used: {driver.problem}" if driver.problem else "the driver lists none"
 
 

@@ -41,7 +41,7 @@ class Stream:
 
 
 class Context:
-    """Looks like `pluginkit.gpu.Context`."""
+    """Looks like `pluginkit.gpu.GpuContext`."""
 
     name = "no GPU"
     capability = (9, 0)
@@ -98,5 +98,5 @@ class Context:
 
 
 def context(**how: Any) -> Callable[[], Context]:
-    """What takes the place of `pluginkit.gpu.Context`."""
+    """What takes the place of `pluginkit.gpu.GpuContext`."""
     return lambda: Context(**how)

@@ -15,9 +15,9 @@ import pytest
 from pluginkit import cli, gpu
 from pluginkit.bench import baseline, child, plot, runner, values
 from pluginkit.bench.cases import cases
-from pluginkit.bench.model import Case
+from pluginkit.bench.model import BenchCase
 from pluginkit.build.artifact import find_artifact
-from pluginkit.build.gpus import Driver, Gpu
+from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.host import Finding
@@ -38,8 +38,8 @@ def bar(bar: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything happens in this process, on target cpu."""
-    monkeypatch.setattr(gpu, "Context", context())
-    monkeypatch.setattr(runner, "find_driver", lambda: Driver("13.0", (Gpu("no GPU", "9.0"),)))
+    monkeypatch.setattr(gpu, "GpuContext", context())
+    monkeypatch.setattr(runner, "find_driver", lambda: DriverInfo("13.0", (Gpu("no GPU", "9.0"),)))
     monkeypatch.setattr(runner, "Worker", InProcess)
     monkeypatch.setattr(runner, "_library", lambda options, arch: library(options.project))
 
@@ -48,7 +48,7 @@ class InProcess:
     """Looks like a worker."""
 
     def __init__(self, module: str, init: dict[str, Any], *, timeout: float) -> None:
-        self._served = child.Bench(**init)
+        self._served = child.BenchLibrary(**init)
 
     def call(self, method: str, *, timeout: float | None = None, **asked: Any) -> Any:
         return getattr(self._served, method)(**asked)
@@ -138,13 +138,13 @@ def test_a_wrong_output_has_no_time(
 def test_only_the_timed_launches_count(bar: Path, on_cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plugin that writes the right output in the warm-up, and then nothing."""
     calls = iter(range(10**9))
-    enqueue = child.Layer.enqueue
+    enqueue = child.BenchLayer.enqueue
 
-    def lazy(self: child.Layer, *args: Any) -> None:
+    def lazy(self: child.BenchLayer, *args: Any) -> None:
         if next(calls) < 12:
             enqueue(self, *args)
 
-    monkeypatch.setattr(child.Layer, "enqueue", lazy)
+    monkeypatch.setattr(child.BenchLayer, "enqueue", lazy)
     code, said = bench(bar, "--only", "tiny/float32")
     assert code == 1
     assert "expected" in said["results"][0]["problem"]
@@ -168,7 +168,7 @@ def test_a_crash_is_told_and_the_next_case_runs(
 
 
 def test_no_gpu(bar: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "find_driver", lambda: Driver(problem="no NVIDIA device here"))
+    monkeypatch.setattr(runner, "find_driver", lambda: DriverInfo(problem="no NVIDIA device here"))
     assert cli.run(["bench", str(bar)]) == 4
     said = " ".join(capsys.readouterr().err.split())
     assert "pluginkit bench measures on a GPU, and there is none here: no NVIDIA device here." in said
@@ -191,7 +191,7 @@ def test_files_that_can_not_be_written_are_refused_first(bar: Path, capsys: pyte
 # What the values are, and how they are compared.
 
 
-def case_of(project: Path, name: str) -> tuple[Manifest, Case]:
+def case_of(project: Path, name: str) -> tuple[Manifest, BenchCase]:
     manifest = Manifest.load(project)
     return manifest, next(case for case in cases(manifest) if case.id == name)
 

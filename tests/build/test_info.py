@@ -13,13 +13,13 @@ from click.testing import CliRunner
 import pluginkit
 from pluginkit import info
 from pluginkit.build import gpus, toolchain
-from pluginkit.build.gpus import Driver, Gpu
+from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.cli.inspection.info import command
 
 
 @pytest.fixture(autouse=True)
 def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(info, "find_driver", lambda: Driver(problem="no driver in this test"))
+    monkeypatch.setattr(info, "find_driver", lambda: DriverInfo(problem="no driver in this test"))
 
 
 def find(items: list[info.Item], name: str) -> list[info.Item]:
@@ -74,7 +74,7 @@ def test_an_sdk_is_listed_and_says_whether_it_is_used(monkeypatch: pytest.Monkey
 
 
 def test_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(info, "find_driver", lambda: Driver("13.0", (Gpu("NVIDIA H100", "9.0"),)))
+    monkeypatch.setattr(info, "find_driver", lambda: DriverInfo("13.0", (Gpu("NVIDIA H100", "9.0"),)))
     (gpu,) = find(info.survey(), "NVIDIA H100")
     assert gpu.version == "SM 90"
     assert "9.0" in gpu.note

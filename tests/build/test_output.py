@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pluginkit.build import cache
-from pluginkit.build.output import Output, hint_for
+from pluginkit.build.output import BuildOutput, hint_for
 
 
 def split(text: str) -> tuple[list[str], list[str]]:
     told: list[str] = []
-    output = Output(told.append)
+    output = BuildOutput(told.append)
     for line in text.splitlines():
         output.take(line)
     return told, output.errors

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from pluginkit.build import toolchain
-from pluginkit.build.gpus import Driver, Gpu
+from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.errors import ToolMissing, UsageError
 
 Fake = Callable[..., Path]
@@ -143,9 +143,9 @@ def test_architectures(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"no code for GPU architecture 7\.0, sm_1") as error:
         toolchain.architectures(nvcc, ["7.0", "80", "sm_1"])
     assert error.value.hint.startswith("It knows 75, 80, 90;")
-    monkeypatch.setattr(toolchain, "find_driver", lambda: Driver("13.0", (Gpu("A", "8.0"), Gpu("B", "8.0"))))
+    monkeypatch.setattr(toolchain, "find_driver", lambda: DriverInfo("13.0", (Gpu("A", "8.0"), Gpu("B", "8.0"))))
     assert toolchain.architectures(nvcc) == ["80-real", "80-virtual"]
-    monkeypatch.setattr(toolchain, "find_driver", lambda: Driver(problem="none"))
+    monkeypatch.setattr(toolchain, "find_driver", lambda: DriverInfo(problem="none"))
     assert toolchain.architectures(nvcc) == ["75-real", "80-real", "90-real", "90-virtual"]
 
 
@@ -156,10 +156,10 @@ def test_architectures_by_name(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> N
     assert toolchain.architectures(nvcc, ["90a"]) == ["90a-real", "90a-virtual"]
     every = ["75-real", "80-real", "90-real", "120-real", "120-virtual"]
     assert toolchain.architectures(nvcc, ["all-major"]) == every
-    monkeypatch.setattr(toolchain, "find_driver", lambda: Driver("13.0", (Gpu("A", "9.0"), Gpu("B", "8.6"))))
+    monkeypatch.setattr(toolchain, "find_driver", lambda: DriverInfo("13.0", (Gpu("A", "9.0"), Gpu("B", "8.6"))))
     assert toolchain.architectures(nvcc, ["native"]) == ["86-real", "90-real", "90-virtual"]
     assert toolchain.architectures(nvcc, ["native", "80"]) == ["80-real", "86-real", "90-real", "90-virtual"]
-    monkeypatch.setattr(toolchain, "find_driver", lambda: Driver(problem="no NVIDIA device here"))
+    monkeypatch.setattr(toolchain, "find_driver", lambda: DriverInfo(problem="no NVIDIA device here"))
     with pytest.raises(UsageError, match=r"there is none: no NVIDIA device here\.") as error:
         toolchain.architectures(nvcc, ["native"])
     assert "--arch 90" in error.value.hint

@@ -37,7 +37,7 @@ class _OnGpu:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
-        self._context = gpu.Context()
+        self._context = gpu.GpuContext()
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         def call(*arguments: object) -> int:

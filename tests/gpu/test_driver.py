@@ -37,21 +37,21 @@ ONE = (1, 1, 1)
 
 
 @pytest.fixture(scope="module")
-def context() -> gpu.Context:
-    return gpu.Context()
+def context() -> gpu.GpuContext:
+    return gpu.GpuContext()
 
 
 def arguments(memory: gpu.Memory, value: int) -> list[object]:
     return [ctypes.c_uint64(memory.address), ctypes.c_uint32(value)]
 
 
-def numbers(context: gpu.Context, memory: gpu.Memory) -> list[int]:
+def numbers(context: gpu.GpuContext, memory: gpu.Memory) -> list[int]:
     found = np.zeros(memory.size // 4, np.int32)
     context.read(found, memory.address)
     return found.tolist()
 
 
-def test_a_gpu_says_what_it_is(context: gpu.Context) -> None:
+def test_a_gpu_says_what_it_is(context: gpu.GpuContext) -> None:
     assert context.name
     assert context.arch == "".join(map(str, context.capability))
     assert context.capability >= (5, 0)
@@ -61,7 +61,7 @@ def test_a_gpu_says_what_it_is(context: gpu.Context) -> None:
     assert float(context.driver.version) >= 12
 
 
-def test_memory(context: gpu.Context) -> None:
+def test_memory(context: gpu.GpuContext) -> None:
     memory, other = context.alloc(16), context.alloc(16)
     assert memory.address % 256 == 0
     context.write(memory.address, np.arange(4, dtype=np.int32))
@@ -77,7 +77,7 @@ def test_memory(context: gpu.Context) -> None:
     assert numbers(context, memory) == [0, 1, 2, 3]
 
 
-def test_a_kernel_on_a_stream_and_its_time(context: gpu.Context) -> None:
+def test_a_kernel_on_a_stream_and_its_time(context: gpu.GpuContext) -> None:
     memory, stream, module = context.alloc(16), context.stream(), context.module(PTX)
     begin, end = context.event(), context.event()
     context.write(memory.address, np.arange(4, dtype=np.int32), stream)
@@ -95,7 +95,7 @@ def test_a_kernel_on_a_stream_and_its_time(context: gpu.Context) -> None:
         one.close()
 
 
-def test_a_graph_is_replayed_on_what_is_in_memory_then(context: gpu.Context) -> None:
+def test_a_graph_is_replayed_on_what_is_in_memory_then(context: gpu.GpuContext) -> None:
     memory, stream, module = context.alloc(16), context.stream(), context.module(PTX)
     context.fill(memory.address, 0, 16)
     stream.begin_capture()
@@ -115,7 +115,7 @@ def test_a_graph_is_replayed_on_what_is_in_memory_then(context: gpu.Context) -> 
     graph.close()
 
 
-def test_what_a_capture_does_not_allow_ends_it(context: gpu.Context) -> None:
+def test_what_a_capture_does_not_allow_ends_it(context: gpu.GpuContext) -> None:
     stream = context.stream()
     stream.begin_capture()
     with pytest.raises(gpu.CudaError, match="CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"):
@@ -130,7 +130,7 @@ STICKY = f"""
 import ctypes
 from pluginkit import gpu
 from pluginkit.errors import ToolMissing
-context = gpu.Context()
+context = gpu.GpuContext()
 stream = context.stream()
 context.module({PTX!r}).launch("add", (1, 1, 1), (4, 1, 1), [ctypes.c_uint64(8), ctypes.c_uint32(1)], stream)
 for wait in (stream.synchronize, lambda: context.alloc(4)):
@@ -151,4 +151,4 @@ def test_a_kernel_that_faults_makes_every_later_call_fail() -> None:
 
 def test_no_such_gpu() -> None:
     with pytest.raises(ToolMissing, match="There is no GPU 99"):
-        gpu.Context(99)
+        gpu.GpuContext(99)

@@ -103,7 +103,7 @@ def test_a_model_with_a_shape_input_is_run(v3_library: Path, index: int, tmp_pat
         opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)],
     )
     kinds = {"mode": "kINT32", "fault": "kINT32", "factor": "kFLOAT32"}
-    hosted = hosted_child.Loaded({key: (v3_library, kinds)}, ["n"], tmp_path)
+    hosted = hosted_child.HostedPlugins({key: (v3_library, kinds)}, ["n"], tmp_path)
     feeds = {"x": numbers(4), "k": np.array([6], np.int32)}
     outputs = hosted.run(model.SerializeToString(), feeds, {})
     np.testing.assert_array_equal(outputs["y"], np.resize(numbers(4), (6, 5)) * 2)

@@ -16,7 +16,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit import cli
-from pluginkit.importing import Imported, Options, run, running
+from pluginkit.importing import Imported, ImportOptions, run, running
 from pluginkit.importing.building import advice
 from pluginkit.importing.model import Place
 from pluginkit.importing.serving import Served
@@ -45,7 +45,7 @@ def library(project: Path) -> Path:
 def imported(tmp_path: Path, proto: onnx.ModelProto, *plugins: Path, profiles: tuple[str, ...] = ()) -> Imported:
     path = tmp_path / "model.onnx"
     onnx.save(proto, path)
-    return run(Options(path, plugins, profiles))
+    return run(ImportOptions(path, plugins, profiles))
 
 
 def bar_node(name: str = "bar", inputs: tuple[str, str] = ("a", "b"), outputs: tuple[str, str] = ("copy", "joined"),
@@ -424,7 +424,7 @@ def test_external_data_is_found(tmp_path: Path) -> None:
     weights = onnx.numpy_helper.from_array(np.ones((1, 400), np.float32), "w")
     proto = model([helper.make_node("Add", ["x", "w"], ["y"], "add")], [value("x", ["n", 400])], initializers=[weights])
     onnx.save(proto, folder / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
-    found = run(Options(folder / "m.onnx"))
+    found = run(ImportOptions(folder / "m.onnx"))
     assert found.verdict is not None
     assert found.verdict.ok, found.verdict.message
     assert not found.problems

@@ -13,7 +13,7 @@ from pluginkit.dtypes import DType
 from pluginkit.host import Context, Finding, Library
 from pluginkit.importing import Imported
 from pluginkit.importing import run as import_
-from pluginkit.importing.importer import Options as Asked
+from pluginkit.importing.importer import ImportOptions as Asked
 from pluginkit.manifest import Manifest
 from pluginkit.run import runner
 from pluginkit.run.options import Options

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from pluginkit import scaffold
 from pluginkit.build import build
 from pluginkit.dtypes import DType
-from pluginkit.importing import Options, run
+from pluginkit.importing import ImportOptions, run
 from pluginkit.interpreter import walker
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Case, Network, NetworkProfile, PluginCall, Tolerance
@@ -185,7 +185,7 @@ def test_an_lstm_with_the_plugin_as_its_activation(project: Path, weights: dict[
         pytest.skip(tensorrt_rtx.probe().reason)
     path = tmp_path / "lstm.onnx"
     path.write_bytes(made.model)
-    imported = run(Options(path, (project,)))
+    imported = run(ImportOptions(path, (project,)))
     assert imported.verdict is not None
     assert imported.verdict.ok, imported.verdict.message
     assert (imported.ran.status, imported.exit_code) == ("compared", 0), imported.ran
@@ -220,7 +220,7 @@ def test_sum_even_as_pytorch_exports_it(rows: int) -> None:
 
 @pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
 def test_nvidias_builder_takes_sum_even() -> None:
-    imported = run(Options(SUM_EVEN, (), ("items:min=1x2,opt=3x2,max=7x2",)))
+    imported = run(ImportOptions(SUM_EVEN, (), ("items:min=1x2,opt=3x2,max=7x2",)))
     assert imported.verdict is not None
     assert imported.verdict.ok, imported.verdict.message
     assert imported.exit_code == 0

@@ -18,7 +18,7 @@ from pluginkit.creators import loading
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.host.errors import Finding
-from pluginkit.importing import Options as ImportOptions
+from pluginkit.importing import ImportOptions
 from pluginkit.importing import run as run_import
 from pluginkit.process.programs import run as run_process
 from pluginkit.run import several_plugins as several

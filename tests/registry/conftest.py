@@ -11,7 +11,7 @@ import pytest
 
 from pluginkit.registry.bundles import archive, variants
 from pluginkit.registry.bundles.archive import Content
-from pluginkit.registry.bundles.bundle import Bundle, Plugin, Variant
+from pluginkit.registry.bundles.bundle import Bundle, BundlePlugin, Variant
 from tests.compilers import default_cxx
 
 Make = Callable[..., Content]
@@ -52,7 +52,9 @@ def make(tiny: Path, tmp_path: Path) -> Make:
         library.write_bytes(tiny.read_bytes() + f"{name} {release} {salt}".encode())
         facts = {"hosts": ("tensorrt-10", "tensorrt-11", "tensorrt-rtx"), **facts}
         variant = Variant(**{**variants.facts_of(library), "file": f"lib{name}.so", **facts})
-        listed = tuple(Plugin(name=one, version=number, namespace=space, base="v3") for one, number, space in plugins)
+        listed = tuple(
+            BundlePlugin(name=one, version=number, namespace=space, base="v3") for one, number, space in plugins
+        )
         bundle = Bundle(name=name, release=release, plugins=listed, variants=(variant,))
         return Content(bundle, bundle.to_bytes(), {variant.digest: library})
 

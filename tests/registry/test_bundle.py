@@ -18,7 +18,7 @@ from pluginkit.registry.bundles.bundle import Bundle
 
 from .conftest import Make
 
-SCHEMA = Path(bundle.__file__).parent / "schemas" / f"bundle-{bundle.SCHEMA}.json"
+SCHEMA = Path(bundle.__file__).parents[1] / "schemas" / f"bundle-{bundle.SCHEMA}.json"
 
 EVIDENCE = {
     "kind": "test", "digest": "sha256:" + "0" * 64, "size": 1, "library": "sha256:" + "1" * 64, "passed": True,

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from pluginkit.errors import UsageError
 from pluginkit.registry.bundles import fitting, systems
-from pluginkit.registry.bundles.bundle import GpuCode, Variant
+from pluginkit.registry.bundles.bundle import BundleGpuCode, Variant
 from pluginkit.registry.bundles.systems import System, described
 
 
-def code(text: str) -> GpuCode:
+def code(text: str) -> BundleGpuCode:
     kind, number = text.split("_")
     digits = number.rstrip("af")
     suffix = number[len(digits) :]
-    return GpuCode.model_validate(
+    return BundleGpuCode.model_validate(
         {"kind": {"sm": "SASS", "compute": "PTX"}[kind], "arch": int(digits), "suffix": suffix}
     )
 

@@ -15,11 +15,10 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit import cli
-from pluginkit.bench.model import Machine
-from pluginkit.bench.model import Report as BenchReport
+from pluginkit.bench.model import BenchReport, Machine
 from pluginkit.build import gpus
 from pluginkit.build.artifact import library_path
-from pluginkit.build.gpus import Driver
+from pluginkit.build.gpus import DriverInfo
 from pluginkit.registry import lock
 from pluginkit.registry.bundles import archive, digests
 from pluginkit.runtimes.lean import session as lean
@@ -77,7 +76,7 @@ def packed(scale_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is packed here is for machines without a GPU."""
-    monkeypatch.setattr(gpus, "find_driver", Driver)
+    monkeypatch.setattr(gpus, "find_driver", DriverInfo)
 
 
 @pytest.fixture

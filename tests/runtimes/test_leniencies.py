@@ -25,7 +25,7 @@ from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.rtx.session import RtxSession
 from pluginkit.testing.families import FAMILIES
 from pluginkit.testing.families.api import forms as api_networks
-from pluginkit.testing.families.base import DOMAIN, Body, Given, Names, network, value_info
+from pluginkit.testing.families.base import DOMAIN, Body, GraphInput, Names, network, value_info
 from pluginkit.testing.report import Outcome, Report
 
 from . import faulty
@@ -106,8 +106,8 @@ def conditional(fault: int, precision: DType, columns: str = "c") -> Network:
     if quantized:
         main.op("DequantizeLinear", ["p", scale, zero], "y")
     out = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, None])
-    x = Given(value_info(setting, tensor, "x"), setting.ranges(tensor))
-    inputs = [Given.scalar(setting, "flag", TensorProto.BOOL), x]
+    x = GraphInput(value_info(setting, tensor, "x"), setting.ranges(tensor))
+    inputs = [GraphInput.scalar(setting, "flag", TensorProto.BOOL), x]
     return network(setting, "cond-both", main, inputs=inputs, outputs=[out], calls=calls)
 
 
@@ -122,7 +122,7 @@ def cast_in_the_loop(made: api.ApiNetwork) -> api.ApiNetwork:
     (cast,) = [step for step in made.steps if isinstance(step, api.Cast) and step.dtype == "float16"]
     steps: list[api.Step] = []
     for step in made.steps:
-        if isinstance(step, api.Iterator):
+        if isinstance(step, api.IteratorLayer):
             steps += [replace(step, x=cast.x, out="z1_slice"), api.Cast("z1_slice", step.out, "float16")]
         elif step is not cast:
             steps.append(step)
@@ -131,11 +131,11 @@ def cast_in_the_loop(made: api.ApiNetwork) -> api.ApiNetwork:
 
 def concatenated(made: api.ApiNetwork, axis: int) -> api.ApiNetwork:
     """The plugin's output of all trips on that axis too, the iterators' loop left out of it."""
-    (plugin,) = [s for s in made.steps if isinstance(s, api.Plugin) and s.node.endswith("_plugin")]
+    (plugin,) = [s for s in made.steps if isinstance(s, api.PluginLayer) and s.node.endswith("_plugin")]
     (limit,) = [step for step in made.steps if isinstance(step, api.TripLimit)]
     more = (
         api.LoopOutput(limit.loop, "CONCATENATE", plugin.outs[0], "z1_all", axis, limit.x),
-        api.Output("z1_all"),
+        api.NetworkOutput("z1_all"),
     )
     return replace(made, steps=(*made.steps, *more))
 

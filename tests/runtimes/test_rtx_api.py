@@ -56,16 +56,16 @@ def test_the_probe_behind_sees_the_shapes_of_each_profile(session: RtxSession, m
 
 def without_probes(network: api.ApiNetwork) -> api.ApiNetwork:
     """Only the shapes of the plugin's outputs are asked for."""
-    behind = {s.outs[0]: s.inputs[0] for s in network.steps if isinstance(s, api.Plugin) and api.is_probe(s.node)}
+    behind = {s.outs[0]: s.inputs[0] for s in network.steps if isinstance(s, api.PluginLayer) and api.is_probe(s.node)}
     shown = {s.out for s in network.steps if isinstance(s, api.IdentityLayer) and s.x in behind}
     steps: list[api.Step] = []
     for step in network.steps:
-        if isinstance(step, api.Shape):
+        if isinstance(step, api.ShapeLayer):
             steps.append(replace(step, x=behind[step.x]))
         elif not (
-            (isinstance(step, api.Plugin) and api.is_probe(step.node))
+            (isinstance(step, api.PluginLayer) and api.is_probe(step.node))
             or (isinstance(step, api.IdentityLayer) and step.out in shown)
-            or (isinstance(step, api.Output) and step.x in shown)
+            or (isinstance(step, api.NetworkOutput) and step.x in shown)
         ):
             steps.append(step)
     return replace(network, steps=tuple(steps))
@@ -107,7 +107,7 @@ def test_a_form_that_does_not_apply() -> None:
 
 def test_a_step_that_the_api_refuses_is_named(session: RtxSession, manifest: Manifest) -> None:
     network = made(manifest, "api-loop-iterator-0")
-    steps = tuple(replace(s, axis=7) if isinstance(s, api.Iterator) else s for s in network.steps)
+    steps = tuple(replace(s, axis=7) if isinstance(s, api.IteratorLayer) else s for s in network.steps)
     verdict = session.build_api(replace(network, steps=steps))
     assert verdict.status == "refused"
     assert verdict.message.startswith("NVIDIA's ")

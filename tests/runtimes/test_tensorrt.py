@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pluginkit import info
-from pluginkit.build.gpus import Driver, Gpu
+from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes.tensorrt import session as tensorrt
@@ -19,7 +19,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, version: str, *gpus: Gpu) -> None
     spec = importlib.machinery.ModuleSpec("tensorrt", None, origin="/site/tensorrt/__init__.py")
     monkeypatch.setattr(tensorrt.importlib.util, "find_spec", lambda name: spec)
     monkeypatch.setattr(tensorrt, "_version", lambda: version)
-    monkeypatch.setattr(tensorrt, "find_driver", lambda: Driver("13.0", gpus, "" if gpus else "no driver here"))
+    monkeypatch.setattr(tensorrt, "find_driver", lambda: DriverInfo("13.0", gpus, "" if gpus else "no driver here"))
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch, manifest: Manifest, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from pluginkit.build.gpus import Driver, Gpu
+from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.judges.rtx import engines as in_rtx
 from pluginkit.judges.rtx.engines import RtxRuns
@@ -31,8 +31,8 @@ from pluginkit.testing.report import Outcome, Verdict
 FRESH, SAME = "in another process", "in the process that built the engine"
 
 
-def gpu(capability: str) -> Driver:
-    return Driver("13.0", (Gpu("a GPU", capability),))
+def gpu(capability: str) -> DriverInfo:
+    return DriverInfo("13.0", (Gpu("a GPU", capability),))
 
 
 @pytest.mark.parametrize("capability", ["8.0", "8.6", "8.9", "12.0", "12.1", "13.0"])
@@ -48,7 +48,7 @@ def test_it_does_not_run_on(capability: str) -> None:
 
 
 def test_a_machine_without_gpu_says_so() -> None:
-    for driver in (Driver(problem="no NVIDIA device here: ..."), Driver("13.0")):
+    for driver in (DriverInfo(problem="no NVIDIA device here: ..."), DriverInfo("13.0")):
         assert obstacle(driver) == "no GPU here ('pluginkit info' says why)"
 
 
@@ -96,7 +96,7 @@ def test_where_it_is_wrong_is_said(wrong: str, plain: Plan) -> None:
     assert f"{plain.cases[0].id}: {wrong}" in verdict.message
 
 
-def said(monkeypatch: pytest.MonkeyPatch, driver: Driver, library: Any) -> str:
+def said(monkeypatch: pytest.MonkeyPatch, driver: DriverInfo, library: Any) -> str:
     def build(*_: Any) -> Any:
         if isinstance(library, Exception):
             raise library

@@ -218,7 +218,7 @@ def test_an_iterator_or_output_turned_round_is_seen(family: str) -> None:
     (network,) = made.by_api
     steps: list[api.Step] = []
     for step in network.steps:
-        if isinstance(step, api.Iterator):
+        if isinstance(step, api.IteratorLayer):
             steps.append(replace(step, reverse=not step.reverse))
         else:
             steps.append(step)

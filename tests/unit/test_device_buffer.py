@@ -36,7 +36,7 @@ class FakeContext:
 
 def made(size: int) -> tuple[FakeContext, DeviceBuffer]:
     context = FakeContext()
-    return context, DeviceBuffer(cast("gpu.Context", context), size)
+    return context, DeviceBuffer(cast("gpu.GpuContext", context), size)
 
 
 def test_what_is_pushed_and_pulled() -> None:

@@ -17,7 +17,7 @@ from pluginkit import cli
 from pluginkit.dtypes import DType
 from pluginkit.errors import ToolMissing
 from pluginkit.manifest import Manifest
-from pluginkit.network.api_model import ApiNetwork, Constant, Input, Loop
+from pluginkit.network.api_model import ApiNetwork, ConstantLayer, LoopStep, NetworkInput
 from pluginkit.network.model import Network, Tolerance
 from pluginkit.reporting import drawing, page, picture
 from pluginkit.reporting.picture import norm
@@ -132,12 +132,12 @@ def test_a_network_by_nvidias_api_is_drawn_call_by_call() -> None:
         assert isinstance(made, ApiNetwork)
         panel = drawing.api_panel(made)
         kinds = [box.kind for box in panel.boxes]
-        assert kinds.count("input") == sum(isinstance(step, Input) for step in made.steps)
+        assert kinds.count("input") == sum(isinstance(step, NetworkInput) for step in made.steps)
         assert kinds.count("output") == len(made.outputs)
         assert "plugin" in kinds
         assert len(panel.boxes) == len(made.steps)
         for box, step in zip(panel.boxes, made.steps, strict=True):
-            if not isinstance(step, Input | Constant | Loop):
+            if not isinstance(step, NetworkInput | ConstantLayer | LoopStep):
                 assert any(taker is box for _, taker, _ in panel.edges), f"{family.NAME}: {box.title} hangs in the air"
         assert drawing.svg(made).count("<svg") == 1
 

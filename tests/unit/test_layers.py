@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from collections import defaultdict
@@ -16,6 +17,8 @@ FACE = ("pluginkit", "pluginkit.registry.registration")
 """`pluginkit.load` is imported when it is first asked for."""
 MOST = 15
 """Modules of a folder."""
+TWICE = {"Judge", "Library", "Runs"}
+"""Classes of one name that are left to be renamed: no others may come."""
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +47,15 @@ def test_no_folder_holds_too_much() -> None:
     for file in package():
         folders[file.parent] += file.name != "__init__.py"
     assert {str(folder): count for folder, count in folders.items() if count > MOST} == {}
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for file in package():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(f"{file.relative_to(ROOT)}:{node.lineno}")
+    assert {name: found for name, found in places.items() if len(found) > 1 and name not in TWICE} == {}
 
 
 def package() -> list[Path]:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from pluginkit.build import Artifact
-from pluginkit.build.gpus import Driver, Gpu
+from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, ToolMissing, UsageError
@@ -70,12 +70,12 @@ def test_a_library_of_a_toolkit_that_is_newer_than_the_driver(monkeypatch: pytes
 
 
 def test_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_gpu, "find_driver", lambda: Driver(problem="no NVIDIA device here"))
+    monkeypatch.setattr(on_gpu, "find_driver", lambda: DriverInfo(problem="no NVIDIA device here"))
     assert on_gpu.obstacle() == "there is none that can be used: no NVIDIA device here"
     with pytest.raises(ToolMissing, match=r"Target gpu needs a GPU, and there is none .*: no NVIDIA device") as error:
         on_gpu.find()
     assert "--target cpu" in error.value.hint
-    monkeypatch.setattr(on_gpu, "find_driver", lambda: Driver("13.0", ()))
+    monkeypatch.setattr(on_gpu, "find_driver", lambda: DriverInfo("13.0", ()))
     assert on_gpu.obstacle() == "the driver lists none"
 
 

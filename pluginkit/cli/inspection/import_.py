@@ -18,7 +18,7 @@ from pluginkit.cli import table
 from pluginkit.cli.inspection.inspect import problems
 from pluginkit.cli.store.registry import store_option
 from pluginkit.cli.store.resolve import libraries_for
-from pluginkit.importing import Imported, Options, run
+from pluginkit.importing import Imported, ImportOptions, run
 from pluginkit.importing.building import advice, told
 from pluginkit.run import messages as words
 
@@ -78,7 +78,7 @@ def command(
         task = progress.add_task("reading the model", total=None)
         if resolving:
             plugins = (*plugins, *libraries_for(model, named))
-        options = Options(model, plugins, profiles, seed, timeout, strict)
+        options = ImportOptions(model, plugins, profiles, seed, timeout, strict)
         found = run(options, lambda what: progress.update(task, description=what))
     if as_json:
         click.echo(json.dumps(found.to_json(), indent=2))

@@ -62,7 +62,7 @@ def add(sources: tuple[Path, ...], named: tuple[Path, ...], largest: float) -> i
         for source in sources:
             with progress.spinner(f"adding {source}") as told:
                 opened = (
-                    packing.packed(packing.Options(source), told)
+                    packing.packed(packing.PackOptions(source), told)
                     if source.is_dir()
                     else archive.opened(source, largest=_bytes(largest))
                 )

@@ -20,7 +20,7 @@ from pluginkit.registry import lock
 from pluginkit.registry.bundles import digests
 from pluginkit.registry.bundles.systems import KEYS, System, described, this_machine
 from pluginkit.registry.lock import Lock
-from pluginkit.registry.resolving import Answer, Resolution, Resolver, resolve, shown
+from pluginkit.registry.resolving import PluginResolution, Resolution, Resolver, resolve, shown
 from pluginkit.registry.storage import stores
 
 SYSTEM_HELP = (
@@ -124,13 +124,13 @@ def _resolution(found: Resolution) -> Group:
     return Group(*parts)
 
 
-def _by(by: str, answer: Answer | None) -> str:
+def _by(by: str, answer: PluginResolution | None) -> str:
     if answer is None or answer.chosen is None:
         return by
     return f"{answer.chosen.bundle.label}, {answer.chosen.variant.target}"
 
 
-def _answer(answer: Answer) -> list[Text]:
+def _answer(answer: PluginResolution) -> list[Text]:
     found = []
     if answer.chosen:
         one = answer.chosen

@@ -12,7 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.bench import Options, Report, Result, plot, run
+from pluginkit.bench import BenchOptions, BenchReport, Result, plot, run
 from pluginkit.cli import table
 from pluginkit.cli.testing.test import check_writable
 from pluginkit.dtypes import DType
@@ -64,7 +64,7 @@ def command(
     if picture is not None:
         plot.check()
     kinds = tuple(DType(name) for name in dict.fromkeys(precisions)) or None
-    options = Options(project, kinds, only, library, archs, seed, timeout)
+    options = BenchOptions(project, kinds, only, library, archs, seed, timeout)
     to_stdout = str(json_file) == "-"
     console = Console(stderr=to_stdout)
     if not console.is_terminal:
@@ -84,7 +84,7 @@ def command(
     return report.exit_code
 
 
-def shown(report: Report) -> RenderableType:
+def shown(report: BenchReport) -> RenderableType:
     """The table, what is wrong, and what was measured on."""
     rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     rows.add_column("case", no_wrap=True)
@@ -135,7 +135,7 @@ def _baseline(result: Result) -> Text:
     return Text(f"{seconds(times.median)}" + (f" ({times.median / result.times.median:.2f} x)" if result.times else ""))
 
 
-def _footnotes(report: Report) -> list[str]:
+def _footnotes(report: BenchReport) -> list[str]:
     found = []
     replayed = [result for result in report.results if result.times and result.times.enqueues > 1]
     if replayed:

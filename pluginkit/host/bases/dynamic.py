@@ -27,7 +27,7 @@ from pluginkit.host.descs import Desc, DynamicDesc
 from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator
-from pluginkit.host.spec import BuiltPlugin, Given, TensorSpec, as_dict
+from pluginkit.host.spec import BuiltPlugin, LayerConfig, TensorSpec, as_dict
 
 
 def build(
@@ -35,7 +35,7 @@ def build(
     creator: Creator,
     layer: str,
     profiles: Sequence[Profile],
-    given: Given,
+    given: LayerConfig,
 ) -> BuiltPlugin:
     """Builds the layer of a plugin, which is destroyed by that.
 
@@ -130,7 +130,7 @@ def _workspace(plugin: DynamicPlugin, inputs: Profile, outputs: Profile) -> int:
     return check_workspace(plugin, most)
 
 
-class Layer(v2.Layer[DynamicPlugin]):
+class DynamicLayer(v2.V2Layer[DynamicPlugin]):
     """The layer in an execution context."""
 
     def __init__(self, creator: Creator, built: BuiltPlugin) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from pluginkit import _native
 from pluginkit.demands import doubt
-from pluginkit.host.bases.plugin import Plugin
+from pluginkit.host.bases.plugin import V2Plugin
 from pluginkit.host.descs import Desc, DynamicDesc
 from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
 
 
-class DynamicPlugin(Plugin[_native.DynamicPlugin]):
+class DynamicPlugin(V2Plugin[_native.DynamicPlugin]):
     """A plugin with dynamic shapes."""
 
     INTERFACE = "IPluginV2DynamicExt"

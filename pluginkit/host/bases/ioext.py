@@ -30,7 +30,7 @@ from pluginkit.host.descs import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator
-from pluginkit.host.spec import BuiltPlugin, Given, TensorSpec, as_dict
+from pluginkit.host.spec import BuiltPlugin, LayerConfig, TensorSpec, as_dict
 
 _CONSTANT = 1
 """The kind of a node that is a number (see `_native.pyi`)."""
@@ -41,7 +41,7 @@ def build(
     creator: Creator,
     layer: str,
     profiles: Sequence[Profile],
-    given: Given,
+    given: LayerConfig,
     *,
     implicit_batch: bool,
 ) -> BuiltPlugin:
@@ -134,7 +134,7 @@ def _record(desc: Desc) -> dict[str, object]:
     return as_dict(DynamicDesc(desc, desc.dims, desc.dims, desc.dims))
 
 
-class Layer(v2.Layer[IOExtPlugin]):
+class IOExtLayer(v2.V2Layer[IOExtPlugin]):
     """The layer in an execution context."""
 
     def __init__(self, creator: Creator, built: BuiltPlugin) -> None:

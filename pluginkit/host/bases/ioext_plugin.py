@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pluginkit import _native
 from pluginkit.demands import doubt
-from pluginkit.host.bases.plugin import Plugin
+from pluginkit.host.bases.plugin import V2Plugin
 from pluginkit.host.descs import Desc
 from pluginkit.host.errors import Finding
 
@@ -14,7 +14,7 @@ MAX_DIMS = 8
 """`nvinfer1::Dims::MAX_DIMS`."""
 
 
-class IOExtPlugin(Plugin[_native.IOExtPlugin]):
+class IOExtPlugin(V2Plugin[_native.IOExtPlugin]):
     """A plugin with static shapes, and a number of batches beside them."""
 
     INTERFACE = "IPluginV2IOExt"

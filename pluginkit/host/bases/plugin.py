@@ -64,7 +64,7 @@ class Serialized:
         return self.open_ | other.open_ >= {int(index) for index in np.flatnonzero(mine != its)}
 
 
-class Plugin(Generic[N]):
+class V2Plugin(Generic[N]):
     """A plugin that somebody must `destroy()` once. Methods raise Finding for an answer that can't be one."""
 
     INTERFACE: ClassVar[str]
@@ -192,11 +192,11 @@ class Plugin(Generic[N]):
         method = self.name_of("clone")
         copy = type(self)(must(method, cast("N | None", self.native.clone()), "a plugin", rule="L1"))
         for what, ask in (
-            ("getNbOutputs", Plugin.nb_outputs),
-            ("getPluginNamespace", Plugin.plugin_namespace),
-            ("getPluginType", Plugin.plugin_type),
-            ("getPluginVersion", Plugin.plugin_version),
-            ("getTensorRTVersion", Plugin.tensorrt_version),
+            ("getNbOutputs", V2Plugin.nb_outputs),
+            ("getPluginNamespace", V2Plugin.plugin_namespace),
+            ("getPluginType", V2Plugin.plugin_type),
+            ("getPluginVersion", V2Plugin.plugin_version),
+            ("getTensorRTVersion", V2Plugin.tensorrt_version),
         ):
             mine, its = ask(self), ask(copy)
             if mine != its:

@@ -17,12 +17,12 @@ from typing import Any, Generic, TypeVar
 
 from typing_extensions import Self
 
-from pluginkit.host.bases.plugin import Plugin
+from pluginkit.host.bases.plugin import V2Plugin
 from pluginkit.host.errors import Finding
 from pluginkit.host.library import Creator, Fields
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
 
-P = TypeVar("P", bound=Plugin[Any])
+P = TypeVar("P", bound=V2Plugin[Any])
 
 Profile = Sequence[TensorSpec]
 """The plugin's inputs in one profile."""
@@ -31,7 +31,7 @@ MAX_WORKSPACE = 1 << 40
 """Bytes; no GPU has as many. NVIDIA's builder gives a plugin that wants more than there is no tactic."""
 
 
-def network_clone(creator: Creator, layer: str, fields: Fields) -> Plugin[Any]:
+def network_clone(creator: Creator, layer: str, fields: Fields) -> V2Plugin[Any]:
     """The copy that a network keeps.
 
     Raises:
@@ -51,7 +51,7 @@ def network_clone(creator: Creator, layer: str, fields: Fields) -> Plugin[Any]:
     return plugin
 
 
-def check_outputs(plugin: Plugin[Any], before: int) -> None:
+def check_outputs(plugin: V2Plugin[Any], before: int) -> None:
     """Raises a Finding when configurePlugin has changed the number of outputs."""
     now = plugin.nb_outputs()
     if now != before:
@@ -59,7 +59,7 @@ def check_outputs(plugin: Plugin[Any], before: int) -> None:
         raise Finding(plugin.name_of("getNbOutputs"), said, rule="T1")
 
 
-def check_workspace(plugin: Plugin[Any], size: int) -> int:
+def check_workspace(plugin: V2Plugin[Any], size: int) -> int:
     """The size, or a Finding that it is too much."""
     if size > MAX_WORKSPACE:
         said = f"answered {size} bytes, and this host takes {MAX_WORKSPACE} at most"
@@ -67,7 +67,7 @@ def check_workspace(plugin: Plugin[Any], size: int) -> int:
     return size
 
 
-class Layer(Generic[P]):
+class V2Layer(Generic[P]):
     """A plugin of an engine and its clone in a context, from the serialized bytes."""
 
     def __init__(self, creator: Creator, built: BuiltPlugin, kind: type[P]) -> None:
@@ -109,7 +109,7 @@ class Layer(Generic[P]):
         self._engine.destroy()
 
 
-def _check_restored(plugin: Plugin[Any], built: BuiltPlugin) -> None:
+def _check_restored(plugin: V2Plugin[Any], built: BuiltPlugin) -> None:
     again = plugin.serialize()
     if not again.like(built.serialized):
         raise Finding(

@@ -42,7 +42,7 @@ from pluginkit.host.descs import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator, Fields
-from pluginkit.host.spec import BuiltPlugin, Given, TensorSpec, V3Facts, as_dict
+from pluginkit.host.spec import BuiltPlugin, LayerConfig, TensorSpec, V3Facts, as_dict
 
 Profile = Sequence[TensorSpec]
 
@@ -55,7 +55,7 @@ def build(
     layer: str,
     fields: Fields,
     profiles: Sequence[Profile],
-    given: Given,
+    given: LayerConfig,
     shape_inputs: Sequence[int] = (),
 ) -> BuiltPlugin:
     """Builds a layer. `shape_inputs` are the inputs that are shape inputs, by index: of such a spec min, opt and max
@@ -212,7 +212,7 @@ def _workspace(plugin: PluginV3, inputs: Sequence[DynamicDesc], outputs: Sequenc
     return most
 
 
-class Layer:
+class V3Layer:
     """The layer in an execution context: made of the fields alone."""
 
     def __init__(self, creator: Creator, built: BuiltPlugin) -> None:

@@ -67,7 +67,7 @@ class HostBuffer:
 class DeviceBuffer:
     """Device memory, and a copy of it with its guards in host memory. `guard` is their size."""
 
-    def __init__(self, context: gpu.Context, size: int, guard: int = GUARD_BYTES) -> None:
+    def __init__(self, context: gpu.GpuContext, size: int, guard: int = GUARD_BYTES) -> None:
         self.size = size
         self._context = context
         self._guard = guard

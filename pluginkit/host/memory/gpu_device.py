@@ -35,7 +35,7 @@ class GpuDevice:
 
     def __init__(self, library: Path = Path(), index: int = 0) -> None:
         self._index = index
-        self._made: gpu.Context | None = None
+        self._made: gpu.GpuContext | None = None
         self._stream: gpu.Stream | None = None
         self._beside: gpu.Stream | None = None
         self._check = os.environ.get(CHECK, "")
@@ -45,14 +45,14 @@ class GpuDevice:
         """Whether enqueue is captured into a graph, which is replayed."""
 
     @property
-    def context(self) -> gpu.Context:
+    def context(self) -> gpu.GpuContext:
         """The primary context, current in this thread.
 
         Raises:
             ToolMissing: there is no driver, or no such GPU.
         """
         if self._made is None:
-            self._made = gpu.Context(self._index)
+            self._made = gpu.GpuContext(self._index)
         self._made.make_current()
         return self._made
 
@@ -180,7 +180,7 @@ class GpuDevice:
                 raise self._with_error(self.context, finding) from None
 
     @staticmethod
-    def _with_error(context: gpu.Context, finding: Finding) -> Finding:
+    def _with_error(context: gpu.GpuContext, finding: Finding) -> Finding:
         """What enqueue answered, with what the GPU says."""
         try:
             context.synchronize()

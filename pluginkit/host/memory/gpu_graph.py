@@ -23,7 +23,7 @@ class Uncapturable(Exception):
     """Why enqueue has no place in a CUDA graph."""
 
 
-def captured(context: gpu.Context, watch: Watch, method: str, job: Job) -> None:
+def captured(context: gpu.GpuContext, watch: Watch, method: str, job: Job) -> None:
     """Runs enqueue once on other data, captures it, replays the graph on that data, and then on the job's; brings the
     memory back.
 

@@ -33,7 +33,7 @@ LARGEST: dict[DType, tuple[float, float]] = {
 """What stands in the padded lanes of a second run: a maximum or minimum over channels shows them, which skips NaNs."""
 
 
-class Tensor:
+class GuardedTensor:
     """One tensor in guarded memory, laid out as its format says; `what` names it in findings on `method`, the
     plugin's enqueue; `allocate` makes the memory.
 
@@ -87,7 +87,7 @@ class Tensor:
         check_guards(self.buffer, self.method, self.what)
 
 
-class Input(Tensor):
+class GuardedInput(GuardedTensor):
     """An input, filled with a person's values, which must be there afterwards too (rule E5).
 
     Its padded lanes hold the pattern that outputs are poisoned with, in the second turn `LARGEST` of either sign.
@@ -142,7 +142,7 @@ def check_guards(buffer: Buffer, method: str, what: str) -> None:
         )
 
 
-def report_unwritten(tensor: Tensor, mask: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+def report_unwritten(tensor: GuardedTensor, mask: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
     """Raises a Finding that names the elements of `mask`."""
     index = tuple(int(i) for i in np.argwhere(mask)[0])
     byte = int(np.ravel_multi_index(index, mask.shape)) * tensor.dtype.itemsize if index else 0
@@ -156,7 +156,9 @@ def report_unwritten(tensor: Tensor, mask: np.ndarray[Any, np.dtype[np.bool_]]) 
     )
 
 
-def check_padding_unread(first: Tensor, second: Tensor, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+def check_padding_unread(
+    first: GuardedTensor, second: GuardedTensor, wanted: np.ndarray[Any, np.dtype[np.bool_]]
+) -> None:
     """Raises a Finding when two runs that differ in the inputs' padded lanes alone gave different `wanted` elements."""
     unsigned = f"u{first.dtype.itemsize}"
     differ = np.argwhere((first.array.view(unsigned) != second.array.view(unsigned)) & wanted)

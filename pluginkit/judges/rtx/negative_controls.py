@@ -122,8 +122,8 @@ def _growing_loop(network: Network) -> Network | None:
 
 
 def _growing_recurrence(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork | None:
-    inputs = [s for s in network.steps if isinstance(s, api.Input) and s.dims and s.dtype != "bool"]
-    loops = [step for step in network.steps if isinstance(step, api.Loop)]
+    inputs = [s for s in network.steps if isinstance(s, api.NetworkInput) and s.dims and s.dtype != "bool"]
+    loops = [step for step in network.steps if isinstance(step, api.LoopStep)]
     if not inputs or not loops or not setting.manifest.inputs[0].shape:
         return None
     state, twice, last = "z1_state", "z2_twice", "z3_last"
@@ -132,18 +132,18 @@ def _growing_recurrence(network: api.ApiNetwork, setting: Setting) -> api.ApiNet
         api.Concat((state, state), 0, twice),
         api.Recur(state, twice),
         api.LoopOutput(loops[0].name, "LAST_VALUE", state, last),
-        api.Output(last),
+        api.NetworkOutput(last),
     )
     return replace(network, steps=(*network.steps, *more))
 
 
 def _no_trip_count(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork | None:
     del setting
-    loops = [step for step in network.steps if isinstance(step, api.Loop)]
+    loops = [step for step in network.steps if isinstance(step, api.LoopStep)]
     if not loops:
         return None
     (plugin, *_) = _plugins(network)
-    more = (api.LoopOutput(loops[0].name, "CONCATENATE", plugin.outs[0], "z1_all"), api.Output("z1_all"))
+    more = (api.LoopOutput(loops[0].name, "CONCATENATE", plugin.outs[0], "z1_all"), api.NetworkOutput("z1_all"))
     return replace(network, steps=(*network.steps, *more))
 
 
@@ -176,14 +176,16 @@ def _not_offered(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork | 
     steps: list[api.Step] = []
     plugins = _plugins(network)
     for step in network.steps:
-        if isinstance(step, api.Plugin) and step in plugins:
+        if isinstance(step, api.PluginLayer) and step in plugins:
             steps += _retyped(step, index, typed, f"z{len(steps)}", setting)
         else:
             steps.append(step)
     return replace(network, steps=tuple(steps))
 
 
-def _retyped(step: api.Plugin, index: int, typed: api.TypeName, prefix: str, setting: Setting) -> Iterator[api.Step]:
+def _retyped(
+    step: api.PluginLayer, index: int, typed: api.TypeName, prefix: str, setting: Setting
+) -> Iterator[api.Step]:
     """The plugin with another type at an input, and what it gives made FP32 again: nothing else is to be wrong."""
     inputs = tuple(f"{prefix}_in" if i == index else name for i, name in enumerate(step.inputs))
     float_outputs = [setting.kind(tensor) is DType.FLOAT32 for tensor in setting.manifest.outputs]
@@ -195,9 +197,9 @@ def _retyped(step: api.Plugin, index: int, typed: api.TypeName, prefix: str, set
             yield api.Cast(out, again, "float32")
 
 
-def _plugins(network: api.ApiNetwork) -> list[api.Plugin]:
+def _plugins(network: api.ApiNetwork) -> list[api.PluginLayer]:
     """The layers of the plugin itself, without the probes behind it."""
-    return [s for s in network.steps if isinstance(s, api.Plugin) and s.node.partition("_")[2] == "plugin"]
+    return [s for s in network.steps if isinstance(s, api.PluginLayer) and s.node.partition("_")[2] == "plugin"]
 
 
 _MUTATIONS: dict[str, Callable[[api.ApiNetwork, Setting], api.ApiNetwork | None]] = {

@@ -46,11 +46,11 @@ FileName = Annotated[str, AfterValidator(_file_name)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")]
 
 
-class _Model(BaseModel):
+class _BundleModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Tensor(_Model):
+class BundleTensor(_BundleModel):
     """An input or output: element types as NumPy names them, formats, and the dimensions as expressions of symbols."""
 
     name: str
@@ -59,7 +59,7 @@ class Tensor(_Model):
     formats: tuple[str, ...] = ()
 
 
-class PluginField(_Model):
+class PluginField(_BundleModel):
     """A field of the creator: an attribute of the ONNX node. No default means that it must be given."""
 
     name: str
@@ -68,7 +68,7 @@ class PluginField(_Model):
     description: str = ""
 
 
-class Plugin(_Model):
+class BundlePlugin(_BundleModel):
     """A plugin: the three strings by which TensorRT finds its creator, and its signature."""
 
     name: str = Field(min_length=1, max_length=1023)
@@ -76,8 +76,8 @@ class Plugin(_Model):
     namespace: str = Field(max_length=1023)
     base: str
     description: str = ""
-    inputs: tuple[Tensor, ...] = ()
-    outputs: tuple[Tensor, ...] = ()
+    inputs: tuple[BundleTensor, ...] = ()
+    outputs: tuple[BundleTensor, ...] = ()
     fields: tuple[PluginField, ...] = ()
 
     @property
@@ -86,7 +86,7 @@ class Plugin(_Model):
         return f"{self.namespace}::{self.name}" if self.namespace else self.name
 
 
-class GpuCode(_Model):
+class BundleGpuCode(_BundleModel):
     """Code for one architecture: `SASS` (machine code) or `PTX`; its number, and `a` or `f` behind it."""
 
     kind: Literal["SASS", "PTX"]
@@ -97,7 +97,7 @@ class GpuCode(_Model):
         return f"{'sm' if self.kind == 'SASS' else 'compute'}_{self.arch}{self.suffix}"
 
 
-class File(_Model):
+class File(_BundleModel):
     """A file of the bundle."""
 
     digest: Digest
@@ -127,7 +127,7 @@ class Variant(File):
     floors: dict[str, str] = {}
     needed: tuple[str, ...] = ()
     target: Literal["cpu", "gpu", "unknown"]
-    gpu_code: tuple[GpuCode, ...] = ()
+    gpu_code: tuple[BundleGpuCode, ...] = ()
     cuda: str = ""
     layouts: tuple[str, ...] = ()
     hosts: tuple[Host, ...]
@@ -152,14 +152,14 @@ class Evidence(File):
     where: dict[str, str] = {}
 
 
-class Source(_Model):
+class BundleSource(_BundleModel):
     """Where the sources are: a revision, and whether files differed from it."""
 
     revision: str = ""
     changed: bool = False
 
 
-class Bundle(_Model):
+class Bundle(_BundleModel):
     """A bundle's manifest."""
 
     kind: Literal["pluginkit.bundle"] = "pluginkit.bundle"
@@ -167,9 +167,9 @@ class Bundle(_Model):
     name: Name
     release: Release
     license: str = ""
-    source: Source = Source()
+    source: BundleSource = BundleSource()
     made_by: str = ""
-    plugins: tuple[Plugin, ...] = Field(min_length=1)
+    plugins: tuple[BundlePlugin, ...] = Field(min_length=1)
     variants: tuple[Variant, ...] = Field(min_length=1)
     evidence: tuple[Evidence, ...] = ()
 
@@ -238,5 +238,5 @@ def json_schema() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    _file = Path(__file__).parent / "schemas" / f"bundle-{SCHEMA}.json"
+    _file = Path(__file__).parents[1] / "schemas" / f"bundle-{SCHEMA}.json"
     _file.write_text(json.dumps(json_schema(), indent=1) + "\n", encoding="utf-8")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from pluginkit import nvidia_plugins, parser_operators
 from pluginkit.library.problem import Problem
-from pluginkit.registry.bundles.bundle import Bundle, Plugin
+from pluginkit.registry.bundles.bundle import Bundle, BundlePlugin
 from pluginkit.registry.storage.stores import Stores
 
 _NAMESPACE = "Give one of them a namespace of its own ([plugin] namespace in pluginkit.toml), or another version."
@@ -25,7 +25,7 @@ def of_bundle(bundle: Bundle, stores: Stores) -> Iterator[Problem]:
             yield between(plugin.identity, plugin.version, {bundle.name, *others})
 
 
-def of_plugin(plugin: Plugin) -> Iterator[Problem]:
+def of_plugin(plugin: BundlePlugin) -> Iterator[Problem]:
     """A plugin that is called like one of TensorRT's own, or like an operator of NVIDIA's ONNX parsers."""
     same = [one for one in nvidia_plugins.plugins(plugin.name) if one.version == plugin.version]
     if same and not plugin.namespace:

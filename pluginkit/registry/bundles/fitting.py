@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from packaging.version import Version
 
-from pluginkit.registry.bundles.bundle import GpuCode, Variant
+from pluginkit.registry.bundles.bundle import BundleGpuCode, Variant
 from pluginkit.registry.bundles.systems import System
 
 TEGRA = frozenset({53, 62, 72, 87, 101, 110})
@@ -56,7 +56,7 @@ def preference(variant: Variant, system: System) -> tuple[int, int, Version]:
     return int(variant.target == wanted), int(exact), Version(variant.floors.get("GLIBC", "0"))
 
 
-def runs(code: GpuCode, sm: int) -> bool:
+def runs(code: BundleGpuCode, sm: int) -> bool:
     """Whether a GPU of compute capability `sm` runs code for an architecture.
 
     Machine code runs on GPUs of the same major version and an equal or later minor one; with `a` on that very one, with

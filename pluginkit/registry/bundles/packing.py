@@ -21,13 +21,13 @@ from pluginkit.registry.bundles import archive, digests, variants
 from pluginkit.registry.bundles.archive import Content
 from pluginkit.registry.bundles.bundle import (
     Bundle,
+    BundlePlugin,
+    BundleSource,
+    BundleTensor,
     Evidence,
     File,
     Host,
-    Plugin,
     PluginField,
-    Source,
-    Tensor,
     Variant,
 )
 
@@ -36,7 +36,7 @@ HOSTS: tuple[tuple[Host, int], ...] = (("tensorrt-10", 101600), ("tensorrt-11", 
 
 
 @dataclass(frozen=True)
-class Options:
+class PackOptions:
     """What a person asks for.
 
     Attributes:
@@ -58,7 +58,7 @@ class Options:
 
 
 @contextmanager
-def packed(options: Options, told: Callable[[str], None] = lambda _: None) -> Iterator[Content]:
+def packed(options: PackOptions, told: Callable[[str], None] = lambda _: None) -> Iterator[Content]:
     """A bundle of builds. Its files are the builds' own; those of archives go with the context.
 
     Raises:
@@ -156,14 +156,16 @@ def _same_plugins(path: Path, bundle: Bundle, plugins: Sequence[Member]) -> None
         )
 
 
-def _plugin(member: Member) -> Plugin:
+def _plugin(member: Member) -> BundlePlugin:
     manifest = member.manifest
 
-    def tensor(one: Any) -> Tensor:
+    def tensor(one: Any) -> BundleTensor:
         types = tuple(kind.value for kind in one.types)
-        return Tensor(name=one.name, types=types, shape=one.shape, formats=tuple(kind.value for kind in one.formats))
+        return BundleTensor(
+            name=one.name, types=types, shape=one.shape, formats=tuple(kind.value for kind in one.formats)
+        )
 
-    return Plugin(
+    return BundlePlugin(
         name=manifest.plugin.name,
         version=manifest.plugin.version,
         namespace=manifest.plugin.namespace,
@@ -178,16 +180,16 @@ def _plugin(member: Member) -> Plugin:
     )
 
 
-def _source(project: Path) -> Source:
+def _source(project: Path) -> BundleSource:
     """What git says of the project's folder; nothing where it isn't in a repository, or git isn't here."""
     try:
         revision = run_process(["git", "-C", str(project), "rev-parse", "HEAD"], timeout=20)
         changes = run_process(["git", "-C", str(project), "status", "--porcelain", "--", "."], timeout=20)
     except Exception:  # noqa: BLE001 - a bundle can be made without git
-        return Source()
+        return BundleSource()
     if not revision.ok or not changes.ok:
-        return Source()
-    return Source(revision=revision.stdout.strip(), changed=bool(changes.stdout.strip()))
+        return BundleSource()
+    return BundleSource(revision=revision.stdout.strip(), changed=bool(changes.stdout.strip()))
 
 
 def _evidence(path: Path, taken: Sequence[Variant]) -> Evidence:

@@ -13,7 +13,7 @@ from pluginkit.elf import Elf
 from pluginkit.errors import CheckFailed, PluginkitError
 from pluginkit.library import gpu_code
 from pluginkit.registry.bundles import digests
-from pluginkit.registry.bundles.bundle import GpuCode, Host, Variant
+from pluginkit.registry.bundles.bundle import BundleGpuCode, Host, Variant
 
 KINDS = ("GLIBC", "GLIBCXX", "CXXABI")
 """Version names that are ordered: a library that needs one runs where that or a later one is."""
@@ -53,7 +53,9 @@ def facts_of(path: Path) -> dict[str, Any]:
     names = {symbol.name for symbol in facts.exports}
     target: Literal["cpu", "gpu", "unknown"] = "gpu" if codes else "cpu" if CPU_MARK in names else "unknown"
     listed = (
-        tuple(GpuCode(kind=one.kind, arch=one.arch, suffix=_suffix(one.suffix)) for one in codes.codes) if codes else ()
+        tuple(BundleGpuCode(kind=one.kind, arch=one.arch, suffix=_suffix(one.suffix)) for one in codes.codes)
+        if codes
+        else ()
     )
     return {
         "digest": digests.of_file(path),

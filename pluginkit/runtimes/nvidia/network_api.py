@@ -88,15 +88,15 @@ class Player:
         tensor.name = name
         self._tensors[name] = tensor
 
-    def _input(self, step: api.Input) -> None:
+    def _networkinput(self, step: api.NetworkInput) -> None:
         self._tensors[step.out] = self.network.add_input(step.out, TYPES[step.dtype], step.dims)
 
-    def _constant(self, step: api.Constant) -> None:
+    def _constantlayer(self, step: api.ConstantLayer) -> None:
         values = np.array(step.values, step.dtype).reshape(step.dims)
         self.kept.append(values)
         self._is(step.out, self.network.add_constant(step.dims, values).get_output(0))
 
-    def _plugin(self, step: api.Plugin) -> None:
+    def _pluginlayer(self, step: api.PluginLayer) -> None:
         layer = self._plugins[step.node]
         for index, name in enumerate(step.inputs):
             layer.set_input(index, self._tensors[name])
@@ -128,7 +128,7 @@ class Player:
         layer.axis = step.axis
         self._is(step.out, layer.get_output(0))
 
-    def _shape(self, step: api.Shape) -> None:
+    def _shapelayer(self, step: api.ShapeLayer) -> None:
         self._is(step.out, self.network.add_shape(self._tensors[step.x]).get_output(0))
 
     def _reshape(self, step: api.Reshape) -> None:
@@ -136,7 +136,7 @@ class Player:
         layer.reshape_dims = trt.Dims(step.dims)
         self._is(step.out, layer.get_output(0))
 
-    def _loop(self, step: api.Loop) -> None:
+    def _loopstep(self, step: api.LoopStep) -> None:
         self._loops[step.name] = self.network.add_loop()
 
     def _triplimit(self, step: api.TripLimit) -> None:
@@ -150,7 +150,7 @@ class Player:
     def _recur(self, step: api.Recur) -> None:
         self._states[step.state].set_input(1, self._tensors[step.x])
 
-    def _iterator(self, step: api.Iterator) -> None:
+    def _iteratorlayer(self, step: api.IteratorLayer) -> None:
         layer = self._loops[step.loop].add_iterator(self._tensors[step.x], step.axis, step.reverse)
         self._is(step.out, layer.get_output(0))
 
@@ -173,5 +173,5 @@ class Player:
         layer = self._conditionals[step.conditional].add_output(self._tensors[step.then], self._tensors[step.otherwise])
         self._is(step.out, layer.get_output(0))
 
-    def _output(self, step: api.Output) -> None:
+    def _networkoutput(self, step: api.NetworkOutput) -> None:
         self.network.mark_output(self._tensors[step.x])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pluginkit.build.gpus import Driver
+from pluginkit.build.gpus import DriverInfo
 from pluginkit.errors import ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes.nvidia.engines import EngineSession
@@ -20,7 +20,7 @@ it refuses others."""
 NEWEST = 12
 
 
-def obstacle(driver: Driver) -> str:
+def obstacle(driver: DriverInfo) -> str:
     """Why engines can't be run with this driver's first GPU; empty if they can."""
     if not driver.gpus:
         return "no GPU here ('pluginkit info' says why)"

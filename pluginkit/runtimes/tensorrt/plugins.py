@@ -57,7 +57,7 @@ class PluginPlayer(Player):
         if self._creator is None:
             raise CheckFailed(f"TensorRT's registry has no creator {name} {version} in namespace {namespace!r}")
 
-    def _plugin(self, step: api.Plugin) -> None:
+    def _plugin(self, step: api.PluginLayer) -> None:
         inputs = [self._tensors[name] for name in step.inputs]
         if step.node not in self._calls:
             self._is(step.outs[0], self.network.add_identity(inputs[0]).get_output(0))

@@ -335,7 +335,7 @@ def value_info(
 
 
 @dataclass(frozen=True)
-class Given:
+class GraphInput:
     """A graph input.
 
     Attributes:
@@ -349,7 +349,7 @@ class Given:
     values: tuple[Range, ...] = ()
 
     @classmethod
-    def scalar(cls, setting: Setting, name: str, kind: int, values: Range | None = None) -> Given:
+    def scalar(cls, setting: Setting, name: str, kind: int, values: Range | None = None) -> GraphInput:
         """A 0-D input beside the plugin's, the same in all profiles."""
         count = len(setting.manifest.profiles)
         info = helper.make_tensor_value_info(name, kind, [])
@@ -369,7 +369,7 @@ def network(
     family: str,
     body: Body,
     *,
-    inputs: Sequence[Given],
+    inputs: Sequence[GraphInput],
     outputs: Sequence[onnx.ValueInfoProto],
     calls: Sequence[PluginCall],
 ) -> Network:

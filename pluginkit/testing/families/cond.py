@@ -10,7 +10,7 @@ from onnx import GraphProto, TensorProto
 
 from pluginkit.network.model import Array, PluginCall
 from pluginkit.testing.families import standin
-from pluginkit.testing.families.base import Answer, Applier, Body, Given, Setting, value_info
+from pluginkit.testing.families.base import Answer, Applier, Body, GraphInput, Setting, value_info
 from pluginkit.testing.families.family import OnnxFamily, Runs
 
 _THRESHOLD = 1e30
@@ -76,9 +76,9 @@ class CondBoth(OnnxFamily):
     LIVE: ClassVar[tuple[bool, bool]] = (True, True)
     """In which branches the plugin is: then, else."""
 
-    def given(self, setting: Setting) -> list[Given]:
+    def given(self, setting: Setting) -> list[GraphInput]:
         """The flag comes first."""
-        return [Given.scalar(setting, flag_name(setting), TensorProto.BOOL), *super().given(setting)]
+        return [GraphInput.scalar(setting, flag_name(setting), TensorProto.BOOL), *super().given(setting)]
 
     def runs(self, setting: Setting, point: str, feeds: Mapping[str, Array]) -> Runs:
         """Both branches."""
@@ -147,9 +147,9 @@ class CondComputed(CondBoth):
     )
     LAYERS: ClassVar[tuple[str, ...]] = (*CondBoth.LAYERS, "IReduceLayer", "IElementWiseLayer kGREATER")
 
-    def given(self, setting: Setting) -> list[Given]:
+    def given(self, setting: Setting) -> list[GraphInput]:
         """The limit, a 0-D float."""
-        return [Given.scalar(setting, setting.free_name("limit"), TensorProto.FLOAT), *super().given(setting)[1:]]
+        return [GraphInput.scalar(setting, setting.free_name("limit"), TensorProto.FLOAT), *super().given(setting)[1:]]
 
     def runs(self, setting: Setting, point: str, feeds: Mapping[str, Array]) -> Runs:
         """Both branches."""

@@ -13,7 +13,17 @@ from pluginkit.dtypes import DType
 from pluginkit.manifest import Tensor
 from pluginkit.network.api_model import ApiNetwork
 from pluginkit.network.model import Array, Network, PluginCall
-from pluginkit.testing.families.base import Answer, Applier, Body, Given, Names, Setting, Shown, network, value_info
+from pluginkit.testing.families.base import (
+    Answer,
+    Applier,
+    Body,
+    GraphInput,
+    Names,
+    Setting,
+    Shown,
+    network,
+    value_info,
+)
 from pluginkit.testing.points import Point
 
 MAX_RANK = 8
@@ -75,10 +85,10 @@ class Family(ABC):
 class OnnxFamily(Family):
     """A family whose networks are ONNX models."""
 
-    def given(self, setting: Setting) -> list[Given]:
+    def given(self, setting: Setting) -> list[GraphInput]:
         """The graph's inputs; these are the plugin's."""
         return [
-            Given(value_info(setting, tensor, tensor.name), setting.ranges(tensor))
+            GraphInput(value_info(setting, tensor, tensor.name), setting.ranges(tensor))
             for tensor in setting.manifest.inputs
         ]
 

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from pluginkit.network.model import Array, PluginCall, Range
 from pluginkit.testing.families import looping
-from pluginkit.testing.families.base import Answer, Applier, Body, Given, Setting, Shown, value_info
+from pluginkit.testing.families.base import Answer, Applier, Body, GraphInput, Setting, Shown, value_info
 from pluginkit.testing.families.family import OnnxFamily, Runs, cast_kind, feedback, graph_kind, too_deep
 from pluginkit.testing.families.looping import Carried, Heads, plugin_step, scalar
 
@@ -39,9 +39,9 @@ class LoopCount(OnnxFamily):
         """What isn't fed back is put together along a new axis."""
         return too_deep(Carried(setting).scanned, 1)
 
-    def given(self, setting: Setting) -> list[Given]:
+    def given(self, setting: Setting) -> list[GraphInput]:
         """The trip count is a shape tensor."""
-        trips = Given.scalar(setting, trips_name(setting), TensorProto.INT64, looping.TRIP_RANGE)
+        trips = GraphInput.scalar(setting, trips_name(setting), TensorProto.INT64, looping.TRIP_RANGE)
         return [trips, *super().given(setting)]
 
     def shown(self, setting: Setting) -> list[Shown]:
@@ -85,10 +85,10 @@ class LoopWhile(LoopCount):
             return ""
         return "no output has the shape of an input, so nothing can be fed back; and a while-loop can't concatenate"
 
-    def given(self, setting: Setting) -> list[Given]:
+    def given(self, setting: Setting) -> list[GraphInput]:
         """The limit is no shape tensor."""
         plugin = super().given(setting)[1:]
-        return [Given.scalar(setting, trips_name(setting), TensorProto.INT64), *plugin]
+        return [GraphInput.scalar(setting, trips_name(setting), TensorProto.INT64), *plugin]
 
     def shown(self, setting: Setting) -> list[Shown]:
         """States' last values."""
@@ -119,9 +119,9 @@ class LoopZeroTrips(LoopCount):
     DESCRIPTION = "A Loop whose trip count may be 0, run with 0: states stay as they were, the plugin isn't enqueued."
     LAYERS: ClassVar[tuple[str, ...]] = (*LoopCount.LAYERS, "IReduceLayer over no trips")
 
-    def given(self, setting: Setting) -> list[Given]:
+    def given(self, setting: Setting) -> list[GraphInput]:
         """The trip count is a shape tensor whose min is 0."""
-        trips = Given.scalar(setting, trips_name(setting), TensorProto.INT64, _ZERO)
+        trips = GraphInput.scalar(setting, trips_name(setting), TensorProto.INT64, _ZERO)
         return [trips, *super().given(setting)[1:]]
 
     def runs(self, setting: Setting, point: str, feeds: Mapping[str, Array]) -> Runs:

@@ -195,14 +195,14 @@ def end(main: Body, looped: Looped) -> None:
 
 
 @dataclass(frozen=True)
-class Ran:
+class LoopRun:
     """What a loop in NumPy gives: input -> last value, output -> values of all trips."""
 
     last: dict[str, Array]
     all: dict[str, Array]
 
 
-def run_loop(applier: Applier, inputs: Mapping[str, Array], trips: int, step: Trip | None = None) -> Ran:
+def run_loop(applier: Applier, inputs: Mapping[str, Array], trips: int, step: Trip | None = None) -> LoopRun:
     """The loop trip by trip. Without trips there is nothing in `all`."""
     setting = applier.setting
     carried = Carried(setting)
@@ -219,10 +219,10 @@ def run_loop(applier: Applier, inputs: Mapping[str, Array], trips: int, step: Tr
         for name, values in history.items():
             values.append(produced[name])
     last = {tensor.name: now[tensor.name].astype(np.float64) for tensor in carried.states}
-    return Ran(last, {name: np.stack(values) for name, values in history.items() if values})
+    return LoopRun(last, {name: np.stack(values) for name, values in history.items() if values})
 
 
-def shown_of(setting: Setting, ran: Ran) -> dict[str, Array]:
+def shown_of(setting: Setting, ran: LoopRun) -> dict[str, Array]:
     """The graph outputs that `Carried.shown` names."""
     carried = Carried(setting)
     outputs = {carried.last(tensor): ran.last[tensor.name] for tensor in carried.states}

@@ -11,7 +11,7 @@ from onnx import TensorProto
 from pluginkit.manifest import Tensor
 from pluginkit.network.model import Array, PluginCall
 from pluginkit.testing.families import looping, standin
-from pluginkit.testing.families.base import Answer, Applier, Body, Given, Setting, Shown, value_info
+from pluginkit.testing.families.base import Answer, Applier, Body, GraphInput, Setting, Shown, value_info
 from pluginkit.testing.families.cond import branch, flag_name
 from pluginkit.testing.families.family import Runs, feedback, too_deep
 from pluginkit.testing.families.loop import LoopCount, trips_name
@@ -71,9 +71,9 @@ class LoopInIf(LoopCount):
     DESCRIPTION = "An If whose then branch is a Loop with the plugin; the else branch gives halves, or a constant."
     LAYERS: ClassVar[tuple[str, ...]] = (*LoopCount.LAYERS, "IIfConditional around a loop")
 
-    def given(self, setting: Setting) -> list[Given]:
+    def given(self, setting: Setting) -> list[GraphInput]:
         """The flag, the trip count, the plugin's."""
-        return [Given.scalar(setting, flag_name(setting), TensorProto.BOOL), *super().given(setting)]
+        return [GraphInput.scalar(setting, flag_name(setting), TensorProto.BOOL), *super().given(setting)]
 
     def runs(self, setting: Setting, point: str, feeds: Mapping[str, Array]) -> Runs:
         """Both branches."""

@@ -13,7 +13,7 @@ from pluginkit import manifest as manifest_
 from pluginkit.manifest import Manifest, Profile
 from pluginkit.network.model import Array, Network, PluginCall
 from pluginkit.testing.families import standin
-from pluginkit.testing.families.base import Answer, Applier, Body, Given, Setting, value_info
+from pluginkit.testing.families.base import Answer, Applier, Body, GraphInput, Setting, value_info
 from pluginkit.testing.families.cond import CondBoth, branch, flag_name, scaled
 from pluginkit.testing.families.family import Runs
 from pluginkit.testing.points import Point
@@ -35,10 +35,10 @@ class IfInIf(CondBoth):
     )
     LAYERS: ClassVar[tuple[str, ...]] = (*CondBoth.LAYERS, "IIfConditional within a conditional")
 
-    def given(self, setting: Setting) -> list[Given]:
+    def given(self, setting: Setting) -> list[GraphInput]:
         """Both flags, the plugin's."""
         outer, *plugin = super().given(setting)
-        return [outer, Given.scalar(setting, _inner_name(setting), TensorProto.BOOL), *plugin]
+        return [outer, GraphInput.scalar(setting, _inner_name(setting), TensorProto.BOOL), *plugin]
 
     def places(self, setting: Setting, point: Point) -> list[tuple[str, str]]:
         """The profile that the point is; random ones are none."""

@@ -11,7 +11,7 @@ from onnx import TensorProto
 from pluginkit.manifest import Tensor
 from pluginkit.network.model import Array, Dims, PluginCall, Range
 from pluginkit.testing.families import looping
-from pluginkit.testing.families.base import Answer, Applier, Body, Given, Setting, Shown, value_info
+from pluginkit.testing.families.base import Answer, Applier, Body, GraphInput, Setting, Shown, value_info
 from pluginkit.testing.families.family import MAX_RANK, OnnxFamily, Runs, cast_kind, feedback
 
 SLICES = (1.0, 0.5, 0.75, 0.25)
@@ -36,7 +36,7 @@ def lengthened(ranges: Sequence[Range], axis: int) -> tuple[Range, ...]:
     return tuple((put(one[0], low), put(one[1], best), put(one[2], high)) for one in ranges)
 
 
-class Scan(OnnxFamily):
+class ScanForward(OnnxFamily):
     """Slices of the inputs go through the plugin one by one."""
 
     NAME = "scan-forward"
@@ -70,7 +70,7 @@ class Scan(OnnxFamily):
     def _axis(self, tensor: Tensor) -> int:
         return min(type(self).AXIS, len(tensor.shape))
 
-    def given(self, setting: Setting) -> list[Given]:
+    def given(self, setting: Setting) -> list[GraphInput]:
         """The plugin's inputs, all but the state with an axis for the trips."""
         states = dict(self.feedback(setting))
         found = []
@@ -79,7 +79,7 @@ class Scan(OnnxFamily):
             lead: tuple[str, ...] = ()
             if tensor.name not in states:
                 lead, ranges = (looping.TRIP_DIM,), lengthened(ranges, self._axis(tensor))
-            found.append(Given(value_info(setting, tensor, tensor.name, lead=lead, at=self._axis(tensor)), ranges))
+            found.append(GraphInput(value_info(setting, tensor, tensor.name, lead=lead, at=self._axis(tensor)), ranges))
         return found
 
     def runs(self, setting: Setting, point: str, feeds: Mapping[str, Array]) -> Runs:
@@ -178,28 +178,28 @@ class Scan(OnnxFamily):
         return Answer(outputs, enqueues=trips, chain=trips if states else 1)
 
 
-class ScanReverseInput(Scan):
+class ScanReverseInput(ScanForward):
     """From the last slice to the first."""
 
     NAME = "scan-reverse-input"
     DESCRIPTION = "The same from the last slice to the first."
-    LAYERS: ClassVar[tuple[str, ...]] = ("IIteratorLayer reversed", *Scan.LAYERS[:1], *Scan.LAYERS[2:])
+    LAYERS: ClassVar[tuple[str, ...]] = ("IIteratorLayer reversed", *ScanForward.LAYERS[:1], *ScanForward.LAYERS[2:])
     REVERSE_INPUT = True
 
 
-class ScanReverseOutput(Scan):
+class ScanReverseOutput(ScanForward):
     """The outputs are put together from the end."""
 
     NAME = "scan-reverse-output"
     DESCRIPTION = "The same with its outputs put together from the end to the beginning."
-    LAYERS: ClassVar[tuple[str, ...]] = (*Scan.LAYERS[:3], "ILoopOutputLayer kREVERSE")
+    LAYERS: ClassVar[tuple[str, ...]] = (*ScanForward.LAYERS[:3], "ILoopOutputLayer kREVERSE")
     REVERSE_OUTPUT = True
 
 
-class ScanAxis(Scan):
+class ScanAxis(ScanForward):
     """Slices along axis 1."""
 
     NAME = "scan-axis-1"
     DESCRIPTION = "The same along axis 1 of inputs and outputs (axis 0 of those that have no dimensions)."
-    LAYERS: ClassVar[tuple[str, ...]] = ("IIteratorLayer(axis 1)", *Scan.LAYERS[:1], *Scan.LAYERS[2:])
+    LAYERS: ClassVar[tuple[str, ...]] = ("IIteratorLayer(axis 1)", *ScanForward.LAYERS[:1], *ScanForward.LAYERS[2:])
     AXIS = 1

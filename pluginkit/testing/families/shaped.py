@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from pluginkit import bases
 from pluginkit.manifest import Manifest, Profile
 from pluginkit.network.model import Array, Network, PluginCall
-from pluginkit.testing.families.base import Answer, Applier, Body, Given, Setting, Shown
+from pluginkit.testing.families.base import Answer, Applier, Body, GraphInput, Setting, Shown
 from pluginkit.testing.families.family import Runs, graph_kind
 from pluginkit.testing.families.plain import Plain
 from pluginkit.testing.points import Point, holds
@@ -91,7 +91,7 @@ class ShapeIn(Plain):
             return ""
         return "no input has dimensions, so there is no shape to come from a shape tensor"
 
-    def given(self, setting: Setting) -> list[Given]:
+    def given(self, setting: Setting) -> list[GraphInput]:
         """Each input as 1-D, and its dimensions (`x_dims`)."""
         found = []
         for tensor, whole in zip(setting.manifest.inputs, super().given(setting), strict=True):
@@ -102,9 +102,9 @@ class ShapeIn(Plain):
             rows = tuple(
                 ((math.prod(low),), (math.prod(best),), (math.prod(high),)) for low, best, high in whole.shapes
             )
-            found.append(Given(helper.make_tensor_value_info(tensor.name, kind, [None]), rows))
+            found.append(GraphInput(helper.make_tensor_value_info(tensor.name, kind, [None]), rows))
             info = helper.make_tensor_value_info(_dims(setting, tensor.name), TensorProto.INT64, [rank])
-            found.append(Given(info, (((rank,), (rank,), (rank,)),) * len(whole.shapes), whole.shapes))
+            found.append(GraphInput(info, (((rank,), (rank,), (rank,)),) * len(whole.shapes), whole.shapes))
         return found
 
     def runs(self, setting: Setting, point: str, feeds: Mapping[str, Array]) -> Runs:

@@ -50,7 +50,7 @@ class Draft:
     def network_input(self, label: str, kind: api.TypeName, ranges: Sequence[Range]) -> str:
         """A network input with its shape at each profile's min, opt and max."""
         out = label
-        self.steps.append(api.Input(out, kind, dynamic(ranges)))
+        self.steps.append(api.NetworkInput(out, kind, dynamic(ranges)))
         for shapes, one in zip(self._shapes, ranges, strict=True):
             shapes[out] = one
         return out
@@ -64,12 +64,12 @@ class Draft:
 
     def show(self, name: str, label: str) -> None:
         """A tensor as a network output of that name."""
-        self.steps += [api.IdentityLayer(name, label), api.Output(label)]
+        self.steps += [api.IdentityLayer(name, label), api.NetworkOutput(label)]
 
     def constant(self, kind: api.TypeName, value: float, rank: int = 0) -> str:
         """A constant of one element."""
         out = self.name("constant")
-        self.steps.append(api.Constant(out, kind, (value,), (1,) * rank))
+        self.steps.append(api.ConstantLayer(out, kind, (value,), (1,) * rank))
         return out
 
     def times(self, x: str, factor: float, rank: int) -> str:
@@ -91,12 +91,12 @@ class Draft:
         raw = [self.name(f"{tensor.name}_raw") for tensor in manifest.outputs]
         identity = (manifest.plugin.name, manifest.plugin.version, manifest.plugin.namespace)
         node = self._node("plugin", identity, manifest.inputs, manifest.outputs, setting.attributes())
-        self.steps.append(api.Plugin(node, tuple(entered), tuple(raw)))
+        self.steps.append(api.PluginLayer(node, tuple(entered), tuple(raw)))
         left = []
         for tensor, name in zip(manifest.outputs, raw, strict=True):
             seen = self.name(f"{tensor.name}_seen")
             probe = self._node(f"probe_{tensor.name}", PROBE, [tensor], [tensor], {}, behind=True)
-            self.steps.append(api.Plugin(probe, (name,), (seen,)))
+            self.steps.append(api.PluginLayer(probe, (name,), (seen,)))
             typed = self._quantized(tensor, seen, api.Dequantize)
             left.append(typed if half else self.from_half(tensor, typed))
         return left

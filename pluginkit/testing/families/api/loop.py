@@ -58,7 +58,7 @@ class LoopByCount(ApiFamily):
         setting, manifest = draft.setting, draft.setting.manifest
         carried, fed = Carried(setting), dict(feedback(setting))
         outside, trips = inputs(draft), draft.count(trips_name(setting))
-        draft.steps.append(api.Loop(LOOP))
+        draft.steps.append(api.LoopStep(LOOP))
         if type(self).COUNT:
             draft.steps.append(api.TripLimit(LOOP, "COUNT", trips))
         if type(self).WHILE:
@@ -129,7 +129,7 @@ def _while(draft: Draft, trips: str) -> None:
     ]
 
 
-class Iterator(ApiFamily):
+class IteratorForward(ApiFamily):
     """A loop over slices of all inputs that have such an axis; the outputs put together again.
 
     In FP16 the loop's tensors are FP16 too: NVIDIA's backend fails on the cast of a slice (see `refusals`).
@@ -181,11 +181,11 @@ class Iterator(ApiFamily):
         trips = length = draft.count(trips_name(setting))
         if type(self).LONGER:
             length = draft.count(setting.free_name("length"), type(self).LONGER)
-        draft.steps += [api.Loop(LOOP), api.TripLimit(LOOP, "COUNT", trips)]
+        draft.steps += [api.LoopStep(LOOP), api.TripLimit(LOOP, "COUNT", trips)]
         for index, tensor in enumerate(manifest.inputs):
             if tensor.name in iterated:
                 piece = draft.name(f"{tensor.name}_slice")
-                draft.steps.append(api.Iterator(LOOP, inside[index], piece, axis, type(self).REVERSE))
+                draft.steps.append(api.IteratorLayer(LOOP, inside[index], piece, axis, type(self).REVERSE))
                 inside[index] = piece
         for tensor, name in zip(manifest.outputs, draft.plugin(inside, half=True), strict=True):
             every = draft.name(f"{tensor.name}_all")
@@ -214,7 +214,7 @@ class Iterator(ApiFamily):
         return Answer(outputs, trips, chain=1, padded=padded)
 
 
-class Iterator1(Iterator):
+class Iterator1(IteratorForward):
     """Along axis 1."""
 
     NAME = "api-loop-iterator-1"
@@ -227,7 +227,7 @@ class Iterator1(Iterator):
     AXIS = 1
 
 
-class IteratorReversed(Iterator):
+class IteratorReversed(IteratorForward):
     """From the end."""
 
     NAME = "api-loop-iterator-0-reversed"
@@ -253,7 +253,7 @@ class Iterator1Reversed(Iterator1):
     REVERSE = True
 
 
-class Reverse(Iterator):
+class Reverse(IteratorForward):
     """Put together from the end."""
 
     NAME = "api-loop-reverse-0"
@@ -279,7 +279,7 @@ class Reverse1(Iterator1):
     KIND = "REVERSE"
 
 
-class ConcatLonger(Iterator):
+class ConcatLonger(IteratorForward):
     """A length above the trip count."""
 
     NAME = "api-concat-longer"

@@ -26,7 +26,7 @@ class ShapeByApi(ApiFamily):
         setting, manifest = draft.setting, draft.setting.manifest
         for tensor, name in zip(manifest.outputs, draft.plugin(inputs(draft)), strict=True):
             shape, dims = draft.name("shape"), draft.name("dims")
-            draft.steps += [api.Shape(name, shape), api.Cast(shape, dims, "int32")]
+            draft.steps += [api.ShapeLayer(name, shape), api.Cast(shape, dims, "int32")]
             draft.show(dims, setting.free_name(f"{tensor.name}_dims"))
             draft.show(name, tensor.name)
 
