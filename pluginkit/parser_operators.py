@@ -35,6 +35,9 @@ OPERATORS = frozenset(
 NOT_IN_RTX = frozenset({"DeformConv", "TRT_PluginV2"})
 """Those that the full TensorRT alone has."""
 
+PLUGINS_OF_RTX = {"NonZero": ("NonZero", "1"), "RoiAlign": ("ROIAlign_TRT", "1")}
+"""Operators of which the parser of TensorRT-RTX 1.7.1 makes a plugin (name, version) that its registry hasn't."""
+
 
 def advice(name: str) -> str:
     """What to say of a plugin's name that is one of them; empty of any other."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -155,6 +156,8 @@ def run(options: ImportOptions, told: Told = lambda _: None) -> Imported:
         judge = "the onnx package, for TensorRT-RTX isn't here"
         served = serve(proto, libraries, onnx.defs.has)
         problems = _problems(options.model, proto, served, libraries)
+        with contextlib.suppress(UsageError):
+            problems += tuple(rules_model.branch_shapes(proto, profiles.profile(_inputs(proto), shapes)))
         ran = _run(options, proto, served, problems, None, told)
         reason = f"{found.reason}. {found.remedy}"
         problems = _sorted((*problems, *ran.problems))
@@ -163,11 +166,13 @@ def run(options: ImportOptions, told: Told = lambda _: None) -> Imported:
         known = session.native(_operators(proto))
         served = serve(proto, libraries, lambda operator: operator in known)
         problems = _problems(options.model, proto, served, libraries)
+        problems += tuple(rules_plugins.in_rtx(served, libraries))
         told("TensorRT-RTX: parsing")
         inputs, verdict = session.inputs(options.model)
         profile = None
         if verdict is None:
             profile = profiles.profile(inputs, shapes)
+            problems += tuple(rules_model.branch_shapes(proto, profile))
             told("TensorRT-RTX: building")
             verdict = session.build(options.model, profile)
             if verdict.ok:

@@ -15,8 +15,8 @@ SMALL = 3
 """Integers of which nothing says what they are for stay below: counts and indices, mostly."""
 SAME_VALUES = ("Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Expand", "Slice", "Tile")
 """Operators whose output has no other values than their first input."""
-INDICES = ("Gather", "GatherElements", "Scatter", "ScatterElements")
-"""Operators whose second input is of indices along one axis of the first."""
+INDICES = {"Gather": 1, "GatherElements": 1, "Scatter": 1, "ScatterElements": 1, "RoiAlign": 2}
+"""Operators with an input, of this number, of indices along one axis of the first: attribute `axis`, by default 0."""
 
 
 def draw(
@@ -81,7 +81,7 @@ def _limits(
         sizes = [size for name in inputs for size in known.get(name, ()) if size > 0]
         if sizes:
             yield min(sizes), f"below each dimension of what node {node.name} is given"
-    if node.op_type in INDICES and len(inputs) > 1 and inputs[1] in names and inputs[0] in known:
+    if names & set(inputs[INDICES.get(node.op_type, len(inputs)) :][:1]) and inputs[0] in known:
         axis = next((one.i for one in node.attribute if one.name == "axis"), 0)
         shape = known[inputs[0]]
         if -len(shape) <= axis < len(shape) and shape[axis] > 0:
@@ -94,17 +94,23 @@ def _limits(
             yield int(onnx.numpy_helper.to_array(depth).reshape(-1)[0]), f"below the depth of {node.name or 'OneHot'}"
 
 
-def _shapes(model: onnx.ModelProto, profile: NetworkProfile) -> dict[str, tuple[int, ...]]:
-    """Tensors whose shapes are known once the inputs have those of the profile's opt."""
+def inferred_at(model: onnx.ModelProto, profile: NetworkProfile, point: int) -> onnx.ModelProto:
+    """The model with its inputs as the profile's min (0), opt (1) or max (2) has them, and what onnx infers of that."""
     fixed = onnx.ModelProto()
     fixed.CopyFrom(model)
     for value in fixed.graph.input:
         if value.name in profile.shapes:
             kind = value.type.tensor_type.elem_type
-            value.CopyFrom(onnx.helper.make_tensor_value_info(value.name, kind, profile.shapes[value.name][1]))
-    # Inference is a help: what it can't follow has no bound here.
+            value.CopyFrom(onnx.helper.make_tensor_value_info(value.name, kind, profile.shapes[value.name][point]))
+    # Inference is a help: what it can't follow stays open.
     with contextlib.suppress(Exception):
-        fixed = onnx.shape_inference.infer_shapes(fixed)
+        return onnx.shape_inference.infer_shapes(fixed)
+    return fixed
+
+
+def _shapes(model: onnx.ModelProto, profile: NetworkProfile) -> dict[str, tuple[int, ...]]:
+    """Tensors whose shapes are known once the inputs have those of the profile's opt."""
+    fixed = inferred_at(model, profile, 1)
     found: dict[str, tuple[int, ...]] = {}
     inner = (graph for place in places(fixed.graph) for _, graph in subgraphs(place.node))
     for graph in (fixed.graph, *inner):

@@ -9,10 +9,13 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto
 
-from pluginkit.importing.model import Place, dims, function_name, subgraphs
+from pluginkit.importing.inputs import inferred_at
+from pluginkit.importing.model import Place, dims, function_name, own_types, places, subgraphs
+from pluginkit.importing.profiles import POINTS
 from pluginkit.importing.rules_plugins import Known
 from pluginkit.importing.serving import PluginLibrary, Served
 from pluginkit.library import Problem
+from pluginkit.network.model import NetworkProfile
 
 OLDEST_OPSET = 7
 """NVIDIA's parser says so itself when it meets an older one."""
@@ -145,6 +148,50 @@ def _boundary(place: Place, known: Known) -> Iterator[Problem]:
         if len(kinds) > 1 or len({len(shape) for shape in shapes}) > 1:
             said = f"its branches give different types or ranks as output {index}."
             yield Problem("error", said, "Make both branches give the same.", "M7", place.label)
+
+
+def branch_shapes(model: onnx.ModelProto, profile: NetworkProfile) -> Iterator[Problem]:
+    """M7: branches that give different shapes, at one end of the profile at least."""
+    constants = {tensor.name for tensor in model.graph.initializer}
+    constants |= {node.output[0] for node in model.graph.node if node.op_type == "Constant"}
+    told: set[str] = set()
+    if not any(place.node.op_type == "If" for place in places(model.graph)):
+        return
+    opened = any(low != high for low, _, high in profile.shapes.values())
+    for point, name in enumerate(POINTS):
+        for place in places(inferred_at(model, profile, point).graph):
+            node, label = place.node, place.label
+            # Of a constant condition the other branch is never built.
+            if node.op_type != "If" or label in told or set(node.input) & constants:
+                continue
+            branches = {name: _output_shapes(graph) for name, graph in subgraphs(node)}
+            for index, shapes in enumerate(zip(*branches.values(), strict=False)):
+                ranks = {len(shape) for shape in shapes if shape is not None}
+                if len(set(shapes)) == 1 or None in shapes or len(ranks) > 1:
+                    continue
+                told.add(label)
+                given = " and ".join(
+                    f"{_shape(shape or ())} ({branch})" for branch, shape in sorted(zip(branches, shapes, strict=True))
+                )
+                where = f", at the profile's {name}" if opened else ""
+                said = (
+                    f"its branches give {given} as output {index}{where}; TensorRT's documentation of If wants equal "
+                )
+                said += "shapes, whatever a builder lets pass."
+                fix = "Make both branches give one shape: pad or slice one of them, or move what differs behind the If."
+                yield Problem("error", said, fix, "M7", label)
+                break
+
+
+def _output_shapes(graph: onnx.GraphProto) -> list[tuple[int, ...] | None]:
+    """The shapes of a graph's outputs; None where a size isn't known."""
+    known = own_types(graph)
+    found: list[tuple[int, ...] | None] = []
+    for value in graph.output:
+        shape = dims(known[value.name]) if value.name in known else None
+        sizes = tuple(size for size in shape or () if isinstance(size, int))
+        found.append(sizes if shape is not None and len(sizes) == len(shape) else None)
+    return found
 
 
 def _prefixes(place: Place) -> Iterator[Problem]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 import onnx
 from onnx import AttributeProto
 
-from pluginkit import nvidia_plugins
+from pluginkit import nvidia_plugins, parser_operators
 from pluginkit.creators import CreatorFacts, FieldFacts
 from pluginkit.importing import rules_signature
 from pluginkit.importing.model import dims
@@ -66,11 +66,13 @@ def check(
 
     `types` says of the first of `served`, those outside of functions, what each sees.
     """
+    # Who writes some nodes so that the parser asks the plugin means the others to be the parser's own.
+    told_apart = {one.place.node.op_type for one in served if one.by == "plugin"}
     for index, one in enumerate(served):
         if one.by == "plugin" or (one.by != "native" and attribute(one.place.node, VERSION) is not None):
             yield from _identity_types(one)
         if one.by == "native" and not nvidia_plugins.rtx_plugins(one.place.node.op_type):
-            yield from _shadowed(one, libraries)
+            yield from _shadowed(one, libraries, told_apart)
         meant = one
         if one.by == "nobody":
             yield from _missing(one, libraries)
@@ -168,20 +170,47 @@ def _write_one(node: onnx.NodeProto) -> str:
     return f"Give the library that has it by --plugins, or write it: pluginkit new {node.op_type}"
 
 
-def _shadowed(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
+def in_rtx(served: Sequence[Served], libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
+    """Operators of which the parser of TensorRT-RTX makes a plugin that TensorRT-RTX does not have (M11)."""
+    given = {(creator.name, creator.version) for library in libraries for creator in library.creators}
+    for one in served:
+        wanted = parser_operators.PLUGINS_OF_RTX.get(one.place.node.op_type)
+        if one.by == "native" and wanted is not None and wanted not in given:
+            said = (
+                f"the parser of TensorRT-RTX makes a plugin {wanted[0]} version {wanted[1]} of {one.place.operator}, "
+            )
+            said += "and TensorRT-RTX has none; TensorRT 10 and 11 have what it takes."
+            fix = f"Build the model with that TensorRT, or compute it by other operators than {one.place.node.op_type}."
+            yield Problem("error", said, fix, "M11", one.place.label)
+
+
+def _shadowed(one: Served, libraries: Sequence[PluginLibrary], told_apart: Collection[str]) -> Iterator[Problem]:
     node, label = one.place.node, one.place.label
-    owners = [library.path.name for library in libraries if node.op_type in {c.name for c in library.creators}]
-    meant = one.place.operator != node.op_type or attribute(node, VERSION) is not None
-    if owners:
+    owners = [(library, c) for library in libraries for c in library.creators if c.name == node.op_type]
+    named = attribute(node, NAMESPACE) is not None
+    written = attribute(node, VERSION) is not None
+    meant = named or written or one.place.operator != node.op_type
+    if node.op_type in parser_operators.PLUGINS_OF_RTX:
+        return
+    if owners and (meant or node.op_type not in told_apart):
+        library, creator = owners[0]
+        name = library.path.name
+        right = [f'{NAMESPACE}="{creator.namespace}"']
+        right += [f'{VERSION}="{creator.version}"'] if creator.version != text(node, VERSION, "1") else []
+        if named:
+            who = f"version {text(node, VERSION, '1')!r} in namespace {text(node, NAMESPACE, '')!r}"
+            said = f"the parser takes its own {node.op_type}, for nobody has {who}; {name} has {_name(creator)}."
+            yield Problem("error", said, f"Set {' and '.join(right)} on the node.", "M2", label)
+            return
         yield Problem(
-            "error" if meant else "warning",
-            f"the parser knows {node.op_type} itself and takes that: the plugin of {', '.join(owners)} is never asked.",
-            "Rename the plugin and the node's op_type; or give the node the attribute plugin_namespace; or set "
+            "error",
+            f"the parser knows {node.op_type} itself and takes that: the plugin of {name} is never asked.",
+            f"Rename the plugin and the node's op_type; or set {' and '.join(right)} on the node; or set "
             "OnnxParserFlag.ENABLE_PLUGIN_OVERRIDE (TensorRT 10.15).",
             "M2",
             label,
         )
-    elif meant:
+    elif one.place.operator != node.op_type:
         yield Problem(
             "warning",
             f"{one.place.operator} is served by the parser's own {node.op_type}, for the parser looks at no domain.",
@@ -189,6 +218,11 @@ def _shadowed(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Probl
             "M2",
             label,
         )
+    elif meant:
+        name = NAMESPACE if named else VERSION
+        said = f"its attribute {name} means a plugin; no library that is given has {node.op_type}, so the parser takes "
+        said += "its own."
+        yield Problem("warning", said, "Give the library by --plugins, or remove the attribute.", "M2", label)
 
 
 def _attributes(one: Served, creator: CreatorFacts) -> Iterator[Problem]:

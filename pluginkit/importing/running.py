@@ -17,7 +17,7 @@ from pluginkit.importing import hosting, inputs
 from pluginkit.importing.hosting import HostRun
 from pluginkit.importing.model import function_name, places
 from pluginkit.importing.rules_signature import unknown_fields
-from pluginkit.importing.serving import NAMESPACE, VERSION, Served, attribute
+from pluginkit.importing.serving import NAMESPACE, RESERVED, VERSION, Served, attribute
 from pluginkit.library import Problem
 from pluginkit.manifest import FILE_NAME
 from pluginkit.network.model import Array, NetworkProfile, Tolerance
@@ -223,9 +223,12 @@ def _ready(model: onnx.ModelProto, served: Sequence[Served]) -> tuple[onnx.Model
     inside = {one.place.path[0] for one in served if one.place.path} & set(functions)
     seen = [*places(copied.graph), *(place for name in _in_order(served, inside) for place in places(functions[name]))]
     for index, (one, place) in enumerate(zip(served, seen, strict=True)):
+        node = place.node
+        if one.by == "native" and onnx.defs.has(node.op_type):
+            # As NVIDIA's parser has it, which looks at no domain.
+            _as_standard(node)
         if one.by != "plugin" or one.creator is None:
             continue
-        node = place.node
         kept = [found for found in node.attribute if found.name not in {VERSION, NAMESPACE}]
         del node.attribute[:]
         node.attribute.extend(kept)
@@ -252,6 +255,13 @@ def _ready(model: onnx.ModelProto, served: Sequence[Served]) -> tuple[onnx.Model
         node.name = _unused(one.place.label, at)
         at[node.name] = one
     return copied, at
+
+
+def _as_standard(node: onnx.NodeProto) -> None:
+    node.domain = ""
+    # One by one: anew, an If's branches would be other graphs than those whose nodes are at hand.
+    for found in [one for one in node.attribute if one.name in RESERVED]:
+        node.attribute.remove(found)
 
 
 _NUMBER = "pluginkit_import_number"

@@ -15,7 +15,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from pluginkit import cli
+from pluginkit import cli, parser_operators
 from pluginkit.importing import Imported, ImportOptions, run, running
 from pluginkit.importing.building import advice
 from pluginkit.importing.model import Place
@@ -25,7 +25,7 @@ from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict
 from tests.compilers import default_cxx
 
-from .models import BAR, CONDITION, DOMAIN, branch, function, model, scale, value
+from .models import BAR, CONDITION, DOMAIN, branch, conditional, function, model, scale, value
 
 pytestmark = [
     pytest.mark.compile,
@@ -268,13 +268,99 @@ def test_nodes_of_a_plugins_name_that_nvidia_serves_are_not_the_plugins(relu: Pa
     """Both are called Relu: the one that names a namespace is the plugin's, in NVIDIA's engine and in the run here."""
     nodes = [
         helper.make_node("Relu", ["x"], ["t"], "native"),
-        helper.make_node("Relu", ["t"], ["y", "z"], "ours", domain=DOMAIN, plugin_namespace="", plugin_version="1"),
+        helper.make_node("Relu", ["t"], ["y", "z"], "ours", domain=DOMAIN, plugin_namespace="acme"),
     ]
     found = imported(tmp_path, model(nodes), relu)
     assert [one.by for one in found.served] == ["native", "plugin"]
     assert found.verdict is not None
     assert [record.node for record in found.verdict.configured] == ["ours"]
     assert found.ran.message.startswith("1 output, not compared, because librelu.so belongs to no project")
+    # Who tells them apart means both.
+    assert "M2" not in {problem.rule for problem in found.problems}
+
+
+@pytest.mark.parametrize(
+    ("domain", "attributes", "asked"),
+    [
+        ("", {}, False),
+        ("acme", {}, False),
+        (DOMAIN, {"plugin_version": "1"}, False),
+        ("", {"plugin_namespace": ""}, False),
+        ("acme", {"plugin_namespace": "acme", "plugin_version": "2"}, False),
+        ("", {"plugin_namespace": "acme"}, True),
+        (DOMAIN, {"plugin_namespace": "acme", "plugin_version": "1"}, True),
+    ],
+)
+def test_a_plugin_that_the_parser_would_not_ask_is_an_error(
+    relu: Path, tmp_path: Path, domain: str, attributes: dict[str, str], asked: bool
+) -> None:
+    """F22, against NVIDIA's parser: it looks at no domain, only at a namespace that the node names."""
+    ends = ["y", "z"] if asked else ["y"]
+    found = imported(tmp_path, model([helper.make_node("Relu", ["x"], ends, "r", domain=domain, **attributes)]), relu)
+    assert found.verdict is not None
+    assert found.verdict.ok, found.verdict.message
+    assert [record.node for record in found.verdict.configured] == (["r"] if asked else [])
+    assert [one.by for one in found.served] == ["plugin" if asked else "native"]
+    errors = [problem for problem in found.problems if problem.level == "error"]
+    assert [problem.rule for problem in errors] == ([] if asked else ["M2"])
+    assert all('plugin_namespace="acme"' in problem.fix for problem in errors)
+    assert found.exit_code == (0 if asked else 1)
+    # The library's other plugins, or none: a node of the parser's own is nothing to speak of.
+    if not (domain or attributes):
+        assert not imported(tmp_path, model([helper.make_node("Relu", ["x"], ["y"], "r")])).problems
+
+
+def test_what_rtx_makes_a_plugin_of_that_it_does_not_have(tmp_path: Path) -> None:
+    integers = TensorProto.INT64
+    align = helper.make_node("RoiAlign", ["x", "r", "b"], ["y"], "n", output_height=2, output_width=2, sampling_ratio=2)
+    nodes = {
+        "NonZero": (
+            helper.make_node("NonZero", ["x"], ["y"], "n"),
+            [value("x", [2, 3])],
+            value("y", [2, "k"], integers),
+        ),
+        "RoiAlign": (
+            align,
+            [value("x", [1, 4, 6, 6]), value("r", [3, 4]), value("b", [3], integers)],
+            value("y", [3, 4, 2, 2]),
+        ),
+    }
+    assert set(nodes) == set(parser_operators.PLUGINS_OF_RTX)
+    for name, (node, inputs, output) in nodes.items():
+        found = imported(tmp_path, model([node], inputs, [output]))
+        assert [(problem.rule, problem.level, problem.node) for problem in found.problems] == [("M11", "error", "n")]
+        assert name in found.problems[0].text
+        assert found.verdict is not None
+        assert "found in" in found.verdict.message
+        assert "plugin registry" in found.verdict.message
+        assert (found.ran.status, found.exit_code) == ("ran", 1)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_branches_of_other_shapes_are_an_error_whatever_is_built(tmp_path: Path, closed: bool) -> None:
+    shape = [4, 8] if closed else ["n", "c"]
+    then = branch([helper.make_node("Identity", ["x"], ["t"], "same")], value("t", shape))
+    twice = helper.make_node("Concat", ["x", "x"], ["e"], "twice", axis=0)
+    proto = model(
+        [conditional(then, branch([twice], value("e", ["m", shape[1]])))],
+        [value("x", shape), CONDITION],
+        [value("y", ["k", shape[1]])],
+    )
+    found = imported(tmp_path, proto)
+    assert found.verdict is not None
+    # A leniency, and an assertion that says nothing of the If.
+    assert found.verdict.status == ("built" if closed else "refused")
+    assert [(problem.rule, problem.node) for problem in found.problems] == [("M7", "if")]
+    said = "its branches give [8, 8] (else_branch) and [4, 8] (then_branch) as output 0; TensorRT's"
+    at = "its branches give [2, 1] (else_branch) and [1, 1] (then_branch) as output 0, at the profile's min; TensorRT's"
+    assert found.problems[0].text.startswith(said if closed else at)
+    assert found.exit_code == 1
+
+
+def test_an_operator_of_another_domain_is_run_as_nvidia_has_it(tmp_path: Path) -> None:
+    found = imported(tmp_path, model([helper.make_node("Relu", ["x"], ["y"], "r", domain="acme", plugin_version="1")]))
+    assert (found.ran.status, found.exit_code) == ("ran", 0)
+    assert [(problem.rule, problem.level) for problem in found.problems][:1] == [("M2", "warning")]
 
 
 def test_a_field_that_the_reference_is_not_told_of(scale_project: Path, tmp_path: Path) -> None:
@@ -452,11 +538,13 @@ def behaving(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def relu(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same plugin, called as an operator that NVIDIA's parser has itself."""
+    """The same plugin, called as an operator that NVIDIA's parser has itself, of the namespace acme."""
     tests, folder = Path(__file__).resolve().parents[1], tmp_path_factory.mktemp("relu")
     text = (tests / "runtimes" / "behaving.cpp").read_text()
-    assert text.count('return "Behaving";') == 2
-    (folder / "relu.cpp").write_text(text.replace('return "Behaving";', 'return "Relu";'))
+    for old, new in (('return "Behaving";', 'return "Relu";'), ("return mNamespace.c_str();", 'return "acme";')):
+        assert text.count(old) == 2
+        text = text.replace(old, new)
+    (folder / "relu.cpp").write_text(text)
     flags = ["-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{tests.parent / 'pluginkit' / 'include'}"]
     subprocess.run([default_cxx(), folder / "relu.cpp", "-o", folder / "librelu.so", *flags, "-ldl"], check=True)
     return folder / "librelu.so"

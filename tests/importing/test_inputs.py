@@ -60,6 +60,7 @@ def drawn(
             3,
             "below each dimension of what node embed is given",
         ),
+        ([NODE("RoiAlign", ["x", "rois", "ids"], ["y"])], [], 3, "indices into x"),
         ([NODE("Neg", ["ids"], ["y"])], [], 2, "nothing in the model says a range"),
     ],
 )

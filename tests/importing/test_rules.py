@@ -130,8 +130,12 @@ def test_m1_namespace_that_is_no_string(tmp_path: Path) -> None:
 def test_m2_native_operator_goes_before_a_plugin(tmp_path: Path) -> None:
     selu = helper.make_node("Selu", ["x"], ["y"], "s")
     problem = one(found(tmp_path, model([selu]), library("Selu", fields=(), namespace="")), "M2")
-    assert problem.level == "warning"
+    assert problem.level == "error"
     assert "never asked" in problem.text
+    # Where another node of that name reaches the plugin, a node without a word of plugins is the parser's own.
+    asked = helper.make_node("Selu", ["y"], ["z"], "t", domain=DOMAIN, plugin_namespace="")
+    given = library("Selu", fields=(), namespace="")
+    assert not found(tmp_path, model([selu, asked], outputs=[value("z", ["n", "c"])]), given)
     meant = helper.make_node("Selu", ["x"], ["y"], "s", domain=DOMAIN, plugin_version="1")
     problem = one(found(tmp_path, model([meant]), library("Selu", fields=(), namespace="")), "M2")
     assert problem.level == "error"
@@ -146,7 +150,12 @@ def test_m2_a_node_with_a_namespace_gets_the_plugin_of_a_native_name(tmp_path: P
             tmp_path, model([helper.make_node("Selu", ["x"], ["y"], "s", domain=DOMAIN, **attributes)]), given
         )
     other = helper.make_node("Selu", ["x"], ["y"], "s", domain=DOMAIN, plugin_version="1", plugin_namespace="else")
-    assert one(found(tmp_path, model([other]), given), "M2").level == "error"
+    problem = one(found(tmp_path, model([other]), given), "M2")
+    assert (problem.level, problem.fix) == ("error", 'Set plugin_namespace="" on the node.')
+    assert "nobody has version '1' in namespace 'else'" in problem.text
+    newer = helper.make_node("Selu", ["x"], ["y"], "s", domain=DOMAIN, plugin_version="2", plugin_namespace="")
+    fix = one(found(tmp_path, model([newer]), given), "M2").fix
+    assert fix.startswith('Set plugin_namespace="" and plugin_version=')
 
 
 def test_m2_native_operator_in_a_domain_of_ones_own(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from pluginkit.run import messages as words
 
 NATIVE = 12
 """So many nodes that NVIDIA's parser serves itself are shown; all others are."""
-REFUSED = ("M1", "M5", "M11", "M12", "M15", "M17", "M18")
+REFUSED = ("M1", "M5", "M7", "M11", "M12", "M15", "M17", "M18")
 """Rules whose errors NVIDIA's parser or builder refuses: they say why in plainer words."""
 _STYLES = {"native": "dim", "plugin": "green", "function": "cyan", "nobody": "bold red"}
 
