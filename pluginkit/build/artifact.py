@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pluginkit.errors import UsageError
+from pluginkit.library import build_record
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import root
 
@@ -20,8 +21,7 @@ class Artifact:
 
     Attributes:
         library: `build/<target>/lib<slug>.so`.
-        info: what `lib<slug>.json` beside it says: `target`, `sha256`, `size` (bytes), `layouts` (each with where its
-            headers came from), `compiler`, and for target gpu `architectures`.
+        info: its build record (`pluginkit.library.build_record`).
         fresh: whether this build made it anew; False if nothing had changed.
         module: the Python module beside it, where this build was asked for it and the project has one.
     """
@@ -53,9 +53,9 @@ def find_artifact(project: Path, target: str = "cpu") -> Artifact:
     if not library.exists():
         raise UsageError(f"{library} is not built yet.", hint=f"pluginkit build --target {target}")
     try:
-        info = json.loads(library.with_suffix(".json").read_text(encoding="utf-8"))
+        info = json.loads(build_record.path(library).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"{library.with_suffix('.json')} cannot be read: {error}", hint=f"pluginkit build --target {target}"
+            f"{build_record.path(library)} cannot be read: {error}", hint=f"pluginkit build --target {target}"
         ) from None
     return Artifact(library, info)

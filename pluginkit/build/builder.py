@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import shutil
@@ -18,6 +17,7 @@ from pluginkit.build.exports import check_exports, exported
 from pluginkit.build.output import BuildOutput, hint_for
 from pluginkit.build.sanitizers import PLAIN, Flavour
 from pluginkit.errors import BuildFailed, UsageError, from_os
+from pluginkit.library import build_record
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import members, root
 from pluginkit.paths import __version__
@@ -234,15 +234,8 @@ def _install(described: dict[str, object], library: Path, name: str) -> Artifact
     built = Path(str(described["library"]))
     exports = check_exports(built, name)
     data = built.read_bytes()
-    info = {
-        **{key: value for key, value in described.items() if key != "library"},
-        "exports": exports,
-        "sha256": hashlib.sha256(data).hexdigest(),
-        "size": len(data),
-        "pluginkit": __version__,
-    }
-    beside = library.with_suffix(".json")
-    text = json.dumps(info, indent=2) + "\n"
+    info = build_record.make(described, exports, data, __version__)
+    beside, text = build_record.path(library), build_record.text(info)
     artifact = Artifact(library, info)
     if library.exists() and library.read_bytes() == data and beside.exists() and beside.read_text() == text:
         return artifact

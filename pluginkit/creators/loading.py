@@ -16,11 +16,6 @@ from pluginkit.runtimes.rtx import session as tensorrt_rtx
 CHILD = "pluginkit.creators.loading_child"
 HOST_VERSIONS = (110100, 101600)
 """What pluginkit's host says it is: once TensorRT 11, once TensorRT 10."""
-FIELD_TYPES = (
-    *("kFLOAT16", "kFLOAT32", "kFLOAT64", "kINT8", "kINT16", "kINT32", "kCHAR", "kDIMS", "kUNKNOWN"),
-    *("kBF16", "kINT64", "kFP8", "kINT4", "kFP4"),
-)
-"""`nvinfer1::PluginFieldType`, by number."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from typing import Any
 
 from pluginkit import host
 from pluginkit.creators import probing
-from pluginkit.creators.loading import FIELD_TYPES, CreatorFacts, FieldFacts
+from pluginkit.creators.loading import CreatorFacts, FieldFacts
 from pluginkit.errors import CheckFailed
+from pluginkit.field_types import NAMES
 from pluginkit.process.child import Breadcrumb
 from pluginkit.runtimes.nvidia.creator_names import identity
 
@@ -122,4 +123,4 @@ def _facts(creator: Any) -> CreatorFacts:
 
 
 def _type(number: int) -> str:
-    return FIELD_TYPES[number] if 0 <= number < len(FIELD_TYPES) else f"PluginFieldType {number}"
+    return NAMES[number] if 0 <= number < len(NAMES) else f"PluginFieldType {number}"

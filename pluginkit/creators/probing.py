@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
-from pluginkit import host
+from pluginkit import field_types, host
 from pluginkit.errors import PluginkitError
 from pluginkit.host.library import Fields
 
@@ -45,7 +45,7 @@ def _base(creator: host.Creator, end: float) -> str:
 
 def _tries(creator: host.Creator) -> Iterator[Fields]:
     yield {}
-    kinds = {number: dtype for dtype, number in host.FIELD_TYPES.items()}
+    kinds = {number: dtype for dtype, number in field_types.NUMBERS.items()}
     ones = {field.name: (kinds[field.type], 1) for field in creator.fields if field.type in kinds}
     if ones:
         yield ones

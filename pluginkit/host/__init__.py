@@ -15,13 +15,12 @@ from pluginkit.host.context import Context
 from pluginkit.host.descs import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
-from pluginkit.host.library import FIELD_TYPES, Creator, Field, Library
+from pluginkit.host.library import Creator, Field, Library
 from pluginkit.host.memory.device import AnyDevice, Device
 from pluginkit.host.memory.gpu_device import GpuDevice
 from pluginkit.host.spec import NO_SCALE, BuiltPlugin, TensorSpec
 
 __all__ = [
-    "FIELD_TYPES",
     "NO_SCALE",
     "AnyDevice",
     "BuiltPlugin",

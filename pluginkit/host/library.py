@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from pluginkit import _native
+from pluginkit import _native, field_types
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
@@ -22,15 +22,6 @@ from pluginkit.host.errors import Finding, HostBug
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-FIELD_TYPES: dict[DType, int] = {
-    DType.FLOAT16: 0,
-    DType.FLOAT32: 1,
-    DType.INT8: 3,
-    DType.INT32: 5,
-    DType.BFLOAT16: 9,
-}
-"""The `nvinfer1::PluginFieldType` of a field of each element type."""
 
 FACES: dict[type[_native.Plugin], type[V2Plugin[Any]]] = {
     _native.DynamicPlugin: DynamicPlugin,
@@ -260,4 +251,4 @@ def _fields(native: _native.Creator) -> tuple[Field, ...]:
 
 def _field(name: str, dtype: DType, value: Any) -> tuple[str, int, bytes, int]:
     array = np.atleast_1d(np.asarray(value, dtype=dtype.numpy))
-    return name, FIELD_TYPES[dtype], array.tobytes(), array.size
+    return name, field_types.NUMBERS[dtype], array.tobytes(), array.size

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from typing_extensions import Self
 
-from pluginkit import bases, shapes
+from pluginkit import bases, field_types, shapes
 from pluginkit.dtypes import PRECISIONS, DType
 from pluginkit.formats import DLA_ONLY, Format
 from pluginkit.manifest import bench_section
 from pluginkit.manifest.mistakes import toml, unknown
-
-if sys.version_info >= (3, 11):
-    pass
-else:
-    pass
 
 MAX_DIMS = 8
 """`nvinfer1::Dims::MAX_DIMS`."""
@@ -114,13 +108,13 @@ class Attribute(_SectionModel):
     """A field of the plugin's creator: an attribute of the ONNX node. No default means that it must be given."""
 
     name: str
-    type: Literal["float32", "int32"]
+    type: field_types.Scalar
     default: Annotated[int | float | None, BeforeValidator(_number)] = None
     description: str = ""
 
     @property
     def dtype(self) -> DType:
-        """The field's type: `PluginFieldType::kFLOAT32` or `kINT32`."""
+        """The type of its value; `pluginkit.field_types` has TensorRT's name and number for it."""
         return DType(self.type)
 
 

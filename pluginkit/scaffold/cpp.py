@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from pluginkit import shapes
+from pluginkit import field_types, shapes
 from pluginkit.bases import BASES
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
@@ -145,8 +145,8 @@ def _field(field: Attribute) -> dict[str, Any]:
     return {
         "name": field.name,
         "cpp": _CPP[field.dtype],
-        "trt": "kFLOAT32" if field.dtype is DType.FLOAT32 else "kINT32",
-        "literal": f"{float(value)!r}F" if field.dtype is DType.FLOAT32 else str(value),
+        "trt": field_types.NAMES[field_types.NUMBERS[field.dtype]],
+        "literal": field_types.SCALARS[field.dtype].literal(value),
         "reader": "required" if field.default is None else "optional",
     }
 

@@ -12,14 +12,13 @@ from pluginkit import shapes
 from pluginkit.bases import BASES, Name
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
+from pluginkit.field_types import SCALARS
 from pluginkit.formats import DLA_ONLY, Format
 from pluginkit.manifest import MAX_DIMS, MAX_NAME, Manifest
 from pluginkit.scaffold import names
 
 _TENSOR_FORM = "Expected NAME:TYPE[,TYPE...]:DIM[,DIM...], as in x:float32,float16,int8:n,c,h,w"
 _FIELD_FORM = "Expected NAME:TYPE or NAME:TYPE=DEFAULT, as in alpha:float32=0.5; without a default it must be given"
-_FLOAT32_LIMIT = (2.0 - 2.0**-24) * 2.0**127
-"""What is less rounds to a finite float32."""
 _MAX_NUMBER = 2**31 - 1
 _RANGES = {"default": ("[1, 2, 4]", "[1, 8, 16]")}
 _STATIC = {"default": ("[2, 2, 2]", "[8, 8, 8]"), "odd": ("[3, 3, 3]", "[5, 5, 5]")}
@@ -221,20 +220,19 @@ def _field(text: str) -> _Field:
         raise UsageError(f"'{text}' does not describe a field.", hint=_FIELD_FORM + ".")
     name = found[1].strip()
     names.check_member(name, "a field")
-    kind = _dtype(found[2].strip(), text, [DType.FLOAT32, DType.INT32])
+    kind = _dtype(found[2].strip(), text, list(SCALARS))
     return _Field(name, kind, None if found[3] is None else _default(found[3].strip(), kind, text))
 
 
 def _default(word: str, kind: DType, text: str) -> str:
+    scalar = SCALARS[kind]
     try:
-        value = float(word) if kind is DType.FLOAT32 else int(word)
+        value = scalar.python(word)
     except ValueError:
         raise UsageError(
             f"The default '{word}' in '{text}' is not a {kind.value} number.", hint=_FIELD_FORM + "."
         ) from None
-    # As C++'s FLT_MAX is written, 3.40282347e+38, it is a little more than that: what counts is that it rounds there.
-    fits = abs(value) < _FLOAT32_LIMIT if kind is DType.FLOAT32 else -(2**31) <= value < 2**31
-    if not fits:
+    if not scalar.least < value < scalar.most:
         raise UsageError(f"The default '{word}' in '{text}' is out of {kind.value}'s range.", hint=_FIELD_FORM + ".")
     return repr(value)
 

@@ -1,18 +1,4 @@
-"""A layer with an IPluginV2DynamicExt, in TensorRT's order; `v2` has what comes before and after.
-
-| step | what is called | why so |
-| --- | --- | --- |
-| analysis | getNbOutputs, getOutputDataType, getOutputDimensions | before any configure (T1, T6, T9-T12, T16) |
-| per profile | supportsFormatCombination for each tensor | later tensors are not set (C1) |
-|  | configurePlugin with -1, min, opt, max | C11 |
-|  | initialize, getWorkspaceSize at max and opt, terminate, destroy | L6, C14; a clone for each but the last |
-| engine | getSerializationSize, serialize of the last one, before its terminate | S1, S2 |
-| new shapes | configurePlugin with the real dimensions as dims, min, opt and max | C11 |
-| run | getWorkspaceSize, enqueue | the workspace has exactly that size, null for none |
-
-The rules are those of TensorRT's headers (IPluginV2, IPluginV2Ext, IPluginV2DynamicExt). No kernel runs at build: a
-builder on a machine without a GPU calls enqueue only when it times tactics, and this host's runs are all in `context`.
-"""
+"""The build and the runs of a layer with an IPluginV2DynamicExt; the order of all calls stands in `v2`."""
 
 from __future__ import annotations
 

@@ -1,17 +1,7 @@
-"""A layer with an IPluginV2IOExt, in TensorRT's order; `v2` has what comes before and after.
+"""The build and the runs of a layer with an IPluginV2IOExt; the order of all calls stands in `v2`.
 
-| step | what is called | why so |
-| --- | --- | --- |
-| analysis | getNbOutputs, getOutputDataType, getOutputDimensions | T1, T6, T9; shapes are numbers |
-|  | isOutputBroadcastAcrossBatch, canBroadcastInputAcrossBatch | layout 10 only; TensorRT 11 has neither |
-| formats | supportsFormatCombination for each tensor | later tensors are not set (C1) |
-|  | configurePlugin with dims, type, format, scale | once, "prior to initialize()"; never again: see below |
-|  | initialize, getWorkspaceSize(maxBatchSize) | L6; "after initialize()", for any batch up to the maximum |
-| engine | getSerializationSize, serialize, terminate, destroy | S1, S2 |
-| run | getWorkspaceSize(batchSize), enqueue(batchSize) | told no shapes, so they must be in the serialized bytes |
-
-The words in quotes are those of TensorRT's headers (NvInferRuntimePlugin.h: IPluginV2IOExt::configurePlugin,
-IPluginV2::getWorkspaceSize). A deserialized plugin is not configured again.
+What enqueue needs must be in the serialized bytes: it is told no shapes, and a deserialized plugin is not configured
+again.
 
 What the dimensions are is told in two ways, which contradict each other (docs/bases.md has the sources), so a layer can
 be built in either: with the batch as the first of the dimensions and batchSize 1, or without it and batchSize N.

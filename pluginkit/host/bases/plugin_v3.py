@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pluginkit import _native
+from pluginkit import _native, field_types
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
 from pluginkit.host.bases.plugin import count_outputs, must
@@ -28,8 +28,6 @@ _KINDS: dict[Capability, tuple[int, str, tuple[int, ...]]] = {
 """By capability: its number, the kind that getInterfaceInfo answers (load-bearing in NVIDIA's libraries), and the major
 versions that there are."""
 
-FIELD_TYPES = range(14)
-"""The numbers of `nvinfer1::PluginFieldType`."""
 UNWRITTEN_TACTIC = -(2**31)
 """As in native/bind_plugin_v3.cpp."""
 MAX_TACTICS = 10_000
@@ -383,7 +381,7 @@ def check_fields(method: str, fields: Sequence[tuple[str | None, int]]) -> None:
             doubt("F2", method, f"field {i} has {'a null' if name is None else 'an empty'} name")
         elif names.index(name) < i:
             doubt("F2", method, f"there are two fields named {name!r}")
-        if kind not in FIELD_TYPES:
+        if not 0 <= kind < len(field_types.NAMES):
             doubt("F2", method, f"field {name!r} has the type {kind}, which is no PluginFieldType")
 
 

@@ -1,12 +1,35 @@
-"""What TensorRT does with a plugin of the second generation whatever its interface: copies, engines and contexts.
+"""The order in which TensorRT calls a plugin of the second generation, and what its two interfaces have in common.
+
+D marks what IPluginV2DynamicExt alone has, IO what IPluginV2IOExt alone has.
 
 | step | what is called | why so |
 | --- | --- | --- |
 | network | createPlugin, setPluginNamespace | the parser sets what the creator has (I5) |
 |  | clone, then destroy of the first | a network keeps a copy and its caller frees his own (L1, L4) |
-| engine | deserializePlugin, setPluginNamespace, initialize | S3, I5, L6 |
+| analysis | getNbOutputs, getOutputDataType, getOutputDimensions | before any configure (T1, T6, T9-T12, T16) |
+|  | IO, layout 10: isOutputBroadcastAcrossBatch, canBroadcastInputAcrossBatch | TensorRT 11 has neither |
+| build | supportsFormatCombination for each tensor | later tensors are not set (C1) |
+|  | D: configurePlugin with -1, min, opt, max | C11 |
+|  | IO: configurePlugin with dims, type, format, scale | once, "prior to initialize()" |
+|  | initialize | L6 |
+|  | D: getWorkspaceSize at max and opt | C14 |
+|  | IO: getWorkspaceSize(maxBatchSize) | "after initialize()", for any batch up to the maximum |
+|  | getSerializationSize, serialize | before terminate (S1, S2) |
+|  | terminate, destroy | L4, L6 |
+| engine | deserializePlugin, setPluginNamespace, initialize | in another process (S3, I5, L6) |
 | context | clone, attachToContext on the clone | a clone of an initialized plugin needs no initialize (L2, L11) |
-| end | detachFromContext, destroy of the clone; terminate, destroy of the engine's | L4, L6 |
+| new shapes | D: configurePlugin with the real dimensions as dims, min, opt and max | C11; IO is not configured again |
+| run | D: getWorkspaceSize, enqueue | the workspace has exactly that size, null for none |
+|  | IO: getWorkspaceSize(batchSize), enqueue(batchSize) | told no shapes |
+| end | detachFromContext, destroy of the clone | L4 |
+|  | terminate, destroy of the engine's | L4, L6 |
+
+D: `build` is done for each profile, for all but the last on a clone, and only the last plugin is serialized. IO has one
+shape a profile.
+
+The ids are those of docs/demands.md; words in quotes are those of NvInferRuntimePlugin.h. `dynamic` and `ioext` carry
+out analysis, build, new shapes and run; this module does the rest. No kernel runs at build: a builder on a machine
+without a GPU calls enqueue only when it times tactics, and this host's runs are all in `context`.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import numpy as np
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
+from pluginkit.field_types import NUMBERS
 from pluginkit.process.child import Breadcrumb
 from pluginkit.runtimes.lean.log_lines import explain
 from pluginkit.runtimes.nvidia import creator_names
@@ -230,10 +231,10 @@ class LeanChild:
                 raise CheckFailed(f"{self._who()}: createPlugin({phase}) made {found}, its creator is {self._identity}")
 
     def _made(self, fields: dict[str, tuple[DType, float | int]]) -> Any:
-        kinds = {DType.FLOAT32: self._trt.PluginFieldType.FLOAT32, DType.INT32: self._trt.PluginFieldType.INT32}
+        kinds = {int(kind): kind for kind in self._trt.PluginFieldType.__members__.values()}
         # The collection copies pointers, and keeps neither the fields nor their arrays.
         self._held = [
-            self._trt.PluginField(name, np.array([value], dtype.numpy), kinds[dtype])
+            self._trt.PluginField(name, np.array([value], dtype.numpy), kinds[NUMBERS[dtype]])
             for name, (dtype, value) in fields.items()
         ]
         return self._trt.PluginFieldCollection(self._held)
