@@ -1,4 +1,4 @@
-"""Progress on a terminal; nothing on a pipe."""
+"""Progress on a terminal; nothing on a pipe. What is printed to the console meanwhile stands above it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,32 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn
+from rich.progress import TimeElapsedColumn as Elapsed
+
+Step = Callable[[str, int, int | None], None]
+"""Called with what is being done, how much of it is done, and of how much (None: not known)."""
 
 
 @contextmanager
-def spinner(text: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """A line that says what is being done; what is given is called with the next."""
-    console = Console(stderr=quiet)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
-        task = shown.add_task(text, total=None)
-        yield lambda what: shown.update(task, description=what)
+def spinner(text: str, console: Console, *, elapsed: bool = False) -> Iterator[Callable[[str], None]]:
+    """A line that says what is being done, with the time it takes if `elapsed`; what is given is called with the next
+    text."""
+    with _shown(text, console, [SpinnerColumn(), TextColumn("{task.description}")], elapsed=elapsed) as step:
+        yield lambda what: step(what, 0, None)
 
 
 @contextmanager
-def bar(text: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar; what is given is called with how much is done, and of how much."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+def bar(text: str, console: Console, *, elapsed: bool = False) -> Iterator[Step]:
+    """A bar, with the time it takes if `elapsed`."""
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
+    with _shown(text, console, columns, elapsed=elapsed) as step:
+        yield step
+
+
+@contextmanager
+def _shown(text: str, console: Console, columns: list[ProgressColumn], *, elapsed: bool) -> Iterator[Step]:
+    columns = [*columns, *([Elapsed()] if elapsed else [])]
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
         task = shown.add_task(text, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+        yield lambda what, done, total: shown.update(task, description=what, completed=done, total=total)

@@ -10,11 +10,10 @@ from pathlib import Path
 import click
 from rich import box
 from rich.console import Console, Group
-from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.cli import table
+from pluginkit.cli import progress, table
 from pluginkit.cli.inspection.inspect import problems
 from pluginkit.cli.store.registry import store_option
 from pluginkit.cli.store.resolve import libraries_for
@@ -73,13 +72,11 @@ def command(
     console = Console(stderr=as_json)
     if not console.is_terminal:
         console = Console(stderr=as_json, width=table.PIPE_WIDTH)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("reading the model", total=None)
+    with progress.spinner("reading the model", console) as told:
         if resolving:
             plugins = (*plugins, *libraries_for(model, named))
         options = ImportOptions(model, plugins, profiles, seed, timeout, strict)
-        found = run(options, lambda what: progress.update(task, description=what))
+        found = run(options, told)
     if as_json:
         click.echo(json.dumps(found.to_json(), indent=2))
     else:

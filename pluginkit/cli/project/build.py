@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from pluginkit.build import Artifact, build
 from pluginkit.build.output import PROGRESS
+from pluginkit.cli import progress
 
 
 @click.command("build")
@@ -33,15 +33,13 @@ def command(project: Path, target: str, archs: tuple[str, ...], werror: bool, as
     What has not changed is not compiled again.
     """
     console = Console(stderr=as_json)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("configuring", total=None)
+    with progress.spinner("configuring", console, elapsed=True) as step:
 
         def told(line: str) -> None:
             if PROGRESS.match(line):
-                progress.update(task, description=line)
+                step(line)
             else:
-                progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
 
         made = build(project, target, archs=archs, werror=werror, python=True, told=told)
     if as_json:

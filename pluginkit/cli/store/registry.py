@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def add(sources: tuple[Path, ...], named: tuple[Path, ...], largest: float) -> i
     console = Console(soft_wrap=True)
     with stores.writable(named) as store:
         for source in sources:
-            with progress.spinner(f"adding {source}") as told:
+            with progress.spinner(f"adding {source}", console) as told:
                 opened = (
                     packing.packed(packing.PackOptions(source), told)
                     if source.is_dir()
@@ -129,8 +130,8 @@ def verify(bundle: str | None, named: tuple[Path, ...], repair: bool) -> int:
         for store, entry in chosen:
             if repair:
                 console.print(f"{store.folder}: the index has {store.rebuild()} bundles now.")
-            with progress.bar("verifying") as told:
-                damage = store.verify(entry.digest if entry else None, told)
+            with progress.bar("verifying", Console(stderr=True)) as step:
+                damage = store.verify(entry.digest if entry else None, partial(step, "verifying"))
             for one in damage:
                 console.print(Text.assemble((f"damaged {digests.short(one.digest)}: ", "bold red"), one.text))
             bad += len(damage)

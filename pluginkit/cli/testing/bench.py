@@ -8,12 +8,11 @@ from pathlib import Path
 import click
 from rich import box
 from rich.console import Console, Group, RenderableType
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from pluginkit.bench import BenchOptions, BenchReport, Result, plot, run
-from pluginkit.cli import table
+from pluginkit.cli import progress, table
 from pluginkit.cli.testing.test import check_writable
 from pluginkit.dtypes import DType
 
@@ -69,10 +68,8 @@ def command(
     console = Console(stderr=to_stdout)
     if not console.is_terminal:
         console = Console(stderr=to_stdout, width=table.PIPE_WIDTH)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("looking for a GPU", total=None)
-        report = run(options, lambda what, _done, _total: progress.update(task, description=what))
+    with progress.spinner("looking for a GPU", console, elapsed=True) as told:
+        report = run(options, lambda what, _done, _total: told(what))
     console.print(shown(report))
     text = json.dumps(report.to_json(), indent=2)
     if to_stdout:

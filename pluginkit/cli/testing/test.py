@@ -9,9 +9,8 @@ from typing import Literal
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from pluginkit.cli import table
+from pluginkit.cli import progress, table
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.reporting import page
@@ -155,13 +154,7 @@ def command(
     console = Console(stderr=to_stdout)
     if not console.is_terminal:
         console = Console(stderr=to_stdout, width=table.PIPE_WIDTH)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("planning", total=None)
-
-        def step(what: str, done: int, total: int | None) -> None:
-            progress.update(task, description=what, completed=done, total=total)
-
+    with progress.bar("planning", console, elapsed=True) as step:
         runs = several.run(options, step)
     report = runs.joined
     command_ = words.again(

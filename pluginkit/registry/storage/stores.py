@@ -74,10 +74,6 @@ class Stores:
         where = ", ".join(str(one) for one in (*(store.folder for store in self.stores), *self.absent))
         raise NotFoundError(f"No bundle {said} is in {where}.", hint="pluginkit registry list shows what there is.")
 
-    def with_digest(self, digest: str) -> Store | None:
-        """The first store that has a bundle."""
-        return next((store for store in self.stores if store.has(digest)), None)
-
     def having(self, name: str, version: str, namespace: str) -> list[tuple[Store, Entry]]:
         """The bundles with a plugin of that identity, the newest first, each once."""
         found: dict[str, tuple[Store, Entry]] = {}
