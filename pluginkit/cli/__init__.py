@@ -19,6 +19,7 @@ _COMMANDS = {
     "new": ("project.new", "Write a new plugin project."),
     "add": ("project.add", "Add a plugin to the project's library."),
     "convert": ("project.convert", "Convert a project's plugin to IPluginV3."),
+    "update": ("project.update", "Bring what a later pluginkit writes into a project."),
     "build": ("project.build", "Build the project's plugin library."),
     "test": ("testing.test", "Test the plugin in networks, and have NVIDIA's builder judge it."),
     "bench": ("testing.bench", "Measure the plugin on a GPU, beside the speed of a copy."),

@@ -15,8 +15,8 @@ from pathlib import Path
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import ADDED, clash, members, root
-from pluginkit.scaffold import insert, names, signature
-from pluginkit.scaffold.project import render_added
+from pluginkit.scaffold import insert, names, signature, template
+from pluginkit.scaffold.generated import Generated
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def add(
     changed = _changed(folder, there[0].manifest, manifest)
     try:
         with tempfile.TemporaryDirectory(dir=folder, prefix=f".{manifest.slug}-") as scratch:
-            _write(done, render_added(manifest, text, Path(scratch)), changed)
+            _write(done, template.render(text, Path(scratch), Generated({}, added=True)), changed)
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be written: {error.strerror or error}; nothing was changed.",

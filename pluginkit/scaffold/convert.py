@@ -12,14 +12,15 @@ from __future__ import annotations
 import difflib
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from pluginkit.bases import BASES
 from pluginkit.errors import UsageError
 from pluginkit.manifest import FILE_NAME, Manifest
-from pluginkit.scaffold.project import render
+from pluginkit.scaffold import generated, merging, origin, template, writing
+from pluginkit.scaffold.generated import Generated
 
 TARGET: Final = "v3"
 _KEPT = ".v2.orig"
@@ -31,15 +32,17 @@ class Conversion:
 
     Attributes:
         changed: the files that change, with their new text.
-        edited: the differences between the class as it was and what `pluginkit new` writes, as a patch; empty where
+        edited: the differences between the class as it was and what pluginkit had written, as a patch; empty where
             there are none. They are not in the new class.
         kept: where the old files of an edited class are kept.
+        generated: what pluginkit has written of the project then.
     """
 
     project: Path
     changed: dict[Path, str]
     edited: str
     kept: dict[Path, Path]
+    generated: Generated
 
     def patch(self) -> str:
         """All changes as a patch."""
@@ -76,18 +79,31 @@ def convert(project: Path, to: str = TARGET, *, force: bool = False, dry_run: bo
     toml = folder / FILE_NAME
     text = toml.read_text(encoding="utf-8")
     was = {path: path.read_text(encoding="utf-8") for path in (header, source)}
+    base = origin.load(folder)
+    ours = {path: base.files.get(f"src/{path.name}", "") for path in was}
+    new_text = _with_base(text)
+    made = replace(
+        base, restores_v2=_serial_version(was[source]), restores_static=not BASES[plugin.base].dynamic_shapes
+    )
     with tempfile.TemporaryDirectory(prefix="pluginkit-convert-") as scratch:
-        ours = _class(render(manifest, text, _folder(scratch, "old")), was)
-        new_text = _with_base(text)
-        converted = Manifest.parse(new_text, str(toml))
-        version = _serial_version(was[source])
-        static = not BASES[plugin.base].dynamic_shapes
-        made = render(converted, new_text, _folder(scratch, "new"), restores_v2=version, restores_static=static)
-        new = _class(made, was)
+        rendered = generated.read_files(template.render(new_text, Path(scratch), made))
+    new = {path: rendered[f"src/{path.name}"] for path in was}
     edited = "".join(_diff(path, ours[path], was[path]) for path in was)
     kept = {path: path.with_name(path.name + _KEPT) for path in was} if edited else {}
-    changed = {**new, toml: new_text, **_readme(folder, BASES[plugin.base].interface)}
-    done = Conversion(folder, changed, edited, kept)
+    changed = {**new, toml: new_text}
+    readme = folder / "README.md"
+    if readme.is_file() and "README.md" in base.files:
+        mine = readme.read_text(encoding="utf-8")
+        merged = merging.merge(base.files["README.md"], mine, rendered["README.md"], label="")
+        # A README that says something else in the same place is the person's to change.
+        if not merged.conflicts and merged.text != mine:
+            changed[readme] = merged.text
+    # Of another signature than the base was made for, the rest of the base would be told as the template's changes.
+    same = Manifest.parse(base.files[FILE_NAME], str(toml)) == manifest
+    files = dict(base.files) if same else rendered
+    files |= {path.relative_to(folder).as_posix(): text for path, text in changed.items()}
+    files["README.md"] = rendered["README.md"]
+    done = Conversion(folder, changed, edited, kept, replace(made, files=files))
     if dry_run:
         return done
     if edited and not force:
@@ -100,7 +116,8 @@ def convert(project: Path, to: str = TARGET, *, force: bool = False, dry_run: bo
     for path in kept.values():
         if path.exists():
             raise UsageError(f"{path} exists already.", hint="Move it away: a conversion overwrites nobody's files.")
-    _write(done)
+    texts = {**done.changed, folder / generated.FILE_NAME: generated.dumps(done.generated)}
+    writing.write(folder, {**texts, **{path: was[old] for old, path in kept.items()}})
     return done
 
 
@@ -117,16 +134,6 @@ def _made_like(name: str) -> str:
     return f"`pluginkit new {name} --base {TARGET} --dir /tmp`"
 
 
-def _folder(scratch: str, name: str) -> Path:
-    path = Path(scratch) / name
-    path.mkdir()
-    return path
-
-
-def _class(made: Path, paths: dict[Path, str]) -> dict[Path, str]:
-    return {path: (made / "src" / path.name).read_text(encoding="utf-8") for path in paths}
-
-
 def _serial_version(source: str) -> int:
     found = re.search(r"\bkSerialVersion\s*=\s*(\d+)", source)
     return int(found[1]) if found else 1
@@ -140,42 +147,8 @@ def _with_base(text: str) -> str:
     return re.sub(r"(?m)^\[plugin\][^\n]*$", rf'\g<0>\nbase = "{TARGET}"', text, count=1)
 
 
-def _readme(folder: Path, interface: str) -> dict[Path, str]:
-    path = folder / "README.md"
-    if not path.is_file():
-        return {}
-    text = path.read_text(encoding="utf-8")
-    new = text.replace(f"A TensorRT plugin ({interface})", f"A TensorRT plugin ({BASES[TARGET].interface})", 1)
-    return {path: new} if new != text else {}
-
-
 def _diff(path: Path, before: str, after: str) -> str:
     lines = difflib.unified_diff(
         before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{path.name}", f"b/{path.name}"
     )
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
-
-
-def _write(done: Conversion) -> None:
-    """All or nothing: new files beside, then renames, which are taken back where one fails."""
-    beside = {path: path.with_name(f".{path.name}.converted") for path in done.changed}
-    before = {path: path.read_bytes() for path in done.changed}
-    renamed: list[Path] = []
-    try:
-        for path, text in done.changed.items():
-            beside[path].write_text(text, encoding="utf-8")
-            beside[path].chmod(path.stat().st_mode)
-        for path, kept in done.kept.items():
-            kept.write_bytes(before[path])
-        for path, new in beside.items():
-            new.replace(path)
-            renamed.append(path)
-    except OSError as error:
-        for path in renamed:
-            path.write_bytes(before[path])
-        for path in (*beside.values(), *done.kept.values()):
-            path.unlink(missing_ok=True)
-        raise UsageError(
-            f"{done.project} cannot be written: {error.strerror or error}; nothing was changed.",
-            hint="Are the files yours, and is there room?",
-        ) from None

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from pluginkit.errors import UsageError
-from pluginkit.manifest import Manifest
 from pluginkit.scaffold import signature, template
-
-_OF_THE_LIBRARY = (".clang-format", ".github", ".gitignore", "CMakeLists.txt", "python", "src/entry.cpp")
-"""What a project has once, however many plugins."""
+from pluginkit.scaffold.generated import Generated
 
 
 def new(
@@ -56,30 +52,10 @@ def new(
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=parent, prefix=f".{manifest.slug}-") as scratch:
-            made = render(manifest, text, Path(scratch))
+            made = template.render(text, Path(scratch), Generated({}))
             made.rename(project)
     except OSError as error:
         raise UsageError(
             f"{project} cannot be written: {error.strerror or error}.", hint="Say another --dir."
         ) from None
     return project
-
-
-def render(
-    manifest: Manifest, text: str, scratch: Path, *, restores_v2: int = 0, restores_static: bool = False
-) -> Path:
-    """Write a project for a manifest into a folder of `scratch`, which must exist; the folder's path.
-
-    `restores_v2` and `restores_static`: as `template.variables` has them.
-    """
-    answers = {"_manifest": text, "_restores_v2": restores_v2, "_restores_static": restores_static}
-    return template.render(manifest.plugin.name, answers, scratch)
-
-
-def render_added(manifest: Manifest, text: str, scratch: Path) -> Path:
-    """As `render`, for a plugin that shares another project's library: without what that project has."""
-    made = template.render(manifest.plugin.name, {"_manifest": text, "_added": True}, scratch)
-    for name in _OF_THE_LIBRARY:
-        path = made / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    return made

@@ -6,8 +6,10 @@ what `pluginkit new` has options for. The variables are made of the answers by t
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,16 @@ from jinja2.ext import Extension
 from pluginkit.bases import BASES
 from pluginkit.errors import BuildFailed
 from pluginkit.manifest import Manifest, slug
-from pluginkit.scaffold import cpp, names, python, signature
+from pluginkit.scaffold import cpp, generated, names, python, signature
+from pluginkit.scaffold.generated import Generated
 
 PROJECT = Path(__file__).resolve().parents[1] / "templates" / "project"
+BEFORE_UPDATE = PROJECT.with_name("before_update")
+"""The template that projects were made by before they kept what was generated."""
 SOURCES = (".h", ".cpp", ".cu")
 """What clang-format formats."""
+_OF_THE_LIBRARY = (".clang-format", ".github", ".gitignore", "CMakeLists.txt", "python", "src/entry.cpp")
+"""What a project has once, however many plugins."""
 SEPARATOR = ";"
 """Between several inputs, outputs, fields or formats, where cookiecutter asks for them in one answer."""
 
@@ -94,43 +101,57 @@ def _of_manifest(text: str) -> dict[str, Any]:
     }
 
 
-def render(name: str, answers: Mapping[str, Any], folder: Path, template: Path = PROJECT) -> Path:
+def render(text: str, folder: Path, made: Generated, template: Path | None = None) -> Path:
     """Write a project into a folder of `folder`, which must exist; the new folder's path.
 
     Args:
-        name: the plugin's.
-        answers: others of cookiecutter's variables, as `variables` takes them.
+        text: of its pluginkit.toml.
         folder: where; what cookiecutter remembers of the call is left in it too.
-        template: the template's folder.
+        made: what else the template is to know; its files are not looked at.
+        template: the template's folder; None: today's.
 
     Raises:
-        UsageError: the answers make no sense.
+        UsageError: the manifest makes no sense.
+        BuildFailed: clang-format can't format what was generated.
     """
     from cookiecutter.main import cookiecutter
 
     # Not into the home folder, and without its settings: the answers are all there.
     settings = folder / "cookiecutter.yaml"
     settings.write_text(f"replay_dir: {signature.quote(str(folder / 'replay'))}\n", encoding="utf-8")
-    made = cookiecutter(
-        str(template),
+    path = cookiecutter(
+        str(template or PROJECT),
         no_input=True,
-        extra_context={"name": name, **answers},
+        extra_context={
+            "name": Manifest.parse(text, "The manifest").plugin.name,
+            "_manifest": text,
+            "_added": made.added,
+            "_restores_v2": made.restores_v2,
+            "_restores_static": made.restores_static,
+        },
         output_dir=str(folder),
         config_file=str(settings),
         accept_hooks=False,
     )
-    finish(Path(made))
-    return Path(made)
+    finish(Path(path), made)
+    return Path(path)
 
 
-def finish(project: Path) -> None:
-    """Format what was rendered by the project's `.clang-format`: the template has one statement a line, however long.
+def finish(project: Path, made: Generated) -> None:
+    """What cookiecutter can't do: format C++, leave out what a library has once, and keep what was generated.
+
+    C++ is formatted by the project's `.clang-format`: the template has one statement a line, however long.
 
     Raises:
         BuildFailed: clang-format can't.
     """
-    files = sorted(str(path) for path in project.rglob("*") if path.suffix in SOURCES)
-    command = [clang_format.get_executable("clang-format"), "-i", "--style=file", *files]
+    sources = sorted(str(path) for path in project.rglob("*") if path.suffix in SOURCES)
+    command = [clang_format.get_executable("clang-format"), "-i", "--style=file", *sources]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildFailed(f"clang-format cannot format what was generated:\n{done.stderr.strip()}")
+    for name in _OF_THE_LIBRARY if made.added else ():
+        path = project / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    kept = generated.dumps(replace(made, files=generated.read_files(project)))
+    (project / generated.FILE_NAME).write_text(kept, encoding="utf-8")

@@ -93,7 +93,7 @@ def test_it_is_green_after_it_and_old_bytes_are_read(
 ) -> None:
     done = converted(base)
     changed = {name for name in done.after if done.after[name] != done.before.get(name)}
-    assert changed == {"README.md", "pluginkit.toml", "src/my_plugin.cpp", "src/my_plugin.h"}
+    assert changed == {".pluginkit.json", "README.md", "pluginkit.toml", "src/my_plugin.cpp", "src/my_plugin.h"}
     assert set(done.after) == set(done.before)
     assert Manifest.load(done.project).plugin.base == "v3"
 

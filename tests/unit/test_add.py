@@ -47,7 +47,7 @@ def test_it_writes_a_folder_and_changes_two_files(project: Path) -> None:
         "CMakeLists.txt", "plugins", "plugins/shift", "plugins/shift/README.md", "plugins/shift/pluginkit.toml",
         "plugins/shift/reference.py", "plugins/shift/src", "plugins/shift/src/shift.cpp", "plugins/shift/src/shift.h",
         "plugins/shift/src/shift_kernel.cu", "plugins/shift/src/shift_kernel.h", "plugins/shift/tests",
-        "plugins/shift/tests/test_shift.py", "src/entry.cpp",
+        "plugins/shift/tests/test_shift.py", "plugins/shift/.pluginkit.json", "src/entry.cpp",
     }  # fmt: skip
     assert done.changed == (project / "CMakeLists.txt", project / "src" / "entry.cpp")
     plugin = Manifest.load(project / "plugins" / "shift").plugin

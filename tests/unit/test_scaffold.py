@@ -21,6 +21,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.scaffold import template
+from pluginkit.scaffold.generated import Generated
 from pluginkit.scaffold.names import cpp_namespace, python_module
 
 ROOT = Path(scaffold.__file__).resolve().parents[2]
@@ -178,7 +179,7 @@ def test_an_existing_folder_is_left_alone(kind: str, tmp_path: Path) -> None:
 
 
 def test_a_failing_render_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(project: Path) -> None:
+    def fail(project: Path, made: Generated) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pluginkit.scaffold.template.finish", fail)
@@ -212,6 +213,7 @@ def test_what_is_written(tmp_path: Path) -> None:
         "pluginkit.toml", "CMakeLists.txt", "README.md", "reference.py", ".clang-format", ".gitignore",
         ".github/workflows/ci.yml", "src/entry.cpp", "src/my_plugin.cpp", "src/my_plugin.h",
         "src/my_plugin_kernel.cu", "src/my_plugin_kernel.h", "tests/test_my_plugin.py", "python/my_plugin.cpp",
+        ".pluginkit.json",
     }  # fmt: skip
     assert made[".clang-format"] == (ROOT / ".clang-format").read_text()
     assert "PLUGINKIT_PLUGINS(MyPlugin, my_plugin::MyPluginCreator)" in made["src/entry.cpp"]
@@ -229,7 +231,7 @@ def test_double_braces_of_cpp_survive_the_template(tmp_path: Path) -> None:
     source = changed / "@{cookiecutter.__slug}@" / "src" / "entry.cpp"
     source.write_text(source.read_text() + tricky)
     text = (make(tmp_path) / "pluginkit.toml").read_text()
-    rendered = template.render("MyPlugin", {"_manifest": text}, changed, changed)
+    rendered = template.render(text, changed, Generated({}), changed)
     assert (rendered / "src" / "entry.cpp").read_text().endswith(tricky)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pluginkit.scaffold.generated import Generated
 from pluginkit.scaffold.template import finish
 
-finish(Path.cwd())
+finish(Path.cwd(), Generated({}))

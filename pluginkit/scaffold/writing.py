@@ -1,0 +1,51 @@
+"""Write several files of a project, all or none of them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from pluginkit.errors import UsageError
+
+
+def write(project: Path, files: Mapping[Path, str | None]) -> None:
+    """Write files beside, then rename them into place; what was renamed is taken back where one fails.
+
+    A link is written through, and a file keeps its mode.
+
+    Args:
+        project: the folder in which they lie.
+        files: their new texts, line ends as they are to be; None: the file is removed.
+
+    Raises:
+        UsageError: one of them can't be written; the project is as it was then.
+    """
+    before = {path: path.read_bytes() if path.exists() else None for path in files}
+    done: list[Path] = []
+    made: list[Path] = []
+    try:
+        with tempfile.TemporaryDirectory(dir=project, prefix=".pluginkit-") as scratch:
+            beside = {path: Path(scratch) / str(number) for number, path in enumerate(files)}
+            for path, text in files.items():
+                if text is not None:
+                    beside[path].write_bytes(text.encode())
+                    beside[path].chmod(path.stat().st_mode if path.exists() else 0o644)
+            for path, text in files.items():
+                made += [folder for folder in reversed(path.parents) if not folder.exists()]
+                path.parent.mkdir(parents=True, exist_ok=True)
+                done.append(path)
+                if text is None:
+                    path.unlink()
+                else:
+                    beside[path].replace(path.resolve())
+    except OSError as error:
+        for path in done:
+            old = before[path]
+            path.unlink(missing_ok=True) if old is None else path.write_bytes(old)
+        for folder in reversed(made):
+            folder.rmdir()
+        raise UsageError(
+            f"{project} cannot be written: {error.strerror or error}; nothing was changed.",
+            hint="Are the files yours, and is there room?",
+        ) from None
