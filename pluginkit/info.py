@@ -130,8 +130,9 @@ def _runtimes() -> Iterator[Item]:
 
 
 def _packages() -> Iterator[Item]:
-    for name in ("onnxruntime", "polygraphy", "onnx", "numpy"):
+    for name in ("polygraphy", "onnx", "numpy"):
         yield _package("packages", name, f"pip install {name}")
+    yield _package("packages", "onnxruntime", "pip install 'pluginkit[model]', for pluginkit import")
     yield _package("packages", "pycuda", "pip install 'pluginkit[pycuda]'; nothing of pluginkit needs it")
 
 

@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
     # Without isolation, so that a build after a change compiles only what changed.
     isolation = ("--no-build-isolation", "--check-build-dependencies")
     pip(python, "install", "--quiet", *isolation, "--no-deps", "--editable", str(ROOT))
-    pip(python, "install", "--quiet", f"{PROJECT}[html]")
+    pip(python, "install", "--quiet", f"{PROJECT}[html,model,pytest]")
     say("Installing TensorRT-RTX ...")
     with skipped_without_wheel("TensorRT-RTX"):
         pip(python, "install", "--quiet", f"{PROJECT}[rtx]")

@@ -13,10 +13,9 @@ from typing import Literal
 
 import numpy as np
 import onnx
-import onnxruntime
 
 from pluginkit.dtypes import PRECISIONS, DType
-from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.errors import CheckFailed, ToolMissing, UsageError
 from pluginkit.importing.hosting import DOMAIN, Identity, identity
 from pluginkit.importing.model import subgraphs
 from pluginkit.importing.running import Expected
@@ -36,6 +35,7 @@ def run(model: bytes, projects: Projects, feeds: Mapping[str, Array]) -> Expecte
 
     Raises:
         UsageError: a plugin stands where this can't follow, or reference.py can't be loaded.
+        ToolMissing: onnxruntime isn't installed, and there is a node that only it can run.
         CheckFailed: reference.py fails, or the shape of an output follows from elements that it masks.
     """
     proto = onnx.load_from_string(model)
@@ -115,6 +115,15 @@ class _Oracle:
         wanted: set[str],
     ) -> None:
         """Nodes without a plugin, by onnxruntime."""
+        try:
+            import onnxruntime
+        except ModuleNotFoundError as error:
+            if error.name != "onnxruntime":
+                raise
+            raise ToolMissing(
+                "onnxruntime, which runs what is no plugin, is not installed",
+                hint="type pip install 'pluginkit[model]'",
+            ) from None
         made = {name for node in nodes for name in node.output if name}
         used = {name for node in nodes for name in _used(node)} - made
         inputs = [name for name in sorted(used) if name in known]

@@ -14,7 +14,7 @@ import onnx
 from pluginkit.build import build
 from pluginkit.build.artifact import library_path
 from pluginkit.creators import CreatorFacts, Loaded, loading
-from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
+from pluginkit.errors import CheckFailed, PluginCrashed, ToolMissing, UsageError
 from pluginkit.importing import model as model_
 from pluginkit.importing import profiles, rules_model, rules_plugins, rules_signature, running, typed
 from pluginkit.importing.building import ModelSession, advice
@@ -88,7 +88,8 @@ class Imported:
     def exit_code(self) -> int:
         """0 if the model is fine, 6 if a plugin crashed or hung, 1 for anything else that is wrong.
 
-        Warnings, and a build or run that did not take place, are wrong if `strict`.
+        4 if nothing is wrong, and the run or its comparison needs a package that isn't installed. Warnings, and a build
+        or run that did not take place, are wrong if `strict`.
         """
         if self.ran.status in {"crashed", "hung"} or (self.verdict and self.verdict.status in {"crashed", "hung"}):
             return PluginCrashed.exit_code
@@ -96,6 +97,8 @@ class Imported:
         refused = self.verdict is not None and not self.verdict.ok
         if wrong or refused or self.ran.status == "failed":
             return CheckFailed.exit_code
+        if self.ran.lacks:
+            return ToolMissing.exit_code
         left_open = bool(self.problems) or self.verdict is None or self.ran.status == "not run"
         return CheckFailed.exit_code if self.strict and left_open else 0
 
@@ -110,6 +113,8 @@ class Imported:
         parts.append(ran + (self.ran.message.splitlines() or ["no reason given"])[0])
         if self.ran.status == "not run" and self.ran.remedy:
             parts.append(f"to run it, {self.ran.remedy}")
+        elif self.ran.lacks:
+            parts.append(f"to compare it, {self.ran.remedy}")
         ends = f" (exit code {self.exit_code} by --strict)" if self.strict and self._only_strictly else ""
         return f"{self.model}: {'; '.join(parts)}{ends}"
 

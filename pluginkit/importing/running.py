@@ -12,7 +12,7 @@ import onnx
 import onnx.inliner
 
 from pluginkit.dtypes import DType
-from pluginkit.errors import CheckFailed, PluginkitError
+from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing
 from pluginkit.importing import hosting, inputs
 from pluginkit.importing.hosting import HostRun
 from pluginkit.importing.model import function_name, places
@@ -60,6 +60,7 @@ class RunOutcome:
         log: what the plugins logged and printed, where something went wrong.
         problems: what the host and the device in the libraries found, the errors first: a run with an error has failed.
         drawn: the graph's inputs, and what random values they got.
+        lacks: what is not installed, so that there was no run or no comparison; `remedy` says what to type.
     """
 
     status: Literal["compared", "ran", "failed", "crashed", "hung", "not run"]
@@ -69,6 +70,7 @@ class RunOutcome:
     log: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     drawn: tuple[str, ...] = ()
+    lacks: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; an error that is no number (NaN, another shape) is null."""
@@ -103,6 +105,8 @@ def _without_plugins(model: onnx.ModelProto, feeds: dict[str, Array], timeout: f
     """By onnxruntime alone: that another implementation differs from it would say nothing of this model."""
     try:
         got = _expected(model, (), feeds, timeout).outputs
+    except ToolMissing as error:
+        return RunOutcome("not run", error.message, remedy=error.hint, lacks=error.message)
     except PluginkitError as error:
         return RunOutcome("not run", error.message, remedy=_LONGER if isinstance(error, WorkerTimeout) else _SIZES)
     return RunOutcome("ran", f"{_count(len(got))} by onnxruntime; no plugin takes part, so there is nothing to compare")
@@ -150,6 +154,9 @@ def _judged(got: dict[str, Array], expected: Expected | PluginkitError | str, pl
     """A run that came to its end."""
     if isinstance(expected, str):
         return RunOutcome("ran", f"{_count(len(got))}, not compared, because {expected}")
+    if isinstance(expected, ToolMissing):
+        said = f"{_count(len(got))}, not compared, because {expected.message}"
+        return RunOutcome("ran", said, remedy=expected.hint, lacks=expected.message)
     if isinstance(expected, PluginkitError):
         if expected.exit_code == CheckFailed.exit_code:
             return RunOutcome("failed", expected.message)
