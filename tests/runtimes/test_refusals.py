@@ -29,7 +29,7 @@ from pluginkit.runtimes.rtx import refusals
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict
 from pluginkit.testing.plan import plan
-from pluginkit.testing.report import Outcome, Report
+from pluginkit.testing.report import Outcome, Report, Verdict
 from tests.testing.conftest import EXAMPLES
 
 from . import faulty
@@ -151,6 +151,16 @@ class Said:
         return self._plugin if live else self._without
 
 
+def judged(session: Said) -> Verdict:
+    """What the judge makes of a plain network that a builder says this to."""
+    manifest = faulty.manifest()
+    network = faulty.networks(manifest)["plain/float32"]
+    bench = Bench(threading.Event())
+    bench.get = lambda _: session  # type: ignore[assignment, method-assign, return-value]
+    verdict, _ = Judge(Path(), manifest, 60, Plan((network,), (), 0)).network(network, (), bench)
+    return verdict
+
+
 @pytest.mark.parametrize(
     ("without", "outcome", "told"),
     [
@@ -160,13 +170,7 @@ class Said:
     ],
 )
 def test_words_alone_acquit_no_plugin(without: BuildVerdict, outcome: Outcome, told: str) -> None:
-    manifest = faulty.manifest()
-    network = faulty.networks(manifest)["plain/float32"]
-    refused = BuildVerdict("refused", "graphScope.cpp::analyze::417")
-    judge = Judge(Path(), manifest, 60, Plan((network,), (), 0))
-    bench = Bench(threading.Event())
-    bench.get = lambda _: Said(refused, without)  # type: ignore[assignment, method-assign, return-value]
-    verdict, _ = judge.network(network, (), bench)
+    verdict = judged(Said(BuildVerdict("refused", "graphScope.cpp::analyze::417"), without))
     assert (verdict.outcome, verdict.built) == (outcome, False)
     assert told in verdict.message
     assert ("graphScope" in verdict.message) is outcome.bad
@@ -191,14 +195,9 @@ WKSP = BuildVerdict("refused", "Op n002_plugin has tensor n002_plugin_wksp with 
     ],
 )
 def test_a_workspace_is_to_blame_only_if_all_else_is_well(without: BuildVerdict, outcome: Outcome, told: str) -> None:
-    manifest = faulty.manifest()
-    network = faulty.networks(manifest)["plain/float32"]
-    judge = Judge(Path(), manifest, 60, Plan((network,), (), 0))
-    bench = Bench(threading.Event())
     session = Said(WKSP, WKSP)
     session.without_workspace = lambda _: without  # type: ignore[attr-defined]
-    bench.get = lambda _: session  # type: ignore[assignment, method-assign, return-value]
-    verdict, _ = judge.network(network, (), bench)
+    verdict = judged(session)
     assert verdict.outcome is outcome
     assert told in verdict.message
 
