@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from pluginkit.errors import UsageError
+from pluginkit.manifest import FILE_NAME as MANIFEST
 from pluginkit.paths import __version__
 
 FILE_NAME = ".pluginkit.json"
@@ -93,7 +94,11 @@ def loads(text: str, where: str) -> Generated:
 def _unpacked(text: str) -> dict[str, str]:
     unpacker = zlib.decompressobj()
     files = json.loads(unpacker.decompress(base64.b64decode(text, validate=True), _MOST))
-    if not unpacker.eof or not all(_is_inside(name) and isinstance(one, str) for name, one in files.items()):
+    if (
+        not unpacker.eof
+        or MANIFEST not in files
+        or not all(_is_inside(name) and isinstance(one, str) for name, one in files.items())
+    ):
         raise ValueError("its files are not a project's")
     return dict(files)
 

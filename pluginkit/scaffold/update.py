@@ -79,7 +79,7 @@ def update(project: Path, *, dry_run: bool = False) -> Update:
         UsageError: no project, one that pluginkit has not made, a file of it can't be read or written, or conflicts of
             an earlier update are not resolved yet. Nothing is written then.
     """
-    folder = (project if project.is_dir() else project.parent).resolve()
+    folder = (project.parent if project.is_file() else project).resolve()
     changes: list[Change] = []
     written: dict[Path, str | None] = {}
     unresolved: list[tuple[Path, int]] = []

@@ -16,6 +16,7 @@ from pluginkit.scaffold import generated, origin, template
 from pluginkit.scaffold.generated import FILE_NAME, Generated
 
 KERNEL = "src/my_plugin_kernel.cu"
+TOML = "pluginkit.toml"
 Old = Callable[[str], Path]
 
 
@@ -269,10 +270,11 @@ def packed(found: dict[str, object]) -> list[str]:
         ({"files": ["AAAA"]}, "is damaged"),
         ({"files": ["no base64!"]}, "is damaged"),
         ({"files": 7}, "is damaged"),
-        ({"files": packed({"../evil": "x"})}, "its files are not a project's"),
-        ({"files": packed({"/etc/evil": "x"})}, "its files are not a project's"),
-        ({"files": packed({"a": 7})}, "its files are not a project's"),
-        ({"files": packed({"huge": "x" * 17 * 2**20})}, "is damaged"),
+        ({"files": packed({TOML: "", "../evil": "x"})}, "its files are not a project's"),
+        ({"files": packed({TOML: "", "/etc/evil": "x"})}, "its files are not a project's"),
+        ({"files": packed({"README.md": "no manifest"})}, "its files are not a project's"),
+        ({"files": packed({TOML: "", "a": 7})}, "its files are not a project's"),
+        ({"files": packed({TOML: "", "huge": "x" * 17 * 2**20})}, "is damaged"),
     ],
 )
 def test_a_damaged_file_is_said_and_nothing_is_written(project: Path, changed: dict[str, object], says: str) -> None:
@@ -290,8 +292,13 @@ def test_text_that_is_no_such_file(project: Path, text: str) -> None:
     assert cli.run(["update", str(project)]) == 2
 
 
-def test_a_folder_that_is_no_project_of_pluginkits(project: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_no_project_of_pluginkits(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.run(["update", str(tmp_path)]) == 2
+    assert cli.run(["update", str(tmp_path / "nowhere")]) == 2
+    assert "There is no" in (said := capsys.readouterr().err)
+    assert "nowhere" in said
     (project / FILE_NAME).unlink()
     shutil.rmtree(project / "src")
     with pytest.raises(UsageError, match="this is no project as `pluginkit new` lays it out"):
