@@ -1,4 +1,4 @@
-"""AGENTS.md: every package has a row, and each of the ten questions one file that answers it."""
+"""AGENTS.md: every package has a row, and each of the ten questions one file that answers it. docs/extending/."""
 
 from __future__ import annotations
 
@@ -32,3 +32,14 @@ def test_every_package_and_top_module_has_a_row() -> None:
     }
     there |= {file for file in here.glob("*.py") if not file.name.startswith("_")}
     assert {str(path.relative_to(here)) for path in there} == named
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "extending").glob("*.md")), ids=lambda page: page.name)
+def test_a_page_on_extending_names_files_that_there_are(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert f"docs/extending/{page.name}" in AGENTS
+    made = set(re.findall(r"\| `([^`]+)` \| new", text))
+    named = set(re.findall(r"`((?:pluginkit|tests|docs)/[\w/.]+\.\w+)`", text)) - made
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert not any((ROOT / name).exists() for name in made)
