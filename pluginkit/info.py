@@ -49,6 +49,8 @@ EXTRAS = {
     "tensorrt": "tensorrt: the full TensorRT. Its libraries come from NVIDIA's own package index, and need a GPU.",
     "cuda": "nvcc and CUDA's libraries from PyPI: target gpu without a CUDA toolkit on the machine.",
     "html": "jinja2, matplotlib and networkx: the page of `pluginkit test --html`.",
+    "model": "onnxruntime: runs the operators of a model that are no plugins, in `pluginkit import`.",
+    "pytest": "pytest and pytest-xdist: the cases of `pluginkit test` as a project's tests.",
     "pycuda": "PyCUDA: for your own GPU code in Python. Builds from source and needs a CUDA toolkit.",
 }
 """What each optional part of pluginkit brings: `pip install 'pluginkit[rtx]'`."""

@@ -19,6 +19,7 @@ from typing import Final
 from pluginkit.bases import BASES
 from pluginkit.errors import UsageError
 from pluginkit.manifest import FILE_NAME, Manifest
+from pluginkit.paths import __version__
 from pluginkit.scaffold import generated, merging, origin, template, writing
 from pluginkit.scaffold.generated import Generated
 
@@ -83,7 +84,10 @@ def convert(project: Path, to: str = TARGET, *, force: bool = False, dry_run: bo
     ours = {path: base.files.get(f"src/{path.name}", "") for path in was}
     new_text = _with_base(text)
     made = replace(
-        base, restores_v2=_serial_version(was[source]), restores_static=not BASES[plugin.base].dynamic_shapes
+        base,
+        restores_v2=_serial_version(was[source]),
+        restores_static=not BASES[plugin.base].dynamic_shapes,
+        version=__version__,
     )
     with tempfile.TemporaryDirectory(prefix="pluginkit-convert-") as scratch:
         rendered = generated.read_files(template.render(new_text, Path(scratch), made))

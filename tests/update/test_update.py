@@ -234,6 +234,7 @@ def test_an_old_project_is_converted(old: Old) -> None:
     """Nobody has edited its class, though its lines were broken by another rule than today's."""
     project = old("dynamic")
     assert scaffold.convert(project).edited == ""
+    assert scaffold.update(project, dry_run=True).worked_out == (), "it is kept from here on"
     (project / FILE_NAME).unlink()
     again = origin.load(project)
     assert (again.restores_v2, again.restores_static) == (1, False)
