@@ -1,4 +1,8 @@
-"""The interfaces that a plugin can be written against, by their names in `pluginkit.toml` and for `--base`."""
+"""The interfaces that a plugin can be written against, by their names in `pluginkit.toml` and for `--base`.
+
+The calls of each are in `pluginkit/host/bases/<name>`, its class for new projects in
+`pluginkit/templates/project/templates/<name>`; `docs/extending/base.md` says how one is added.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 Name = Literal["dynamic", "ioext", "v3"]
+Generation = Literal["v2", "v3"]
+
+_V2 = "`getOutputDimensions`, `serialize` (raise `kSerialVersion`)"
 
 
 @dataclass(frozen=True)
@@ -14,25 +21,35 @@ class Base:
 
     Attributes:
         interface: the C++ class.
+        generation: of its creators: `v2` is IPluginCreator, `v3` IPluginCreatorV3One. TensorRT-RTX takes the latter as
+            it is, and the former through an adapter.
+        changes_with_signature: the methods to be changed with an input, output or field, as a project's README says it.
         dynamic_shapes: whether a layer's dimensions may be open. Without, a profile is one static shape, and each has
             a network of its own.
+        batch_beside_shapes: whether a plugin may be told its batch beside the shapes, as well as among them.
         advice: what `pluginkit new` says of the choice; empty where there is nothing to say.
     """
 
     interface: str
+    generation: Generation
+    changes_with_signature: str
     dynamic_shapes: bool = True
+    batch_beside_shapes: bool = False
     advice: str = ""
 
 
 BASES: dict[Name, Base] = {
-    "dynamic": Base("IPluginV2DynamicExt"),
+    "dynamic": Base("IPluginV2DynamicExt", "v2", _V2),
     "ioext": Base(
         "IPluginV2IOExt",
+        "v2",
+        _V2,
         dynamic_shapes=False,
+        batch_beside_shapes=True,
         advice="IPluginV2IOExt takes static shapes only, and what its dimensions are is told in two ways that "
         "contradict each other. Where nothing asks for it, dynamic (IPluginV2DynamicExt) is usually better, and v3 "
         "(IPluginV3) for TensorRT 10 and later: pluginkit new --base dynamic.",
     ),
-    "v3": Base("IPluginV3"),
+    "v3": Base("IPluginV3", "v3", "`getOutputShapes`, `getFieldsToSerialize`"),
 }
 """Those that there are templates for; `docs/bases.md` compares them."""

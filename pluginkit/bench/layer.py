@@ -10,7 +10,7 @@ from pluginkit.bench.model import BenchCase
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import Format
-from pluginkit.host.context import LAYERS
+from pluginkit.host.bases.lifecycles import LIFECYCLES
 from pluginkit.manifest import Manifest, Tensor
 from pluginkit.testing.plan import field_values
 
@@ -41,7 +41,7 @@ class BenchLayer:
                     rule="T19",
                 )
             self.outs.append(spec.at(dims))
-        self._layer = LAYERS[built.base](creator, built)
+        self._layer = LIFECYCLES[built.base].restore(creator, built)
         self._layer.reshape(self.ins, self.outs)
         self.workspace_bytes = self._layer.workspace_size(self.ins, self.outs)
         self.enqueue_name = self._layer.name_of("enqueue")

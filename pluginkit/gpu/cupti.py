@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pluginkit.gpu import calls
-from pluginkit.gpu.rules import Call
+from pluginkit.gpu.enqueue_rules import Call
 
 _DRIVER_API, _RUNTIME_API = 1, 2
 """`CUPTI_CB_DOMAIN_...`"""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from pluginkit._native import take_log
 from pluginkit.demands import Doubt, take_doubts
-from pluginkit.host.bases.plugin import V2Plugin
-from pluginkit.host.bases.v3 import with_tactic
+from pluginkit.host.bases.v2_plugin import V2Plugin
+from pluginkit.host.bases.v3.lifecycle import with_tactic
 from pluginkit.host.breadcrumb import read_breadcrumb, set_breadcrumb_file
 from pluginkit.host.building import build
 from pluginkit.host.context import Context
-from pluginkit.host.descs import Desc, DynamicDesc
+from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator, Field, Library

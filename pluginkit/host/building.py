@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pluginkit.dtypes import DType
-from pluginkit.host.bases import dynamic, ioext, v2, v3
-from pluginkit.host.bases.dynamic_plugin import DynamicPlugin
-from pluginkit.host.bases.ioext_plugin import IOExtPlugin
-from pluginkit.host.bases.v2 import Profile
+from pluginkit.host.bases import v2_lifecycle
+from pluginkit.host.bases.lifecycles import LIFECYCLES
+from pluginkit.host.bases.v2_lifecycle import Profile
+from pluginkit.host.bases.v3 import lifecycle as v3
 from pluginkit.host.errors import HostBug
 from pluginkit.host.library import Creator, Fields
 from pluginkit.host.spec import BuiltPlugin, LayerConfig
@@ -29,23 +29,17 @@ def build(
 ) -> BuiltPlugin:
     """Builds a layer for these profiles, each the list of the plugin's inputs.
 
-    `output_scales`, `output_formats`, `output_types` and `undeclared` are those of `LayerConfig`. `implicit_batch` is
-    for an IPluginV2IOExt, which is told the shapes without their first dimension then. `shape_inputs` are the inputs
-    that an IPluginV3 has as shape inputs: see `v3.build`.
+    What else is given is that of `LayerConfig`, the outputs' under the names that begin with `output_`.
 
     Raises:
         Finding: the plugin answers wrongly.
         HostBug: the profiles contradict each other or themselves.
     """
     _check_profiles(profiles)
-    given = LayerConfig(output_scales, output_formats, output_types, undeclared)
-    if creator.kind == "v3":
-        return v3.build(creator, layer_name, fields, profiles, given, shape_inputs)
-    plugin = v2.network_clone(creator, layer_name, fields)
-    if isinstance(plugin, IOExtPlugin):
-        return ioext.build(plugin, creator, layer_name, profiles, given, implicit_batch=implicit_batch)
-    assert isinstance(plugin, DynamicPlugin)
-    return dynamic.build(plugin, creator, layer_name, profiles, given)
+    given = LayerConfig(output_scales, output_formats, output_types, undeclared, implicit_batch, shape_inputs)
+    clone = v3.network_clone if creator.kind == "v3" else v2_lifecycle.network_clone
+    plugin = clone(creator, layer_name, fields)
+    return LIFECYCLES[plugin.BASE].build(plugin, creator, layer_name, profiles, given)
 
 
 def _check_profiles(profiles: Sequence[Profile]) -> None:

@@ -1,7 +1,7 @@
 """The run of a built layer, in TensorRT's order, in a process that knows only the serialized bytes.
 
 Buffers are poisoned before and checked after each run here; which methods of the plugin are called around that is its
-layer's to know: `dynamic` and its neighbours.
+layer's to know: `bases`.
 """
 
 from __future__ import annotations
@@ -10,20 +10,19 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pluginkit import bases
 from pluginkit.formats import Format
-from pluginkit.host.bases import dynamic, ioext, v3
-from pluginkit.host.descs import Desc
+from pluginkit.host.bases.lifecycles import LIFECYCLES, Layer
+from pluginkit.host.descriptors import Desc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.library import Creator
 from pluginkit.host.memory.buffers import Allocate, Buffer, Bytes, HostBuffer
 from pluginkit.host.memory.device import AnyDevice, Device, Job, Region, Use
 from pluginkit.host.memory.gpu_device import GpuDevice
-from pluginkit.host.memory.memory import (
+from pluginkit.host.memory.guarded_tensors import (
     GuardedInput,
     GuardedTensor,
     check_guards,
@@ -36,46 +35,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Array = np.ndarray[Any, Any]
-
-
-class Layer(Protocol):
-    """A layer of an engine in a context: what differs from interface to interface."""
-
-    def name_of(self, method: str) -> str:
-        """The C++ name of a method, for findings."""
-
-    def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> None:
-        """Called before the first run, and before each whose shapes are others than the last one's."""
-
-    def workspace_size(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> int:
-        """The workspace of a run, in bytes."""
-
-    def enqueue(
-        self,
-        inputs: Sequence[Desc],
-        outputs: Sequence[Desc],
-        *,
-        in_addresses: Sequence[int],
-        out_addresses: Sequence[int],
-        workspace: int,
-        stream: int,
-        times: int = 1,
-    ) -> None:
-        """Runs the plugin; so many times over, without Python between them, where that is measured."""
-
-    def beside(self) -> Self:
-        """The layer in a second context of the same engine, to be closed before this."""
-
-    def close(self) -> None:
-        """Ends the context, then the engine; of a second context, that alone."""
-
-
-LAYERS: dict[bases.Name, Callable[[Creator, BuiltPlugin], Layer]] = {
-    "dynamic": dynamic.DynamicLayer,
-    "ioext": ioext.IOExtLayer,
-    "v3": v3.V3Layer,
-}
-"""Making one restores the plugin of what was serialized, and attaches it to a context."""
 
 
 class Context:
@@ -104,9 +63,9 @@ class Context:
         self._shapes: list[tuple[int, ...]] = []
         self._shape_inputs = built.v3.shape_inputs if built.v3 else ()
         self._aliases = built.v3.aliases if built.v3 else (None,) * len(built.shapes)
-        self._layer = LAYERS[built.base](creator, built)
+        self._layer = LIFECYCLES[built.base].restore(creator, built)
         self._gpu = beside
-        self._second = self._layer.beside() if beside else None
+        self._second = self._layer.second_context() if beside else None
 
     def run(self, inputs: Sequence[Array], free: Sequence[Array] = ()) -> list[Array]:
         """Runs the layer once on arrays of the specs' types, and returns its outputs.
@@ -232,7 +191,7 @@ class Context:
         else:
             second = self._prepare(self._second, [changed(array) for array in arrays], ins, outs, turn)
             in_place = any(source is not None for source in self._aliases)
-            self._gpu.enqueue_beside(method, prepared.job, second.job, times=1 if in_place else MANY)
+            self._gpu.enqueue_concurrently(method, prepared.job, second.job, times=1 if in_place else MANY)
         for tensor in (*prepared.inputs, *prepared.outputs):
             tensor.check_guards()
         check_guards(prepared.workspace, method, "the workspace")

@@ -9,7 +9,7 @@ from typing import Protocol
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
-from pluginkit.host.descs import Desc
+from pluginkit.host.descriptors import Desc
 from pluginkit.host.errors import Finding
 
 POISON = Desc((-0x5EED,) * 8, 0x5EED, 0x5EED, float("nan"))

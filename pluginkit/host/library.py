@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,21 +12,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from pluginkit import _native, field_types
+from pluginkit.bases import BASES
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.host.bases.dynamic_plugin import DynamicPlugin
-from pluginkit.host.bases.ioext_plugin import IOExtPlugin
-from pluginkit.host.bases.plugin import MAX_NAME, V2Plugin, must
-from pluginkit.host.bases.plugin_v3 import KeptField, PluginV3, check_fields
+from pluginkit.host.bases.v2_plugin import MAX_NAME, V2Plugin, must
+from pluginkit.host.bases.v3.plugin import KeptField, PluginV3, check_fields
 from pluginkit.host.errors import Finding, HostBug
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 FACES: dict[type[_native.Plugin], type[V2Plugin[Any]]] = {
-    _native.DynamicPlugin: DynamicPlugin,
-    _native.IOExtPlugin: IOExtPlugin,
+    face.NATIVE: face
+    for face in (
+        importlib.import_module(f"pluginkit.host.bases.{name}.plugin").PLUGIN
+        for name, base in BASES.items()
+        if base.generation == "v2"
+    )
 }
 """The Pythonic face of each kind of native plugin."""
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from pluginkit import bases
 from pluginkit.dtypes import DType
-from pluginkit.host.bases.plugin import Serialized
-from pluginkit.host.bases.plugin_v3 import KeptField
-from pluginkit.host.descs import LINEAR, Desc, DynamicDesc
+from pluginkit.host.bases.v2_plugin import Serialized
+from pluginkit.host.bases.v3.plugin import KeptField
+from pluginkit.host.descriptors import LINEAR, Desc, DynamicDesc
 from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
 
@@ -102,12 +102,17 @@ class LayerConfig:
         formats: of the outputs, numbers of `nvinfer1::TensorFormat`; none means linear.
         types: of the outputs, as the plugin's manifest has them for these inputs; none: whatever the plugin answers.
         undeclared: formats of all inputs and outputs that the plugin must refuse.
+        implicit_batch: the shapes are told without their first dimension, which all inputs share (IPluginV2IOExt).
+        shape_inputs: the inputs that are shape inputs, by index (IPluginV3): of such a spec min, opt and max are the
+            tensor's values, and its dims are -1 for each element.
     """
 
     scales: Sequence[float] = ()
     formats: Sequence[int] = ()
     types: Sequence[DType] = ()
     undeclared: Sequence[Sequence[int]] = ()
+    implicit_batch: bool = False
+    shape_inputs: Sequence[int] = ()
 
     def outputs(self, count: int) -> list[tuple[float, int]]:
         """Each output's scale and format."""

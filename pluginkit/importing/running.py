@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import onnx.inliner
 
+from pluginkit.bases import BASES
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing
 from pluginkit.importing import hosting, inputs
@@ -28,7 +29,7 @@ from pluginkit.testing.comparison import OutputComparison, compare
 EXPECTED = "pluginkit.importing.expected_child"
 RTOL, ATOL = 1e-3, 1e-4
 """What two implementations of standard operators in FP32 may differ by."""
-RUN = ("IPluginV2DynamicExt", "IPluginV2IOExt", "IPluginV3")
+RUN = tuple(base.interface for base in BASES.values())
 """What pluginkit's host runs."""
 
 

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from pluginkit import elf
 from pluginkit.elf import Elf
-from pluginkit.library import build_record, complaints, gpu_code, needed
+from pluginkit.library import build_record, file_checks, gpu_code, linkage
 from pluginkit.library.build_record import BuildRecord
 from pluginkit.library.gpu_code import GpuCodes
-from pluginkit.library.needed import Linkage
+from pluginkit.library.linkage import Linkage
 from pluginkit.library.problem import Problem
 
 ENTRIES = {
@@ -104,21 +104,21 @@ def inspect(path: Path) -> Inspection:
     data = path.read_bytes()
     digest = hashlib.sha256(data).hexdigest()
     codes = gpu_code.read(path)
-    linkage = needed.resolve(path, facts)
+    found_libraries = linkage.resolve(path, facts)
     record = build_record.read(path, digest)
     names = {symbol.name for symbol in facts.exports}
     target: Literal["cpu", "gpu", "unknown"] = (
         "gpu" if codes else "cpu" if "pluginkit_cpu_control" in names else "unknown"
     )
     found = [
-        *complaints.of_exports(facts),
-        *complaints.of_linkage(path, facts, linkage),
-        *complaints.of_gpu_code(codes),
-        *complaints.of_manifest(path, record, target, codes),
+        *file_checks.of_exports(facts),
+        *file_checks.of_linkage(path, facts, found_libraries),
+        *file_checks.of_gpu_code(codes),
+        *file_checks.of_manifest(path, record, target, codes),
     ]
     found.sort(key=lambda problem: problem.level)
     return Inspection(
-        path, digest, len(data), target, facts, linkage, codes, record, _compiler(record, data), tuple(found)
+        path, digest, len(data), target, facts, found_libraries, codes, record, _compiler(record, data), tuple(found)
     )
 
 

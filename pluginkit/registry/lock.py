@@ -93,7 +93,7 @@ class Lock(_LockModel):
         return {plugin: frozenset(digests) for plugin, digests in found.items()}
 
 
-def beside(model: Path) -> Path:
+def path_for(model: Path) -> Path:
     """Where a model's lock lies."""
     return model.resolve().parent / FILE_NAME
 

@@ -19,7 +19,7 @@ from pluginkit.importing import model as model_
 from pluginkit.importing.model import Place
 from pluginkit.importing.serving import wanted
 from pluginkit.library.problem import Problem
-from pluginkit.registry.bundles import clashes, fitting
+from pluginkit.registry.bundles import compatibility, conflicts
 from pluginkit.registry.bundles.bundle import Bundle, Variant
 from pluginkit.registry.bundles.systems import System
 from pluginkit.registry.storage.index import Entry
@@ -175,14 +175,14 @@ class Resolver:
     def _variant(self, store: Store, entry: Entry, bundle: Bundle) -> tuple[Chosen | None, list[Rejected]]:
         fitting_, rejected = list[Variant](), list[Rejected]()
         for variant in bundle.variants:
-            if reasons := fitting.misfits(variant, self.system):
+            if reasons := compatibility.misfits(variant, self.system):
                 rejected.append(Rejected(bundle.label, entry.digest, variant.file, variant.target, tuple(reasons)))
             else:
                 fitting_.append(variant)
         if not fitting_:
             return None, rejected
-        best = max(fitting_, key=lambda one: fitting.preference(one, self.system))
-        remarks = tuple(fitting.remarks(best, self.system))
+        best = max(fitting_, key=lambda one: compatibility.preference(one, self.system))
+        remarks = tuple(compatibility.remarks(best, self.system))
         return Chosen(store.folder, entry.digest, bundle, best, remarks), rejected
 
 
@@ -244,7 +244,7 @@ def _problems(answers: Mapping[Identity, PluginResolution], resolver: Resolver) 
         label, version = _label(identity), identity[1]
         bundles = {entry.name for _, entry in resolver.stores.having(*identity)}
         if len(bundles) > 1 and resolver.locked is None:
-            found.append(clashes.between(label, version, bundles))
+            found.append(conflicts.between(label, version, bundles))
         if answer.chosen is None:
             found.append(Problem("error", *_unserved(label, version, answer), "unserved"))
     libraries: dict[Identity, set[str]] = {}
@@ -253,7 +253,7 @@ def _problems(answers: Mapping[Identity, PluginResolution], resolver: Resolver) 
             libraries.setdefault((plugin.name, plugin.version, plugin.namespace), set()).add(one.bundle.name)
     for identity, names in libraries.items():
         if len(names) > 1 and identity not in answers:
-            found.append(clashes.between(_label(identity), identity[1], names))
+            found.append(conflicts.between(_label(identity), identity[1], names))
     return found
 
 

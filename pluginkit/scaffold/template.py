@@ -59,13 +59,13 @@ def variables(answers: Mapping[str, Any]) -> dict[str, Any]:
     if not text:
         _, text = signature.manifest(
             str(answers["name"]),
-            inputs=_several(answers["inputs"]),
-            outputs=_several(answers["outputs"]),
-            fields=_several(answers["fields"]),
+            inputs=_listed(answers["inputs"]),
+            outputs=_listed(answers["outputs"]),
+            fields=_listed(answers["fields"]),
             namespace=str(answers["namespace"]),
             version=str(answers["version"]),
             base=str(answers["base"]),
-            formats=_several(answers["formats"]),
+            formats=_listed(answers["formats"]),
         )
     return {
         **_of_manifest(text),
@@ -75,7 +75,7 @@ def variables(answers: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _several(answer: object) -> list[str]:
+def _listed(answer: object) -> list[str]:
     return [word.strip() for word in str(answer).split(SEPARATOR) if word.strip()]
 
 
@@ -90,6 +90,7 @@ def _of_manifest(text: str) -> dict[str, Any]:
         "version": plugin.version,
         "base": plugin.base,
         "interface": BASES[plugin.base].interface,
+        "changes_with_signature": BASES[plugin.base].changes_with_signature,
         "namespace_cpp": names.cpp_namespace(plugin.name),
         "py_module": names.python_module(plugin.name),
         "name_literal": signature.quote(plugin.name),

@@ -80,7 +80,7 @@ def find(
     return Causes(tuple(dict.fromkeys(one.text for one in found)), enough=bool(found) or mine.size >= FEW)
 
 
-def words(causes: Causes, *, alone: bool) -> str:
+def describe(causes: Causes, *, alone: bool) -> str:
     """The causes in lines; empty where there is nothing to say.
 
     Args:

@@ -19,9 +19,9 @@ from pluginkit.testing import precision as precisions_
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_descriptor, ranges, read_samples
 from pluginkit.testing.families import FAMILIES, Family, selection
 from pluginkit.testing.families.base import Answer, Applier, Setting
-from pluginkit.testing.parts import Part, parts
 from pluginkit.testing.points import Point, generator, points, unaligned
 from pluginkit.testing.reference import Reference
+from pluginkit.testing.shape_splits import ShapeSplit, shape_splits
 
 _ELSE_FACTORS = (-1.0, 0.5, 0.25)
 
@@ -69,7 +69,7 @@ def plan(
         kinds = [wanted[by_api.index(family.NAME) % len(wanted)]] if family.BY_API else kinds_of(family, wanted)
         for kind in kinds:
             every = family.NAME == "plain"
-            for part in parts(manifest, kind, tried, seed, all_counts=every, random=random):
+            for part in shape_splits(manifest, kind, tried, seed, all_counts=every, random=random):
                 plain = Setting(part.manifest, kind, fields, else_factor=factor, part=part.name)
                 # All networks of a dynamic signature have the same scales; a static one has its own for each shape.
                 ranging, there = (plain, part.points) if static else (replace(plain, manifest=manifest), tried)
@@ -80,7 +80,7 @@ def plan(
     return Plan(tuple(networks), tuple(cases), seed)
 
 
-def _points(part: Part, setting: Setting, seed: int) -> list[Point]:
+def _points(part: ShapeSplit, setting: Setting, seed: int) -> list[Point]:
     """The part's points, and in another format than linear those that leave lanes of a vector unused."""
     if not setting.variant:
         return list(part.points)

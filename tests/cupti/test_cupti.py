@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pluginkit.build import toolchain
 from pluginkit.gpu import calls, cupti
-from pluginkit.gpu.rules import Call
+from pluginkit.gpu.enqueue_rules import Call
 
 pytestmark = pytest.mark.compile
 

@@ -12,8 +12,8 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.host import Context, HostBug, Library, TensorSpec, build, read_breadcrumb, take_log
-from pluginkit.host.bases.dynamic_plugin import DynamicPlugin
-from pluginkit.host.context import LAYERS
+from pluginkit.host.bases.dynamic.plugin import DynamicPlugin
+from pluginkit.host.bases.lifecycles import LIFECYCLES
 
 from .conftest import VERSIONS, Compile
 from .drive import FIELDS, SPECS, build_layer, drive
@@ -117,9 +117,9 @@ def test_a_second_context_of_an_engine_is_another_clone(
         monkeypatch.setattr(DynamicPlugin, name, told)
     with Library(compile_plugin("none", layout), VERSIONS[layout]) as library:
         built = build_layer(library)
-        first = LAYERS[built.base](library.creators[0], built)
+        first = LIFECYCLES[built.base].restore(library.creators[0], built)
         said.clear()
-        second = first.beside()
+        second = first.second_context()
         second.close()
         assert said == ["clone", "attach_to_context", "detach_from_context", "destroy"]
         first.close()

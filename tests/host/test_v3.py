@@ -13,7 +13,7 @@ from onnx import helper
 
 from pluginkit.dtypes import DType
 from pluginkit.host import AnyDevice, Context, Finding, Library, TensorSpec, build, take_doubts
-from pluginkit.host.bases.v3 import with_tactic
+from pluginkit.host.bases.v3.lifecycle import with_tactic
 from pluginkit.importing import hosted_child
 from pluginkit.importing.hosting import DOMAIN
 

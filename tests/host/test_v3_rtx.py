@@ -79,7 +79,7 @@ def test_nvidias_builder_tells_the_plugin_what_the_host_does(
 
 
 def test_nvidias_order_of_calls(session: tensorrt_rtx.RtxSession) -> None:
-    """What the table in host/bases/v3.py says of the build."""
+    """What the table in host/bases/v3/lifecycle.py says of the build."""
     session.build(network("tactics"))
     entered = [call["enter"].partition("::")[2] for call in session._calls() if "enter" in call]
 

@@ -16,7 +16,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.host import Context, Library, TensorSpec
 from pluginkit.host import build as build_layer
-from pluginkit.host.bases.plugin_v3 import KeptField
+from pluginkit.host.bases.v3.plugin import KeptField
 from pluginkit.manifest import Manifest
 from pluginkit.run.options import Options
 from pluginkit.run.runner import run

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 from pluginkit import nvidia_plugins
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.registry import engines, fetching, lock, plans
-from pluginkit.registry.bundles import clashes
+from pluginkit.registry.bundles import conflicts
 from pluginkit.registry.bundles.archive import file_name
 from pluginkit.registry.bundles.archive import write as write_archive
 from pluginkit.registry.bundles.systems import described
@@ -118,16 +118,16 @@ def test_nothing_fits(store: Store, make: Make, tmp_path: Path) -> None:
 def test_clashes(store: Store, make: Make, tmp_path: Path) -> None:
     store.add(make(name="one"))
     other = make(name="two")
-    said = list(clashes.of_bundle(other.bundle, Stores([store])))
+    said = list(conflicts.of_bundle(other.bundle, Stores([store])))
     assert [one.level for one in said] == ["warning"]
     assert "acme::Scale 1 is in several bundles: one, two" in said[0].text
-    assert list(clashes.of_bundle(make(name="one", release="2").bundle, Stores([store]))) == []
+    assert list(conflicts.of_bundle(make(name="one", release="2").bundle, Stores([store]))) == []
     store.add(other)
     found = look(model(tmp_path, node("Scale", namespace="acme")), store)
     assert any("several bundles" in one.text for one in found.problems)
     assert found.exit_code == 0
     native = make(name="native", plugins=(("Relu", "1", ""), ("ROIAlign_TRT", "1", ""), ("ROIAlign_TRT", "1", "mine")))
-    texts = [one.text for one in clashes.of_bundle(native.bundle, Stores([store]))]
+    texts = [one.text for one in conflicts.of_bundle(native.bundle, Stores([store]))]
     assert len(texts) == 2
     assert "ROIAlign_TRT 1 is a plugin of TensorRT's own" in texts[1]
     assert "an operator Relu of its own" in texts[0]
@@ -139,15 +139,15 @@ def test_a_lock_is_kept(store: Store, make: Make, tmp_path: Path) -> None:
     old = make(release="1.0")
     store.add(old)
     path = model(tmp_path, node("Scale", namespace="acme"))
-    written = lock.write(lock.beside(path), [look(path, store)])
-    assert lock.read(lock.beside(path)) == written
+    written = lock.write(lock.path_for(path), [look(path, store)])
+    assert lock.read(lock.path_for(path)) == written
     store.add(make(release="2.0"))
     assert look(path, store).chosen[0].bundle.release == "2.0"
     found = look(path, store, locked=written.allowed())
     assert found.chosen[0].digest == old.digest
     assert "the lock names another bundle" in next(iter(found.answers.values())).rejected[0].reasons
-    lock.check(written, list(found.answers), lock.beside(path))
-    again = lock.write(lock.beside(path), [look(path, store, system="rtx=1.7")])
+    lock.check(written, list(found.answers), lock.path_for(path))
+    again = lock.write(lock.path_for(path), [look(path, store, system="rtx=1.7")])
     assert [one.name for one in again.systems] == ["rtx=1.7,machine=x86_64", SYSTEM.key], "other systems stay"
     with pytest.raises(CheckFailed, match="nothing for"):
         again.system("sm=89")
@@ -156,13 +156,13 @@ def test_a_lock_is_kept(store: Store, make: Make, tmp_path: Path) -> None:
 def test_a_lock_and_a_model_that_no_longer_agree(store: Store, make: Make, tmp_path: Path) -> None:
     store.add(make(plugins=(("Scale", "1", "acme"), ("Shift", "1", "acme"))))
     path = model(tmp_path, node("Scale", namespace="acme"))
-    written = lock.write(lock.beside(path), [look(path, store)])
+    written = lock.write(lock.path_for(path), [look(path, store)])
     changed = look(model(tmp_path, node("Shift", namespace="acme")), store)
     with pytest.raises(CheckFailed, match=r"(?s)wants acme::Shift 1, which is not locked.*Scale 1 is locked"):
-        lock.check(written, list(changed.answers), lock.beside(path))
+        lock.check(written, list(changed.answers), lock.path_for(path))
     with pytest.raises(CheckFailed, match="cannot be locked"):
-        lock.write(lock.beside(path), [look(model(tmp_path, node("Unknown")), store)])
-    assert lock.read(lock.beside(path)) == written, "it was left alone"
+        lock.write(lock.path_for(path), [look(model(tmp_path, node("Unknown")), store)])
+    assert lock.read(lock.path_for(path)) == written, "it was left alone"
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def test_bundles_of_other_machines_are_taken_over(packed: Path, scale_project: P
 @pytest.mark.compile
 def test_the_round_trip(packed: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("resolve", model, "--lock", "--store", packed / "store", "--for", "rtx=1.7,sm=none") == 0
-    assert lock.beside(model).exists()
+    assert lock.path_for(model).exists()
     monkeypatch.chdir(model.parent)
     fresh = tmp_path / "fresh"
     assert run("fetch", "--locked", "--store", fresh) == 1, "it is nowhere else"

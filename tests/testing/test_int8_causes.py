@@ -181,7 +181,9 @@ def test_what_is_no_int8_is_left_alone() -> None:
 
 
 def test_the_words() -> None:
-    assert int8_causes.words(Causes((), enough=False), alone=True) == ""
-    assert int8_causes.words(Causes((), enough=True), alone=False) == ""
-    assert int8_causes.words(Causes((), enough=True), alone=True).startswith("no usual INT8 mistake gives these values")
-    assert int8_causes.words(Causes(("a", "b"), enough=True), alone=False) == ("likely cause: a\n  or: b")
+    assert int8_causes.describe(Causes((), enough=False), alone=True) == ""
+    assert int8_causes.describe(Causes((), enough=True), alone=False) == ""
+    assert int8_causes.describe(Causes((), enough=True), alone=True).startswith(
+        "no usual INT8 mistake gives these values"
+    )
+    assert int8_causes.describe(Causes(("a", "b"), enough=True), alone=False) == ("likely cause: a\n  or: b")

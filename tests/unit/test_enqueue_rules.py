@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pluginkit.gpu.rules import Broken, Call, Enqueue
+from pluginkit.gpu.enqueue_rules import Broken, Call, Enqueue
 
 GIVEN, OTHER, EVENT, BACK = 0x10, 0x20, 0x30, 0x40
 

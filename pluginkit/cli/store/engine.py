@@ -38,7 +38,7 @@ def note(engine: Path, model: Path, system: str | None, named: tuple[Path, ...])
 
     Bundles are chosen as pluginkit resolve does; where a lock lies beside the model, as that says.
     """
-    path = lock.beside(model)
+    path = lock.path_for(model)
     before = lock.read(path) if path.exists() else None
     found = resolved(model, described(system) if system else this_machine(), named, before, path)
     written = engines.write(engine, found)

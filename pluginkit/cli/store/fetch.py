@@ -36,14 +36,14 @@ def command(
     with stores.writable(named) as store:
         others = [one for one in stores.folders(named) if one != store.folder]
         if locked:
-            found = lock.read(lock.beside(model) if model else Path(lock.FILE_NAME))
+            found = lock.read(lock.path_for(model) if model else Path(lock.FILE_NAME))
             names = [described(text).key for text in systems] or [one.name for one in found.systems]
             wanted = [one.bundle for name in names for one in found.system(name).bundles]
         elif model is None:
             raise UsageError("No model is named.", hint="pluginkit fetch MODEL.onnx, or pluginkit fetch --locked")
         else:
             looked = tuple(one for one in (store.folder, *others, *sources) if Store.exists(one))
-            answers = [resolved(model, one, looked, None, lock.beside(model)) for one in asked(systems)]
+            answers = [resolved(model, one, looked, None, lock.path_for(model)) for one in asked(systems)]
             if missing := [one for answer in answers for one in answer.problems if one.level == "error"]:
                 raise UsageError(missing[0].text, hint=missing[0].fix)
             wanted = [one.digest for answer in answers for one in answer.chosen]

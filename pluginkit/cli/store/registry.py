@@ -18,7 +18,7 @@ from rich.text import Text
 from pluginkit.cli import progress, table
 from pluginkit.cli.inspection.inspect import problems
 from pluginkit.errors import CheckFailed, NothingSelected, PluginkitError, UsageError
-from pluginkit.registry.bundles import archive, clashes, digests, packing
+from pluginkit.registry.bundles import archive, conflicts, digests, packing
 from pluginkit.registry.bundles.archive import SUFFIX
 from pluginkit.registry.bundles.bundle import Bundle
 from pluginkit.registry.bundles.systems import described, this_machine
@@ -69,7 +69,7 @@ def add(sources: tuple[Path, ...], named: tuple[Path, ...], largest: float) -> i
                 )
                 with opened as content:
                     with stores.opened((store.folder, *stores.folders(named))) as others:
-                        found = tuple(clashes.of_bundle(content.bundle, others))
+                        found = tuple(conflicts.of_bundle(content.bundle, others))
                     new = store.add(content)
             what = "Added" if new else "Is there already:"
             console.print(Text(f"{what} {content.bundle.label} ({digests.short(content.digest)}) in {store.folder}"))

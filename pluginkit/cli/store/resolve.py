@@ -54,7 +54,7 @@ def command(
     console = Console(stderr=as_json)
     if not console.is_terminal:
         console = Console(stderr=as_json, width=table.PIPE_WIDTH)
-    path = lock.beside(model)
+    path = lock.path_for(model)
     before = lock.read(path) if locked else None
     found = [resolved(model, one, named, before, path) for one in asked(systems)]
     if as_json:
@@ -90,7 +90,7 @@ def resolved(model: Path, system: System, named: tuple[Path, ...], before: Lock 
 
 def libraries_for(model: Path, named: tuple[Path, ...]) -> list[Path]:
     """The libraries that a model is resolved to here without a GPU, as the lock beside it says where there is one."""
-    path = lock.beside(model)
+    path = lock.path_for(model)
     found = resolved(
         model, replace(this_machine(), sm=0, cuda=""), named, lock.read(path) if path.exists() else None, path
     )

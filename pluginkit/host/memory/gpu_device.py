@@ -97,7 +97,7 @@ class GpuDevice:
             _pull(job.regions)
             context.synchronize()
 
-    def enqueue_beside(self, method: str, job: Job, second: Job, *, times: int) -> None:
+    def enqueue_concurrently(self, method: str, job: Job, second: Job, *, times: int) -> None:
         """As `enqueue`, while another thread has the second context enqueue on another stream. Each is called `times`
         times, and the GPU begins when all is queued.
 

@@ -8,7 +8,7 @@ can be captured is promised nowhere.
 from __future__ import annotations
 
 from pluginkit import gpu
-from pluginkit.gpu.rules import Call
+from pluginkit.gpu.enqueue_rules import Call
 from pluginkit.host.errors import Finding
 from pluginkit.host.memory.device import Job
 from pluginkit.host.memory.gpu_watch import Watch

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pluginkit.gpu import cupti
-from pluginkit.gpu.rules import Broken, Call, Enqueue
+from pluginkit.gpu.enqueue_rules import Broken, Call, Enqueue
 
 FINDINGS = "PLUGINKIT_CPU_FINDINGS"
 """The environment variable that names the file."""

@@ -208,7 +208,7 @@ class Hosting:
             if made:
                 name = one.name if one.name in made else made[0]
                 causes = int8_causes.find(outputs[one.name], case.expected[one.name], name, scale, inputs, scales)
-                said.append(int8_causes.words(causes, alone=network.family == "plain"))
+                said.append(int8_causes.describe(causes, alone=network.family == "plain"))
         return "\n".join(dict.fromkeys(filter(None, said)))
 
     def _result(

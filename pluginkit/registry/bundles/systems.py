@@ -15,7 +15,7 @@ from packaging.version import InvalidVersion, Version
 
 from pluginkit import elf
 from pluginkit.errors import UsageError
-from pluginkit.library import needed
+from pluginkit.library import linkage
 from pluginkit.registry.bundles.bundle import Host
 
 KEYS = {
@@ -174,6 +174,6 @@ def _floors() -> dict[str, str]:
 
     said = os.confstr("CS_GNU_LIBC_VERSION") or ""
     names = [f"GLIBC_{said.split()[-1]}"] if said.startswith("glibc ") else []
-    library = needed.find("libstdc++.so.6")
+    library = linkage.find("libstdc++.so.6")
     names += elf.defined_versions(library) if library else []
     return newest(names)

@@ -11,9 +11,10 @@ from typing import Any
 
 from typing_extensions import Self
 
+from pluginkit.bases import BASES
 from pluginkit.build import PLAIN, Flavour
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.host.bases.plugin_v3 import KeptField
+from pluginkit.host.bases.v3.plugin import KeptField
 from pluginkit.host.errors import Finding
 from pluginkit.host.memory.gpu_watch import CHECK, FINDINGS
 from pluginkit.manifest import Manifest
@@ -92,7 +93,7 @@ class HostSession:
         flavour: Flavour,
     ) -> None:
         self._init = {"library": library, "manifest": manifest, "target": target}
-        twice = manifest.plugin.base == "ioext" and manifest.batch() is not None
+        twice = BASES[manifest.plugin.base].batch_beside_shapes and manifest.batch() is not None
         self.conventions: tuple[str, ...] = ("", IMPLICIT) if twice else ("",)
         """Of what a plugin's dimensions are: each case is to be run in each."""
         self._timeout = timeout

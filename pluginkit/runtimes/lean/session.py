@@ -21,6 +21,7 @@ from typing import Any
 
 from typing_extensions import Self
 
+from pluginkit.bases import BASES
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Network
@@ -104,7 +105,7 @@ class LeanSession:
         self._init: dict[str, Any] = {
             "library": str(library),
             "identity": (plugin.name, plugin.version, plugin.namespace),
-            "v3": plugin.base == "v3",
+            "v3": BASES[plugin.base].generation == "v3",
             "folder": str(lean.folder) if lean.folder else "",
         }
         self._timeout = timeout

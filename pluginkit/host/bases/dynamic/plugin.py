@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pluginkit import _native
+from pluginkit.bases import BASES
 from pluginkit.demands import doubt
-from pluginkit.host.bases.plugin import V2Plugin
-from pluginkit.host.descs import Desc, DynamicDesc
+from pluginkit.host.bases.v2_plugin import V2Plugin
+from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
 
@@ -15,7 +16,9 @@ from pluginkit.host.expressions import ShapeProgram
 class DynamicPlugin(V2Plugin[_native.DynamicPlugin]):
     """A plugin with dynamic shapes."""
 
-    INTERFACE = "IPluginV2DynamicExt"
+    BASE = "dynamic"
+    INTERFACE = BASES[BASE].interface
+    NATIVE = _native.DynamicPlugin
 
     def output_dimensions(self, index: int, inputs: Sequence[tuple[int, ...]]) -> ShapeProgram:
         """The shape of output `index` as expressions of the -1 dimensions of `inputs` (rules T9, T11, T12)."""
@@ -72,3 +75,6 @@ class DynamicPlugin(V2Plugin[_native.DynamicPlugin]):
         faults = native.shape_faults()
         if faults:
             raise Finding(self.name_of("getOutputDimensions"), faults[0], rule="T12")
+
+
+PLUGIN = DynamicPlugin

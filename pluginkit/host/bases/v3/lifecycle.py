@@ -35,10 +35,10 @@ from typing_extensions import Self
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
 from pluginkit.host import formats
-from pluginkit.host.bases.plugin import Serialized
-from pluginkit.host.bases.plugin_v3 import Capability, Identity, PluginV3, build_name, difference, runtime_name
-from pluginkit.host.bases.v2 import MAX_WORKSPACE
-from pluginkit.host.descs import Desc, DynamicDesc
+from pluginkit.host.bases.v2_lifecycle import MAX_WORKSPACE
+from pluginkit.host.bases.v2_plugin import Serialized
+from pluginkit.host.bases.v3.plugin import Capability, Identity, PluginV3, build_name, difference, runtime_name
+from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator, Fields
@@ -51,20 +51,18 @@ RUNTIME: tuple[Capability, ...] = ("kCORE", "kRUNTIME")
 
 
 def build(
+    plugin: PluginV3,
     creator: Creator,
     layer: str,
-    fields: Fields,
     profiles: Sequence[Profile],
     given: LayerConfig,
-    shape_inputs: Sequence[int] = (),
 ) -> BuiltPlugin:
-    """Builds a layer. `shape_inputs` are the inputs that are shape inputs, by index: of such a spec min, opt and max
-    are the tensor's values, and its dims are -1 for each element.
+    """Builds the layer of a plugin, which is destroyed by that.
 
     Raises:
         Finding: the plugin answers wrongly.
     """
-    plugin = _network_clone(creator, layer, fields)
+    shape_inputs = given.shape_inputs
     tensors = [_without(profile, shape_inputs) for profile in profiles]
     types = tuple(spec.dtype for spec in tensors[0])
     dims = tuple(spec.dims for spec in tensors[0])
@@ -134,7 +132,12 @@ def _without(profile: Profile, indices: Sequence[int]) -> list[TensorSpec]:
     return [spec for index, spec in enumerate(profile) if index not in indices]
 
 
-def _network_clone(creator: Creator, layer: str, fields: Fields) -> PluginV3:
+def network_clone(creator: Creator, layer: str, fields: Fields) -> PluginV3:
+    """The copy that a network keeps.
+
+    Raises:
+        Finding: no plugin, or one of another name, version or namespace than its creator's.
+    """
     original = creator.create_v3(layer, fields)
     original.check_capabilities(BUILD)
     _check_identity(original.identity(), creator.name, creator.version, creator.namespace)
@@ -272,7 +275,7 @@ class V3Layer:
             times=times,
         )
 
-    def beside(self) -> Self:
+    def second_context(self) -> Self:
         """A second context of the same engine, to be closed before this."""
         other = copy(self)
         other._attach()
@@ -284,3 +287,6 @@ class V3Layer:
         self._plugin.destroy()
         if self._first:
             self._engine.destroy()
+
+
+restore = V3Layer

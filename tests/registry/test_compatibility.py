@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pluginkit.errors import UsageError
-from pluginkit.registry.bundles import fitting, systems
+from pluginkit.registry.bundles import compatibility, systems
 from pluginkit.registry.bundles.bundle import BundleGpuCode, Variant
 from pluginkit.registry.bundles.systems import System, described
 
@@ -52,9 +52,9 @@ def variant(*codes: str, **facts: object) -> Variant:
 )
 def test_gpu_code(said: str, runs_on: list[int], not_on: list[int]) -> None:
     for sm in runs_on:
-        assert fitting.runs(code(said), sm), sm
+        assert compatibility.runs(code(said), sm), sm
     for sm in not_on:
-        assert not fitting.runs(code(said), sm), sm
+        assert not compatibility.runs(code(said), sm), sm
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_gpu_code(said: str, runs_on: list[int], not_on: list[int]) -> None:
     ],
 )
 def test_misfits(one: Variant, system: str, words: str) -> None:
-    (said,) = fitting.misfits(one, described(system))
+    (said,) = compatibility.misfits(one, described(system))
     assert words in said
 
 
@@ -92,24 +92,24 @@ def test_misfits(one: Variant, system: str, words: str) -> None:
     ],
 )
 def test_what_fits(one: Variant, system: str) -> None:
-    assert fitting.misfits(one, described(system)) == []
+    assert compatibility.misfits(one, described(system)) == []
 
 
 def test_what_is_not_known_is_said() -> None:
-    said = fitting.remarks(variant("sm_80"), described("machine=x86_64"))
+    said = compatibility.remarks(variant("sm_80"), described("machine=x86_64"))
     assert any("GLIBC 2.28" in one for one in said)
     assert any("the GPU there is not known" in one for one in said)
     assert any("which TensorRT" in one for one in said)
-    assert any("no GPU is there" in one for one in fitting.remarks(variant("sm_80"), described("sm=none")))
+    assert any("no GPU is there" in one for one in compatibility.remarks(variant("sm_80"), described("sm=none")))
 
 
 def test_the_best_of_those_that_fit() -> None:
     on_cpu, sass, ptx = variant(), variant("sm_80"), variant("compute_70")
     for system, best in (("sm=86", sass), ("sm=none", on_cpu), ("machine=x86_64", sass)):
-        ones = [one for one in (on_cpu, ptx, sass) if not fitting.misfits(one, described(system))]
-        found = max(ones, key=lambda one: fitting.preference(one, described(system)))
+        ones = [one for one in (on_cpu, ptx, sass) if not compatibility.misfits(one, described(system))]
+        found = max(ones, key=lambda one: compatibility.preference(one, described(system)))
         assert found.target == best.target, system
-    assert fitting.preference(sass, described("sm=86")) > fitting.preference(ptx, described("sm=86"))
+    assert compatibility.preference(sass, described("sm=86")) > compatibility.preference(ptx, described("sm=86"))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pluginkit.testing.points import Point, holds, points
 
 
 @dataclass(frozen=True)
-class Part:
+class ShapeSplit:
     """Some of the signature's shapes: one network's.
 
     Attributes:
@@ -30,10 +30,10 @@ class Part:
     points: tuple[Point, ...]
 
 
-def parts(
+def shape_splits(
     manifest: Manifest, kind: DType, tried: Sequence[Point], seed: int, *, all_counts: bool, random: int = 1
-) -> Iterator[Part]:
-    """The parts that a signature is tested in.
+) -> Iterator[ShapeSplit]:
+    """The splits that a signature is tested in.
 
     A static one has a part for each profile, where min and max are opt once more. In INT8 the first part has the
     channels of the first profile's opt. There is one more for each profile that does not hold these, and for a
@@ -54,9 +54,9 @@ def parts(
         for one in static:
             (profile,) = one.profiles
             name = profile.name if len(manifest.profiles) > 1 else ""
-            yield Part(name, one, tuple(point for point in fixed if point.profile == profile.name))
+            yield ShapeSplit(name, one, tuple(point for point in fixed if point.profile == profile.name))
     elif not names:
-        yield Part("", manifest, tuple(tried))
+        yield ShapeSplit("", manifest, tuple(tried))
     else:
         for index, counts in enumerate(_counts(manifest, names, tried, all_counts=all_counts)):
             yield _with_channels(manifest, counts, tried, seed, index=index, random=random)
@@ -73,12 +73,12 @@ def channels(manifest: Manifest, kind: DType) -> tuple[str, ...]:
 
 def _with_channels(
     manifest: Manifest, counts: Mapping[str, int], tried: Sequence[Point], seed: int, *, index: int, random: int
-) -> Part:
+) -> ShapeSplit:
     profiles = [_narrowed(profile, counts) for profile in manifest.profiles if holds(profile, counts)]
     part = manifest.with_constants(counts, profiles)
     own = [point for point in tried if point.name == "data" and _at(point.symbols, counts) == counts]
     name = "-".join(f"{symbol}{size}" for symbol, size in counts.items()) if index else ""
-    return Part(name, part, (*points(part, seed, random=random), *own))
+    return ShapeSplit(name, part, (*points(part, seed, random=random), *own))
 
 
 def _counts(

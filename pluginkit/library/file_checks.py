@@ -9,7 +9,7 @@ from pathlib import Path
 from pluginkit.elf import Elf
 from pluginkit.library.build_record import BuildRecord
 from pluginkit.library.gpu_code import GpuCodes
-from pluginkit.library.needed import Linkage
+from pluginkit.library.linkage import Linkage
 from pluginkit.library.problem import Problem
 
 SHOWN = 4

@@ -1,4 +1,4 @@
-"""The build and the runs of a layer with an IPluginV2IOExt; the order of all calls stands in `v2`.
+"""The build and the runs of a layer with an IPluginV2IOExt; the order of all calls stands in `v2_lifecycle`.
 
 What enqueue needs must be in the serialized bytes: it is told no shapes, and a deserialized plugin is not configured
 again.
@@ -13,10 +13,9 @@ from collections.abc import Sequence
 
 from pluginkit.errors import CheckFailed
 from pluginkit.host import formats
-from pluginkit.host.bases import v2
-from pluginkit.host.bases.ioext_plugin import IOExtPlugin
-from pluginkit.host.bases.v2 import Profile, check_outputs, check_workspace
-from pluginkit.host.descs import Desc, DynamicDesc
+from pluginkit.host.bases.ioext.plugin import IOExtPlugin
+from pluginkit.host.bases.v2_lifecycle import Profile, V2Layer, check_outputs, check_workspace
+from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator
@@ -32,18 +31,15 @@ def build(
     layer: str,
     profiles: Sequence[Profile],
     given: LayerConfig,
-    *,
-    implicit_batch: bool,
 ) -> BuiltPlugin:
     """Builds the layer of a plugin, which is destroyed by that.
-
-    With `implicit_batch` the plugin is told all shapes without their first dimension, which all inputs share.
 
     Raises:
         CheckFailed: a dimension is open.
         Finding: the plugin answers wrongly.
         HostBug: an implicit batch, and inputs that have none in common.
     """
+    implicit_batch = given.implicit_batch
     whole = [spec.dims for spec in profiles[0]]
     _check_static(layer, profiles, whole)
     batch = _batch(whole) if implicit_batch else 1
@@ -124,7 +120,7 @@ def _record(desc: Desc) -> dict[str, object]:
     return as_dict(DynamicDesc(desc, desc.dims, desc.dims, desc.dims))
 
 
-class IOExtLayer(v2.V2Layer[IOExtPlugin]):
+class IOExtLayer(V2Layer[IOExtPlugin]):
     """The layer in an execution context."""
 
     def __init__(self, creator: Creator, built: BuiltPlugin) -> None:
@@ -159,3 +155,6 @@ class IOExtLayer(v2.V2Layer[IOExtPlugin]):
             stream=stream,
             times=times,
         )
+
+
+restore = IOExtLayer

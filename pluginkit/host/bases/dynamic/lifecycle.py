@@ -1,4 +1,4 @@
-"""The build and the runs of a layer with an IPluginV2DynamicExt; the order of all calls stands in `v2`."""
+"""The build and the runs of a layer with an IPluginV2DynamicExt; the order of all calls stands in `v2_lifecycle`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from pluginkit.dtypes import DType
 from pluginkit.host import formats
-from pluginkit.host.bases import v2
-from pluginkit.host.bases.dynamic_plugin import DynamicPlugin
-from pluginkit.host.bases.v2 import Profile, check_outputs, check_workspace
-from pluginkit.host.descs import Desc, DynamicDesc
+from pluginkit.host.bases.dynamic.plugin import DynamicPlugin
+from pluginkit.host.bases.v2_lifecycle import Profile, V2Layer, check_outputs, check_workspace
+from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator
@@ -116,7 +115,7 @@ def _workspace(plugin: DynamicPlugin, inputs: Profile, outputs: Profile) -> int:
     return check_workspace(plugin, most)
 
 
-class DynamicLayer(v2.V2Layer[DynamicPlugin]):
+class DynamicLayer(V2Layer[DynamicPlugin]):
     """The layer in an execution context."""
 
     def __init__(self, creator: Creator, built: BuiltPlugin) -> None:
@@ -151,6 +150,9 @@ class DynamicLayer(v2.V2Layer[DynamicPlugin]):
             stream=stream,
             times=times,
         )
+
+
+restore = DynamicLayer
 
 
 def _fixed(desc: Desc) -> DynamicDesc:

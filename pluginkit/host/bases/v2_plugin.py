@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
-from pluginkit import _native
+from pluginkit import _native, bases
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
-from pluginkit.host.descs import Desc
+from pluginkit.host.descriptors import Desc
 from pluginkit.host.errors import Finding, HostBug
-from pluginkit.host.types import output_type
+from pluginkit.host.output_types import output_type
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -67,8 +67,11 @@ class Serialized:
 class V2Plugin(Generic[N]):
     """A plugin that somebody must `destroy()` once. Methods raise Finding for an answer that can't be one."""
 
+    BASE: ClassVar[bases.Name]
     INTERFACE: ClassVar[str]
     """The C++ class."""
+    NATIVE: ClassVar[type[_native.Plugin]]
+    """What the native host makes of such a plugin."""
 
     def __init__(self, native: N) -> None:
         self._raw: N | None = native

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pluginkit import _native
+from pluginkit.bases import BASES
 from pluginkit.demands import doubt
-from pluginkit.host.bases.plugin import V2Plugin
-from pluginkit.host.descs import Desc
+from pluginkit.host.bases.v2_plugin import V2Plugin
+from pluginkit.host.descriptors import Desc
 from pluginkit.host.errors import Finding
 
 MAX_DIMS = 8
@@ -17,7 +18,9 @@ MAX_DIMS = 8
 class IOExtPlugin(V2Plugin[_native.IOExtPlugin]):
     """A plugin with static shapes, and a number of batches beside them."""
 
-    INTERFACE = "IPluginV2IOExt"
+    BASE = "ioext"
+    INTERFACE = BASES[BASE].interface
+    NATIVE = _native.IOExtPlugin
 
     def output_dimensions(self, index: int, inputs: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         """The shape of output `index` for inputs of these shapes (rule T9), the same when asked again (T18)."""
@@ -68,3 +71,6 @@ class IOExtPlugin(V2Plugin[_native.IOExtPlugin]):
         code = self.native.enqueue(batch_size, in_addresses, out_addresses, workspace, stream, times)
         if code != 0:
             raise Finding(self.name_of("enqueue"), f"answered {code}, expected 0", rule="E1")
+
+
+PLUGIN = IOExtPlugin

@@ -9,10 +9,10 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest
-from pluginkit.testing.parts import Part, parts
 from pluginkit.testing.plan import plan
 from pluginkit.testing.points import points
 from pluginkit.testing.reference import Reference
+from pluginkit.testing.shape_splits import ShapeSplit, shape_splits
 
 TOML = """
 [plugin]
@@ -39,8 +39,8 @@ def manifest(*profiles: str, base: str = "dynamic") -> Manifest:
 
 def found(
     signature: Manifest, kind: DType = DType.INT8, *, all_counts: bool = False, data: Path | None = None
-) -> list[Part]:
-    return list(parts(signature, kind, points(signature, 0, data=data), 0, all_counts=all_counts))
+) -> list[ShapeSplit]:
+    return list(shape_splits(signature, kind, points(signature, 0, data=data), 0, all_counts=all_counts))
 
 
 def test_int8_has_constant_channels() -> None:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from pluginkit import _native, field_types
+from pluginkit import _native, bases, field_types
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
-from pluginkit.host.bases.plugin import count_outputs, must
-from pluginkit.host.descs import Desc, DynamicDesc
+from pluginkit.host.bases.v2_plugin import count_outputs, must
+from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram, Size
-from pluginkit.host.types import output_type
+from pluginkit.host.output_types import output_type
 
 Capability = Literal["kCORE", "kBUILD", "kRUNTIME"]
 
@@ -69,6 +69,8 @@ class Identity:
 
 class PluginV3:
     """A plugin that somebody must `destroy()` once. Methods raise Finding for an answer that can't be one."""
+
+    BASE: ClassVar[bases.Name] = "v3"
 
     def __init__(self, native: _native.PluginV3) -> None:
         self._raw: _native.PluginV3 | None = native
@@ -366,6 +368,9 @@ class PluginV3:
         faults = native.shape_faults()
         if faults:
             raise Finding(build_name("getOutputShapes"), faults[0], rule="T12")
+
+
+PLUGIN = PluginV3
 
 
 def _expect_zero(method: str, code: int, *, rule: str) -> None:

@@ -27,9 +27,9 @@ D marks what IPluginV2DynamicExt alone has, IO what IPluginV2IOExt alone has.
 D: `build` is done for each profile, for all but the last on a clone, and only the last plugin is serialized. IO has one
 shape a profile.
 
-The ids are those of docs/demands.md; words in quotes are those of NvInferRuntimePlugin.h. `dynamic` and `ioext` carry
-out analysis, build, new shapes and run; this module does the rest. No kernel runs at build: a builder on a machine
-without a GPU calls enqueue only when it times tactics, and this host's runs are all in `context`.
+The ids are those of docs/demands.md; words in quotes are those of NvInferRuntimePlugin.h. `dynamic.lifecycle` and
+`ioext.lifecycle` carry out analysis, build, new shapes and run; this module does the rest. No kernel runs at build: a
+builder on a machine without a GPU calls enqueue only when it times tactics, and this host's runs are all in `context`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from typing import Any, Generic, TypeVar
 
 from typing_extensions import Self
 
-from pluginkit.host.bases.plugin import V2Plugin
+from pluginkit.host.bases.v2_plugin import V2Plugin
 from pluginkit.host.errors import Finding
 from pluginkit.host.library import Creator, Fields
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
@@ -114,7 +114,7 @@ class V2Layer(Generic[P]):
         """The C++ name of a method."""
         return self._plugin.name_of(method)
 
-    def beside(self) -> Self:
+    def second_context(self) -> Self:
         """A second context of the same engine, to be closed before this."""
         other = copy(self)
         other._plugin = self._engine.clone()

@@ -1,0 +1,1 @@
+"""IPluginV2IOExt: the calls of its life, and the methods that it has of its own."""

@@ -1,0 +1,1 @@
+"""IPluginV3: the calls of its life, and its methods."""
