@@ -36,6 +36,11 @@ KINDS = {
     ),
     "endless-kernel": ("a kernel that does not end", "Look at the loop's condition: who changes what it waits for?"),
     "host-access": ("host code that uses device memory", "Copy it by cudaMemcpyAsync, or use it in a kernel."),
+    "host-pointer": (
+        "a kernel is given a pointer to host memory",
+        "Copy the values to device memory outside of enqueue(), or pass them by value; memory that host and kernel share "
+        "is pinned (cudaMallocHost) or managed.",
+    ),
     "invalid-address": ("memory that is not there", _OUTSIDE),
     "launch-config": ("a launch that no GPU takes", "Look at how the configuration follows from the shapes."),
     "race": ("a data race", _SHARE),

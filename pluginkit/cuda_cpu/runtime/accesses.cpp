@@ -95,7 +95,7 @@ void Checks::launchBegins(dim3 const& grid, dim3 const& block)
 {
     mRacesOn = isAsked("thread");
     mWrittenOn = isAsked("memory");
-    mDeviceKnown = mWrittenOn && gMemory.deviceMemoryIsKnown();
+    mDeviceKnown = gMemory.deviceMemoryIsKnown();
     std::fill(std::begin(mDevice), std::end(mDevice), std::make_pair(uintptr_t{0}, size_t{0}));
     mOrder.launchBegins(grid, block);
     mRaces.clear();

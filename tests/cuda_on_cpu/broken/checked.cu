@@ -335,10 +335,25 @@ EXPORT int overlappingBytes(bool repaired)
     return finish();
 }
 
-template <bool kRepaired>
-__global__ void hostPointerKernel(float const* table, float* out)
+//! Its pointer is hidden from the look at a launch's arguments.
+class Table
 {
-    out[threadIdx.x] = table[threadIdx.x]; // BUG hostPointer
+public:
+    explicit Table(float const* values) : mValues(values) {}
+
+    __device__ float operator[](unsigned int i) const
+    {
+        return mValues[i]; // BUG hostPointer
+    }
+
+private:
+    float const* mValues;
+};
+
+template <bool kRepaired>
+__global__ void hostPointerKernel(Table table, float* out)
+{
+    out[threadIdx.x] = table[threadIdx.x];
 }
 
 //! As a harness calls it, that has told of all the device memory there is.
@@ -349,7 +364,7 @@ EXPORT int hostPointer(bool repaired)
     Memory<float> onDevice(32);
     Memory<float> out(32);
     cudaMemcpy(onDevice.get(), table, sizeof(table), cudaMemcpyHostToDevice);
-    LAUNCH(hostPointerKernel, 1, 32, 0, repaired ? onDevice.get() : onHost, out.get());
+    LAUNCH(hostPointerKernel, 1, 32, 0, Table{repaired ? onDevice.get() : onHost}, out.get());
     int const error = finish();
     delete[] onHost;
     return error;

@@ -1,6 +1,10 @@
 // Defects that every build of target cpu finds.
 #include "broken.h"
 
+#include <cuda_fp16.h>
+
+#include <vector>
+
 #include <cassert>
 
 template <bool kRepaired>
@@ -306,5 +310,115 @@ EXPORT int freedTwice(bool repaired)
         cudaFree(x); // BUG freedTwice
     }
     cudaGetLastError();
+    return finish();
+}
+
+template <bool kRepaired>
+__global__ void hostArgumentKernel(float const* x, float* y)
+{
+    // What isn't read is found too.
+    y[threadIdx.x] = kRepaired ? x[threadIdx.x] : 0.0F;
+}
+
+EXPORT int hostArgument(bool repaired)
+{
+    std::vector<float> const host(32);
+    Memory<float> x(32);
+    Memory<float> y(32);
+    LAUNCH(hostArgumentKernel, 1, 32, 0, repaired ? x.get() : host.data(), y.get()); // BUG hostArgument
+    return finish();
+}
+
+__managed__ float gManaged[32];
+__device__ float gDevice[32];
+
+//! What kernels are given by value: some members are pointers, others look like it.
+struct Row
+{
+    char kind;
+    float const* values;
+};
+
+union Either
+{
+    float const* pointer;
+    unsigned long long number;
+};
+
+struct Rows
+{
+    short count;
+    Row rows[6];
+    __half scale;
+    unsigned long long number;
+    Either either;
+    cudaStream_t stream;
+    float (*function)(float);
+    void const* nothing[3];
+};
+
+template <bool kRepaired>
+__global__ void hostMemberKernel(Rows rows, float* y)
+{
+    float sum = 0.0F;
+    for (int i = 0; i < rows.count; ++i)
+    {
+        sum += rows.rows[i].values == nullptr ? 0.0F : *rows.rows[i].values;
+    }
+    y[threadIdx.x] = sum;
+}
+
+EXPORT int hostMember(bool repaired)
+{
+    static float const variable[32] = {1.0F};
+    alignas(64) float registered[32] = {};
+    std::vector<float> const host(32);
+    Memory<float> device(32);
+    Memory<float> y(32);
+    float* pinned = nullptr;
+    float* managed = nullptr;
+    void* symbol = nullptr;
+    cudaMallocHost(&pinned, 128);
+    cudaMallocManaged(&managed, 128);
+    cudaHostRegister(registered, sizeof(registered), cudaHostRegisterDefault);
+    cudaGetSymbolAddress(&symbol, gDevice);
+    pinned[0] = managed[0] = 0.0F;
+    cudaMemset(symbol, 0, sizeof(gDevice));
+    Rows rows{};
+    rows.count = 6;
+    rows.rows[0].values = device.get();
+    rows.rows[1].values = pinned;
+    rows.rows[2].values = managed;
+    rows.rows[3].values = registered;
+    rows.rows[4].values = static_cast<float const*>(symbol);
+    rows.rows[5].values = repaired ? gManaged : variable;
+    rows.number = reinterpret_cast<unsigned long long>(host.data());
+    rows.either.number = rows.number;
+    rows.function = sqrtf;
+    rows.nothing[0] = device.get() + 32; // the end
+    rows.nothing[1] = reinterpret_cast<void*>(~0ULL);
+    cudaStreamCreate(&rows.stream);
+    LAUNCH(hostMemberKernel, 1, 32, 0, rows, y.get()); // BUG hostMember
+    int const error = finish();
+    cudaStreamDestroy(rows.stream);
+    cudaHostUnregister(registered);
+    cudaFreeHost(pinned);
+    cudaFree(managed);
+    return error;
+}
+
+template <bool kRepaired>
+__global__ void hostStackKernel(int const* limit, int* y)
+{
+    y[threadIdx.x] = *limit;
+}
+
+EXPORT int hostStack(bool repaired)
+{
+    int const limit = 3;
+    Memory<int> onDevice(1);
+    Memory<int> y(32);
+    int const* const given = repaired ? onDevice.get() : &limit;
+    LAUNCH(hostStackKernel, 1, 32, 0, given, y.get()); // BUG hostStack
     return finish();
 }

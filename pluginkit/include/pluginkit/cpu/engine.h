@@ -11,6 +11,8 @@
 
 #define PLUGINKIT_CPU_HIDDEN __attribute__((visibility("hidden")))
 
+#define PLUGINKIT_CPU_INLINE inline __attribute__((always_inline))
+
 // The caller's place, for messages: as last parameters of a function that a kernel calls.
 #define PLUGINKIT_CPU_PLACE char const *file = __builtin_FILE(), int line = __builtin_LINE()
 
@@ -112,7 +114,7 @@ PLUGINKIT_CPU_HIDDEN void fence() noexcept;
 PLUGINKIT_CPU_HIDDEN void atomicAccess(void const volatile* address, size_t size) noexcept;
 
 //! Of a function whose accesses are its caller's: so findings name the caller's line.
-#define PLUGINKIT_CPU_IN_CALLER inline __attribute__((always_inline))
+#define PLUGINKIT_CPU_IN_CALLER PLUGINKIT_CPU_INLINE
 #else
 #define PLUGINKIT_CPU_IN_CALLER inline
 inline void atomicAccess(void const volatile* /*address*/, size_t /*size*/) noexcept {}

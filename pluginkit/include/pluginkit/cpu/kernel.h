@@ -3,6 +3,7 @@
 //! The arguments are evaluated once; every thread gets its own copies of them, by value, as on a GPU.
 #pragma once
 
+#include <pluginkit/cpu/argument_pointers.h>
 #include <pluginkit/cpu/engine.h>
 
 #include <csignal>
@@ -150,8 +151,9 @@ public:
     }
 
     template <typename... Arguments>
-    cudaError_t run(Arguments&&... arguments) const
+    PLUGINKIT_CPU_INLINE cudaError_t run(Arguments&&... arguments) const
     {
+        checkArguments(mName, arguments...);
         using Made = Call<Body, std::decay_t<Arguments>...>;
         return launch(mName, mConfiguration,
                       std::make_shared<Made const>(mBody, std::forward<Arguments>(arguments)...));
@@ -159,7 +161,7 @@ public:
 
     //! As `run`, for `<<<>>>`, whose error is asked for by cudaGetLastError().
     template <typename... Arguments>
-    void with(Arguments&&... arguments) const
+    PLUGINKIT_CPU_INLINE void with(Arguments&&... arguments) const
     {
         run(std::forward<Arguments>(arguments)...);
     }

@@ -45,6 +45,9 @@
 #define __launch_bounds__(...)
 #undef __grid_constant__
 #define __grid_constant__
+// So the runtime knows them: the only variables of the library that a kernel may be given a pointer to.
+#undef __managed__
+#define __managed__ __attribute__((section("pluginkit_cpu_managed")))
 // What the compiler of target cpu refuses, with its line (cuda_cpu/compile.py): the device has no clusters.
 #undef __cluster_dims__
 #define __cluster_dims__(...) __attribute__((pluginkit_cpu_cluster_dims))

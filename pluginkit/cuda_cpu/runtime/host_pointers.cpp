@@ -1,0 +1,113 @@
+//! Kernels that are given pointers to pageable host memory: no GPU reaches it, but for systems whose device attribute
+//! cudaDevAttrPageableMemoryAccess says so (CUDA C++ Programming Guide, "Unified Memory": HMM, ATS).
+
+#include "findings.h"
+#include "memory.h"
+
+#include <pluginkit/cpu/argument_pointers.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// The linker's names for the library's own memory, and for its __managed__ variables.
+extern "C"
+{
+    extern PLUGINKIT_CPU_HIDDEN char const __ehdr_start;
+    extern PLUGINKIT_CPU_HIDDEN char const _end;
+    extern PLUGINKIT_CPU_HIDDEN __attribute__((weak)) char const __start_pluginkit_cpu_managed;
+    extern PLUGINKIT_CPU_HIDDEN __attribute__((weak)) char const __stop_pluginkit_cpu_managed;
+}
+
+namespace pluginkit_cpu
+{
+
+inline namespace v2
+{
+
+namespace
+{
+
+constexpr uintptr_t kLOWEST = 65536; // Linux maps nothing below (vm.mmap_min_addr)
+
+uintptr_t number(void const* address) noexcept
+{
+    return reinterpret_cast<uintptr_t>(address);
+}
+
+bool inImage(uintptr_t address) noexcept
+{
+    return address >= number(&__ehdr_start) && address < number(&_end);
+}
+
+bool isManaged(uintptr_t address) noexcept
+{
+    return &__start_pluginkit_cpu_managed != nullptr && address >= number(&__start_pluginkit_cpu_managed) &&
+           address < number(&__stop_pluginkit_cpu_managed);
+}
+
+//! Whether all device memory is known: the test harness has named it, or this is a program, which has no other.
+bool allIsKnown()
+{
+    static bool const program = inImage(getauxval(AT_PHDR));
+    return program || gMemory.deviceMemoryIsKnown();
+}
+
+//! Whether there is memory that can be read. The system copies the set before it finds that `how` is none.
+bool isReadable(uintptr_t address) noexcept
+{
+    constexpr int kNO_HOW = ~0;
+    int const before = errno;
+    long const result = syscall(SYS_rt_sigprocmask, kNO_HOW, address & ~uintptr_t{7}, nullptr, 8);
+    bool const readable = result == 0 || errno != EFAULT;
+    errno = before;
+    return readable;
+}
+
+bool onStack(uintptr_t address) noexcept
+{
+    pthread_attr_t attributes{};
+    void* begin = nullptr;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+    {
+        return false;
+    }
+    pthread_attr_getstack(&attributes, &begin, &size);
+    pthread_attr_destroy(&attributes);
+    return address - number(begin) < size;
+}
+
+} // namespace
+
+void checkPointer(char const* kernel, unsigned int index, size_t offset, void const* pointer) noexcept
+{
+    uintptr_t const address = number(pointer);
+    if (address < kLOWEST || inKernel() || !allIsKnown())
+    {
+        return;
+    }
+    // A pointer behind the last byte may be the end of a range.
+    if (gMemory.find(address) || gMemory.find(address - 1) || gMemory.findFreed(address) || isManaged(address) ||
+        !isReadable(address))
+    {
+        return;
+    }
+    char where[160];
+    std::snprintf(where, sizeof(where), "%p, in pageable memory of the host (%s)", pointer,
+                  inImage(address) ? "a variable of the library; cudaGetSymbolAddress gives a __device__ variable's"
+                                   : (onStack(address) ? "the stack of the thread that launches it" : "not pinned"));
+    std::string const part = offset == 0 ? "" : ", at byte " + std::to_string(offset) + " of it,";
+    report({"host-pointer",
+            "argument " + std::to_string(index) + " of " + kernel + part + " points to " + where,
+            {nullptr, 0},
+            __builtin_return_address(0)});
+}
+
+} // namespace v2
+
+} // namespace pluginkit_cpu
