@@ -57,10 +57,22 @@ def compile_source(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="pluginkit-cuda-") as folder:
         plain = Path(folder) / f"{command.source.name}.ii"
         headers = ["-isystem", str(include_dir()), "-idirafter", str(prelude.with_name("toolkit"))]
+        libraries = f"-I{prelude.with_name('libraries')}"  # before NVIDIA's headers, wherever those are
         ours = [*dependencies, *defines, *headers, "-include", str(prelude)]
         source = [str(command.source), "-o", str(plain)]
         _preprocess(
-            [command.cxx, "-x", "c++", "-E", *command.compile, _NO_PRAGMAS, *command.preprocess, *ours, *source],
+            [
+                command.cxx,
+                "-x",
+                "c++",
+                "-E",
+                libraries,
+                *command.compile,
+                _NO_PRAGMAS,
+                *command.preprocess,
+                *ours,
+                *source,
+            ],
             command.source,
         )
         text = plain.read_text(encoding="utf-8", errors="surrogateescape")
@@ -79,8 +91,8 @@ def _preprocess(command: list[str], source: Path) -> None:
         text = source.read_text(encoding="utf-8", errors="replace") if source.exists() else ""
         if library := _LIBRARIES.search(text):
             raise BuildFailed(
-                f"{source} includes {library[1]}: NVIDIA's libraries aren't there on the CPU (target cpu).",
-                hint="Leave its use out by #ifndef PLUGINKIT_TARGET_CPU, with C++ instead, or build gpu only.",
+                f"{source} includes {library[1]}: NVIDIA's library is not there on the CPU (target cpu).",
+                hint="Of cuBLAS and cuDNN there is cublas_v2.h, cublasLt.h and cudnn.h (docs/cpu-target.md). Leave its use out by #ifndef PLUGINKIT_TARGET_CPU, with C++ instead, or build gpu only.",
             ) from None
         raise
 

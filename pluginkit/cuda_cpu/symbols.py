@@ -38,8 +38,14 @@ _ADVICE = (
 @cache
 def provided() -> frozenset[str]:
     """The CUDA functions that the runtime has, read from its sources."""
-    text = "".join(file.read_text(encoding="utf-8") for file in sorted(RUNTIME_DIR.glob("*.cpp")))
-    return frozenset(re.findall(rf"\b{PREFIX}(cuda\w+)\(", text))
+    names: set[str] = set()
+    for file in sorted(RUNTIME_DIR.glob("*.cpp")):
+        text = file.read_text(encoding="utf-8")
+        # A file has the functions of a family as one macro, which it calls with each family's letter.
+        letters = re.findall(r"^ +PLUGINKIT_CPU_\w+\((\w), \w+\)$", text, re.MULTILINE)
+        for name in re.findall(rf"\b{PREFIX}((?:cuda|cublas|cudnn)[\w#]+)\(", text):
+            names |= {name.replace("##letter##", letter) for letter in letters} if "#" in name else {name}
+    return frozenset(names)
 
 
 def rename(obj: Path, source: str, text: str, compiler: Sequence[str]) -> None:

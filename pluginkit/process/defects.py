@@ -43,6 +43,10 @@ KINDS = {
     ),
     "invalid-address": ("memory that is not there", _OUTSIDE),
     "launch-config": ("a launch that no GPU takes", "Look at how the configuration follows from the shapes."),
+    "not-supported": (
+        "a function of cuBLAS or cuDNN that target cpu does not have",
+        "docs/cpu-target.md lists what it has. Put C++ beside the call by #ifdef PLUGINKIT_TARGET_CPU, or test target gpu.",
+    ),
     "race": ("a data race", _SHARE),
     "shared-overrun": ("a write beside an array in shared memory", _OUTSIDE),
     "shuffle-inactive-lane": (

@@ -35,10 +35,10 @@ __global__ void k(int* y)
 """
 _WHICH = r"which .* does not have\.\n  \S+limit.cu:\d+: \w+\n  fix: "
 LIMITS = {
-    "cudnn": ("#include <cudnn.h>\n", r"limit.cu includes cudnn.h: NVIDIA's libraries aren't there"),
+    "cufft": ("#include <cufft.h>\n", r"limit.cu includes cufft.h: NVIDIA's library is not there"),
     "cublas": (
-        'extern "C" int cublasCreate_v2(void*);\nint run() { return cublasCreate_v2(nullptr); }\n',
-        r"limit.cu calls cublasCreate_v2, " + _WHICH + "NVIDIA's libraries of kernels run on a GPU",
+        'extern "C" int cublasXtCreate(void*);\nint run() { return cublasXtCreate(nullptr); }\n',
+        r"limit.cu calls cublasXtCreate, " + _WHICH + "NVIDIA's libraries of kernels run on a GPU",
     ),
     "driver": (
         "#include <cuda.h>\nint run() { return cuInit(0); }\n",

@@ -2,6 +2,8 @@
 
 #include <pluginkit/cpu/control.h>
 
+#include "cublas.h"
+#include "cudnn.h"
 #include "findings.h"
 #include "launch.h"
 #include "memory.h"
@@ -53,7 +55,7 @@ void setDeferred(int on)
 
 int registerRegion(void* memory, size_t size, PluginkitCpuRegion /*region*/, int initialized)
 {
-    if (memory == nullptr || size == 0)
+    if (memory == nullptr)
     {
         return cudaErrorInvalidValue;
     }
@@ -98,9 +100,30 @@ int lastError()
     return peekError();
 }
 
-constexpr PluginkitCpuControl kCONTROL{enqueueBegin,    enqueueEnd,       drain,      setDeferred,
-                                       registerRegion,  unregisterRegion, makeStream, destroyStream,
-                                       liveAllocations, liveBytes,        lastError,  clearErrors};
+void* makeCublas()
+{
+    return cublas::makeHandle();
+}
+
+int destroyCublas(void* handle)
+{
+    return cublas::destroyHandle(static_cast<cublasContext*>(handle));
+}
+
+void* makeCudnn()
+{
+    return cudnn::makeHandle();
+}
+
+int destroyCudnn(void* handle)
+{
+    return cudnn::destroyHandle(static_cast<cudnnContext*>(handle));
+}
+
+constexpr PluginkitCpuControl kCONTROL{enqueueBegin,     enqueueEnd,  drain,         setDeferred,     registerRegion,
+                                       unregisterRegion, makeStream,  destroyStream, liveAllocations, liveBytes,
+                                       lastError,        clearErrors, lastObject,    liveObjects,     makeCublas,
+                                       destroyCublas,    makeCudnn,   destroyCudnn};
 
 } // namespace
 
@@ -138,5 +161,5 @@ void checkNoSynchronization(Caller const& caller, char const* why)
 
 PluginkitCpuControl const* pluginkit_cpu_control(int version)
 {
-    return version == PLUGINKIT_CPU_CONTROL_VERSION ? &pluginkit_cpu::kCONTROL : nullptr;
+    return version >= 1 && version <= PLUGINKIT_CPU_CONTROL_VERSION ? &pluginkit_cpu::kCONTROL : nullptr;
 }

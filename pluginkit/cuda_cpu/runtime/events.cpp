@@ -3,6 +3,7 @@
 #include "streams.h"
 
 #include "findings.h"
+#include "objects.h"
 
 #include <algorithm>
 
@@ -159,17 +160,36 @@ using pluginkit_cpu::answer;
 using pluginkit_cpu::Caller;
 using pluginkit_cpu::gStreams;
 
+namespace
+{
+
+cudaError_t create(cudaEvent_t* event, unsigned int flags, Caller const& caller) noexcept
+{
+    return answer(
+        [&]
+        {
+            cudaError_t const error = event == nullptr ? cudaErrorInvalidValue : gStreams.createEvent(*event, flags);
+            if (error == cudaSuccess)
+            {
+                pluginkit_cpu::took("event", *event, 0, caller);
+            }
+            return error;
+        });
+}
+
+} // namespace
+
 extern "C"
 {
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags)
     {
-        return answer([&] { return event == nullptr ? cudaErrorInvalidValue : gStreams.createEvent(*event, flags); });
+        return create(event, flags, {"cudaEventCreateWithFlags", __builtin_return_address(0)});
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaEventCreate(cudaEvent_t* event)
     {
-        return pluginkit_cpu_v2_cudaEventCreateWithFlags(event, cudaEventDefault);
+        return create(event, cudaEventDefault, {"cudaEventCreate", __builtin_return_address(0)});
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
@@ -216,7 +236,16 @@ extern "C"
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaEventDestroy(cudaEvent_t event)
     {
-        return answer([&] { return gStreams.destroyEvent(event); });
+        return answer(
+            [&]
+            {
+                cudaError_t const error = gStreams.destroyEvent(event);
+                if (error == cudaSuccess)
+                {
+                    pluginkit_cpu::gaveBack(event);
+                }
+                return error;
+            });
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,

@@ -92,8 +92,8 @@ void checkPointer(char const* kernel, unsigned int index, size_t offset, void co
         return;
     }
     // A pointer behind the last byte may be the end of a range.
-    if (gMemory.find(address) || gMemory.find(address - 1) || gMemory.findFreed(address) || isManaged(address) ||
-        !isReadable(address))
+    if (gMemory.find(address) || gMemory.find(address - 1) || gMemory.begins(address) || gMemory.findFreed(address) ||
+        isManaged(address) || !isReadable(address))
     {
         return;
     }

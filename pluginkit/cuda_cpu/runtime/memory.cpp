@@ -5,6 +5,7 @@
 #include "accesses.h"
 #include "asan.h"
 #include "findings.h"
+#include "objects.h"
 
 #include <algorithm>
 #include <cstring>
@@ -246,6 +247,7 @@ void DeviceMemory::release(uintptr_t begin)
         mFreed.pop_front();
     }
     lock.unlock();
+    gaveBack(at(gone.begin));
     if (gObserver.gone != nullptr)
     {
         gObserver.gone(at(gone.begin), gone.size);
@@ -284,7 +286,7 @@ bool DeviceMemory::add(Allocation const& allocation)
         mAllocations.emplace(key(allocation), allocation);
         mHarness += harness ? 1 : 0;
     }
-    if (gObserver.made != nullptr && harness)
+    if (gObserver.made != nullptr && harness && allocation.size > 0)
     {
         gObserver.made(at(allocation.begin), allocation.size, allocation.flags != 0);
     }
@@ -302,10 +304,14 @@ bool DeviceMemory::remove(uintptr_t begin, Origin origin)
             return false;
         }
         size = found->second.size;
+        if (origin == Origin::kRegistered)
+        {
+            gaveBack(at(begin));
+        }
         mHarness -= origin == Origin::kHarness ? 1 : 0;
         mAllocations.erase(found);
     }
-    if (gObserver.gone != nullptr && origin == Origin::kHarness)
+    if (gObserver.gone != nullptr && origin == Origin::kHarness && size > 0)
     {
         gObserver.gone(at(begin), size);
     }
@@ -317,6 +323,12 @@ std::optional<Allocation> DeviceMemory::find(uintptr_t address) const
     std::lock_guard<std::mutex> const lock{mMutex};
     Allocation const* const found = findIn(mAllocations, address);
     return found == nullptr ? std::nullopt : std::optional<Allocation>{*found};
+}
+
+bool DeviceMemory::begins(uintptr_t address) const
+{
+    std::lock_guard<std::mutex> const lock{mMutex};
+    return mAllocations.count(address) != 0;
 }
 
 std::optional<Allocation> DeviceMemory::findFreed(uintptr_t address) const

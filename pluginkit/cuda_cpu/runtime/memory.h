@@ -98,6 +98,8 @@ public:
 
     //! What an address belongs to: inside it, or beside it within its guards.
     std::optional<Allocation> find(uintptr_t address) const;
+    //! Whether memory begins there: memory of no bytes too.
+    bool begins(uintptr_t address) const;
     //! The allocation that was freed and had this address, if that was not long ago.
     std::optional<Allocation> findFreed(uintptr_t address) const;
 

@@ -1,6 +1,7 @@
 //! CUDA's functions that allocate, free and describe memory.
 
 #include "memory.h"
+#include "objects.h"
 #include "streams.h"
 
 #include <algorithm>
@@ -28,6 +29,7 @@ cudaError_t allocate(void** memory, size_t size, Origin origin, Caller const& ca
     pluginkit_cpu::checkNoAllocation(caller);
     // An empty allocation is a null pointer, as CUDA's.
     *memory = size == 0 ? nullptr : gMemory.allocate(size, origin, caller.function, flags);
+    pluginkit_cpu::took(origin == Origin::kPinned ? "pinned memory" : "device memory", *memory, size, caller);
     return size > 0 && *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 
@@ -211,7 +213,12 @@ extern "C"
                 registered.origin = Origin::kRegistered;
                 registered.function = caller.function;
                 registered.flags = flags;
-                return gMemory.add(registered) ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered;
+                if (!gMemory.add(registered))
+                {
+                    return cudaErrorHostMemoryAlreadyRegistered;
+                }
+                pluginkit_cpu::took("registered memory", memory, size, caller);
+                return cudaSuccess;
             });
     }
 

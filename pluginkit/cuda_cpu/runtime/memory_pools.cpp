@@ -2,6 +2,7 @@
 //! memory, which changes nothing here.
 
 #include "memory.h"
+#include "objects.h"
 #include "streams.h"
 
 #include <cstring>
@@ -87,6 +88,7 @@ extern "C"
                 }
                 pluginkit_cpu::checkNoAllocation(caller);
                 *memory = size == 0 ? nullptr : gMemory.allocate(size, pluginkit_cpu::Origin::kDevice, caller.function);
+                pluginkit_cpu::took("device memory", *memory, size, caller);
                 return size > 0 && *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
             });
     }

@@ -1,5 +1,6 @@
 //! CUDA's functions of streams.
 
+#include "objects.h"
 #include "streams.h"
 
 using pluginkit_cpu::answer;
@@ -10,6 +11,21 @@ using pluginkit_cpu::StreamState;
 
 namespace
 {
+
+cudaError_t create(cudaStream_t* stream, unsigned int flags, int priority, Caller const& caller) noexcept
+{
+    return answer(
+        [&]
+        {
+            cudaError_t const error =
+                stream == nullptr ? cudaErrorInvalidValue : gStreams.create(*stream, flags, priority);
+            if (error == cudaSuccess)
+            {
+                pluginkit_cpu::took("stream", *stream, 0, caller);
+            }
+            return error;
+        });
+}
 
 template <typename T, typename Get>
 cudaError_t ask(cudaStream_t stream, T* value, Get const& get) noexcept
@@ -35,24 +51,32 @@ extern "C"
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamCreateWithPriority(cudaStream_t* stream,
                                                                                    unsigned int flags, int priority)
     {
-        return answer(
-            [&] { return stream == nullptr ? cudaErrorInvalidValue : gStreams.create(*stream, flags, priority); });
+        return create(stream, flags, priority, {"cudaStreamCreateWithPriority", __builtin_return_address(0)});
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamCreateWithFlags(cudaStream_t* stream,
                                                                                 unsigned int flags)
     {
-        return pluginkit_cpu_v2_cudaStreamCreateWithPriority(stream, flags, 0);
+        return create(stream, flags, 0, {"cudaStreamCreateWithFlags", __builtin_return_address(0)});
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamCreate(cudaStream_t* stream)
     {
-        return pluginkit_cpu_v2_cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
+        return create(stream, cudaStreamDefault, 0, {"cudaStreamCreate", __builtin_return_address(0)});
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamDestroy(cudaStream_t stream)
     {
-        return answer([&] { return gStreams.destroy(stream); });
+        return answer(
+            [&]
+            {
+                cudaError_t const error = gStreams.destroy(stream);
+                if (error == cudaSuccess)
+                {
+                    pluginkit_cpu::gaveBack(stream);
+                }
+                return error;
+            });
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags)

@@ -5,8 +5,9 @@
 #define PLUGINKIT_CPU_CONTROL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-#define PLUGINKIT_CPU_CONTROL_VERSION 1
+#define PLUGINKIT_CPU_CONTROL_VERSION 2
 
 #ifdef __cplusplus
 extern "C"
@@ -18,6 +19,16 @@ extern "C"
         PLUGINKIT_CPU_INPUT = 0,
         PLUGINKIT_CPU_OUTPUT = 1,
         PLUGINKIT_CPU_WORKSPACE = 2,
+    };
+
+    // What the library has taken by a function of CUDA's, cuBLAS's or cuDNN's and not given back.
+    struct PluginkitCpuObject
+    {
+        char const* kind;     // In words: "device memory", "stream".
+        char const* function; // That gave it.
+        size_t size;          // Of memory.
+        char const* library;  // Where that was called: the file, and the offset that addr2line takes.
+        size_t offset;
     };
 
     // Errors are numbers of cudaError_t; 0 is none.
@@ -32,8 +43,8 @@ extern "C"
         // Whether streams do nothing before somebody waits for them; instead of PLUGINKIT_CPU_DEFERRED.
         void (*setDeferred)(int on);
         // Makes memory of the harness known as device memory. As long as there is any, memory that is not known is the
-        // host's. Where it begins at a page, all of its pages must be its own: they are closed while host code
-        // of enqueue() runs.
+        // host's. Of an empty tensor the size is 0. Where it begins at a page, all of its pages must be its own: they
+        // are closed while host code of enqueue() runs.
         int (*registerRegion)(void* memory, size_t size, enum PluginkitCpuRegion region, int initialized);
         int (*unregisterRegion)(void* memory);
         // A stream as cudaStreamCreateWithFlags(..., cudaStreamNonBlocking) makes it; null if that failed.
@@ -45,9 +56,20 @@ extern "C"
         // What cudaPeekAtLastError() gives, and its end, also of an error that sticks.
         int (*lastError)(void);
         void (*clearErrors)(void);
+        // From version 2 on.
+        // Each object taken has a number; the last one's.
+        uint64_t (*lastObject)(void);
+        // Those with larger numbers that are still there: how many, and the first `room` of them. Not the harness's.
+        size_t (*liveObjects)(uint64_t after, struct PluginkitCpuObject* objects, size_t room);
+        // A handle of cuBLAS and one of cuDNN, as a context gives them to attachToContext(); no objects of the
+        // plugin's.
+        void* (*makeCublas)(void);
+        int (*destroyCublas)(void* handle);
+        void* (*makeCudnn)(void);
+        int (*destroyCudnn)(void* handle);
     };
 
-    // Null for a version that the library does not have.
+    // Null for a version that the library does not have; a later one begins as those before it.
     __attribute__((visibility("default"))) struct PluginkitCpuControl const* pluginkit_cpu_control(int version);
 
 #ifdef __cplusplus
