@@ -92,7 +92,8 @@ def _preprocess(command: list[str], source: Path) -> None:
         if library := _LIBRARIES.search(text):
             raise BuildFailed(
                 f"{source} includes {library[1]}: NVIDIA's library is not there on the CPU (target cpu).",
-                hint="Of cuBLAS and cuDNN there is cublas_v2.h, cublasLt.h and cudnn.h (docs/cpu-target.md). Leave its use out by #ifndef PLUGINKIT_TARGET_CPU, with C++ instead, or build gpu only.",
+                hint="Leave its use out by #ifndef PLUGINKIT_TARGET_CPU, with C++ instead, or build gpu only. Of "
+                "NVIDIA's libraries there are cublas_v2.h, cublasLt.h and cudnn.h (docs/cpu-target.md).",
             ) from None
         raise
 

@@ -38,14 +38,13 @@ KINDS = {
     "host-access": ("host code that uses device memory", "Copy it by cudaMemcpyAsync, or use it in a kernel."),
     "host-pointer": (
         "a kernel is given a pointer to host memory",
-        "Copy the values to device memory outside of enqueue(), or pass them by value; memory that host and kernel share "
-        "is pinned (cudaMallocHost) or managed.",
+        "Copy the values to device memory outside of enqueue(), or pass them by value. What both use is pinned memory.",
     ),
     "invalid-address": ("memory that is not there", _OUTSIDE),
     "launch-config": ("a launch that no GPU takes", "Look at how the configuration follows from the shapes."),
     "not-supported": (
         "a function of cuBLAS or cuDNN that target cpu does not have",
-        "docs/cpu-target.md lists what it has. Put C++ beside the call by #ifdef PLUGINKIT_TARGET_CPU, or test target gpu.",
+        "docs/cpu-target.md lists what it has. Put C++ in its place by #ifdef PLUGINKIT_TARGET_CPU, or test on a GPU.",
     ),
     "race": ("a data race", _SHARE),
     "shared-overrun": ("a write beside an array in shared memory", _OUTSIDE),
