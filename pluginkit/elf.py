@@ -1,4 +1,4 @@
-"""An ELF shared library's own words: what it exports, what it needs, and of which versions.
+"""Reads ELF shared libraries: exported symbols, needed libraries and symbol versions.
 
 All that pluginkit reads of ELF files it reads here, by pyelftools.
 """

@@ -1,4 +1,4 @@
-"""How fast a plugin's enqueue is on a GPU: measured in a worker, told only of launches whose output was right."""
+"""Measures a plugin's enqueue on a GPU, in a worker; reports times only of launches with correct output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plugin is measured beside: an expression of torch, on the same inputs and stream, and checked as it is."""
+"""The baseline of a measurement: a torch expression on the same inputs and stream, checked like the plugin."""
 
 from __future__ import annotations
 

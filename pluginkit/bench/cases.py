@@ -1,4 +1,4 @@
-"""Which shapes are measured, and how many bytes each must move at least."""
+"""The shapes that are measured, and the bytes that each must move at least."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plugin as an engine would have it, without the guards around it: built, serialized, restored, told its shapes."""
+"""The plugin as in an engine, without guards: built, serialized, deserialized, with its shapes set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured, and what was found."""
+"""Measurements and their results, as plain data."""
 
 from __future__ import annotations
 

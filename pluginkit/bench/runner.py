@@ -1,4 +1,4 @@
-"""One run: a GPU found, the library built, every case measured in a worker."""
+"""One run: finds a GPU, builds the library, measures each case in a worker."""
 
 from __future__ import annotations
 

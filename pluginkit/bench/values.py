@@ -1,4 +1,4 @@
-"""What the tensors hold, and what the outputs must be then."""
+"""Input values of a measurement, and the expected outputs."""
 
 from __future__ import annotations
 

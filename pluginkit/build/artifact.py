@@ -1,4 +1,4 @@
-"""A built library and the JSON file beside it that says what it is."""
+"""A built library and its build record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drive CMake and Ninja, look at what came out, and put it in place by renaming."""
+"""Runs CMake and Ninja, checks the result, and renames it into place."""
 
 from __future__ import annotations
 

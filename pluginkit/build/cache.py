@@ -1,4 +1,4 @@
-"""What CMake is told.
+"""CMake's cache variables for a build.
 
 `pluginkit build` tells it everything (`settings`). A person who calls CMake by hand has chosen the compiler already, so
 pluginkit-config.cmake asks only for what was found: `python -m pluginkit.build.cache TARGET` prints that as a CMake

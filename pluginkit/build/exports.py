@@ -1,4 +1,4 @@
-"""What a built library must export before anybody tries to load it."""
+"""Checks the exports of a built library before it is loaded."""
 
 from __future__ import annotations
 

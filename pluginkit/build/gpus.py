@@ -1,4 +1,4 @@
-"""Which NVIDIA GPUs this machine has, by the driver's own library.
+"""Finds this machine's NVIDIA GPUs through the driver's library.
 
 The driver is asked in a process of its own, because a broken one may crash or hang. That process runs this file
 as a script, so nothing of pluginkit may be imported at its top.

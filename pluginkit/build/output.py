@@ -1,4 +1,4 @@
-"""What CMake, Ninja and the compilers say, told apart while they say it."""
+"""Sorts the output of CMake, Ninja and the compilers while they run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project's Python module is compiled against."""
+"""The headers that a project's Python module is compiled with."""
 
 from __future__ import annotations
 

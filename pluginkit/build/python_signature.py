@@ -1,4 +1,4 @@
-"""What pluginkit.toml says, for a project's Python module.
+"""Writes the signature of pluginkit.toml as a C++ header for a project's Python module.
 
 `python -m pluginkit.build.python_signature PROJECT SLUG NAME TARGET FILE` writes pluginkit_built.h for
 `pluginkit_add_python_module`.

@@ -1,4 +1,4 @@
-"""How a test run looks on a terminal: one table, then what failed, where it failed, and the command that repeats it."""
+"""Prints a test run on a terminal: a table, then each failure with its position and the command that repeats it."""
 
 from __future__ import annotations
 

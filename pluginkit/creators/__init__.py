@@ -1,4 +1,4 @@
-"""The creators of a library, as each host that is here lists them: the library is loaded, in workers."""
+"""Lists the creators of a library: each host that is installed loads it in a worker process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a library's creators say when each host that is here loads it, each in a worker process of its own."""
+"""Loads a library in each host that is installed, each in its own worker process, and describes its creators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker's side of `loading`: loads a library in one host, and asks its creators what they are."""
+"""The worker's side of `loading`: loads a library in one host and describes its creators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plugin host: plays TensorRT's part around a plugin library, in this process.
+"""The plugin host: loads a plugin library in this process and calls its plugins as TensorRT does.
 
 Call it in a process that may die: what a plugin does wrong in C++ ends it, and the breadcrumb file names the method.
 """

@@ -1,4 +1,4 @@
-"""The build of a layer: what is true of every interface, and which module knows the rest."""
+"""Builds a layer: checks that every interface has in common, then the interface's own build."""
 
 from __future__ import annotations
 

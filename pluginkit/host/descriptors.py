@@ -1,4 +1,4 @@
-"""What a plugin is told of a tensor, as plain data."""
+"""Tensor descriptors that a plugin gets, as plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain data on both sides of the lifecycle: what a network gives to a plugin, and what was built of it."""
+"""Plain data before and after a build: what a network passes to a plugin, and the built plugin."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Runs a network with a plugin's nodes: ONNX by its reference, Loop, If, Scan and plugin nodes by our own code."""
+"""Runs a network on the CPU: ONNX operators by onnx's reference, Loop, If, Scan and plugin nodes by pluginkit."""

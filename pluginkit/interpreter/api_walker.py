@@ -1,4 +1,4 @@
-"""Runs a network made by NVIDIA's API: the plugin's nodes by a function, all else by NumPy.
+"""Runs a network made by NVIDIA's API: a function computes the plugin's nodes, NumPy the others.
 
 What is in a loop or a branch follows from the network, as in TensorRT: a layer is in a loop if it depends on one of the
 loop's recurrences or iterators, and lazy in a conditional if it depends on one of its input layers.

@@ -1,4 +1,4 @@
-"""What is wrong with a network before any plugin is asked: its profiles, and whom its plugin nodes name.
+"""Checks of a network before any plugin is called: profiles, and the creators that plugin nodes name.
 
 NVIDIA's parser and builder refuse the same. Held against them by tests/fidelity.
 """

@@ -1,4 +1,4 @@
-"""Runs an ONNX model: the plugin's nodes by a function, all else by onnx's reference implementation.
+"""Runs an ONNX model: a function computes the plugin's nodes, onnx's reference implementation the others.
 
 onnx's reference is replaced where it is wrong (onnx 1.23.2): Loop concatenates scan outputs instead of stacking them
 and fails on zero trips; Scan knows one direction and axis; QuantizeLinear and DequantizeLinear are missing before

@@ -1,4 +1,4 @@
-"""What a plugin library holds, read without loading it: ELF, GPU code, what the build wrote beside it."""
+"""Inspects a plugin library without loading it: ELF symbols, GPU code, the build record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a library's file shows to be wrong with it, each with what to do."""
+"""Checks of a library's file; each problem has a fix."""
 
 from __future__ import annotations
 

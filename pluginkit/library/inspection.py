@@ -1,4 +1,4 @@
-"""Everything that can be said of a plugin library without loading it."""
+"""All facts about a plugin library that need no loading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the loader would find the libraries that a library needs, and whether they have what it needs of them."""
+"""Finds the libraries that a library needs, as the loader does, and checks that they have the symbols it needs."""
 
 from __future__ import annotations
 

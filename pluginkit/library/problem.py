@@ -1,4 +1,4 @@
-"""Something that is wrong with a library or a model, and what to do about it."""
+"""A problem of a library or a model, with its fix."""
 
 from __future__ import annotations
 

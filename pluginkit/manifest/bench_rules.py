@@ -1,4 +1,4 @@
-"""What of the part `[bench]` must fit the signature."""
+"""Rules on the part `[bench]` against the signature."""
 
 from __future__ import annotations
 

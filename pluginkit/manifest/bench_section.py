@@ -1,4 +1,4 @@
-"""The part `[bench]` of a `pluginkit.toml`: what `pluginkit bench` measures, and what it is measured beside."""
+"""The part `[bench]` of a `pluginkit.toml`: what `pluginkit bench` measures, and the baselines."""
 
 from __future__ import annotations
 

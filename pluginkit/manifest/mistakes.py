@@ -1,4 +1,4 @@
-"""What is said of a `pluginkit.toml` that can't be: pydantic's errors in TOML's words, and which key is meant."""
+"""Error messages on a `pluginkit.toml`: pydantic's errors in TOML's terms, with the nearest valid key."""
 
 from __future__ import annotations
 

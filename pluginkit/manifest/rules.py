@@ -1,4 +1,4 @@
-"""What of a signature must fit together: names, shapes, profiles and types."""
+"""Rules on a signature as a whole: names, shapes, profiles and types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TensorRT's documents say of types and formats together, held against a manifest."""
+"""TensorRT's rules on types and formats, checked on a manifest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one door to other programs: run, capture, time out, and leave nothing running behind."""
+"""Runs other programs: output, timeout, and no process left behind."""
 
 from __future__ import annotations
 

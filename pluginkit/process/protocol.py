@@ -1,4 +1,4 @@
-"""What a worker and its child agree on: messages are pickles, each behind its length; a breadcrumb of so many bytes."""
+"""The protocol between a worker and its child: pickled messages with their length, and the size of the breadcrumb."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page: the matrix at a glance, and of each failure the words, the errors and the network."""
+"""The HTML page: the matrix, and for each failure the message, the errors and the network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runtimes answer, as plain data."""
+"""The results of runtimes, as plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where in an output the errors are, small enough to be kept for each failing case and drawn later."""
+"""Error maps of failing outputs, small enough to keep for each case and to draw later."""
 
 from __future__ import annotations
 

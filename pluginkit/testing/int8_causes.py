@@ -1,4 +1,4 @@
-"""Why INT8 outputs are off: the usual mistakes, each held against the values that came out.
+"""Likely causes of wrong INT8 outputs: each usual mistake is compared with the values.
 
 All is in steps of the output's scale. What was expected is known after rounding and saturation only, so the number
 that a right kernel would have rounded lies in an interval, without an end where it was saturated. A mistake maps

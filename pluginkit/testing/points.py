@@ -1,4 +1,4 @@
-"""Where in its profiles a plugin is tried, and with which values."""
+"""Shapes within the profiles at which a plugin is tested, and the values of its inputs."""
 
 from __future__ import annotations
 

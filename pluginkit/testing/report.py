@@ -1,4 +1,4 @@
-"""What a test run found, as plain data, and its JSON and JUnit forms."""
+"""The results of a test run as plain data, JSON and JUnit XML."""
 
 from __future__ import annotations
 

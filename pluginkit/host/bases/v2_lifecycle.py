@@ -1,4 +1,4 @@
-"""The order in which TensorRT calls a plugin of the second generation, and what its two interfaces have in common.
+"""The order in which TensorRT calls a V2 plugin, and the calls that both V2 interfaces have in common.
 
 D marks what IPluginV2DynamicExt alone has, IO what IPluginV2IOExt alone has.
 

@@ -1,4 +1,4 @@
-"""What a plugin is given to read and write: poisoned, guarded and compared afterwards."""
+"""Tensors that a plugin reads and writes: poisoned and guarded before a run, checked after it."""
 
 from __future__ import annotations
 

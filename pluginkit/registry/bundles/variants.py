@@ -1,4 +1,4 @@
-"""What a library's file says of the systems that it is for: read from its bytes, not from what was said of it."""
+"""The systems that a library is for, read from its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The test networks: each family makes models from a signature, and knows what must come out of them."""
+"""The test networks: each family makes models from a signature and computes their expected outputs."""
 
 from __future__ import annotations
 

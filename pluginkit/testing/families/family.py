@@ -1,4 +1,4 @@
-"""What a family of networks is: it makes a model from a signature, and knows what must come out of it."""
+"""The base class of families: makes a network from a signature and computes its expected outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all Loops share: which inputs are states, what a body does with them, and the same in NumPy."""
+"""Common parts of all Loops: which inputs are states, what a body does with them, and the same in NumPy."""
 
 from __future__ import annotations
 

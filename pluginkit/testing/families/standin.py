@@ -1,4 +1,4 @@
-"""What a branch gives where the plugin isn't: an input of the output's shape, or a constant of that shape.
+"""The output of a branch without the plugin: an input of the output's shape, or a constant of that shape.
 
 The shape is computed in the graph, by the outputs' expressions in `pluginkit.toml`.
 """

@@ -1,1 +1,1 @@
-"""IPluginV2DynamicExt: the calls of its life, and the methods that it has of its own."""
+"""IPluginV2DynamicExt: its lifecycle, and its methods besides those of every V2 plugin."""

@@ -1,4 +1,4 @@
-"""The build and the runs of a layer with an IPluginV2DynamicExt; the order of all calls stands in `v2_lifecycle`."""
+"""The build and the runs of a layer with an IPluginV2DynamicExt; `v2_lifecycle` has the order of all calls."""
 
 from __future__ import annotations
 

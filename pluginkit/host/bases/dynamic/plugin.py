@@ -1,4 +1,4 @@
-"""One IPluginV2DynamicExt: the virtual methods that it has beside those of all plugins of the second generation."""
+"""One IPluginV2DynamicExt: its virtual methods besides those of every V2 plugin."""
 
 from __future__ import annotations
 

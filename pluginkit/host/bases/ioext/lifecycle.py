@@ -1,4 +1,4 @@
-"""The build and the runs of a layer with an IPluginV2IOExt; the order of all calls stands in `v2_lifecycle`.
+"""The build and the runs of a layer with an IPluginV2IOExt; `v2_lifecycle` has the order of all calls.
 
 What enqueue needs must be in the serialized bytes: it is told no shapes, and a deserialized plugin is not configured
 again.

@@ -1,4 +1,4 @@
-"""One IPluginV2IOExt: the virtual methods that it has beside those of all plugins of the second generation."""
+"""One IPluginV2IOExt: its virtual methods besides those of every V2 plugin."""
 
 from __future__ import annotations
 

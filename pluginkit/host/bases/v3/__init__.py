@@ -1,1 +1,1 @@
-"""IPluginV3: the calls of its life, and its methods."""
+"""IPluginV3: its lifecycle and its methods."""
