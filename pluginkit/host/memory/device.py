@@ -17,8 +17,8 @@ from typing import Protocol
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.memory.buffers import Buffer, Bytes, HostBuffer
 
-VERSION = 1
-"""`PLUGINKIT_CPU_CONTROL_VERSION`"""
+VERSION = 2
+"""`PLUGINKIT_CPU_CONTROL_VERSION`; libraries of an older pluginkit have version 1, the beginning of it."""
 
 _DEFAULT_STREAM = 0
 
@@ -70,6 +70,36 @@ class AnyDevice(Protocol):
 _Stream = ctypes.c_void_p
 
 
+@dataclass(frozen=True)
+class Taken:
+    """What a library has taken by a function of CUDA's, cuBLAS's or cuDNN's.
+
+    Attributes:
+        kind: in words, "device memory".
+        function: the one that gave it.
+        size: of memory, in bytes; else 0.
+        library, offset: where that was called, as addr2line takes it.
+    """
+
+    kind: str
+    function: str
+    size: int
+    library: Path
+    offset: int
+
+
+class _Object(ctypes.Structure):
+    """`PluginkitCpuObject`"""
+
+    _fields_ = (
+        ("kind", ctypes.c_char_p),
+        ("function", ctypes.c_char_p),
+        ("size", ctypes.c_size_t),
+        ("library", ctypes.c_char_p),
+        ("offset", ctypes.c_size_t),
+    )
+
+
 class _Control(ctypes.Structure):
     """`PluginkitCpuControl`"""
 
@@ -89,6 +119,9 @@ class _Control(ctypes.Structure):
         ("live_bytes", ctypes.CFUNCTYPE(ctypes.c_size_t)),
         ("last_error", ctypes.CFUNCTYPE(ctypes.c_int)),
         ("clear_errors", ctypes.CFUNCTYPE(None)),
+        # From version 2 on.
+        ("last_object", ctypes.CFUNCTYPE(ctypes.c_uint64)),
+        ("live_objects", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_uint64, ctypes.POINTER(_Object), ctypes.c_size_t)),
     )
 
 
@@ -98,6 +131,7 @@ class Device:
     def __init__(self, library: Path | None = None) -> None:
         self._control: _Control | None = None
         self._stream: int | None = None
+        self._counts = False
         if library is None:
             return
         # The library is loaded: this only asks for its handle.
@@ -108,6 +142,8 @@ class Device:
             return
         ask.restype = ctypes.POINTER(_Control)
         found = ask(VERSION)
+        self._counts = bool(found)
+        found = found or ask(1)
         if found:
             self._control = found.contents
 
@@ -115,6 +151,23 @@ class Device:
         """Whether its streams do nothing before somebody waits for them."""
         if self._control is not None:
             self._control.set_deferred(int(on))
+
+    def mark(self) -> int:
+        """A moment in the library's life, for `left`."""
+        return int(self._control.last_object()) if self._control is not None and self._counts else 0
+
+    def left(self, since: int) -> tuple[Taken, ...]:
+        """What the library has taken since a `mark` and not given back; nothing of a library that doesn't count."""
+        if self._control is None or not self._counts:
+            return ()
+        self._control.drain()  # memory that is freed in a stream's order
+        room = int(self._control.live_objects(since, None, 0))
+        found = (_Object * room)()
+        count = min(room, int(self._control.live_objects(since, found, room)))
+        return tuple(
+            Taken(each.kind.decode(), each.function.decode(), each.size, Path(os.fsdecode(each.library)), each.offset)
+            for each in found[:count]
+        )
 
     def allocate(self, size: int) -> Buffer:
         """Guarded host memory."""

@@ -1,0 +1,58 @@
+"""What a plugin takes in each life and never gives back, by a library's own counting (target cpu)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pluginkit.host.memory.device import Device, Taken
+
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Leak:
+    """What one line of a library takes again in each life of a plugin.
+
+    Attributes:
+        taken: one of the objects.
+        count: how many of them are left by each life, at least.
+    """
+
+    taken: Taken
+    count: int
+
+    def __str__(self) -> str:
+        what = f"{self.taken.size} bytes of {self.taken.kind}" if self.taken.size else self.taken.kind
+        times = "" if self.count == 1 else f", {self.count} times"
+        return f"{what} from {self.taken.function}{times}: taken in each life of the plugin, and not given back"
+
+
+def find_leaks(device: Device, live: Callable[[], object]) -> tuple[Leak, ...]:
+    """The leaks of a life of a plugin, from its creation to its end.
+
+    The first life is not counted: what a library makes once and keeps (a static cache) is no leak of a plugin's. What
+    the same line leaves behind in each of the next `ROUNDS` lives is.
+
+    Args:
+        device: of the plugin's library.
+        live: creates a plugin, uses it, and destroys it.
+    """
+    live()
+    rounds = []
+    for _ in range(ROUNDS):
+        since = device.mark()
+        live()
+        rounds.append(device.left(since))
+    counts = [Counter(_site(each) for each in one) for one in rounds]
+    one_of = {_site(each): each for each in rounds[-1]}
+    return tuple(
+        Leak(taken, min(count[site] for count in counts))
+        for site, taken in one_of.items()
+        if all(count[site] for count in counts)
+    )
+
+
+def _site(taken: Taken) -> tuple[str, str, str, int]:
+    return (taken.kind, taken.function, str(taken.library), taken.offset)

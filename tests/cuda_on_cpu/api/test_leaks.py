@@ -1,0 +1,69 @@
+"""What a library has taken and not given back, by its own counting."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from pathlib import Path
+
+import pytest
+
+from pluginkit.host.memory.device import Device
+from pluginkit.host.memory.leaks import find_leaks
+from pluginkit.process.programs import run
+
+from ..conftest import Kit
+
+pytestmark = pytest.mark.compile
+_SOURCE = Path(__file__).with_name("leaks.cu")
+
+
+@pytest.fixture(scope="module")
+def path(kit: Kit) -> Path:
+    return kit.library("leaks")
+
+
+@pytest.mark.parametrize("deferred", [False, True])
+@pytest.mark.parametrize(
+    ("forgotten", "said"),
+    [
+        (0, ""),
+        (1, "1048576 bytes of device memory from cudaMalloc: "),
+        (2, "4096 bytes of pinned memory from cudaMallocHost: "),
+        (4, "stream from cudaStreamCreate: "),
+        (8, "event from cudaEventCreateWithFlags: "),
+        (16, "cuBLAS handle from cublasCreate: "),
+        (32, "256 bytes of device memory from cudaMallocAsync: "),
+    ],
+)
+def test_a_leak_is_what_each_life_leaves(path: Path, forgotten: int, said: str, *, deferred: bool) -> None:
+    library = ctypes.CDLL(str(path))
+    device = Device(path)
+    device.defer(deferred)
+    try:
+        found = find_leaks(device, lambda: library.live(forgotten))
+    finally:
+        device.defer(False)
+    assert [str(leak).startswith(said) and leak.count for leak in found] == ([1] if said else [])
+    for leak in found:
+        shown = run(["addr2line", "-e", leak.taken.library, hex(leak.taken.offset - 1)]).stdout
+        line = int(re.sub(r".*:(\d+).*\n", r"\1", shown))
+        assert f"// TAKEN {forgotten}" in _SOURCE.read_text(encoding="utf-8").splitlines()[line - 1]
+
+
+def test_what_is_given_back_later_is_no_leak(path: Path) -> None:
+    """Registered memory is the library's until it says otherwise; a second registration of it is refused."""
+    library = ctypes.CDLL(str(path))
+    device = Device(path)
+    since = device.mark()
+    assert library.live(64) == 0
+    assert [(each.kind, each.function, each.size) for each in device.left(since)] == [
+        ("registered memory", "cudaHostRegister", 256)
+    ]
+    assert device.left(device.mark()) == ()
+    assert library.live(64) != 0  # already registered: this life ends early
+
+
+def test_a_library_without_counting_has_none() -> None:
+    device = Device()
+    assert (device.mark(), device.left(0)) == (0, ())
