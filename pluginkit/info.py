@@ -11,15 +11,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pluginkit import runtimes
 from pluginkit.build import python_module, toolchain
 from pluginkit.build.gpus import find_driver
 from pluginkit.errors import ToolMissing
+from pluginkit.judges import judges
 from pluginkit.paths import __version__, include_dir
 
 
 @dataclass(frozen=True)
-class Item:
+class SurveyItem:
     """One thing that was looked for.
 
     Attributes:
@@ -56,44 +56,48 @@ EXTRAS = {
 """What each optional part of pluginkit brings: `pip install 'pluginkit[rtx]'`."""
 
 
-def survey() -> list[Item]:
+def survey() -> list[SurveyItem]:
     """Look for everything. Loads none of the runtimes."""
-    python = Item("tools", "Python", True, platform.python_version(), sys.executable, used=True)
-    ours = Item("tools", "pluginkit", True, __version__, str(Path(__file__).parent), used=True)
+    python = SurveyItem("tools", "Python", True, platform.python_version(), sys.executable, used=True)
+    ours = SurveyItem("tools", "pluginkit", True, __version__, str(Path(__file__).parent), used=True)
     return [ours, python, *_tools(), *_headers(), *_runtimes(), *_packages(), *_gpus()]
 
 
-def as_json(items: list[Item]) -> dict[str, Any]:
+def as_json(items: list[SurveyItem]) -> dict[str, Any]:
     """The survey as plain data."""
     return {"items": [asdict(item) for item in items], "extras": EXTRAS}
 
 
-def _tools() -> Iterator[Item]:
+def _tools() -> Iterator[SurveyItem]:
     for find in toolchain.ALL:
         try:
             tool = find()
             found = tool.found()
         except ToolMissing as error:
-            yield Item("tools", "C++ compiler", False, note=error.message, remedy=error.hint)
+            yield SurveyItem("tools", "C++ compiler", False, note=error.message, remedy=error.hint)
             continue
         first = next((one for one in found if one.usable), None)
         if first is None:
-            yield Item("tools", tool.name, False, note=f"needed is {tool.needs}", remedy=tool.remedy)
+            yield SurveyItem("tools", tool.name, False, note=f"needed is {tool.needs}", remedy=tool.remedy)
         for one in found:
             version = f"{one.note} {one.version or ''}".strip()
-            yield Item("tools", tool.name, one.usable, version, str(one.path), used=one is first, note=one.why_not)
+            yield SurveyItem(
+                "tools", tool.name, one.usable, version, str(one.path), used=one is first, note=one.why_not
+            )
 
 
-def _headers() -> Iterator[Item]:
+def _headers() -> Iterator[SurveyItem]:
     yield from _cuda_headers()
     yield from _tensorrt_headers()
     folder = python_module.headers()
     remedy = "" if folder else "apt install python3-dev; without it projects get no Python module"
     version = platform.python_version() if folder else ""
-    yield Item("headers", "Python.h", folder is not None, version, str(folder or ""), folder is not None, remedy=remedy)
+    yield SurveyItem(
+        "headers", "Python.h", folder is not None, version, str(folder or ""), folder is not None, remedy=remedy
+    )
 
 
-def _cuda_headers() -> Iterator[Item]:
+def _cuda_headers() -> Iterator[SurveyItem]:
     """Target cpu's headers, and those of the nvcc of target gpu where they are others."""
     chosen: dict[Path, str] = {}
     for target, find in (("cpu", toolchain.cuda_include_dirs), ("gpu", _headers_of_nvcc)):
@@ -101,59 +105,62 @@ def _cuda_headers() -> Iterator[Item]:
             folder = find()[0]
         except ToolMissing as error:
             if target == "cpu":
-                yield Item("headers", "CUDA", False, note=error.message, remedy=error.hint)
+                yield SurveyItem("headers", "CUDA", False, note=error.message, remedy=error.hint)
             continue
         chosen[folder] = f"{chosen[folder]} and {target}" if folder in chosen else f"target {target}"
     for folder, note in chosen.items():
         version = str(toolchain.cuda_headers_version(folder) or "")
-        yield Item("headers", "CUDA", True, version, str(folder), used=True, note=note)
+        yield SurveyItem("headers", "CUDA", True, version, str(folder), used=True, note=note)
 
 
 def _headers_of_nvcc() -> list[Path]:
     return toolchain.headers_beside(toolchain.nvcc().best().path)
 
 
-def _tensorrt_headers() -> Iterator[Item]:
+def _tensorrt_headers() -> Iterator[SurveyItem]:
     chosen = toolchain.sdk_headers()
     for sdk in toolchain.tensorrt_sdks():
         used = sdk.path in chosen.values()
         note = sdk.why_not or ("" if used else "another one of this major is used")
-        yield Item("headers", "TensorRT SDK", sdk.usable, str(sdk.version or ""), str(sdk.path), used, note)
+        yield SurveyItem("headers", "TensorRT SDK", sdk.usable, str(sdk.version or ""), str(sdk.path), used, note)
     own = [str(layout) for layout in (10, 11) if layout not in chosen]
     note = f"for layout {' and '.join(own)}" if own else "the SDKs' are used for both layouts"
-    yield Item("headers", "TensorRT, pluginkit's own", True, __version__, str(include_dir()), used=bool(own), note=note)
+    yield SurveyItem(
+        "headers", "TensorRT, pluginkit's own", True, __version__, str(include_dir()), used=bool(own), note=note
+    )
 
 
-def _runtimes() -> Iterator[Item]:
-    for module in runtimes.ALL_RUNTIMES:
-        runtime = runtimes.runtime(module)
-        said = runtime.probe()
-        yield Item("runtimes", runtime.NAME, said.found, said.version, said.where, said.found, said.reason, said.remedy)
+def _runtimes() -> Iterator[SurveyItem]:
+    for judge in judges():
+        said = judge.probe()
+        yield SurveyItem(
+            "runtimes", judge.NAME, said.found, said.version, said.where, said.found, said.reason, said.remedy
+        )
 
 
-def _packages() -> Iterator[Item]:
+def _packages() -> Iterator[SurveyItem]:
     for name in ("polygraphy", "onnx", "numpy"):
         yield _package("packages", name, f"pip install {name}")
     yield _package("packages", "onnxruntime", "pip install 'pluginkit[model]', for pluginkit import")
     yield _package("packages", "pycuda", "pip install 'pluginkit[pycuda]'; nothing of pluginkit needs it")
 
 
-def _package(group: str, name: str, remedy: str) -> Item:
+def _package(group: str, name: str, remedy: str) -> SurveyItem:
     """A Python package, by what is written about it on disk: importing some of them takes seconds or a GPU."""
     try:
         distribution = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
-        return Item(group, name, False, remedy=remedy)
+        return SurveyItem(group, name, False, remedy=remedy)
     where = str(distribution.locate_file(name))
-    return Item(group, name, True, distribution.version, where, used=group == "packages")
+    return SurveyItem(group, name, True, distribution.version, where, used=group == "packages")
 
 
-def _gpus() -> Iterator[Item]:
+def _gpus() -> Iterator[SurveyItem]:
     driver = find_driver()
     if not driver.gpus:
         reason = driver.problem or "the driver lists no GPU"
         note = f"{reason}\nBuilding for GPUs, and testing on the CPU, need none."
-        yield Item("gpus", "NVIDIA GPU", False, note=note)
+        yield SurveyItem("gpus", "NVIDIA GPU", False, note=note)
     for gpu in driver.gpus:
         note = f"compute capability {gpu.capability}; the driver takes CUDA up to {driver.cuda}"
-        yield Item("gpus", gpu.name, True, f"SM {gpu.arch}", "", used=True, note=note)
+        yield SurveyItem("gpus", gpu.name, True, f"SM {gpu.arch}", "", used=True, note=note)

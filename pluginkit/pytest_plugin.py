@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from pluginkit.run.items import Suite
+    from pluginkit.run.suite import Suite
 
 FIXTURE = "pluginkit_case"
 SHARED = "pluginkit_shared"
@@ -68,7 +68,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     from pluginkit.errors import PluginkitError
     from pluginkit.manifest import FILE_NAME
     from pluginkit.manifest.project import members
-    from pluginkit.run.items import Suite
+    from pluginkit.run.suite import Suite
 
     test = metafunc.definition.path
     project = next((folder for folder in test.parents if (folder / FILE_NAME).is_file()), None)

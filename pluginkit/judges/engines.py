@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from pluginkit.judges.host.cases import BUILDS, Step, guarded
+from pluginkit.judges.host.cases import BUILDS, guarded
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.model import Array, Case
 from pluginkit.network.plan import Plan
@@ -29,7 +29,7 @@ def collect(
     *,
     runtime: str,
     networks: Sequence[str],
-    step: Step,
+    begin: Callable[[str], None],
 ) -> list[Verdict]:
     """A verdict on each network.
 
@@ -38,14 +38,14 @@ def collect(
         verdicts_of: has the networks built and run.
         runtime: the verdicts' runtime.
         networks: what is asked. If loading fails they get that answer, or none would seem to be asked.
-        step: told what is done.
+        begin: told what is being done.
     """
     verdicts: list[Verdict] = []
 
     def ask() -> str:
         with opened() as session:
             for verdict in verdicts_of(session):
-                step(f"{session.WHO}: {verdict.network}", len(verdicts), None)
+                begin(f"{session.WHO}: {verdict.network}")
                 verdicts.append(verdict)
         return ""
 
@@ -58,7 +58,7 @@ def collect(
 
 
 @dataclass(frozen=True)
-class Runs(Generic[Session]):
+class EngineRuns(Generic[Session]):
     """A runtime with a library loaded, and the plan whose cases it runs. `RUNTIME` is its verdicts' runtime."""
 
     RUNTIME = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
@@ -16,53 +16,79 @@ from pluginkit.process import worker
 T = TypeVar("T")
 
 
-class _Closable(Protocol):
+class Closable(Protocol):
+    """A session: `close` ends its processes."""
+
     def close(self) -> None: ...
 
 
-Tool_co = TypeVar("Tool_co", bound=_Closable, covariant=True)
+Session_co = TypeVar("Session_co", bound=Closable, covariant=True)
 
 
-class Source(Protocol[Tool_co]):
+class Opener(Protocol[Session_co]):
     """What opens a session: a library in the host, or in NVIDIA's builder."""
 
-    def open(self) -> Tool_co:
+    @property
+    def key(self) -> Hashable:
+        """What tells its sessions from others': the library's digest, and how it is loaded."""
+
+    def open(self) -> Session_co:
         """Starts its processes."""
 
 
-class Bench:
+class Common:
+    """What the threads of one run have in common: whether it is being stopped, and what is made once for all."""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
+        self.workers = worker.Group()
+        self._lock = threading.Lock()
+        self._made: dict[Hashable, Any] = {}
+
+    def shared(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made once."""
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make()
+            found: T = self._made[key]
+            return found
+
+
+class Sessions:
     """The sessions of one thread, opened when they are first asked for."""
 
-    def __init__(self, stopping: threading.Event) -> None:
-        self._stopping = stopping
-        self._open: dict[int, Any] = {}
-        self._errors: dict[int, PluginkitError] = {}
+    def __init__(self, common: Common) -> None:
+        self.common = common
+        self._open: dict[Hashable, Any] = {}
+        self._errors: dict[Hashable, PluginkitError] = {}
 
-    def get(self, source: Source[Tool_co]) -> Tool_co:
+    def get(self, source: Opener[Session_co]) -> Session_co:
         """The thread's session of a source.
 
         Raises:
             PluginkitError: what `open` raised, the first time and ever after: loading a library that hangs takes long.
+            CancelledError: the run is being stopped.
         """
         self.check()
-        if id(source) in self._errors:
-            raise self._errors[id(source)]
-        if id(source) not in self._open:
+        key = source.key
+        if key in self._errors:
+            raise self._errors[key]
+        if key not in self._open:
             try:
-                self._open[id(source)] = source.open()
+                self._open[key] = source.open()
             except PluginkitError as error:
-                self._errors[id(source)] = error
+                self._errors[key] = error
                 raise
-        found: Tool_co = self._open[id(source)]
+        found: Session_co = self._open[key]
         return found
 
     def check(self) -> None:
-        """To be called between one case and the next.
+        """To be called between one item and the next.
 
         Raises:
             CancelledError: the run is being stopped.
         """
-        if self._stopping.is_set():
+        if self.common.stopping.is_set():
             raise CancelledError
 
     def close(self) -> None:
@@ -78,18 +104,19 @@ class Crew:
     def __init__(self, jobs: int) -> None:
         self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="pluginkit")
         self._own = threading.local()
-        self._benches: list[Bench] = []
-        self._stopping = threading.Event()
+        self._sessions: list[Sessions] = []
+        self.common = Common()
 
-    def submit(self, task: Callable[[Bench], T]) -> Future[T]:
+    def submit(self, task: Callable[[Sessions], T]) -> Future[T]:
         """Has a thread do it. A task may wait for one that was given before."""
         return self._pool.submit(self._do, task)
 
-    def _do(self, task: Callable[[Bench], T]) -> T:
-        if not hasattr(self._own, "bench"):
-            self._own.bench = Bench(self._stopping)
-            self._benches.append(self._own.bench)
-        return task(self._own.bench)
+    def _do(self, task: Callable[[Sessions], T]) -> T:
+        if not hasattr(self._own, "sessions"):
+            self._own.sessions = Sessions(self.common)
+            self._sessions.append(self._own.sessions)
+        with self.common.workers:
+            return task(self._own.sessions)
 
     def __enter__(self) -> Self:
         return self
@@ -99,8 +126,8 @@ class Crew:
     ) -> None:
         if kind is not None:
             # Nobody waits until a plugin comes back that hangs.
-            self._stopping.set()
-            worker.kill_all()
+            self.common.stopping.set()
+            self.common.workers.kill()
         self._pool.shutdown(cancel_futures=True)
-        for bench in self._benches:
-            bench.close()
+        for sessions in self._sessions:
+            sessions.close()

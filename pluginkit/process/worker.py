@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -121,13 +122,34 @@ def _program(
     )
 
 
-_LIVE: weakref.WeakSet[Worker] = weakref.WeakSet()
+class Group:
+    """The workers that are started while it is entered, in whatever thread that is: those of one run."""
+
+    def __init__(self) -> None:
+        self._members: weakref.WeakSet[Worker] = weakref.WeakSet()
+        self._killed = False
+
+    def __enter__(self) -> Self:
+        _GROUPS.entered = [*getattr(_GROUPS, "entered", ()), self]
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        _GROUPS.entered = _GROUPS.entered[:-1]
+
+    def add(self, worker: Worker) -> None:
+        """A worker was started. Where the group was killed already, it is too."""
+        self._members.add(worker)
+        if self._killed:
+            worker.kill()
+
+    def kill(self) -> None:
+        """Kills every worker's process group; whoever waits for one finds it dead. For a run that is given up."""
+        self._killed = True
+        for worker in list(self._members):
+            worker.kill()
 
 
-def kill_all() -> None:
-    """Kills every worker's process group; whoever waits for one finds it dead. For a run that is given up."""
-    for worker in list(_LIVE):
-        worker.kill()
+_GROUPS = threading.local()
 
 
 class Worker:
@@ -176,7 +198,8 @@ class Worker:
         except OSError:
             self.close()
             raise
-        _LIVE.add(self)
+        for group in getattr(_GROUPS, "entered", ()):
+            group.add(self)
         self._ask(("open", {"module": module, "init": init, "breadcrumb": str(self.breadcrumb)}), timeout)
 
     def _forked(self, environment: Mapping[str, str]) -> bool:

@@ -9,21 +9,19 @@ from pathlib import Path
 from pluginkit.build import PLAIN, Flavour, build, flavours
 from pluginkit.build.exports import exported
 from pluginkit.errors import BuildFailed, ToolMissing, UsageError
-from pluginkit.judges.host.cases import Step
+from pluginkit.judges.protocol import ON_CPU, Build
 from pluginkit.library import gpu_code
 from pluginkit.run import on_gpu
-from pluginkit.run.options import Options
+from pluginkit.run.options import Options, Step
 from pluginkit.runtimes import Target
 
 
 @dataclass(frozen=True)
-class Library:
-    """A library that cases run on: for which target, with which checks, and in words on which GPU."""
+class BuiltLibrary:
+    """A library that cases run on, and what it was built for."""
 
     path: Path
-    flavour: Flavour = PLAIN
-    target: Target = "cpu"
-    where: str = ""
+    build: Build = ON_CPU
 
 
 def targets(options: Options) -> tuple[tuple[Target, ...], str]:
@@ -50,7 +48,7 @@ def targets(options: Options) -> tuple[tuple[Target, ...], str]:
     return (("cpu",), f"target gpu took no part: {why}") if why else (("cpu", "gpu"), "")
 
 
-def make(options: Options, wanted_targets: Sequence[Target], step: Step) -> list[Library]:
+def make(options: Options, wanted_targets: Sequence[Target], step: Step) -> list[BuiltLibrary]:
     """The library of each build that the run takes.
 
     Raises:
@@ -69,7 +67,7 @@ def make(options: Options, wanted_targets: Sequence[Target], step: Step) -> list
         made = []
         for flavour in wanted if "cpu" in wanted_targets else ():
             step(f"building {flavour.name}".rstrip(), 0, None)
-            made.append(Library(build(options.project, "cpu", flavour=flavour)[0].library, flavour))
+            made.append(BuiltLibrary(build(options.project, "cpu", flavour=flavour)[0].library, Build("cpu", flavour)))
         if here is not None:
             step("building for the GPU", 0, None)
             made += _under(on_gpu.library(options.project, here), wanted, here.words)
@@ -85,15 +83,15 @@ def make(options: Options, wanted_targets: Sequence[Target], step: Step) -> list
             hint="pluginkit build --target cpu",
         )
     if here is None:
-        return [Library(options.library)]
+        return [BuiltLibrary(options.library)]
     on_gpu.check(options.library, here)
     return _under(options.library, wanted, here.words)
 
 
-def _under(library: Path, wanted: Sequence[Flavour], where: str) -> list[Library]:
+def _under(library: Path, wanted: Sequence[Flavour], where: str) -> list[BuiltLibrary]:
     """A library of target gpu under each tool of compute-sanitizer that is asked for, or by itself."""
     tools = [flavour for flavour in wanted if flavour.tool] or [PLAIN]
-    return [Library(library, flavour, "gpu", where) for flavour in tools]
+    return [BuiltLibrary(library, Build("gpu", flavour, where)) for flavour in tools]
 
 
 def _missing(library: Path | None) -> bool:
@@ -122,16 +120,16 @@ def _on_cpu(library: Path) -> bool:
         return True
 
 
-def for_gpu(options: Options) -> Path | str:
-    """The library built for target gpu, or why there is none.
+def gpu_library(options: Options) -> Path:
+    """The library built for target gpu, for what runs engines: what is built for target cpu takes device memory for
+    its own.
 
-    What is built for target cpu takes device memory for its own.
+    Raises:
+        ToolMissing: there is none, and none can be built here.
+        BuildFailed: it can't be built.
     """
-    if options.library is not None:
-        if _on_cpu(options.library):
-            return f"{options.library} is built for target cpu (pluginkit build --target gpu)"
-        return options.library
-    try:
+    if options.library is None:
         return build(options.project, "gpu")[0].library
-    except ToolMissing as error:
-        return f"{error.message} ({error.hint})"
+    if _on_cpu(options.library):
+        raise ToolMissing(f"{options.library} is built for target cpu", hint="pluginkit build --target gpu")
+    return options.library

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -9,6 +10,9 @@ from typing import Literal
 from pluginkit.dtypes import DType
 from pluginkit.runtimes import Target
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration
+
+Step = Callable[[str, int, int | None], None]
+"""Told what is being done, how many are done, and of how many (None: not known)."""
 
 
 @dataclass(frozen=True)

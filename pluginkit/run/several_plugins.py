@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, NothingSelected, PluginCrashed, PluginkitError, UsageError
-from pluginkit.judges.host.cases import Step
 from pluginkit.manifest.project import Member, members
 from pluginkit.run import runner
-from pluginkit.run.options import Options
+from pluginkit.run.options import Options, Step
 from pluginkit.testing.families import selection
 from pluginkit.testing.report import CaseResult, Report, Verdict
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import junitparser
 
@@ -17,7 +17,10 @@ from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.process.findings import Defect
 from pluginkit.runtimes.verdict import Target
-from pluginkit.testing.heat import Heat
+
+if TYPE_CHECKING:
+    # It brings Polygraphy, which `pluginkit info` does without.
+    from pluginkit.testing.heat import Heat
 
 BUILT = "built"
 """What `Verdict.how` begins with where a builder took the network."""

@@ -22,7 +22,7 @@ def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(info, "find_driver", lambda: DriverInfo(problem="no driver in this test"))
 
 
-def find(items: list[info.Item], name: str) -> list[info.Item]:
+def find(items: list[info.SurveyItem], name: str) -> list[info.SurveyItem]:
     return [item for item in items if item.name == name]
 
 

@@ -19,7 +19,7 @@ from pluginkit.judges.host.schedules import schedules
 from pluginkit.judges.rtx import liveness
 from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
-from pluginkit.run.runner import select
+from pluginkit.run.selection import select
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import Configured, SeenTensor
 from pluginkit.testing.plan import plan
@@ -138,10 +138,10 @@ def run(project: Path, library: Path, made: Plan, *only: str) -> Found:
     manifest = Manifest.load(project)
     chosen = select(made, only)
     controls = outside.cases(manifest, chosen)
-    hosting = Hosted(library, PLAIN, manifest, project, 60.0, schedules(0, 0, deferred=False), controls).open()
+    hosting = Hosted(library, PLAIN, manifest, project, 60.0, schedules(0, 0, deferred=False)).open()
     try:
         cases = [hosting.case(chosen.network(case), case) for case in chosen.cases]
-        return Found(cases, [verdict for network in chosen.networks for verdict in hosting.outside(network)])
+        return Found(cases, [verdict for case in controls if (verdict := hosting.refused(chosen.network(case), case))])
     finally:
         hosting.close()
 

@@ -63,12 +63,14 @@ def test_every_case_verdict_and_control_is_an_item(project: Path, bar_report: Re
     items = re.findall(r"::test_in_networks\[(.+)\]$", done.stdout, re.MULTILINE)
     expected = [case.id for case in report.cases]
     expected += [control.network for control in report.controls if control.runtime == "host"]
-    expected += [f"{verdict.network}/{verdict.runtime}" for verdict in report.verdicts]
+    # What runs engines is one item.
+    by_network = [verdict for verdict in report.verdicts if verdict.runtime == "tensorrt-rtx"]
+    expected += [f"{verdict.network}/{verdict.runtime}" for verdict in by_network]
     expected += [control.network for control in report.controls if control.runtime != "host"]
     assert items[: len(expected)] == expected
     # One each for what isn't installed or there; where a GPU is, one a case.
     on_gpu = {f"{case.id}/gpu" for case in report.cases}
-    assert set(items[len(expected) :]) <= {"tensorrt", "tensorrt-lean", "gpu"} | on_gpu
+    assert set(items[len(expected) :]) <= {"tensorrt", "tensorrt-rtx engines", "tensorrt-lean", "gpu"} | on_gpu
     assert report.exit_code == 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,12 +11,13 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit.dtypes import DType
-from pluginkit.judges.rtx.build import Judge
+from pluginkit.judges.rtx.build import Builder
 from pluginkit.manifest import Manifest
 from pluginkit.network import api_model as api
 from pluginkit.network.model import Network, NetworkProfile
 from pluginkit.network.plan import Plan
-from pluginkit.process.crew import Bench
+from pluginkit.process.crew import Common
+from pluginkit.process.crew import Sessions as CrewSessions
 from pluginkit.runtimes.host import session as host
 from pluginkit.runtimes.host.session import HostSession
 from pluginkit.runtimes.rtx import leniencies, refusals
@@ -341,8 +341,8 @@ def test_concatenation_on_axis_1(opened: Sessions) -> None:
 def test_a_leniency_turns_the_run_red(opened: Sessions) -> None:
     """What `pluginkit test` has of NVIDIA's builder."""
     network = plain(OTHER_NAME)
-    judge = Judge(opened.library, faulty.manifest(OTHER_NAME), timeout=60, plan=Plan((network,), (), seed=0))
-    bench = Bench(threading.Event())
+    judge = Builder(opened.library, faulty.manifest(OTHER_NAME), timeout=60, plan=Plan((network,), (), seed=0))
+    bench = CrewSessions(Common())
     try:
         verdict, _ = judge.network(network, (), bench)
     finally:

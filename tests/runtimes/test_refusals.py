@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import io
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,10 +20,11 @@ from pluginkit.dtypes import DType
 from pluginkit.importing.building import ModelSession, advice
 from pluginkit.interpreter import walker
 from pluginkit.judges.rtx import own_operators
-from pluginkit.judges.rtx.build import Judge
+from pluginkit.judges.rtx.build import Builder
 from pluginkit.network.model import Network, NetworkProfile, Range
 from pluginkit.network.plan import Plan
-from pluginkit.process.crew import Bench
+from pluginkit.process.crew import Common
+from pluginkit.process.crew import Sessions as CrewSessions
 from pluginkit.runtimes.rtx import refusals
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict
@@ -155,9 +155,9 @@ def judged(session: Said) -> Verdict:
     """What the judge makes of a plain network that a builder says this to."""
     manifest = faulty.manifest()
     network = faulty.networks(manifest)["plain/float32"]
-    bench = Bench(threading.Event())
+    bench = CrewSessions(Common())
     bench.get = lambda _: session  # type: ignore[assignment, method-assign, return-value]
-    verdict, _ = Judge(Path(), manifest, 60, Plan((network,), (), 0)).network(network, (), bench)
+    verdict, _ = Builder(Path(), manifest, 60, Plan((network,), (), 0)).network(network, (), bench)
     return verdict
 
 

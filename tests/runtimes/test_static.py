@@ -12,12 +12,13 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import NothingSelected
+from pluginkit.judges.protocol import RunWork
 from pluginkit.judges.rtx import liveness
 from pluginkit.judges.rtx import static_networks as static
-from pluginkit.judges.rtx.build import beside
+from pluginkit.judges.rtx.build import controls
 from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
-from pluginkit.run.runner import select
+from pluginkit.run.selection import select
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.rtx.session import RtxSession
 
@@ -87,10 +88,11 @@ def test_each_api_network_is_there_once_the_precisions_in_turn(whole_plan: Plan)
 
 
 def test_only_finds_what_is_built_beside_the_plan(manifest: Manifest, whole_plan: Plan) -> None:
-    more = beside(manifest, whole_plan)
-    control = more.controls[0].id
-    for pattern in (control, f"{control}/*"):
-        assert [one.id for one in more.select([pattern]).controls] == [control]
-        assert select(whole_plan, [pattern], more.ids).networks == ()
+    ids = [one.id for one in controls(manifest, whole_plan)]
+    for pattern in (ids[0], f"{ids[0]}/*"):
+        chosen = select(whole_plan, [pattern], ids)
+        assert chosen.networks == ()
+        work = RunWork(manifest, Path(), chosen, whole_plan, only=(pattern,))
+        assert [one for one in ids if work.asks_for(one)] == ids[:1]
     with pytest.raises(NothingSelected):
-        select(whole_plan, ["nothing"], more.ids)
+        select(whole_plan, ["nothing"], ids)

@@ -206,11 +206,15 @@ def test_no_orphans_when_the_parent_is_killed(tmp_path: Path) -> None:
     assert gone(child)
 
 
-def test_a_run_that_is_given_up_ends_every_worker_and_wakes_who_waits() -> None:
+def test_a_run_that_is_given_up_ends_its_workers_and_no_others_and_wakes_who_waits() -> None:
     script = (
         f"import sys, threading, time\nsys.path[:] = {sys.path!r}\n"
         "from pluginkit.process import worker\n"
-        "w = worker.Worker('misbehaving', {}, timeout=60)\n"
+        "run, other = worker.Group(), worker.Group()\n"
+        "with other:\n"
+        "    stays = worker.Worker('misbehaving', {}, timeout=60)\n"
+        "with run:\n"
+        "    w = worker.Worker('misbehaving', {}, timeout=60)\n"
         "said = []\n"
         "def wait():\n"
         "    try:\n"
@@ -220,9 +224,9 @@ def test_a_run_that_is_given_up_ends_every_worker_and_wakes_who_waits() -> None:
         "thread = threading.Thread(target=wait)\n"
         "thread.start()\n"
         "time.sleep(0.5)\n"
-        "worker.kill_all()\n"
+        "run.kill()\n"
         "thread.join(10)\n"
-        "print(said, w.pid)\n"
+        "print(said, w.pid, stays.pid is not None)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "['SIGKILL'] None\n"
+    assert done.stdout == "['SIGKILL'] None True\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,14 +14,21 @@ import pytest
 
 from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.errors import CheckFailed, ToolMissing
+from pluginkit.judges.protocol import RunWork
+from pluginkit.judges.rtx import engine_judge
 from pluginkit.judges.rtx import engines as in_rtx
 from pluginkit.judges.rtx.engines import RtxRuns
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Case, Network
 from pluginkit.network.plan import Plan
-from pluginkit.run import libraries, runner
+from pluginkit.process.crew import Common, Sessions
+from pluginkit.run import libraries
+from pluginkit.run.execution import LocalWorkplace, execute
+from pluginkit.run.items import parts
+from pluginkit.run.libraries import gpu_library
 from pluginkit.run.options import Options
-from pluginkit.runtimes import BuildVerdict, Ran
+from pluginkit.run.runner import assemble
+from pluginkit.runtimes import Availability, BuildVerdict, Ran
 from pluginkit.runtimes.rtx import engines as rtx_engines
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.rtx.engines import RtxEngines, obstacle
@@ -28,6 +36,7 @@ from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
 from pluginkit.testing.report import Outcome, Verdict
 
+NAME = engine_judge.JUDGE.NAME
 FRESH, SAME = "in another process", "in the process that built the engine"
 
 
@@ -96,28 +105,38 @@ def test_where_it_is_wrong_is_said(wrong: str, plain: Plan) -> None:
     assert f"{plain.cases[0].id}: {wrong}" in verdict.message
 
 
-def said(monkeypatch: pytest.MonkeyPatch, driver: DriverInfo, library: Any) -> str:
+def said(monkeypatch: pytest.MonkeyPatch, manifest: Manifest, plain: Plan, driver: DriverInfo, library: Any) -> str:
+    """What a run says of the engines' part."""
+
     def build(*_: Any) -> Any:
         if isinstance(library, Exception):
             raise library
         return [SimpleNamespace(library=library)]
 
-    monkeypatch.setattr(runner, "find_driver", lambda: driver)
+    monkeypatch.setattr(engine_judge, "find_driver", lambda: driver)
+    monkeypatch.setattr(engine_judge.rtx, "probe", lambda: Availability(True, "1.7"))
     monkeypatch.setattr(libraries, "build", build)
-    monkeypatch.setattr(in_rtx, "judge", lambda *_: [Verdict("plain/float32", in_rtx.NAME, Outcome.FAILED, "wrong")])
-    run = SimpleNamespace(options=Options(), manifest=None, plan=None, verdicts=[], step=None)
-    text = runner._rtx_engines(cast("Any", run))
-    return f"{text}; {len(run.verdicts)} verdicts"
+    monkeypatch.setattr(in_rtx, "judge", lambda *_: [Verdict("plain/float32", NAME, Outcome.FAILED, "wrong")])
+    work = RunWork(manifest, Path(), plain, plain)
+    place = LocalWorkplace(Sessions(Common()), lambda _: Path("lib.so"), partial(gpu_library, Options()))
+    (part,) = [part for part in parts(work) if part.judge.NAME == NAME]
+    found = {item: execute(item, work, place) for item in part.items}
+    report = assemble(work, [part], found, Path(__file__), "")
+    return f"{report.runtimes[NAME]}; {len(report.verdicts)} verdicts"
 
 
-def test_a_run_says_whether_engines_ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_run_says_whether_engines_ran(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, manifest: Manifest, plain: Plan
+) -> None:
     nvcc = ToolMissing("nvcc is not on this machine", hint="pip install it")
-    assert said(monkeypatch, gpu("9.0"), nvcc).startswith("engines built, not run: compute capability 9.0, and RTX")
-    assert said(monkeypatch, gpu("8.9"), nvcc) == (
-        "engines built, not run: nvcc is not on this machine (pip install it); 0 verdicts"
+    assert said(monkeypatch, manifest, plain, gpu("9.0"), nvcc).startswith(
+        "took no part: compute capability 9.0, and RTX"
     )
-    assert said(monkeypatch, gpu("8.9"), tmp_path / "lib.so") == (
-        "engines run on a GPU, in the process that built them and in another; 1 verdicts"
+    assert said(monkeypatch, manifest, plain, gpu("8.9"), nvcc) == (
+        "took no part: nvcc is not on this machine (pip install it); 0 verdicts"
+    )
+    assert said(monkeypatch, manifest, plain, gpu("8.9"), tmp_path / "lib.so") == (
+        "run on a GPU, in the process that built them and in another; 1 verdicts"
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -13,12 +13,17 @@ import pytest
 
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.interpreter import walker
+from pluginkit.judges.protocol import RunWork
 from pluginkit.judges.tensorrt import weak_types as weakly
-from pluginkit.judges.tensorrt.cases import Judge, judge
+from pluginkit.judges.tensorrt.cases import TensorrtRuns, judge
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Case, Network
 from pluginkit.network.plan import Plan
-from pluginkit.run import libraries, runner
+from pluginkit.process.crew import Common, Sessions
+from pluginkit.run import libraries
+from pluginkit.run.execution import LocalWorkplace, execute
+from pluginkit.run.items import parts
+from pluginkit.run.libraries import gpu_library
 from pluginkit.run.options import Options
 from pluginkit.runtimes import Availability, BuildVerdict, Ran
 from pluginkit.runtimes.tensorrt import session as tensorrt
@@ -113,7 +118,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 def judged(stand: Stand, whole: Plan) -> dict[str, Any]:
-    return {verdict.network: verdict for verdict in Judge(cast("TensorrtSession", stand), whole).all()}
+    return {verdict.network: verdict for verdict in TensorrtRuns(cast("TensorrtSession", stand), whole).all()}
 
 
 def test_all_is_asked_and_passes(whole: Plan) -> None:
@@ -179,25 +184,34 @@ def test_no_weak_network_without_both_precisions(whole: Plan) -> None:
     assert list(weakly.networks(replace(whole, networks=whole.networks[1:]))) == []
 
 
-def said(options: Options) -> str:
-    return runner._tensorrt(cast("Any", SimpleNamespace(options=options)))
+def said(options: Options, whole: Plan) -> str:
+    """What a run says of TensorRT's part, where nothing else takes part."""
+    work = RunWork(Manifest.parse(TOML), Path(), whole, whole, sanitize=options.sanitize)
+    (part,) = [part for part in parts(work) if part.judge.NAME == tensorrt.NAME]
+    found = {item: execute(item, work, place(options)) for item in part.items}
+    (absent,) = [one.absent for one in found.values()] or [part.absent]
+    return f"took no part: {absent}"
 
 
-def test_a_run_says_why_tensorrt_took_no_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def place(options: Options) -> LocalWorkplace:
+    return LocalWorkplace(Sessions(Common()), lambda _: Path("lib.so"), partial(gpu_library, options))
+
+
+def test_a_run_says_why_tensorrt_took_no_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, whole: Plan) -> None:
     reason = Availability(False, reason="the Python package tensorrt is not installed", remedy="pip install it")
     monkeypatch.setattr(tensorrt, "probe", lambda: reason)
-    assert said(Options()) == "took no part: the Python package tensorrt is not installed (pip install it)"
-    assert "checks compiled in" in said(Options(sanitize=("address",)))
+    assert said(Options(), whole) == "took no part: the Python package tensorrt is not installed (pip install it)"
+    assert "checks compiled in" in said(Options(sanitize=("address",)), whole)
     # A library for target cpu would take device addresses for its own memory's.
     monkeypatch.setattr(tensorrt, "probe", lambda: Availability(True, "11.4"))
     monkeypatch.setattr(libraries, "_on_cpu", lambda library: True)
-    assert "pluginkit build --target gpu" in said(Options(library=tmp_path / "lib.so"))
+    assert "pluginkit build --target gpu" in said(Options(library=tmp_path / "lib.so"), whole)
 
     def no_nvcc(*_: Any) -> Any:
         raise ToolMissing("nvcc is not on this machine", hint="pip install 'pluginkit[cuda]'")
 
     monkeypatch.setattr(libraries, "build", no_nvcc)
-    assert said(Options()) == "took no part: nvcc is not on this machine (pip install 'pluginkit[cuda]')"
+    assert said(Options(), whole) == "took no part: nvcc is not on this machine (pip install 'pluginkit[cuda]')"
 
 
 def test_a_library_that_does_not_load_is_every_networks_answer(monkeypatch: pytest.MonkeyPatch, whole: Plan) -> None:

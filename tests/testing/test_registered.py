@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit.judges.lean import registries as registered
 from pluginkit.run.options import Options
 from pluginkit.run.runner import run
 from pluginkit.runtimes.lean import session as lean
@@ -37,11 +36,3 @@ def test_a_namespace_that_is_forgotten_turns_the_run_red(scale_project: Path, tm
     report = run(Options(project=project, only=("registry/*",)))
     assert report.exit_code == 1
     assert all("and was put into 'pluginkit.test'" in verdict.message for verdict in report.registries)
-
-
-def test_patterns() -> None:
-    every = registered.installed()
-    first = every.ids[0]
-    assert every.select(()) == every
-    assert every.select((first,)).ids == [first]
-    assert every.select(("plain/*",)).ids == []

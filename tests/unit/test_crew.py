@@ -9,8 +9,7 @@ from functools import partial
 import pytest
 
 from pluginkit.errors import CheckFailed
-from pluginkit.process import crew as crew_
-from pluginkit.process.crew import Bench, Crew
+from pluginkit.process.crew import Crew, Sessions
 
 
 class Session:
@@ -27,6 +26,7 @@ class Source:
         self.error = error
         self.opened: list[Session] = []
         self.asked = 0
+        self.key = ("source", error)
 
     def open(self) -> Session:
         self.asked += 1
@@ -39,7 +39,7 @@ class Source:
 def test_each_thread_opens_a_session_once_and_it_is_closed() -> None:
     source, both = Source(), threading.Barrier(2)
 
-    def task(number: int, bench: Bench) -> tuple[int, bool]:
+    def task(number: int, bench: Sessions) -> tuple[int, bool]:
         if number < 2:
             both.wait(10)
         return number, bench.get(source).thread == threading.get_ident()
@@ -65,20 +65,38 @@ def test_a_task_may_wait_for_an_earlier_one_even_alone() -> None:
         assert crew.submit(lambda _: first.result() + 1).result(10) == 21
 
 
+def test_sessions_are_those_of_a_key_and_not_of_an_object() -> None:
+    first, like, other = Source(), Source(), Source()
+    other.key = ("another", "")
+    with Crew(1) as crew:
+        asked = [crew.submit(partial(lambda one, own: own.get(one), one)).result() for one in (first, like, other)]
+    assert asked[0] is asked[1]
+    assert asked[0] is not asked[2]
+    assert not like.opened
+
+
+def test_what_is_shared_is_made_once() -> None:
+    made: list[int] = []
+    with Crew(2) as crew:
+        task = partial(lambda number, own: own.common.shared("key", lambda: made.append(number)), 1)
+        for one in [crew.submit(task) for _ in range(8)]:
+            one.result()
+    assert made == [1]
+
+
 def test_who_gives_up_does_not_wait_for_what_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Really it would end the workers of other tests' fixtures too; tests/runtimes/test_worker.py has it alone.
     killed = threading.Event()
-    monkeypatch.setattr(crew_.worker, "kill_all", killed.set)
     begun = time.monotonic()
     started = threading.Event()
 
-    def slow(bench: Bench) -> None:
+    def slow(bench: Sessions) -> None:
         started.set()
         while True:
             bench.check()
             time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt), Crew(1) as crew:
+        monkeypatch.setattr(crew.common.workers, "kill", killed.set)
         crew.submit(slow)
         waiting = crew.submit(lambda _: 1)
         assert started.wait(10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pluginkit.dtypes import DType
-from pluginkit.run.runner import named_families, named_precision
+from pluginkit.run.selection import named_families, named_precision
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -13,13 +12,18 @@ from rich.console import Console
 
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
+from pluginkit.judges.protocol import RunWork
+from pluginkit.manifest import Manifest
+from pluginkit.network.plan import Plan
 from pluginkit.process.findings import Defect
-from pluginkit.run import runner
-from pluginkit.run.options import Options
+from pluginkit.run.items import parts
 from pluginkit.runtimes.lean import session as lean
+from pluginkit.runtimes.rtx import session as rtx
 from pluginkit.runtimes.tensorrt import session as tensorrt
 from pluginkit.runtimes.verdict import Availability
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
+
+ROOT = Path(__file__).parents[2]
 
 
 def case(name: str, outcome: Outcome, **more: object) -> CaseResult:
@@ -231,10 +235,15 @@ def test_the_last_line_says_who_was_not_asked() -> None:
 
 
 def test_a_runtime_without_which_the_run_went_on_is_told_as_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rtx, "probe", lambda: Availability(False, reason="gone"))
     monkeypatch.setattr(lean, "probe", lambda: Availability(False, reason="gone"))
     monkeypatch.setattr(tensorrt, "probe", lambda: Availability(False, reason="gone"))
-    said = {"lean": runner._lean(Options(), []), "full": runner._tensorrt(SimpleNamespace(options=Options()))}  # type: ignore[arg-type]
-    assert replace(report(), runtimes=said).absent == ["lean", "full"]
+    manifest = Manifest.load(ROOT / "samples" / "bar_plugin")
+    empty = Plan((), (), 0)
+    found = {part.judge.NAME: part for part in parts(RunWork(manifest, Path(), empty, empty))}
+    said = {name: found[name].said for name in (lean.NAME, tensorrt.NAME)}
+    assert replace(report(), runtimes=said).absent == [lean.NAME, tensorrt.NAME]
+    assert set(said.values()) == {"took no part: gone"}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.info import EXTRAS, Item, as_json, survey
+from pluginkit.info import EXTRAS, SurveyItem, as_json, survey
 
 _TITLES = {
     "tools": "Tools",
@@ -46,7 +46,7 @@ def _empty(title: str, *columns: str) -> Table:
     return Table(*columns, title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
 
 
-def _table(title: str, items: list[Item]) -> Table:
+def _table(title: str, items: list[SurveyItem]) -> Table:
     table = _empty(title, "", "what", "version", "where, and what to know")
     for item in items:
         mark = Text("*", style="green") if item.used else Text("-" if item.found else "!", style="dim")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -12,6 +12,7 @@ from pathlib import Path
 from pluginkit.build import Flavour
 from pluginkit.demands import Doubt
 from pluginkit.errors import CheckFailed, PluginCrashed
+from pluginkit.judges.digests import digest
 from pluginkit.judges.host import outside_profile as outside
 from pluginkit.judges.host.kept_state import KeptState
 from pluginkit.judges.host.schedules import Schedule
@@ -27,9 +28,6 @@ from pluginkit.runtimes.host.session import HostSession
 from pluginkit.testing import heat, int8_causes
 from pluginkit.testing.comparison import Comparison, compare
 from pluginkit.testing.report import CaseResult, Outcome, Verdict
-
-Step = Callable[[str, int, int | None], None]
-"""Told what is being done, how many are done, and of how many (None: not known)."""
 
 BUILDS = {
     "built": Outcome.PASSED,
@@ -51,9 +49,13 @@ class Hosted:
     project: Path
     timeout: float
     schedules: Sequence[Schedule]
-    outside: Sequence[Case] = ()
     target: Target = "cpu"
     strict: bool = False
+
+    @property
+    def key(self) -> Hashable:
+        """The library's content, and how it is loaded and run."""
+        return ("host", digest(self.library), self.flavour, self.target, self.timeout, self.project, self.strict)
 
     def open(self) -> Hosting:
         """Load it.
@@ -111,11 +113,6 @@ class Hosting:
     def configured(self, network: AnyNetwork) -> tuple[Configured, ...]:
         """What configure saw when the network was built, which happens once; nothing if it can't be built."""
         return self._network(network).verdict.configured
-
-    def outside(self, network: AnyNetwork) -> list[Verdict]:
-        """Whether what lies outside of the network's profiles is refused."""
-        cases = [case for case in self._hosted.outside if case.network_id == network.id]
-        return [verdict for case in cases if (verdict := self.refused(network, case)) is not None]
 
     def refused(self, network: AnyNetwork, case: Case) -> Verdict | None:
         """Whether a case outside of its profile is refused; None if its network can't be built."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pluginkit import parser_operators
 from pluginkit.errors import PluginkitError
+from pluginkit.judges.digests import digest
 from pluginkit.judges.host.cases import BUILDS, guarded
-from pluginkit.judges.rtx import negative_controls as controls
-from pluginkit.judges.rtx import own_operators
+from pluginkit.judges.protocol import Workplace
+from pluginkit.judges.rtx import negative_controls, own_operators
 from pluginkit.judges.rtx import static_networks as static
 from pluginkit.judges.rtx.liveness import problems
 from pluginkit.judges.rtx.negative_controls import Control
@@ -20,7 +20,6 @@ from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork, ApiNetwork
 from pluginkit.network.model import Case, Network
 from pluginkit.network.plan import Plan
-from pluginkit.process.crew import Bench
 from pluginkit.runtimes import BuildVerdict, Configured
 from pluginkit.runtimes.rtx import refusals
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
@@ -32,39 +31,17 @@ from pluginkit.testing.report import BUILT, NOT_REFUSED, NVIDIAS, Outcome, Verdi
 from pluginkit.testing.saving import ANY_SCALE
 
 
-@dataclass(frozen=True)
-class Beside:
-    """What is built beside a plan's networks."""
-
-    controls: tuple[Control, ...] = ()
-
-    @property
-    def ids(self) -> list[str]:
-        """What `--only` finds them by."""
-        return [control.id for control in self.controls]
-
-    def select(self, only: Sequence[str]) -> Beside:
-        """Those that match one of the patterns; all if there are none."""
-        # A control is chosen by all that is in it, too, as in `api-loop-while/float32/no-trip-count/*`.
-        chosen = (
-            one
-            for one in self.controls
-            if not only or any(fnmatchcase(i, o) for i in (one.id, f"{one.id}/") for o in only)
-        )
-        return Beside(tuple(chosen))
-
-
-def beside(manifest: Manifest, plan: Plan) -> Beside:
+def controls(manifest: Manifest, plan: Plan) -> tuple[Control, ...]:
     """The controls that go with a plan, in the first of its precisions."""
     kind = plan.networks[0].precision
     scales = {tensor.name: ANY_SCALE for tensor in (*manifest.inputs, *manifest.outputs)}
     setting = Setting(manifest.static()[0], kind, field_values(manifest), scales)
     first = [network for network in plan.usual if network.precision is kind]
-    return Beside(tuple(controls.network_controls(first, setting)))
+    return tuple(negative_controls.network_controls(first, setting))
 
 
 @dataclass
-class Judge:
+class Builder:
     """NVIDIA's builder, asked about one library."""
 
     library: Path
@@ -74,6 +51,11 @@ class Judge:
     _asked: threading.Lock = field(default_factory=threading.Lock)
     _taken: bool = False
     _problem: PluginkitError | None = None
+
+    @property
+    def key(self) -> Hashable:
+        """The library's content, and how it is loaded."""
+        return (tensorrt_rtx.NAME, digest(self.library), self.timeout)
 
     def open(self) -> RtxSession:
         """NVIDIA's builder with the library loaded. Whether its registry takes the library is asked once.
@@ -92,22 +74,22 @@ class Judge:
             self._taken = True
             return session
 
-    def network(self, network: AnyNetwork, expected: Sequence[Configured], bench: Bench) -> tuple[Verdict, int]:
+    def network(self, network: AnyNetwork, expected: Sequence[Configured], place: Workplace) -> tuple[Verdict, int]:
         """Build a network of the plan: the verdict, and at how many points it was built as a static network too.
 
         Args:
             network: one of the plan's.
             expected: what configure saw in the host.
-            bench: has the session, or opens it; if it can't be opened, that is the verdict.
+            place: has the session, or opens it; if it can't be opened, that is the verdict.
         """
         counted: list[Case] = []
-        verdict = _guarded(network, lambda: self._network(bench.get(self), network, expected, counted))
+        verdict = _guarded(network, lambda: self._network(place.get(self), network, expected, counted))
         return verdict, len(counted)
 
-    def control(self, control: Control, bench: Bench) -> Verdict | None:
+    def control(self, control: Control, place: Workplace) -> Verdict | None:
         """Whether a control is refused for its reason; None if the builder can't be asked."""
         try:
-            session = bench.get(self)
+            session = place.get(self)
         except PluginkitError:
             return None
         return judge_control(session, control)
@@ -194,7 +176,7 @@ def judge_control(session: RtxSession, control: Control) -> Verdict:
     """Whether a control is refused for its reason: passed if it is."""
     network = control.network
     built = session.build_api(network) if isinstance(network, ApiNetwork) else session.build(network)
-    found = controls.problem(control, built)
+    found = negative_controls.problem(control, built)
     if not found:
         return Verdict(control.id, tensorrt_rtx.NAME, Outcome.PASSED, built.message, built.log, built.seconds)
     how = NOT_REFUSED if built.ok else f"{built.status}, but not for its reason"

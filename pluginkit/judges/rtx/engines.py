@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from pluginkit.judges.engines import Runs, collect, compared
-from pluginkit.judges.host.cases import Step
+from pluginkit.judges.engines import EngineRuns, collect, compared
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.model import Case
@@ -16,11 +15,8 @@ from pluginkit.runtimes.rtx import engines as rtx_engines
 from pluginkit.runtimes.rtx.engines import RtxEngines
 from pluginkit.testing.report import Verdict
 
-NAME = "tensorrt-rtx engines"
-"""The verdicts' runtime: what RTX's builder says of a network is a verdict of its own."""
 
-
-def judge(library: Path, manifest: Manifest, timeout: float, plan: Plan, step: Step) -> list[Verdict]:
+def judge(library: Path, manifest: Manifest, timeout: float, plan: Plan, begin: Callable[[str], None]) -> list[Verdict]:
     """Have RTX build every network and run every case on the GPU; one verdict a network.
 
     Args:
@@ -28,21 +24,21 @@ def judge(library: Path, manifest: Manifest, timeout: float, plan: Plan, step: S
         manifest: the plugin's.
         timeout: seconds for each call.
         plan: networks and cases.
-        step: told what is done.
+        begin: told what is being done.
     """
     return collect(
         partial(rtx_engines.open, library, manifest, timeout=timeout),
         lambda session: RtxRuns(session, plan).all(),
-        runtime=NAME,
+        runtime=rtx_engines.NAME,
         networks=[network.id for network in plan.usual],
-        step=step,
+        begin=begin,
     )
 
 
-class RtxRuns(Runs[RtxEngines]):
+class RtxRuns(EngineRuns[RtxEngines]):
     """RTX with a library, and the cases that it runs."""
 
-    RUNTIME = NAME
+    RUNTIME = rtx_engines.NAME
 
     def all(self) -> Iterator[Verdict]:
         """A verdict on each network."""

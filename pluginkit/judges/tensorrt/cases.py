@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from pluginkit.judges.engines import Runs, collect, compared
-from pluginkit.judges.host.cases import Step
+from pluginkit.judges.engines import EngineRuns, collect, compared
 from pluginkit.judges.tensorrt import weak_types as weakly
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
@@ -21,7 +20,7 @@ from pluginkit.runtimes.tensorrt.session import TensorrtSession
 from pluginkit.testing.report import Outcome, Verdict
 
 
-def judge(library: Path, manifest: Manifest, timeout: float, plan: Plan, step: Step) -> list[Verdict]:
+def judge(library: Path, manifest: Manifest, timeout: float, plan: Plan, begin: Callable[[str], None]) -> list[Verdict]:
     """Have TensorRT build and run everything; one verdict a network.
 
     Args:
@@ -29,18 +28,18 @@ def judge(library: Path, manifest: Manifest, timeout: float, plan: Plan, step: S
         manifest: the plugin's.
         timeout: seconds for each call.
         plan: networks and cases.
-        step: told what is done.
+        begin: told what is being done.
     """
     return collect(
         partial(tensorrt.open, library, manifest, timeout=timeout),
-        lambda session: Judge(session, plan).all(),
+        lambda session: TensorrtRuns(session, plan).all(),
         runtime=tensorrt.NAME,
         networks=[network.id for network in plan.usual] + [network.id for network in plan.by_api],
-        step=step,
+        begin=begin,
     )
 
 
-class Judge(Runs[TensorrtSession]):
+class TensorrtRuns(EngineRuns[TensorrtSession]):
     """TensorRT with a library, and what it is asked."""
 
     RUNTIME = tensorrt.NAME

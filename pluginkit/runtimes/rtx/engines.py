@@ -14,6 +14,8 @@ from pluginkit.manifest import Manifest
 from pluginkit.runtimes.nvidia.engines import EngineSession
 from pluginkit.runtimes.rtx.session import library_path, probe
 
+NAME = "tensorrt-rtx engines"
+"""What RTX's builder says of a network is a verdict of its own, of `session.NAME`."""
 CAPABILITIES = ("8.0", "8.6", "8.9")
 """Compute capabilities that RTX 1.7.1 runs engines on, beside those from 12.0 on: its own words in the error with which
 it refuses others."""

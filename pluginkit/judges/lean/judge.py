@@ -1,0 +1,59 @@
+"""NVIDIA's plugin registries, those of tensorrt-lean, as a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pluginkit.judges.protocol import Answers, Item, RunWork, Workplace
+from pluginkit.judges.rtx.judge import CHECKED
+from pluginkit.runtimes import Availability, Configured
+from pluginkit.runtimes.lean import session as lean
+from pluginkit.testing.report import Verdict
+
+
+class LeanJudge:
+    """Has each registry that is here load the library, and make, clone, serialize and read the plugin."""
+
+    NAME = lean.NAME
+
+    def probe(self) -> Availability:
+        """Whether a tensorrt-lean is installed, here or in `.venv-nvidia`."""
+        return lean.probe()
+
+    def obstacle(self, work: RunWork) -> str:
+        """Libraries with checks compiled in are not for it."""
+        return CHECKED if work.sanitize else ""
+
+    def ids(self, work: RunWork) -> Sequence[str]:
+        """`registry/` with the version of each that is here."""
+        del work
+        return [_id(one) for one in lean.installed()]
+
+    def items(self, work: RunWork) -> Sequence[Item]:
+        """One for each registry."""
+        found = [Item(_id(one), self.NAME, "registries", subject=one, build=work.builds[0]) for one in lean.installed()]
+        return [item for item in found if work.asks_for(item.id)]
+
+    def execute(
+        self, item: Item, work: RunWork, place: Workplace, configured: tuple[Configured, ...] | None
+    ) -> Answers:
+        """A verdict on the library, and on the plugins of one network in each precision."""
+        del configured
+        from pluginkit.judges.lean.registries import judge
+
+        networks = {network.precision: network for network in reversed(work.whole.usual)}
+        library = place.library(item.build)
+        return Answers((judge(item.id, item.subject, library, work.manifest, list(networks.values()), work.timeout),))
+
+    def summary(self, work: RunWork, found: Sequence[Answers]) -> str:
+        """Which registries."""
+        del work
+        asked = [one.network for findings in found for one in findings.results if isinstance(one, Verdict)]
+        return f"NVIDIA's registries: {', '.join(asked)}"
+
+
+def _id(one: lean.Lean) -> str:
+    return f"registry/{one.version}"
+
+
+JUDGE = LeanJudge()

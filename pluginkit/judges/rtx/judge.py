@@ -1,0 +1,82 @@
+"""NVIDIA's builder, TensorRT-RTX, as a judge: it builds each network, and refuses what must be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pluginkit.judges.host.judge import JUDGE as HOST
+from pluginkit.judges.protocol import Answers, Item, RunWork, Workplace
+from pluginkit.runtimes import Availability, Configured
+from pluginkit.runtimes.rtx import session as rtx
+
+if TYPE_CHECKING:
+    from pluginkit.judges.rtx.build import Builder
+    from pluginkit.judges.rtx.negative_controls import Control
+
+
+class RtxJudge:
+    """Has every network built, and negative controls beside them."""
+
+    NAME = rtx.NAME
+
+    def probe(self) -> Availability:
+        """Whether the wheel tensorrt-rtx is installed."""
+        return rtx.probe()
+
+    def obstacle(self, work: RunWork) -> str:
+        """Libraries with checks compiled in are not for it."""
+        return CHECKED if work.sanitize else ""
+
+    def ids(self, work: RunWork) -> Sequence[str]:
+        """The negative controls."""
+        return [one.id for one in self._controls(work)]
+
+    def items(self, work: RunWork) -> Sequence[Item]:
+        """The plan's networks, but for those that are quantized implicitly; and the controls."""
+        found = [
+            Item(f"{one.id}/{self.NAME}", self.NAME, "verdicts", one.id, work.builds[0], needs=True)
+            for one in work.plan.judged
+        ]
+        # A control is chosen by all that is in it, too, as in `api-loop-while/float32/no-trip-count/*`.
+        found += [
+            Item(one.id, self.NAME, "controls", build=work.builds[0], subject=one)
+            for one in self._controls(work)
+            if work.asks_for(one.id)
+        ]
+        return found
+
+    def execute(
+        self, item: Item, work: RunWork, place: Workplace, configured: tuple[Configured, ...] | None
+    ) -> Answers:
+        """Have a network built, or a control refused."""
+        builder = place.shared((self.NAME, item.build), lambda: self._builder(item, work, place))
+        if item.section == "controls":
+            # It is no verdict where NVIDIA doesn't load the library: each network says that.
+            verdict = builder.control(item.subject, place)
+            return Answers((verdict,) if verdict else ())
+        # That it was live shows in what configure saw, which the host says.
+        expected = HOST.configured(item.network, work, place) if configured is None else configured
+        network = next(one for one in work.whole.networks if one.id == item.network)
+        verdict, static = builder.network(network, expected, place)
+        return Answers((verdict,), static=static)
+
+    def summary(self, work: RunWork, found: Sequence[Answers]) -> str:
+        """Its version, and in which form it has the plugin."""
+        how = "as it is" if work.manifest.plugin.base == "v3" else "through the V3 adapter"
+        points = sum(one.static for one in found)
+        return f"{self.probe().version}, {how}" + (f"; {points} points also as static networks" if points else "")
+
+    def _builder(self, item: Item, work: RunWork, place: Workplace) -> Builder:
+        from pluginkit.judges.rtx.build import Builder
+
+        return Builder(place.library(item.build), work.manifest, work.timeout, work.plan)
+
+    def _controls(self, work: RunWork) -> Sequence[Control]:
+        from pluginkit.judges.rtx.build import controls
+
+        return controls(work.manifest, work.whole)
+
+
+CHECKED = "it is not run on libraries with checks compiled in"
+JUDGE = RtxJudge()

@@ -1,0 +1,55 @@
+"""The full TensorRT as a judge, on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pluginkit.errors import ToolMissing
+from pluginkit.judges.protocol import Answers, Item, RunWork, Workplace
+from pluginkit.judges.rtx.judge import CHECKED
+from pluginkit.runtimes import Availability, Configured
+from pluginkit.runtimes.tensorrt import session as tensorrt
+
+
+class TensorrtJudge:
+    """Has TensorRT build every network and run every case."""
+
+    NAME = tensorrt.NAME
+
+    def probe(self) -> Availability:
+        """Whether the Python package tensorrt is installed, with its libraries."""
+        return tensorrt.probe()
+
+    def obstacle(self, work: RunWork) -> str:
+        """Libraries with checks compiled in are not for it."""
+        return CHECKED if work.sanitize else ""
+
+    def ids(self, work: RunWork) -> Sequence[str]:
+        """None of its own."""
+        del work
+        return []
+
+    def items(self, work: RunWork) -> Sequence[Item]:
+        """One, of all networks: they share the GPU."""
+        return [Item(self.NAME, self.NAME, "verdicts")] if work.plan.networks else []
+
+    def execute(
+        self, item: Item, work: RunWork, place: Workplace, configured: tuple[Configured, ...] | None
+    ) -> Answers:
+        """Build and run everything."""
+        del item, configured
+        from pluginkit.judges.tensorrt.cases import judge
+
+        try:
+            library = place.gpu_library()
+        except ToolMissing as error:
+            return Answers(absent=f"{error.message} ({error.hint})")
+        return Answers(tuple(judge(library, work.manifest, work.timeout, work.plan, place.begin)))
+
+    def summary(self, work: RunWork, found: Sequence[Answers]) -> str:
+        """Its version."""
+        del work, found
+        return f"{self.probe().version}, on the GPU"
+
+
+JUDGE = TensorrtJudge()
