@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 
 from pluginkit.dtypes import DType
 from pluginkit.host import Context, Library, TensorSpec, build
-from pluginkit.host.context import LAYERS
+from pluginkit.host.bases.lifecycles import LIFECYCLES
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "pool_int8"
 OPSET = 21
@@ -117,7 +117,7 @@ def pool_at(
     fields |= {name: (DType.FLOAT32, value) for name, value in zip(("x_scale", "y_scale"), scales, strict=True)}
     spec = TensorSpec(DType(x.dtype.name), x.shape, x.shape, x.shape, x.shape)
     built = build(creator, "pool", fields, [[spec]])
-    made = LAYERS[built.base](creator, built)
+    made = LIFECYCLES[built.base].restore(creator, built)
     (out,) = built.outputs[0]
     given, got = _behind(x.shape, x.dtype, offset), _behind(out.dims, x.dtype, offset)
     given[...] = x
