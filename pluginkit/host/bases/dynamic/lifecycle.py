@@ -53,7 +53,7 @@ def build(
         one.terminate()
         one.destroy()
     return BuiltPlugin(
-        "dynamic",
+        plugin.BASE,
         layer,
         creator.name,
         creator.version,

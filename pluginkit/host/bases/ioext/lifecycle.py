@@ -66,7 +66,7 @@ def build(
     out_whole = [(batch, *d) if implicit_batch else d for d in out_dims]
     specs = [TensorSpec(t, d, d, d, d, *one) for t, d, one in zip(out_types, out_whole, how, strict=True)]
     return BuiltPlugin(
-        "ioext",
+        plugin.BASE,
         layer,
         creator.name,
         creator.version,

@@ -105,7 +105,7 @@ def build(
     kept = plugin.fields_to_serialize()
     plugin.destroy()
     return BuiltPlugin(
-        "v3",
+        plugin.BASE,
         layer,
         creator.name,
         creator.version,
