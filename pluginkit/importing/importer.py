@@ -16,8 +16,12 @@ from pluginkit.build.artifact import library_path
 from pluginkit.creators import CreatorFacts, Loaded, loading
 from pluginkit.errors import CheckFailed, PluginCrashed, ToolMissing, UsageError
 from pluginkit.importing import model as model_
-from pluginkit.importing import profiles, rules_model, rules_plugins, rules_signature, running, typed
+from pluginkit.importing import profiles, running, typed
 from pluginkit.importing.building import ModelSession, advice
+from pluginkit.importing.rules import model as rules_model
+from pluginkit.importing.rules import plugins as rules_plugins
+from pluginkit.importing.rules import signature as rules_signature
+from pluginkit.importing.rules.table import UNFIT
 from pluginkit.importing.running import RunOutcome
 from pluginkit.importing.serving import PluginLibrary, Served, serve
 from pluginkit.library import Problem, inspect
@@ -28,8 +32,6 @@ from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict, ModelInput
 
 Told = Callable[[str], None]
-UNFIT = ("M5", *rules_signature.RULES)
-"""Rules whose errors are of a node that no plugin can run."""
 LEVELS = ("error", "warning")
 RTX_VERSION = 10701
 """What pluginkit's host says when it plays TensorRT-RTX."""

@@ -17,7 +17,7 @@ from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing
 from pluginkit.importing import hosting, inputs
 from pluginkit.importing.hosting import HostRun
 from pluginkit.importing.model import function_name, places
-from pluginkit.importing.rules_signature import unknown_fields
+from pluginkit.importing.rules.signature import unknown_fields
 from pluginkit.importing.serving import NAMESPACE, RESERVED, VERSION, Served, attribute
 from pluginkit.library import Problem
 from pluginkit.manifest import FILE_NAME

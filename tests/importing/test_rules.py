@@ -11,7 +11,8 @@ from onnx import TensorProto, helper
 
 from pluginkit.creators import FieldFacts
 from pluginkit.importing import model as model_
-from pluginkit.importing import rules_model, rules_plugins
+from pluginkit.importing.rules import model as rules_model
+from pluginkit.importing.rules import plugins as rules_plugins
 from pluginkit.importing.serving import PluginLibrary, Served, serve
 from pluginkit.library import Problem
 from pluginkit.manifest import Manifest

@@ -13,8 +13,8 @@ from onnx import AttributeProto
 
 from pluginkit import nvidia_plugins, parser_operators
 from pluginkit.creators import CreatorFacts, FieldFacts
-from pluginkit.importing import rules_signature
 from pluginkit.importing.model import dims
+from pluginkit.importing.rules import signature
 from pluginkit.importing.serving import (
     NAMESPACE,
     RESERVED,
@@ -83,7 +83,7 @@ def check(
             yield from _shape_inputs(meant, meant.creator)
             yield from _inputs(meant, meant.creator, known)
             yield from _channels(meant, known)
-            yield from rules_signature.check(meant, meant.creator, types[index] if index < len(types) else {})
+            yield from signature.check(meant, meant.creator, types[index] if index < len(types) else {})
 
 
 def clashes(libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:

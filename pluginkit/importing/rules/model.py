@@ -12,7 +12,7 @@ from onnx import TensorProto
 from pluginkit.importing.inputs import inferred_at
 from pluginkit.importing.model import Place, dims, function_name, own_types, places, subgraphs
 from pluginkit.importing.profiles import POINTS
-from pluginkit.importing.rules_plugins import Known
+from pluginkit.importing.rules.plugins import Known
 from pluginkit.importing.serving import PluginLibrary, Served
 from pluginkit.library import Problem
 from pluginkit.network.model import NetworkProfile

@@ -13,15 +13,13 @@ from pluginkit.creators import CreatorFacts
 from pluginkit.dtypes import DType
 from pluginkit.importing import signature
 from pluginkit.importing.model import dims
+from pluginkit.importing.rules.table import BUILDER_DECIDES
 from pluginkit.importing.serving import Served
 from pluginkit.library import Problem
 from pluginkit.manifest import FILE_NAME, Manifest
 
-RULES = ("M15", "M17", "M18")
 MOST_ORDERED = 5
 """Of so many inputs every order is tried."""
-TENSORS = ("M17", "M18")
-"""Rules on types and shapes, which NVIDIA's builder finds too: what it builds all the same is no error."""
 
 
 def check(one: Served, creator: CreatorFacts, known: Mapping[str, onnx.TypeProto.Tensor]) -> Iterator[Problem]:
@@ -41,7 +39,7 @@ def check(one: Served, creator: CreatorFacts, known: Mapping[str, onnx.TypeProto
 
 def built_all_the_same(problem: Problem) -> Problem:
     """An error on types or shapes as a warning, where NVIDIA's builder took what the manifest doesn't say."""
-    if problem.rule not in TENSORS or problem.level != "error":
+    if problem.rule not in BUILDER_DECIDES or problem.level != "error":
         return problem
     said = f"{problem.text} NVIDIA's builder took it all the same."
     fix = f"If the plugin's code is made for it, write so in {FILE_NAME}; if not, this engine computes something else."
