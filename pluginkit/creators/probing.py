@@ -17,7 +17,7 @@ from functools import partial
 
 from pluginkit import field_types, host
 from pluginkit.errors import PluginkitError
-from pluginkit.host.library import Fields
+from pluginkit.host.bases.changed_fields import Fields
 
 BASES = ("IPluginV2", "IPluginV2Ext", "IPluginV2IOExt", "IPluginV2DynamicExt")
 """By the top byte of getTensorRTVersion (`nvinfer1::PluginVersion`)."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pluginkit._native import take_log
 from pluginkit.demands import Doubt, take_doubts
+from pluginkit.host import damaged_bytes
 from pluginkit.host.bases.v2_plugin import V2Plugin
 from pluginkit.host.bases.v3.lifecycle import with_tactic
 from pluginkit.host.breadcrumb import read_breadcrumb, set_breadcrumb_file
@@ -39,6 +40,7 @@ __all__ = [
     "TensorSpec",
     "V2Plugin",
     "build",
+    "damaged_bytes",
     "read_breadcrumb",
     "set_breadcrumb_file",
     "take_doubts",

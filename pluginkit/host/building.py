@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pluginkit.dtypes import DType
 from pluginkit.host.bases import v2_lifecycle
+from pluginkit.host.bases.changed_fields import Fields
 from pluginkit.host.bases.lifecycles import LIFECYCLES
 from pluginkit.host.bases.v2_lifecycle import Profile
 from pluginkit.host.bases.v3 import lifecycle as v3
 from pluginkit.host.errors import HostBug
-from pluginkit.host.library import Creator, Fields
+from pluginkit.host.library import Creator
 from pluginkit.host.spec import BuiltPlugin, LayerConfig
 
 
@@ -39,7 +41,8 @@ def build(
     given = LayerConfig(output_scales, output_formats, output_types, undeclared, implicit_batch, shape_inputs)
     clone = v3.network_clone if creator.kind == "v3" else v2_lifecycle.network_clone
     plugin = clone(creator, layer_name, fields)
-    return LIFECYCLES[plugin.BASE].build(plugin, creator, layer_name, profiles, given)
+    built = LIFECYCLES[plugin.BASE].build(plugin, creator, layer_name, profiles, given)
+    return replace(built, fields=fields)
 
 
 def _check_profiles(profiles: Sequence[Profile]) -> None:

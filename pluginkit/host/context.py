@@ -63,6 +63,7 @@ class Context:
         self._shapes: list[tuple[int, ...]] = []
         self._shape_inputs = built.v3.shape_inputs if built.v3 else ()
         self._aliases = built.v3.aliases if built.v3 else (None,) * len(built.shapes)
+        self._profile = built.profile_of(self._tensor_specs())
         self._layer = LIFECYCLES[built.base].restore(creator, built)
         self._gpu = beside
         self._second = self._layer.second_context() if beside else None
@@ -88,9 +89,7 @@ class Context:
         ]
         self._check_aliases(ins, outs)
         if shapes != self._shapes:
-            self._layer.reshape(ins, self._described(outs))
-            if self._second is not None:
-                self._second.reshape(ins, self._described(outs))
+            self._reshape(ins, outs)
             self._shapes = shapes
         self.enqueues += 1
         outputs = self._enqueue(arrays, ins, outs, turn=0)
@@ -126,6 +125,18 @@ class Context:
         # After other findings the plugin may be in any state: it goes with its process.
         if kind is None or (isinstance(value, Finding) and value.contained):
             self.close()
+
+    def _reshape(self, ins: Sequence[Desc], outs: Sequence[Desc]) -> None:
+        """Tells the plugin the shapes; in a new context those of the profile's opt first, as IBuilder does (C11)."""
+        bounds = self._tensor_specs(), self.built.outputs[self._profile]
+        calls = [(ins, self._described(outs))]
+        if not self._shapes and not self._shape_inputs:
+            opt = [spec.at(spec.opt) for spec in bounds[0]], [spec.at(spec.opt) for spec in bounds[1]]
+            if [desc.dims for desc in opt[0]] != [desc.dims for desc in ins]:
+                calls.insert(0, (opt[0], self._described(opt[1])))
+        for layer in filter(None, (self._layer, self._second)):
+            for given in calls:
+                layer.reshape(*given, bounds)
 
     def _tensor_specs(self) -> list[TensorSpec]:
         return [spec for i, spec in enumerate(self.specs) if i not in self._shape_inputs]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,7 @@ from pluginkit.bases import BASES
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.host.bases.changed_fields import Fields
 from pluginkit.host.bases.v2_plugin import MAX_NAME, V2Plugin, must
 from pluginkit.host.bases.v3.plugin import KeptField, PluginV3, check_fields
 from pluginkit.host.errors import Finding, HostBug
@@ -33,14 +34,12 @@ FACES: dict[type[_native.Plugin], type[V2Plugin[Any]]] = {
 }
 """The Pythonic face of each kind of native plugin."""
 
-_BUILD, _RUNTIME = 0, 1
+BUILD, RUNTIME = 0, 1
 """`nvinfer1::TensorRTPhase`"""
 
 _CREATE_V3 = "IPluginCreatorV3One::createPlugin"
 
 T = TypeVar("T")
-
-Fields = Mapping[str, tuple[DType, Any]]
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,11 @@ class Creator:
         )
         self.fields = _fields(native)
 
+    @property
+    def native(self) -> _native.Creator:
+        """The native creator, whose methods say nothing of what they answer."""
+        return self._native
+
     def check(self) -> None:
         """Asks of the creator what a list of creators does without.
 
@@ -111,8 +115,10 @@ class Creator:
         """
         method = "IPluginCreator::createPlugin"
         given = ", ".join(f"{name}={value!r}" for name, (_, value) in fields.items())
-        raw = self._call(method, lambda: self._native.create(layer, [_field(n, *tv) for n, tv in fields.items()]))
-        return _faced(must(method, raw, f"a plugin for the fields ({given})", rule="F3"))
+        raw = self._call(method, lambda: self._native.create(layer, [field_of(n, *tv) for n, tv in fields.items()]))
+        plugin = _faced(must(method, raw, f"a plugin for the fields ({given})", rule="F3"))
+        plugin.fields = fields
+        return plugin
 
     def deserialize(self, layer: str, data: bytes) -> V2Plugin[Any]:
         """`deserializePlugin`; `data` is wiped after the call.
@@ -131,7 +137,7 @@ class Creator:
             Finding: the answer is null.
         """
         given = ", ".join(f"{name}={value!r}" for name, (_, value) in fields.items())
-        made = self._made_v3(layer, [_field(n, *tv) for n, tv in fields.items()], _BUILD)
+        made = self._made_v3(layer, [field_of(n, *tv) for n, tv in fields.items()], BUILD)
         return PluginV3(must(_CREATE_V3, made, f"a plugin for the fields ({given})", rule="F3"))
 
     def restore_v3(self, layer: str, kept: Sequence[KeptField]) -> PluginV3:
@@ -141,7 +147,7 @@ class Creator:
             Finding: the answer is null.
         """
         named = ", ".join(field.name for field in kept)
-        made = self._made_v3(layer, [field.native() for field in kept], _RUNTIME)
+        made = self._made_v3(layer, [field.native() for field in kept], RUNTIME)
         return PluginV3(must(_CREATE_V3, made, f"a plugin from the serialized fields ({named})", rule="S9"))
 
     def _made_v3(self, layer: str, fields: list[tuple[str, int, bytes, int]], phase: int) -> _native.PluginV3 | None:
@@ -253,6 +259,7 @@ def _fields(native: _native.Creator) -> tuple[Field, ...]:
     return tuple(result)
 
 
-def _field(name: str, dtype: DType, value: Any) -> tuple[str, int, bytes, int]:
+def field_of(name: str, dtype: DType, value: Any) -> tuple[str, int, bytes, int]:
+    """A field as the native module takes it: name, type, data and number of elements."""
     array = np.atleast_1d(np.asarray(value, dtype=dtype.numpy))
     return name, field_types.NUMBERS[dtype], array.tobytes(), array.size

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from pluginkit import bases
 from pluginkit.dtypes import DType
+from pluginkit.host.bases.changed_fields import Fields
 from pluginkit.host.bases.v2_plugin import Serialized
 from pluginkit.host.bases.v3.plugin import KeptField
 from pluginkit.host.descriptors import LINEAR, Desc, DynamicDesc
@@ -45,6 +48,10 @@ class TensorSpec:
     def at(self, dims: tuple[int, ...]) -> Desc:
         """As enqueue sees it, with real dimensions."""
         return Desc(dims, self.dtype.code, self.format, self.scale)
+
+
+Bounds: TypeAlias = tuple[Sequence[TensorSpec], Sequence[TensorSpec]]
+"""The inputs and outputs of a profile."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,22 @@ class BuiltPlugin:
     """What an IPluginV2IOExt's enqueue is told as batchSize."""
     v3: V3Facts | None = None
     """What only an IPluginV3 has; `serialized` is empty then."""
+    fields: Fields = field(default_factory=dict)
+    """What createPlugin was given."""
+
+    def profile_of(self, specs: Sequence[TensorSpec]) -> int:
+        """The number of the profile that the inputs have these bounds in."""
+        mine = [(spec.min, spec.opt, spec.max) for spec in specs]
+        told = [[(one["min"], one["opt"], one["max"]) for one in profile["inputs"]] for profile in self.configured]
+        return told.index(mine) if mine in told else 0
+
+    def engine_has(self, name: str) -> bool | None:
+        """Whether the engine keeps the value of a field; None where a form that is the plugin's own can't tell."""
+        dtype, value = self.fields[name]
+        raw = np.asarray(value, dtype.numpy).tobytes()
+        if self.v3 is not None:
+            return next((kept.data == raw for kept in self.v3.kept if kept.name == name), None)
+        return raw in self.serialized.data or None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pluginkit.manifest.signature import (
     Point,
     Profile,
     Tensor,
+    Tolerances,
     slug,
 )
 
@@ -26,5 +27,6 @@ __all__ = [
     "Point",
     "Profile",
     "Tensor",
+    "Tolerances",
     "slug",
 ]

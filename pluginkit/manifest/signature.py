@@ -104,13 +104,23 @@ class Tensor(_SectionModel):
         return tuple(shapes.evaluate(shapes.parse(dim), env) for dim in self.shape)
 
 
+Number = Annotated[int | float, BeforeValidator(_number)]
+
+
 class Attribute(_SectionModel):
-    """A field of the plugin's creator: an attribute of the ONNX node. No default means that it must be given."""
+    """A field of the plugin's creator: an attribute of the ONNX node. No default means that it must be given.
+
+    `min` and `max`, or `choices`, say which other values the plugin takes: tests draw from them. Without any of them
+    tests try values near the default, and leave out what the reference or the plugin refuses.
+    """
 
     name: str
     type: field_types.Scalar
-    default: Annotated[int | float | None, BeforeValidator(_number)] = None
+    default: Number | None = None
     description: str = ""
+    min: Number | None = None
+    max: Number | None = None
+    choices: tuple[Number, ...] = ()
 
     @property
     def dtype(self) -> DType:

@@ -58,6 +58,34 @@ class NetworkProfile:
 
 
 @dataclass(frozen=True)
+class FieldValues:
+    """Which field has another value than in the usual network.
+
+    Attributes:
+        name: the field's; empty where all that have a default are left out.
+        value: the field's.
+        default: what it has in the usual network.
+        dtype: the field's.
+        declared: whether the manifest says that the plugin takes the value; else the plugin may refuse it.
+        number: of the field's values, from 1.
+    """
+
+    name: str
+    value: float | int = 0
+    default: float | int = 0
+    dtype: DType = DType.FLOAT32
+    declared: bool = True
+    number: int = 1
+
+    @property
+    def variant(self) -> str:
+        """What `Network.variant` says."""
+        if not self.name:
+            return "no-fields"
+        return f"field-{self.name}" + (f"-{self.number}" if self.number > 1 else "")
+
+
+@dataclass(frozen=True)
 class Network:
     """An ONNX model around a plugin.
 
@@ -69,7 +97,8 @@ class Network:
         calls: the plugin's nodes, those in subgraphs included.
         profiles: in manifest order; `Case.profile` names one.
         outputs: the graph's outputs, in order.
-        variant: a tensor format, or implicit quantization; empty for the usual network.
+        variant: a tensor format, implicit quantization, or other values of fields; empty for the usual network.
+        fields: what of the fields is not as in the usual network, if anything is.
     """
 
     id: str
@@ -80,6 +109,7 @@ class Network:
     profiles: tuple[NetworkProfile, ...]
     outputs: tuple[str, ...]
     variant: str = ""
+    fields: FieldValues | None = None
 
     @property
     def implicit(self) -> bool:
@@ -89,7 +119,7 @@ class Network:
     @property
     def held_formats(self) -> tuple[Format, ...]:
         """The formats of the plugin's inputs and outputs that a builder is held to; none if it may choose."""
-        if not self.variant or self.implicit:
+        if not self.variant or self.implicit or self.fields:
             return ()
         return (*self.calls[0].formats, *self.calls[0].output_formats)
 
@@ -129,6 +159,7 @@ class Case:
         padded: graph output -> its length along axis 0, where that is more than `expected` has: the rest is arbitrary.
         arbitrary: graph output -> which of its elements mean nothing, of those that have any.
         free: of each call of the plugin, for each output which elements need not be written; empty if all must be.
+        lost: what would come out if the field that differs had the value of the usual network; empty if none differs.
     """
 
     id: str
@@ -144,6 +175,7 @@ class Case:
     padded: dict[str, int] = field(default_factory=dict)
     arbitrary: dict[str, Array] = field(default_factory=dict)
     free: tuple[tuple[Array, ...], ...] = ()
+    lost: dict[str, Array] = field(default_factory=dict)
 
     def defined(self, outputs: Mapping[str, Array]) -> dict[str, Array]:
         """A run's outputs without what is arbitrary, if they have the length that they must have; elements that mean

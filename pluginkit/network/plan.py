@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pluginkit.network.api_model import ApiNetwork
 from pluginkit.network.model import Case, Network
@@ -15,6 +15,8 @@ class Plan:
     networks: tuple[Network | ApiNetwork, ...]
     cases: tuple[Case, ...]
     seed: int
+    kept_fields: dict[str, str] = field(default_factory=dict)
+    """The fields that have one value in all networks, and why."""
 
     @property
     def usual(self) -> tuple[Network, ...]:
@@ -28,8 +30,13 @@ class Plan:
 
     @property
     def judged(self) -> tuple[Network | ApiNetwork, ...]:
-        """The networks that NVIDIA's builder is asked about: all but those that are quantized implicitly."""
-        return tuple(one for one in self.networks if not isinstance(one, Network) or not one.implicit)
+        """The networks that NVIDIA's builder is asked about: all but those that are quantized implicitly, and those in
+        which a field has a value that nobody declared, which the plugin may refuse."""
+
+        def asked(one: Network) -> bool:
+            return not one.implicit and (one.fields is None or one.fields.declared)
+
+        return tuple(one for one in self.networks if not isinstance(one, Network) or asked(one))
 
     def network(self, case: Case) -> Network | ApiNetwork:
         """The network that a case runs on.

@@ -102,6 +102,7 @@ class BuildVerdict:
         lenient: what the runtime has accepted and should not have (see `pluginkit.runtimes.rtx.leniencies`).
         warnings: of pluginkit's host, what nobody asks of a plugin and a good one does.
         printed: what came on stdout and stderr besides: the plugins' own words.
+        method: of pluginkit's host, the C++ method that ended it, where one did.
     """
 
     status: Status
@@ -112,6 +113,7 @@ class BuildVerdict:
     lenient: tuple[str, ...] = ()
     warnings: tuple[Doubt, ...] = ()
     printed: tuple[str, ...] = ()
+    method: str = ""
 
     @property
     def ok(self) -> bool:

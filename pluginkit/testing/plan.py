@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +12,15 @@ import numpy as np
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, NothingSelected
 from pluginkit.formats import Format
-from pluginkit.manifest import Manifest
+from pluginkit.manifest import Manifest, Tolerances
 from pluginkit.network.api_model import ApiNetwork
-from pluginkit.network.model import Array, Case, Network
+from pluginkit.network.model import Array, Case, FieldValues, Network, Tolerance
 from pluginkit.network.plan import Plan
 from pluginkit.testing import precision as precisions_
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_descriptor, ranges, read_samples
 from pluginkit.testing.families import FAMILIES, Family, selection
 from pluginkit.testing.families.base import Answer, Applier, Setting
+from pluginkit.testing.field_values import Varied, choose
 from pluginkit.testing.points import Point, generator, points, unaligned
 from pluginkit.testing.reference import Reference
 from pluginkit.testing.shape_splits import ShapeSplit, shape_splits
@@ -59,6 +61,8 @@ def plan(
     tried = points(manifest, seed, random=random, data=data)
     fields = field_values(manifest)
     factor = else_factor(manifest, reference, fields, tried)
+    plain_too = any(family.NAME == "plain" for family in chosen)
+    other = choose(manifest, reference, fields, tried, seed) if plain_too else Varied((), {})
     samples = read_samples(manifest, calibration.data) if calibration.data else []
     networks: list[Network | ApiNetwork] = []
     cases: list[Case] = []
@@ -73,15 +77,20 @@ def plan(
                 plain = Setting(part.manifest, kind, fields, else_factor=factor, part=part.name)
                 # All networks of a dynamic signature have the same scales; a static one has its own for each shape.
                 ranging, there = (plain, part.points) if static else (replace(plain, manifest=manifest), tried)
-                for setting in _usual(family, plain, ranging, calibration, samples or there, reference):
+                settings = _usual(family, plain, ranging, calibration, samples or there, reference)
+                if every and kind is wanted[0]:
+                    settings = chain(settings, _varied(family, plain, ranging, other, samples or there, reference))
+                for setting in settings:
                     networks.append(family.build(setting))
                     for point in _points(part, setting, seed):
                         cases += _cases(family, setting, point, reference, seed)
-    return Plan(tuple(networks), tuple(cases), seed)
+    return Plan(tuple(networks), tuple(cases), seed, other.kept)
 
 
 def _points(part: ShapeSplit, setting: Setting, seed: int) -> list[Point]:
     """The part's points, and in another format than linear those that leave lanes of a vector unused."""
+    if setting.varied:
+        return [point for point in part.points if point.name == "opt"]
     if not setting.variant:
         return list(part.points)
     forms = {tensor.name: setting.form(tensor) for tensor in (*part.manifest.inputs, *part.manifest.outputs)}
@@ -117,6 +126,27 @@ def _usual(
         for method in calibration.implicit:
             found = calibrated(family, replace(ranging, implicit=method), samples, reference, method)
             yield replace(setting, implicit=method, scales=found.scales)
+
+
+def _varied(
+    family: Family, setting: Setting, ranging: Setting, other: Varied, samples: Sequence[Point], reference: Reference
+) -> Iterator[Setting]:
+    """The setting with each other value of a field, and without all fields that have a default.
+
+    Only of the first part: what becomes of a value doesn't depend on shapes.
+    """
+    if setting.part and setting.part != setting.manifest.profiles[0].name:
+        return
+    absent = [FieldValues("")] if _defaults(setting) else []
+    for one in (*other.values, *absent):
+        fields = {**setting.fields, one.name: one.value} if one.name else setting.fields
+        mine = replace(ranging, fields=fields)
+        scales = calibrated(family, mine, samples, reference).scales
+        yield replace(setting, fields=fields, varied=one, scales=scales)
+
+
+def _defaults(setting: Setting) -> bool:
+    return any(field.default is not None for field in setting.manifest.fields if field.name in setting.fields)
 
 
 def field_values(manifest: Manifest) -> dict[str, float | int]:
@@ -200,13 +230,15 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
             for taker, giver in family.feedback(setting)
             if taker in setting.scales and giver in setting.scales
         ]
-        allowed = precisions_.tolerance(
-            setting.manifest,
-            setting.precision,
-            {name: scale for name, scale in scale_of.items() if scale > 0},
-            chain=answer.chain,
-            ratios=ratios,
-        )
+        manifests = [setting.manifest]
+        if setting.varied and not setting.varied.declared:
+            # The manifest's tolerances are for what it declares: what is only moved may be computed with another value.
+            manifests.append(setting.manifest.model_copy(update={"tolerances": Tolerances()}))
+        steps = {name: scale for name, scale in scale_of.items() if scale > 0}
+        tolerances = [
+            precisions_.tolerance(manifest, setting.precision, steps, chain=answer.chain, ratios=ratios)
+            for manifest in manifests
+        ]
         for place, profile in family.places(setting, point):
             parts = [network_id, *([point.profile] if several else []), point.name, *filter(None, (suffix, place))]
             found.append(
@@ -218,15 +250,34 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
                     seed=seed,
                     feeds=feeds,
                     expected=answer.outputs,
-                    tolerance=allowed,
+                    tolerance=_loosest(tolerances),
                     enqueues=answer.enqueues,
                     symbols=dict(point.symbols),
                     padded=answer.padded,
                     arbitrary=arbitrary,
                     free=_free(applier, answer.enqueues) if applier.masks else (),
+                    lost=_lost(family, setting, reference, feeds),
                 )
             )
     return found
+
+
+def _loosest(tolerances: Sequence[Tolerance]) -> Tolerance:
+    return replace(
+        tolerances[0],
+        rtol=max(one.rtol for one in tolerances),
+        atol=max(one.atol for one in tolerances),
+        steps=max(one.steps for one in tolerances),
+    )
+
+
+def _lost(family: Family, setting: Setting, reference: Reference, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """What would come out if the field that differs were as usual."""
+    one = setting.varied
+    if one is None or not one.name:
+        return {}
+    usual = replace(setting, fields={**setting.fields, one.name: one.default})
+    return family.oracle(Applier(usual, reference), feeds).outputs
 
 
 def _arbitrary(

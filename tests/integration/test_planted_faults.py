@@ -90,6 +90,102 @@ FAULTS = {
         Outcome.FAILED,
         "x_last",
     ),
+    "serialized bytes that are read whatever their number": Fault(
+        PLUGIN,
+        "reader.finished() &&",
+        "(FAULT || reader.finished()) &&",
+        FIRST,
+        Outcome.FAILED,
+        "[S5] IPluginCreator::deserializePlugin: made a plugin of its 28 bytes and 8 more",
+    ),
+    "a segmentation fault by cut bytes": Fault(
+        PLUGIN,
+        "        return plugin->restore(data, length) ?",
+        f"        if (FAULT && length < 5)\n        {{\n            {CRASH}\n        }}\n"
+        "        return plugin->restore(data, length) ?",
+        FIRST,
+        Outcome.FAILED,
+        "[S5] IPluginCreator::deserializePlugin: ended the process with SIGSEGV of 0 of its 28 bytes, and 1 more",
+    ),
+    "a segmentation fault by a field without data": Fault(
+        PLUGIN,
+        "    pluginkit::FieldReader const reader{fields};",
+        "    for (int32_t i = 0; FAULT && i < fields->nbFields; ++i)\n    {\n"
+        "        static_cast<void>(*static_cast<volatile char const*>(fields->fields[i].data));\n    }\n"
+        "    pluginkit::FieldReader const reader{fields};",
+        FIRST,
+        Outcome.FAILED,
+        "[F7] IPluginCreator::createPlugin: ended the process with SIGSEGV of the field 'alpha' without data",
+    ),
+    "dimensions kept from the first configure": Fault(
+        PLUGIN,
+        "    args.count = std::max(args.count, args.outputs.y.count);",
+        "    if (FAULT)\n    {\n        args.inputs.x.count = std::min(args.inputs.x.count, mFirst);\n"
+        "        args.outputs.y.count = args.inputs.x.count;\n    }\n"
+        "    args.count = std::max(args.count, args.outputs.y.count);",
+        "plain/float32/max",
+        Outcome.FAILED,
+        "unwritten",
+    ),
+    "a profile's max for the dimensions": Fault(
+        PLUGIN,
+        "    auto const precision =",
+        "    if (FAULT)\n    {\n        args.count = std::min(args.count + 1, mMost);\n"
+        "        args.outputs.y.count = args.count;\n    }\n"
+        "    auto const precision =",
+        FIRST,
+        Outcome.FAILED,
+        "beyond",
+    ),
+    "a field that createPlugin loses": Fault(
+        PLUGIN,
+        'reader.optional("alpha", parameters.alpha)',
+        '(FAULT || reader.optional("alpha", parameters.alpha))',
+        "plain/float32-field-alpha/opt",
+        Outcome.FAILED,
+        "These are the outputs for alpha = 0.5, and the node says",
+    ),
+    "a field that is not restored": Fault(
+        PLUGIN,
+        "reader.get(mParameters.alpha)",
+        "[&] { float lost = 0.0F; return reader.get(FAULT ? lost : mParameters.alpha); }()",
+        "plain/float32-field-alpha/opt",
+        Outcome.FAILED,
+        "the field 'alpha' is 0.5 after deserialize, 0.7",
+    ),
+    "a field that is clipped": Fault(
+        PLUGIN,
+        "    args.parameters = mParameters;",
+        "    args.parameters = mParameters;\n"
+        "    if (FAULT)\n    {\n        args.parameters.alpha = std::min(args.parameters.alpha, 0.5F);\n    }",
+        "plain/float32-field-alpha/opt",
+        Outcome.FAILED,
+        "the engine has the value, so look at deserializePlugin and enqueue",
+    ),
+    "another default than the manifest's": Fault(
+        PLUGIN,
+        "    MyPluginParameters parameters;",
+        "    MyPluginParameters parameters;\n    parameters.alpha = FAULT ? 0.25F : parameters.alpha;",
+        "plain/float32-no-fields/opt",
+        Outcome.FAILED,
+        "the plugin's own defaults must be those of pluginkit.toml",
+    ),
+    "a field that is not listed": Fault(
+        PLUGIN,
+        'mFields[0] = {"alpha", nullptr, PluginFieldType::kFLOAT32, 1};',
+        'mFields[0] = {FAULT ? "alfa" : "alpha", nullptr, PluginFieldType::kFLOAT32, 1};',
+        FIRST,
+        Outcome.FAILED,
+        "getFieldNames: does not list the field 'alpha'",
+    ),
+    "a field that is listed with another type": Fault(
+        PLUGIN,
+        'mFields[1] = {"x_scale", nullptr, PluginFieldType::kFLOAT32, 1};',
+        'mFields[1] = {"x_scale", nullptr, FAULT ? PluginFieldType::kINT32 : PluginFieldType::kFLOAT32, 1};',
+        FIRST,
+        Outcome.FAILED,
+        "[F9] IPluginCreator::getFieldNames: lists the field 'x_scale' as kINT32, expected kFLOAT32",
+    ),
     "an output that stays unwritten": Fault(
         KERNEL,
         "    if (i < output.count)",
@@ -136,10 +232,10 @@ FAULTS = {
     "a clone that loses a field": Fault(
         PLUGIN,
         CLONE,
-        before(CLONE, "auto* lost = new MyPlugin{*this}; lost->mParameters.alpha = 0.0F; return lost;"),
-        FIRST,
+        before(CLONE, "auto* lost = new MyPlugin{*this}; lost->mParameters.alpha = 0.25F; return lost;"),
+        "plain/float32-field-alpha/opt",
         Outcome.FAILED,
-        "",
+        "the field 'alpha' is 0.25 in the clone, 0.7",
     ),
     "an input written to": Fault(
         KERNEL,
@@ -185,6 +281,13 @@ FAULTS = {
         "SIGABRT in IPluginV2DynamicExt::configurePlugin",
     ),
 }
+KEPT = "    std::array<float, 2> mScales{};"
+REMEMBER = """    auto most = in[0].desc;
+    most.dims = in[0].max;
+    mMost = elementCount(most);
+    mFirst = mFirst == 0 ? elementCount(in[0].desc) : mFirst;
+"""
+"""What the faults know that keep the first dimensions, or take the profile's largest."""
 NUMBERS = {name: number for number, name in enumerate(FAULTS, 1)}
 
 SWITCH = """
@@ -212,6 +315,12 @@ def project(tmp_path_factory: pytest.TempPathFactory, shared: Shared) -> Path:
                 assert fault.right in text, which
                 text = text.replace(fault.right, fault.wrong.replace("FAULT", f"fault() == {NUMBERS[which]}"), 1)
         (written / name).write_text(text)
+    header, plugin = written / "src" / "my_plugin.h", written / PLUGIN
+    assert KEPT in header.read_text()
+    header.write_text(header.read_text().replace(KEPT, f"    int64_t mFirst{{0}};\n    int64_t mMost{{0}};\n{KEPT}"))
+    text = plugin.read_text()
+    assert text.count(CONFIGURE) == 1
+    plugin.write_text(text.replace(CONFIGURE, REMEMBER + CONFIGURE))
     return shared.project(written)
 
 

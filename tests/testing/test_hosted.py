@@ -154,7 +154,11 @@ def test_what_cannot_be_repeated_is_not_explained(made: Plan) -> None:
 def test_a_plugin_that_is_simply_wrong_costs_a_few_processes_and_no_word(made: Plan) -> None:
     found, processes = all_of(made, lambda case, name, want: want + 50)
     assert len(found) > kept_state.TRIES + 1
-    assert all(case.outcome is Outcome.FAILED for case in found)
+    doubted = [case for case in found if "field" in case.network]
+    assert all(case.outcome is Outcome.FAILED for case in found if case not in doubted)
+    # Nobody has said that the plugin takes these fields' values.
+    assert [case.outcome for case in doubted] == [Outcome.PASSED] * 3
+    assert all(case.warnings[0].rule == "F6" for case in doubted)
     assert not any("alone" in case.message for case in found)
     assert processes == 1 + kept_state.TRIES
 

@@ -58,7 +58,8 @@ class Stand:
             for value, kind, scale in zip(inputs, call.types, call.scales, strict=True)
         ]
         scale_fields = manifest.scale_fields()
-        fields = {name: value for name, (_, value) in call.fields.items() if name not in scale_fields}
+        given = {name: value for name, (_, value) in call.fields.items() if name not in scale_fields}
+        fields = {f.name: f.default for f in manifest.fields if f.name not in scale_fields} | given
         left = self._example.reference(real, fields)
         found = []
         for value, kind, scale in zip(left, call.output_types, call.output_scales, strict=True):

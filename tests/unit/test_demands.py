@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 CODE = [
     *(ROOT / "pluginkit" / "host").rglob("*.py"),
     ROOT / "pluginkit" / "runtimes" / "host" / "expected_shapes.py",
+    ROOT / "pluginkit" / "runtimes" / "host" / "listed_fields.py",
     ROOT / "pluginkit" / "judges" / "host" / "cases.py",
+    ROOT / "pluginkit" / "judges" / "host" / "field_causes.py",
     ROOT / "pluginkit" / "bench" / "values.py",
 ]
 SECTIONS: dict[str, Kind] = {
@@ -44,7 +46,7 @@ def raised() -> Iterator[tuple[str, str, str]]:
             if isinstance(node, ast.Call):
                 name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 ids = [key.value for key in node.keywords if key.arg == "rule"]
-                ids += node.args[:1] if name == "doubt" else []
+                ids += node.args[:1] if name.lower() == "doubt" else []
                 for one in ids:
                     if isinstance(one, ast.Constant):
                         yield name, str(one.value), f"{file.name}:{node.lineno}"
@@ -67,7 +69,7 @@ def test_every_row_says_what_is_asked_of_whom_and_who_says_so() -> None:
 def test_a_finding_breaks_what_somebody_says_and_a_doubt_what_nobody_does() -> None:
     for name, rule, where in raised():
         kind = DEMANDS[rule]
-        assert (kind == "robustness") == (name == "doubt"), (where, rule)
+        assert (kind == "robustness") == (name.lower() == "doubt"), (where, rule)
 
 
 def test_every_demand_is_made() -> None:

@@ -11,7 +11,7 @@ from typing_extensions import Self
 from pluginkit import bases
 from pluginkit.host.descriptors import Desc
 from pluginkit.host.library import Creator
-from pluginkit.host.spec import BuiltPlugin, LayerConfig, TensorSpec
+from pluginkit.host.spec import Bounds, BuiltPlugin, LayerConfig, TensorSpec
 
 
 class Layer(Protocol):
@@ -20,8 +20,9 @@ class Layer(Protocol):
     def name_of(self, method: str) -> str:
         """The C++ name of a method, for findings."""
 
-    def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> None:
-        """Called before the first run, and before each whose shapes are others than the last one's."""
+    def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc], bounds: Bounds | None = None) -> None:
+        """Called before the first run, and before each whose shapes are others than the last one's; `bounds` are the
+        profile's, without which each shape is its own."""
 
     def workspace_size(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> int:
         """The workspace of a run, in bytes."""

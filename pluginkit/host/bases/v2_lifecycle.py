@@ -18,7 +18,8 @@ D marks what IPluginV2DynamicExt alone has, IO what IPluginV2IOExt alone has.
 |  | terminate, destroy | L4, L6 |
 | engine | deserializePlugin, setPluginNamespace, initialize | in another process (S3, I5, L6) |
 | context | clone, attachToContext on the clone | a clone of an initialized plugin needs no initialize (L2, L11) |
-| new shapes | D: configurePlugin with the real dimensions as dims, min, opt and max | C11; IO is not configured again |
+| first run | D: configurePlugin with the profile's opt as dims, where the run has other shapes | C11 |
+| new shapes | D: configurePlugin with the real dimensions, and the profile's min, opt and max | C11; IO never again |
 | run | D: getWorkspaceSize, enqueue | the workspace has exactly that size, null for none |
 |  | IO: getWorkspaceSize(batchSize), enqueue(batchSize) | told no shapes |
 | end | detachFromContext, destroy of the clone | L4 |
@@ -40,9 +41,10 @@ from typing import Any, Generic, TypeVar
 
 from typing_extensions import Self
 
+from pluginkit.host.bases.changed_fields import Fields, changed
 from pluginkit.host.bases.v2_plugin import V2Plugin
 from pluginkit.host.errors import Finding
-from pluginkit.host.library import Creator, Fields
+from pluginkit.host.library import Creator
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
 
 P = TypeVar("P", bound=V2Plugin[Any])
@@ -103,6 +105,7 @@ class V2Layer(Generic[P]):
                 rule="S3",
             )
         self._engine = engine
+        self._engine.fields = built.fields
         self._engine.set_plugin_namespace(built.namespace)
         _check_restored(self._engine, built)
         self._engine.initialize()
@@ -137,7 +140,8 @@ def _check_restored(plugin: V2Plugin[Any], built: BuiltPlugin) -> None:
     if not again.like(built.serialized):
         raise Finding(
             "IPluginCreator::deserializePlugin",
-            f"the plugin made of {len(built.serialized.data)} bytes serializes to {len(again.data)} other bytes",
+            f"the plugin made of {len(built.serialized.data)} bytes serializes to {len(again.data)} other bytes"
+            + changed(built.fields, built.serialized.data, again.data, "{} after deserialize, {} before"),
             rule="S3",
         )
     count = plugin.nb_outputs()

@@ -13,6 +13,7 @@ import numpy as np
 from pluginkit import _native, bases
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
+from pluginkit.host.bases.changed_fields import Fields, changed
 from pluginkit.host.descriptors import Desc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.output_types import output_type
@@ -75,6 +76,8 @@ class V2Plugin(Generic[N]):
 
     def __init__(self, native: N) -> None:
         self._raw: N | None = native
+        self.fields: Fields = {}
+        """What its layer's createPlugin was given; nothing where nobody has said so."""
 
     @property
     def native(self) -> N:
@@ -204,8 +207,11 @@ class V2Plugin(Generic[N]):
             mine, its = ask(self), ask(copy)
             if mine != its:
                 raise Finding(method, f"the clone's {what} answers {its!r}, the original's {mine!r}", rule="L1")
-        if not copy.serialize().like(self.serialize()):
-            raise Finding(method, "the clone serializes to other bytes than the original", rule="L1")
+        copy.fields = self.fields
+        before, after = self.serialize(), copy.serialize()
+        if not after.like(before):
+            which = changed(self.fields, before.data, after.data, "{} in the clone, {} in the original")
+            raise Finding(method, f"the clone serializes to other bytes than the original{which}", rule="L1")
         return copy
 
     def destroy(self) -> None:

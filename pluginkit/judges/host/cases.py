@@ -13,6 +13,7 @@ from pluginkit.build import Flavour
 from pluginkit.demands import Doubt
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.judges.digests import digest
+from pluginkit.judges.host import field_causes
 from pluginkit.judges.host import outside_profile as outside
 from pluginkit.judges.host.kept_state import KeptState
 from pluginkit.judges.host.schedules import Schedule
@@ -122,11 +123,14 @@ class Hosting:
         """Runs a case; where its network can't be built, that is its result."""
         built = self._network(network)
         if built.verdict.ok and not built.defects:
-            result = self._case(self._session, network, case)
+            result = field_causes.doubted(network, self._case(self._session, network, case))
             return _warned(result, (*built.verdict.warnings, *result.warnings), strict=self._hosted.strict)
+        if unwanted := field_causes.refused(network, built.verdict):
+            return self._result(network, case, Outcome.SKIPPED, message=unwanted)
         said = "" if built.verdict.ok else built.verdict.message
         result = self._result(network, case, BUILDS[built.verdict.status], message=said)
-        return _with(result, built.defects, built.printed)
+        result = field_causes.doubted(network, _with(result, built.defects, built.printed))
+        return _warned(result, result.warnings, strict=self._hosted.strict)
 
     def _network(self, network: AnyNetwork) -> _Built:
         if network.id not in self._built:
@@ -174,7 +178,9 @@ class Hosting:
             found.update(error=worst.error, allowed=worst.allowed, unit=worst.unit)
             if not comparison.ok:
                 found.update(heat=heat.of(outputs, case.expected, case.tolerance, worst))
-                return "\n".join(filter(None, (comparison.message, self._why(network, case, outputs, comparison))))
+                causes = field_causes.words(session, network, case, outputs)
+                why = self._why(network, case, outputs, comparison)
+                return "\n".join(filter(None, (comparison.message, causes, why)))
             if case.enqueues is not None and ran.enqueues != case.enqueues:
                 return f"enqueue was called {ran.enqueues} times, expected {case.enqueues}"
             return ""

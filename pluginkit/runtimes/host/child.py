@@ -18,7 +18,7 @@ from pluginkit.manifest import Manifest, type_rules
 from pluginkit.network.api_model import ApiNetwork, is_probe
 from pluginkit.network.model import Array, Network, PluginCall, Range
 from pluginkit.process.child import Breadcrumb
-from pluginkit.runtimes.host import expected_shapes
+from pluginkit.runtimes.host import expected_shapes, listed_fields
 from pluginkit.runtimes.verdict import Ran, Target, Way
 
 
@@ -52,6 +52,7 @@ class HostChild:
         """
         if isinstance(network, Network):
             preflight.check(network, self._identity)
+        listed_fields.check(self._manifest, self._creator.fields)
         built = {call.node: self._build(call, implicit_batch) for call in _plugins(network)}
         for call in _plugins(network):
             expected_shapes.check(self._manifest, call, built[call.node])
@@ -72,6 +73,12 @@ class HostChild:
             implicit_batch=implicit_batch,
             undeclared=type_rules.undeclared(self._manifest, (*call.types, *call.output_types)),
         )
+
+    def damage(self, built: dict[str, host.BuiltPlugin]) -> None:
+        """Asks for plugins of what is left of the engine's bytes; what is found is among the `doubts`."""
+        for layer in built.values():
+            host.damaged_bytes.check(self._creator, layer)
+            host.damaged_bytes.check_fields(self._creator, layer)
 
     def walk(self, network: Network, built: dict[str, host.BuiltPlugin]) -> list[list[zeros.Outputs]]:
         """Runs the network on zeros: the graph outputs' types and shapes, per profile at min, opt and max.

@@ -92,6 +92,7 @@ class HostSession:
         target: Target,
         flavour: Flavour,
     ) -> None:
+        self._manifest = manifest
         self._init = {"library": library, "manifest": manifest, "target": target}
         twice = BASES[manifest.plugin.base].batch_beside_shapes and manifest.batch() is not None
         self.conventions: tuple[str, ...] = ("", IMPLICIT) if twice else ("",)
@@ -149,6 +150,8 @@ class HostSession:
                     if isinstance(network, Network):
                         builder.call("walk", network=network, built=built)
                     found.append(built)
+                if self._damages(network):
+                    builder.call("damage", built=found[0])
                 doubts = builder.call("doubts")
             finally:
                 self.printed = builder.printed
@@ -159,15 +162,24 @@ class HostSession:
             return BuildVerdict("hung", in_convention(trying, error.message))
         except WorkerCrashed as error:
             self._builder = None
-            return BuildVerdict("crashed", in_convention(trying, error.message))
+            method = error.last_call if error.inside else ""
+            return BuildVerdict("crashed", in_convention(trying, error.message), method=method)
         except CheckFailed as error:
             # After a finding the plugin may be in any state: the next network gets a process of its own.
             self._end_builder()
-            return BuildVerdict("refused", in_convention(trying, str(error)))
+            method = error.method if isinstance(error, Finding) else ""
+            return BuildVerdict("refused", in_convention(trying, str(error)), method=method)
         self._built[network.id] = (network, dict(zip(self.conventions, found, strict=True)))
         first = found[0].items()
         configured = [Configured.of(node, record) for node, plugin in first for record in plugin.configured]
         return BuildVerdict("built", f"{len(first)} plugin nodes built", configured=tuple(configured), warnings=doubts)
+
+    def _damages(self, network: Network | ApiNetwork) -> bool:
+        """Whether damaged bytes of this network's engine are tried: of one is enough, and the same in each run. Kernels
+        on the CPU have no threads in a process that only builds; of CUDA's a forked child knows nothing."""
+        usual = isinstance(network, Network) and network.family == "plain" and not network.variant
+        first = usual and network.precision is self._manifest.precisions()[0]
+        return first and self._init["target"] == "cpu" and not self._flavour.name
 
     def findings(self) -> tuple[Defect, ...]:
         """What the library's own checks have found since the last call. If there is any, new processes go on."""
@@ -181,6 +193,11 @@ class HostSession:
         """What an engine keeps of each IPluginV3 of a network that `build` has built, by node."""
         _, built = self._built[network.id]
         return {node: plugin.v3.kept for node, plugin in built[""].items() if plugin.v3 is not None}
+
+    def engine_has(self, network: str, name: str) -> bool | None:
+        """Whether the engine of a network that `build` has built keeps a field's value; None where nobody knows."""
+        _, built = self._built[network]
+        return next((plugin.engine_has(name) for plugin in built[self.conventions[0]].values()), None)
 
     def workspace(self, network: str) -> int:
         """The bytes of the largest workspace that a plugin of a network has asked for; `build` has built it."""

@@ -14,7 +14,7 @@ from pluginkit import shapes
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest, Point, Tensor
-from pluginkit.network.model import Array, Network, NetworkProfile, PluginCall, Range
+from pluginkit.network.model import Array, FieldValues, Network, NetworkProfile, PluginCall, Range
 from pluginkit.testing.precision import represent
 from pluginkit.testing.reference import Reference
 
@@ -40,6 +40,7 @@ class Setting:
         part: which of several networks of the same family and precision this is: the profile of a static signature.
         layout: the tensors' format, of those that have it.
         implicit: how INT8 scales were calibrated that the plugin gets by descriptors; empty: it gets them by fields.
+        varied: what of `fields` isn't as usual, if anything is.
     """
 
     manifest: Manifest
@@ -50,6 +51,7 @@ class Setting:
     part: str = ""
     layout: Format = Format.LINEAR
     implicit: str = ""
+    varied: FieldValues | None = None
 
     def network_id(self, family: str) -> str:
         """What a network of that family is called."""
@@ -59,6 +61,8 @@ class Setting:
     @property
     def variant(self) -> str:
         """What `Network.variant` says."""
+        if self.varied:
+            return self.varied.variant
         return f"implicit-{self.implicit}" if self.implicit else self.layout.value.replace("linear", "")
 
     def kind(self, tensor: Tensor) -> DType:
@@ -81,8 +85,11 @@ class Setting:
         """All fields that the creator gets: the scales of INT8 tensors, and the others' values."""
         given: dict[str, tuple[DType, float | int]] = {}
         scale_of = {t.scale: self.scale(t) for t in (*self.manifest.inputs, *self.manifest.outputs) if t.scale}
+        absent = self.varied is not None and not self.varied.name
         for attribute in self.manifest.fields:
             if attribute.name not in scale_of:
+                if absent and attribute.default is not None:
+                    continue
                 given[attribute.name] = (attribute.dtype, self.fields[attribute.name])
             elif scale_of[attribute.name] > 0 and not self.implicit:
                 given[attribute.name] = (attribute.dtype, scale_of[attribute.name])
@@ -405,4 +412,5 @@ def network(
         profiles=tuple(profiles),
         outputs=tuple(output.name for output in outputs),
         variant=setting.variant,
+        fields=setting.varied,
     )

@@ -12,7 +12,7 @@ from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator
-from pluginkit.host.spec import BuiltPlugin, LayerConfig, TensorSpec, as_dict
+from pluginkit.host.spec import Bounds, BuiltPlugin, LayerConfig, TensorSpec, as_dict
 
 
 def build(
@@ -121,9 +121,12 @@ class DynamicLayer(V2Layer[DynamicPlugin]):
     def __init__(self, creator: Creator, built: BuiltPlugin) -> None:
         super().__init__(creator, built, DynamicPlugin)
 
-    def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> None:
-        """Tells the plugin the shapes of the runs that follow."""
-        self._plugin.configure_plugin([_fixed(d) for d in inputs], [_fixed(d) for d in outputs])
+    def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc], bounds: Bounds | None = None) -> None:
+        """Tells the plugin the shapes of the runs that follow, within the profile's bounds."""
+        if bounds is None:
+            self._plugin.configure_plugin([_fixed(d) for d in inputs], [_fixed(d) for d in outputs])
+        else:
+            self._plugin.configure_plugin(_within(inputs, bounds[0]), _within(outputs, bounds[1]))
 
     def workspace_size(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> int:
         """The workspace of a run, in bytes."""
@@ -153,6 +156,10 @@ class DynamicLayer(V2Layer[DynamicPlugin]):
 
 
 restore = DynamicLayer
+
+
+def _within(descs: Sequence[Desc], bounds: Profile) -> list[DynamicDesc]:
+    return [DynamicDesc(d, spec.min, spec.opt, spec.max) for d, spec in zip(descs, bounds, strict=True)]
 
 
 def _fixed(desc: Desc) -> DynamicDesc:

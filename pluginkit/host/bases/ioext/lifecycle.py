@@ -19,7 +19,7 @@ from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
 from pluginkit.host.library import Creator
-from pluginkit.host.spec import BuiltPlugin, LayerConfig, TensorSpec, as_dict
+from pluginkit.host.spec import Bounds, BuiltPlugin, LayerConfig, TensorSpec, as_dict
 
 _CONSTANT = 1
 """The kind of a node that is a number (see `_native.pyi`)."""
@@ -126,7 +126,7 @@ class IOExtLayer(V2Layer[IOExtPlugin]):
     def __init__(self, creator: Creator, built: BuiltPlugin) -> None:
         super().__init__(creator, built, IOExtPlugin)
 
-    def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> None:
+    def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc], bounds: Bounds | None = None) -> None:
         """Nothing: the shapes are those of the build."""
 
     def workspace_size(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> int:

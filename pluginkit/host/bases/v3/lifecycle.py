@@ -35,14 +35,15 @@ from typing_extensions import Self
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
 from pluginkit.host import formats
+from pluginkit.host.bases.changed_fields import Fields
 from pluginkit.host.bases.v2_lifecycle import MAX_WORKSPACE
 from pluginkit.host.bases.v2_plugin import Serialized
 from pluginkit.host.bases.v3.plugin import Capability, Identity, PluginV3, build_name, difference, runtime_name
 from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
-from pluginkit.host.library import Creator, Fields
-from pluginkit.host.spec import BuiltPlugin, LayerConfig, TensorSpec, V3Facts, as_dict
+from pluginkit.host.library import Creator
+from pluginkit.host.spec import Bounds, BuiltPlugin, LayerConfig, TensorSpec, V3Facts, as_dict
 
 Profile = Sequence[TensorSpec]
 
@@ -244,8 +245,9 @@ class V3Layer:
         """The C++ name of a method, for findings."""
         return runtime_name(method)
 
-    def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> None:
-        """Tells the plugin the shapes of the runs that follow."""
+    def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc], bounds: Bounds | None = None) -> None:
+        """Tells the plugin the shapes of the runs that follow; of bounds onShapeChange is told nothing."""
+        del bounds
         self._plugin.on_shape_change(inputs, outputs)
 
     def workspace_size(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> int:

@@ -1,0 +1,64 @@
+"""Networks in which a field has another value: whether the plugin may refuse it, and where it has lost it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pluginkit.demands import Doubt
+from pluginkit.network.api_model import AnyNetwork
+from pluginkit.network.model import Array, Case, FieldValues, Network
+from pluginkit.runtimes import BuildVerdict
+from pluginkit.runtimes.host.session import HostSession
+from pluginkit.testing.comparison import compare
+from pluginkit.testing.report import CaseResult, Outcome
+
+_CREATES = "::createPlugin"
+
+
+def refused(network: AnyNetwork, verdict: BuildVerdict) -> str:
+    """What to say of a network whose field has a value that nobody declared, where createPlugin refuses it; or nothing.
+
+    A plugin takes what its author says; TensorRT's headers have it answer null else, and many end the process.
+    """
+    one = _varied(network)
+    if one is None or one.declared or verdict.ok or not verdict.method.endswith(_CREATES):
+        return ""
+    return (
+        f"createPlugin refuses {one.name} = {one.value:g}, which pluginkit.toml doesn't declare, so this was not run.\n"
+        "Say which values the field takes: min and max, or choices."
+    )
+
+
+def doubted(network: AnyNetwork, result: CaseResult) -> CaseResult:
+    """The result, as a doubt (F6) where it is bad and rests on values that pluginkit.toml doesn't declare, or on fields
+    that are left out: that a field has a default doesn't say that TensorRT's users leave it out."""
+    one = _varied(network)
+    if one is None or not result.outcome.bad or (one.name and one.declared):
+        return result
+    how = f"with {one.name} = {one.value:g}, near its default" if one.name else "without the fields that have a default"
+    only = Doubt("F6", "createPlugin", f"{how}: {result.message}")
+    return replace(result, outcome=Outcome.PASSED, message="", warnings=(*result.warnings, only))
+
+
+def words(session: HostSession, network: AnyNetwork, case: Case, outputs: Mapping[str, Array]) -> str:
+    """The cause, if the outputs are those of the field's usual value."""
+    one = _varied(network)
+    if one is None:
+        return ""
+    if not one.name:
+        return "The node gives no field that has a default: the plugin's own defaults must be those of pluginkit.toml."
+    if not compare(outputs, case.lost, case.tolerance).ok:
+        return ""
+    kept = session.engine_has(network.id, one.name)
+    where = "createPlugin, clone, serialize, deserializePlugin and enqueue"
+    if kept is not None:
+        where = "deserializePlugin and enqueue" if kept else "createPlugin, clone and getFieldsToSerialize"
+        where = f"the engine {'has' if kept else 'has not'} the value, so look at {where}"
+    else:
+        where = f"look at {where}"
+    return f"These are the outputs for {one.name} = {one.default:g}, and the node says {one.value:g}: {where}."
+
+
+def _varied(network: AnyNetwork) -> FieldValues | None:
+    return network.fields if isinstance(network, Network) else None

@@ -1,0 +1,108 @@
+"""Which other values of fields are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.manifest import Manifest
+from pluginkit.testing import plan as plans
+from pluginkit.testing.field_values import Varied, choose
+from pluginkit.testing.points import points
+from pluginkit.testing.reference import Reference
+
+TOML = """
+[plugin]
+name = "P"
+[[inputs]]
+name = "x"
+types = ["float32"]
+shape = ["n"]
+[[outputs]]
+name = "y"
+types = ["float32"]
+shape = ["n"]
+[[profiles]]
+symbols = {{ n = [1, 8, 16] }}
+[[fields]]
+name = "k"
+{field}
+"""
+FLOAT, INT = 'type = "float32"\ndefault = 2.0', 'type = "int32"\ndefault = 2'
+
+
+def tried(field: str, function: Callable[..., Any]) -> Varied:
+    manifest = Manifest.parse(TOML.format(field=field))
+    reference = Reference(manifest, function)
+    return choose(manifest, reference, plans.field_values(manifest), points(manifest, 0), 0)
+
+
+def times(x: Any, *, k: float) -> Any:
+    return x * k
+
+
+def test_a_float_without_a_range_is_tried_above_and_below_its_default() -> None:
+    one, two = tried(FLOAT, times).values
+    assert 2.5 <= one.value <= 3.5 and 0.5 <= two.value <= 1.5
+    assert (one.variant, two.variant, one.declared, one.default) == ("field-k", "field-k-2", False, 2.0)
+    assert one.value == np.float32(one.value)
+
+
+def test_an_integer_without_a_range_is_tried_once() -> None:
+    (one,) = tried(INT, times).values
+    assert (one.value, one.declared) == (3, False)
+
+
+def test_what_the_reference_refuses_or_gives_another_shape_keeps_its_default() -> None:
+    def picky(x: Any, *, k: float) -> Any:
+        assert k == 2
+        return x
+
+    found = tried(INT, picky)
+    assert found.values == ()
+    assert found.kept == {"k": "the reference refuses other values, as 1"}
+    assert tried(INT, lambda x, *, k: x[: len(x) - abs(k - 2)]).values == ()
+    assert tried(FLOAT, lambda x, *, k: np.where(k > 3 or k < 2, 1e30, x)).values == ()
+
+
+def test_what_shows_in_no_output_is_tried_and_told() -> None:
+    found = tried(FLOAT, lambda x, *, k: x)
+    assert len(found.values) == 1
+    assert found.kept == {"k": "outputs do not depend on it"}
+
+
+@pytest.mark.parametrize(
+    ("said", "values"),
+    [("choices = [0, 2, 5, 7]", [0, 5]), ("min = 1\nmax = 4", [4, 1]), ("min = 2", [4, 3]), ("choices = [2]", [])],
+)
+def test_declared_values_are_tried_whatever_they_are(said: str, values: list[int]) -> None:
+    found = tried(f"{INT}\n{said}", times)
+    assert [one.value for one in found.values] == values
+    assert all(one.declared for one in found.values)
+    assert bool(found.kept) == (not values)
+
+
+def test_a_declared_value_must_fit_the_reference() -> None:
+    with pytest.raises(CheckFailed, match=r"k = 5, which pluginkit\.toml allows"):
+        tried(f"{INT}\nchoices = [2, 5]", lambda x, *, k: x[: 10 - k])
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("min = 3", "a default outside of min and max"),
+        ("max = 1", "a default outside of min and max"),
+        ("min = 4\nmax = 1", "a min above its max"),
+        ("choices = [1, 3]", "none of its choices"),
+        ("choices = [1, 2]\nmin = 1", "choices, and min or max besides"),
+        ("choices = [2, 2.5]", "choices 2 is no whole number"),
+        ("min = true", "must be a number"),
+    ],
+)
+def test_ranges_that_make_no_sense(said: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        Manifest.parse(TOML.format(field=f"{INT}\n{said}"))
