@@ -66,7 +66,7 @@ class FieldValues:
         value: the field's.
         default: what it has in the usual network.
         dtype: the field's.
-        declared: whether the manifest says that the plugin takes the value; else the plugin may refuse it.
+        declared: whether the manifest says that the plugin takes it so; else the plugin may refuse it.
         number: of the field's values, from 1.
     """
 

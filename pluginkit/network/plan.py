@@ -31,7 +31,7 @@ class Plan:
     @property
     def judged(self) -> tuple[Network | ApiNetwork, ...]:
         """The networks that NVIDIA's builder is asked about: all but those that are quantized implicitly, and those in
-        which a field has a value that nobody declared, which the plugin may refuse."""
+        which a field has a value that nobody declared, or none: these the plugin may refuse."""
 
         def asked(one: Network) -> bool:
             return not one.implicit and (one.fields is None or one.fields.declared)

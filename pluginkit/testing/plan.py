@@ -137,7 +137,7 @@ def _varied(
     """
     if setting.part and setting.part != setting.manifest.profiles[0].name:
         return
-    absent = [FieldValues("")] if _defaults(setting) else []
+    absent = [FieldValues("", declared=False)] if _defaults(setting) else []
     for one in (*other.values, *absent):
         fields = {**setting.fields, one.name: one.value} if one.name else setting.fields
         mine = replace(ranging, fields=fields)

@@ -22,7 +22,7 @@ def refused(network: AnyNetwork, verdict: BuildVerdict) -> str:
     A plugin takes what its author says; TensorRT's headers have it answer null else, and many end the process.
     """
     one = _varied(network)
-    if one is None or one.declared or verdict.ok or not verdict.method.endswith(_CREATES):
+    if one is None or not one.name or one.declared or verdict.ok or not verdict.method.endswith(_CREATES):
         return ""
     return (
         f"createPlugin refuses {one.name} = {one.value:g}, which pluginkit.toml doesn't declare, so this was not run.\n"
@@ -34,7 +34,7 @@ def doubted(network: AnyNetwork, result: CaseResult) -> CaseResult:
     """The result, as a doubt (F6) where it is bad and rests on values that pluginkit.toml doesn't declare, or on fields
     that are left out: that a field has a default doesn't say that TensorRT's users leave it out."""
     one = _varied(network)
-    if one is None or not result.outcome.bad or (one.name and one.declared):
+    if one is None or one.declared or not result.outcome.bad:
         return result
     how = f"with {one.name} = {one.value:g}, near its default" if one.name else "without the fields that have a default"
     only = Doubt("F6", "createPlugin", f"{how}: {result.message}")
