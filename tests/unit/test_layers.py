@@ -17,8 +17,6 @@ FACE = ("pluginkit", "pluginkit.registry.registration")
 """`pluginkit.load` is imported when it is first asked for."""
 MOST = 15
 """Modules of a folder."""
-TWICE = {"Judge", "Library", "Runs"}
-"""Classes of one name that are left to be renamed: no others may come."""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +53,7 @@ def test_a_class_has_a_name_of_its_own() -> None:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(f"{file.relative_to(ROOT)}:{node.lineno}")
-    assert {name: found for name, found in places.items() if len(found) > 1 and name not in TWICE} == {}
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 def package() -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pluginkit.bases import BASES
 from pluginkit.judges.host.judge import JUDGE as HOST
 from pluginkit.judges.protocol import Answers, Item, RunWork, Workplace
 from pluginkit.runtimes import Availability, Configured
@@ -63,7 +64,7 @@ class RtxJudge:
 
     def summary(self, work: RunWork, found: Sequence[Answers]) -> str:
         """Its version, and in which form it has the plugin."""
-        how = "as it is" if work.manifest.plugin.base == "v3" else "through the V3 adapter"
+        how = "as it is" if BASES[work.manifest.plugin.base].generation == "v3" else "through the V3 adapter"
         points = sum(one.static for one in found)
         return f"{self.probe().version}, {how}" + (f"; {points} points also as static networks" if points else "")
 
