@@ -32,14 +32,13 @@ class Leak:
 def find_leaks(device: Device, live: Callable[[], object]) -> tuple[Leak, ...]:
     """The leaks of a life of a plugin, from its creation to its end.
 
-    The first life is not counted: what a library makes once and keeps (a static cache) is no leak of a plugin's. What
-    the same line leaves behind in each of the next `ROUNDS` lives is.
+    What the same line leaves behind in each of `ROUNDS` lives is one; what a library makes once and keeps (a static
+    cache) is none of a plugin's.
 
     Args:
         device: of the plugin's library.
         live: creates a plugin, uses it, and destroys it.
     """
-    live()
     rounds = []
     for _ in range(ROUNDS):
         since = device.mark()
