@@ -51,6 +51,12 @@ def test_a_leak_is_what_each_life_leaves(path: Path, forgotten: int, said: str, 
         assert f"// TAKEN {forgotten}" in _SOURCE.read_text(encoding="utf-8").splitlines()[line - 1]
 
 
+def test_what_some_lives_leave_is_a_cache(path: Path) -> None:
+    library = ctypes.CDLL(str(path))
+    lives = iter([1, 0, 1])
+    assert find_leaks(Device(path), lambda: library.live(next(lives))) == ()
+
+
 def test_what_is_given_back_later_is_no_leak(path: Path) -> None:
     """Registered memory is the library's until it says otherwise; a second registration of it is refused."""
     library = ctypes.CDLL(str(path))
