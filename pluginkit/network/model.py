@@ -159,6 +159,7 @@ class Case:
         padded: graph output -> its length along axis 0, where that is more than `expected` has: the rest is arbitrary.
         arbitrary: graph output -> which of its elements mean nothing, of those that have any.
         free: of each call of the plugin, for each output which elements need not be written; empty if all must be.
+        clear: graph output -> which of its INT8 elements have one nearest step, where that one is asked for.
         lost: what would come out if the field that differs had the value of the usual network; empty if none differs.
     """
 
@@ -176,6 +177,7 @@ class Case:
     arbitrary: dict[str, Array] = field(default_factory=dict)
     free: tuple[tuple[Array, ...], ...] = ()
     lost: dict[str, Array] = field(default_factory=dict)
+    clear: dict[str, Array] = field(default_factory=dict)
 
     def defined(self, outputs: Mapping[str, Array]) -> dict[str, Array]:
         """A run's outputs without what is arbitrary, if they have the length that they must have; elements that mean

@@ -17,6 +17,7 @@ from pluginkit.network.api_model import ApiNetwork
 from pluginkit.network.model import Array, Case, FieldValues, Network, Tolerance
 from pluginkit.network.plan import Plan
 from pluginkit.testing import precision as precisions_
+from pluginkit.testing import rounding
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_descriptor, ranges, read_samples
 from pluginkit.testing.families import FAMILIES, Family, selection
 from pluginkit.testing.families.base import Answer, Applier, Setting
@@ -257,6 +258,7 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
                     arbitrary=arbitrary,
                     free=_free(applier, answer.enqueues) if applier.masks else (),
                     lost=_lost(family, setting, reference, feeds),
+                    clear=_clear(family, setting, applier),
                 )
             )
     return found
@@ -269,6 +271,17 @@ def _loosest(tolerances: Sequence[Tolerance]) -> Tolerance:
         atol=max(one.atol for one in tolerances),
         steps=max(one.steps for one in tolerances),
     )
+
+
+def _clear(family: Family, setting: Setting, applier: Applier) -> dict[str, Array]:
+    """Which INT8 elements have one nearest step: of the plugin alone, and where the manifest says nothing of steps."""
+    if family.NAME != "plain" or setting.manifest.tolerances.int8 is not None or len(applier.unrounded) != 1:
+        return {}
+    return {
+        tensor.name: rounding.clear(value, setting.scale(tensor)) & ~mask
+        for tensor, value, mask in zip(setting.manifest.outputs, applier.unrounded[0], applier.free[0], strict=True)
+        if setting.kind(tensor) is DType.INT8
+    }
 
 
 def _lost(family: Family, setting: Setting, reference: Reference, feeds: Mapping[str, Array]) -> dict[str, Array]:

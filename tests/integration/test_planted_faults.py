@@ -90,6 +90,14 @@ FAULTS = {
         Outcome.FAILED,
         "x_last",
     ),
+    "a cast where INT8 is rounded": Fault(
+        KERNEL,
+        "rintf(number / scale)",
+        "(FAULT ? truncf(number / scale) : rintf(number / scale))",
+        "plain/int8/opt",
+        Outcome.FAILED,
+        "All are nearer to zero: a cast cuts",
+    ),
     "serialized bytes that are read whatever their number": Fault(
         PLUGIN,
         "reader.finished() &&",

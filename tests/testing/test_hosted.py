@@ -76,6 +76,17 @@ def test_what_is_right_passes_without_a_word(made: Plan) -> None:
     assert (found.outcome, found.message) == (Outcome.PASSED, "")
 
 
+def test_one_step_beside_the_nearest_is_wrong_where_the_exact_value_is_clear(made: Plan) -> None:
+    (case,) = [case for case in made.cases if case.id == "plain/int8/opt"]
+    (name,) = case.clear
+    scale = case.tolerance.scales[name]
+    clear = judged(made, lambda _, name, want: want + scale * case.clear[name])
+    assert clear.outcome is Outcome.FAILED
+    assert "is not the nearer one" in clear.message
+    near = judged(made, lambda _, name, want: want + scale * (~case.clear[name] & (np.abs(want) < 100 * scale)))
+    assert near.outcome is Outcome.PASSED
+
+
 def test_a_likely_cause_of_wrong_int8_is_said(made: Plan) -> None:
     (case,) = [case for case in made.cases if case.id == "plain/int8/opt"]
     (call,) = made.network(case).calls

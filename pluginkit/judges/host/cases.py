@@ -26,7 +26,7 @@ from pluginkit.process.worker import WorkerCrashed, WorkerTimeout
 from pluginkit.runtimes import BuildVerdict, Configured, Target
 from pluginkit.runtimes.host import session as host
 from pluginkit.runtimes.host.session import HostSession
-from pluginkit.testing import heat, int8_causes
+from pluginkit.testing import heat, int8_causes, rounding
 from pluginkit.testing.comparison import Comparison, compare
 from pluginkit.testing.report import CaseResult, Outcome, Verdict
 
@@ -181,6 +181,8 @@ class Hosting:
                 causes = field_causes.words(session, network, case, outputs)
                 why = self._why(network, case, outputs, comparison)
                 return "\n".join(filter(None, (comparison.message, causes, why)))
+            if said := rounding.judge(outputs, case.expected, case.clear, case.tolerance):
+                return said
             if case.enqueues is not None and ran.enqueues != case.enqueues:
                 return f"enqueue was called {ran.enqueues} times, expected {case.enqueues}"
             return ""

@@ -136,7 +136,8 @@ class Applier:
     With `exact` nothing is rounded and all tensors' values are collected in `seen`: that is calibration.
 
     Elements that the reference masks get the value number `fill` of `MEANINGLESS`; which they are is collected in
-    `free`, a mask for each call and output. What is the same for both fills doesn't depend on them.
+    `free`, a mask for each call and output. What is the same for both fills doesn't depend on them. `unrounded`
+    has each call's outputs as the reference gives them.
     """
 
     setting: Setting
@@ -146,6 +147,7 @@ class Applier:
     fill: Literal[0, 1] = 0
     free: list[tuple[Array, ...]] = field(default_factory=list)
     seen: dict[str, list[Array]] = field(default_factory=dict)
+    unrounded: list[tuple[Array, ...]] = field(default_factory=list)
 
     def __call__(self, values: Sequence[Array]) -> list[Array]:
         """Graph values in, graph values out (float64 holding float32 values; int64 for INT32)."""
@@ -154,6 +156,7 @@ class Applier:
         outputs = self.reference.masked(entered, self.setting.fields)
         self.free.append(tuple(np.ma.getmaskarray(one) for one in outputs))
         filled = [np.ma.filled(one, 0 if self.exact else MEANINGLESS[one.dtype.kind][self.fill]) for one in outputs]
+        self.unrounded.append(tuple(filled))
         return [self._at(tensor, value) for tensor, value in zip(manifest.outputs, filled, strict=True)]
 
     @property

@@ -1,0 +1,46 @@
+"""INT8 outputs within one step, of which the nearer one is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pluginkit.network.model import Tolerance
+from pluginkit.testing import rounding
+
+SCALE = 0.5
+EXACT = np.array([1.2, -1.2, 2.45, 2.74, -3.6, 200.0, 0.0]) * SCALE
+TOLERANCE = Tolerance("steps", steps=1, scales={"y": SCALE})
+
+
+def judged(steps: np.ndarray) -> str:
+    expected = {"y": np.clip(np.rint(EXACT / SCALE), -128, 127) * SCALE}
+    return rounding.judge(
+        {"y": (steps * SCALE).astype(np.float32)}, expected, {"y": rounding.clear(EXACT, SCALE)}, TOLERANCE
+    )
+
+
+def test_only_what_is_far_from_the_middle_and_inside_of_the_range_is_clear() -> None:
+    assert rounding.clear(EXACT, SCALE).tolist() == [True, True, False, False, False, False, True]
+    assert rounding.clear(np.array([np.nan, np.inf]), SCALE).tolist() == [False, False]
+
+
+@pytest.mark.parametrize("steps", [[1, -1, 2, 3, -4, 127, 0], [1, -1, 3, 2, -3, 126, 0]])
+def test_the_nearer_step_is_right_and_both_are_near_the_middle(steps: list[int]) -> None:
+    assert judged(np.array(steps)) == ""
+
+
+def test_what_is_cut_is_named() -> None:
+    values = np.array([1.8, -1.8, 2.9, 7.0]) * SCALE
+    expected = {"y": np.rint(values / SCALE) * SCALE}
+    cut = {"y": np.trunc(values / SCALE).astype(np.float32) * SCALE}
+    said = rounding.judge(cut, expected, {"y": rounding.clear(values, SCALE)}, TOLERANCE)
+    assert said.startswith("output 'y' is 1 steps at [0], expected 2:")
+    assert "3 of 4 values are so" in said
+    assert "All are nearer to zero: a cast cuts" in said
+
+
+def test_one_beside_is_wrong_whichever_way() -> None:
+    said = judged(np.array([2, -1, 2, 3, -4, 127, 0]))
+    assert "is 2 steps at [0], expected 1" in said
+    assert "cuts" not in said
