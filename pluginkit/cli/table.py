@@ -43,6 +43,8 @@ def show(report: Report, console: Console, *, command: str, every: bool = False)
     """
     if report.cases:
         console.print(cases_table(report, every=every), *_counts(report), sep="\n")
+    for name, why in report.kept_fields.items() if every else ():
+        console.print(Text(f"field {name} is not tested with other values: {why}", style="dim"))
     bad = report.bad
     for item in bad[:FAILURES]:
         console.print(_failure(item, report, command))

@@ -171,6 +171,7 @@ def assemble(
         sanitize=work.sanitize,
         schedules=work.schedules,
         networks=tuple(one for one in work.whole.networks if one.id in ran),
+        kept_fields=work.whole.kept_fields,
         strict=work.strict,
     )
 

@@ -66,7 +66,7 @@ def choose(
                 if one.declared:
                     told = f"{refusal.message}\nThat is with {field.name} = {value:g}, which pluginkit.toml allows."
                     raise CheckFailed(told, hint=f"Narrow the field's min, max or choices: {refusal.hint}") from None
-                why = f"the reference refuses other values, as {value:g}"
+                why = f"the reference raises, or gives another shape, with other values, as {value:g}"
                 continue
             if not one.declared and not _tame(answers, usual):
                 why = f"outputs are too large with other values, as {value:g}"

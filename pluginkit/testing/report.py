@@ -164,6 +164,8 @@ class Report:
     """The plan's, to be drawn; JSON goes without."""
     strict: bool = False
     """Whether warnings are failures."""
+    kept_fields: dict[str, str] = field(default_factory=dict)
+    """The fields that have one value in all networks, and why."""
     registries: tuple[Verdict, ...] = ()
     """What NVIDIA's plugin registries say: `network` is `registry/` with the version."""
 

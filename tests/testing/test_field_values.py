@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from io import StringIO
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from pluginkit.cli import table
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.testing import plan as plans
 from pluginkit.testing.field_values import Varied, choose
 from pluginkit.testing.points import points
 from pluginkit.testing.reference import Reference
+from pluginkit.testing.report import Report
 
 TOML = """
 [plugin]
@@ -64,7 +68,7 @@ def test_what_the_reference_refuses_or_gives_another_shape_keeps_its_default() -
 
     found = tried(INT, picky)
     assert found.values == ()
-    assert found.kept == {"k": "the reference refuses other values, as 1"}
+    assert found.kept == {"k": "the reference raises, or gives another shape, with other values, as 1"}
     assert tried(INT, lambda x, *, k: x[: len(x) - abs(k - 2)]).values == ()
     assert tried(FLOAT, lambda x, *, k: np.where(k > 3 or k < 2, 1e30, x)).values == ()
 
@@ -73,6 +77,14 @@ def test_what_shows_in_no_output_is_tried_and_told() -> None:
     found = tried(FLOAT, lambda x, *, k: x)
     assert len(found.values) == 1
     assert found.kept == {"k": "outputs do not depend on it"}
+
+
+def test_the_table_of_all_cases_and_json_say_what_is_not_tested() -> None:
+    report = Report("P", "", "", 0, (), (), kept_fields={"k": "outputs do not depend on it"})
+    console = Console(width=200, record=True, file=StringIO())
+    table.show(report, console, command="pluginkit test", every=True)
+    assert "field k is not tested with other values: outputs do not depend on it" in console.export_text()
+    assert report.to_json()["kept_fields"] == report.kept_fields
 
 
 @pytest.mark.parametrize(
