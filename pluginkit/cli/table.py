@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pluginkit.dtypes import DType
-from pluginkit.run import messages as words
+from pluginkit.run import messages
 from pluginkit.testing.report import NVIDIAS, CaseResult, Outcome, Report, Verdict, Warned
 
 _STYLE = {
@@ -85,8 +85,8 @@ def cases_table(report: Report, *, every: bool = False) -> RenderableType:
     for name in ("largest\nerror", "tolerance"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("host", no_wrap=True)
-    others = [name for name in dict.fromkeys(one.runtime for one in report.verdicts) if name != words.RTX]
-    adapted = "V3 adapter" in report.runtimes.get(words.RTX, "V3 adapter")
+    others = [name for name in dict.fromkeys(one.runtime for one in report.verdicts) if name != messages.RTX]
+    adapted = "V3 adapter" in report.runtimes.get(messages.RTX, "V3 adapter")
     for name in (f"RTX build\n({'V3 adapter' if adapted else 'IPluginV3'})", *others):
         table.add_column(name, no_wrap=True)
 
@@ -105,7 +105,10 @@ def cases_table(report: Report, *, every: bool = False) -> RenderableType:
     for (*_, network), group in groupby(report.cases, lambda case: (case.target, case.sanitizers, case.network)):
         cases = list(group)
         ran = [report.verdict(name, network) for name in others]
-        verdicts = [_verdict(report.verdict(words.RTX, network)), *(_word(one.outcome) if one else "" for one in ran)]
+        verdicts = [
+            _verdict(report.verdict(messages.RTX, network)),
+            *(_word(one.outcome) if one else "" for one in ran),
+        ]
         nothing = [""] * len(verdicts)
         if every:
             for index, case in enumerate(cases):
@@ -188,7 +191,7 @@ def _verdict(verdict: Verdict | None) -> Text:
 
 
 def _failure(item: CaseResult | Verdict, report: Report, command: str) -> RenderableType:
-    said = words.failure(item, report, command)
+    said = messages.failure(item, report, command)
     lines: list[RenderableType] = [Text(f"\n{said.head}", style="bold red")]
     lines += [Text(f"  {line}") for line in said.message]
     lines += [Text(f"  | {line}", style="dim") for line in said.log]
@@ -226,4 +229,4 @@ def summary(report: Report) -> RenderableType:
 
 def closing(report: Report) -> Text:
     """The last line."""
-    return Text(words.closing(report), style="bold red" if report.bad else "bold green")
+    return Text(messages.closing(report), style="bold red" if report.bad else "bold green")

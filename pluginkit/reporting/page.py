@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pluginkit.errors import ToolMissing
-from pluginkit.run import messages as words
+from pluginkit.run import messages
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
 
 NEEDED = ("jinja2", "matplotlib", "networkx")
@@ -67,7 +67,7 @@ def write(report: Report, file: Path, *, command: str, whole: str) -> None:
     Args:
         report: of the run.
         file: what is written; what was there is replaced.
-        command: what a failing case's own command is made from (`words.again`).
+        command: what a failing case's own command is made from (`messages.again`).
         whole: what repeats the run (`words.whole`).
 
     Raises:
@@ -113,7 +113,7 @@ def page(report: Report, *, command: str, whole: str) -> str:
     return environment.get_template("page.html.jinja").render(
         report=report,
         again=whole,
-        closing=words.closing(report),
+        closing=messages.closing(report),
         precisions=precisions,
         rows=rows,
         beside=[(item, _mark(item, anchors)) for item in beside],
@@ -163,7 +163,7 @@ def _failures(
         found.append(
             Failed(
                 anchors[id(item)],
-                words.failure(item, report, command),
+                messages.failure(item, report, command),
                 picture.png(heat) if heat else "",
                 f"|error| of {heat.where}; the largest beyond its tolerance is at {list(heat.index)}" if heat else "",
                 drawn[item.network][0] if item.network in drawn else "",

@@ -13,7 +13,7 @@ from pluginkit import scaffold
 from pluginkit.build import PLAIN, build
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
-from pluginkit.judges.host import outside_profile as outside
+from pluginkit.judges.host import outside_profile
 from pluginkit.judges.host.cases import Hosted
 from pluginkit.judges.host.schedules import schedules
 from pluginkit.judges.rtx import liveness
@@ -137,7 +137,7 @@ class Found:
 def run(project: Path, library: Path, made: Plan, *only: str) -> Found:
     manifest = Manifest.load(project)
     chosen = select(made, only)
-    controls = outside.cases(manifest, chosen)
+    controls = outside_profile.cases(manifest, chosen)
     hosting = Hosted(library, PLAIN, manifest, project, 60.0, schedules(0, 0, deferred=False)).open()
     try:
         cases = [hosting.case(chosen.network(case), case) for case in chosen.cases]

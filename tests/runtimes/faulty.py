@@ -11,7 +11,7 @@ from pluginkit.judges.rtx.negative_controls import Control
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Network
 from pluginkit.testing.families import FAMILIES
-from pluginkit.testing.families.api import forms as api_networks
+from pluginkit.testing.families.api import forms
 from pluginkit.testing.families.base import Setting
 from pluginkit.testing.plan import field_values, plan
 from pluginkit.testing.reference import Reference
@@ -123,6 +123,6 @@ def of(fault: Fault, families: Sequence[str] = ONE_EACH) -> Iterator[Control]:
     onnx = [name for name in concerned if not FAMILIES[name].BY_API]
     made = networks(signature, onnx) if onnx else {}
     found: list[Any] = [one for one in made.values() if one.precision is kind]
-    found += [api_networks.make(setting(signature, kind), name) for name in concerned if FAMILIES[name].BY_API]
+    found += [forms.make(setting(signature, kind), name) for name in concerned if FAMILIES[name].BY_API]
     for network in found:
         yield Control(f"{network.id}/{fault.name}", fault.name, fault.reason, network)

@@ -15,7 +15,7 @@ from pluginkit.manifest import Manifest
 from pluginkit.network.model import Network
 from pluginkit.process.child import Breadcrumb
 from pluginkit.runtimes.lean import child as lean_child
-from pluginkit.runtimes.lean import log_lines as lean_words
+from pluginkit.runtimes.lean import log_lines
 from pluginkit.runtimes.lean import session as lean
 
 from . import faulty
@@ -160,11 +160,11 @@ def test_libraries_that_do_not_load(
     ],
 )
 def test_words(said: str, what: str) -> None:
-    known = lean_words.explain(said)
+    known = log_lines.explain(said)
     assert known is not None
     assert what in known.what
     assert known.hint
-    assert lean_words.explain("the moon is full") is None
+    assert log_lines.explain("the moon is full") is None
 
 
 class FakeCreator:

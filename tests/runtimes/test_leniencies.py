@@ -24,7 +24,7 @@ from pluginkit.runtimes.rtx import leniencies, refusals
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.rtx.session import RtxSession
 from pluginkit.testing.families import FAMILIES
-from pluginkit.testing.families.api import forms as api_networks
+from pluginkit.testing.families.api import forms
 from pluginkit.testing.families.base import DOMAIN, Body, GraphInput, Names, network, value_info
 from pluginkit.testing.report import Outcome, Report
 
@@ -112,7 +112,7 @@ def conditional(fault: int, precision: DType, columns: str = "c") -> Network:
 
 
 def iterating(precision: DType, form: str = "api-loop-iterator-0") -> api.ApiNetwork:
-    made = api_networks.make(faulty.setting(faulty.manifest(), precision), form)
+    made = forms.make(faulty.setting(faulty.manifest(), precision), form)
     assert made is not None
     return made
 
@@ -306,7 +306,7 @@ def test_int8_with_open_channels(opened: Sessions) -> None:
     """1 to 8 of them, where the plan has a network for each count."""
     setting = faulty.setting(faulty.manifest(), DType.INT8)
     open_ones = FAMILIES["plain"].build(setting)
-    by_api = api_networks.make(setting, "api-cond-lazy")
+    by_api = forms.make(setting, "api-cond-lazy")
     assert isinstance(open_ones, Network)
     assert by_api is not None
     assert opened.rtx.build(open_ones).ok

@@ -15,7 +15,7 @@ from pluginkit.manifest import Manifest
 from pluginkit.network import api_model as api
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.rtx.session import RtxSession
-from pluginkit.testing.families.api import forms as api_networks
+from pluginkit.testing.families.api import forms
 from pluginkit.testing.families.base import Setting
 from pluginkit.testing.plan import field_values
 
@@ -33,12 +33,12 @@ def session(library: Path, manifest: Manifest) -> Iterator[RtxSession]:
 
 def made(manifest: Manifest, form: str, precision: DType = DType.FLOAT32) -> api.ApiNetwork:
     scales = {tensor.name: 0.125 for tensor in (*manifest.inputs, *manifest.outputs)}
-    network = api_networks.make(Setting(manifest, precision, field_values(manifest), scales), form)
+    network = forms.make(Setting(manifest, precision, field_values(manifest), scales), form)
     assert network is not None
     return network
 
 
-@pytest.mark.parametrize("form", api_networks.FORMS)
+@pytest.mark.parametrize("form", forms.FORMS)
 def test_builds_and_is_live(session: RtxSession, manifest: Manifest, form: str) -> None:
     for precision in PRECISIONS:
         network = made(manifest, form, precision)
@@ -101,8 +101,8 @@ def test_a_form_that_does_not_apply() -> None:
         profiles = [{symbols = {}}]
     """
     setting = Setting(Manifest.parse(text), DType.FLOAT32, {})
-    assert api_networks.make(setting, "api-loop-iterator-1") is None
-    assert api_networks.make(setting, "api-loop-iterator-0") is not None
+    assert forms.make(setting, "api-loop-iterator-1") is None
+    assert forms.make(setting, "api-loop-iterator-0") is not None
 
 
 def test_a_step_that_the_api_refuses_is_named(session: RtxSession, manifest: Manifest) -> None:

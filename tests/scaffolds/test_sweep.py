@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pluginkit import scaffold
-from pluginkit.run import several_plugins as several
+from pluginkit.run import several_plugins
 from pluginkit.run.options import Options
 from pluginkit.run.runner import run
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
@@ -96,7 +96,7 @@ def test_a_library_of_many_rows_is_green(tmp_path: Path, monkeypatch: pytest.Mon
     in_two_sources(project)
     monkeypatch.setenv("CXXFLAGS", "-O0 -g0")
     # All but NVIDIA's registries, which take a process each for every plugin; one, since each loads NVIDIA's builder.
-    ran = several.run(Options(project=project, target="cpu", families=FAMILIES, only=("*/*/*",), jobs=1))
+    ran = several_plugins.run(Options(project=project, target="cpu", families=FAMILIES, only=("*/*/*",), jobs=1))
     assert ran.errors == ()
     assert len(ran.reports) == 1 + TOGETHER
     assert all(report.cases and report.verdicts for report in ran.reports)

@@ -15,7 +15,7 @@ from pluginkit.judges.host.cases import Hosted, Hosting
 from pluginkit.judges.host.schedules import Schedule
 from pluginkit.network.model import Array, Case
 from pluginkit.network.plan import Plan
-from pluginkit.run import messages as words
+from pluginkit.run import messages
 from pluginkit.runtimes import BuildVerdict, Ran
 from pluginkit.runtimes.host.session import Asked
 from pluginkit.testing.plan import plan
@@ -110,7 +110,7 @@ def all_of(made: Plan, answer: Any, *, schedules: tuple[Schedule, ...] = (Schedu
 
 
 def again(case: CaseResult) -> str:
-    return words.failure(case, Report("P", "", "", 3, (case,), ()), "pluginkit test").again
+    return messages.failure(case, Report("P", "", "", 3, (case,), ()), "pluginkit test").again
 
 
 def test_a_case_that_fails_only_after_another_is_told_with_that_one(made: Plan) -> None:

@@ -14,7 +14,7 @@ import pytest
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.interpreter import walker
 from pluginkit.judges.protocol import RunWork
-from pluginkit.judges.tensorrt import weak_types as weakly
+from pluginkit.judges.tensorrt import weak_types
 from pluginkit.judges.tensorrt.cases import TensorrtRuns, judge
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Case, Network
@@ -161,7 +161,7 @@ def test_the_failing_case_is_named(whole: Plan) -> None:
 
 
 def test_weakly_typed_networks_have_the_low_precisions_inputs_scales_and_fields(whole: Plan) -> None:
-    found = {network.id: (network, weak, cases) for network, weak, cases in weakly.networks(whole)}
+    found = {network.id: (network, weak, cases) for network, weak, cases in weak_types.networks(whole)}
     low = whole.networks[2]
     network, weak, cases = found["plain/int8-ranges"]
     (call,) = low.calls
@@ -181,7 +181,7 @@ def test_weakly_typed_networks_have_the_low_precisions_inputs_scales_and_fields(
 
 
 def test_no_weak_network_without_both_precisions(whole: Plan) -> None:
-    assert list(weakly.networks(replace(whole, networks=whole.networks[1:]))) == []
+    assert list(weak_types.networks(replace(whole, networks=whole.networks[1:]))) == []
 
 
 def said(options: Options, whole: Plan) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest
-from pluginkit.testing.families.api import forms as api_networks
+from pluginkit.testing.families.api import forms
 from pluginkit.testing.families.base import Setting
 
 FALLING = Manifest.parse(
@@ -24,7 +24,7 @@ def test_bounds_of_an_output_that_shrinks_while_its_input_grows() -> None:
 
 
 def test_the_probe_is_expected_to_see_them() -> None:
-    network = api_networks.make(Setting(FALLING, DType.FLOAT32, {}), "api-shape-out")
+    network = forms.make(Setting(FALLING, DType.FLOAT32, {}), "api-shape-out")
     assert network is not None
     plugin, probe = network.calls
     assert plugin.inputs == ((((3, 2), (5, 3), (8, 4)),),)

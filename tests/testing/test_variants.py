@@ -14,7 +14,7 @@ from pluginkit.formats import Format
 from pluginkit.host import BuiltPlugin, Finding, ShapeProgram
 from pluginkit.host.expressions import OPERATIONS
 from pluginkit.interpreter import preflight
-from pluginkit.judges.host import outside_profile as outside
+from pluginkit.judges.host import outside_profile
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Network
 from pluginkit.runtimes.host import expected_shapes
@@ -107,7 +107,7 @@ def test_bf16_values_and_tolerance() -> None:
 
 def test_one_step_outside_of_each_profile_and_only_what_is_asked_for() -> None:
     found = plan(BAR, EXAMPLES["bar"].reference, families=["plain"])
-    cases = outside.cases(BAR, found)
+    cases = outside_profile.cases(BAR, found)
     assert len(cases) == 2 * 5 * 2
     assert {case.profile for case in cases} == {"small", "large"}
     for case in cases:
@@ -115,7 +115,7 @@ def test_one_step_outside_of_each_profile_and_only_what_is_asked_for() -> None:
         profile = next(one for one in network.profiles if one.name == case.profile)
         with pytest.raises(CheckFailed, match=f"profile '{case.profile}', input '[ab]', axis [0-3]: .* is outside of"):
             preflight.check_feeds(profile, case.feeds)
-    only = outside.cases(BAR, found, ["plain/float32/outside/large/n-*"])
+    only = outside_profile.cases(BAR, found, ["plain/float32/outside/large/n-*"])
     assert [case.point for case in only] == ["outside/large/n-below", "outside/large/n-above"]
     assert [case.symbols["n"] for case in only] == [3, 7]
 

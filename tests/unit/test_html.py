@@ -21,7 +21,7 @@ from pluginkit.network.api_model import ApiNetwork, ConstantLayer, LoopStep, Net
 from pluginkit.network.model import Network, Tolerance
 from pluginkit.reporting import drawing, page, picture
 from pluginkit.reporting.picture import norm
-from pluginkit.run import messages as words
+from pluginkit.run import messages
 from pluginkit.testing import heat
 from pluginkit.testing.comparison import compare
 from pluginkit.testing.families import FAMILIES
@@ -286,10 +286,10 @@ def test_the_heading_says_what_failed_and_the_command_repeats_the_whole_run() ->
 
 
 def test_the_command_of_a_whole_run_has_all_that_chose_it() -> None:
-    base = words.again(Path("my plugin"), target="gpu", timeout=5.0)
+    base = messages.again(Path("my plugin"), target="gpu", timeout=5.0)
     assert base == "pluginkit test 'my plugin' --target gpu --timeout 5"
-    assert words.again(Path()) == "pluginkit test"
-    chosen = words.whole(
+    assert messages.again(Path()) == "pluginkit test"
+    chosen = messages.whole(
         base, precisions=("fp16",), networks=("loop",), only=("*/opt",), sanitize=("address",), schedules=3, seed=7
     )
     assert chosen == (
@@ -300,13 +300,13 @@ def test_the_command_of_a_whole_run_has_all_that_chose_it() -> None:
 def test_a_case_is_repeated_on_its_target_where_there_are_two() -> None:
     cases = case("a", Outcome.FAILED), case("b", Outcome.FAILED, target="gpu")
     both = report(*cases)
-    assert [words.failure(one, both, "pluginkit test").again for one in cases] == [
+    assert [messages.failure(one, both, "pluginkit test").again for one in cases] == [
         "pluginkit test --only cond/float32/a --seed 7 --target cpu",
         "pluginkit test --only cond/float32/b --seed 7 --target gpu",
     ]
     alone = report(cases[0])
-    assert words.failure(cases[0], alone, "pluginkit test").again == "pluginkit test --only cond/float32/a --seed 7"
-    said = words.failure(cases[1], both, "pluginkit test --target gpu").again
+    assert messages.failure(cases[0], alone, "pluginkit test").again == "pluginkit test --only cond/float32/a --seed 7"
+    said = messages.failure(cases[1], both, "pluginkit test --target gpu").again
     assert said == "pluginkit test --target gpu --only cond/float32/b --seed 7"
 
 

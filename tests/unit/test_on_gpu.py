@@ -15,8 +15,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, ToolMissing, UsageError
 from pluginkit.library import gpu_code
 from pluginkit.library.gpu_code import GpuCode, GpuCodes
-from pluginkit.run import libraries, on_gpu
-from pluginkit.run import messages as words
+from pluginkit.run import libraries, messages, on_gpu
 from pluginkit.run.on_gpu import OnGpu
 from pluginkit.run.options import Options
 from pluginkit.testing.report import CaseResult, Outcome, Report
@@ -150,7 +149,7 @@ def test_a_report_says_where_each_case_ran() -> None:
     rows = [line.split() for line in text.splitlines() if "plain FP32" in line]
     assert [("gpu" in row, "cpu" in row) for row in rows] == [(False, True), (True, False)]
     assert "again: pluginkit test --only plain/float32/opt --seed 0 --target gpu" in text
-    assert words.failure(report.cases[0], report, "pluginkit test").again.endswith("--seed 0 --target cpu")
+    assert messages.failure(report.cases[0], report, "pluginkit test").again.endswith("--seed 0 --target cpu")
     assert [one["target"] for one in report.to_json()["cases"]] == ["cpu", "gpu"]
 
 

@@ -19,7 +19,7 @@ from pluginkit.cli.store.registry import store_option
 from pluginkit.cli.store.resolve import libraries_for
 from pluginkit.importing import Imported, ImportOptions, run
 from pluginkit.importing.building import advice, told
-from pluginkit.run import messages as words
+from pluginkit.run import messages
 
 NATIVE = 12
 """So many nodes that NVIDIA's parser serves itself are shown; all others are."""
@@ -148,7 +148,7 @@ def _said(who: str, log: Sequence[str]) -> list[Text]:
     """The first of a log's lines."""
     lines = [line for text in dict.fromkeys(log) for line in text.splitlines()]
     before = f"{who}: " if who else ""
-    return [Text(f"  | {before}{line}", style="dim") for line in lines[: words.LOG_LINES]]
+    return [Text(f"  | {before}{line}", style="dim") for line in lines[: messages.LOG_LINES]]
 
 
 def _ran(found: Imported) -> Group:

@@ -14,8 +14,7 @@ from pluginkit.cli import progress, table
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.reporting import page
-from pluginkit.run import messages as words
-from pluginkit.run import several_plugins as several
+from pluginkit.run import messages, several_plugins
 from pluginkit.run.options import Options
 from pluginkit.testing.calibration import METHODS, Calibration, Method
 from pluginkit.testing.report import Report
@@ -155,16 +154,16 @@ def command(
     if not console.is_terminal:
         console = Console(stderr=to_stdout, width=table.PIPE_WIDTH)
     with progress.bar("planning", console, elapsed=True) as step:
-        runs = several.run(options, step)
+        runs = several_plugins.run(options, step)
     report = runs.joined
-    command_ = words.again(
+    command_ = messages.again(
         project, library, data, options.calibration, strict=strict, target=target, timeout=timeout
     )  # fmt: skip
     table.show_all(runs.reports, report, console, command=command_, every=verbose)
     _write(report, json_file, junit)
     if html is not None:
         names = [kind.short.lower() for kind in options.precisions or ()]
-        whole = words.whole(
+        whole = messages.whole(
             command_,
             precisions=names,
             networks=networks,

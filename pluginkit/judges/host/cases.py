@@ -13,8 +13,7 @@ from pluginkit.build import Flavour
 from pluginkit.demands import Doubt
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.judges.digests import digest
-from pluginkit.judges.host import field_causes
-from pluginkit.judges.host import outside_profile as outside
+from pluginkit.judges.host import field_causes, outside_profile
 from pluginkit.judges.host.kept_state import KeptState
 from pluginkit.judges.host.schedules import Schedule
 from pluginkit.manifest import Manifest
@@ -117,7 +116,7 @@ class Hosting:
 
     def refused(self, network: AnyNetwork, case: Case) -> Verdict | None:
         """Whether a case outside of its profile is refused; None if its network can't be built."""
-        return outside.judge(self._session, case) if self._network(network).verdict.ok else None
+        return outside_profile.judge(self._session, case) if self._network(network).verdict.ok else None
 
     def case(self, network: AnyNetwork, case: Case) -> CaseResult:
         """Runs a case; where its network can't be built, that is its result."""

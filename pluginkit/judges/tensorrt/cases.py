@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from pluginkit.judges.engines import EngineRuns, collect, compared
-from pluginkit.judges.tensorrt import weak_types as weakly
+from pluginkit.judges.tensorrt import weak_types
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.model import Case, Network
@@ -54,7 +54,7 @@ class TensorrtRuns(EngineRuns[TensorrtSession]):
         for made in self.plan.by_api:
             yield self.built(made, self.session.build_api(made), self.right, self.cases(made))
         if self.session.weak:
-            for network, weak, cases in weakly.networks(self.plan):
+            for network, weak, cases in weak_types.networks(self.plan):
                 yield self._weak(network, weak, cases)
 
     def _more(self, network: Network, verdict: Verdict) -> Verdict:
