@@ -44,7 +44,7 @@ class Failed:
     """A failing item; `network` is where its network is drawn."""
 
     anchor: str
-    words: words.Failure
+    words: messages.Failure
     heat: str
     where: str
     network: str
@@ -68,7 +68,7 @@ def write(report: Report, file: Path, *, command: str, whole: str) -> None:
         report: of the run.
         file: what is written; what was there is replaced.
         command: what a failing case's own command is made from (`messages.again`).
-        whole: what repeats the run (`words.whole`).
+        whole: what repeats the run (`messages.whole`).
 
     Raises:
         ToolMissing: as `check`.
