@@ -186,4 +186,5 @@ class Judge(Protocol):
 
 def unavailable(found: Availability) -> str:
     """Why a judge isn't here, in a line."""
-    return f"{found.reason} ({found.remedy})" if found.remedy else found.reason
+    reason = found.reason or "it is not here"
+    return f"{reason} ({found.remedy})" if found.remedy else reason

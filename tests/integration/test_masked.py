@@ -43,7 +43,8 @@ def run(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> list[st
     monkeypatch.setattr(lean, "installed", list)
     report = runner.run(Options(project=folder, library=library, families=FAMILIES))
     assert {case.family for case in report.cases} == set(FAMILIES)
-    return [case.message for case in report.cases]
+    # With field values that nobody declared, what is wrong is a warning (docs/demands.md, F6).
+    return [case.message for case in report.cases if "field" not in case.network]
 
 
 def test_masked_elements_need_not_be_written(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +53,7 @@ def test_masked_elements_need_not_be_written(library: Path, tmp_path: Path, monk
 
 def test_others_must_be(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     messages = run(probe.project(tmp_path, "same[0, 1] = np.ma.masked"), library, monkeypatch)
-    assert all("left unwritten: 1 of" in message for message in messages), messages
+    assert [message for message in messages if "left unwritten: 1 of" not in message] == []
 
 
 def test_what_follows_from_masked_elements_means_nothing_either(tmp_path: Path) -> None:

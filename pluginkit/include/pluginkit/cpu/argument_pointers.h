@@ -169,7 +169,8 @@ template <typename... Arguments>
 PLUGINKIT_CPU_INLINE void checkArguments(char const* kernel, Arguments const&... arguments) noexcept
 {
     [[maybe_unused]] unsigned int index = 0;
-    (checkArgument<std::decay_t<Arguments>>(kernel, ++index, arguments), ...);
+    // Of the reference, so that an array of const elements is a pointer to such.
+    (checkArgument<std::decay_t<Arguments const&>>(kernel, ++index, arguments), ...);
 }
 
 } // namespace v2
