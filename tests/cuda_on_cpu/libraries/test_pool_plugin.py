@@ -1,0 +1,73 @@
+"""A plugin that pools by cuDNN, in the host and held against NumPy: its handle and descriptors are its own."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import pluginkit
+from pluginkit.dtypes import DType
+from pluginkit.host import Context, Device, Library, TensorSpec, build
+from pluginkit.host.memory.leaks import find_leaks
+from tests.shared import Shared
+
+from ..conftest import compile_object, link
+
+pytestmark = pytest.mark.compile
+
+SOURCE = Path(__file__).with_name("pool_plugin.cu")
+SHAPE = (2, 3, 7, 8)
+WINDOWS = [(0, 2, 2, 0), (0, 3, 1, 1), (1, 2, 2, 0), (1, 3, 2, 1)]
+"""Whether it averages; size, stride and padding of both axes."""
+Array = npt.NDArray[Any]
+
+
+@pytest.fixture(scope="module")
+def library(shared: Shared) -> Library:
+    def make(place: Path) -> None:
+        obj = place / "pool_plugin.o"
+        flags = ["-DPLUGINKIT_TRT_LAYOUT=11", f"-I{pluginkit.include_dir()}"]
+        done = compile_object(SOURCE, obj, flags=flags)
+        assert done.ok, done.stderr
+        link(obj, place / "libpool_plugin.so")
+
+    return Library(shared.once("pool-plugin", SOURCE.read_bytes(), make) / "libpool_plugin.so")
+
+
+def pooled(x: Array, window: tuple[int, int, int, int]) -> Array:
+    """The maxima, or the averages of what is no padding."""
+    average, size, stride, padding = window
+    edges = ((0, 0), (0, 0), (padding, padding), (padding, padding))
+    wide = np.pad(x.astype(np.float64), edges, constant_values=np.nan)
+    views = np.lib.stride_tricks.sliding_window_view(wide, (size, size), (2, 3))[:, :, ::stride, ::stride]
+    found: Array = np.nanmean(views, (-2, -1)) if average else np.nanmax(views, (-2, -1))
+    return found
+
+
+def live(library: Library, x: Array, window: tuple[int, int, int, int], *, implicit_batch: bool = False) -> Array:
+    spec = TensorSpec(DType(x.dtype.name), SHAPE, SHAPE, SHAPE, SHAPE)
+    creator = library.creators[0]
+    built = build(creator, "pool", {"window": (DType.INT32, window)}, [[spec]], implicit_batch=implicit_batch)
+    with Context(creator, built, [spec], Device(library.path)) as context:
+        (y,) = context.run([x])
+    return y
+
+
+@pytest.mark.parametrize("implicit_batch", [False, True])
+@pytest.mark.parametrize(("window", "dtype"), list(product(WINDOWS, ["float32", "float16"])))
+def test_it_pools(library: Library, window: tuple[int, int, int, int], dtype: str, *, implicit_batch: bool) -> None:
+    x = np.random.default_rng(7).standard_normal(SHAPE).astype(dtype)
+    y = live(library, x, window, implicit_batch=implicit_batch)
+    assert y.dtype == x.dtype
+    tolerance = 1e-6 if dtype == "float32" else 1e-3
+    np.testing.assert_allclose(y, pooled(x, window), rtol=tolerance, atol=tolerance)
+
+
+def test_it_gives_back_what_it_takes(library: Library) -> None:
+    x = np.zeros(SHAPE, np.float32)
+    assert find_leaks(Device(library.path), lambda: live(library, x, WINDOWS[0])) == ()
