@@ -82,6 +82,12 @@ class Findings:
         self._ask({code for one in records for code in _codes(one)})
         return unique(self._defect(one) for one in records)
 
+    def place(self, library: Path, offset: int) -> str:
+        """Where in the project's sources a call returns to that address: `src/plugin.cpp:42`, or empty."""
+        code = (str(library), offset)
+        self._ask({code})
+        return self._shown(self._choose(self._frames.get(code, [])))
+
     def _defect(self, record: dict[str, Any]) -> Defect:
         said = [Frame(str(record["file"]), int(record.get("line", 0)))] if record.get("file") else []
         code, other = _codes(record, "offset", "offsets"), _codes(record, "other_offset")

@@ -25,7 +25,8 @@ PLUGIN, KERNEL = "src/my_plugin.cpp", "src/my_plugin_kernel.cu"
 
 @dataclass(frozen=True)
 class Fault:
-    """What is replaced by what (FAULT: whether this one is chosen), what is run, and its end and message."""
+    """What is replaced by what (FAULT: whether this one is chosen), what is run, and its end and message (LINE: where
+    the comment is that says so)."""
 
     file: str
     right: str
@@ -280,6 +281,22 @@ FAULTS = {
     "an abort in initialize": Fault(
         PLUGIN, INITIALIZE, INITIALIZE + before("", "std::abort();"), FIRST, Outcome.CRASHED, "::initialize"
     ),
+    "memory of initialize that terminate keeps": Fault(
+        PLUGIN,
+        INITIALIZE,
+        INITIALIZE + before("", "void* taken = nullptr; static_cast<void>(cudaMalloc(&taken, 4096));  // LINE FAULT"),
+        FIRST,
+        Outcome.FAILED,
+        "does not give back what initialize took: LINE: 4096 bytes of device memory from cudaMalloc, 2 times",
+    ),
+    "a stream of each clone": Fault(
+        PLUGIN,
+        CLONE,
+        before(CLONE, "cudaStream_t own{}; static_cast<void>(cudaStreamCreate(&own));  // LINE FAULT"),
+        FIRST,
+        Outcome.FAILED,
+        "[L7] destroy: LINE: stream from cudaStreamCreate",
+    ),
     "a throw in configurePlugin": Fault(
         PLUGIN,
         CONFIGURE,
@@ -317,7 +334,9 @@ def project(tmp_path_factory: pytest.TempPathFactory, shared: Shared) -> Path:
     for name in (PLUGIN, KERNEL):
         text = (written / name).read_text()
         assert text.count(INCLUDE) == 1
-        text = text.replace(INCLUDE, f"{INCLUDE}#include <cstdlib>\n").replace(NAMESPACE, SWITCH + NAMESPACE, 1)
+        text = text.replace(INCLUDE, f"{INCLUDE}#include <cstdlib>\n#include <cuda_runtime_api.h>\n").replace(
+            NAMESPACE, SWITCH + NAMESPACE, 1
+        )
         for which, fault in FAULTS.items():
             if fault.file == name:
                 assert fault.right in text, which
@@ -339,7 +358,9 @@ def test_a_fault_in_the_plugin(project: Path, monkeypatch: pytest.MonkeyPatch, n
     report = run(project, fault.only, timeout=5 if "hang" in name else 60)
     (case,) = report.cases
     assert (case.id, case.outcome) == (fault.only, fault.outcome)
-    assert fault.says in case.message
+    lines = (project / fault.file).read_text().splitlines()
+    marked = [number for number, line in enumerate(lines, 1) if line.endswith(f"// LINE fault() == {NUMBERS[name]}")]
+    assert fault.says.replace("LINE", f"{fault.file}:{marked[0] if marked else 0}") in case.message
     assert report.exit_code == (1 if fault.outcome is Outcome.FAILED else 6)
 
 

@@ -57,7 +57,6 @@ description = "Factor."
 name = "fault"
 type = "int32"
 default = 0
-choices = [0]
 description = "What to do wrong."
 
 [[profiles]]

@@ -13,6 +13,7 @@ from pluginkit.dtypes import DType
 from pluginkit.judges.host import kept_state
 from pluginkit.judges.host.cases import Hosted, Hosting
 from pluginkit.judges.host.schedules import Schedule
+from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.model import Array, Case
 from pluginkit.network.plan import Plan
 from pluginkit.run import messages
@@ -33,6 +34,15 @@ class Session:
         self.answer = answer
         self.asked: tuple[Asked, ...] = ()
         self.processes = 1
+        self.left: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        self.lives: list[str] = []
+
+    def typical(self, network: AnyNetwork) -> bool:
+        return network.id == "plain/int8"
+
+    def leaks(self, case: Case) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        self.lives.append(case.id)
+        return self.left
 
     def renew(self) -> None:
         self.asked = ()
@@ -85,6 +95,24 @@ def test_one_step_beside_the_nearest_is_wrong_where_the_exact_value_is_clear(mad
     assert "is not the nearer one" in clear.message
     near = judged(made, lambda _, name, want: want + scale * (~case.clear[name] & (np.abs(want) < 100 * scale)))
     assert near.outcome is Outcome.PASSED
+
+
+def test_leaks_are_asked_of_one_case_and_initialize_must_not_leave_any(made: Plan) -> None:
+    (case,) = [case for case in made.cases if case.id == "plain/int8/opt"]
+    for strict in (False, True):
+        session = Session(lambda case, name, want: want)
+        hosted = Hosted(Path("lib.so"), PLAIN, LEAKY, Path(), 60.0, (Schedule(),), strict=strict)
+        one = Hosting(hosted, session)  # type: ignore[arg-type]
+        session.left = (), ("src/a.cpp:3: stream",)
+        found = [one.case(made.network(each), each) for each in made.cases]
+        assert session.lives == [case.id]
+        warned = [each for each in found if each.warnings]
+        assert [(each.id, each.warnings[0].text) for each in warned] == [(case.id, "[L7] destroy: src/a.cpp:3: stream")]
+        assert warned[0].outcome is (Outcome.FAILED if strict else Outcome.PASSED)
+        session.left = ("src/a.cpp:5: event",), ()
+        failed = one.case(made.network(case), case)
+        assert failed.outcome is Outcome.FAILED
+        assert "does not give back what initialize took: src/a.cpp:5: event" in failed.message
 
 
 def test_a_likely_cause_of_wrong_int8_is_said(made: Plan) -> None:

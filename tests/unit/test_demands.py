@@ -18,6 +18,7 @@ CODE = [
     ROOT / "pluginkit" / "runtimes" / "host" / "listed_fields.py",
     ROOT / "pluginkit" / "judges" / "host" / "cases.py",
     ROOT / "pluginkit" / "judges" / "host" / "field_causes.py",
+    ROOT / "pluginkit" / "judges" / "host" / "leaks.py",
     ROOT / "pluginkit" / "bench" / "values.py",
 ]
 SECTIONS: dict[str, Kind] = {

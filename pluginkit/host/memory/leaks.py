@@ -10,6 +10,9 @@ from pluginkit.host.memory.device import Device, Taken
 
 ROUNDS = 3
 
+Site = tuple[str, str, str, int]
+"""What is taken, by which function, and which call of it: its library and offset."""
+
 
 @dataclass(frozen=True)
 class Leak:
@@ -28,6 +31,11 @@ class Leak:
         times = "" if self.count == 1 else f", {self.count} times"
         return f"{what} from {self.taken.function}{times}: taken in each life of the plugin, and not given back"
 
+    @property
+    def site(self) -> Site:
+        """The line that took it."""
+        return site_of(self.taken)
+
 
 def find_leaks(device: Device, live: Callable[[], object]) -> tuple[Leak, ...]:
     """The leaks of a life of a plugin, from its creation to its end.
@@ -44,8 +52,8 @@ def find_leaks(device: Device, live: Callable[[], object]) -> tuple[Leak, ...]:
         since = device.mark()
         live()
         rounds.append(device.left(since))
-    counts = [Counter(_site(each) for each in one) for one in rounds]
-    one_of = {_site(each): each for each in rounds[-1]}
+    counts = [Counter(site_of(each) for each in one) for one in rounds]
+    one_of = {site_of(each): each for each in rounds[-1]}
     return tuple(
         Leak(taken, min(count[site] for count in counts))
         for site, taken in one_of.items()
@@ -53,5 +61,6 @@ def find_leaks(device: Device, live: Callable[[], object]) -> tuple[Leak, ...]:
     )
 
 
-def _site(taken: Taken) -> tuple[str, str, str, int]:
+def site_of(taken: Taken) -> Site:
+    """The line that took an object."""
     return (taken.kind, taken.function, str(taken.library), taken.offset)

@@ -13,7 +13,7 @@ from pluginkit.build import Flavour
 from pluginkit.demands import Doubt
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.judges.digests import digest
-from pluginkit.judges.host import field_causes, outside_profile
+from pluginkit.judges.host import field_causes, leaks, outside_profile
 from pluginkit.judges.host.kept_state import KeptState
 from pluginkit.judges.host.schedules import Schedule
 from pluginkit.manifest import Manifest
@@ -123,6 +123,12 @@ class Hosting:
         built = self._network(network)
         if built.verdict.ok and not built.defects:
             result = field_causes.doubted(network, self._case(self._session, network, case))
+            if (
+                result.outcome is Outcome.PASSED
+                and self._session.typical(network)
+                and leaks.asked(self._hosted.manifest, case)
+            ):
+                result = self._with_leaks(case, result)
             return _warned(result, (*built.verdict.warnings, *result.warnings), strict=self._hosted.strict)
         if unwanted := field_causes.refused(network, built.verdict):
             return self._result(network, case, Outcome.SKIPPED, message=unwanted)
@@ -130,6 +136,22 @@ class Hosting:
         result = self._result(network, case, BUILDS[built.verdict.status], message=said)
         result = field_causes.doubted(network, _with(result, built.defects, built.printed))
         return _warned(result, result.warnings, strict=self._hosted.strict)
+
+    def _with_leaks(self, case: Case, result: CaseResult) -> CaseResult:
+        """The result, with what the plugin leaves behind in each life."""
+        found: list[Doubt] = []
+
+        def action() -> str:
+            found.extend(leaks.find(self._session, case))
+            return ""
+
+        outcome, message, seconds = guarded(action)
+        result = replace(result, seconds=result.seconds + seconds, warnings=(*result.warnings, *found))
+        if outcome is not Outcome.PASSED:
+            result = replace(result, outcome=outcome, message=message)
+        # What costs time in each run has been told of the case.
+        defects = [one for one in self._session.findings() if one.kind not in ENQUEUE_COSTS]
+        return _with(result, defects, self._session.printed)
 
     def _network(self, network: AnyNetwork) -> _Built:
         if network.id not in self._built:

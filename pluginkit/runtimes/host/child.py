@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import onnx
 from pluginkit import host
 from pluginkit.errors import CheckFailed
 from pluginkit.formats import Format
+from pluginkit.host.memory.leaks import Leak, Site, find_leaks
 from pluginkit.interpreter import api_walker, preflight, walker, zeros
 from pluginkit.manifest import Manifest, type_rules
 from pluginkit.network.api_model import ApiNetwork, is_probe
@@ -79,6 +81,41 @@ class HostChild:
         for layer in built.values():
             host.damaged_bytes.check(self._creator, layer)
             host.damaged_bytes.check_fields(self._creator, layer)
+
+    def leaks(
+        self, network: Network, built: dict[str, host.BuiltPlugin], profile: str, feeds: dict[str, Array]
+    ) -> tuple[list[Leak], list[Leak]]:
+        """What each life of the network's plugins leaves behind: what `initialize` took, and what else.
+
+        A life is that of `build` and of `run`. What is left by plugins that are restored, initialized, terminated and
+        destroyed, and not by those that are restored and destroyed, is initialize's.
+        """
+        if not isinstance(self._device, host.Device):
+            return [], []
+
+        def live() -> None:
+            self.build(network)
+            self.run(network, built, profile, feeds, order="forward", deferred=False, tactic=0, way="eager", free=())
+
+        found = find_leaks(self._device, live)
+        initialized: set[Site] = set()
+        if found and self._creator.kind == "v2":
+            with_it, without = (
+                {leak.site for leak in find_leaks(self._device, partial(self._restore, built, initialize))}
+                for initialize in (True, False)
+            )
+            initialized = with_it - without
+        host.take_doubts()
+        return [one for one in found if one.site in initialized], [one for one in found if one.site not in initialized]
+
+    def _restore(self, built: dict[str, host.BuiltPlugin], initialize: bool) -> None:
+        for layer in built.values():
+            plugin = self._creator.deserialize(layer.layer, layer.serialized.data)
+            plugin.set_plugin_namespace(layer.namespace)
+            if initialize:
+                plugin.initialize()
+                plugin.terminate()
+            plugin.destroy()
 
     def walk(self, network: Network, built: dict[str, host.BuiltPlugin]) -> list[list[zeros.Outputs]]:
         """Runs the network on zeros: the graph outputs' types and shapes, per profile at min, opt and max.

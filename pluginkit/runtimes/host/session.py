@@ -17,6 +17,7 @@ from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.host.bases.v3.plugin import KeptField
 from pluginkit.host.errors import Finding
 from pluginkit.host.memory.gpu_watch import CHECK, FINDINGS
+from pluginkit.host.memory.leaks import Leak
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import ApiNetwork
 from pluginkit.network.model import Case, Network
@@ -150,7 +151,7 @@ class HostSession:
                     if isinstance(network, Network):
                         builder.call("walk", network=network, built=built)
                     found.append(built)
-                if self._damages(network):
+                if self.typical(network):
                     builder.call("damage", built=found[0])
                 doubts = builder.call("doubts")
             finally:
@@ -174,9 +175,10 @@ class HostSession:
         configured = [Configured.of(node, record) for node, plugin in first for record in plugin.configured]
         return BuildVerdict("built", f"{len(first)} plugin nodes built", configured=tuple(configured), warnings=doubts)
 
-    def _damages(self, network: Network | ApiNetwork) -> bool:
-        """Whether damaged bytes of this network's engine are tried: of one is enough, and the same in each run. Kernels
-        on the CPU have no threads in a process that only builds; of CUDA's a forked child knows nothing."""
+    def typical(self, network: Network | ApiNetwork) -> bool:
+        """Whether damaged bytes of this network's engine are tried, and leaks are looked for: in one is enough, and the
+        same in each run. Kernels on the CPU have no threads in a process that only builds; of CUDA's a forked child
+        knows nothing, and only on the CPU a library counts what it takes."""
         usual = isinstance(network, Network) and network.family == "plain" and not network.variant
         first = usual and network.precision is self._manifest.precisions()[0]
         return first and self._init["target"] == "cpu" and not self._flavour.name
@@ -258,6 +260,34 @@ class HostSession:
             raise
         assert isinstance(ran, Ran)
         return ran
+
+    def leaks(self, case: Case) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What is left behind each time that the network of a case is built and the case is run, a sentence each: what
+        `initialize` of an IPluginV2 took, and what else. The case has been run and has passed.
+
+        Raises:
+            CheckFailed, WorkerCrashed, WorkerTimeout: as `run`; the plugin doesn't live several times in one process.
+        """
+        network, built = self._built[case.network_id]
+        layers = built[self.conventions[0]]
+        try:
+            runner = self._runner = self._runner or self._start_runner()
+            try:
+                found = runner.call("leaks", network=network, built=layers, profile=case.profile, feeds=case.feeds)
+            finally:
+                self.printed = runner.printed
+        except (WorkerTimeout, WorkerCrashed):
+            self._runner = None
+            raise
+        except (CheckFailed, WorkerError):
+            self._end_runner()
+            raise
+        initialized, other = (tuple(self._leak(one) for one in some) for some in found)
+        return initialized, other
+
+    def _leak(self, leak: Leak) -> str:
+        place = self._findings.place(leak.taken.library, leak.taken.offset)
+        return f"{place}: {leak}" if place else str(leak)
 
     @property
     def asked(self) -> tuple[Asked, ...]:

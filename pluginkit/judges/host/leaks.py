@@ -1,0 +1,29 @@
+"""Whether a plugin gives back what it has taken, by the library's own counting (target cpu)."""
+
+from __future__ import annotations
+
+from pluginkit.demands import Doubt
+from pluginkit.host.errors import Finding
+from pluginkit.manifest import Manifest
+from pluginkit.network.model import Case
+from pluginkit.runtimes.host.session import HostSession
+
+
+def asked(manifest: Manifest, case: Case) -> bool:
+    """Whether a case of the plain network is the one that is asked: opt of the first profile."""
+    return case.profile == manifest.profiles[0].name and case.id.endswith("/opt")
+
+
+def find(session: HostSession, case: Case) -> tuple[Doubt, ...]:
+    """What a case's plugins leave behind in each life (L7).
+
+    Raises:
+        Finding: something that `initialize` took is not given back by `terminate` (L12).
+        CheckFailed, WorkerCrashed, WorkerTimeout: the plugin doesn't live several times in one process.
+    """
+    initialized, other = session.leaks(case)
+    if initialized:
+        said = "\n".join(f"does not give back what initialize took: {one}" for one in initialized)
+        hint = "Give it back in terminate(): TensorRT calls it for each plugin that it has initialized."
+        raise Finding("IPluginV2::terminate", said, rule="L12", hint=hint)
+    return tuple(Doubt("L7", "destroy", one) for one in other)
