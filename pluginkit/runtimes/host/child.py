@@ -83,7 +83,12 @@ class HostChild:
             host.damaged_bytes.check_fields(self._creator, layer)
 
     def leaks(
-        self, network: Network, built: dict[str, host.BuiltPlugin], profile: str, feeds: dict[str, Array]
+        self,
+        network: Network,
+        built: dict[str, host.BuiltPlugin],
+        profile: str,
+        feeds: dict[str, Array],
+        free: Sequence[Sequence[Array]],
     ) -> tuple[list[Leak], list[Leak]]:
         """What each life of the network's plugins leaves behind: what `initialize` took, and what else.
 
@@ -95,7 +100,7 @@ class HostChild:
 
         def live() -> None:
             self.build(network)
-            self.run(network, built, profile, feeds, order="forward", deferred=False, tactic=0, way="eager", free=())
+            self.run(network, built, profile, feeds, order="forward", deferred=False, tactic=0, way="eager", free=free)
 
         found = find_leaks(self._device, live)
         initialized: set[Site] = set()

@@ -270,10 +270,11 @@ class HostSession:
         """
         network, built = self._built[case.network_id]
         layers = built[self.conventions[0]]
+        asked = {"network": network, "built": layers, "profile": case.profile, "feeds": case.feeds, "free": case.free}
         try:
             runner = self._runner = self._runner or self._start_runner()
             try:
-                found = runner.call("leaks", network=network, built=layers, profile=case.profile, feeds=case.feeds)
+                found = runner.call("leaks", **asked)
             finally:
                 self.printed = runner.printed
         except (WorkerTimeout, WorkerCrashed):
