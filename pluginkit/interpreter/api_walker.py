@@ -15,6 +15,7 @@ import numpy as np
 
 from pluginkit.errors import CheckFailed
 from pluginkit.interpreter import walker
+from pluginkit.interpreter.api_structure import reads
 from pluginkit.network import api_model as api
 from pluginkit.network.model import Array
 
@@ -34,7 +35,8 @@ def run(network: api.ApiNetwork, call: walker.Call, feeds: Mapping[str, Array]) 
         Network output -> array. Behind the last trip of a longer concatenation stands `POISON`.
 
     Raises:
-        CheckFailed: a concatenation is shorter than there are trips, a state changes its shape, or branches differ.
+        CheckFailed: a concatenation is shorter than there are trips, an iterator goes past its end, a
+            state changes its shape, or branches differ.
     """
     graph = _Graph(network, call, feeds)
     with np.errstate(all="ignore"):
@@ -88,7 +90,7 @@ class _Graph:
             if isinstance(step, (api.Recurrence, api.IteratorLayer)):
                 found = {step.loop, *self._inside(step.x)}
             else:
-                for other in _reads(step):
+                for other in reads(step):
                     found |= self._inside(other)
                 if isinstance(step, api.LoopOutput):
                     found -= {step.loop}
@@ -108,11 +110,11 @@ class _Graph:
             found = self._loop_output(step, scope)
         elif isinstance(step, api.IteratorLayer):
             at = scope.trips - 1 - scope.trip if step.reverse else scope.trip
-            found = self.value(step.x, scope).take(at, step.axis)
+            found = _slice(self.value(step.x, scope), at, step)
         elif isinstance(step, api.BranchOutput):
             found = self._either(step, scope)
         else:
-            found = _plain(step, [self.value(name, scope) for name in _reads(step)])
+            found = _plain(step, [self.value(name, scope) for name in reads(step)])
         return found
 
     def _loop_output(self, asked: api.LoopOutput, scope: _Scope) -> Array:
@@ -157,7 +159,7 @@ class _Graph:
         if isinstance(step, api.BranchInput) and step.conditional == conditional:
             self.value(step.x, scope)
         elif self._lazy(name, conditional):
-            for other in _reads(step):
+            for other in reads(step):
                 self._eager(other, conditional, scope)
         else:
             self.value(name, scope)
@@ -166,15 +168,7 @@ class _Graph:
         step = self._by_out[name]
         if isinstance(step, api.BranchInput) and step.conditional == conditional:
             return True
-        return any(self._lazy(other, conditional) for other in _reads(step))
-
-
-def _reads(step: api.Step) -> Sequence[str]:
-    """The tensors that a step is made of, in order."""
-    if isinstance(step, (api.PluginLayer, api.Concat)):
-        return step.inputs
-    names = ("x", "scale", "left", "right", "then", "otherwise", "length")
-    return [found for name in names if (found := getattr(step, name, ""))]
+        return any(self._lazy(other, conditional) for other in reads(step))
 
 
 _OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
@@ -205,6 +199,16 @@ def _plain(step: api.Step, values: Sequence[Array]) -> Array:
         found = walker.dequantized(values[0], values[1])
     else:  # IdentityLayer, BranchInput
         found = values[0]
+    return found
+
+
+def _slice(values: Array, at: int, step: api.IteratorLayer) -> Array:
+    if not 0 <= at < values.shape[step.axis]:
+        raise CheckFailed(
+            f"iterator {step.out!r} goes past the end: slice {at} of {values.shape[step.axis]} on axis {step.axis}",
+            hint="The trip count must be at most the axis's length.",
+        )
+    found: Array = values.take(at, step.axis)
     return found
 
 

@@ -146,10 +146,11 @@ class Recurrence:
 
 @dataclass(frozen=True)
 class Recur:
-    """The second input of the recurrence with the output `state`."""
+    """IRecurrenceLayer::setInput of the recurrence with the output `state`: 1 is the next value, 0 the initial one."""
 
     state: str
     x: str
+    index: Literal[0, 1] = 1
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,10 @@ class LoopOutput:
 
 @dataclass(frozen=True)
 class Conditional:
-    """IIfConditional with its condition, a 0-D bool."""
+    """IIfConditional with its condition, a 0-D bool; without one where `flag` is empty.
+
+    A second step of that name sets the same conditional's condition again.
+    """
 
     name: str
     flag: str

@@ -11,11 +11,13 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.judges.rtx import negative_controls as controls
+from pluginkit.judges.rtx import structure_controls as structures
 from pluginkit.judges.rtx.build import judge_control
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.rtx.session import RtxSession
 from pluginkit.runtimes.verdict import BuildVerdict
 from pluginkit.testing.families import FAMILIES
+from pluginkit.testing.families.api import forms as api_networks
 from pluginkit.testing.report import Outcome, Report
 
 from . import faulty
@@ -72,11 +74,25 @@ def test_networks_with_one_thing_wrong_are_refused(sessions: dict[str, RtxSessio
         "no-trip-count",
         "types-differ",
         "type-not-offered",
+        *structures.WRONG,
     }
+    assert len({control.id for control in found}) == len(found)
     assert {control.id.partition("/")[0] for control in found} >= {"plain", "loop-count", "cond-both", "api-loop-while"}
     for control in found:
         verdict = judge_control(sessions["refused"], control)
         assert verdict.outcome is Outcome.PASSED, (control.id, verdict.message)
+
+
+def test_the_structures_without_their_fault_are_built(sessions: dict[str, RtxSession]) -> None:
+    plain = api_networks.make(faulty.setting(faulty.manifest()), "api-shape-out")
+    assert plain is not None
+    x, flag = plain.outputs[-1], structures.FLAG
+    sound = (
+        *(*structures.loop("one", x), *structures.last("one")),
+        *(flag, *structures.branches("if", x, flag.out), *structures.either("if")),
+    )
+    verdict = sessions["refused"].build_api(replace(plain, steps=(*plain.steps, *sound)))
+    assert verdict.ok, verdict.message
 
 
 def test_a_refusal_for_another_reason_is_none(sessions: dict[str, RtxSession]) -> None:

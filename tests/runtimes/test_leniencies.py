@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit.dtypes import DType
+from pluginkit.judges.rtx import structure_controls as structures
 from pluginkit.judges.rtx.build import Builder
 from pluginkit.manifest import Manifest
 from pluginkit.network import api_model as api
@@ -140,7 +141,7 @@ def concatenated(made: api.ApiNetwork, axis: int) -> api.ApiNetwork:
     return replace(made, steps=(*made.steps, *more))
 
 
-def assert_the_host_refuses(session: HostSession, network: Network, words: Sequence[str]) -> None:
+def assert_the_host_refuses(session: HostSession, network: api.AnyNetwork, words: Sequence[str]) -> None:
     verdict = session.build(network)
     assert verdict.status == "refused"
     for word in words:
@@ -169,6 +170,9 @@ ROWS = {
     "null-clone": "test_null_from_clone",
     "int8-scalar": "test_an_int8_scalar",
     "int8-channels": "test_int8_with_open_channels",
+    "second-condition": "test_a_second_condition",
+    "short-concatenation": "test_a_concatenation_shorter_than_its_loop",
+    "iterator-past-end": "test_an_iterator_past_the_end",
 }
 
 
@@ -317,6 +321,44 @@ def test_int8_with_open_channels(opened: Sessions) -> None:
     assert "at build time" in verdict.message
     for made in faulty.networks(faulty.manifest()).values():
         assert opened.host.build(made).ok, made.id
+
+
+def assert_only_the_host_refuses(opened: Sessions, sound: api.ApiNetwork, broken: api.ApiNetwork, words: str) -> None:
+    for made in (sound, broken):
+        verdict = opened.rtx.build_api(made)
+        assert verdict.ok, verdict.message
+    assert opened.host.build(sound).ok
+    assert_the_host_refuses(opened.host, broken, [words])
+
+
+def test_a_second_condition(opened: Sessions) -> None:
+    sound = iterating(DType.FLOAT32, "api-cond-lazy")
+    (condition,) = [step for step in sound.steps if isinstance(step, api.Conditional)]
+    steps = (*sound.steps, structures.FLAG, replace(condition, flag=structures.FLAG.out))
+    assert_only_the_host_refuses(opened, sound, replace(sound, steps=steps), "conditional 'if' has 2 conditions")
+
+
+def test_a_concatenation_shorter_than_its_loop(opened: Sessions) -> None:
+    """Of constants: 2 trips, and the length 1."""
+    plain = iterating(DType.FLOAT32, "api-shape-out")
+    length = api.ConstantLayer("zl_length", "int32", (2,))
+    all_of_it = api.LoopOutput("zl", "CONCATENATE", "zl_twice", "zl_all", 0, "zl_length")
+    loop = structures.loop("zl", plain.outputs[-1])
+    sound, broken = (
+        replace(plain, steps=(*plain.steps, *loop, one, all_of_it, api.NetworkOutput("zl_all")))
+        for one in (length, replace(length, values=(1,)))
+    )
+    assert_only_the_host_refuses(opened, sound, broken, "'zl_all' is 1, and the loop makes 2 trips")
+
+
+def test_an_iterator_past_the_end(opened: Sessions) -> None:
+    """The trip count of the profile's max is one more than the axis has there."""
+    sound = iterating(DType.FLOAT32)
+    (profile,) = sound.profiles
+    ((trips, (low, best, (most,))),) = profile.values.items()
+    longer = replace(profile, values={trips: (low, best, (most + 1,))})
+    words = f"ends at {most}, and the loop that iterates over it makes {most + 1} trips"
+    assert_only_the_host_refuses(opened, sound, replace(sound, profiles=(longer,)), words)
 
 
 def test_the_cast_of_a_slice(opened: Sessions) -> None:

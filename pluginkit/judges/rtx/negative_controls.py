@@ -11,6 +11,7 @@ import onnx
 from onnx import helper
 
 from pluginkit.dtypes import DType
+from pluginkit.judges.rtx import structure_controls
 from pluginkit.network import api_model as api
 from pluginkit.network.model import Network, NetworkProfile
 from pluginkit.runtimes.verdict import BuildVerdict
@@ -67,6 +68,9 @@ def network_controls(networks: Sequence[Network], setting: Setting) -> Iterator[
         for wrong, mutate in _MUTATIONS.items():
             if (mutated := mutate(made, setting)) is not None:
                 yield _control(made, mutated, wrong)
+        if form == forms["plain"]:
+            for wrong, mutated in structure_controls.networks(made):
+                yield _control(made, mutated, wrong)
 
 
 _WRONG: dict[str, tuple[str, str]] = {
@@ -87,6 +91,7 @@ _WRONG: dict[str, tuple[str, str]] = {
         ),
         r"supported plugin/custom tactic format",
     ),
+    **structure_controls.WRONG,
 }
 
 

@@ -15,7 +15,7 @@ from pluginkit import host
 from pluginkit.errors import CheckFailed
 from pluginkit.formats import Format
 from pluginkit.host.memory.leaks import Leak, Site, find_leaks
-from pluginkit.interpreter import api_walker, preflight, walker, zeros
+from pluginkit.interpreter import api_structure, api_walker, preflight, walker, zeros
 from pluginkit.manifest import Manifest, type_rules
 from pluginkit.network.api_model import ApiNetwork, is_probe
 from pluginkit.network.model import Array, Network, PluginCall, Range
@@ -54,6 +54,8 @@ class HostChild:
         """
         if isinstance(network, Network):
             preflight.check(network, self._identity)
+        else:
+            api_structure.check(network)
         listed_fields.check(self._manifest, self._creator.fields)
         built = {call.node: self._build(call, implicit_batch) for call in _plugins(network)}
         for call in _plugins(network):

@@ -148,7 +148,7 @@ class Player:
         self._is(step.out, layer.get_output(0))
 
     def _recur(self, step: api.Recur) -> None:
-        self._states[step.state].set_input(1, self._tensors[step.x])
+        self._states[step.state].set_input(step.index, self._tensors[step.x])
 
     def _iteratorlayer(self, step: api.IteratorLayer) -> None:
         layer = self._loops[step.loop].add_iterator(self._tensors[step.x], step.axis, step.reverse)
@@ -162,8 +162,10 @@ class Player:
         self._is(step.out, layer.get_output(0))
 
     def _conditional(self, step: api.Conditional) -> None:
-        conditional = self._conditionals[step.name] = self.network.add_if_conditional()
-        conditional.set_condition(self._tensors[step.flag])
+        if step.name not in self._conditionals:
+            self._conditionals[step.name] = self.network.add_if_conditional()
+        if step.flag:
+            self._conditionals[step.name].set_condition(self._tensors[step.flag])
 
     def _branchinput(self, step: api.BranchInput) -> None:
         layer = self._conditionals[step.conditional].add_input(self._tensors[step.x])

@@ -15,6 +15,8 @@ from pluginkit.network.api_model import PROBE
 TRIED = "tried with tensorrt-rtx 1.7.1.116"
 IF = "https://docs.nvidia.com/deeplearning/tensorrt/archives/tensorrt-1060/operators/docs/If.html"
 
+GUIDE = "https://docs.nvidia.com/deeplearning/tensorrt/latest/inference-library"
+
 
 @dataclass(frozen=True)
 class Leniency:
@@ -123,6 +125,28 @@ LENIENCIES: tuple[Leniency, ...] = (
         "the host refuses the network; those of pluginkit test have a constant there, in a network for each count",
         '"Restrictions for Dynamic Shapes" in "Dynamic Shapes: Advanced Topics" of TensorRT 10.16, 11.4 and RTX: INT8 '
         f"wants a channel dimension that is a constant at build time; {TRIED}",
+    ),
+    Leniency(
+        "second-condition",
+        "accepts",
+        "takes a second condition for a conditional, and forgets the first",
+        "the host refuses the network",
+        f"{GUIDE}/work-with-conditionals.html: a conditional has exactly one IConditionLayer; {TRIED}",
+    ),
+    Leniency(
+        "short-concatenation",
+        "accepts",
+        "builds a concatenation of loop outputs whose length is below the trip count, constants both",
+        "the host refuses the network, at the first of each profile's min, opt and max where it is so",
+        f"NvInfer.h on ILoopOutputLayer: the second input is the concatenation's length; {TRIED}",
+    ),
+    Leniency(
+        "iterator-past-end",
+        "accepts",
+        "builds a loop whose trip count's max is above the length of the axis that it iterates over; of constants it "
+        "refuses that",
+        "the host refuses the network, at the first of each profile's min, opt and max where it is so",
+        f"{GUIDE}/work-with-loops.html: an iteration out of the tensor's bounds is invalid; {TRIED}",
     ),
 )
 """Every row; tests/runtimes/test_leniencies.py has both sides of each."""

@@ -1,0 +1,127 @@
+"""The host refuses what NVIDIA's documents forbid of loops and conditionals, and takes all of the families."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from pluginkit.dtypes import DType
+from pluginkit.errors import CheckFailed
+from pluginkit.interpreter import api_structure, api_walker
+from pluginkit.judges.rtx import structure_controls as structures
+from pluginkit.network import api_model as api
+from pluginkit.testing.families.api import forms
+
+from . import faulty
+
+WORDS = {
+    "no-condition": "has 0 conditions",
+    "nested-output": "network output 'zi2_out' is inside of 'zi'",
+    "edge-between-branches": "'zi_then' is in both branches of conditional 'zi'",
+    "branch-tensor-outside": "network output 'zi_used' is inside of 'zi'",
+    "no-trip-limit": "has the trip limits none",
+    "two-trip-counts": "has the trip limits kCOUNT and kCOUNT",
+    "two-trip-conditions": "has the trip limits kWHILE and kWHILE",
+    "count-from-inside": "the trip count of loop 'zl' comes from inside",
+    "initial-from-inside": "the initial value of recurrence 'zl_both' comes from inside",
+    "cycle": "a cycle that no recurrence closes: zl_state -> zl_twice -> zl_state",
+    "last-value-of-no-state": "'zl_twice', which is no recurrence of loop 'zl'",
+    "loops-within-each-other": "'zl' and 'zl2' are each within the other",
+    "iterator-past-end": "axis 0 of 'zl_row' ends at 2, and the loop that iterates over it makes 5 trips",
+}
+
+
+def made(form: str = "api-shape-out", precision: DType = DType.FLOAT32) -> api.ApiNetwork:
+    network = forms.make(faulty.setting(faulty.manifest(), precision), form)
+    assert network is not None
+    return network
+
+
+def behind(network: api.ApiNetwork, *steps: api.Step) -> api.ApiNetwork:
+    return replace(network, steps=(*network.steps, *steps))
+
+
+def test_every_broken_structure_is_refused_in_the_limits_words() -> None:
+    broken = dict(structures.networks(made()))
+    assert set(broken) == set(WORDS) == set(structures.WRONG)
+    for name, network in broken.items():
+        with pytest.raises(CheckFailed, match=re.escape(WORDS[name])) as refused:
+            api_structure.check(network)
+        assert refused.value.hint
+
+
+@pytest.mark.parametrize("precision", [DType.FLOAT32, DType.FLOAT16, DType.INT8])
+def test_the_families_networks_break_none(precision: DType) -> None:
+    for form in forms.FORMS:
+        api_structure.check(made(form, precision))
+
+
+def test_loops_and_conditionals_within_each_other_and_side_by_side() -> None:
+    """What no family has: so that the rule of nesting isn't red where it shouldn't be."""
+    network = made()
+    x = network.outputs[-1]
+    inner = structures.loop("inner", "outer_state")
+    flag = structures.FLAG
+    nested: tuple[api.Step, ...] = (
+        *(step for step in structures.loop("outer", x) if not isinstance(step, api.Recur)),
+        *inner,
+        api.LoopOutput("inner", "LAST_VALUE", "inner_state", "inner_out"),
+        api.Recur("outer_state", "inner_out"),
+        *structures.last("outer"),
+    )
+    beside = (*structures.loop("one", x), *structures.last("one"), *structures.loop("two", "one_out"))
+    loop_in_branch: tuple[api.Step, ...] = (
+        flag,
+        *structures.branches("if", x, flag.out),
+        *structures.loop("in", "if_in"),
+        api.LoopOutput("in", "LAST_VALUE", "in_state", "in_out"),
+        api.BranchOutput("if", "in_out", "if_else", "if_out"),
+        api.NetworkOutput("if_out"),
+    )
+    # The branch reads the loop's state directly; nothing that enters the conditional says that it is in the loop.
+    branch_in_loop: tuple[api.Step, ...] = (
+        *(step for step in structures.loop("around", x) if not isinstance(step, api.Recur)),
+        flag,
+        *structures.branches("if", x, flag.out),
+        api.Elementwise("SUM", "if_then", "around_state", "if_sum"),
+        api.BranchOutput("if", "if_sum", "if_else", "if_out"),
+        api.Recur("around_state", "if_out"),
+        *structures.last("around"),
+    )
+    one_entrance_for_both: tuple[api.Step, ...] = (
+        flag,
+        *(step for step in structures.branches("if", x, flag.out) if getattr(step, "out", "") != "if_else"),
+        api.Elementwise("PROD", "if_in", "if_in", "if_else"),
+        *structures.either("if"),
+    )
+    for steps in (nested, (*beside, *structures.last("two")), loop_in_branch, branch_in_loop, one_entrance_for_both):
+        api_structure.check(behind(network, *steps))
+
+
+def test_a_loops_value_leaves_it_by_its_outputs_alone() -> None:
+    network = made()
+    steps = (*structures.loop("zl", network.outputs[-1]), api.NetworkOutput("zl_twice"))
+    with pytest.raises(CheckFailed, match="network output 'zl_twice' is inside of 'zl'"):
+        api_structure.check(behind(network, *steps))
+
+
+@pytest.mark.parametrize(
+    ("length", "words"),
+    [("", "CONCATENATE 'zl_all' has no length"), ("zl_state", "the length of CONCATENATE 'zl_all' comes from inside")],
+)
+def test_a_length_is_there_and_from_outside(length: str, words: str) -> None:
+    network = made()
+    output = api.LoopOutput("zl", "CONCATENATE", "zl_twice", "zl_all", 0, length)
+    steps = (*structures.loop("zl", network.outputs[-1]), output, api.NetworkOutput("zl_all"))
+    with pytest.raises(CheckFailed, match=words):
+        api_structure.check(behind(network, *steps))
+
+
+def test_an_iterator_past_the_end_is_told_in_the_run_too() -> None:
+    (past,) = [one for name, one in structures.networks(made()) if name == "iterator-past-end"]
+    only = replace(past, steps=tuple(step for step in past.steps if getattr(step, "out", "z").startswith("z")))
+    only = replace(only, steps=tuple(s for s in only.steps if not isinstance(s, api.NetworkOutput) or s.x == "zl_out"))
+    with pytest.raises(CheckFailed, match="goes past the end: slice 2 of 2 on axis 0"):
+        api_walker.run(only, lambda *_: [], {})
