@@ -41,8 +41,10 @@ def test_every_case_passes(report: Report) -> None:
 
 @pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="no TensorRT-RTX")
 def test_nvidias_builder_takes_it_as_it_is(report: Report) -> None:
-    # Implicit quantization is the host's model alone: no builder here has it.
-    networks = {case.network for case in report.cases if "implicit" not in case.network}
+    # Implicit quantization is the host's model alone: no builder here has it. Field values that nobody declared the
+    # plugin may refuse.
+    own = ("implicit", "-field-", "-no-fields")
+    networks = {case.network for case in report.cases if not any(part in case.network for part in own)}
     built = {verdict.network: verdict for verdict in report.verdicts if verdict.runtime == tensorrt_rtx.NAME}
     assert networks <= set(built)
     assert {verdict.outcome for verdict in built.values()} == {Outcome.PASSED}

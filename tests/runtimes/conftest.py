@@ -57,6 +57,7 @@ description = "Factor."
 name = "fault"
 type = "int32"
 default = 0
+choices = [0]
 description = "What to do wrong."
 
 [[profiles]]
