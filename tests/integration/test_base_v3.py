@@ -15,6 +15,7 @@ from pluginkit.run.options import Options
 from pluginkit.run.runner import run
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.testing.report import Outcome, Report
+from tests.judged_networks import judged_networks
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("base-v3")]
 
@@ -41,12 +42,8 @@ def test_every_case_passes(report: Report) -> None:
 
 @pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="no TensorRT-RTX")
 def test_nvidias_builder_takes_it_as_it_is(report: Report) -> None:
-    # Implicit quantization is the host's model alone: no builder here has it. Field values that nobody declared the
-    # plugin may refuse.
-    own = ("implicit", "-field-", "-no-fields")
-    networks = {case.network for case in report.cases if not any(part in case.network for part in own)}
     built = {verdict.network: verdict for verdict in report.verdicts if verdict.runtime == tensorrt_rtx.NAME}
-    assert networks <= set(built)
+    assert judged_networks(report) <= set(built)
     assert {verdict.outcome for verdict in built.values()} == {Outcome.PASSED}
     assert {verdict.outcome for verdict in report.controls} == {Outcome.PASSED}
     assert "as it is" in report.runtimes[tensorrt_rtx.NAME]

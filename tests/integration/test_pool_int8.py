@@ -16,6 +16,7 @@ from pluginkit.host import build as build_layer
 from pluginkit.run.options import Options
 from pluginkit.run.runner import run
 from pluginkit.testing.report import Outcome
+from tests.judged_networks import judged_networks
 
 from .pooling import SAMPLE, Array, Pooling, expected, halving, onnx_pooling, pool, pool_at, random_layers
 
@@ -66,8 +67,7 @@ def test_every_network_in_every_precision(project: Path) -> None:
     assert {case.runs for case in report.cases} == {2}, "both conventions of what a batch is"
     assert {verdict.outcome for verdict in (*report.verdicts, *report.controls)} == {Outcome.PASSED}
     # Implicit quantization is the host's model alone: no builder here has it.
-    judged = {case.network for case in report.cases if "implicit" not in case.network}
-    assert {verdict.network for verdict in report.verdicts} == judged
+    assert {verdict.network for verdict in report.verdicts} == judged_networks(report)
     assert {verdict.outcome for verdict in report.registries} <= {Outcome.PASSED}
 
 

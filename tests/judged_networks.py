@@ -1,0 +1,14 @@
+"""Which networks of a run NVIDIA's builder is asked about."""
+
+from __future__ import annotations
+
+from pluginkit.testing.report import Report
+
+OF_THE_HOST_ALONE = ("implicit", "-field-", "-no-fields")
+"""Implicit quantization, which no builder here has; field values that nobody declared, which a plugin may refuse."""
+
+
+def judged_networks(report: Report) -> set[str]:
+    """The networks of a report's cases, but for those that only the host has."""
+    found = {case.network for case in report.cases}
+    return {network for network in found if not any(part in network for part in OF_THE_HOST_ALONE)}
