@@ -86,7 +86,13 @@ def declared(field: Attribute) -> bool:
 def _candidates(field: Attribute, usual: float, rng: np.random.Generator) -> Iterator[float]:
     """Values to try, the best first, in the field's precision."""
     for value in _declared(field, usual, rng) if declared(field) else _near(field, usual, rng):
-        exact = float(np.float32(value)) if field.dtype is DType.FLOAT32 else int(value)
+        # The neighbours of a type's ends are no values of it.
+        if field.dtype is DType.FLOAT32 and abs(value) <= float(np.finfo(np.float32).max):
+            exact: float = float(np.float32(value))
+        elif field.dtype is DType.INT32 and -(2**31) <= value < 2**31:
+            exact = int(value)
+        else:
+            continue
         if exact != usual:
             yield exact
 

@@ -61,6 +61,18 @@ def test_an_integer_without_a_range_is_tried_once() -> None:
     assert (one.value, one.declared) == (3, False)
 
 
+@pytest.mark.parametrize("default", [-(2**31), 2**31 - 1])
+def test_beyond_the_ends_of_int32_nothing_is_tried(default: int) -> None:
+    found = tried(f'type = "int32"\ndefault = {default}', lambda x, *, k: x + k / 2**31)
+    assert all(-(2**31) <= one.value < 2**31 for one in found.values)
+
+
+@pytest.mark.parametrize("default", [3e38, -3e38])
+def test_beyond_the_ends_of_float32_nothing_is_tried(default: float) -> None:
+    found = tried(f'type = "float32"\ndefault = {default}', lambda x, *, k: x + k / 3e38)
+    assert all(np.isfinite(np.float32(one.value)) for one in found.values)
+
+
 def test_what_the_reference_refuses_or_gives_another_shape_keeps_its_default() -> None:
     def picky(x: Any, *, k: float) -> Any:
         assert k == 2
