@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from pluginkit.build import PLAIN, Flavour
 from pluginkit.manifest import Manifest
+from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.plan import Plan
 from pluginkit.process.crew import Opener, Session_co
 from pluginkit.runtimes.verdict import Availability, Configured, Target
@@ -68,6 +69,14 @@ class RunWork:
     sanitize: tuple[str, ...] = ()
     schedules: int = 0
     strict: bool = False
+
+    def network(self, name: str) -> AnyNetwork:
+        """The network of an item.
+
+        Raises:
+            KeyError: there is none of that id.
+        """
+        return {one.id: one for one in self.whole.networks}[name]
 
     def asks_for(self, name: str) -> bool:
         """Whether `--only` asks for an id that is no case of the plan."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from pluginkit.judges import judges
+from pluginkit.judges.digests import digest
 from pluginkit.judges.protocol import Answers, Build, Item, RunWork, Section
 from pluginkit.manifest import Manifest
 from pluginkit.process.crew import Crew, Sessions
@@ -22,7 +22,7 @@ from pluginkit.run.options import Options, Step
 from pluginkit.run.selection import named_families, named_precision, select
 from pluginkit.runtimes import Target
 from pluginkit.testing import planning
-from pluginkit.testing.report import ABSENT, CaseResult, Report, Verdict
+from pluginkit.testing.report import CaseResult, Report, Verdict
 
 ON_GPU = 8
 """Processes at once that share the GPU: each has a context of its own, some hundred megabytes of its memory.
@@ -154,14 +154,14 @@ def assemble(
         for item in part.items:
             sections[item.section] += found[item].results
         absent = next((one.absent for one in findings if one.absent), part.absent)
-        said[part.judge.NAME] = f"{ABSENT}: {absent}" if absent else part.judge.summary(work, findings)
+        said[part.judge.NAME] = replace(part, absent=absent).said if absent else part.judge.summary(work, findings)
     host = taking_part[0].judge.NAME
     said[host] = "; ".join(filter(None, (said[host], more)))
     ran = {item.network for part in taking_part for item in part.items}
     return Report(
         plugin=work.manifest.plugin.name,
         library=str(library),
-        sha256=hashlib.sha256(library.read_bytes()).hexdigest(),
+        sha256=digest(library),
         seed=work.plan.seed,
         cases=tuple(one for one in sections["cases"] if isinstance(one, CaseResult)),
         verdicts=_verdicts(sections["verdicts"]),

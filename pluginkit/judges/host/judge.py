@@ -61,7 +61,7 @@ class HostJudge:
         """Run a case, or have one refused."""
         del configured
         hosting = place.get(self.hosted(work, place, item.build))
-        network = next(one for one in work.whole.networks if one.id == item.network)
+        network = work.network(item.network)
         if item.section == "controls":
             verdict = hosting.refused(network, item.subject)
             # Where the network can't be built, its cases say why.
@@ -72,7 +72,7 @@ class HostJudge:
     def configured(self, network: str, work: RunWork, place: Workplace) -> tuple[Configured, ...]:
         """What configure sees of a network on the first build."""
         hosting = place.get(self.hosted(work, place, work.builds[0]))
-        return hosting.configured(next(one for one in work.whole.networks if one.id == network))
+        return hosting.configured(work.network(network))
 
     def hosted(self, work: RunWork, place: Workplace, build: Build) -> Hosted:
         """How cases are run on a build."""

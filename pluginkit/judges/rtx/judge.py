@@ -58,8 +58,7 @@ class RtxJudge:
             return Answers((verdict,) if verdict else ())
         # That it was live shows in what configure saw, which the host says.
         expected = HOST.configured(item.network, work, place) if configured is None else configured
-        network = next(one for one in work.whole.networks if one.id == item.network)
-        verdict, static = builder.network(network, expected, place)
+        verdict, static = builder.network(work.network(item.network), expected, place)
         return Answers((verdict,), static=static)
 
     def summary(self, work: RunWork, found: Sequence[Answers]) -> str:
