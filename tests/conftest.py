@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,18 @@ def _without_rtx() -> str:
     from pluginkit.runtimes.rtx import session as tensorrt_rtx
 
     return "" if tensorrt_rtx.probe().found else tensorrt_rtx.probe().reason
+
+
+def _own_variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("PLUGINKIT_")}
+
+
+@pytest.fixture(autouse=True)
+def _variables_stay() -> Iterator[None]:
+    """A variable of pluginkit's that a test leaves behind changes what later tests of its process see."""
+    before = _own_variables()
+    yield
+    assert _own_variables() == before, "the test left a variable of the environment changed"
 
 
 @pytest.fixture(scope="session")
