@@ -157,7 +157,7 @@ class _Dependencies:
                 if one in self._outer.get(other, ()):
                     raise CheckFailed(
                         f"{one!r} and {other!r} are each within the other",
-                        hint="Loops and conditionals lie within each other or beside each other.",
+                        hint="Loops and conditionals lie within each other or side by side.",
                     )
 
     def _from_outside(self, what: str, x: str, loop: str) -> None:
@@ -197,7 +197,7 @@ class _Dependencies:
 
 
 def _check_lengths(network: api.ApiNetwork, profile: NetworkProfile, point: int) -> None:
-    """Trips against concatenations' lengths and iterated axes, where the network or the profile says them."""
+    """Trips against concatenations' lengths and iterated axes, where the network or the profile has them."""
     by_out = {getattr(step, "out", ""): step for step in network.steps}
     where = f"profile {profile.name!r} at {POINTS[point]}"
     for limit in network.steps:

@@ -221,7 +221,7 @@ def _together(step: api.LoopOutput, values: Sequence[Array], length: int) -> Arr
     if step.kind == "REVERSE":
         values = values[::-1]
     if not values:
-        raise CheckFailed(f"{step.kind} {step.out!r}: the loop made no trips, so nothing says its shape")
+        raise CheckFailed(f"{step.kind} {step.out!r}: the loop made no trips, so its shape is unknown")
     padding = np.full_like(values[0], POISON[values[0].dtype.kind])
     return np.stack([*values, *[padding] * (length - len(values))], axis=step.axis)
 

@@ -131,8 +131,8 @@ def _check_range(where: str, declared: Dims, given: Range) -> None:
         if len(low_opt_high) != len(declared):
             raise CheckFailed(f"{where}: {list(low_opt_high)} has another rank than the network's {list(declared)}")
     for axis, (dim, low, best, high) in enumerate(zip(declared, *given, strict=True)):
-        told = f"{where}, axis {axis}: min {low}, opt {best}, max {high}"
+        message = f"{where}, axis {axis}: min {low}, opt {best}, max {high}"
         if not 0 <= low <= best <= high:
-            raise CheckFailed(f"{told}; expected 0 <= min <= opt <= max")
+            raise CheckFailed(f"{message}; expected 0 <= min <= opt <= max")
         if dim >= 0 and {low, best, high} != {dim}:
-            raise CheckFailed(f"{told}; the network has the constant {dim}")
+            raise CheckFailed(f"{message}; the network has the constant {dim}")

@@ -44,11 +44,11 @@ class Slicing:
         """
         counts = [value.shape[axis] for value, axis in zip(scanned, self.axes, strict=True)]
         if len(set(counts)) > 1:
-            told = ", ".join(
+            lengths = ", ".join(
                 f"{list(value.shape)} along axis {axis}" for value, axis in zip(scanned, self.axes, strict=True)
             )
             raise CheckFailed(
-                f"Scan {name!r}: its inputs have different numbers of slices: {told}",
+                f"Scan {name!r}: its inputs have different numbers of slices: {lengths}",
                 hint="All scan inputs of a Scan have one length along their axes.",
             )
         return int(counts[0])
@@ -120,7 +120,7 @@ def once(where: str) -> type[OpRun]:
     """
 
     class Once(Scan):
-        """As `once` says."""
+        """As for `once`."""
 
         def _run(
             self,

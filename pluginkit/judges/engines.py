@@ -38,7 +38,7 @@ def collect(
         verdicts_of: has the networks built and run.
         runtime: the verdicts' runtime.
         networks: what is asked. If loading fails they get that answer, or none would seem to be asked.
-        begin: told what is being done.
+        begin: called with what is being done.
     """
     verdicts: list[Verdict] = []
 
@@ -51,8 +51,8 @@ def collect(
 
     outcome, message, seconds = guarded(ask)
     if outcome is not Outcome.PASSED:
-        said = {verdict.network for verdict in verdicts}
-        missing = [name for name in networks if name not in said]
+        named = {verdict.network for verdict in verdicts}
+        missing = [name for name in networks if name not in named]
         verdicts += [Verdict(name, runtime, outcome, message, (), seconds) for name in missing]
     return verdicts
 
@@ -71,18 +71,18 @@ class EngineRuns(Generic[Session]):
         return self.checked(network, self.verdict(network.id, built), check, cases)
 
     def checked(self, network: AnyNetwork, verdict: Verdict, check: Check, cases: Sequence[Case]) -> Verdict:
-        """The verdict, or the first bad outcome with every bad case's words."""
+        """The verdict, or the first bad outcome with every bad case's message."""
         if verdict.outcome.bad:
             return verdict
         ends = [(case, *guarded(partial(check, network, case))) for case in cases]
         bad = [(case, outcome, message) for case, outcome, message, _ in ends if outcome.bad]
         if not bad:
             return verdict
-        message = "\n".join(f"{case.id}: {said}" for case, _, said in bad)
+        message = "\n".join(f"{case.id}: {text}" for case, _, text in bad)
         return replace(verdict, outcome=bad[0][1], message=message)
 
     def right(self, network: AnyNetwork, case: Case) -> str:
-        """Whether a process that built nothing computes what the oracle says."""
+        """Whether a process that built nothing computes what the oracle does."""
         return compared(self.session.run(network, case).outputs, case)
 
     def cases(self, network: AnyNetwork) -> list[Case]:

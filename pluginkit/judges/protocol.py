@@ -142,7 +142,7 @@ class Workplace(Protocol):
         """What all threads of a run have in common, made once."""
 
     def begin(self, what: str) -> None:
-        """Tells the terminal what is being done."""
+        """Reports on the terminal what is being done."""
 
     def library(self, build: Build) -> Path:
         """The file of a build.

@@ -1,6 +1,6 @@
 """Networks that ONNX cannot say, as plain data: calls of NVIDIA's network API, one dataclass each, in order.
 
-Tensors go by name. A step is one layer, or one thing that is said of a loop or a conditional. The plugin's nodes are
+Tensors go by name. A step is one layer, or one setting of a loop or a conditional. The plugin's nodes are
 in a small ONNX model, each on constants: the parser makes layers of them, which are then given other inputs. So no
 `add_plugin_v3` is needed, which TensorRT-RTX's Python API hasn't got.
 """
@@ -137,7 +137,7 @@ class TripLimit:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """IRecurrenceLayer: `out` is `x` in the first trip, then what `Recur` says."""
+    """IRecurrenceLayer: `out` is `x` in the first trip, then the one that `Recur` sets."""
 
     loop: str
     x: str

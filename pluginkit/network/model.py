@@ -66,7 +66,7 @@ class FieldValues:
         value: the field's.
         default: what it has in the usual network.
         dtype: the field's.
-        declared: whether the manifest says that the plugin takes it so; else the plugin may refuse it.
+        declared: whether the manifest declares that the plugin takes it so; else the plugin may refuse it.
         number: of the field's values, from 1.
     """
 
@@ -79,7 +79,7 @@ class FieldValues:
 
     @property
     def variant(self) -> str:
-        """What `Network.variant` says."""
+        """The value of `Network.variant`."""
         if not self.name:
             return "no-fields"
         return f"field-{self.name}" + (f"-{self.number}" if self.number > 1 else "")

@@ -29,9 +29,9 @@ class Plan:
         return tuple(one for one in self.networks if not isinstance(one, Network))
 
     @property
-    def judged(self) -> tuple[Network | ApiNetwork, ...]:
+    def builder_networks(self) -> tuple[Network | ApiNetwork, ...]:
         """The networks that NVIDIA's builder is asked about: all but those that are quantized implicitly, and those in
-        which a field has a value that nobody declared, or none: these the plugin may refuse."""
+        which a field has a value that isn't declared, or none: these the plugin may refuse."""
 
         def asked(one: Network) -> bool:
             return not one.implicit and (one.fields is None or one.fields.declared)

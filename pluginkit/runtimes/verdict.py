@@ -12,7 +12,7 @@ from pluginkit.network.model import Array, Dims
 Target: TypeAlias = Literal["cpu", "gpu"]
 """What a library is built for, and where its kernels run."""
 
-Way: TypeAlias = Literal["eager", "graph", "beside"]
+Way: TypeAlias = Literal["eager", "graph", "concurrent"]
 """How enqueue is called on a GPU: simply, captured into a graph that is replayed, or with a second context at work."""
 
 

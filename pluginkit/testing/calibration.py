@@ -2,7 +2,7 @@
 
 Entropy calibration follows Szymon Migacz, "8-bit Inference with TensorRT" (GTC 2017, session S7310): of all thresholds
 the one is taken at which the histogram of magnitudes, clipped there, loses least information (Kullback-Leibler
-divergence) by being told in 128 levels. TensorRT's own calibrators are closed; this is our model of them.
+divergence) by quantization to 128 levels. TensorRT's own calibrators are closed source; this is a model of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ METHODS: tuple[Method, ...] = ("max", "entropy")
 
 BINS = 2048
 LEVELS = 128
-"""Magnitudes that INT8 tells apart."""
+"""Magnitudes that INT8 distinguishes."""
 SMOOTHING = 1e-4
 """Of a value, for each bin of a histogram."""
 
@@ -100,11 +100,11 @@ def threshold(magnitudes: Array) -> float:
 
 
 def divergence(counts: Array, kept: int) -> float:
-    """What is lost when the first `kept` bins are told in `LEVELS` levels, and all above is clipped to the last bin.
+    """What is lost when the first `kept` bins are quantized to `LEVELS` levels, and all above is clipped to the last.
 
-    The Kullback-Leibler divergence, in nats, of the clipped histogram from the one that 128 levels can tell: a level's
+    The Kullback-Leibler divergence, in nats, of the clipped histogram from the quantized one: a level's
     count, spread evenly over those of its bins that hold something. `SMOOTHING` is added to each bin of both, since
-    clipping may fill a bin that was empty, of which 128 levels tell nothing.
+    clipping may fill a bin that was empty, where the quantized histogram has none.
     """
     seen = counts[:kept]
     clipped = seen.copy()
@@ -113,9 +113,9 @@ def divergence(counts: Array, kept: int) -> float:
     holding = seen > 0
     mass = np.bincount(level, weights=seen, minlength=LEVELS)
     share = np.bincount(level, weights=holding, minlength=LEVELS)
-    told = np.where(holding, mass[level] / np.maximum(share[level], 1.0), 0.0)
-    clipped, told = clipped + SMOOTHING, told + SMOOTHING
-    p, q = clipped / clipped.sum(), told / told.sum()
+    quantized = np.where(holding, mass[level] / np.maximum(share[level], 1.0), 0.0)
+    clipped, quantized = clipped + SMOOTHING, quantized + SMOOTHING
+    p, q = clipped / clipped.sum(), quantized / quantized.sum()
     return float(np.sum(p * np.log(p / q)))
 
 
@@ -138,8 +138,8 @@ def read_samples(manifest: Manifest, file: Path) -> list[Point]:
     batched = {t.name: _samples(file, arrays[t.name], len(t.shape), t.name) for t in manifest.inputs}
     counts = {name: len(array) for name, array in batched.items()}
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"'{name}' has {count}" for name, count in counts.items())
-        raise UsageError(f"{file}: every input needs as many samples; {told}.")
+        listed = ", ".join(f"'{name}' has {count}" for name, count in counts.items())
+        raise UsageError(f"{file}: every input needs as many samples; {listed}.")
     for tensor in manifest.inputs:
         array = batched[tensor.name] = convert(file, tensor, batched[tensor.name])
         if not array.size:

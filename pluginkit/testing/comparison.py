@@ -82,7 +82,7 @@ def compare(outputs: Mapping[str, Array], expected: Mapping[str, Array], toleran
     Args:
         outputs: graph output -> array, float32 (int32 where the oracle's is int64).
         expected: graph output -> float64 or int64 array.
-        tolerance: how far off is still right, as its class says; floats by Polygraphy's element-wise check.
+        tolerance: how far off is still right (see its class); floats by Polygraphy's element-wise check.
             Integers must be equal.
 
     NaN is right where the oracle has NaN, an infinity where it has the same infinity.
@@ -163,7 +163,7 @@ def differing(one: float, other: float, *, digits: int = 6) -> tuple[str, str]:
 
 
 def _polygraphy(got: Array, want: Array, rtol: float, atol: float) -> bool:
-    """Polygraphy's word on values in a row. (Of a tensor with axes it makes a long text that nobody sees.)"""
+    """Polygraphy's comparison of values in a row. (For a tensor with axes it makes a long text that is never shown.)"""
     if not got.size:
         return True
     with _POLYGRAPHYS_LOGGER, G_LOGGER.verbosity(G_LOGGER.CRITICAL), np.errstate(all="ignore"):

@@ -28,7 +28,7 @@ _LIMIT = 3e4
 
 @dataclass(frozen=True)
 class Varied:
-    """What is tried. `kept` says of each field that stays as it is why."""
+    """The values that are tried. `kept`: field -> why it stays as it is."""
 
     values: tuple[FieldValues, ...]
     kept: dict[str, str]
@@ -64,8 +64,8 @@ def choose(
                 answers = [_outputs(manifest, reference, {**fields, field.name: value}, point) for point in points]
             except CheckFailed as refusal:
                 if one.declared:
-                    told = f"{refusal.message}\nThat is with {field.name} = {value:g}, which pluginkit.toml allows."
-                    raise CheckFailed(told, hint=f"Narrow the field's min, max or choices: {refusal.hint}") from None
+                    message = f"{refusal.message}\nThat is with {field.name} = {value:g}, which pluginkit.toml allows."
+                    raise CheckFailed(message, hint=f"Narrow the field's min, max or choices: {refusal.hint}") from None
                 why = f"the reference raises, or gives another shape, with other values, as {value:g}"
                 continue
             if not one.declared and not _tame(answers, usual):
@@ -79,7 +79,7 @@ def choose(
 
 
 def declared(field: Attribute) -> bool:
-    """Whether the manifest says which values there are."""
+    """Whether the manifest declares which values there are."""
     return bool(field.choices) or field.min is not None or field.max is not None
 
 

@@ -20,9 +20,9 @@ FITTING = 0.97
 EVIDENCE = 4
 """So many values must be off as predicted, and show three different numbers."""
 FEW = 32
-"""Of so few values, that none of the mistakes fits says nothing."""
+"""With fewer values, it proves nothing that none of the mistakes fits."""
 ALIKE = 0.02
-"""Two factors that differ by less can't be told apart, and a factor of 1 so near is no mistake."""
+"""Two factors that differ by less can't be distinguished, and a factor so near 1 is no mistake."""
 HALF = 0.5 + 1e-3
 """Of a step; a kernel computes in float32, the reference in float64."""
 
@@ -30,7 +30,7 @@ TRIED = (
     "another tensor's scale, a scale ignored, cut to an integer or multiplied by where it divides, no saturation or at "
     "other bounds, truncation, an offset as of a zero point"
 )
-"""In words, for a finding that none of them fits."""
+"""The text of a finding that none of them fits."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,12 @@ def _is_int8(steps: Array) -> bool:
 
 
 def _fits(mistake: _Mistake, mine: Array, its: Array) -> bool:
-    beside = np.maximum(mistake.low - mine, mine - mistake.high)
-    if np.count_nonzero(beside <= 0) < FITTING * mine.size or beside.max() > 1:
+    excess = np.maximum(mistake.low - mine, mine - mistake.high)
+    if np.count_nonzero(excess <= 0) < FITTING * mine.size or excess.max() > 1:
         return False
     # Values that are right anyway are no evidence.
-    telling = (mistake.low > its) | (mistake.high < its)
-    return int(np.count_nonzero(telling)) >= EVIDENCE and (mistake.seen or len(np.unique(mine[telling])) >= 3)
+    distinct = (mistake.low > its) | (mistake.high < its)
+    return int(np.count_nonzero(distinct)) >= EVIDENCE and (mistake.seen or len(np.unique(mine[distinct])) >= 3)
 
 
 def _mistakes(

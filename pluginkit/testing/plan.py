@@ -20,7 +20,7 @@ from pluginkit.testing import precision as precisions_
 from pluginkit.testing import rounding
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_descriptor, ranges, read_samples
 from pluginkit.testing.families import FAMILIES, Family, selection
-from pluginkit.testing.families.base import Answer, Applier, Setting
+from pluginkit.testing.families.base import Applier, OracleResult, Setting
 from pluginkit.testing.field_values import Varied, choose
 from pluginkit.testing.points import Point, generator, points, unaligned
 from pluginkit.testing.reference import Reference
@@ -112,7 +112,7 @@ def _usual(
     samples: Sequence[Point],
     reference: Reference,
 ) -> Iterator[Setting]:
-    """The setting with its scales; in `plain` then each format beside linear, and implicit quantization.
+    """The setting with its scales; in `plain` then each format other than linear, and implicit quantization.
 
     `ranging` is what the scales are calibrated with, on `samples`.
     """
@@ -274,7 +274,7 @@ def _loosest(tolerances: Sequence[Tolerance]) -> Tolerance:
 
 
 def _clear(family: Family, setting: Setting, applier: Applier) -> dict[str, Array]:
-    """Which INT8 elements have one nearest step: of the plugin alone, and where the manifest says nothing of steps."""
+    """Which INT8 elements have one nearest step: of the plugin alone, without a tolerance in the manifest."""
     if family.NAME != "plain" or setting.manifest.tolerances.int8 is not None or len(applier.unrounded) != 1:
         return {}
     return {
@@ -294,7 +294,7 @@ def _lost(family: Family, setting: Setting, reference: Reference, feeds: Mapping
 
 
 def _arbitrary(
-    family: Family, setting: Setting, reference: Reference, feeds: Mapping[str, Array], answer: Answer
+    family: Family, setting: Setting, reference: Reference, feeds: Mapping[str, Array], answer: OracleResult
 ) -> dict[str, Array]:
     """Which elements of the graph's outputs depend on elements that mean nothing: those that change with them.
 
@@ -334,7 +334,9 @@ def _precisions(manifest: Manifest, wanted: Iterable[DType] | None) -> list[DTyp
     kinds = list(offered) if wanted is None else list(dict.fromkeys(wanted))
     missing = [kind for kind in kinds if kind not in offered]
     if missing or not kinds:
-        told = ", ".join(kind.value for kind in offered)
+        listed = ", ".join(kind.value for kind in offered)
         what = f"No input of {manifest.plugin.name} is {missing[0].value}" if missing else "No precision is selected"
-        raise NothingSelected(f"{what}; on offer: {told}.", hint="Precisions are the inputs' types in pluginkit.toml.")
+        raise NothingSelected(
+            f"{what}; on offer: {listed}.", hint="Precisions are the inputs' types in pluginkit.toml."
+        )
     return kinds

@@ -57,17 +57,17 @@ def bind(manifest: Manifest, sizes: Mapping[str, Dims]) -> dict[str, int]:
     origin: dict[str, str] = {}
     for tensor in manifest.inputs:
         size = tuple(sizes[tensor.name])
-        told = f"'{tensor.name}' has shape {list(size)}; the manifest says ({', '.join(tensor.shape)})"
+        problem = f"'{tensor.name}' has shape {list(size)}; the manifest says ({', '.join(tensor.shape)})"
         if len(size) != len(tensor.shape):
-            raise UsageError(f"{told}: {len(tensor.shape)} dimension(s) expected.")
+            raise UsageError(f"{problem}: {len(tensor.shape)} dimension(s) expected.")
         for axis, (dim, got) in enumerate(zip(tensor.shape, size, strict=True)):
             expr = shapes.parse(dim)
             if isinstance(expr, shapes.Symbol):
                 if env.setdefault(expr.name, got) != got:
-                    raise UsageError(f"{told}: '{expr.name}' is {env[expr.name]} in '{origin[expr.name]}'.")
+                    raise UsageError(f"{problem}: '{expr.name}' is {env[expr.name]} in '{origin[expr.name]}'.")
                 origin.setdefault(expr.name, tensor.name)
             elif shapes.evaluate(expr, {}) != got:
-                raise UsageError(f"{told}: dimension {axis} must be {dim}.")
+                raise UsageError(f"{problem}: dimension {axis} must be {dim}.")
     return env
 
 
@@ -179,8 +179,10 @@ def read_arrays(manifest: Manifest, file: Path) -> dict[str, Array]:
     missing = [name for name in wanted if name not in arrays]
     unknown = [name for name in arrays if name not in wanted]
     if missing or unknown:
-        told = [f"has no array '{name}'" for name in missing] + [f"has an unknown array '{name}'" for name in unknown]
-        raise UsageError(f"{file} {'; '.join(told)}. The inputs are: {', '.join(wanted)}.", hint=hint)
+        problems = [f"has no array '{name}'" for name in missing] + [
+            f"has an unknown array '{name}'" for name in unknown
+        ]
+        raise UsageError(f"{file} {'; '.join(problems)}. The inputs are: {', '.join(wanted)}.", hint=hint)
     return arrays
 
 
@@ -213,13 +215,13 @@ def convert(file: Path, tensor: Tensor, array: Array) -> Array:
     """
     integer = is_integer(tensor)
     target = "int32" if integer else "float32"
-    told = f"{file}: '{tensor.name}' is {array.dtype}; expected {target}"
+    problem = f"{file}: '{tensor.name}' is {array.dtype}; expected {target}"
     if array.dtype.kind not in ("iu" if integer else "f"):
-        raise UsageError(f"{told}.", hint=f"Convert it first: array.astype('{target}').")
+        raise UsageError(f"{problem}.", hint=f"Convert it first: array.astype('{target}').")
     with np.errstate(over="ignore"):
         out: Array = array.astype(target)
     if integer and not np.array_equal(out, array):
-        raise UsageError(f"{told}, and its values don't fit.")
+        raise UsageError(f"{problem}, and its values don't fit.")
     if not integer and not np.isfinite(out).all():
         where = np.argwhere(~np.isfinite(out))[0].tolist()
         raise UsageError(f"{file}: '{tensor.name}' has a value at index {where} that isn't finite in float32.")

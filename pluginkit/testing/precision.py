@@ -107,10 +107,10 @@ def close(manifest: Manifest, kind: DType) -> Close:
 
     r is 16 for FP32 (epsilon 2^-23), 4 for FP16 (2^-10) and BF16 (2^-7), for the relative and absolute part alike.
     """
-    told = manifest.tolerances
-    said = {DType.FLOAT16: told.float16, DType.BFLOAT16: told.bfloat16}.get(kind, told.float32)
+    tolerances = manifest.tolerances
+    declared = {DType.FLOAT16: tolerances.float16, DType.BFLOAT16: tolerances.bfloat16}.get(kind, tolerances.float32)
     allowed = _ROUNDINGS.get(kind, 16) * _EPSILONS.get(kind, 2.0**-23)
-    return said or Close(rtol=allowed, atol=allowed)
+    return declared or Close(rtol=allowed, atol=allowed)
 
 
 def int8_steps(manifest: Manifest) -> int:

@@ -1,4 +1,4 @@
-"""Loads and calls a project's `reference.py`; whatever is wrong with it is said in terms of that file."""
+"""Loads and calls a project's `reference.py`; its errors name that file."""
 
 from __future__ import annotations
 

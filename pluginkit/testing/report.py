@@ -27,9 +27,9 @@ BUILT = "built"
 NOT_REFUSED = "not refused"
 """`Verdict.how` of a control that was taken."""
 NVIDIAS = "refused whatever the operator"
-"""`Verdict.how` where a builder refuses a network whatever the operator: no plugin is judged by that."""
+"""`Verdict.how` where a builder refuses a network whatever the operator: that is no verdict on a plugin."""
 ABSENT = "took no part"
-"""What `Report.runtimes` says first of a runtime that wasn't asked."""
+"""How `Report.runtimes` begins for a runtime that wasn't asked."""
 
 
 class Outcome(str, Enum):
@@ -61,7 +61,7 @@ class CaseResult:
         message: what is wrong, where and by how much; empty if nothing is.
         seconds: how long it took in the worker, all runs together.
         sanitizers: the checks that were compiled in, as in `address+undefined`; empty for the plain build.
-        schedule: the order that it failed in, in words; empty if it was the usual one.
+        schedule: a description of the order that it failed in; empty if it was the usual one.
         runs: how often it ran: in each order, and in each convention of what dimensions are.
         defects: what the CUDA-on-CPU runtime and the compiled-in checks found, which makes the case fail.
         log: what the plugin's process printed in a run with findings, sanitizers' reports included.
@@ -69,7 +69,7 @@ class CaseResult:
         after: the cases that must run before it in the same process, for it to fail: the plugin keeps something.
         watched: on target gpu, by what enqueue's calls of CUDA were seen.
         heat: where its errors are, if it has failed by them; a picture, which JSON goes without.
-        warnings: what nobody asks of a plugin and a good one does (docs/demands.md); with `--strict` a failure too.
+        warnings: what TensorRT doesn't require and a good plugin does (docs/demands.md); failures with `--strict`.
     """
 
     id: str
@@ -117,7 +117,7 @@ class Warned:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a runtime's builder said of one network.
+    """A runtime's builder's verdict on one network.
 
     Attributes:
         how: what happened, where `outcome` alone would say something else: `refused`, `built, not live`.
@@ -138,7 +138,7 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """How it ended, in a table's few words."""
+        """How it ended, short enough for a table's cell."""
         return self.how or self.outcome.value
 
 
@@ -177,8 +177,8 @@ class Report:
 
     @property
     def absent(self) -> list[str]:
-        """The runtimes that took no part: what they would have said nobody knows."""
-        return [name for name, said in self.runtimes.items() if said.startswith(ABSENT)]
+        """The runtimes that took no part: their verdicts are unknown."""
+        return [name for name, status in self.runtimes.items() if status.startswith(ABSENT)]
 
     @property
     def warnings(self) -> tuple[Warned, ...]:

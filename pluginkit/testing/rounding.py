@@ -1,4 +1,4 @@
-"""INT8 outputs are rounded to the nearest step: where the exact value lies well between two, one beside is wrong.
+"""INT8 outputs are rounded to the nearest step: where the exact value lies well between two, the other is wrong.
 
 A tolerance of one step is for values close to the middle between two steps, where FP32's last bit decides. It would
 hide a cast that cuts where it should round, which is up to a whole step off.

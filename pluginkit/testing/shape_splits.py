@@ -86,7 +86,7 @@ def _counts(
 ) -> list[dict[str, int]]:
     found: list[dict[str, int]] = []
     for profile in manifest.profiles:
-        # A network may have several profiles: one more is needed only where this one holds nobody's channels.
+        # A network may have several profiles: one more is needed only where no network's channels lie in this one.
         if not any(holds(profile, counts) for counts in found):
             found.append(_at(profile.at("opt"), names))
     for point in tried:

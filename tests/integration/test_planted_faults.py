@@ -152,7 +152,7 @@ FAULTS = {
         '(FAULT || reader.optional("alpha", parameters.alpha))',
         "plain/float32-field-alpha/opt",
         Outcome.FAILED,
-        "These are the outputs for alpha = 0.5, and the node says",
+        "These are the outputs for alpha = 0.5, and the node has",
     ),
     "a field that is not restored": Fault(
         PLUGIN,

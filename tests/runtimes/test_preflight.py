@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
-from pluginkit.interpreter import preflight, walker, zeros
+from pluginkit.interpreter import preflight, shape_check, walker
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Network, Range
 from pluginkit.network.plan import Plan
@@ -99,7 +99,7 @@ def model(nodes: list[onnx.NodeProto], network: Network, outputs: tuple[str, ...
 
 def test_the_shapes_of_graph_outputs(networks: Networks) -> None:
     nodes = [helper.make_node("Concat", ["x", "x"], ["y"], axis=0)]
-    first, second = zeros.walk(model(nodes, networks()), "Behaving", {})
+    first, second = shape_check.walk(model(nodes, networks()), "Behaving", {})
     assert first == [{"y": ("float32", dims)} for dims in ((2, 1), (4, 3), (8, 8))]
     assert second[2] == {"y": ("float32", (14, 8))}
 
@@ -108,7 +108,7 @@ def test_neighbours_that_do_not_fit(networks: Networks) -> None:
     one = onnx.numpy_helper.from_array(np.zeros((3, 5), np.float32), "five")
     nodes = [helper.make_node("Constant", [], ["c"], value=one), helper.make_node("Add", ["x", "c"], ["y"])]
     with pytest.raises(CheckFailed, match="profile 'default' at opt: "):
-        zeros.walk(model(nodes, networks()), "Behaving", {})
+        shape_check.walk(model(nodes, networks()), "Behaving", {})
 
 
 def loop(body: list[onnx.NodeProto], network: Network, kind: int = TensorProto.FLOAT) -> Network:
@@ -134,14 +134,14 @@ def loop(body: list[onnx.NodeProto], network: Network, kind: int = TensorProto.F
 
 def test_a_state_keeps_its_shape_and_type(networks: Networks) -> None:
     same = [helper.make_node("Neg", ["state"], ["next"])]
-    found = zeros.walk(loop(same, networks()), "Behaving", {})
+    found = shape_check.walk(loop(same, networks()), "Behaving", {})
     assert found[0][1] == {"y": ("float32", (2, 3)), "all": ("float32", (5, 2, 3))}
     grows = [helper.make_node("Concat", ["state", "state"], ["next"], axis=1)]
     with pytest.raises(CheckFailed, match=r"Loop 'the_loop': state 0 is float32 \[1, 1\] before a trip and .*\[1, 2\]"):
-        zeros.walk(loop(grows, networks()), "Behaving", {})
+        shape_check.walk(loop(grows, networks()), "Behaving", {})
     other = [helper.make_node("Cast", ["state"], ["next"], to=TensorProto.FLOAT16)]
     with pytest.raises(CheckFailed, match="float16"):
-        zeros.walk(loop(other, networks(), TensorProto.FLOAT16), "Behaving", {})
+        shape_check.walk(loop(other, networks(), TensorProto.FLOAT16), "Behaving", {})
 
 
 @pytest.mark.compile

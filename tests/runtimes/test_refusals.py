@@ -165,7 +165,7 @@ def judged(session: Said) -> Verdict:
     ("without", "outcome", "told"),
     [
         (BuildVerdict("refused", "graphScope.cpp::analyze::463"), Outcome.SKIPPED, "whatever the operator"),
-        (BuildVerdict("refused", "utils.cpp:3613"), Outcome.FAILED, "is refused in other words"),
+        (BuildVerdict("refused", "utils.cpp:3613"), Outcome.FAILED, "is refused with another message"),
         (BuildVerdict("built", ""), Outcome.FAILED, "in the plugin's place the network builds"),
     ],
 )

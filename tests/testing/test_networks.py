@@ -18,7 +18,7 @@ from onnx import helper
 from pluginkit import cli
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.interpreter import api_walker, walker, zeros
+from pluginkit.interpreter import api_walker, shape_check, walker
 from pluginkit.interpreter import scan as scan_
 from pluginkit.manifest import Manifest
 from pluginkit.network import api_model as api
@@ -335,7 +335,7 @@ def test_int8_never_crosses_a_loops_boundary(op: str, what: str) -> None:
     network = int8_loop(op)
     built: Mapping[str, Any] = {call.node: Built() for call in network.calls}
     with pytest.raises(CheckFailed, match=f"{op} '.*': {what} is INT8") as caught:
-        zeros.walk(network, "Leaky", built)
+        shape_check.walk(network, "Leaky", built)
     assert "loops compute in FP32 and FP16" in str(caught.value)
 
 
@@ -344,9 +344,9 @@ def test_int8_never_crosses_a_loops_boundary(op: str, what: str) -> None:
 
 def test_saved_models_pass_the_checker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     manifest = EXAMPLES["trio"].manifest
-    from pluginkit.testing import saving
+    from pluginkit.testing import onnx_export
 
-    written = saving.save(manifest, list(FAMILIES.values()), tmp_path / "models")
+    written = onnx_export.save(manifest, list(FAMILIES.values()), tmp_path / "models")
     assert len(written) == len(ONNX) * 3 == len(list((tmp_path / "models").iterdir()))
     for path in written:
         onnx.checker.check_model(str(path), full_check=True)

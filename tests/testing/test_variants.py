@@ -48,7 +48,7 @@ def test_each_format_is_a_variant_of_plain_alone() -> None:
     found = plan(made, identity(made))
     usual = [network for network in found.networks if isinstance(network, Network)]
     assert [network.id for network in usual if network.variant] == ["plain/float16-chw2", "plain/float16-hwc8"]
-    assert [network.id for network in found.judged] == [network.id for network in found.networks]
+    assert [network.id for network in found.builder_networks] == [network.id for network in found.networks]
     assert [network.held_formats for network in usual if network.variant] == [
         (Format.CHW2, Format.CHW2),
         (Format.HWC8, Format.HWC8),
@@ -83,7 +83,7 @@ def test_implicit_quantization_leaves_the_scale_fields_out_and_is_not_judged() -
     assert set(explicit.fields) == {"alpha", "x_scale", "y_scale"}
     assert all(set(network.calls[0].fields) == {"alpha"} for network in implicit)
     assert implicit[0].calls[0].scales == explicit.scales
-    assert not any(network.implicit for network in found.judged)
+    assert not any(network.implicit for network in found.builder_networks)
 
 
 def test_bf16_runs_in_plain_where_fp16_is_tested_too() -> None:

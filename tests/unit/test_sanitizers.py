@@ -94,8 +94,8 @@ def test_without_compute_sanitizer(there: bool, tmp_path: Path, monkeypatch: pyt
 
 
 def test_on_a_gpu_a_case_runs_in_three_ways() -> None:
-    assert [one.way for one in ways_on_gpu(checked=False)] == ["eager", "graph", "beside"]
-    assert [bool(one.words) for one in ways_on_gpu(checked=False)] == [False, True, True]
+    assert [one.way for one in ways_on_gpu(checked=False)] == ["eager", "graph", "concurrent"]
+    assert [bool(one.description) for one in ways_on_gpu(checked=False)] == [False, True, True]
     assert ways_on_gpu(checked=True) == (Schedule(),)
 
 
@@ -165,4 +165,4 @@ def test_random_orders_follow_from_the_seed_and_differ() -> None:
     random = [one.order for one in (*first[3:], *second[3:])]
     assert len(random) == 4
     assert len(set(random)) == 4
-    assert all(order in one.words for one, order in zip(first[3:], random[:2], strict=True))
+    assert all(order in one.description for one, order in zip(first[3:], random[:2], strict=True))

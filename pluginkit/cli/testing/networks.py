@@ -14,7 +14,7 @@ from rich.text import Text
 from pluginkit.cli import table
 from pluginkit.errors import UsageError
 from pluginkit.manifest import FILE_NAME, Manifest
-from pluginkit.testing import saving
+from pluginkit.testing import onnx_export
 from pluginkit.testing.families import FAMILIES
 from pluginkit.testing.families.selection import Offered, called, choose, offered
 
@@ -46,7 +46,7 @@ def command(project: Path | None, names: tuple[str, ...], save: Path | None, as_
                 "--save needs a plugin's signature, and there is no project in this folder.",
                 hint="Go to a plugin project's folder, or name one: --project FOLDER",
             )
-        written = saving.save(manifest, [row.family for row in rows if not row.refusal], save)
+        written = onnx_export.save(manifest, [row.family for row in rows if not row.refusal], save)
     if as_json:
         click.echo(json.dumps([_json(row, known=manifest is not None) for row in rows], indent=2))
         return

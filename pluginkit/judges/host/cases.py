@@ -132,8 +132,8 @@ class Hosting:
             return _warned(result, (*built.verdict.warnings, *result.warnings), strict=self._hosted.strict)
         if unwanted := field_causes.refused(network, built.verdict):
             return self._result(network, case, Outcome.SKIPPED, message=unwanted)
-        said = "" if built.verdict.ok else built.verdict.message
-        result = self._result(network, case, BUILDS[built.verdict.status], message=said)
+        message = "" if built.verdict.ok else built.verdict.message
+        result = self._result(network, case, BUILDS[built.verdict.status], message=message)
         result = field_causes.doubted(network, _with(result, built.defects, built.printed))
         return _warned(result, result.warnings, strict=self._hosted.strict)
 
@@ -149,7 +149,7 @@ class Hosting:
         result = replace(result, seconds=result.seconds + seconds, warnings=(*result.warnings, *found))
         if outcome is not Outcome.PASSED:
             result = replace(result, outcome=outcome, message=message)
-        # What costs time in each run has been told of the case.
+        # What costs time in each run has been announced with the case.
         defects = [one for one in self._session.findings() if one.kind not in ENQUEUE_COSTS]
         return _with(result, defects, self._session.printed)
 
@@ -160,7 +160,7 @@ class Hosting:
         return self._built[network.id]
 
     def _case(self, session: HostSession, network: AnyNetwork, case: Case) -> CaseResult:
-        """The first run that fails, else the one in order; `runs` says how many there were."""
+        """The first run that fails, else the one in order; `runs` is how many there were."""
         results: list[CaseResult] = []
         for schedule, convention in product(self._hosted.schedules, session.ways(case)):
             before = session.asked
@@ -199,11 +199,11 @@ class Hosting:
             found.update(error=worst.error, allowed=worst.allowed, unit=worst.unit)
             if not comparison.ok:
                 found.update(heat=heat.of(outputs, case.expected, case.tolerance, worst))
-                causes = field_causes.words(session, network, case, outputs)
+                causes = field_causes.describe(session, network, case, outputs)
                 why = self._why(network, case, outputs, comparison)
                 return "\n".join(filter(None, (comparison.message, causes, why)))
-            if said := rounding.judge(outputs, case.expected, case.clear, case.tolerance):
-                return said
+            if finding := rounding.judge(outputs, case.expected, case.clear, case.tolerance):
+                return finding
             if case.enqueues is not None and ran.enqueues != case.enqueues:
                 return f"enqueue was called {ran.enqueues} times, expected {case.enqueues}"
             return ""
@@ -213,9 +213,11 @@ class Hosting:
         result = replace(result, **found)  # type: ignore[arg-type]
         defects = session.findings()
         result = _with(result, defects, session.printed, session.workspace(network.id) if defects else None)
-        if schedule.words and result.outcome.bad:
+        if schedule.description and result.outcome.bad:
             return replace(
-                result, schedule=schedule.words, message=f"{schedule.words} (without that it passed):\n{result.message}"
+                result,
+                schedule=schedule.description,
+                message=f"{schedule.description} (without that it passed):\n{result.message}",
             )
         return result
 
@@ -223,7 +225,7 @@ class Hosting:
         """What may be the cause of INT8 outputs that are off; empty where there is nothing to say."""
         calls = [call for call in network.calls if any(call.output_scales)]
         manifest = self._hosted.manifest
-        said: list[str] = []
+        explanations: list[str] = []
         for one in comparison.outputs:
             scale = case.tolerance.scales.get(one.name, 0.0)
             if one.ok or not scale or one.index is None or not calls:
@@ -234,8 +236,8 @@ class Hosting:
             if made:
                 name = one.name if one.name in made else made[0]
                 causes = int8_causes.find(outputs[one.name], case.expected[one.name], name, scale, inputs, scales)
-                said.append(int8_causes.describe(causes, alone=network.family == "plain"))
-        return "\n".join(dict.fromkeys(filter(None, said)))
+                explanations.append(int8_causes.describe(causes, alone=network.family == "plain"))
+        return "\n".join(dict.fromkeys(filter(None, explanations)))
 
     def _result(
         self, network: AnyNetwork, case: Case, outcome: Outcome, *, message: str = "", seconds: float = 0.0
@@ -275,13 +277,13 @@ def _warned(result: CaseResult, warnings: Sequence[Doubt], *, strict: bool) -> C
     result = replace(result, warnings=tuple(dict.fromkeys(warnings)))
     if not strict or not result.warnings:
         return result
-    told = (result.message, "a warning is a failure here (--strict, or strict = true in pluginkit.toml):")
-    message = "\n".join(filter(None, (*told, *(one.text for one in result.warnings))))
+    lead = (result.message, "a warning is a failure here (--strict, or strict = true in pluginkit.toml):")
+    message = "\n".join(filter(None, (*lead, *(one.text for one in result.warnings))))
     return replace(result, outcome=result.outcome if result.outcome.bad else Outcome.FAILED, message=message)
 
 
 def _without_graph(result: CaseResult) -> CaseResult:
-    """The result of a run in a CUDA graph: nobody has to run in one, so what is wrong there alone is a warning."""
+    """The result of a run in a CUDA graph: no plugin has to run in one, so what is wrong there alone is a warning."""
     if result.outcome is not Outcome.FAILED:
         return result
     only = Doubt("E4", "enqueue", result.message)
@@ -290,7 +292,7 @@ def _without_graph(result: CaseResult) -> CaseResult:
 
 def _with(result: CaseResult, found: Sequence[Defect], printed: str, workspace: int | None = None) -> CaseResult:
     """The result with what the library's checks found: a case with a finding has failed, however it ended, unless the
-    finding breaks what nobody asks for. `workspace`: in bytes, what enqueue was given."""
+    finding breaks what TensorRT doesn't require. `workspace`: in bytes, what enqueue was given."""
     if not found:
         return result
     costs = [Doubt(ENQUEUE_COSTS[one.kind], "enqueue", describe(one)) for one in found if one.kind in ENQUEUE_COSTS]
@@ -299,7 +301,7 @@ def _with(result: CaseResult, found: Sequence[Defect], printed: str, workspace: 
     defects = [one for one in found if one.kind not in ENQUEUE_COSTS]
     if not defects:
         return result
-    # A process that a sanitizer ended is no crash: it has said why, and the log has it.
+    # A process that a sanitizer ended is no crash: its message is in the log.
     rest = result.message if result.outcome is Outcome.FAILED else result.message.partition("\n")[0]
     message = "\n".join(filter(None, (describe_all(defects, workspace), rest)))
     return replace(result, outcome=Outcome.FAILED, message=message)

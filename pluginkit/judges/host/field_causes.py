@@ -17,9 +17,10 @@ _CREATES = "::createPlugin"
 
 
 def refused(network: AnyNetwork, verdict: BuildVerdict) -> str:
-    """What to say of a network whose field has a value that nobody declared, where createPlugin refuses it; or nothing.
+    """The message for a network whose field has an undeclared value, where createPlugin refuses it; else nothing.
 
-    A plugin takes what its author says; TensorRT's headers have it answer null else, and many end the process.
+    A plugin takes the values that its author chose. For others, TensorRT's headers have createPlugin answer null;
+    many end the process.
     """
     one = _varied(network)
     if one is None or not one.name or one.declared or verdict.ok or not verdict.method.endswith(_CREATES):
@@ -41,7 +42,7 @@ def doubted(network: AnyNetwork, result: CaseResult) -> CaseResult:
     return replace(result, outcome=Outcome.PASSED, message="", warnings=(*result.warnings, only))
 
 
-def words(session: HostSession, network: AnyNetwork, case: Case, outputs: Mapping[str, Array]) -> str:
+def describe(session: HostSession, network: AnyNetwork, case: Case, outputs: Mapping[str, Array]) -> str:
     """The cause, if the outputs are those of the field's usual value."""
     one = _varied(network)
     if one is None:
@@ -57,7 +58,7 @@ def words(session: HostSession, network: AnyNetwork, case: Case, outputs: Mappin
         where = f"the engine {'has' if kept else 'has not'} the value, so look at {where}"
     else:
         where = f"look at {where}"
-    return f"These are the outputs for {one.name} = {one.default:g}, and the node says {one.value:g}: {where}."
+    return f"These are the outputs for {one.name} = {one.default:g}, and the node has {one.value:g}: {where}."
 
 
 def _varied(network: AnyNetwork) -> FieldValues | None:

@@ -36,7 +36,7 @@ class KeptState:
             return result
         if self.tries <= 0:
             known = f"(Not tried alone; {self._first} failed too, and passes alone.)"
-            return _told(result, known) if self._first else result
+            return _with_preface(result, known) if self._first else result
         self.tries -= 1
         self.session.renew()
         if again().outcome.bad:
@@ -47,13 +47,15 @@ class KeptState:
             self.session.renew()
             self._run(earlier)
             if again().outcome.bad:
-                return replace(_told(result, _sentence(result.id, one)), after=() if one == result.id else (one,))
-        said = (
+                return replace(
+                    _with_preface(result, _sentence(result.id, one)), after=() if one == result.id else (one,)
+                )
+        preface = (
             f"alone in a process of its own this case passes, and after {before[-1].case.id} too: it fails by what\n"
-            "  several runs before it have left, by memory that nobody wrote, or by chance. The whole run shows it,\n"
+            "  several runs before it have left, by unwritten memory, or by chance. The whole run shows it,\n"
             "  the command below may not."
         )
-        return _told(result, said)
+        return _with_preface(result, preface)
 
     def _run(self, asked: Asked) -> None:
         """For what it leaves behind; whether it is right is known."""
@@ -68,5 +70,5 @@ def _sentence(case: str, earlier: str) -> str:
     return f"state is kept between runs: this case passes alone, and fails {after}.\n  fix: {KEPT}"
 
 
-def _told(result: CaseResult, said: str) -> CaseResult:
-    return replace(result, message=f"{said}\n{result.message}")
+def _with_preface(result: CaseResult, preface: str) -> CaseResult:
+    return replace(result, message=f"{preface}\n{result.message}")

@@ -23,7 +23,7 @@ def find(session: HostSession, case: Case) -> tuple[Doubt, ...]:
     """
     initialized, other = session.leaks(case)
     if initialized:
-        said = "\n".join(f"does not give back what initialize took: {one}" for one in initialized)
+        message = "\n".join(f"does not give back what initialize took: {one}" for one in initialized)
         hint = "Give it back in terminate(): TensorRT calls it for each plugin that it has initialized."
-        raise Finding("IPluginV2::terminate", said, rule="L12", hint=hint)
+        raise Finding("IPluginV2::terminate", message, rule="L12", hint=hint)
     return tuple(Doubt("L7", "destroy", one) for one in other)

@@ -18,7 +18,7 @@ class Schedule:
 
     Attributes:
         order: on target cpu, of a kernel's blocks and threads: `forward`, `reverse`, or the seed of a random one.
-        deferred: on target cpu, whether streams do nothing before somebody waits for them.
+        deferred: on target cpu, whether streams do nothing before they are waited for for them.
         way: on target gpu, how enqueue is called.
     """
 
@@ -27,12 +27,12 @@ class Schedule:
     way: Way = "eager"
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """For people; empty for the order and way that all cases run in first."""
         if self.way != "eager":
             return _WAYS[self.way]
         if self.order == "forward":
-            return "with streams that do nothing before somebody waits" if self.deferred else ""
+            return "with streams that do nothing before they are waited for" if self.deferred else ""
         if self.order == "reverse":
             return "with blocks and threads in reverse order"
         return f"with blocks and threads in the random order of seed {self.order}"
@@ -54,10 +54,10 @@ def schedules(count: int, seed: int, *, deferred: bool) -> tuple[Schedule, ...]:
 
 _WAYS = {
     "graph": "captured into a CUDA graph and replayed on new data",
-    "beside": "with a second context of the engine at work, on another thread and stream",
+    "concurrent": "with a second context of the engine at work, on another thread and stream",
 }
 
 
 def ways_on_gpu(*, checked: bool) -> tuple[Schedule, ...]:
     """How each case runs on a GPU; once where compute-sanitizer looks on, which has launches wait for one another."""
-    return (Schedule(),) if checked else (Schedule(), Schedule(way="graph"), Schedule(way="beside"))
+    return (Schedule(),) if checked else (Schedule(), Schedule(way="graph"), Schedule(way="concurrent"))

@@ -18,18 +18,18 @@ def judge(
     name: str, one: Lean, library: Path, manifest: Manifest, networks: Sequence[Network], timeout: float
 ) -> Verdict:
     """A verdict, called `name`, on a library in one registry, and on the plugins of some networks."""
-    said: list[BuildVerdict] = []
+    verdicts: list[BuildVerdict] = []
 
     def ask() -> str:
         with lean.open(library, manifest, timeout=timeout, lean=one) as session:
-            said.extend(_all(session, networks))
+            verdicts.extend(_all(session, networks))
         return ""
 
     outcome, message, seconds = guarded(ask)
-    bad = next((verdict for verdict in said if not verdict.ok), None)
+    bad = next((verdict for verdict in verdicts if not verdict.ok), None)
     if outcome is Outcome.PASSED and bad is not None:
         outcome, message = BUILDS[bad.status], bad.message
-    elif outcome is Outcome.PASSED and any(lean.STAYED in verdict.message for verdict in said):
+    elif outcome is Outcome.PASSED and any(lean.STAYED in verdict.message for verdict in verdicts):
         message = lean.STAYED
     return Verdict(name, lean.NAME, outcome, message, (), seconds)
 

@@ -1,4 +1,4 @@
-"""NVIDIA's builder in a test run: the plan's networks, networks by its API beside them, and what it must refuse."""
+"""NVIDIA's builder in a test run: the plan's networks, those made by its API, and what it must refuse."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.rtx.refusals import Refusal
 from pluginkit.runtimes.rtx.session import RtxSession
 from pluginkit.testing.families.base import Setting
+from pluginkit.testing.onnx_export import ANY_SCALE
 from pluginkit.testing.plan import field_values
 from pluginkit.testing.report import BUILT, NOT_REFUSED, NVIDIAS, Outcome, Verdict
-from pluginkit.testing.saving import ANY_SCALE
 
 
 def controls(manifest: Manifest, plan: Plan) -> tuple[Control, ...]:
@@ -119,7 +119,7 @@ class Builder:
             if again.outcome.bad and (advice := parser_operators.advice(self.manifest.plugin.name)):
                 again = replace(again, message=f"{again.message}\n{advice}")
             verdict = _if_bad(again, "the same network as exporters write it", verdict)
-        if network.precision is self.plan.judged[0].precision:
+        if network.precision is self.plan.builder_networks[0].precision:
             # Shapes don't depend on types: one precision is enough.
             for case in static.points(self.plan.cases, network):
                 if not verdict.outcome.bad:
@@ -128,18 +128,20 @@ class Builder:
         return verdict
 
     def _whatever(self, session: RtxSession, network: Network, row: Refusal, verdict: Verdict) -> Verdict:
-        """A refusal in words that are a row's: NVIDIA's own, if ONNX's operators in the plugin's place get it too."""
+        """A refusal whose message matches a row: NVIDIA's own, if ONNX's operators in its place get it too."""
         other = session.build(own_operators.replaced(network, self.manifest))
-        told = f"{row.cause} (refusal {row.id})"
+        refusal = f"{row.cause} (refusal {row.id})"
         if refusals.recognise(other) is not row:
-            answer = "builds" if other.ok else f"is {other.status} in other words"
-            said = f"Its words for {told}; but with ONNX's own operators in the plugin's place the network {answer}."
-            return replace(verdict, message=f"{verdict.message}\n{said}")
-        said = (
-            f"NVIDIA's builder refuses {told}, whatever the operator: with ONNX's own in the plugin's place too. So "
+            answer = "builds" if other.ok else f"is {other.status} with another message"
+            message = (
+                f"Its message for {refusal}; but with ONNX's own operators in the plugin's place the network {answer}."
+            )
+            return replace(verdict, message=f"{verdict.message}\n{message}")
+        message = (
+            f"NVIDIA's builder refuses {refusal}, whatever the operator: with ONNX's own in the plugin's place too. So "
             f"the plugin is not judged in this network.\nWhat builds: {row.instead}."
         )
-        return replace(verdict, outcome=Outcome.SKIPPED, message=said, how=NVIDIAS)
+        return replace(verdict, outcome=Outcome.SKIPPED, message=message, how=NVIDIAS)
 
     def _idle(
         self,
@@ -152,13 +154,13 @@ class Builder:
         """A refusal for a workspace: NVIDIA's own, if the network is built, the plugin live, once it hears of none."""
         other = _verdict(network, session.without_workspace(network), expected)
         if other.outcome.bad:
-            said = f"Its words for {row.cause} (refusal {row.id}); but without the workspace: {other.how}."
-            return replace(verdict, message="\n".join(filter(None, (verdict.message, said, other.message))))
-        said = (
+            message = f"Its message for {row.cause} (refusal {row.id}); but without the workspace: {other.how}."
+            return replace(verdict, message="\n".join(filter(None, (verdict.message, message, other.message))))
+        message = (
             f"NVIDIA's builder refuses {row.cause} (refusal {row.id}). Told that the plugin wants none, it builds the "
             f"network, and all else of the plugin is judged so.\nWhat builds: {row.instead}."
         )
-        return replace(verdict, outcome=Outcome.SKIPPED, message=said, how=NVIDIAS)
+        return replace(verdict, outcome=Outcome.SKIPPED, message=message, how=NVIDIAS)
 
     def _static(self, session: RtxSession, network: Network, case: Case) -> Verdict:
         fixed = static.fixed(network, case, self.manifest)

@@ -24,7 +24,7 @@ def judge(library: Path, manifest: Manifest, timeout: float, plan: Plan, begin: 
         manifest: the plugin's.
         timeout: seconds for each call.
         plan: networks and cases.
-        begin: told what is being done.
+        begin: called with what is being done.
     """
     return collect(
         partial(rtx_engines.open, library, manifest, timeout=timeout),
@@ -47,8 +47,8 @@ class RtxRuns(EngineRuns[RtxEngines]):
 
     def _twice(self, network: AnyNetwork, case: Case) -> str:
         """In the process that built the engine, and in one that didn't."""
-        said = compared(self.session.run(network, case, fresh=False).outputs, case)
-        if said:
-            return f"in the process that built the engine: {said}"
-        said = self.right(network, case)
-        return f"in another process than the one that built the engine: {said}" if said else ""
+        difference = compared(self.session.run(network, case, fresh=False).outputs, case)
+        if difference:
+            return f"in the process that built the engine: {difference}"
+        difference = self.right(network, case)
+        return f"in another process than the one that built the engine: {difference}" if difference else ""

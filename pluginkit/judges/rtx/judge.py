@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RtxJudge:
-    """Has every network built, and negative controls beside them."""
+    """Has every network built, and negative controls."""
 
     NAME = rtx.NAME
 
@@ -37,7 +37,7 @@ class RtxJudge:
         """The plan's networks, but for those that are quantized implicitly; and the controls."""
         found = [
             Item(f"{one.id}/{self.NAME}", self.NAME, "verdicts", one.id, work.builds[0], needs=True)
-            for one in work.plan.judged
+            for one in work.plan.builder_networks
         ]
         # A control is chosen by all that is in it, too, as in `api-loop-while/float32/no-trip-count/*`.
         found += [
@@ -53,10 +53,10 @@ class RtxJudge:
         """Have a network built, or a control refused."""
         builder = place.shared((self.NAME, item.build), lambda: self._builder(item, work, place))
         if item.section == "controls":
-            # It is no verdict where NVIDIA doesn't load the library: each network says that.
+            # It is no verdict where NVIDIA doesn't load the library: each network's verdict has that.
             verdict = builder.control(item.subject, place)
             return Answers((verdict,) if verdict else ())
-        # That it was live shows in what configure saw, which the host says.
+        # That it was live shows in what configure saw, which the host records.
         expected = HOST.configured(item.network, work, place) if configured is None else configured
         verdict, static = builder.network(work.network(item.network), expected, place)
         return Answers((verdict,), static=static)

@@ -28,7 +28,7 @@ class Control:
     Attributes:
         id: the network's id, and what is wrong with it.
         wrong: what is wrong, a sentence's end: `refused, for ...`.
-        reason: a regular expression that NVIDIA's words must match.
+        reason: a regular expression that NVIDIA's message must match.
         network: what is built.
     """
 
@@ -42,8 +42,8 @@ def problem(control: Control, verdict: BuildVerdict) -> str:
     """Why a control has not done its work; empty if it was refused for its reason."""
     if verdict.status == "built":
         return f"built, and must be refused: {control.wrong}"
-    words = "\n".join((verdict.message, *verdict.log))
-    if verdict.status != "refused" or not re.search(control.reason, words):
+    text = "\n".join((verdict.message, *verdict.log))
+    if verdict.status != "refused" or not re.search(control.reason, text):
         return f"{verdict.status}, but not for its reason ({control.wrong}; /{control.reason}/):\n{verdict.message}"
     return ""
 
@@ -168,7 +168,7 @@ def _types_differ(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork |
 def _not_offered(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork | None:
     """The first float input in the first of three types that no input declares; bool if all are declared.
 
-    INT8 is none of them: what the plugin says its output is then may be FP32, which Dequantize refuses before the
+    INT8 is none of them: the output type that the plugin then answers may be FP32, which Dequantize refuses before the
     builder asks the plugin.
     """
     manifest = setting.manifest

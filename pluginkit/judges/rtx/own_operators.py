@@ -12,7 +12,7 @@ from pluginkit.dtypes import DType
 from pluginkit.interpreter import walker
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Network, PluginCall
-from pluginkit.testing.families import standin
+from pluginkit.testing.families import bypass
 from pluginkit.testing.families.base import Body, Names, Setting
 
 _SCALE = 0.125
@@ -61,7 +61,7 @@ def _fill(body: Body, node: onnx.NodeProto, call: PluginCall) -> None:
     for name, kind, scale, declared in outputs:
         value = mean
         if declared.shape:
-            sizes = [standin.size(body, list(node.input), shapes.parse(dim)) for dim in declared.shape]
+            sizes = [bypass.size(body, list(node.input), shapes.parse(dim)) for dim in declared.shape]
             wanted = body.op("Concat", sizes, tensor(f"{label}_shape"), axis=0)
             value = body.op("Expand", [mean, wanted], tensor(f"{label}_filled"))
         if kind is DType.INT8:

@@ -13,7 +13,7 @@ from pluginkit.network import api_model as api
 
 LOOP, OTHER_LOOP, IF, INNER_IF = "zl", "zl2", "zi", "zi2"
 NOT_INSIDE = r"Network output \S+ is not allowed to be in a loop"
-"""NVIDIA's words for a conditional, too."""
+"""NVIDIA's message for a conditional, too."""
 CYCLE = r"Network contains cycle that does not pass through 2nd input of an IRecurrenceLayer"
 
 WRONG: dict[str, tuple[str, str]] = {
@@ -34,7 +34,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "loops-within-each-other": ("two loops that are each within the other", NOT_INSIDE),
     "iterator-past-end": ("an iterator goes past the end of a constant", r"Error during shape inference"),
 }
-"""By name: what is wrong, and a regular expression that NVIDIA's words must match."""
+"""By name: what is wrong, and a regular expression that NVIDIA's message must match."""
 
 
 def networks(network: api.ApiNetwork) -> Iterator[tuple[str, api.ApiNetwork]]:

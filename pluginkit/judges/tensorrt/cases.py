@@ -28,7 +28,7 @@ def judge(library: Path, manifest: Manifest, timeout: float, plan: Plan, begin: 
         manifest: the plugin's.
         timeout: seconds for each call.
         plan: networks and cases.
-        begin: told what is being done.
+        begin: called with what is being done.
     """
     return collect(
         partial(tensorrt.open, library, manifest, timeout=timeout),
@@ -79,8 +79,8 @@ class TensorrtRuns(EngineRuns[TensorrtSession]):
 
     def _switched(self, network: AnyNetwork, case: Case) -> str:
         # First in its own context, which is then released for the other's.
-        said = self.right(network, case) or compared(self.session.run(network, case, switch=True).outputs, case)
-        return f"in a context switched to profile {case.profile!r}: {said}" if said else ""
+        difference = self.right(network, case) or compared(self.session.run(network, case, switch=True).outputs, case)
+        return f"in a context switched to profile {case.profile!r}: {difference}" if difference else ""
 
     def _shapes(self, network: AnyNetwork, case: Case) -> str:
         found = self.session.shape_values(network, case)

@@ -15,7 +15,7 @@ from pluginkit import host
 from pluginkit.errors import CheckFailed
 from pluginkit.formats import Format
 from pluginkit.host.memory.leaks import Leak, Site, find_leaks
-from pluginkit.interpreter import api_structure, api_walker, preflight, walker, zeros
+from pluginkit.interpreter import api_structure, api_walker, preflight, shape_check, walker
 from pluginkit.manifest import Manifest, type_rules
 from pluginkit.network.api_model import ApiNetwork, is_probe
 from pluginkit.network.model import Array, Network, PluginCall, Range
@@ -124,13 +124,13 @@ class HostChild:
                 plugin.terminate()
             plugin.destroy()
 
-    def walk(self, network: Network, built: dict[str, host.BuiltPlugin]) -> list[list[zeros.Outputs]]:
+    def walk(self, network: Network, built: dict[str, host.BuiltPlugin]) -> list[list[shape_check.Outputs]]:
         """Runs the network on zeros: the graph outputs' types and shapes, per profile at min, opt and max.
 
         Raises:
             CheckFailed: what the plugin answers doesn't fit what is around it.
         """
-        return zeros.walk(network, self._identity[0], built)
+        return shape_check.walk(network, self._identity[0], built)
 
     def run(
         self,
@@ -164,7 +164,7 @@ class HostChild:
                         host.with_tactic(built[call.node], index, tactic),
                         _specs(call, index),
                         self._device,
-                        beside=gpu if way == "beside" else None,
+                        beside=gpu if way == "concurrent" else None,
                     )
                 )
                 for call in _plugins(network)

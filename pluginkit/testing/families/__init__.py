@@ -49,6 +49,6 @@ FAMILIES: dict[str, Family] = {
         api_cond.CondEmpty(),
     )
 }
-"""Every family by its name; `DESCRIPTION` says in a sentence what it is."""
+"""Every family by its name; `DESCRIPTION` is a sentence on what it is."""
 
 __all__ = ["FAMILIES", "Family"]

@@ -60,7 +60,7 @@ class Setting:
 
     @property
     def variant(self) -> str:
-        """What `Network.variant` says."""
+        """The value of `Network.variant`."""
         if self.varied:
             return self.varied.variant
         return f"implicit-{self.implicit}" if self.implicit else self.layout.value.replace("linear", "")
@@ -176,8 +176,8 @@ class Applier:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What an oracle says of one run.
+class OracleResult:
+    """An oracle's result of one run.
 
     Attributes:
         outputs: graph output -> value (float64, or int64 for INT32).
@@ -293,7 +293,7 @@ class Body:
         return left, call
 
     def cast(self, tensor: Tensor, name: str) -> str:
-        """A float graph tensor as the plugin's type, unless that is INT8, which is quantized beside the plugin only."""
+        """A float graph tensor as the plugin's type, unless it is INT8: only the plugin's tensors are quantized."""
         return name if self.setting.kind(tensor) is DType.INT8 else self._enter(tensor, name)
 
     def cast_back(self, tensor: Tensor, name: str) -> str:
@@ -360,7 +360,7 @@ class GraphInput:
 
     @classmethod
     def scalar(cls, setting: Setting, name: str, kind: int, values: Range | None = None) -> GraphInput:
-        """A 0-D input beside the plugin's, the same in all profiles."""
+        """A 0-D input of the network in addition to the plugin's, the same in all profiles."""
         count = len(setting.manifest.profiles)
         info = helper.make_tensor_value_info(name, kind, [])
         return cls(info, (((), (), ()),) * count, (values,) * count if values else ())

@@ -9,8 +9,8 @@ import numpy as np
 from onnx import GraphProto, TensorProto
 
 from pluginkit.network.model import Array, PluginCall
-from pluginkit.testing.families import standin
-from pluginkit.testing.families.base import Answer, Applier, Body, GraphInput, Setting, value_info
+from pluginkit.testing.families import bypass
+from pluginkit.testing.families.base import Applier, Body, GraphInput, OracleResult, Setting, value_info
 from pluginkit.testing.families.family import OnnxFamily, Runs
 
 _THRESHOLD = 1e30
@@ -41,7 +41,7 @@ def branch(
         left, call = body.plugin(scaled)
         calls.append(call)
     else:
-        left = standin.add(body, scaled)
+        left = bypass.add(body, scaled)
     outputs = setting.manifest.outputs
     ends = [
         body.op("Identity", [name], names.tensor(f"{body.label}_{tensor.name}_end"))
@@ -106,7 +106,7 @@ class CondBoth(OnnxFamily):
         """Whether the then branch is."""
         return bool(feeds[flag_name(setting)])
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out; only the branch taken enqueues."""
         setting, manifest = applier.setting, applier.setting.manifest
         then = self.taken(setting, feeds)
@@ -115,9 +115,9 @@ class CondBoth(OnnxFamily):
         if live:
             left = applier(scaled(applier, inputs, 1.0 if then else setting.else_factor))
         else:
-            left = standin.compute(applier, inputs)
+            left = bypass.compute(applier, inputs)
         outputs = dict(zip([tensor.name for tensor in manifest.outputs], left, strict=True))
-        return Answer(outputs, enqueues=int(live), chain=1)
+        return OracleResult(outputs, enqueues=int(live), chain=1)
 
 
 class CondThen(CondBoth):

@@ -14,11 +14,11 @@ from pluginkit.manifest import Tensor
 from pluginkit.network.api_model import ApiNetwork
 from pluginkit.network.model import Array, Network, PluginCall
 from pluginkit.testing.families.base import (
-    Answer,
     Applier,
     Body,
     GraphInput,
     Names,
+    OracleResult,
     Setting,
     Shown,
     network,
@@ -40,7 +40,7 @@ class Family(ABC):
     DESCRIPTION: ClassVar[str]
     """A sentence."""
     LAYERS: ClassVar[tuple[str, ...]] = ()
-    """What of TensorRT's layers comes of it, beside the plugin's."""
+    """The layers of TensorRT's that it becomes, other than the plugin's."""
     BY_API: ClassVar[bool] = False
     """Whether it is made by NVIDIA's network API."""
 
@@ -78,7 +78,7 @@ class Family(ABC):
         return []
 
     @abstractmethod
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out, by NumPy; never by what runs the networks."""
 
 

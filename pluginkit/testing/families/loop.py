@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from pluginkit.network.model import Array, PluginCall, Range
 from pluginkit.testing.families import looping
-from pluginkit.testing.families.base import Answer, Applier, Body, GraphInput, Setting, Shown, value_info
+from pluginkit.testing.families.base import Applier, Body, GraphInput, OracleResult, Setting, Shown, value_info
 from pluginkit.testing.families.family import OnnxFamily, Runs, cast_kind, feedback, graph_kind, too_deep
 from pluginkit.testing.families.looping import Carried, Heads, plugin_step, scalar
 
@@ -63,13 +63,13 @@ class LoopCount(OnnxFamily):
         looping.end(main, looped)
         return looped.calls
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out, trip by trip; each trip enqueues once."""
         setting = applier.setting
         trips = int(feeds[trips_name(setting)])
         ran = looping.run_loop(applier, {t.name: feeds[t.name] for t in setting.manifest.inputs}, trips)
         chain = max(1, trips) if feedback(setting) else 1
-        return Answer(looping.shown_of(setting, ran), enqueues=trips, chain=chain)
+        return OracleResult(looping.shown_of(setting, ran), enqueues=trips, chain=chain)
 
 
 class LoopWhile(LoopCount):
@@ -104,12 +104,12 @@ class LoopWhile(LoopCount):
         looping.end(main, looped)
         return looped.calls
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out."""
         answer = super().oracle(applier, feeds)
         shown = {one.info.name for one in self.shown(applier.setting)}
         outputs = {name: value for name, value in answer.outputs.items() if name in shown}
-        return Answer(outputs, answer.enqueues, answer.chain)
+        return OracleResult(outputs, answer.enqueues, answer.chain)
 
 
 class LoopZeroTrips(LoopCount):
@@ -130,8 +130,8 @@ class LoopZeroTrips(LoopCount):
         return [("", {**feeds, trips_name(setting): np.array(0, np.int64)})]
 
     def shown(self, setting: Setting) -> list[Shown]:
-        """States' last values, and sums of the other outputs over all trips: 0, whatever a runtime says of the other
-        dimensions of a tensor that has no elements."""
+        """States' last values, and sums of the other outputs over all trips: 0, whatever a runtime answers for the
+        other dimensions of a tensor that has no elements."""
         carried = Carried(setting)
         sums = [
             Shown(helper.make_tensor_value_info(_sum(setting, tensor.name), graph_kind(setting, tensor), []))
@@ -150,7 +150,7 @@ class LoopZeroTrips(LoopCount):
             main.op("ReduceSum", [every], _sum(setting, name), keepdims=0)
         return looped.calls
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """The inputs, and zeros; a calibration sees what a trip would give."""
         setting = applier.setting
         carried = Carried(setting)
@@ -160,7 +160,7 @@ class LoopZeroTrips(LoopCount):
         for tensor in carried.scanned:
             zero = np.float64(0) if setting.is_float(tensor) else np.int64(0)
             outputs[_sum(setting, tensor.name)] = np.asarray(zero)
-        return Answer(outputs, enqueues=0, chain=1)
+        return OracleResult(outputs, enqueues=0, chain=1)
 
 
 def _sum(setting: Setting, output: str) -> str:
@@ -213,7 +213,7 @@ class LoopInvariant(LoopCount):
             main.op("Identity", [main.cast_back(tensor, name)], carried.all(tensor))
         return [call]
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """One application, as often as there are trips."""
         setting, carried = applier.setting, Carried(applier.setting)
         trips = int(feeds[trips_name(setting)])
@@ -222,4 +222,4 @@ class LoopInvariant(LoopCount):
             carried.all(tensor): np.stack([value] * trips)
             for tensor, value in zip(setting.manifest.outputs, left, strict=True)
         }
-        return Answer(outputs, enqueues=trips, chain=1)
+        return OracleResult(outputs, enqueues=trips, chain=1)

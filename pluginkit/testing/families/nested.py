@@ -10,8 +10,8 @@ from onnx import TensorProto
 
 from pluginkit.manifest import Tensor
 from pluginkit.network.model import Array, PluginCall
-from pluginkit.testing.families import looping, standin
-from pluginkit.testing.families.base import Answer, Applier, Body, GraphInput, Setting, Shown, value_info
+from pluginkit.testing.families import bypass, looping
+from pluginkit.testing.families.base import Applier, Body, GraphInput, OracleResult, Setting, Shown, value_info
 from pluginkit.testing.families.cond import branch, flag_name
 from pluginkit.testing.families.family import Runs, feedback, too_deep
 from pluginkit.testing.families.loop import LoopCount, trips_name
@@ -50,18 +50,20 @@ class IfInLoop(LoopCount):
         looping.end(main, looped)
         return looped.calls
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out; every other trip enqueues."""
         setting = applier.setting
         trips = int(feeds[trips_name(setting)])
 
         def step(inputs: list[Array], trip: int) -> Sequence[Array]:
-            return standin.compute(applier, inputs) if trip % 2 else applier(inputs)
+            return bypass.compute(applier, inputs) if trip % 2 else applier(inputs)
 
         inputs = {tensor.name: feeds[tensor.name] for tensor in setting.manifest.inputs}
         ran = looping.run_loop(applier, inputs, trips, step)
         enqueues = (trips + 1) // 2
-        return Answer(looping.shown_of(setting, ran), enqueues, chain=max(1, enqueues) if feedback(setting) else 1)
+        return OracleResult(
+            looping.shown_of(setting, ran), enqueues, chain=max(1, enqueues) if feedback(setting) else 1
+        )
 
 
 class LoopInIf(LoopCount):
@@ -109,8 +111,8 @@ class LoopInIf(LoopCount):
         fading = _fading(carried)
         taken = [*_outputs(carried, looped.last, looped.all), *[looped.last[tensor.name] for tensor in fading]]
         other = [
-            *standin.add(otherwise, inputs, count=trips, lead=carried.scanned),
-            *[standin.half(otherwise, tensor, tensor.name) for tensor in fading],
+            *bypass.add(otherwise, inputs, count=trips, lead=carried.scanned),
+            *[bypass.half(otherwise, tensor, tensor.name) for tensor in fading],
         ]
         graphs = []
         for body, values in ((then, taken), (otherwise, other)):
@@ -124,7 +126,7 @@ class LoopInIf(LoopCount):
         main.op("If", [flag_name(setting)], shown, then_branch=graphs[0], else_branch=graphs[1])
         return looped.calls
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out; the else branch enqueues nothing."""
         setting, carried = applier.setting, Carried(applier.setting)
         trips, taken = int(feeds[trips_name(setting)]), bool(feeds[flag_name(setting)])
@@ -134,10 +136,10 @@ class LoopInIf(LoopCount):
             ran = looping.run_loop(applier, inputs, trips)
             left = [*_outputs(carried, ran.last, ran.all), *[ran.last[name] for name in fading]]
         else:
-            left = standin.compute(applier, list(inputs.values()), count=trips, lead=carried.scanned)
-            left += [standin.halved(applier, inputs[name]) for name in fading]
+            left = bypass.compute(applier, list(inputs.values()), count=trips, lead=carried.scanned)
+            left += [bypass.halved(applier, inputs[name]) for name in fading]
         outputs = dict(zip([one.info.name for one in self.shown(setting)], left, strict=True))
-        return Answer(outputs, trips if taken else 0, chain=max(1, trips) if feedback(setting) else 1)
+        return OracleResult(outputs, trips if taken else 0, chain=max(1, trips) if feedback(setting) else 1)
 
 
 def _fading(carried: Carried) -> list[Tensor]:
@@ -185,7 +187,7 @@ class LoopInLoop(LoopCount):
         looping.end(main, looped)
         return looped.calls
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out, trip by trip of both loops."""
         setting, carried = applier.setting, Carried(applier.setting)
         trips = int(feeds[trips_name(setting)])
@@ -198,4 +200,4 @@ class LoopInLoop(LoopCount):
 
         ran = looping.run_loop(applier, {name: feeds[name] for name in names}, trips, step)
         chain = max(1, trips * INNER) if feedback(setting) else 1
-        return Answer(looping.shown_of(setting, ran), trips * INNER, chain)
+        return OracleResult(looping.shown_of(setting, ran), trips * INNER, chain)

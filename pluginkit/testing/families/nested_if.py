@@ -12,8 +12,8 @@ from onnx import TensorProto
 from pluginkit import manifest as manifest_
 from pluginkit.manifest import Manifest, Profile
 from pluginkit.network.model import Array, Network, PluginCall
-from pluginkit.testing.families import standin
-from pluginkit.testing.families.base import Answer, Applier, Body, GraphInput, Setting, value_info
+from pluginkit.testing.families import bypass
+from pluginkit.testing.families.base import Applier, Body, GraphInput, OracleResult, Setting, value_info
 from pluginkit.testing.families.cond import CondBoth, branch, flag_name, scaled
 from pluginkit.testing.families.family import Runs
 from pluginkit.testing.points import Point
@@ -73,16 +73,18 @@ class IfInIf(CondBoth):
         main.op("If", [flag_name(setting)], shown, then_branch=then.graph([], infos), else_branch=otherwise)
         return [*calls, *more]
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out; only the branch taken enqueues."""
         setting, manifest = applier.setting, applier.setting.manifest
         outer, inner = bool(feeds[flag_name(setting)]), bool(feeds[_inner_name(setting)])
         inputs = [feeds[tensor.name] for tensor in manifest.inputs]
         if outer and not inner:
-            left, enqueues = standin.compute(applier, inputs), 0
+            left, enqueues = bypass.compute(applier, inputs), 0
         else:
             left, enqueues = applier(scaled(applier, inputs, 1.0 if outer else setting.else_factor)), 1
-        return Answer(dict(zip([tensor.name for tensor in manifest.outputs], left, strict=True)), enqueues, chain=1)
+        return OracleResult(
+            dict(zip([tensor.name for tensor in manifest.outputs], left, strict=True)), enqueues, chain=1
+        )
 
 
 def _inner_name(setting: Setting) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from onnx import TensorProto
 
 from pluginkit.network.model import Array, PluginCall
-from pluginkit.testing.families.base import Answer, Applier, Body, Setting, Shown, value_info
+from pluginkit.testing.families.base import Applier, Body, OracleResult, Setting, Shown, value_info
 from pluginkit.testing.families.family import OnnxFamily, feedback
 
 _HALF = 0.5
@@ -30,11 +30,11 @@ class Plain(OnnxFamily):
             main.op("Identity", [name], tensor.name)
         return [call]
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out."""
         manifest = applier.setting.manifest
         left = applier([feeds[tensor.name] for tensor in manifest.inputs])
-        return Answer(dict(zip([t.name for t in manifest.outputs], left, strict=True)), enqueues=1, chain=1)
+        return OracleResult(dict(zip([t.name for t in manifest.outputs], left, strict=True)), enqueues=1, chain=1)
 
 
 class Chain(OnnxFamily):
@@ -81,7 +81,7 @@ class Chain(OnnxFamily):
             main.op("Identity", [name], tensor.name)
         return [first, second]
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out."""
         setting, manifest = applier.setting, applier.setting.manifest
         outputs = [tensor.name for tensor in manifest.outputs]
@@ -94,7 +94,7 @@ class Chain(OnnxFamily):
         inputs.update({name: halved(produced.pop(output)) for name, output in feedback(setting)})
         first = {_first(setting, name): value for name, value in produced.items()}
         last = dict(zip(outputs, applier(list(inputs.values())), strict=True))
-        return Answer({**last, **first}, enqueues=2, chain=2)
+        return OracleResult({**last, **first}, enqueues=2, chain=2)
 
 
 def _first(setting: Setting, output: str) -> str:

@@ -11,7 +11,7 @@ from onnx import TensorProto
 from pluginkit.manifest import Tensor
 from pluginkit.network.model import Array, Dims, PluginCall, Range
 from pluginkit.testing.families import looping
-from pluginkit.testing.families.base import Answer, Applier, Body, GraphInput, Setting, Shown, value_info
+from pluginkit.testing.families.base import Applier, Body, GraphInput, OracleResult, Setting, Shown, value_info
 from pluginkit.testing.families.family import MAX_RANK, OnnxFamily, Runs, cast_kind, feedback
 
 SLICES = (1.0, 0.5, 0.75, 0.25)
@@ -154,7 +154,7 @@ class ScanForward(OnnxFamily):
             main.op("Identity", [main.cast_back(tensor, value)], name)
         return [call]
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out, slice by slice."""
         setting, manifest = applier.setting, applier.setting.manifest
         carried, states = looping.Carried(setting), dict(self.feedback(setting))
@@ -175,7 +175,7 @@ class ScanForward(OnnxFamily):
             if tensor.name in every:
                 values = every[tensor.name][:: -1 if type(self).REVERSE_OUTPUT else 1]
                 outputs[carried.all(tensor)] = np.stack(values, axis=self._axis(tensor))
-        return Answer(outputs, enqueues=trips, chain=trips if states else 1)
+        return OracleResult(outputs, enqueues=trips, chain=trips if states else 1)
 
 
 class ScanReverseInput(ScanForward):

@@ -21,7 +21,7 @@ class Offered:
 
 
 def offered(manifest: Manifest) -> list[Offered]:
-    """Every family, with what it says of a signature. Shapes and kinds are the same in every precision."""
+    """Every family, with its obstacle to a signature, if any. Shapes and kinds are the same in every precision."""
     setting = Setting(manifest, manifest.precisions()[0], {})
     return [Offered(family, family.refusal(setting)) for family in FAMILIES.values()]
 
@@ -48,7 +48,7 @@ def choose(manifest: Manifest, wanted: Iterable[str] | None) -> list[Family]:
         if not can:
             raise UsageError(
                 f"The network '{name}' cannot hold {manifest.plugin.name}: {asked[0].refusal}.",
-                hint="pluginkit networks says which can, and why the others cannot.",
+                hint="pluginkit networks lists which can, and why the others cannot.",
             )
         chosen.update({family.NAME: family for family in can})
     if not names:

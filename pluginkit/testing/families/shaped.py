@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from pluginkit import bases
 from pluginkit.manifest import Manifest, Profile
 from pluginkit.network.model import Array, Network, PluginCall
-from pluginkit.testing.families.base import Answer, Applier, Body, GraphInput, Setting, Shown
+from pluginkit.testing.families.base import Applier, Body, GraphInput, OracleResult, Setting, Shown
 from pluginkit.testing.families.family import Runs, graph_kind
 from pluginkit.testing.families.plain import Plain
 from pluginkit.testing.points import Point, holds
@@ -25,7 +25,7 @@ class ShapeOut(Plain):
     """The outputs' shapes are shape tensors."""
 
     NAME = "shape-out"
-    DESCRIPTION = "The plugin's outputs feed Shape, and Reshape to as many elements as that says."
+    DESCRIPTION = "The plugin's outputs feed Shape, and Reshape to as many elements as that has."
     LAYERS: ClassVar[tuple[str, ...]] = (
         "IShapeLayer",
         "IReduceLayer on a shape tensor",
@@ -58,7 +58,7 @@ class ShapeOut(Plain):
             main.op("Reshape", [name, count], _flat(setting, tensor.name), allowzero=1)
         return [call]
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out."""
         setting, answer = applier.setting, super().oracle(applier, feeds)
         outputs: dict[str, Array] = {}
@@ -136,7 +136,7 @@ class ShapeIn(Plain):
             main.op("Identity", [name], tensor.name)
         return [call]
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out."""
         setting = applier.setting
         shaped = {

@@ -1,4 +1,4 @@
-"""api-cond-lazy, -eager, -mixed, -empty: where a conditional's input layers stand says what is lazy."""
+"""api-cond-lazy, -eager, -mixed, -empty: where a conditional's input layers stand decides what is lazy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pluginkit.network import api_model as api
 from pluginkit.network.model import Array
 from pluginkit.testing.families.api.draft import Draft
 from pluginkit.testing.families.api.family import CONDITIONAL, ApiFamily, inputs, named, own, scaled, times
-from pluginkit.testing.families.base import Answer, Applier, Setting
+from pluginkit.testing.families.base import Applier, OracleResult, Setting
 from pluginkit.testing.families.cond import flag_name
 from pluginkit.testing.families.family import Runs, feedback
 
@@ -55,12 +55,12 @@ class CondLazy(ApiFamily):
         otherwise = draft.plugin(scaled(draft, _into(draft, outside), draft.setting.manifest.inputs))
         return then, otherwise
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out, and who is enqueued."""
         setting = applier.setting
         taken = bool(feeds[flag_name(setting)])
         left, enqueues = self.answer(applier, own(setting, feeds), taken=taken)
-        return Answer(named(setting, left), enqueues, chain=1)
+        return OracleResult(named(setting, left), enqueues, chain=1)
 
     def answer(self, applier: Applier, given: list[Array], *, taken: bool) -> tuple[Sequence[Array], int]:
         """The plugin outputs that the branch taken gives, and the number of enqueues."""
@@ -72,7 +72,7 @@ class CondEager(CondLazy):
     """Input layers behind everything."""
 
     NAME = "api-cond-eager"
-    DESCRIPTION = "A conditional with its input layers behind both plugins: both enqueue, whatever the condition says."
+    DESCRIPTION = "A conditional with its input layers behind both plugins: both enqueue, whatever the condition is."
 
     def branches(self, draft: Draft, outside: Sequence[str]) -> tuple[list[str], list[str]]:
         """Both plugins stand before the conditional."""

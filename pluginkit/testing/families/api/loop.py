@@ -12,7 +12,7 @@ from pluginkit.network.model import Array
 from pluginkit.testing.families import looping
 from pluginkit.testing.families.api.draft import Draft
 from pluginkit.testing.families.api.family import LOOP, ApiFamily, inputs, own
-from pluginkit.testing.families.base import Answer, Applier, Setting
+from pluginkit.testing.families.base import Applier, OracleResult, Setting
 from pluginkit.testing.families.family import Runs, feedback, too_deep
 from pluginkit.testing.families.loop import trips_name
 from pluginkit.testing.families.looping import Carried
@@ -83,13 +83,13 @@ class LoopByCount(ApiFamily):
             draft.steps.append(api.LoopOutput(LOOP, "CONCATENATE", left[tensor.name], every, 0, trips))
             draft.show(every, carried.all(tensor))
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out, trip by trip; each trip enqueues once."""
         setting = applier.setting
         trips = int(feeds[trips_name(setting)])
         ran = looping.run_loop(applier, {t.name: feeds[t.name] for t in setting.manifest.inputs}, trips)
         chain = max(1, trips) if feedback(setting) else 1
-        return Answer(looping.shown_of(setting, ran), enqueues=trips, chain=chain)
+        return OracleResult(looping.shown_of(setting, ran), enqueues=trips, chain=chain)
 
 
 class LoopByWhile(LoopByCount):
@@ -193,7 +193,7 @@ class IteratorForward(ApiFamily):
             draft.steps.append(api.LoopOutput(LOOP, type(self).KIND, name, every, at, length))
             draft.show(draft.from_half(tensor, every), Carried(setting).all(tensor))
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out, slice by slice; behind the last trip anything may stand."""
         setting, axis = applier.setting, type(self).AXIS
         iterated, manifest = self._iterated(setting), setting.manifest
@@ -211,7 +211,7 @@ class IteratorForward(ApiFamily):
         }
         longer = type(self).LONGER
         padded = dict.fromkeys(outputs, trips + longer) if longer else {}
-        return Answer(outputs, trips, chain=1, padded=padded)
+        return OracleResult(outputs, trips, chain=1, padded=padded)
 
 
 class Iterator1(IteratorForward):

@@ -11,7 +11,7 @@ from pluginkit.network import api_model as api
 from pluginkit.network.model import Array
 from pluginkit.testing.families.api.draft import Draft
 from pluginkit.testing.families.api.family import ApiFamily, inputs, named, own
-from pluginkit.testing.families.base import Answer, Applier
+from pluginkit.testing.families.base import Applier, OracleResult
 
 
 class ShapeByApi(ApiFamily):
@@ -30,11 +30,11 @@ class ShapeByApi(ApiFamily):
             draft.show(dims, setting.free_name(f"{tensor.name}_dims"))
             draft.show(name, tensor.name)
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out."""
         setting = applier.setting
         outputs: dict[str, Array] = {}
         for name, value in named(setting, applier(own(setting, feeds))).items():
             outputs[setting.free_name(f"{name}_dims")] = np.array(value.shape, np.int64)
             outputs[name] = value
-        return Answer(outputs, enqueues=1, chain=1)
+        return OracleResult(outputs, enqueues=1, chain=1)

@@ -1,8 +1,8 @@
-"""A network run on zeros, at each profile's min, opt and max: whether what plugins answer fits what is around them.
+"""Runs a network on zeros, at each profile's min, opt and max: whether the plugins' output types and shapes fit in it.
 
 A builder knows the shapes of both branches of an If, and of a loop's state before and after a trip. So both branches
-run here, and a body once, whatever a condition or trip count says; the plugin doesn't run at all: what was built of it
-says its outputs' types and shapes. Held against NVIDIA's builder by tests/fidelity.
+run here, and a body once, whatever the condition or trip count is. The plugin doesn't run: what was built of it
+has its outputs' types and shapes. tests/fidelity compares this with NVIDIA's builder.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def walk(network: Network, op_type: str, built: Mapping[str, BuiltPlugin]) -> li
             except PluginkitError:
                 raise
             except Exception as error:
-                # onnx wraps what NumPy says of shapes into an error of types.
-                said = ": ".join(str(one) for one in (error, error.__cause__) if one)
-                raise CheckFailed(f"{where}: {said}") from error
+                # onnx wraps NumPy's errors on shapes into a TypeError.
+                message = ": ".join(str(one) for one in (error, error.__cause__) if one)
+                raise CheckFailed(f"{where}: {message}") from error
             found[-1].append({name: (value.dtype.name, value.shape) for name, value in outputs.items()})
     return found
 
