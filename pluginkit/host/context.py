@@ -61,6 +61,7 @@ class Context:
         self.specs = tuple(input_specs)
         self.enqueues = 0
         self._shapes: list[tuple[int, ...]] = []
+        self._changed = False  # of the profile, since the last run
         self._shape_inputs = built.v3.shape_inputs if built.v3 else ()
         self._aliases = built.v3.aliases if built.v3 else (None,) * len(built.shapes)
         self._profile = built.profile_of(self._tensor_specs())
@@ -88,9 +89,9 @@ class Context:
             for spec, shape in zip(self.built.outputs[0], self.built.shapes, strict=True)
         ]
         self._check_aliases(ins, outs)
-        if shapes != self._shapes:
+        if shapes != self._shapes or self._changed:
             self._reshape(ins, outs)
-            self._shapes = shapes
+            self._shapes, self._changed = shapes, False
         self.enqueues += 1
         outputs = self._enqueue(arrays, ins, outs, turn=0)
         dims = self._settled(shapes, outputs)
@@ -111,6 +112,20 @@ class Context:
                 if padded:
                     check_padding_unread(output, other, _wanted(masks[i], output.shape))
         return [_part(o.array, d).copy() for o, d in zip(outputs, dims, strict=True)]
+
+    def switch_profile(self, built: BuiltPlugin, input_specs: Sequence[TensorSpec]) -> None:
+        """The runs that follow are in another profile, as after setOptimizationProfileAsync.
+
+        Args:
+            built: the same layer, with the tactic of that profile.
+            input_specs: of the inputs in that profile.
+        """
+        self.built, self.specs = built, tuple(input_specs)
+        profile = built.profile_of(self._tensor_specs())
+        self._changed = self._changed or profile != self._profile
+        self._profile = profile
+        for layer in filter(None, (self._layer, self._second)):
+            layer.select_tactic(built)
 
     def close(self) -> None:
         """Detaches, terminates and destroys."""

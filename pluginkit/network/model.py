@@ -160,6 +160,7 @@ class Case:
         arbitrary: graph output -> which of its elements mean nothing, of those that have any.
         free: of each call of the plugin, for each output which elements need not be written; empty if all must be.
         clear: graph output -> which of its INT8 elements have one nearest step, where that one is asked for.
+        earlier: cases of the same network, of other shapes and profiles, for a run in a context that has run them.
         lost: what would come out if the field that differs had the value of the usual network; empty if none differs.
     """
 
@@ -178,6 +179,7 @@ class Case:
     free: tuple[tuple[Array, ...], ...] = ()
     lost: dict[str, Array] = field(default_factory=dict)
     clear: dict[str, Array] = field(default_factory=dict)
+    earlier: tuple[Case, ...] = ()
 
     def defined(self, outputs: Mapping[str, Array]) -> dict[str, Array]:
         """A run's outputs without what is arbitrary, if they have the length that they must have; elements that mean

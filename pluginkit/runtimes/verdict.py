@@ -12,8 +12,9 @@ from pluginkit.network.model import Array, Dims
 Target: TypeAlias = Literal["cpu", "gpu"]
 """What a library is built for, and where its kernels run."""
 
-Way: TypeAlias = Literal["eager", "graph", "concurrent"]
-"""How enqueue is called on a GPU: simply, captured into a graph that is replayed, or with a second context at work."""
+Way: TypeAlias = Literal["eager", "graph", "concurrent", "reused"]
+"""How enqueue is called: simply; on a GPU captured into a graph that is replayed; with a second context at work; or in
+a context that has run other cases before."""
 
 
 @dataclass(frozen=True)

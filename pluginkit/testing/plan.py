@@ -83,8 +83,12 @@ def plan(
                     settings = chain(settings, _varied(family, plain, ranging, other, samples or there, reference))
                 for setting in settings:
                     networks.append(family.build(setting))
-                    for point in _points(part, setting, seed):
-                        cases += _cases(family, setting, point, reference, seed)
+                    made = [
+                        case
+                        for point in _points(part, setting, seed)
+                        for case in _cases(family, setting, point, reference, seed)
+                    ]
+                    cases += with_earlier(made) if every and not setting.variant else made
     return Plan(tuple(networks), tuple(cases), seed, other.kept)
 
 
@@ -262,6 +266,22 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
                 )
             )
     return found
+
+
+def with_earlier(cases: Sequence[Case]) -> list[Case]:
+    """The cases of one network, those at opt with others that run before them in one execution context: the smallest
+    and the largest of their profile, and opt of another profile, where the shapes are others."""
+
+    def earlier(case: Case) -> tuple[Case, ...]:
+        mine = [one for one in cases if one.profile == case.profile and one.point in ("min", "max")]
+        other = [one for one in cases if one.profile != case.profile and one.point == "opt"]
+        return tuple(one for one in (*mine, *other[:1]) if _shapes(one) != _shapes(case))
+
+    return [replace(case, earlier=earlier(case)) if case.point == "opt" else case for case in cases]
+
+
+def _shapes(case: Case) -> dict[str, tuple[int, ...]]:
+    return {name: array.shape for name, array in case.feeds.items()}
 
 
 def _loosest(tolerances: Sequence[Tolerance]) -> Tolerance:

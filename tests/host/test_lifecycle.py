@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from pluginkit.dtypes import DType
 from pluginkit.host import Context, HostBug, Library, TensorSpec, build, read_breadcrumb, take_log
 from pluginkit.host.bases.dynamic.plugin import DynamicPlugin
 from pluginkit.host.bases.lifecycles import LIFECYCLES
+from pluginkit.host.descriptors import DynamicDesc
 
 from .conftest import VERSIONS, Compile
 from .drive import FIELDS, SPECS, build_layer, drive
@@ -124,3 +126,24 @@ def test_a_second_context_of_an_engine_is_another_clone(
         assert said == ["clone", "attach_to_context", "detach_from_context", "destroy"]
         first.close()
     assert said[4:] == ["detach_from_context", "destroy", "terminate", "destroy"]
+
+
+def test_another_profile_in_the_same_context(compile_plugin: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[object, ...]] = []
+    configure = DynamicPlugin.configure_plugin
+
+    def noted(plugin: DynamicPlugin, inputs: Sequence[DynamicDesc], outputs: Sequence[DynamicDesc]) -> None:
+        seen.append((inputs[0].desc.dims, inputs[0].opt))
+        configure(plugin, inputs, outputs)
+
+    wide, narrow = SPECS[DType.FLOAT32], TensorSpec(DType.FLOAT32, (-1, 5), (1, 5), (1, 5), (2, 5))
+    with Library(compile_plugin()) as library:
+        built = build_layer(library)
+        monkeypatch.setattr(DynamicPlugin, "configure_plugin", noted)
+        with Context(library.creators[0], built, [wide]) as context:
+            for spec, rows in ((wide, 2), (wide, 2), (wide, 4), (narrow, 2), (narrow, 2), (wide, 2)):
+                context.switch_profile(built, [spec])
+                _, y1 = context.run([np.full((rows, 5), rows, np.float32)])
+                assert y1.tolist() == [[rows] * 5] * rows
+    # Only where the shapes or the profile are others than in the run before (IPluginV2DynamicExt::configurePlugin).
+    assert seen == [((2, 5), (2, 5)), ((4, 5), (2, 5)), ((2, 5), (1, 5)), ((2, 5), (2, 5))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from onnx import helper
 from pluginkit.dtypes import DType
 from pluginkit.host import AnyDevice, Context, Finding, Library, TensorSpec, build, take_doubts
 from pluginkit.host.bases.v3.lifecycle import with_tactic
+from pluginkit.host.bases.v3.plugin import PluginV3
+from pluginkit.host.descriptors import Desc
 from pluginkit.host.memory import gpu_watch
 from pluginkit.importing import hosted_child
 from pluginkit.importing.hosting import DOMAIN
@@ -65,6 +68,37 @@ def test_a_life_and_its_numbers(v3_library: Path) -> None:
 def test_each_tactic_runs(v3_library: Path, tactic: int) -> None:
     (y,) = drive(v3_library, "tactics", tactic=tactic)
     np.testing.assert_array_equal(y, numbers(4) * 2)
+
+
+def test_a_profile_has_its_own_tactic_in_the_same_context(v3_library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+    set_tactic, on_shape_change = PluginV3.set_tactic, PluginV3.on_shape_change
+
+    def selected(plugin: PluginV3, tactic: int) -> None:
+        seen.append(tactic)
+        set_tactic(plugin, tactic)
+
+    monkeypatch.setattr(PluginV3, "set_tactic", selected)
+
+    def noted(plugin: PluginV3, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> None:
+        seen.append(inputs[0].dims)
+        on_shape_change(plugin, inputs, outputs)
+
+    monkeypatch.setattr(PluginV3, "on_shape_change", noted)
+    fields = {
+        "mode": (DType.INT32, MODES["tactics"]),
+        "fault": (DType.INT32, 0),
+        "factor": (DType.FLOAT32, 2.0),
+    }
+    with Library(v3_library) as loaded:
+        creator = loaded.creators[0]
+        built = build(creator, "layer", fields, [[X], [NARROW]])
+        with Context(creator, with_tactic(built, 0, 0), [X]) as context:
+            for spec, tactic in ((X, 0), (NARROW, 1), (NARROW, 1), (X, 0)):
+                context.switch_profile(with_tactic(built, 1 if spec is NARROW else 0, tactic), [spec])
+                (y,) = context.run([numbers(2)])
+                np.testing.assert_array_equal(y, numbers(2) * 2)
+    assert seen == [3, (2, 5), 7, (2, 5), 3, (2, 5)]
 
 
 def test_a_tactic_that_computes_something_else_is_seen_in_its_own_run(v3_library: Path) -> None:

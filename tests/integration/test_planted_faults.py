@@ -136,6 +136,27 @@ FAULTS = {
         Outcome.FAILED,
         "unwritten",
     ),
+    "dimensions kept from the first enqueue": Fault(
+        PLUGIN,
+        "    args.count = std::max(args.count, args.outputs.y.count);",
+        "    if (FAULT)\n    {\n        mKept = mKept == 0 ? args.inputs.x.count : mKept;\n"
+        "        args.inputs.x.count = std::min(args.inputs.x.count, mKept);\n"
+        "        args.outputs.y.count = args.inputs.x.count;\n    }\n"
+        "    args.count = std::max(args.count, args.outputs.y.count);",
+        FIRST,
+        Outcome.FAILED,
+        "before it in the same context: plain/float32/min, plain/float32/max",
+    ),
+    "dimensions that only grow": Fault(
+        PLUGIN,
+        "    args.count = std::max(args.count, args.outputs.y.count);",
+        "    if (FAULT)\n    {\n        mKept = std::max(mKept, args.outputs.y.count);\n"
+        "        args.outputs.y.count = std::min(args.outputs.y.count + 1, mKept);\n    }\n"
+        "    args.count = std::max(args.count, args.outputs.y.count);",
+        FIRST,
+        Outcome.FAILED,
+        "no\n  member may keep those of the first call, or only grow",
+    ),
     "a profile's max for the dimensions": Fault(
         PLUGIN,
         "    auto const precision =",
@@ -344,7 +365,11 @@ def project(tmp_path_factory: pytest.TempPathFactory, shared: Shared) -> Path:
         (written / name).write_text(text)
     header, plugin = written / "src" / "my_plugin.h", written / PLUGIN
     assert KEPT in header.read_text()
-    header.write_text(header.read_text().replace(KEPT, f"    int64_t mFirst{{0}};\n    int64_t mMost{{0}};\n{KEPT}"))
+    header.write_text(
+        header.read_text().replace(
+            KEPT, f"    int64_t mFirst{{0}};\n    int64_t mKept{{0}};\n    int64_t mMost{{0}};\n{KEPT}"
+        )
+    )
     text = plugin.read_text()
     assert text.count(CONFIGURE) == 1
     plugin.write_text(text.replace(CONFIGURE, REMEMBER + CONFIGURE))

@@ -56,6 +56,16 @@ def test_each_format_is_a_variant_of_plain_alone() -> None:
     assert all(not network.held_formats for network in found.usual)
 
 
+def test_opt_runs_again_in_a_context_that_has_run_other_shapes_and_profiles() -> None:
+    made = manifest('"c"')
+    wide = made.profiles[0].model_copy(update={"name": "wide", "symbols": {"n": (1, 5, 9), "c": (2, 4, 8)}})
+    two = made.model_copy(update={"profiles": (*made.profiles, wide)})
+    found = plan(two, identity(two), families=["plain", "loop-count"])
+    earlier = {case.id: [one.id for one in case.earlier] for case in found.cases if case.earlier}
+    assert earlier["plain/float32/even/opt"] == [f"plain/float32/{one}" for one in ("even/min", "even/max", "wide/opt")]
+    assert set(earlier) == {f"plain/{kind}/{name}/opt" for kind in ("float32", "float16") for name in ("even", "wide")}
+
+
 def test_a_point_is_added_where_no_channel_count_leaves_lanes_unused() -> None:
     made = manifest('"c"')
     found = plan(made, identity(made), families=["plain"])

@@ -40,6 +40,9 @@ class Layer(Protocol):
     ) -> None:
         """Runs the plugin; so many times over, without Python between them, where that is measured."""
 
+    def select_tactic(self, built: BuiltPlugin) -> None:
+        """The runs that follow are with the tactic of the layer as it is given here: it is in another profile."""
+
     def second_context(self) -> Self:
         """The layer in a second context of the same engine, to be closed before this."""
 

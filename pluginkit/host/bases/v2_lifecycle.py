@@ -19,7 +19,7 @@ D marks what IPluginV2DynamicExt alone has, IO what IPluginV2IOExt alone has.
 | engine | deserializePlugin, setPluginNamespace, initialize | in another process (S3, I5, L6) |
 | context | clone, attachToContext on the clone | a clone of an initialized plugin needs no initialize (L2, L11) |
 | first run | D: configurePlugin with the profile's opt as dims, where the run has other shapes | C11 |
-| new shapes | D: configurePlugin with the real dimensions, and the profile's min, opt and max | C11; IO never again |
+| new shapes, profile | D: configurePlugin with real dimensions, the profile's min, opt, max | C11; IO never again |
 | run | D: getWorkspaceSize, enqueue | the workspace has exactly that size, null for none |
 |  | IO: getWorkspaceSize(batchSize), enqueue(batchSize) | told no shapes |
 | end | detachFromContext, destroy of the clone | L4 |
@@ -116,6 +116,9 @@ class V2Layer(Generic[P]):
     def name_of(self, method: str) -> str:
         """The C++ name of a method."""
         return self._plugin.name_of(method)
+
+    def select_tactic(self, built: BuiltPlugin) -> None:
+        """Nothing: a plugin of the second generation has none."""
 
     def second_context(self) -> Self:
         """A second context of the same engine, to be closed before this."""

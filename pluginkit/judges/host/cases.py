@@ -15,7 +15,7 @@ from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.judges.digests import digest
 from pluginkit.judges.host import field_causes, leaks, outside_profile
 from pluginkit.judges.host.kept_state import KeptState
-from pluginkit.judges.host.schedules import Schedule
+from pluginkit.judges.host.schedules import Schedule, in_used_context
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.model import Array, Case
@@ -36,6 +36,11 @@ BUILDS = {
     "hung": Outcome.HUNG,
 }
 """What a build's status means for the run."""
+
+SHAPES_KEPT = (
+    "Compute on the dimensions that enqueue is given, or on those of the last configurePlugin or onShapeChange: no\n"
+    "  member may keep those of the first call, or only grow."
+)
 
 
 @dataclass(frozen=True)
@@ -160,9 +165,11 @@ class Hosting:
         return self._built[network.id]
 
     def _case(self, session: HostSession, network: AnyNetwork, case: Case) -> CaseResult:
-        """The first run that fails, else the one in order; `runs` is how many there were."""
+        """The first run that fails, else the one in order; `runs` is how many there were in the schedules."""
         results: list[CaseResult] = []
-        for schedule, convention in product(self._hosted.schedules, session.ways(case)):
+        schedules = self._hosted.schedules
+        more = in_used_context(case, checked=bool(self._hosted.flavour.name))
+        for schedule, convention in product((*schedules, *more), session.ways(case)):
             before = session.asked
             again = partial(self._once, session, network, case, schedule, convention)
             result = again()
@@ -176,7 +183,8 @@ class Hosting:
         chosen = results[-1] if results[-1].outcome.bad else results[0]
         warnings = tuple(one for result in results for one in result.warnings)
         seconds = sum(result.seconds for result in results)
-        return replace(chosen, runs=len(results), seconds=seconds, warnings=warnings)
+        runs = min(len(results), len(schedules) * len(session.ways(case)))
+        return replace(chosen, runs=runs, seconds=seconds, warnings=warnings)
 
     def _once(
         self,
@@ -214,11 +222,11 @@ class Hosting:
         defects = session.findings()
         result = _with(result, defects, session.printed, session.workspace(network.id) if defects else None)
         if schedule.description and result.outcome.bad:
-            return replace(
-                result,
-                schedule=schedule.description,
-                message=f"{schedule.description} (without that it passed):\n{result.message}",
-            )
+            lines = [f"{schedule.description} (without that it passed):", result.message]
+            if schedule.way == "reused":
+                before = ", ".join(one.id for one in case.earlier)
+                lines.insert(1, f"before it in the same context: {before}\n  fix: {SHAPES_KEPT}")
+            return replace(result, schedule=schedule.description, message="\n".join(lines))
         return result
 
     def _why(self, network: AnyNetwork, case: Case, outputs: Mapping[str, Array], comparison: Comparison) -> str:

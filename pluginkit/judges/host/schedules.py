@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pluginkit.network.model import Case
 from pluginkit.runtimes import Way
 
 _SPREAD = 1_000_003
@@ -18,8 +19,8 @@ class Schedule:
 
     Attributes:
         order: on target cpu, of a kernel's blocks and threads: `forward`, `reverse`, or the seed of a random one.
-        deferred: on target cpu, whether streams do nothing before they are waited for for them.
-        way: on target gpu, how enqueue is called.
+        deferred: on target cpu, whether streams do nothing before they are waited for.
+        way: how enqueue is called.
     """
 
     order: str = "forward"
@@ -55,7 +56,13 @@ def schedules(count: int, seed: int, *, deferred: bool) -> tuple[Schedule, ...]:
 _WAYS = {
     "graph": "captured into a CUDA graph and replayed on new data",
     "concurrent": "with a second context of the engine at work, on another thread and stream",
+    "reused": "in an execution context that has run other shapes before",
 }
+
+
+def in_used_context(case: Case, *, checked: bool) -> tuple[Schedule, ...]:
+    """Once more in a context that has run the case's earlier ones, if it has any; not in a build with checks."""
+    return (Schedule(way="reused"),) if case.earlier and not checked else ()
 
 
 def ways_on_gpu(*, checked: bool) -> tuple[Schedule, ...]:

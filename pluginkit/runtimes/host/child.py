@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import onnx
@@ -22,6 +23,9 @@ from pluginkit.network.model import Array, Network, PluginCall, Range
 from pluginkit.process.child import Breadcrumb
 from pluginkit.runtimes.host import expected_shapes, listed_fields
 from pluginkit.runtimes.verdict import Ran, Target, Way
+
+Earlier: TypeAlias = tuple[str, dict[str, Array], Sequence[Sequence[Array]]]
+"""A run in the same contexts before: its profile, its feeds, and which elements need not be written."""
 
 
 def open(breadcrumb: Breadcrumb, *, library: Path, manifest: Manifest, target: Target) -> HostChild:  # noqa: A001
@@ -143,10 +147,13 @@ class HostChild:
         tactic: int,
         way: Way,
         free: Sequence[Sequence[Array]],
+        earlier: Sequence[Earlier] = (),
     ) -> Ran:
-        """Deserializes the layers, runs the model once, and destroys the layers. `tactic` is the index of theirs,
-        `free` that of the case."""
-        calls = iter(free)
+        """Deserializes the layers, runs the model, and destroys the layers. `tactic` is the index of theirs, `free`
+        that of the case. With `earlier` the model runs on those before, in the same contexts, and as asked after the
+        first of them too."""
+        asked: Earlier = (profile, feeds, free)
+        order_of_runs = [*earlier[:1], asked, *earlier[1:], asked] if earlier else [asked]
         # A run that has failed before this one has left its own.
         host.take_doubts()
         # The library's runtime asks for it at each launch.
@@ -155,14 +162,19 @@ class HostChild:
         gpu = self._device if isinstance(self._device, host.GpuDevice) else None
         if gpu is not None:
             gpu.in_graph = way == "graph"
-        index = [p.name for p in network.profiles].index(profile)
+        names = [p.name for p in network.profiles]
+
+        def layer(call: PluginCall, index: int) -> host.BuiltPlugin:
+            return host.with_tactic(built[call.node], index, tactic)
+
+        at = names.index(order_of_runs[0][0])
         with ExitStack() as stack:
             contexts = {
                 call.node: stack.enter_context(
                     host.Context(
                         self._creator,
-                        host.with_tactic(built[call.node], index, tactic),
-                        _specs(call, index),
+                        layer(call, at),
+                        _specs(call, at),
                         self._device,
                         beside=gpu if way == "concurrent" else None,
                     )
@@ -175,11 +187,18 @@ class HostChild:
                 _check_types(node, inputs, context.specs)
                 return context.run([np.asarray(value, order="C") for value in inputs], next(calls, ()))
 
-            if isinstance(network, ApiNetwork):
-                outputs = api_walker.run(network, enqueue, feeds)
-            else:
-                outputs = walker.run(onnx.load_from_string(network.model), self._identity[0], enqueue, feeds)
-            enqueues = sum(context.enqueues for context in contexts.values())
+            for number, (name, values, masks) in enumerate(order_of_runs):
+                calls = iter(masks)
+                if number and name != order_of_runs[number - 1][0]:
+                    for call in _plugins(network):
+                        profile_index = names.index(name)
+                        contexts[call.node].switch_profile(layer(call, profile_index), _specs(call, profile_index))
+                before = sum(context.enqueues for context in contexts.values())
+                if isinstance(network, ApiNetwork):
+                    outputs = api_walker.run(network, enqueue, values)
+                else:
+                    outputs = walker.run(onnx.load_from_string(network.model), self._identity[0], enqueue, values)
+                enqueues = sum(context.enqueues for context in contexts.values()) - before
         return Ran(outputs, enqueues, gpu.watch.words if gpu is not None else "", host.take_doubts())
 
 

@@ -224,7 +224,7 @@ class HostSession:
             order: of a kernel's blocks and threads: `forward`, `reverse`, or the seed of a random one.
             deferred: whether streams do nothing before somebody waits for them.
             convention: one of `ways`.
-            way: how enqueue is called on a GPU.
+            way: how enqueue is called; `reused` of a case that has earlier ones.
 
         Raises:
             UsageError: the network isn't built.
@@ -242,6 +242,8 @@ class HostSession:
         layers = built.get(convention, built[""])
         asked = {"network": network, "built": layers, "profile": case.profile, "feeds": case.feeds, "tactic": tactic}
         asked["free"] = case.free
+        if way == "reused":
+            asked["earlier"] = [(one.profile, one.feeds, one.free) for one in case.earlier]
         self.printed = ""
         try:
             runner = self._runner = self._runner or self._start_runner()

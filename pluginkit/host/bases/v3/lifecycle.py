@@ -11,7 +11,8 @@
 | engine | getFieldsToSerialize, deletion | S10 |
 | load | createPlugin(kRUNTIME) with those fields | in another process (S9) |
 | context | attachToContext, setTactic on its answer | a new plugin for each context (L10), V2 |
-| new shapes | onShapeChange with the real dimensions | not configurePlugin, which belongs to the build |
+| another profile | setTactic, if it has another tactic | "to be used in the subsequent call to enqueue()" |
+| new shapes or profile | onShapeChange with the real dimensions | not configurePlugin, which belongs to the build |
 | run | enqueue | the workspace is that of the build |
 | end | deletion of the context's plugin, then of the engine's | |
 
@@ -276,6 +277,13 @@ class V3Layer:
             stream=stream,
             times=times,
         )
+
+    def select_tactic(self, built: BuiltPlugin) -> None:
+        """Tells the plugin the tactic of another profile, if it is another one."""
+        tactic = built.v3.tactic if built.v3 is not None else 0
+        if tactic != self._tactic:
+            self._tactic = tactic
+            self._plugin.set_tactic(tactic)
 
     def second_context(self) -> Self:
         """A second context of the same engine, to be closed before this."""
