@@ -26,7 +26,7 @@ class Base:
         changes_with_signature: the methods to be changed with an input, output or field, as a project's README says it.
         dynamic_shapes: whether a layer's dimensions may be open. Without, a profile is one static shape, and each has
             a network of its own.
-        batch_beside_shapes: whether a plugin may be told its batch beside the shapes, as well as among them.
+        implicit_batch: whether a plugin may get its batch size apart from the shapes (implicit batch), too.
         advice: what `pluginkit new` says of the choice; empty where there is nothing to say.
     """
 
@@ -34,7 +34,7 @@ class Base:
     generation: Generation
     changes_with_signature: str
     dynamic_shapes: bool = True
-    batch_beside_shapes: bool = False
+    implicit_batch: bool = False
     advice: str = ""
 
 
@@ -45,7 +45,7 @@ BASES: dict[Name, Base] = {
         "v2",
         _V2,
         dynamic_shapes=False,
-        batch_beside_shapes=True,
+        implicit_batch=True,
         advice="IPluginV2IOExt takes static shapes only, and what its dimensions are is told in two ways that "
         "contradict each other. Where nothing asks for it, dynamic (IPluginV2DynamicExt) is usually better, and v3 "
         "(IPluginV3) for TensorRT 10 and later: pluginkit new --base dynamic.",

@@ -7,7 +7,7 @@
 
 Takes what a compiler takes: options for g++ (or, by --cxx CXX, another one), sources, objects and libraries.
 -fsanitize=address and undefined are the compiler's; -fsanitize=thread stands for the checks for races and for memory
-that nobody wrote (PLUGINKIT_CPU_CHECK=thread or memory selects one). docs/cpu-target.md has the rest.
+that was never written (PLUGINKIT_CPU_CHECK=thread or memory selects one). docs/cpu-target.md has the rest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def build(arguments: Sequence[str]) -> None:
 
     Raises:
         UsageError: no source or no output is named, or several sources for one object.
-        BuildFailed: the compiler or the linker said no; its words went to stderr.
+        BuildFailed: the compiler or the linker failed; its output went to stderr.
     """
     cxx, output, sources, options, link = _parse(arguments)
     if not sources or output is None:
@@ -75,18 +75,20 @@ def _parse(arguments: Sequence[str]) -> tuple[str, str | None, list[str], list[s
     link: list[str] = []
     rest = list(arguments)
     while rest:
-        word = rest.pop(0)
-        if word in {"-o", "--cxx"} and rest:
+        argument = rest.pop(0)
+        if argument in {"-o", "--cxx"} and rest:
             value = rest.pop(0)
-            cxx, output = (value, output) if word == "--cxx" else (cxx, value)
-        elif word in TAKES_VALUE and rest:
-            options += [word, rest.pop(0)]
-        elif not word.startswith("-") and word.endswith(SOURCES):
-            sources.append(word)
-        elif word.startswith(_LINK_ONLY[3:]) or (not word.startswith("-") and word.endswith(_LINK_ONLY[:3])):
-            link.append(word)
+            cxx, output = (value, output) if argument == "--cxx" else (cxx, value)
+        elif argument in TAKES_VALUE and rest:
+            options += [argument, rest.pop(0)]
+        elif not argument.startswith("-") and argument.endswith(SOURCES):
+            sources.append(argument)
+        elif argument.startswith(_LINK_ONLY[3:]) or (
+            not argument.startswith("-") and argument.endswith(_LINK_ONLY[:3])
+        ):
+            link.append(argument)
         else:
-            options.append(word)
+            options.append(argument)
     if not any(each.startswith("-std=") for each in options):
         options.insert(0, "-std=c++17")
     return cxx, output, sources, options, link

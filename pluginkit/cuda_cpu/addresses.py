@@ -4,7 +4,7 @@
 ->  void const* table[] = {::pluginkit_cpu::v2::Address<void const*>{}->*k<float>,
                            ::pluginkit_cpu::v2::addressOf<void*>(k<int>)};
 
-`cudaLaunchKernel(table[i], ...)` says nothing of the kernel's parameters. `->*` binds tighter than all that can stand
+`cudaLaunchKernel(table[i], ...)` shows nothing of the kernel's parameters. `->*` binds tighter than all that can stand
 before such a cast.
 """
 

@@ -18,7 +18,7 @@ from pluginkit.paths import include_dir
 
 SOURCES = (".cu", ".cpp", ".cc", ".cxx")
 TAKES_VALUE = frozenset({"-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafter", "-MF", "-MT", "-MQ", "-x"})
-# Volatile accesses are told from others; and clang++ tells of both halves of x += y.
+# Volatile accesses are distinguished; and clang++ reports both halves of x += y.
 _CLANG_WATCHES = ("-tsan-distinguish-volatile=1", "-tsan-instrument-read-before-write=1")
 _PREPROCESSOR = ("-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafter", "-M")
 _LIBRARIES = re.compile(
@@ -40,11 +40,11 @@ class _Command:
 
 
 def compile_source(arguments: Sequence[str]) -> None:
-    """Compile one source, as the compiler's own command line says.
+    """Compile one source, by the compiler's own command line.
 
     Raises:
         UsageError: no source or no output is named.
-        BuildFailed: the compiler said no (its words went to stderr), or a CUDA function is not there.
+        BuildFailed: the compiler failed (its output went to stderr), or a CUDA function is not there.
     """
     command = _parse(arguments)
     if command.source is None or command.output is None:
@@ -115,7 +115,7 @@ def _refuse_clusters(text: str) -> None:
             raise BuildFailed(
                 f"{place}: {name}: CUDA on the CPU (target cpu) has no clusters of blocks; its device has compute "
                 f"capability 8.0, and clusters begin at 9.0.",
-                hint="Put it between #if __CUDA_ARCH__ >= 900 and #endif, with a kernel without clusters beside it, or "
+                hint="Put it between #if __CUDA_ARCH__ >= 900 and #endif, with another kernel without clusters, or "
                 "build gpu only.",
             )
 
@@ -123,7 +123,7 @@ def _refuse_clusters(text: str) -> None:
 def _for_device_code(cxx: str, text: str) -> list[str]:
     """Options without which correct device code would be refused or warned about."""
     # cub's classes declare names anew that they have used before, which g++ takes for an error without the first, and
-    # inlined into a kernel they look to g++ as if they used what nobody set.
+    # inlined into a kernel they look to g++ as if they used unset values.
     for_cub = ["-fpermissive", "-Wno-maybe-uninitialized"] if "/cub/" in text and "clang" not in Path(cxx).name else []
     return [_NO_PRAGMAS, *for_cub]
 
@@ -154,12 +154,12 @@ def _watches(command: _Command) -> list[str]:
     if "-fsanitize=thread" not in command.compile:
         return []
     if "clang" in Path(command.cxx).name:
-        return [word for option in _CLANG_WATCHES for word in ("-mllvm", option)]
+        return [flag for option in _CLANG_WATCHES for flag in ("-mllvm", option)]
     return ["--param=tsan-distinguish-volatile=1"]
 
 
 def _run(command: list[str]) -> None:
-    # The compiler speaks for itself: its words go to our stderr as they are, colours included.
+    # The compiler's output goes to our stderr as they are, colours included.
     if subprocess.run(command, check=False).returncode:
         raise BuildFailed("")
 

@@ -1,4 +1,4 @@
-"""`X<T>::f<3>(x)` in a template: nvcc sees that f is a template, C++ wants it said.
+"""`X<T>::f<3>(x)` in a template: nvcc sees that f is a template, C++ needs the keyword.
 
     Sums<N>::dispatch<M>(x);   ->   Sums<N>::template dispatch<M>(x);
 

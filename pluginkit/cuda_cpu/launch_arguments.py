@@ -1,4 +1,4 @@
-"""What a launch's arguments become: values, taken once, and what only the kernel's own call can say.
+"""What a launch's arguments become: values, taken once, and what only the kernel's own call determines.
 
     k<<<1, 1>>>({n, 2}, p, 0)   ->   [=](auto a0, auto a1) { k({a0, 2}, a1, 0); } ... .with(n, p)
 
@@ -113,7 +113,7 @@ def _braces(tokens: Tokens, opening: int, plan: _Plan) -> str:
 
 def _value(piece: list[int], plan: _Plan, *, packed: bool) -> str:
     name = f"{NAME}{len(plan.values)}"
-    # Of a pack's parameters nothing can be told that comes after it.
+    # Of parameters after a pack nothing is known.
     plan.packed = plan.packed or any(each.startswith("auto...") for each in plan.taken)
     plan.values.append((piece[0], piece[-1]))
     plan.taken.append(f"auto{'...' if packed else ''} {name}")

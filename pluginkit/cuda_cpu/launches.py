@@ -82,7 +82,7 @@ def _in_kernel(tokens: Tokens, index: int) -> bool:
 
 
 def _is_global(tokens: Tokens, body: int) -> bool:
-    """Whether the declaration before the `{` says `__global__`."""
+    """Whether the declaration before the `{` has `__global__`."""
     attributes = (at for at in scopes.head(tokens, body) if tokens.text(at) == "__attribute__")
     return any(tokens.text(tokens.after(tokens.after(tokens.after(at)))) == "," for at in attributes)
 
@@ -99,7 +99,7 @@ def _extended(tokens: Tokens, index: int) -> None:
 
 
 def _uncast(tokens: Tokens, index: int) -> None:
-    """`cudaLaunchKernel((void*)k, ...)` without the cast: the kernel's type says what its arguments point to."""
+    """`cudaLaunchKernel((void*)k, ...)` without the cast: the kernel's type has its parameters' types."""
     opening = tokens.after(index)
     if tokens.text(opening) != "(" or tokens.text(tokens.before(index)) == "::":
         return

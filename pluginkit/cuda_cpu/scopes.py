@@ -67,6 +67,6 @@ def head(tokens: Tokens, brace: int) -> Iterator[int]:
 
 
 def _opens_namespace(tokens: Tokens, brace: int) -> bool:
-    words = [tokens.text(at) for at in head(tokens, brace)]
-    linkage = len(words) > 1 and words[0].startswith('"C') and words[1] == "extern"
-    return linkage or "namespace" in words
+    texts = [tokens.text(at) for at in head(tokens, brace)]
+    linkage = len(texts) > 1 and texts[0].startswith('"C') and texts[1] == "extern"
+    return linkage or "namespace" in texts

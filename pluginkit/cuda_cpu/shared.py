@@ -164,7 +164,7 @@ def _begin(tokens: Tokens, mark: int) -> int:
 
 
 def _take_specifiers(tokens: Tokens, begin: int, end: int) -> list[str]:
-    """Take away the words of storage and the alignments, which a typedef can't have; gives the alignments."""
+    """Remove the storage specifiers and the alignments, which a typedef can't have; gives the alignments."""
     alignments = []
     at = begin
     while at < end:

@@ -59,7 +59,7 @@ def rename(obj: Path, source: str, text: str, compiler: Sequence[str]) -> None:
 
     Raises:
         BuildFailed: it calls one, or has an instruction of inline PTX, that target cpu does not have; all are named.
-            Or nm or objcopy said no.
+            Or nm or objcopy failed.
         ToolMissing: there is no nm or no objcopy.
     """
     try:
@@ -86,7 +86,7 @@ def _rename(obj: Path, source: str, text: str, compiler: Sequence[str]) -> None:
         listed = "".join(f"\n  {place}: {mnemonic}" for mnemonic, place in sorted(instructions, key=itemgetter(1, 0)))
         raise BuildFailed(
             f"{source} has inline PTX that CUDA on the CPU (target cpu) does not have:{listed}",
-            hint="docs/cpu-target.md lists what it has. Put C++ beside it by #ifdef PLUGINKIT_TARGET_CPU, "
+            hint="docs/cpu-target.md lists what it has. Add plain C++ by #ifdef PLUGINKIT_TARGET_CPU, "
             "or build gpu only.",
         )
     if newer := sorted({(found[1], found[2]) for found in map(_NEWER.match, undefined) if found}):
@@ -98,7 +98,7 @@ def _rename(obj: Path, source: str, text: str, compiler: Sequence[str]) -> None:
             f"{source} uses instructions that CUDA on the CPU (target cpu, compute capability 8.0) does not have:"
             f"{listed}",
             hint="Put them (TMA, barriers that count its bytes) between #if __CUDA_ARCH__ >= 900 and #endif, with "
-            "plain copies beside them, or build gpu only.",
+            "plain copies for cpu, or build gpu only.",
         )
     watched = any(name.startswith("__tsan_") for name in undefined)
     others = _OF_THE_C_LIBRARY | _OF_CUDAS_HEADERS | (_MEMORY if watched else frozenset())
@@ -123,9 +123,9 @@ def _binutil(compiler: Sequence[str], name: str, *arguments: str) -> str:
     except ToolMissing as error:
         raise ToolMissing(error.message, hint=f"{name} comes with binutils: apt install binutils") from error
     if not done.ok:
-        words = done.stderr.strip() or "It said nothing."
+        message = done.stderr.strip() or "It printed nothing."
         raise BuildFailed(
-            f"{done.command[0]} ended with {done.status} on {arguments[-1]}:\n{words}",
+            f"{done.command[0]} ended with {done.status} on {arguments[-1]}:\n{message}",
             hint=f"{name} must be of the machine that {compiler[0]} compiles for: install that machine's binutils.",
         )
     return done.stdout

@@ -15,7 +15,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
 MARKER = re.compile(r'#[ \t]*(?:line[ \t]+)?(\d+)[ \t]+"((?:[^"\\]|\\.)*)"([ \d]*)')
-"""A line of the preprocessor's that says where the next one is from: number, file, flags."""
+"""A line marker of the preprocessor's, where the next line is from: number, file, flags."""
 OPEN = {"(": ")", "[": "]", "{": "}"}
 CLOSE = frozenset(OPEN.values())
 
@@ -29,7 +29,7 @@ class Token:
 
 
 class Unbalanced(Exception):
-    """A bracket without its partner; the compiler will say so better."""
+    """A bracket without its partner; the compiler's message will be better."""
 
 
 class Tokens:

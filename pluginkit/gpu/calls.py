@@ -86,7 +86,8 @@ ALLOCATES = {
 
 
 def plain(name: str) -> tuple[str, bool]:
-    """A function's name without what says that stream 0 is the thread's default stream, and whether it was there."""
+    """A function's name without the suffix by which stream 0 is the thread's default stream, and whether it was
+    there."""
     found = re.sub(r"_pt[sd][sz]$", "", name)
     return found, found != name
 

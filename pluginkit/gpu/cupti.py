@@ -1,4 +1,4 @@
-"""CUPTI's callback API by ctypes: told of every call of CUDA's runtime and driver while a plugin enqueues.
+"""CUPTI's callback API by ctypes: every call of CUDA's runtime and driver while a plugin enqueues.
 
 https://docs.nvidia.com/cupti/api/group__CUPTI__CALLBACK__API.html. What is read here of its structures is the same in
 CUDA 12 and 13; the tests hold it against CUPTI's headers.
@@ -46,8 +46,8 @@ class CallbackData(ctypes.Structure):
 
 _Callback = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_uint32, POINTER(CallbackData))
 
-Told = Callable[[Call], None]
-Answered = Callable[[Call, int], None]
+OnCall = Callable[[Call], None]
+OnReturn = Callable[[Call, int], None]
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,14 @@ class Unusable:
 class Cupti:
     """A subscription to the calls of this process. One library may hold one at a time.
 
-    `told` is called in the calling thread before each call of the driver, `answered` after each with its error code.
+    `on_call` is called in the calling thread before each call of the driver, `on_return` after each with its error
+    code.
     """
 
     def __init__(self, library: ctypes.CDLL, path: Path, handle: c_void_p, callback: object, hub: _Hub) -> None:
         self._library = library
         self._handle = handle
-        self._callback = callback  # ctypes frees what nobody holds
+        self._callback = callback  # ctypes frees it without a reference
         self._hub = hub
         self.path = path
         version = c_uint32()
@@ -74,15 +75,15 @@ class Cupti:
         self.version = version.value
         """CUPTI's API version, as 130000."""
 
-    def watch(self, told: Told, answered: Answered) -> None:
+    def watch(self, on_call: OnCall, on_return: OnReturn) -> None:
         """From now on the two are called."""
-        self._hub.told, self._hub.answered = told, answered
+        self._hub.on_call, self._hub.on_return = on_call, on_return
         self._enable(1)
 
     def stop(self) -> None:
         """From now on they are not."""
         self._enable(0)
-        self._hub.told = self._hub.answered = None
+        self._hub.on_call = self._hub.on_return = None
 
     def _enable(self, on: int) -> None:
         for domain in (_DRIVER_API, _RUNTIME_API):
@@ -97,8 +98,8 @@ class _Hub:
     """What CUPTI calls: makes a `Call` of what it is given, with the runtime's function around it."""
 
     def __init__(self) -> None:
-        self.told: Told | None = None
-        self.answered: Answered | None = None
+        self.on_call: OnCall | None = None
+        self.on_return: OnReturn | None = None
         self._around: dict[int, str] = {}
 
     def __call__(self, _user: int, domain: int, _callback_id: int, given: ctypes._Pointer[CallbackData]) -> None:
@@ -110,15 +111,15 @@ class _Hub:
             self._around[thread] = calls.unversioned(name) if entering else ""
         elif domain == _DRIVER_API:
             call = read(name, self._around.get(thread, ""), data)
-            if entering and self.told is not None:
-                self.told(call)
-            elif not entering and self.answered is not None:
+            if entering and self.on_call is not None:
+                self.on_call(call)
+            elif not entering and self.on_return is not None:
                 code = ctypes.cast(data.functionReturnValue, POINTER(c_int))
-                self.answered(call, code[0] if data.functionReturnValue else 0)
+                self.on_return(call, code[0] if data.functionReturnValue else 0)
 
 
 def read(name: str, caller: str, data: CallbackData) -> Call:
-    """What CUPTI says of a call of the driver."""
+    """A call of the driver, as CUPTI describes it."""
     known, _ = calls.plain(name)
     at, event = calls.STREAM_AT.get(known), 0
     start = data.functionParams or 0
@@ -139,7 +140,7 @@ def subscribe() -> Cupti | Unusable:
     """The first CUPTI on this machine that takes a subscription, or why none does.
 
     Looked for are, in this order, what PLUGINKIT_CUPTI names (`none`: nothing), the toolkit of CUDA_HOME, CUDA_PATH and
-    /usr/local/cuda, NVIDIA's wheels beside this Python, and LD_LIBRARY_PATH.
+    /usr/local/cuda, NVIDIA's wheels in this Python's environment, and LD_LIBRARY_PATH.
     """
     named = os.environ.get("PLUGINKIT_CUPTI", "")
     if named == "none":
@@ -156,9 +157,9 @@ def subscribe() -> Cupti | Unusable:
         code = int(library.cuptiSubscribe(ctypes.byref(handle), callback, None))
         if code == 0:
             return Cupti(library, path, handle, callback, hub)
-        words = c_char_p()
-        library.cuptiGetResultString(code, ctypes.byref(words))
-        problems.append(f"{path} gave {(words.value or b'').decode() or code}")
+        text = c_char_p()
+        library.cuptiGetResultString(code, ctypes.byref(text))
+        problems.append(f"{path} gave {(text.value or b'').decode() or code}")
     return Unusable("; ".join(problems) or f"there is no libcupti here: {REMEDY}")
 
 

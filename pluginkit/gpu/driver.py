@@ -109,8 +109,8 @@ class CudaError(CheckFailed):
     Attributes:
         code: its number.
         name: as `CUDA_ERROR_ILLEGAL_ADDRESS`.
-        text: the driver's words on it.
-        where: the function of the driver that said it. Kernels run later than they are launched, so it may be any
+        text: the driver's message.
+        where: the function of the driver that reported it. Kernels run later than they are launched, so it may be any
             after the launch.
         sticky: whether the process's every further call fails too.
     """
@@ -169,12 +169,12 @@ class Driver:
 
     def error(self, code: int, where: str) -> CudaError:
         """The error of a code that the function `where` has answered."""
-        return CudaError(code, self._said("cuGetErrorName", code), self._said("cuGetErrorString", code), where)
+        return CudaError(code, self._message("cuGetErrorName", code), self._message("cuGetErrorString", code), where)
 
-    def _said(self, function: str, code: int) -> str:
-        words = c_char_p()
-        getattr(self._library, function)(c_int(code), ctypes.byref(words))
-        return (words.value or b"unknown error").decode()
+    def _message(self, function: str, code: int) -> str:
+        text = c_char_p()
+        getattr(self._library, function)(c_int(code), ctypes.byref(text))
+        return (text.value or b"unknown error").decode()
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What enqueue may not do, judged by the calls of CUDA's driver that it makes, one after the other.
+"""What enqueue may not do, by the calls of CUDA's driver that it makes, one after the other.
 
 The same three rules as the CUDA-on-CPU runtime's (pluginkit/cuda_cpu/runtime/streams_rules.cpp): all work is on the
 stream that enqueue is given, or on one that is forked from it by an event and joined to it again; memory is neither
@@ -34,7 +34,7 @@ class Call:
     event: int = 0
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """For people: `cudaMalloc`."""
         return self.caller or calls.unversioned(self.name)
 
@@ -70,10 +70,16 @@ class Enqueue:
         name, per_thread = calls.plain(call.name)
         bare = calls.unversioned(name)
         if bare in calls.ALLOCATES:
-            says = "in enqueue(): memory is allocated and freed outside of it; for memory during enqueue() there is the"
-            return [Broken("allocation-in-enqueue", f"{call.words} {says} workspace", call)]
+            message = (
+                "in enqueue(): memory is allocated and freed outside of it; for memory during enqueue() there is the"
+            )
+            return [Broken("allocation-in-enqueue", f"{call.description} {message} workspace", call)]
         if bare in calls.SYNCHRONIZES or calls.copies_at_once(name):
-            return [Broken("synchronization-in-enqueue", f"{call.words} waits in enqueue(), which must not wait", call)]
+            return [
+                Broken(
+                    "synchronization-in-enqueue", f"{call.description} waits in enqueue(), which must not wait", call
+                )
+            ]
         if calls.sets_at_once(name):
             return self._work(call, LEGACY)
         stream = (PER_THREAD if per_thread else LEGACY) if call.stream == 0 else call.stream
@@ -95,8 +101,8 @@ class Enqueue:
         if self._given not in work.knows:
             which = {LEGACY: "the default stream", PER_THREAD: "the thread's default stream"}.get(stream)
             given = "the stream that enqueue() was given" if which else "the one that enqueue() was given"
-            says = f"{call.words} uses {which or 'another stream than'}{', not' if which else ''} {given}"
-            return [Broken("wrong-stream", says, call)]
+            message = f"{call.description} uses {which or 'another stream than'}{', not' if which else ''} {given}"
+            return [Broken("wrong-stream", message, call)]
         work.amount += 1
         work.knows[stream] = work.amount
         self._last[stream] = call
@@ -106,5 +112,5 @@ class Enqueue:
         """Work on forked streams that the given one does not wait for."""
         joined = self._streams[self._given].knows
         left = [call for stream, call in self._last.items() if self._streams[stream].amount > joined.get(stream, 0)]
-        says = "enqueue() ends with work on a second stream that the given stream does not wait for"
-        return [Broken("wrong-stream", f"{says}: {call.words}", call) for call in left]
+        message = "enqueue() ends with work on a second stream that the given stream does not wait for"
+        return [Broken("wrong-stream", f"{message}: {call.description}", call) for call in left]

@@ -65,7 +65,7 @@ class Stream:
     def begin_capture(self, mode: Literal["global", "thread_local", "relaxed"] = "thread_local") -> None:
         """From now on its work is not done but put into a graph.
 
-        `mode` says whose calls are refused that a capture does not allow: any thread's, this thread's, nobody's.
+        `mode` decides whose calls are refused that a capture does not allow: any thread's, this thread's, none.
         """
         self._driver.call("cuStreamBeginCapture_v2", self.handle, _MODES[mode])
 

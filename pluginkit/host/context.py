@@ -40,7 +40,7 @@ Array = np.ndarray[Any, Any]
 class Context:
     """An execution context of one layer; a context manager. `enqueues` counts the calls of `run`.
 
-    With `beside` a second context of the same engine is at work on that GPU in every run, on other data.
+    With `concurrent` a second context of the same engine is at work on that GPU in every run, on other data.
 
     Raises:
         Finding: deserialize, initialize, clone, ... answer wrongly, or the plugin serializes to other bytes than it was
@@ -54,7 +54,7 @@ class Context:
         input_specs: Sequence[TensorSpec],
         device: AnyDevice | None = None,
         *,
-        beside: GpuDevice | None = None,
+        concurrent: GpuDevice | None = None,
     ) -> None:
         self.built = built
         self._device: AnyDevice = device or Device()
@@ -66,8 +66,8 @@ class Context:
         self._aliases = built.v3.aliases if built.v3 else (None,) * len(built.shapes)
         self._profile = built.profile_of(self._tensor_specs())
         self._layer = LIFECYCLES[built.base].restore(creator, built)
-        self._gpu = beside
-        self._second = self._layer.second_context() if beside else None
+        self._gpu = concurrent
+        self._second = self._layer.second_context() if concurrent else None
 
     def run(self, inputs: Sequence[Array], free: Sequence[Array] = ()) -> list[Array]:
         """Runs the layer once on arrays of the specs' types, and returns its outputs.
@@ -76,7 +76,7 @@ class Context:
 
         Raises:
             Finding: enqueue fails, writes where it must not, or leaves elements unwritten that mean something (E6).
-            HostBug: an array's type or shape is not what the specs say.
+            HostBug: an array's type or shape is not that of its spec.
         """
         given = list(enumerate(zip(self.specs, inputs, strict=True)))
         arrays = [self._checked(spec, value) for i, (spec, value) in given if i not in self._shape_inputs]
@@ -142,7 +142,7 @@ class Context:
             self.close()
 
     def _reshape(self, ins: Sequence[Desc], outs: Sequence[Desc]) -> None:
-        """Tells the plugin the shapes; in a new context those of the profile's opt first, as IBuilder does (C11)."""
+        """Passes the plugin the shapes; in a new context those of the profile's opt first, as IBuilder does (C11)."""
         bounds = self._tensor_specs(), self.built.outputs[self._profile]
         calls = [(ins, self._described(outs))]
         if not self._shapes and not self._shape_inputs:

@@ -1,4 +1,4 @@
-"""What a creator makes of bytes and fields that nobody has written: cut ones, longer ones, fields without data.
+"""What a creator makes of damaged bytes and fields: cut ones, longer ones, fields without data.
 
 No header promises a refusal (IPluginCreator's deserializePlugin and createPlugin say what comes of an error, not what
 is one), so what is found is a doubt. But engines are files, cut by full disks and read by newer libraries, and
@@ -38,26 +38,26 @@ def check(creator: Creator, built: BuiltPlugin) -> None:
     """Asks for plugins of the damaged bytes of a layer, or of its damaged fields (S5)."""
     v3 = creator.kind == "v3"
     asked = _kept(creator, built) if v3 else _bytes(creator, built)
-    if said := _words([(what, _ask(ask)) for what, ask in asked]):
-        doubt("S5", _CREATE_V3 if v3 else _DESERIALIZE, said)
+    if problems := _summary([(what, _ask(ask)) for what, ask in asked]):
+        doubt("S5", _CREATE_V3 if v3 else _DESERIALIZE, problems)
 
 
 def check_fields(creator: Creator, built: BuiltPlugin) -> None:
     """Asks for plugins of the fields of a layer, one of which has no data (F7)."""
     method = _CREATE_V3 if creator.kind == "v3" else _CREATE
     found = [(f"the field '{name}' without data", _ask(_without_data(creator, built, name))) for name in built.fields]
-    # What a plugin makes of an empty list is its own to say; only that it survives the question is hoped for.
-    if said := _words([(what, answer) for what, answer in found if answer != _TAKEN]):
-        doubt("F7", method, said)
+    # What a plugin makes of an empty list is its own choice; it should only survive the call.
+    if problems := _summary([(what, answer) for what, answer in found if answer != _TAKEN]):
+        doubt("F7", method, problems)
 
 
-def _words(found: list[tuple[str, str]]) -> str:
+def _summary(found: list[tuple[str, str]]) -> str:
     """What is wrong, the first of it in full; empty where nothing is."""
     bad = [(what, answer) for what, answer in found if answer]
     if not bad:
         return ""
     more = f", and {len(bad) - 1} more like that" if len(bad) > 1 else ""
-    return f"{bad[0][1]} of {bad[0][0]}{more}; null is how it says that something is wrong"
+    return f"{bad[0][1]} of {bad[0][0]}{more}; null is the answer for an error"
 
 
 def _bytes(creator: Creator, built: BuiltPlugin) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -94,7 +94,7 @@ def _without_data(creator: Creator, built: BuiltPlugin, name: str) -> Callable[[
 
 
 def _ask(question: Callable[[], object]) -> str:
-    """Asks in a child: what it did, in words; empty where it answered null."""
+    """Asks in a child process: a description of what it did; empty where it answered null."""
     child = os.fork()
     if child == 0:
         code = _REFUSED

@@ -32,7 +32,7 @@ class Size:
 @dataclass(frozen=True)
 class ShapeProgram:
     """Nodes, each made of earlier ones, and which of them are the dimensions. Symbols are the -1 dimensions of the
-    inputs, in order; then the sizes that size tensors carry. `method` is the one that said all this."""
+    inputs, in order; then the sizes that size tensors carry. `method` is the one that answered all this."""
 
     nodes: tuple[_native.Node, ...]
     roots: tuple[int, ...]

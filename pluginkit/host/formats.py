@@ -56,12 +56,12 @@ def walk(plugin: Walked, descs: Sequence[Desc], nb_inputs: int) -> None:
         rows.append(f"  pos {pos} ({_place(pos, nb_inputs)}): {_text(desc)}: {'yes' if answers[0] else 'NO'}")
         if not answers[0]:
             table = "\n".join(rows)
-            said = f"no combination of the types and formats that the network has:\n{table}"
-            raise Finding(method, said, rule="C3")
+            message = f"no combination of the types and formats that the network has:\n{table}"
+            raise Finding(method, message, rule="C3")
 
 
 def check_declared(plugin: Walked, descs: Sequence[Desc], nb_inputs: int, undeclared: Sequence[Sequence[int]]) -> None:
-    """Asks for combinations of formats that the plugin must refuse, since nothing says that it takes them.
+    """Asks for combinations of formats that the plugin must refuse, since the manifest doesn't declare them.
 
     Raises:
         Finding: all positions of one are taken: TensorRT may choose it, and no case would have run it.
@@ -75,11 +75,11 @@ def check_declared(plugin: Walked, descs: Sequence[Desc], nb_inputs: int, undecl
             )
             for pos in range(count)
         ):
-            told = "; ".join(f"{_place(pos, nb_inputs)}: {_text(desc)}" for pos, desc in enumerate(asked))
+            combination = "; ".join(f"{_place(pos, nb_inputs)}: {_text(desc)}" for pos, desc in enumerate(asked))
             raise Finding(
                 plugin.name_of("supportsFormatCombination"),
-                f"takes formats that the manifest doesn't declare ({told}): TensorRT may choose them, and no case runs "
-                "them; add them to `formats` in pluginkit.toml, or refuse them",
+                f"takes formats that the manifest doesn't declare ({combination}): TensorRT may choose them, and no "
+                "case runs them; add them to `formats` in pluginkit.toml, or refuse them",
                 rule="C16",
             )
 

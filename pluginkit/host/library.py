@@ -52,7 +52,7 @@ class Field:
 
 
 class Creator:
-    """A creator of a library, with what it says of itself. `kind` is "v2" or "v3".
+    """A creator of a library, with its name, version, namespace and fields. `kind` is "v2" or "v3".
 
     What is no UTF-8 in its names is shown as `\\xff`.
 
@@ -83,7 +83,7 @@ class Creator:
 
     @property
     def native(self) -> _native.Creator:
-        """The native creator, whose methods say nothing of what they answer."""
+        """The native creator; its methods' return types are unknown to mypy."""
         return self._native
 
     def check(self) -> None:
@@ -165,7 +165,7 @@ class Creator:
 class Library:
     """A plugin library, loaded into this process; a context manager.
 
-    `host_version` is what the library is told that it is loaded by: 101600 (TensorRT 10), 110100 (11) or 10701 (RTX).
+    `host_version` is the TensorRT version that the library sees: 101600 (TensorRT 10), 110100 (11) or 10701 (RTX).
 
     Raises:
         UsageError: there is no such file, or it is no ELF library.
@@ -183,8 +183,8 @@ class Library:
         except _native.LoadError as e:
             raise _load_error(self.path, *e.args) from None
         if not first:
-            said = f"no creator for a host of version {host_version} in {self.path}"
-            raise Finding("getCreators", said, rule="B4")
+            message = f"no creator for a host of version {host_version} in {self.path}"
+            raise Finding("getCreators", message, rule="B4")
         if self._native.unresolved:
             doubt("B1", "dlopen", f"{self._native.unresolved}: the process ends where that is called")
         self.creators = [Creator(c) for c in first]
@@ -249,8 +249,8 @@ def _fields(native: _native.Creator) -> tuple[Field, ...]:
     method = "IPluginCreator::getFieldNames"
     count, fields = must(method, native.field_names(), "a PluginFieldCollection", rule="F1")
     if count < 0 or (count > 0 and fields is None):
-        said = f"nbFields is {count} and fields is {'null' if fields is None else 'set'}"
-        raise Finding(method, said, rule="F1")
+        message = f"nbFields is {count} and fields is {'null' if fields is None else 'set'}"
+        raise Finding(method, message, rule="F1")
     result: list[Field] = []
     for i, (name, kind, length) in enumerate(fields or []):
         if name is None:

@@ -20,10 +20,10 @@ def output_type(method: str, index: int, code: int) -> DType:
     """
     name = _NAMES[code] if 0 <= code < len(_NAMES) else ""
     if not name or name in _NOT_FOR_PLUGINS:
-        told = (
+        message = (
             f"{name}, which TensorRT doesn't support in plugins" if name else f"{code}, which is no nvinfer1::DataType"
         )
-        raise Finding(method, f"wrong type for output {index}: {told}", rule="T6")
+        raise Finding(method, f"wrong type for output {index}: {message}", rule="T6")
     try:
         return DType.from_code(code)
     except ValueError:

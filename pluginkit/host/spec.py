@@ -79,7 +79,7 @@ class BuiltPlugin:
 
     `outputs` and `configured` have one entry per profile. `configured` is what configurePlugin was given:
     {"inputs": [...], "outputs": [...]}, each tensor a dict of dims, type, format, scale, min, opt, max. `workspace` is
-    in bytes, for the profile that wants most. `base` says by which interface it was built.
+    in bytes, for the profile that wants most. `base` is the interface that it was built by.
     """
 
     base: bases.Name
@@ -94,7 +94,7 @@ class BuiltPlugin:
     configured: tuple[dict[str, list[dict[str, Any]]], ...]
     workspace: int
     batch: int = 1
-    """What an IPluginV2IOExt's enqueue is told as batchSize."""
+    """What an IPluginV2IOExt's enqueue gets as batchSize."""
     v3: V3Facts | None = None
     """What only an IPluginV3 has; `serialized` is empty then."""
     fields: Fields = field(default_factory=dict)
@@ -103,11 +103,12 @@ class BuiltPlugin:
     def profile_of(self, specs: Sequence[TensorSpec]) -> int:
         """The number of the profile that the inputs have these bounds in."""
         mine = [(spec.min, spec.opt, spec.max) for spec in specs]
-        told = [[(one["min"], one["opt"], one["max"]) for one in profile["inputs"]] for profile in self.configured]
-        return told.index(mine) if mine in told else 0
+        ranges = [[(one["min"], one["opt"], one["max"]) for one in profile["inputs"]] for profile in self.configured]
+        return ranges.index(mine) if mine in ranges else 0
 
     def engine_has(self, name: str) -> bool | None:
-        """Whether the engine keeps the value of a field; None where a form that is the plugin's own can't tell."""
+        """Whether the engine keeps the value of a field; None if the serialized form is the plugin's own, which doesn't
+        show it."""
         dtype, value = self.fields[name]
         raw = np.asarray(value, dtype.numpy).tobytes()
         if self.v3 is not None:
@@ -117,7 +118,7 @@ class BuiltPlugin:
 
 @dataclass(frozen=True)
 class LayerConfig:
-    """What a network says of a layer beside its inputs.
+    """What a network has of a layer other than its inputs.
 
     Attributes:
         scales: the outputs' INT8 scales in implicit quantization, where configure sees them in `desc.scale`; none
@@ -125,7 +126,7 @@ class LayerConfig:
         formats: of the outputs, numbers of `nvinfer1::TensorFormat`; none means linear.
         types: of the outputs, as the plugin's manifest has them for these inputs; none: whatever the plugin answers.
         undeclared: formats of all inputs and outputs that the plugin must refuse.
-        implicit_batch: the shapes are told without their first dimension, which all inputs share (IPluginV2IOExt).
+        implicit_batch: the shapes are passed without their first dimension, which all inputs share (IPluginV2IOExt).
         shape_inputs: the inputs that are shape inputs, by index (IPluginV3): of such a spec min, opt and max are the
             tensor's values, and its dims are -1 for each element.
     """
@@ -152,8 +153,8 @@ class LayerConfig:
         for index, (mine, its) in enumerate(zip(answered, self.types, strict=False)):
             if mine is not its:
                 given = ", ".join(kind.trt for kind in inputs)
-                said = f"answered {mine.trt} for output {index}, where the inputs are {given}"
-                raise Finding(method, f"{said}; the manifest says {its.trt}", rule="T19")
+                message = f"answered {mine.trt} for output {index}, where the inputs are {given}"
+                raise Finding(method, f"{message}; the manifest says {its.trt}", rule="T19")
 
 
 def as_dict(desc: DynamicDesc) -> dict[str, Any]:

@@ -92,17 +92,17 @@ Status: TypeAlias = Literal["built", "refused", "crashed", "hung"]
 
 @dataclass(frozen=True)
 class BuildVerdict:
-    """What a runtime says to a network.
+    """A runtime's verdict on a network.
 
     Attributes:
         status: `built`; `refused` (the runtime or a plugin's wrong answer ended it); `crashed`; `hung`.
-        message: why, in the runtime's words; what it says beside a success.
+        message: why, as the runtime reports it; of a success, what there is to note.
         log: the runtime's log lines, errors first.
         configured: every call of configurePlugin, in order.
         seconds: how long it took.
         lenient: what the runtime has accepted and should not have (see `pluginkit.runtimes.rtx.leniencies`).
-        warnings: of pluginkit's host, what nobody asks of a plugin and a good one does.
-        printed: what came on stdout and stderr besides: the plugins' own words.
+        warnings: of pluginkit's host, what TensorRT doesn't require and a good plugin does.
+        printed: the plugins' own output on stdout and stderr.
         method: of pluginkit's host, the C++ method that ended it, where one did.
     """
 

@@ -145,7 +145,9 @@ def test_a_source_does_not_compile_when_objcopy_fails(tmp_path: Path) -> None:
     cxx = _compiler_with("objcopy", "exit 1", tmp_path)
     done = compile_object(tmp_path / "a.cpp", tmp_path / "a.o", cxx=cxx)
     assert done.returncode == 5
-    assert f"error: {tmp_path}/objcopy ended with exit status 1 on {tmp_path}/a.o:\nIt said nothing.\n" in done.stderr
+    assert (
+        f"error: {tmp_path}/objcopy ended with exit status 1 on {tmp_path}/a.o:\nIt printed nothing.\n" in done.stderr
+    )
     assert not (tmp_path / "a.o").exists()
 
 

@@ -54,7 +54,7 @@ def test_a_wrong_second_batch_is_found_beside_the_shapes_only(project: Path) -> 
     assert [case.id for case in report.bad] == ["plain/float32/default/opt", "plain/float32/odd/opt"]
     for case in report.bad:
         first, *rest = case.message.splitlines()
-        assert first == "with the batch beside the shapes (docs/bases.md):"
+        assert first == "with an implicit batch dimension (docs/bases.md):"
         assert "IPluginV2IOExt::enqueue: left unwritten" in "\n".join(rest)
 
 

@@ -4,8 +4,8 @@
 ->  do { uint64_t r0 = 0; r0 = special_laneid(); assign(lane, r0); } while (false);
 
 Registers are 64-bit images of their values; `pluginkit/cpu/ptx.h` has the instructions. One that it hasn't becomes a
-call of a function that doesn't exist, whose name says which it is and where: so it costs nothing in a header's function
-that nobody uses, and `symbols` refuses it elsewhere.
+call of a function that doesn't exist, whose name has which it is and where: so it costs nothing in a header's function
+that is never used, and `symbols` refuses it elsewhere.
 """
 
 from __future__ import annotations

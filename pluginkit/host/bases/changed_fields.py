@@ -13,14 +13,14 @@ Fields = Mapping[str, tuple[DType, Any]]
 """What createPlugin was given."""
 
 
-def changed(fields: Fields, before: bytes, after: bytes, words: str) -> str:
+def changed(fields: Fields, before: bytes, after: bytes, template: str) -> str:
     """A sentence for the first field whose value stands in the bytes once, and has become another.
 
     Args:
         fields: what createPlugin was given.
         before: a plugin's serialized form.
         after: that of another one, which should be the same.
-        words: of the two forms, as in `{} after deserialize, {} before`.
+        template: names the two forms, as in `{} after deserialize, {} before`.
     """
     for name, (dtype, value) in fields.items():
         # A value as common as 0 or 1 stands in more places than its own.
@@ -32,5 +32,5 @@ def changed(fields: Fields, before: bytes, after: bytes, words: str) -> str:
             continue
         found = np.frombuffer(after, dtype.numpy, 1, place)[0]
         if found.tobytes() != raw:
-            return f": the field '{name}' is " + words.format(f"{found:.9g}", f"{value:.9g}")
+            return f": the field '{name}' is " + template.format(f"{found:.9g}", f"{value:.9g}")
     return ""

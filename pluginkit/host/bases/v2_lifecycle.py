@@ -28,7 +28,7 @@ D marks what IPluginV2DynamicExt alone has, IO what IPluginV2IOExt alone has.
 D: `build` is done for each profile, for all but the last on a clone, and only the last plugin is serialized. IO has one
 shape a profile.
 
-The ids are those of docs/demands.md; words in quotes are those of NvInferRuntimePlugin.h. `dynamic.lifecycle` and
+The ids are those of docs/demands.md; quotations are from NvInferRuntimePlugin.h. `dynamic.lifecycle` and
 `ioext.lifecycle` carry out analysis, build, new shapes and run; this module does the rest. No kernel runs at build: a
 builder on a machine without a GPU calls enqueue only when it times tactics, and this host's runs are all in `context`.
 """
@@ -69,8 +69,8 @@ def network_clone(creator: Creator, layer: str, fields: Fields) -> V2Plugin[Any]
         ("getPluginVersion", original.plugin_version(), creator.version),
     ):
         if mine != its:
-            said = f"answered {mine!r}, but its creator is that of {its!r}"
-            raise Finding(original.name_of(method), said, rule="I1")
+            message = f"answered {mine!r}, but its creator is that of {its!r}"
+            raise Finding(original.name_of(method), message, rule="I1")
     plugin = original.clone()
     original.destroy()
     return plugin
@@ -80,15 +80,15 @@ def check_outputs(plugin: V2Plugin[Any], before: int) -> None:
     """Raises a Finding when configurePlugin has changed the number of outputs."""
     now = plugin.nb_outputs()
     if now != before:
-        said = f"answered {before} before configurePlugin and {now} after it"
-        raise Finding(plugin.name_of("getNbOutputs"), said, rule="T1")
+        message = f"answered {before} before configurePlugin and {now} after it"
+        raise Finding(plugin.name_of("getNbOutputs"), message, rule="T1")
 
 
 def check_workspace(plugin: V2Plugin[Any], size: int) -> int:
     """The size, or a Finding that it is too much."""
     if size > MAX_WORKSPACE:
-        said = f"answered {size} bytes, and this host takes {MAX_WORKSPACE} at most"
-        raise Finding(plugin.name_of("getWorkspaceSize"), said, rule="T2")
+        message = f"answered {size} bytes, and this host takes {MAX_WORKSPACE} at most"
+        raise Finding(plugin.name_of("getWorkspaceSize"), message, rule="T2")
     return size
 
 

@@ -66,7 +66,7 @@ class Serialized:
 
 
 class V2Plugin(Generic[N]):
-    """A plugin that somebody must `destroy()` once. Methods raise Finding for an answer that can't be one."""
+    """A plugin; its owner must `destroy()` it once. Methods raise Finding for an answer that can't be one."""
 
     BASE: ClassVar[bases.Name]
     INTERFACE: ClassVar[str]
@@ -77,7 +77,7 @@ class V2Plugin(Generic[N]):
     def __init__(self, native: N) -> None:
         self._raw: N | None = native
         self.fields: Fields = {}
-        """What its layer's createPlugin was given; nothing where nobody has said so."""
+        """What its layer's createPlugin was given; empty where that is unknown."""
 
     @property
     def native(self) -> N:

@@ -58,7 +58,7 @@ class AnyDevice(Protocol):
     """Where a library's kernels run: on the host (`Device`), or on a GPU (`GpuDevice`)."""
 
     def defer(self, on: bool) -> None:
-        """Whether streams do nothing before somebody waits for them."""
+        """Whether streams do nothing before they are waited for."""
 
     def allocate(self, size: int) -> Buffer:
         """Guarded memory that its kernels can reach."""
@@ -75,7 +75,7 @@ class Taken:
     """What a library has taken by a function of CUDA's, cuBLAS's or cuDNN's.
 
     Attributes:
-        kind: in words, "device memory".
+        kind: for messages, as in "device memory".
         function: the one that gave it.
         size: of memory, in bytes; else 0.
         library, offset: where that was called, as addr2line takes it.
@@ -148,7 +148,7 @@ class Device:
             self._control = found.contents
 
     def defer(self, on: bool) -> None:
-        """Whether its streams do nothing before somebody waits for them."""
+        """Whether its streams do nothing before they are waited for."""
         if self._control is not None:
             self._control.set_deferred(int(on))
 
@@ -177,7 +177,7 @@ class Device:
         """Makes the memory the device's, and has all work done that enqueue (`method` in findings) put on the stream.
 
         Raises:
-            Finding: the work has failed, and enqueue did not say so.
+            Finding: the work has failed, and enqueue answered 0.
         """
         with self._enqueueing(method, job.regions) as stream:
             job.launch(stream)

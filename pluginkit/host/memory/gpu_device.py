@@ -1,8 +1,8 @@
 """The GPU that a library of target gpu runs on: its memory, and the stream that enqueue is given.
 
-The plugin's cudart works in the device's primary context, and so does pluginkit: what the driver says here of the
+The plugin's cudart works in the device's primary context, and so does pluginkit: what the driver reports here of the
 stream is what the plugin's kernels have done. A kernel that faults makes every later call in the process fail; the
-finding says so, and whoever drives this ends the process and goes on in another.
+finding has that, and whoever drives this ends the process and goes on in another.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class GpuDevice:
         self._index = index
         self._made: gpu.GpuContext | None = None
         self._stream: gpu.Stream | None = None
-        self._beside: gpu.Stream | None = None
+        self._second: gpu.Stream | None = None
         self._check = os.environ.get(CHECK, "")
         self.watch = Watch(library)
         """What sees enqueue's calls of CUDA."""
@@ -71,9 +71,9 @@ class GpuDevice:
 
     def enqueue(self, method: str, job: Job) -> None:
         """Brings the memory to the GPU, has enqueue (`method` in findings) called with a stream that does not wait for
-        the default stream, waits for it and brings the memory back. As in TensorRT, nobody waits for work that the
-        plugin has put elsewhere; it is only told when it fails. With `in_graph` it is captured and replayed, where it
-        can be (E4).
+        the default stream, waits for it and brings the memory back. As in TensorRT, nothing waits for work that the
+        plugin has put elsewhere; it is only reported when it fails. With `in_graph` it is captured and replayed, where
+        it can be (E4).
 
         Raises:
             Finding: the work has failed. It names CUDA's error.
@@ -106,7 +106,7 @@ class GpuDevice:
         """
         context = self.context
         with _failing(method, "the GPU had failed before it was called"):
-            streams = self._stream, self._beside = self._stream or context.stream(), self._beside or context.stream()
+            streams = self._stream, self._second = self._stream or context.stream(), self._second or context.stream()
         with self._failed(method):
             alone = self._alone(second, streams[1])
             for one in (job, second):
@@ -116,7 +116,7 @@ class GpuDevice:
             _pull(second.regions)
             context.synchronize()
             together = _contents(second.regions)
-            # What differs by itself, as sums do whose order is left open, says nothing.
+            # What differs by itself, as sums do whose order is left open, is no evidence.
             if _differ(alone, together) and not _differ(alone, self._alone(second, streams[1])):
                 raise Finding(
                     method,
@@ -166,7 +166,7 @@ class GpuDevice:
 
     def _push(self, regions: Sequence[Region]) -> None:
         for region in regions:
-            # To initcheck, memory that pluginkit has poisoned is memory that somebody wrote.
+            # To initcheck, memory that pluginkit has poisoned counts as initialized.
             if self._check != "initcheck" or region.use is Use.INPUT:
                 region.buffer.push()
 
@@ -181,12 +181,12 @@ class GpuDevice:
 
     @staticmethod
     def _with_error(context: gpu.GpuContext, finding: Finding) -> Finding:
-        """What enqueue answered, with what the GPU says."""
+        """What enqueue answered, with the GPU's error."""
         try:
             context.synchronize()
         except gpu.CudaError as error:
-            words = finding.message.removeprefix(f"{finding.method}: ")
-            return _finding(finding.method, words, error)
+            text = finding.message.removeprefix(f"{finding.method}: ")
+            return _finding(finding.method, text, error)
         return finding
 
 
@@ -204,12 +204,12 @@ def _differ(first: Sequence[Bytes], second: Sequence[Bytes]) -> int:
 
 
 @contextmanager
-def _failing(method: str, words: str) -> Iterator[None]:
+def _failing(method: str, text: str) -> Iterator[None]:
     try:
         yield
     except gpu.CudaError as error:
-        raise _finding(method, words, error) from None
+        raise _finding(method, text, error) from None
 
 
-def _finding(method: str, words: str, error: gpu.CudaError) -> Finding:
-    return Finding(method, f"{words}: {error.name} ({error.code}), {error.text}", rule="E1", hint=error.hint)
+def _finding(method: str, text: str, error: gpu.CudaError) -> Finding:
+    return Finding(method, f"{text}: {error.name} ({error.code}), {error.text}", rule="E1", hint=error.hint)

@@ -78,9 +78,9 @@ def _capture(stream: gpu.Stream, watch: Watch, method: str, job: Job) -> gpu.Gra
     except gpu.CudaError as error:
         raise Uncapturable(f"can't be captured into a CUDA graph: {_who(errors, error)}\n{HINT}") from None
     if answer is not None:
-        words = answer.message.removeprefix(f"{method}: ")
-        because = f" ({errors[0][0].words} gave error {errors[0][1]})" if errors else ""
-        raise Uncapturable(f"{words} while it is captured into a CUDA graph{because}\n{HINT}")
+        text = answer.message.removeprefix(f"{method}: ")
+        because = f" ({errors[0][0].description} gave error {errors[0][1]})" if errors else ""
+        raise Uncapturable(f"{text} while it is captured into a CUDA graph{because}\n{HINT}")
     nodes = graph.nodes()
     if {"allocation", "free"} & set(nodes):
         raise Uncapturable(f"captured into a CUDA graph it allocates: the graph's nodes are {', '.join(nodes)}")
@@ -92,5 +92,5 @@ def _who(errors: list[tuple[Call, int]], error: gpu.CudaError) -> str:
     if not errors:
         return error.message
     call, code = errors[0]
-    own = gpu.load().error(code, call.words)
+    own = gpu.load().error(code, call.description)
     return own.message

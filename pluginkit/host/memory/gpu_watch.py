@@ -1,4 +1,4 @@
-"""Every call of CUDA that a plugin makes in enqueue, judged as it is made; findings go to the file that the session
+"""Every call of CUDA that a plugin makes in enqueue, checked as it is made; findings go to the file that the session
 reads, as those of target cpu's own runtime do (E2, E3).
 """
 
@@ -18,7 +18,7 @@ from pluginkit.gpu.enqueue_rules import Broken, Call, Enqueue
 FINDINGS = "PLUGINKIT_CPU_FINDINGS"
 """The environment variable that names the file."""
 CHECK = "PLUGINKIT_GPU_CHECK"
-"""The environment variable that says under which tool of compute-sanitizer this process runs."""
+"""The environment variable with the tool of compute-sanitizer that this process runs under."""
 _FRAMES = 64
 
 
@@ -34,14 +34,14 @@ class _Symbol(ctypes.Structure):
 
 
 class Watch:
-    """The calls of CUDA in this process, told by CUPTI where it is. `library` is the plugin's."""
+    """The calls of CUDA in this process, reported by CUPTI where it is installed. `library` is the plugin's."""
 
     def __init__(self, library: Path) -> None:
         self._library = os.fsencode(library)
         self._cupti: cupti.Cupti | cupti.Unusable | None = None
 
     @property
-    def words(self) -> str:
+    def source(self) -> str:
         """For people: by what enqueue's calls are seen."""
         found = self._subscribed()
         if isinstance(found, cupti.Unusable):
@@ -57,26 +57,28 @@ class Watch:
 
     @contextmanager
     def enqueue(self, stream: int) -> Iterator[None]:
-        """Around a call of enqueue on that stream: tells of the rules that it breaks."""
+        """Around a call of enqueue on that stream: records the rules that it breaks."""
         rules = Enqueue(stream)
-        with self.calls(told=lambda call: self._tell(rules.see(call))):
+        with self.calls(on_call=lambda call: self._record(rules.see(call))):
             yield
-        self._tell(rules.end())
+        self._record(rules.end())
 
     @contextmanager
     def refused(self) -> Iterator[list[tuple[Call, int]]]:
         """Around calls of CUDA: those that answer an error, with its code."""
         errors: list[tuple[Call, int]] = []
 
-        def answered(call: Call, code: int) -> None:
+        def on_return(call: Call, code: int) -> None:
             if code:
                 errors.append((call, code))
 
-        with self.calls(answered=answered):
+        with self.calls(on_return=on_return):
             yield errors
 
     @contextmanager
-    def calls(self, told: cupti.Told = lambda _: None, answered: cupti.Answered = lambda _, __: None) -> Iterator[None]:
+    def calls(
+        self, on_call: cupti.OnCall = lambda _: None, on_return: cupti.OnReturn = lambda _, __: None
+    ) -> Iterator[None]:
         """Around calls of CUDA: the two are called, if there is CUPTI."""
         found = self._subscribed()
         if isinstance(found, cupti.Unusable):
@@ -85,7 +87,7 @@ class Watch:
         # A buffer of pluginkit's own that is freed meanwhile would look like the plugin's call.
         collects = gc.isenabled()
         gc.disable()
-        found.watch(told, answered)
+        found.watch(on_call, on_return)
         try:
             yield
         finally:
@@ -93,7 +95,7 @@ class Watch:
             if collects:
                 gc.enable()
 
-    def _tell(self, broken: list[Broken]) -> None:
+    def _record(self, broken: list[Broken]) -> None:
         if not broken:
             return
         offsets = self._offsets()

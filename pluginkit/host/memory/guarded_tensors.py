@@ -34,7 +34,7 @@ LARGEST: dict[DType, tuple[float, float]] = {
 
 
 class GuardedTensor:
-    """One tensor in guarded memory, laid out as its format says; `what` names it in findings on `method`, the
+    """One tensor in guarded memory, laid out in its format; `what` names it in findings on `method`, the
     plugin's enqueue; `allocate` makes the memory.
 
     The memory has exactly the size of the format's array: with the padded lanes, and not a byte more.
@@ -83,7 +83,7 @@ class GuardedTensor:
         return layouts.unpack(np.asarray(self.bits == POISONS[self.dtype][turn]), self.form, self.shape)
 
     def check_guards(self) -> None:
-        """Raises a Finding when something beside the tensor was written."""
+        """Raises a Finding when something outside of the tensor was written."""
         check_guards(self.buffer, self.method, self.what)
 
 

@@ -176,7 +176,7 @@ class HostChild:
                         layer(call, at),
                         _specs(call, at),
                         self._device,
-                        beside=gpu if way == "concurrent" else None,
+                        concurrent=gpu if way == "concurrent" else None,
                     )
                 )
                 for call in _plugins(network)
@@ -199,7 +199,7 @@ class HostChild:
                 else:
                     outputs = walker.run(onnx.load_from_string(network.model), self._identity[0], enqueue, values)
                 enqueues = sum(context.enqueues for context in contexts.values()) - before
-        return Ran(outputs, enqueues, gpu.watch.words if gpu is not None else "", host.take_doubts())
+        return Ran(outputs, enqueues, gpu.watch.source if gpu is not None else "", host.take_doubts())
 
 
 def _plugins(network: Network | ApiNetwork) -> list[PluginCall]:

@@ -21,7 +21,7 @@ def check(manifest: Manifest, call: PluginCall, built: BuiltPlugin) -> None:
     Calls whose inputs aren't the manifest's (behind another plugin, say) are left out.
 
     Raises:
-        Finding: an output's shape is not what the manifest says, with the symbols' values.
+        Finding: an output's shape is not the manifest's, with the symbols' values.
     """
     for index, profile in enumerate(manifest.profiles[: len(call.inputs)]):
         ranges = tuple(tuple(tensor.dims(profile.at(point)) for point in _POINTS) for tensor in manifest.inputs)

@@ -41,8 +41,8 @@ class Asked:
     way: Way = "eager"
 
 
-IMPLICIT = "the batch beside the shapes (docs/bases.md)"
-"""The second convention of an IPluginV2IOExt, in words."""
+IMPLICIT = "an implicit batch dimension (docs/bases.md)"
+"""The second convention of an IPluginV2IOExt, for people."""
 CHILD = "pluginkit.runtimes.host.child"
 
 
@@ -95,7 +95,7 @@ class HostSession:
     ) -> None:
         self._manifest = manifest
         self._init = {"library": library, "manifest": manifest, "target": target}
-        twice = BASES[manifest.plugin.base].batch_beside_shapes and manifest.batch() is not None
+        twice = BASES[manifest.plugin.base].implicit_batch and manifest.batch() is not None
         self.conventions: tuple[str, ...] = ("", IMPLICIT) if twice else ("",)
         """Of what a plugin's dimensions are: each case is to be run in each."""
         self._timeout = timeout
@@ -197,7 +197,7 @@ class HostSession:
         return {node: plugin.v3.kept for node, plugin in built[""].items() if plugin.v3 is not None}
 
     def engine_has(self, network: str, name: str) -> bool | None:
-        """Whether the engine of a network that `build` has built keeps a field's value; None where nobody knows."""
+        """Whether the engine of a network that `build` has built keeps a field's value; None where that is unknown."""
         _, built = self._built[network]
         return next((plugin.engine_has(name) for plugin in built[self.conventions[0]].values()), None)
 
@@ -207,7 +207,7 @@ class HostSession:
         return max((plugin.workspace for layers in built.values() for plugin in layers.values()), default=0)
 
     def ways(self, case: Case) -> tuple[str, ...]:
-        """How a case is to be run, in words: in each convention, or with each tactic of an IPluginV3."""
+        """The ways in which a case is to be run: in each convention, or with each tactic of an IPluginV3."""
         network, built = self._built[case.network_id]
         profile = [p.name for p in network.profiles].index(case.profile)
         tactics = [plugin.v3.tactics[profile] for plugin in built[""].values() if plugin.v3 is not None]
@@ -222,7 +222,7 @@ class HostSession:
         Args:
             case: the case.
             order: of a kernel's blocks and threads: `forward`, `reverse`, or the seed of a random one.
-            deferred: whether streams do nothing before somebody waits for them.
+            deferred: whether streams do nothing before they are waited for.
             convention: one of `ways`.
             way: how enqueue is called; `reused` of a case that has earlier ones.
 

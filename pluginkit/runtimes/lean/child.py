@@ -36,32 +36,32 @@ def open(  # noqa: A001
 
 
 def recorder(trt: Any) -> Any:
-    """An error recorder; without one NVIDIA's words go to a logger that only a GPU machine can have."""
+    """An error recorder; without one NVIDIA's messages go to a logger that only a GPU machine can have."""
 
     class Recorder(trt.IErrorRecorder):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.said: list[tuple[Any, str]] = []
+            self.messages: list[tuple[Any, str]] = []
 
         def clear(self) -> None:
-            self.said.clear()
+            self.messages.clear()
 
         def get_error_code(self, index: int) -> Any:
-            return self.said[index][0]
+            return self.messages[index][0]
 
         def get_error_desc(self, index: int) -> str:
-            return self.said[index][1]
+            return self.messages[index][1]
 
         def has_overflowed(self) -> bool:
             return False
 
         def num_errors(self) -> int:
-            return len(self.said)
+            return len(self.messages)
 
         def report_error(self, code: Any, text: str) -> bool:
             # Every message is followed by one that there is no GPU.
             if "catchCudaError" not in text:
-                self.said.append((code, text))
+                self.messages.append((code, text))
             return True
 
     return Recorder()
@@ -102,11 +102,11 @@ class LeanChild:
         found = [one for one in self._registry.all_creators if creator_names.identity(one) == self._identity]
         name, version, namespace = self._identity
         if not found:
-            known = explain(self._said())
-            told = f"the library {known.what}" if known else "the library was loaded without that one"
+            known = explain(self._messages())
+            cause = f"the library {known.what}" if known else "the library was loaded without that one"
             raise CheckFailed(
                 f"{self._who()} lists no creator {name} {version} in namespace {namespace!r} after loading "
-                f"{self._library}: {told}{self._said()}",
+                f"{self._library}: {cause}{self._messages()}",
                 hint=known.hint if known else "",
             )
         if not isinstance(found[0], getattr(self._trt, self._wanted)):
@@ -129,10 +129,10 @@ class LeanChild:
         mine = self.creators()
         for again in (self._library, copy):
             self._load(again)
-            if "exists already" not in self._said() or self.creators() != mine:
+            if "exists already" not in self._messages() or self.creators() != mine:
                 raise CheckFailed(
-                    f"{self._who()}: loading {again} beside {self._library} gives {self.creators()} instead of a "
-                    f"refusal and {mine}{self._said()}"
+                    f"{self._who()}: loading {again} after {self._library} gives {self.creators()} instead of a "
+                    f"refusal and {mine}{self._messages()}"
                 )
         if len({(name, namespace) for name, _, namespace in mine}) < len(mine):
             return False
@@ -142,12 +142,14 @@ class LeanChild:
         self._registry.deregister_library(self._handle)
         self._crumb.leave()
         if self.creators():
-            raise CheckFailed(f"{self._who()} lists {self.creators()} after unloading {self._library}{self._said()}")
+            raise CheckFailed(
+                f"{self._who()} lists {self.creators()} after unloading {self._library}{self._messages()}"
+            )
         self._handle = self._load(self._library)
         if self.creators() != mine:
             raise CheckFailed(
                 f"{self._who()} lists {self.creators()} after loading {self._library} again, {mine} the first time"
-                f"{self._said()}"
+                f"{self._messages()}"
             )
         self._creator = self._find()
         return True
@@ -163,7 +165,7 @@ class LeanChild:
         """Makes a plugin, serializes it, makes another of the bytes, and clones both.
 
         Raises:
-            CheckFailed: what went wrong, with NVIDIA's words.
+            CheckFailed: what went wrong, with NVIDIA's message.
         """
         self._recorder.clear()
         space = SPACE
@@ -176,7 +178,7 @@ class LeanChild:
         for what, other in zip(("the restored plugin", "the clone", "the restored one's clone"), [restored, *clones],
                                strict=True):  # fmt: skip
             again = self._serialized(other)
-            # Which of the bytes count, the host knows alone: nobody promises that all of them are written.
+            # Which of the bytes count, only the host knows: no document promises that all of them are written.
             if len(again) != len(data):
                 raise CheckFailed(f"{self._who()}: {what} serializes to {len(again)} bytes, the plugin to {len(data)}")
             if (other.plugin_type, other.plugin_version) != self._identity[:2]:
@@ -200,7 +202,7 @@ class LeanChild:
         NVIDIA's module can't call getFieldsToSerialize or clone of a plugin written in C++.
 
         Raises:
-            CheckFailed: what went wrong, with NVIDIA's words.
+            CheckFailed: what went wrong, with NVIDIA's message.
         """
         self._recorder.clear()
         trt, creator = self._trt, self._creator
@@ -247,11 +249,11 @@ class LeanChild:
         result = function()
         self._crumb.leave()
         if result is None:
-            raise CheckFailed(f"{self._who()}: {call} gave nothing{self._said()}")
+            raise CheckFailed(f"{self._who()}: {call} gave nothing{self._messages()}")
         return result
 
     def _who(self) -> str:
         return f"TensorRT {self._trt.__version__}'s registry"
 
-    def _said(self) -> str:
-        return "".join(f"\n{text}" for _, text in self._recorder.said)
+    def _messages(self) -> str:
+        return "".join(f"\n{text}" for _, text in self._recorder.messages)

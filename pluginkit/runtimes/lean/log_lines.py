@@ -1,4 +1,4 @@
-"""What NVIDIA's registry says when it refuses a library, as what happened and what to do."""
+"""The messages of NVIDIA's registry when it refuses a library: what happened, and what to do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Explained(NamedTuple):
-    """NVIDIA's words explained: what happened (a sentence's end: `the library ...`), and what to do."""
+    """NVIDIA's message explained: what happened (a sentence's end: `the library ...`), and what to do."""
 
     what: str
     hint: str
@@ -52,10 +52,10 @@ _RULES: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def explain(said: str) -> Explained | None:
+def explain(message: str) -> Explained | None:
     """The first of NVIDIA's sentences that is known; None if there is none."""
     for pattern, what, hint in _RULES:
-        found = re.search(pattern, said)
+        found = re.search(pattern, message)
         if found:
             return Explained(what.format(*found.groups()), hint)
     return None

@@ -80,13 +80,13 @@ def open(  # noqa: A001
 
     Args:
         library: the plugin library.
-        manifest: says which plugin.
+        manifest: names the plugin.
         timeout: seconds for each call.
         lean: one of `installed`; None means the first.
 
     Raises:
         ToolMissing: there is no tensorrt-lean.
-        CheckFailed: the registry doesn't load the library or doesn't list the plugin, in NVIDIA's words.
+        CheckFailed: the registry doesn't load the library or doesn't list the plugin, with NVIDIA's message.
         WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
     """
     found = installed()

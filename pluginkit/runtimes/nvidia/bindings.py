@@ -30,8 +30,8 @@ __all__ = [
     "add_profiles",
     "identities",
     "load",
+    "log_line",
     "parser_errors",
-    "said",
     "trt",
 ]
 
@@ -43,7 +43,7 @@ NO_GPU = "(cudaError 35:"
 
 
 class Log(trt.ILogger):  # type: ignore[misc]
-    """Keeps what NVIDIA says, from warnings up; on stderr too, where it outlives the process."""
+    """Keeps NVIDIA's messages, from warnings up; on stderr too, where it outlives the process."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,10 +53,10 @@ class Log(trt.ILogger):  # type: ignore[misc]
         """Called by NVIDIA's libraries."""
         if int(severity) <= int(trt.ILogger.WARNING):
             self.lines.append((int(severity), msg))
-            os.write(2, f"{said(int(severity), msg)}\n".encode(errors="replace"))
+            os.write(2, f"{log_line(int(severity), msg)}\n".encode(errors="replace"))
 
     def take(self) -> list[tuple[int, str]]:
-        """What was said since the last time, the gravest first; that there is no GPU comes last."""
+        """The messages since the last time, the gravest first; that there is no GPU comes last."""
         lines, self.lines = sorted(self.lines, key=lambda line: (NO_GPU in line[1], line[0])), []
         return lines
 
@@ -68,14 +68,14 @@ class Log(trt.ILogger):  # type: ignore[misc]
     def refused(self, who: str, reasons: Sequence[str]) -> Answer:
         """A refusal, with its reasons or else with the errors."""
         reasons = list(reasons) or self.errors()
-        return False, f"{who}: " + ("\n".join(reasons) or "refused, no reason given"), self.told()
+        return False, f"{who}: " + ("\n".join(reasons) or "refused, no reason given"), self.text_lines()
 
-    def told(self) -> tuple[str, ...]:
+    def text_lines(self) -> tuple[str, ...]:
         """As `take`, as text."""
-        return tuple(said(*line) for line in self.take())
+        return tuple(log_line(*line) for line in self.take())
 
 
-def said(severity: int, text: str) -> str:
+def log_line(severity: int, text: str) -> str:
     """A line of the log."""
     return f"{trt.ILogger.Severity(severity).name.lower()}: {text}"
 
@@ -84,7 +84,7 @@ def load(registry: trt.IPluginRegistry, library: str, log: Log, who: str) -> Non
     """Has a registry load a library.
 
     Raises:
-        CheckFailed: it doesn't, with its words.
+        CheckFailed: it doesn't, with its message.
     """
     if registry.load_library(library) is None:
         reasons = "\n".join(text for _, text in log.take()) or "(no reason given)"

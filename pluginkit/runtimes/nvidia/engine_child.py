@@ -90,7 +90,7 @@ class EngineChild:
         if engine is None:
             return self.log.refused(f"{self.WHO}'s builder", [])
         Path(file).write_bytes(engine)
-        return True, "built", self.log.told()
+        return True, "built", self.log.text_lines()
 
     def run(self, file: str, profile: int, feeds: dict[str, Array], switch: bool) -> dict[str, Array]:
         """Runs an engine in the context of a profile, or in another's switched to it: see `Engine`.

@@ -20,7 +20,7 @@ from pluginkit.runtimes.verdict import BuildVerdict, Ran
 BINDINGS = "PLUGINKIT_BINDINGS"
 """As in nvidia.py, which can't be imported here: it loads one of them."""
 NOT_COUNTED = -1
-"""Enqueues: NVIDIA doesn't say how often it called."""
+"""Enqueues: NVIDIA doesn't report how often it called."""
 
 
 class EngineSession:
@@ -42,14 +42,14 @@ class EngineSession:
         self._workers: dict[str, Worker] = {}
 
     def _environment(self) -> Mapping[str, str]:
-        """What the workers need beside the bindings' name."""
+        """What the workers need in addition to the bindings' name."""
         return {}
 
     def check(self) -> None:
         """Has the registry load the library.
 
         Raises:
-            CheckFailed: NVIDIA's words for why not, or what it lists instead of the plugin; or why the bindings
+            CheckFailed: NVIDIA's message on why not, or what it lists instead of the plugin; or why the bindings
                 don't import.
             WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
         """

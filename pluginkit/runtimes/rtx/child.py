@@ -17,7 +17,7 @@ from pluginkit.runtimes.verdict import ModelInput
 
 
 def open(breadcrumb: Breadcrumb) -> RtxChild:  # noqa: A001, ARG001 (the probe's trace says more than the breadcrumb)
-    """Makes a builder; its logger gets the registry's words too."""
+    """Makes a builder; its logger gets the registry's messages too."""
     return RtxChild()
 
 
@@ -36,7 +36,7 @@ class RtxChild:
         """Has the registry load a library.
 
         Raises:
-            CheckFailed: it doesn't, with its words.
+            CheckFailed: it doesn't, with its message.
         """
         nvidia.load(self._registry, library, self._log, "TensorRT-RTX")
 
@@ -64,11 +64,11 @@ class RtxChild:
         network = self._builder.create_network(0)
         parser = trt.OnnxParser(network, self._log)
         if not parser.parse_from_file(path):
-            _, said, log = self._log.refused("NVIDIA's parser", nvidia.parser_errors(parser))
-            return [], said, log
+            _, message, log = self._log.refused("NVIDIA's parser", nvidia.parser_errors(parser))
+            return [], message, log
         found = [network.get_input(index) for index in range(network.num_inputs)]
         inputs = [ModelInput(one.name, tuple(one.shape), one.is_shape_tensor, one.dtype.name) for one in found]
-        return inputs, "", self._log.told()
+        return inputs, "", self._log.text_lines()
 
     def build_file(self, path: str, profiles: Sequence[NetworkProfile]) -> Answer:
         """As `build`, of a model's file."""
@@ -80,7 +80,7 @@ class RtxChild:
         return self._built(network, profiles)
 
     def ask_workspaces(self, *, asked: bool) -> None:
-        """Whether the probe passes on what plugins say of their workspaces; if not, it says 0."""
+        """Whether the probe passes on the workspace sizes that plugins answer; if not, it answers 0."""
         if asked:
             os.environ.pop("PLUGINKIT_PROBE_NO_WORKSPACE", None)
         else:
@@ -131,4 +131,4 @@ class RtxChild:
             return self._log.refused("NVIDIA's builder", [])
         outputs = [network.get_output(index) for index in range(network.num_outputs)]
         self._shapes = {output.name: tuple(output.shape) for output in outputs}
-        return True, "built, not run", self._log.told()
+        return True, "built, not run", self._log.text_lines()

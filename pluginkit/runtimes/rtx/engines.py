@@ -1,6 +1,6 @@
 """TensorRT-RTX's engines, run on a GPU: in the process that built them, and in another.
 
-Where RTX runs no engine it says so before the plugin is asked for anything: docs/proved.md says where this was run.
+Where RTX runs no engine, it fails before it calls the plugin; docs/proved.md has where this was run.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pluginkit.runtimes.nvidia.engines import EngineSession
 from pluginkit.runtimes.rtx.session import library_path, probe
 
 NAME = "tensorrt-rtx engines"
-"""What RTX's builder says of a network is a verdict of its own, of `session.NAME`."""
+"""RTX's builder's verdict on a network is another one, of `session.NAME`."""
 CAPABILITIES = ("8.0", "8.6", "8.9")
-"""Compute capabilities that RTX 1.7.1 runs engines on, beside those from 12.0 on: its own words in the error with which
+"""Compute capabilities that RTX 1.7.1 runs engines on, in addition to those from 12.0 on: from its error with which
 it refuses others."""
 NEWEST = 12
 

@@ -71,7 +71,7 @@ LENIENCIES: tuple[Leniency, ...] = (
         "branch-shapes",
         "accepts",
         "builds an If whose branches give the shapes [n + 1, 3] and [n, 3]; where another dimension is dynamic too, an "
-        "assertion of its backend fails that says nothing of the If",
+        "assertion of its backend fails that does not mention the If",
         "the host refuses the network, at the first of each profile's min, opt and max where they differ",
         f"{IF}: the branches' outputs have equal shapes; {TRIED}",
     ),
@@ -80,7 +80,7 @@ LENIENCIES: tuple[Leniency, ...] = (
         "accepts",
         "builds a plugin whose output has a negative dimension at a profile's min or max, if it has none at opt",
         "the host refuses it: the engine would refuse shapes that its profile promises",
-        f"a dimension is never negative; {TRIED}, which says so where it is negative at opt or in the whole profile",
+        f"a dimension is never negative; {TRIED}, which refuses it where it is negative at opt or in the whole profile",
     ),
     Leniency(
         "constant-state",
@@ -180,8 +180,8 @@ def seen(calls: Iterable[Mapping[str, Any]], name: str, version: str) -> list[st
             found[f"{method} answered null ({_lets_pass('null-fields')})"] = None
         elif method in expected and answer not in expected[method][1]:
             wanted = name if method.endswith("Name") else version
-            told = f"{method} answered {answer!r}, and its creator says {wanted!r}"
-            found[f"{told} ({_lets_pass(expected[method][0])})"] = None
+            message = f"{method} answered {answer!r}, and its creator says {wanted!r}"
+            found[f"{message} ({_lets_pass(expected[method][0])})"] = None
     return list(found)
 
 

@@ -1,10 +1,10 @@
-"""Networks that NVIDIA's builder refuses whatever the operator: what is meant by its words, and the way round.
+"""Networks that NVIDIA's builder refuses whatever the operator: what its message means, and the workaround.
 
 Each row is held from both sides by tests/runtimes/test_refusals.py: the form that is refused, and the one that builds.
-Words alone acquit no plugin: `pluginkit test` makes an experiment. It asks for the same network with ONNX's own
+The message alone is no proof: `pluginkit test` makes an experiment. It asks for the same network with ONNX's own
 operators in the plugin's place (`judges/rtx/own_operators.py`), and calls a refusal NVIDIA's only if that one is
 refused by the same row. Where ONNX's operators have nothing like it, a workspace, it asks for the same network with
-the builder told that the plugin wants none: if that is built, the refusal is NVIDIA's.
+the plugin's wish for one hidden from the builder: if that is built, the refusal is NVIDIA's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Refusal:
 
     Attributes:
         id: what tests and reports call it.
-        words: what NVIDIA says, a regular expression.
+        pattern: a regular expression of NVIDIA's message.
         cause: which networks it refuses.
         instead: what to write, so that it builds.
         source: where it was seen.
@@ -30,7 +30,7 @@ class Refusal:
     """
 
     id: str
-    words: str
+    pattern: str
     cause: str
     instead: str
     source: str = TRIED
@@ -79,8 +79,8 @@ REFUSALS: tuple[Refusal, ...] = (
 
 
 def recognise(verdict: BuildVerdict) -> Refusal | None:
-    """The row that a refusal's words belong to; None if it was built, or if none is."""
+    """The row that a refusal's message belongs to; None if it was built, or if none is."""
     if verdict.status != "refused":
         return None
-    said = "\n".join((verdict.message, *verdict.log))
-    return next((row for row in REFUSALS if re.search(row.words, said)), None)
+    text = "\n".join((verdict.message, *verdict.log))
+    return next((row for row in REFUSALS if re.search(row.pattern, text)), None)

@@ -1,6 +1,6 @@
 """NVIDIA's TensorRT-RTX: its ONNX parser and its builder judge networks with the plugin, without a GPU.
 
-Its parser takes V3 creators only, so what is judged of a V2 plugin is the V3 adapter around it. A probe library stands
+Its parser takes V3 creators only, so of a V2 plugin it tests the V3 adapter around it. A probe library stands
 between: it shows what the plugin was asked, and what it was doing when the process died. Engines are built here;
 `rtx_engines` runs them, where there is a GPU that RTX runs on.
 """
@@ -179,7 +179,7 @@ class RtxSession(RtxProcess):
         """Has the registry load the library itself, without the probe.
 
         Raises:
-            CheckFailed: NVIDIA's words for why not.
+            CheckFailed: NVIDIA's message on why not.
             WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
         """
         with self._start(str(self._library)) as worker:
@@ -198,7 +198,7 @@ class RtxSession(RtxProcess):
             )
 
     def without_workspace(self, network: AnyNetwork) -> BuildVerdict:
-        """As `build` or `build_api`, but the builder is told that no plugin wants a workspace: an experiment."""
+        """As `build` or `build_api`, but as if no plugin wanted a workspace: an experiment."""
         if self._worker is not None:
             self._worker.call("ask_workspaces", asked=False)
         try:

@@ -19,7 +19,7 @@ INT8_STEPS = 127
 
 
 class Calibrator(trt.IInt8MinMaxCalibrator):  # type: ignore[misc]
-    """Feeds batches from memory. The batch size is 1: with explicit batch the profile's opt shapes say it all."""
+    """Feeds batches from memory. The batch size is 1: with explicit batch the profile's opt shapes have the batch."""
 
     def __init__(self, batches: Sequence[Mapping[str, Array]]) -> None:
         super().__init__()

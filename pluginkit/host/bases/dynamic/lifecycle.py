@@ -122,7 +122,7 @@ class DynamicLayer(V2Layer[DynamicPlugin]):
         super().__init__(creator, built, DynamicPlugin)
 
     def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc], bounds: Bounds | None = None) -> None:
-        """Tells the plugin the shapes of the runs that follow, within the profile's bounds."""
+        """Passes the plugin the shapes of the runs that follow, within the profile's bounds."""
         if bounds is None:
             self._plugin.configure_plugin([_fixed(d) for d in inputs], [_fixed(d) for d in outputs])
         else:

@@ -32,12 +32,12 @@ class DynamicPlugin(V2Plugin[_native.DynamicPlugin]):
             raise Finding(method, f"output {index} has nbDims {nb_dims}, expected 0 to 8", rule="T9")
         wrong = [(i, root) for i, root in enumerate(roots) if isinstance(root, str)]
         if wrong:
-            said = f"output {index}: d[{wrong[0][0]}] is {wrong[0][1]}, expected an expression"
-            raise Finding(method, said, rule="T9")
+            message = f"output {index}: d[{wrong[0][0]}] is {wrong[0][1]}, expected an expression"
+            raise Finding(method, message, rule="T9")
         return ShapeProgram(tuple(nodes), tuple(r for r in roots if isinstance(r, int)))
 
     def configure_plugin(self, inputs: Sequence[DynamicDesc], outputs: Sequence[DynamicDesc]) -> None:
-        """Tells it types, formats and shapes."""
+        """Passes it types, formats and shapes."""
         self.native.configure_plugin([d.native() for d in inputs], [d.native() for d in outputs])
 
     def workspace_size(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> int:

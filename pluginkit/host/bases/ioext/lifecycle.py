@@ -1,9 +1,9 @@
 """The build and the runs of a layer with an IPluginV2IOExt; `v2_lifecycle` has the order of all calls.
 
-What enqueue needs must be in the serialized bytes: it is told no shapes, and a deserialized plugin is not configured
+What enqueue needs must be in the serialized bytes: it gets no shapes, and a deserialized plugin is not configured
 again.
 
-What the dimensions are is told in two ways, which contradict each other (docs/bases.md has the sources), so a layer can
+The dimensions are passed in two ways, which contradict each other (docs/bases.md has the sources), so a layer can
 be built in either: with the batch as the first of the dimensions and batchSize 1, or without it and batchSize N.
 """
 
@@ -43,14 +43,14 @@ def build(
     whole = [spec.dims for spec in profiles[0]]
     _check_static(layer, profiles, whole)
     batch = _batch(whole) if implicit_batch else 1
-    told = [dims[1:] if implicit_batch else dims for dims in whole]
+    without_batch = [dims[1:] if implicit_batch else dims for dims in whole]
     types = [spec.dtype for spec in profiles[0]]
     nb_outputs = plugin.nb_outputs()
     out_types = [plugin.output_data_type(i, types) for i in range(nb_outputs)]
     given.check_types(plugin.name_of("getOutputDataType"), types, out_types)
-    out_dims = [plugin.output_dimensions(i, told) for i in range(nb_outputs)]
-    plugin.check_broadcast(len(told), nb_outputs)
-    ins = [Desc(d, s.dtype.code, s.format, s.scale) for d, s in zip(told, profiles[0], strict=True)]
+    out_dims = [plugin.output_dimensions(i, without_batch) for i in range(nb_outputs)]
+    plugin.check_broadcast(len(without_batch), nb_outputs)
+    ins = [Desc(d, s.dtype.code, s.format, s.scale) for d, s in zip(without_batch, profiles[0], strict=True)]
     how = given.outputs(nb_outputs)
     outs = [Desc(d, t.code, form, scale) for d, t, (scale, form) in zip(out_dims, out_types, how, strict=True)]
     formats.walk(plugin, [*ins, *outs], len(ins))

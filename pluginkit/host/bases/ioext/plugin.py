@@ -16,7 +16,7 @@ MAX_DIMS = 8
 
 
 class IOExtPlugin(V2Plugin[_native.IOExtPlugin]):
-    """A plugin with static shapes, and a number of batches beside them."""
+    """A plugin with static shapes, and a batch size that is passed separately."""
 
     BASE = "ioext"
     INTERFACE = BASES[BASE].interface
@@ -50,7 +50,7 @@ class IOExtPlugin(V2Plugin[_native.IOExtPlugin]):
             self.native.can_broadcast_input_across_batch(index)
 
     def configure_plugin(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> None:
-        """Tells it types, formats, shapes and INT8 scales."""
+        """Passes it types, formats, shapes and INT8 scales."""
         self.native.configure_plugin([d.native() for d in inputs], [d.native() for d in outputs])
 
     def workspace_size(self, max_batch_size: int) -> int:
@@ -67,7 +67,7 @@ class IOExtPlugin(V2Plugin[_native.IOExtPlugin]):
         stream: int,
         times: int = 1,
     ) -> None:
-        """Expects 0 (rule E1). It is told no shapes: those of configurePlugin hold, `batch_size` times."""
+        """Expects 0 (rule E1). It gets no shapes: those of configurePlugin hold, `batch_size` times."""
         code = self.native.enqueue(batch_size, in_addresses, out_addresses, workspace, stream, times)
         if code != 0:
             raise Finding(self.name_of("enqueue"), f"answered {code}, expected 0", rule="E1")

@@ -20,7 +20,7 @@ There is no initialize, no terminate and no setPluginNamespace. The rules are th
 IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRuntime); that the network's plugin is a clone and that analysis comes
 before configure, TensorRT-RTX's builder shows (tests/host/test_v3_rtx.py).
 
-What a size tensor says is known after enqueue only. Before it a dimension that depends on one is -1 in the output's
+A size tensor's value is known after enqueue only. Before it a dimension that depends on one is -1 in the output's
 descriptor, and the memory is as large as its upper bound asks for: how TensorRT fills that descriptor at run time is
 documented nowhere that we know of, so a plugin should look at neither.
 """
@@ -95,8 +95,8 @@ def build(
         workspaces.append(_workspace(plugin, *described))
         outputs.append(outs)
     if plugin.nb_outputs() != nb_outputs:
-        said = f"answered {nb_outputs} before configurePlugin and another after it"
-        raise Finding(build_name("getNbOutputs"), said, rule="T1")
+        message = f"answered {nb_outputs} before configurePlugin and another after it"
+        raise Finding(build_name("getNbOutputs"), message, rule="T1")
     if plugin.stable_texts()[0] != texts[0]:
         raise Finding(
             build_name("getTimingCacheID"),
@@ -155,8 +155,8 @@ def _check_identity(found: Identity, name: str, version: str, namespace: str) ->
         ("getPluginNamespace", found.namespace, namespace),
     ):
         if mine != its:
-            said = f"answered {mine!r}, but its creator is that of {its!r}"
-            raise Finding(f"IPluginV3OneCore::{method}", said, rule="I1")
+            message = f"answered {mine!r}, but its creator is that of {its!r}"
+            raise Finding(f"IPluginV3OneCore::{method}", message, rule="I1")
 
 
 def _check_sizes(shapes: Sequence[ShapeProgram], types: Sequence[DType]) -> None:
@@ -184,7 +184,7 @@ def _outputs(
 
 
 class _Walked:
-    """What the format walk asks, with the profile's bounds beside each descriptor."""
+    """What the format walk asks, with the profile's bounds in each descriptor."""
 
     def __init__(self, plugin: PluginV3, bounds: Sequence[DynamicDesc]) -> None:
         self._plugin = plugin
@@ -210,8 +210,8 @@ def _workspace(plugin: PluginV3, inputs: Sequence[DynamicDesc], outputs: Sequenc
     most, some = plugin.workspace_size(inputs, outputs), plugin.workspace_size(at_opt(inputs), at_opt(outputs))
     method = build_name("getWorkspaceSize")
     if most < some:
-        said = f"answered {most} bytes for the profile and more, {some}, where its opt is its max"
-        raise Finding(method, said, rule="C14")
+        message = f"answered {most} bytes for the profile and more, {some}, where its opt is its max"
+        raise Finding(method, message, rule="C14")
     if most > MAX_WORKSPACE:
         raise Finding(method, f"answered {most} bytes, and this host takes {MAX_WORKSPACE} at most", rule="T2")
     return most
@@ -247,7 +247,7 @@ class V3Layer:
         return runtime_name(method)
 
     def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc], bounds: Bounds | None = None) -> None:
-        """Tells the plugin the shapes of the runs that follow; of bounds onShapeChange is told nothing."""
+        """Passes the plugin the shapes of the runs that follow; onShapeChange gets no bounds."""
         del bounds
         self._plugin.on_shape_change(inputs, outputs)
 

@@ -62,7 +62,7 @@ class KeptField:
 
 @dataclass(frozen=True)
 class Identity:
-    """What the core capability says."""
+    """What the core capability answers."""
 
     name: str
     version: str
@@ -70,7 +70,7 @@ class Identity:
 
 
 class PluginV3:
-    """A plugin that somebody must `destroy()` once. Methods raise Finding for an answer that can't be one."""
+    """A plugin; its owner must `destroy()` it once. Methods raise Finding for an answer that can't be one."""
 
     BASE: ClassVar[bases.Name] = "v3"
 
@@ -154,8 +154,8 @@ class PluginV3:
         programs = []
         for index, (nb_dims, roots) in enumerate(shapes):
             if not 0 <= nb_dims <= 8:
-                told = "wrote no shape" if nb_dims == -1 else f"nbDims is {nb_dims}, expected 0 to 8"
-                raise Finding(method, f"output {index}: {told}", rule="T9")
+                message = "wrote no shape" if nb_dims == -1 else f"nbDims is {nb_dims}, expected 0 to 8"
+                raise Finding(method, f"output {index}: {message}", rule="T9")
             wrong = [(i, root) for i, root in enumerate(roots) if isinstance(root, str)]
             if wrong:
                 raise Finding(
@@ -179,7 +179,7 @@ class PluginV3:
         return self.native.supports_format_combination(pos, [d.native() for d in in_out], nb_inputs, nb_outputs)
 
     def configure_plugin(self, inputs: Sequence[DynamicDesc], outputs: Sequence[DynamicDesc]) -> None:
-        """Tells it types, formats and a profile's shapes; expects 0 (C13)."""
+        """Passes it types, formats and a profile's shapes; expects 0 (C13)."""
         code = self.native.configure_plugin([d.native() for d in inputs], [d.native() for d in outputs])
         _expect_zero(build_name("configurePlugin"), code, rule="C13")
 
@@ -193,8 +193,8 @@ class PluginV3:
         if count < 0:
             raise Finding(build_name("getNbTactics"), f"answered {count}, expected 0 or more", rule="V1")
         if count > MAX_TACTICS:
-            said = f"answered {count}, and this host tries {MAX_TACTICS} at most"
-            raise Finding(build_name("getNbTactics"), said, rule="T2")
+            message = f"answered {count}, and this host tries {MAX_TACTICS} at most"
+            raise Finding(build_name("getNbTactics"), message, rule="T2")
         method = build_name("getValidTactics")
         (code, first), (_, second) = (self.native.valid_tactics(count) for _ in range(2))
         _expect_zero(method, code, rule="V1")
@@ -236,8 +236,8 @@ class PluginV3:
         ):
             first, second = ask(), ask()
             if first != second:
-                said = f"answered {first!r}, and {second!r} when asked again"
-                raise Finding(build_name(method), said, rule="V3")
+                message = f"answered {first!r}, and {second!r} when asked again"
+                raise Finding(build_name(method), message, rule="V3")
             found.append(first)
         return found[0], found[1]
 
@@ -251,22 +251,22 @@ class PluginV3:
         found = [self.native.aliased_input(index) for index in range(nb_outputs)]
         for output, index in enumerate(found):
             if not -1 <= index < nb_inputs:
-                said = f"answered {index} for output {output}, expected -1 to {nb_inputs - 1}"
-                raise Finding(method, said, rule="V4")
+                message = f"answered {index} for output {output}, expected -1 to {nb_inputs - 1}"
+                raise Finding(method, message, rule="V4")
             if index != -1 and found.count(index) > 1:
-                said = f"answered input {index} for two outputs: an input has one output at most"
-                raise Finding(method, said, rule="V4")
+                message = f"answered input {index} for two outputs: an input has one output at most"
+                raise Finding(method, message, rule="V4")
         return tuple(None if index == -1 else index for index in found)
 
     def set_tactic(self, tactic: int) -> None:
         """The tactic of the enqueues to come; expects 0 (V2)."""
         code = self.native.set_tactic(tactic)
         if code != 0:
-            said = f"answered {code} for the tactic {tactic}, expected 0"
-            raise Finding(runtime_name("setTactic"), said, rule="V2")
+            message = f"answered {code} for the tactic {tactic}, expected 0"
+            raise Finding(runtime_name("setTactic"), message, rule="V2")
 
     def on_shape_change(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> None:
-        """Tells it the shapes of the enqueues to come; hopes for 0 (V6)."""
+        """Passes it the shapes of the enqueues to come; another answer than 0 is a doubt (V6)."""
         code = self.native.on_shape_change([d.native() for d in inputs], [d.native() for d in outputs])
         if code != 0:
             doubt("V6", runtime_name("onShapeChange"), f"answered {code}, which no header gives a meaning")
@@ -313,13 +313,13 @@ class PluginV3:
             return ()
         count, fields = answer
         if count < 0 or (count > 0 and fields is None):
-            said = f"nbFields is {count} and fields is {'null' if fields is None else 'set'}"
-            raise Finding(method, said, rule="S10")
+            message = f"nbFields is {count} and fields is {'null' if fields is None else 'set'}"
+            raise Finding(method, message, rule="S10")
         found: list[KeptField] = []
         for name, kind, length, data in fields or []:
             if length < 0 or (length > 0 and data is None):
-                said = f"field {name!r} has length {length} and {'no' if data is None else 'some'} data"
-                raise Finding(method, said, rule="S10")
+                message = f"field {name!r} has length {length} and {'no' if data is None else 'some'} data"
+                raise Finding(method, message, rule="S10")
             found.append(KeptField(name or "", kind, length, data or b""))
         check_fields(method, [(name, kind) for name, kind, _, _ in fields or []])
         return tuple(found)
@@ -359,8 +359,8 @@ class PluginV3:
                 raise Finding(method, f"{what}'s getNbOutputs answers {its}, the original's {mine}", rule=rule)
         mine_kept, its_kept = self.fields_to_serialize(), other.fields_to_serialize()
         if mine_kept != its_kept:
-            said = f"{what} serializes otherwise than the original: {difference(mine_kept, its_kept)}"
-            raise Finding(method, said, rule=rule)
+            message = f"{what} serializes otherwise than the original: {difference(mine_kept, its_kept)}"
+            raise Finding(method, message, rule=rule)
 
     def destroy(self) -> None:
         """Deletes it, and reports what it did with expressions behind the host's back."""
@@ -393,7 +393,7 @@ def check_fields(method: str, fields: Sequence[tuple[str | None, int]]) -> None:
 
 
 def difference(first: Sequence[KeptField], second: Sequence[KeptField]) -> str:
-    """The first field that differs, in words."""
+    """A description of the first field that differs."""
     if [f.name for f in first] != [f.name for f in second]:
         return f"fields {[f.name for f in first]} are {[f.name for f in second]}"
     a, b = next((a, b) for a, b in zip(first, second, strict=True) if a != b)
