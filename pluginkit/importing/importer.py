@@ -11,19 +11,23 @@ from typing import Any
 
 import onnx
 
+from pluginkit import parser_operators
 from pluginkit.build import build
 from pluginkit.build.artifact import library_path
 from pluginkit.creators import CreatorFacts, Loaded, loading
 from pluginkit.errors import CheckFailed, PluginCrashed, ToolMissing, UsageError
 from pluginkit.importing import model as model_
-from pluginkit.importing import profiles, running, typed
+from pluginkit.importing import profiles, running, typed, unserved
 from pluginkit.importing.building import ModelSession, advice
+from pluginkit.importing.files import external
 from pluginkit.importing.rules import model as rules_model
 from pluginkit.importing.rules import plugins as rules_plugins
 from pluginkit.importing.rules import signature as rules_signature
+from pluginkit.importing.rules import structure as rules_structure
 from pluginkit.importing.rules.table import UNFIT
 from pluginkit.importing.running import RunOutcome
 from pluginkit.importing.serving import PluginLibrary, Served, serve
+from pluginkit.importing.unserved import UnservedOperator
 from pluginkit.library import Problem, inspect
 from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.manifest.project import Member, members, root
@@ -73,6 +77,7 @@ class Imported:
         not_built: why not.
         ran: what came of running it.
         strict: as of `Options`.
+        unserved: the operators that nobody serves.
     """
 
     model: Path
@@ -85,6 +90,7 @@ class Imported:
     not_built: str = ""
     ran: RunOutcome = field(default_factory=lambda: RunOutcome("not run"))
     strict: bool = False
+    unserved: tuple[UnservedOperator, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -128,7 +134,9 @@ class Imported:
         """All of it as plain data."""
         verdict = self.verdict
         return {
+            "model": str(self.model),
             "nodes": [one.to_json() for one in self.served],
+            "unserved": [one.to_json() for one in self.unserved],
             "native_by": self.judge,
             "problems": [asdict(problem) for problem in self.problems],
             "profile": {"shapes": self.profile.shapes, "values": self.profile.values} if self.profile else None,
@@ -168,9 +176,20 @@ def run(options: ImportOptions, told: Told = lambda _: None) -> Imported:
         ran = _run(options, proto, served, problems, None, told)
         reason = f"{found.reason}. {found.remedy}"
         problems = _sorted((*problems, *ran.problems))
-        return Imported(options.model, tuple(served), problems, judge, not_built=reason, ran=ran, strict=options.strict)
+        open_ones = unserved.find(options.model, proto, served, onnx.defs.has)
+        return Imported(
+            options.model,
+            tuple(served),
+            problems,
+            judge,
+            not_built=reason,
+            ran=ran,
+            strict=options.strict,
+            unserved=open_ones,
+        )
     with ModelSession([one.path for one in libraries], Path(found.where), options.timeout) as session:
-        known = session.native(_operators(proto))
+        # With those that may be written in their place.
+        known = session.native(sorted({*_operators(proto), *parser_operators.OPERATORS}))
         served = serve(proto, libraries, lambda operator: operator in known)
         problems = _problems(options.model, proto, served, libraries)
         problems += tuple(rules_plugins.in_rtx(served, libraries))
@@ -197,6 +216,7 @@ def run(options: ImportOptions, told: Told = lambda _: None) -> Imported:
         verdict,
         ran=ran,
         strict=options.strict,
+        unserved=unserved.find(options.model, proto, served, lambda operator: operator in known),
     )
 
 
@@ -212,9 +232,13 @@ def _run(
     profile: NetworkProfile | None,
     told: Told,
 ) -> RunOutcome:
+    broken = {problem.rule for problem in problems if problem.level == "error"}
     unfit = [problem.node for problem in problems if problem.level == "error" and problem.rule in UNFIT]
     if unfit:
-        return RunOutcome("not run", f"{unfit[0]} does not fit its plugin", remedy="mend the errors above")
+        what = "the graph can't be computed" if "M19" in broken else f"{unfit[0]} does not fit its plugin"
+        return RunOutcome("not run", what, remedy="mend the errors above")
+    if missing := external.left_out(proto):
+        return RunOutcome("not run", f"{missing}, more than is run here", remedy="run it by onnxruntime itself")
     told("running it on the CPU")
     if profile is None:
         try:
@@ -247,12 +271,17 @@ def _problems(
 ) -> tuple[Problem, ...]:
     known = model_.shapes(proto)
     places = [one.place for one in served]
+    structure = tuple(rules_structure.check(proto))
     found = [
         *rules_plugins.clashes(libraries),
+        *structure,
         *rules_plugins.check(served, libraries, known, typed.types(proto, served)),
         *rules_model.functions(proto, libraries, served),
         *rules_model.check(proto, places, known, path),
     ]
+    if any(problem.level == "error" for problem in structure):
+        # onnx's checker says the same once more, of the first only.
+        found = [problem for problem in found if not (problem.rule == "M14" and not problem.node)]
     return _sorted(found)
 
 

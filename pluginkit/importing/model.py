@@ -10,6 +10,7 @@ from pathlib import Path
 import onnx
 
 from pluginkit.errors import UsageError
+from pluginkit.importing.files import external, foreign
 
 FLOW = ("If", "Loop", "Scan")
 
@@ -46,10 +47,14 @@ class Place:
 def load(path: Path) -> onnx.ModelProto:
     """Read a model, with its external data.
 
+    Of more than 1 GiB of external data only small tensors are read (`files.external`).
+
     Raises:
         UsageError: no such file, it is no ONNX model, or a file of external data is missing.
     """
     if path.is_dir():
+        if found := foreign.of_folder(path):
+            raise foreign.refuse(path, found)
         raise UsageError(f"{path} is a folder.", hint="Name the model's file.")
     try:
         data = path.read_bytes()
@@ -66,11 +71,10 @@ def load(path: Path) -> onnx.ModelProto:
         raise _no_model(path, data) from None
     if not model.ir_version or not model.HasField("graph"):
         # Protobuf reads almost any bytes as something.
+        if found := foreign.of_file(path, data):
+            raise foreign.refuse(path, found)
         raise UsageError(f"{path} is no ONNX model: it has no {'graph' if model.ir_version else 'IR version'}.")
-    try:
-        onnx.load_external_data_for_model(model, str(path.parent))
-    except (OSError, onnx.checker.ValidationError) as error:
-        raise UsageError(f"{path}: its external data cannot be read: {error}") from None
+    external.load(model, path)
     return model
 
 
@@ -78,6 +82,8 @@ def _no_model(path: Path, data: bytes) -> UsageError:
     """What is said of bytes that protobuf doesn't read: text, a model that is cut off, or something else."""
     if data.startswith(b"version https://git-lfs"):
         return UsageError(f"{path} is a pointer of Git LFS, not the model itself.", hint="git lfs pull")
+    if found := foreign.of_file(path, data):
+        return foreign.refuse(path, found)
     start = data[:4096].decode(errors="replace")
     if all(char.isprintable() or char.isspace() for char in start):
         return UsageError(

@@ -262,6 +262,13 @@ def _ready(model: onnx.ModelProto, served: Sequence[Served]) -> tuple[onnx.Model
         node.attribute.remove(number)
         node.name = _unused(one.place.label, at)
         at[node.name] = one
+    names: dict[str, object] = dict(at)
+    for node in (
+        place.node for place in places(copied.graph) if place.node.domain != hosting.DOMAIN and place.node.name
+    ):
+        # Of one name onnxruntime takes no two nodes, NVIDIA's parser does.
+        node.name = _unused(node.name, names)
+        names[node.name] = node
     return copied, at
 
 

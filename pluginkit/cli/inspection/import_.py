@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich import box
-from rich.console import Console, Group
-from rich.table import Table
-from rich.text import Text
 
-from pluginkit.cli import progress, table
-from pluginkit.cli.inspection.inspect import problems
+from pluginkit.cli import progress
+from pluginkit.cli.inspection import model_report
 from pluginkit.cli.store.registry import store_option
 from pluginkit.cli.store.resolve import libraries_for
-from pluginkit.importing import Imported, ImportOptions, run
-from pluginkit.importing.building import advice, told
-from pluginkit.run import messages
-
-NATIVE = 12
-"""So many nodes that NVIDIA's parser serves itself are shown; all others are."""
-REFUSED = ("M1", "M5", "M7", "M11", "M12", "M15", "M17", "M18")
-"""Rules whose errors NVIDIA's parser or builder refuses: they say why in plainer words."""
-_STYLES = {"native": "dim", "plugin": "green", "function": "cyan", "nobody": "bold red"}
+from pluginkit.importing import ImportOptions, run
+from pluginkit.reporting import model_page
 
 
 @click.command("import")
@@ -37,31 +24,20 @@ _STYLES = {"native": "dim", "plugin": "green", "function": "cyan", "nobody": "bo
     metavar="LIB.so|PROJECT",
     help="A plugin library, or a project's folder, which is built first. May be repeated.",
 )
-@click.option(
-    "--profile",
-    "profiles",
-    multiple=True,
-    metavar="NAME:SHAPES",
-    help="An input's shapes: x:min=1x3x8x8,opt=4x3x8x8,max=8x3x8x8, or x:4x3x8x8 for all three. Default of an open "
-    "dimension: 1, 4, 16.",
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="What the run's inputs follow from.")
-@click.option(
-    "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a step is given up."
-)
-@click.option("--strict", is_flag=True, help="Exit code 1 for warnings too, and for what was not built or not run.")
 @click.option("--resolve", "resolving", is_flag=True, help="Take the plugins' libraries from the stores (see resolve).")
 @store_option
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@model_report.options
 def command(
+    *,
     model: Path,
     plugins: tuple[Path, ...],
+    resolving: bool,
+    named: tuple[Path, ...],
     profiles: tuple[str, ...],
     seed: int,
     timeout: float,
     strict: bool,
-    resolving: bool,
-    named: tuple[Path, ...],
+    html: Path | None,
     as_json: bool,
 ) -> int:
     """Parse MODEL.onnx with your plugins: who serves each node, what is wrong, NVIDIA's build, a run on the CPU.
@@ -69,99 +45,18 @@ def command(
     Exit code 0 if the model is fine, 1 if something is wrong with it, 6 if a plugin crashes or hangs. The last line
     says what was built and run, and what would run the rest.
     """
-    console = Console(stderr=as_json)
-    if not console.is_terminal:
-        console = Console(stderr=as_json, width=table.PIPE_WIDTH)
+    if html:
+        model_page.check()
+    console = model_report.opened(as_json=as_json)
     with progress.spinner("reading the model", console) as told:
         if resolving:
             plugins = (*plugins, *libraries_for(model, named))
         options = ImportOptions(model, plugins, profiles, seed, timeout, strict)
         found = run(options, told)
+    if html:
+        model_page.write([found], html)
     if as_json:
         click.echo(json.dumps(found.to_json(), indent=2))
     else:
-        console.print(_nodes(found))
-        # That nothing at all is wrong is for the build and the run to say.
-        console.print(problems(found.problems) if found.problems else Text("\nNo rule is broken.", style="green"))
-        console.print(_build(found))
-        console.print(_ran(found))
-        # One line in a log too.
-        console.print(Text(f"\n{found.last_line}", style=_ending(found)), soft_wrap=True)
+        model_report.show(found, console)
     return found.exit_code
-
-
-def _nodes(found: Imported) -> Group:
-    rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for title in ("node", "operator", "served by"):
-        rows.add_column(title, overflow="fold")
-    native = 0
-    for one in found.served:
-        native += one.by == "native"
-        if one.by != "native" or native <= NATIVE:
-            rows.add_row(Text(one.place.label), Text(one.place.operator), Text(one.who, style=_STYLES[one.by]))
-    count: Counter[str] = Counter(one.by for one in found.served)
-    parts = [f"{count[by]} {by}" for by in _STYLES if count[by]]
-    hidden = native - NATIVE
-    more = f" ({hidden} native ones are not shown; --json has all)" if hidden > 0 else ""
-    nodes = f"{len(found.served)} node{'' if len(found.served) == 1 else 's'}"
-    line = f"\n{nodes}: {', '.join(parts) or 'none'}{more}. Native is what {found.judge} knows."
-    return Group(rows, Text(line))
-
-
-def _ending(found: Imported) -> str:
-    if found.exit_code:
-        return "bold red"
-    whole = not found.problems and found.verdict is not None and found.ran.status in {"compared", "ran"}
-    return "bold green" if whole else "bold yellow"
-
-
-def _build(found: Imported) -> Group:
-    verdict = found.verdict
-    if verdict is None:
-        return Group(Text.assemble(("\nbuild: ", "bold"), ("not asked", "yellow"), f": {found.not_built}"))
-    style = "green" if verdict.ok else "bold red"
-    head = Text.assemble(("\nbuild by TensorRT-RTX: ", "bold"), (verdict.status, style))
-    explained = any(problem.level == "error" and problem.rule in REFUSED for problem in found.problems)
-    if verdict.ok:
-        head.append(f" in {verdict.seconds:.1f} s; {verdict.message}")
-    else:
-        head.append("; see the errors above. NVIDIA's own words:" if explained else "")
-        head.append(f"\n{verdict.message}", style="dim" if explained else "")
-    lines = [head]
-    if (fix := advice(verdict)) and not explained:
-        lines.append(Text.assemble(("  fix: ", "bold"), fix))
-    if not verdict.ok and found.defaulted and not explained:
-        lines.append(Text(f"  The open dimensions of {', '.join(found.defaulted)} were given 1, 4 and 16: see below."))
-    if not verdict.ok:
-        lines += _said("printed", verdict.printed)
-    lines += _said("", told(verdict))
-    if found.profile:
-        for name, points in (*found.profile.shapes.items(), *found.profile.values.items()):
-            by = " (default; --profile sets it)" if name in found.defaulted else ""
-            what = " values" if name in found.profile.values and points is found.profile.values[name] else ""
-            low, best, high = ("x".join(map(str, point)) or "scalar" for point in points)
-            lines.append(Text(f"  {name}{what}: min {low}, opt {best}, max {high}{by}", style="dim"))
-    return Group(*lines)
-
-
-def _said(who: str, log: Sequence[str]) -> list[Text]:
-    """The first of a log's lines."""
-    lines = [line for text in dict.fromkeys(log) for line in text.splitlines()]
-    before = f"{who}: " if who else ""
-    return [Text(f"  | {before}{line}", style="dim") for line in lines[: messages.LOG_LINES]]
-
-
-def _ran(found: Imported) -> Group:
-    ran = found.ran
-    style = {"compared": "green", "ran": "yellow", "not run": "yellow"}.get(ran.status, "bold red")
-    alone = not any(one.by == "plugin" for one in found.served)
-    what = "run on the CPU, by onnxruntime: " if alone else "run on the CPU, against onnxruntime and reference.py: "
-    lines = [Text.assemble(("\n" + what, "bold"), (ran.status, style), f": {ran.message}" if ran.message else "")]
-    if ran.remedy:
-        lines.append(Text.assemble(("  fix: ", "bold"), f"{ran.remedy[0].upper()}{ran.remedy[1:]}."))
-    lines += _said("", ran.log)
-    lines += [Text(f"  {line}", style="dim") for line in ran.drawn]
-    for output in ran.outputs:
-        line = f"  {output.name}: largest error {table.number(output.error, output.unit)}"
-        lines.append(Text(f"{line}, allowed {table.number(output.allowed, output.unit)}", style="dim"))
-    return Group(*lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -20,6 +21,8 @@ _STYLES = {"loaded": "green", "refused": "yellow", "crashed": "bold red", "hung"
 
 EXPORTS = 16
 """How many exported names are shown."""
+NODES = 4
+"""So many nodes with one problem are named."""
 
 
 @click.command("inspect")
@@ -105,14 +108,25 @@ def _loaded(one: Loaded) -> Group:
     return Group(head, *lines, rows)
 
 
+def _nodes(nodes: list[str]) -> str:
+    """The nodes that have a problem, for the beginning of a line."""
+    if not nodes:
+        return ""
+    more = f" and {len(nodes) - NODES} more" if len(nodes) > NODES else ""
+    return f"node{'s' if len(nodes) > 1 else ''} {', '.join(nodes[:NODES])}{more}: "
+
+
 def problems(found: tuple[Problem, ...]) -> Group:
-    """The problems, each with its fix; a line that there are none."""
+    """The problems, each with its fix, once for all nodes that have it; a line that there are none."""
     if not found:
         return Group(Text("\nNothing wrong found.", style="green"))
     lines = []
+    alike: dict[Problem, list[str]] = {}
     for one in found:
+        alike.setdefault(replace(one, node=""), []).append(one.node)
+    for one, nodes in alike.items():
         style = "bold red" if one.level == "error" else "bold yellow"
-        where = f"node {one.node}: " if one.node else ""
+        where = _nodes(list(filter(None, nodes)))
         rule = f" [{one.rule}]" if one.rule else ""
         lines.append(Text.assemble((f"\n{one.level}{rule}: ", style), where, one.text))
         if one.fix:

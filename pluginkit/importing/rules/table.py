@@ -136,6 +136,13 @@ RULES: dict[str, ImportRule] = {
         unfit=True,
         builder_decides=True,
     ),
+    "M19": ImportRule(
+        "the graph is none that can be computed: a cycle, a tensor that two nodes make or that nothing makes; two "
+        "nodes have one name",
+        ("error", "warning"),
+        "TensorRT-RTX 1.7.1 refuses what is an error; onnxruntime refuses nodes of one name",
+        unfit=True,
+    ),
     "B10": ImportRule(
         "two libraries have a plugin of the same name, version and namespace",
         ("error",),

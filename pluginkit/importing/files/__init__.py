@@ -1,0 +1,1 @@
+"""What a person gives as a model: other formats than ONNX, external data."""

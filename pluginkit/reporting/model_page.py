@@ -1,0 +1,46 @@
+"""The page of `pluginkit doctor` and `pluginkit import`: one section a model."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+from pluginkit.errors import ToolMissing
+from pluginkit.importing import Imported
+from pluginkit.importing.building import advice
+from pluginkit.importing.unserved import labels
+
+SHOWN = 12
+"""So many nodes of an operator are named."""
+
+
+def check() -> None:
+    """Whether a page can be made.
+
+    Raises:
+        ToolMissing: jinja2 isn't installed.
+    """
+    if importlib.util.find_spec("jinja2") is None:
+        raise ToolMissing("--html needs jinja2, which is not installed.", hint="pip install 'pluginkit[html]'")
+
+
+def write(found: Sequence[Imported], file: Path) -> None:
+    """Write the page.
+
+    Raises:
+        OSError: the file can't be written.
+    """
+    file.write_text(page(found), encoding="utf-8")
+
+
+def page(found: Sequence[Imported]) -> str:
+    """The page's text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("pluginkit.reporting", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template("model_page.html.jinja").render(
+        models=found, advice=advice, labels=labels, shown=SHOWN, wrong=any(one.exit_code for one in found)
+    )

@@ -1,0 +1,238 @@
+"""`pluginkit doctor`: what nobody serves, graphs that can't be computed, files that are no ONNX, external data."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from pluginkit import cli
+from pluginkit.errors import UsageError
+from pluginkit.importing import model as model_
+from pluginkit.importing import unserved
+from pluginkit.importing.files import external
+from pluginkit.importing.rules import structure
+from pluginkit.importing.serving import serve
+from pluginkit.parser_operators import OPERATORS
+from pluginkit.runtimes.rtx import session as tensorrt_rtx
+
+from .models import CONDITION, branch, conditional, model, value
+
+RTX = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="TensorRT-RTX isn't here")
+
+
+def swish(name: str, source: str, made: str) -> onnx.NodeProto:
+    return helper.make_node("Swish2", [source], [made], name, domain="acme", beta=1.5, mode=1)
+
+
+def with_swish() -> onnx.ModelProto:
+    """Two nodes that nobody serves, one of them in a branch."""
+    then = branch([swish("inner", "first", "t")], value("t", ["n", "c"]))
+    other = branch([helper.make_node("Identity", ["first"], ["e"], "same")], value("e", ["n", "c"]))
+    return model([swish("outer", "x", "first"), conditional(then, other)], [value("x", ["n", "c"]), CONDITION])
+
+
+def saved(folder: Path, proto: onnx.ModelProto, name: str = "model.onnx") -> Path:
+    onnx.save(proto, folder / name)
+    return folder / name
+
+
+def archive(path: Path, *names: str) -> Path:
+    with zipfile.ZipFile(path, "w") as file:
+        for name in names:
+            file.writestr(name, "{}")
+    return path
+
+
+def groups(proto: onnx.ModelProto) -> tuple[unserved.UnservedOperator, ...]:
+    native = OPERATORS.__contains__
+    return unserved.find(Path("model.onnx"), proto, serve(proto, [], native), native)
+
+
+def test_what_nobody_serves_is_counted_with_its_places() -> None:
+    (found,) = groups(with_swish())
+    assert (found.operator, found.nodes) == ("acme::Swish2", ("outer", "if/then_branch/inner"))
+    assert found.places == {"main graph": 1, "inside If": 1}
+    assert "author" in found.expressible
+    assert not found.rewrite
+
+
+def test_nodes_in_functions_are_found_in_them() -> None:
+    wrap = helper.make_function(
+        "local", "Wrap", ["x"], ["y"], [swish("in", "x", "y")], [helper.make_opsetid("acme", 1)]
+    )
+    call = helper.make_node("Wrap", ["x"], ["y"], "call", domain="local")
+    (found,) = groups(model([call], domains=("local", "acme"), functions=[wrap]))
+    assert found.places == {"in function local::Wrap": 1}
+
+
+@pytest.mark.parametrize(
+    ("node", "opset", "expressible", "slow", "rewrite"),
+    [
+        (helper.make_node("QuickGelu", ["x"], ["y"], domain="com.microsoft"), 17, "yes: onnxruntime", "fuses", True),
+        (helper.make_node("CenterCropPad", ["x", "s"], ["y"]), 18, "yes: ONNX's own", "measure", True),
+        (helper.make_node("Det", ["x"], ["y"]), 17, "not told by ONNX", "", False),
+    ],
+)
+def test_the_documents_questions(node: onnx.NodeProto, opset: int, expressible: str, slow: str, rewrite: bool) -> None:
+    inputs = [value("x", ["n", "c"]), value("s", [2], onnx.TensorProto.INT64)]
+    (found,) = groups(model([node], inputs, domains=("com.microsoft",), opset=opset))
+    assert expressible in found.expressible
+    assert slow in found.slow
+    assert bool(found.chain) == bool(found.slow)
+    assert found.rewrite == rewrite
+
+
+CYCLE = [
+    helper.make_node("Add", ["x", "b"], ["a"], "one"),
+    helper.make_node("Relu", ["a"], ["b"], "two"),
+    helper.make_node("Relu", ["b"], ["y"], "three"),
+]
+CLASH = [helper.make_node("Relu", ["x"], ["a"], "one"), helper.make_node("Neg", ["x"], ["a"], "two")]
+CLASH += [helper.make_node("Relu", ["a"], ["y"], "three")]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "level", "said"),
+    [
+        (CYCLE, "error", "one -> two -> one"),
+        (CLASH, "error", "one and two make one tensor: a"),
+        ([helper.make_node("Relu", ["q"], ["y"], "one")], "error", "input q is made by no node"),
+        ([helper.make_node("Relu", ["x"], ["z"], "one")], "error", "nothing makes y"),
+        (
+            [helper.make_node("Relu", ["x"], ["a"], "one"), helper.make_node("Neg", ["a"], ["y"], "one")],
+            "warning",
+            "2 nodes of the graph have this name",
+        ),
+    ],
+)
+def test_graphs_that_can_not_be_computed(nodes: list[onnx.NodeProto], level: str, said: str) -> None:
+    (found,) = structure.check(model(nodes))
+    assert (found.level, found.rule) == (level, "M19")
+    assert said in found.text
+
+
+def test_a_branch_uses_what_is_around_it() -> None:
+    assert not list(structure.check(with_swish()))
+
+
+@RTX
+@pytest.mark.rtx
+@pytest.mark.parametrize("nodes", [CYCLE, CLASH])
+def test_nvidia_refuses_them_too(
+    nodes: list[onnx.NodeProto], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["doctor", str(saved(tmp_path, model(nodes))), "--json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)["models"]
+    assert found["build"]["status"] == "refused"
+    assert [problem["rule"] for problem in found["problems"]] == ["M19"]
+    assert found["run"]["message"] == "the graph can't be computed"
+
+
+@RTX
+@pytest.mark.rtx
+def test_doctor_on_several_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = saved(tmp_path, with_swish())
+    fine = saved(tmp_path, model([helper.make_node("Relu", ["x"], ["y"], "relu")]), "fine.onnx")
+    text = tmp_path / "weights.pt"
+    archive(text, "weights/data.pkl")
+    page = tmp_path / "page.html"
+    assert cli.run(["doctor", str(first), str(fine), str(text), "--html", str(page)]) == 2
+    out = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"acme::Swish2 2 1 main graph, 1 inside If .* outer, if/then_branch/inner ", out)
+    assert "nodes outer, if/then_branch/inner: nobody serves Swish2" in out
+    assert "pluginkit new" in out
+    assert "is a checkpoint of PyTorch" in out
+    assert out.rindex(" 1 - 0 built ran ") > out.rindex(" 4 acme::Swish2 2 refused not run ")
+    written = page.read_text()
+    assert "acme::Swish2" in written
+    assert "outer, if/then_branch/inner" in written
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "command"),
+    [
+        ("m.pt2", ("m/archive_format", "m/models/model.json"), "torch.onnx.export(torch.export.load("),
+        ("m.pt", ("m/data.pkl", "m/code/__torch__.py"), "torch.jit.load("),
+        ("m.pth", ("m/data.pkl", "m/data/0"), "load_state_dict(torch.load("),
+        ("m.keras", ("config.json", "metadata.json", "model.weights.h5"), "export("),
+    ],
+)
+def test_archives_of_other_formats(name: str, members: tuple[str, ...], command: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        model_.load(archive(tmp_path / name, *members))
+    assert command in caught.value.hint
+    assert str(tmp_path / name) in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "command"),
+    [
+        ("m.h5", b"\x89HDF\r\n\x1a\n" + bytes(64), "keras.saving.load_model("),
+        ("m.safetensors", (2).to_bytes(8, "little") + b"{}" + bytes(8), "optimum-cli export onnx"),
+        ("m.tflite", b"\x1c\0\0\0TFL3" + bytes(64), "tf2onnx.convert --tflite"),
+        ("frozen.pb", b"\x0a\x05graph" + bytes(9), "tf2onnx.convert --graphdef"),
+        ("saved_model.pb", b"\x08\x01\x12\x02ab", "tf2onnx.convert --saved-model"),
+        ("old.pt", b"\x80\x02ctorch", "load_state_dict(torch.load("),
+    ],
+)
+def test_files_of_other_formats(name: str, data: bytes, command: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(UsageError) as caught:
+        model_.load(path)
+    assert command in caught.value.hint
+
+
+def test_the_folder_of_a_saved_model(tmp_path: Path) -> None:
+    (tmp_path / "saved_model.pb").write_bytes(b"")
+    with pytest.raises(UsageError) as caught:
+        model_.load(tmp_path)
+    assert f"--saved-model {tmp_path}" in caught.value.hint
+
+
+def weighty(folder: Path) -> Path:
+    weights = onnx.numpy_helper.from_array(np.ones((1, 400), np.float32), "w")
+    proto = model([helper.make_node("Add", ["x", "w"], ["y"], "add")], initializers=[weights])
+    onnx.save(proto, folder / "big.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    return folder / "big.onnx"
+
+
+def test_external_data_that_is_cut_off(tmp_path: Path) -> None:
+    path = weighty(tmp_path)
+    data = (tmp_path / "w.bin").read_bytes()
+    (tmp_path / "w.bin").write_bytes(data[:800])
+    with pytest.raises(UsageError, match=r"w\.bin has 800 bytes, and the tensor w ends at byte 1600"):
+        model_.load(path)
+
+
+def test_much_external_data_stays_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = weighty(tmp_path)
+    assert external.left_out(model_.load(path)) == ""
+    monkeypatch.setattr(external, "WHOLE", 1000)
+    monkeypatch.setattr(external, "SMALL", 1000)
+    assert "(1 tensors)" in external.left_out(model_.load(path))
+
+
+@RTX
+@pytest.mark.rtx
+def test_a_model_with_much_external_data_is_built_and_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(external, "WHOLE", 1000)
+    monkeypatch.setattr(external, "SMALL", 1000)
+    assert cli.run(["doctor", str(weighty(tmp_path)), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["models"]
+    assert found["build"]["status"] == "built"
+    assert "more than is run here" in found["run"]["message"]
+
+
+def test_profile_is_for_one_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["doctor", str(tmp_path / "a"), str(tmp_path / "b"), "--profile", "x:1"]) == 2
+    assert "--profile is for one model" in capsys.readouterr().err
