@@ -1,0 +1,1 @@
+"""Mutation testing of what `pluginkit new` writes: `tools/mutants.py` is the command."""
