@@ -36,21 +36,21 @@ _ADVICE = {
     "it in the model, or give the inputs other shapes by --profile.",
     "Plugin not found": "See the problems above: no library has that name, version and namespace.",
 }
-"""What NVIDIA's parser says of plugins, and what to do."""
+"""Messages of NVIDIA's parser on plugins, and what to do."""
 
 
 def advice(verdict: BuildVerdict) -> str:
-    """What to do about a refusal; empty if its words are none of the known ones."""
+    """What to do about a refusal; empty if its message is none of the known ones."""
     if verdict.ok:
         return ""
     if row := refusals.recognise(verdict):
-        told = f"NVIDIA's builder fails on {row.cause}, whatever the operator (refusal {row.id})."
-        return f"{told} What builds: {row.instead}."
-    return next((what for words, what in _ADVICE.items() if words in verdict.message), "")
+        cause = f"NVIDIA's builder fails on {row.cause}, whatever the operator (refusal {row.id})."
+        return f"{cause} What builds: {row.instead}."
+    return next((what for pattern, what in _ADVICE.items() if pattern in verdict.message), "")
 
 
-def told(verdict: BuildVerdict) -> list[str]:
-    """The log's lines that say more than the message: without the parser's own place in its source, and that there is
+def log_lines(verdict: BuildVerdict) -> list[str]:
+    """The log's lines that add to the message: without the parser's own place in its source, and that there is
     no GPU, which nothing here needs.
     """
     lines = (line for line in verdict.log if "ModelImporter.cpp" not in line and "(cudaError 35:" not in line)
@@ -76,13 +76,13 @@ class ModelSession(RtxProcess):
 
     def inputs(self, model: Path) -> tuple[list[ModelInput], BuildVerdict | None]:
         """The model's inputs, or the verdict that it isn't parsed."""
-        return self._judged(lambda: self._parse(model), [])
+        return self._guarded(lambda: self._parse(model), [])
 
     def build(self, model: Path, profile: NetworkProfile) -> BuildVerdict:
         """Parses and builds, and keeps what the plugins' configure saw."""
         begun = time.monotonic()
         self._trace.write_bytes(b"")
-        verdict, died = self._judged(lambda: self._build(model, profile), BuildVerdict("refused", ""))
+        verdict, died = self._guarded(lambda: self._build(model, profile), BuildVerdict("refused", ""))
         verdict = died or verdict
         seconds = time.monotonic() - begun
         return replace(verdict, configured=self._configured(), seconds=seconds)
@@ -109,7 +109,9 @@ class ModelSession(RtxProcess):
                 self._worker.call("load_probed", probe=str(probe), library=str(library))
         return self._worker
 
-    def _judged(self, action: Callable[[], tuple[T, BuildVerdict | None]], nothing: T) -> tuple[T, BuildVerdict | None]:
+    def _guarded(
+        self, action: Callable[[], tuple[T, BuildVerdict | None]], nothing: T
+    ) -> tuple[T, BuildVerdict | None]:
         try:
             return action()
         except WorkerTimeout as error:

@@ -235,9 +235,9 @@ def _value(name: str, known: Mapping[str, Array], constants: Mapping[str, onnx.T
     return value
 
 
-def _plain(said: str) -> str:
-    """What onnxruntime says without its codes and the places in its source."""
-    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", said.strip())
+def _plain(message: str) -> str:
+    """onnxruntime's message without its codes and the places in its source."""
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", message.strip())
     if found := re.match(
         r"Non-zero status code returned while running (\w+) node\. Name:'(.*?)' Status Message: ", text
     ):

@@ -100,15 +100,17 @@ class HostedPlugins:
             node = _node_of(error)
             if node is None:
                 raise
-            said = str(error).strip() or type(error).__name__
-            raise UsageError(f"{node.op_type} node {node.name or node.output[0]!r} can't be computed: {said}") from None
+            message = str(error).strip() or type(error).__name__
+            raise UsageError(
+                f"{node.op_type} node {node.name or node.output[0]!r} can't be computed: {message}"
+            ) from None
         finally:
             self._note()
         self._contexts.clear()
         return outputs
 
     def doubts(self) -> list[tuple[str, host.Doubt]]:
-        """What nobody asks of a plugin and these did not do, once for each node; no node of what loading showed."""
+        """The plugins' warnings, once for each node; those of loading have no node."""
         return list(self._doubts)
 
     def _begin(self, name: str) -> None:
@@ -125,7 +127,7 @@ class HostedPlugins:
 
     def _call(self, node: onnx.NodeProto, inputs: Sequence[Array], free: Sequence[Array]) -> Sequence[Array]:
         self._begin(node.name)
-        # NVIDIA's parser makes float32 of float64; around the plugin it stays what onnx says.
+        # NVIDIA's parser makes float32 of float64; around the plugin it keeps onnx's type.
         wide = any(value.dtype == np.float64 for value in inputs)
         arrays = [np.asarray(value, np.float32 if value.dtype == np.float64 else None, order="C") for value in inputs]
         numbers = (tuple(arrays[index].ravel().tolist()) for index in _shape_inputs(node))
@@ -153,7 +155,8 @@ def _logged() -> list[str]:
 
 
 def _node_of(error: BaseException) -> onnx.NodeProto | None:
-    """The node whose operator raised it in onnx's reference, which doesn't say; None if it was raised elsewhere."""
+    """The node whose operator raised it in onnx's reference, whose error doesn't name it; None if it was raised
+    elsewhere."""
     found, trace = None, error.__traceback__
     while trace is not None:
         operator = trace.tb_frame.f_locals.get("self")

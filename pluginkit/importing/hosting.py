@@ -21,9 +21,9 @@ from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
 
 CHILD = "pluginkit.importing.hosted_child"
 LAST = "last"
-"""The child's file with the number of the node that is run, beside those with the findings of each."""
+"""The child's file with the number of the node that is run, next to those with the findings of each."""
 NAMED = 3
-"""Of so many nodes with one finding the names are told."""
+"""The number of nodes with one finding whose names are shown."""
 NOBODY_ASKS = "No document of TensorRT asks for it (docs/demands.md); a good plugin does it."
 
 DOMAIN = "pluginkit.import"
@@ -73,15 +73,15 @@ class HostRun:
         return [(node, one) for node, one in self.defects if one.kind not in ENQUEUE_COSTS]
 
     def problems(self) -> tuple[Problem, ...]:
-        """All of it in words, once each however many nodes show it, the errors first."""
+        """All of it as text, once each however many nodes show it, the errors first."""
         by_place: dict[tuple[str, ...], list[tuple[str, Defect]]] = {}
         for node, defect in self.defects:
             by_place.setdefault((defect.kind, defect.kernel, defect.place or defect.text), []).append((node, defect))
         found = []
         for same in by_place.values():
-            said, fix = explain(same[0][1])
+            message, fix = explain(same[0][1])
             rule = ENQUEUE_COSTS.get(same[0][1].kind)
-            text = _also(f"[{rule}] {said}" if rule else said, [node for node, _ in same])
+            text = _also(f"[{rule}] {message}" if rule else message, [node for node, _ in same])
             found.append(Problem("warning" if rule else "error", text, fix, node=same[0][0]))
         doubts: dict[str, list[str]] = {}
         for node, doubt in self.doubts:
@@ -148,15 +148,15 @@ def _last(folder: Path, names: Sequence[str]) -> str:
 
 
 def _sources(one: Served) -> Path:
-    """Where a plugin's sources lie, as far as that is known: places are told from there."""
+    """Where a plugin's sources lie, as far as that is known: places are relative to that."""
     if one.member is not None:
         return root(one.member.folder)
     return one.library.path.parent if one.library is not None else Path()
 
 
-def _also(said: str, nodes: Sequence[str]) -> str:
+def _also(message: str, nodes: Sequence[str]) -> str:
     others = list(dict.fromkeys(node for node in nodes[1:] if node and node != nodes[0]))
     if not others:
-        return said
+        return message
     more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
-    return f"{said}\n  also in node {', '.join(others[:NAMED])}{more}"
+    return f"{message}\n  also in node {', '.join(others[:NAMED])}{more}"

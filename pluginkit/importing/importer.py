@@ -35,10 +35,10 @@ from pluginkit.network.model import NetworkProfile
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict, ModelInput
 
-Told = Callable[[str], None]
+Progress = Callable[[str], None]
 LEVELS = ("error", "warning")
 RTX_VERSION = 10701
-"""What pluginkit's host says when it plays TensorRT-RTX."""
+"""The version that pluginkit's host passes as TensorRT-RTX."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ImportOptions:
     Attributes:
         model: the ONNX file.
         plugins: libraries, and folders of projects, which are built first.
-        profiles: what --profile says.
+        profiles: of --profile.
         seed: what the inputs of the run follow from.
         timeout: seconds for each step that may hang.
         strict: whether warnings, and what was not built or not run, count as wrong.
@@ -70,9 +70,9 @@ class Imported:
         model: the model's file.
         served: every node, and who serves it.
         problems: what is wrong, the errors first.
-        judge: who says which operators are native.
+        judge: who decides which operators are native.
         profile: what it was built for; None if it was not built.
-        defaulted: the inputs whose shapes nobody gave.
+        defaulted: the inputs without given shapes.
         verdict: TensorRT-RTX's; None if it could not be asked.
         not_built: why not.
         ran: what came of running it.
@@ -116,8 +116,8 @@ class Imported:
         counts: Counter[str] = Counter(problem.level for problem in self.problems)
         parts = [f"{counts[level]} {level}{'' if counts[level] == 1 else 's'}" for level in LEVELS if counts[level]]
         parts.append(f"{self.verdict.status} by TensorRT-RTX" if self.verdict else "not built: TensorRT-RTX isn't here")
-        said = {"compared": "run on the CPU, ", "ran": "run on the CPU, compared with nothing: "}
-        ran = said.get(self.ran.status, f"{self.ran.status} on the CPU: ")
+        outcomes = {"compared": "run on the CPU, ", "ran": "run on the CPU, compared with nothing: "}
+        ran = outcomes.get(self.ran.status, f"{self.ran.status} on the CPU: ")
         parts.append(ran + (self.ran.message.splitlines() or ["no reason given"])[0])
         if self.ran.status == "not run" and self.ran.remedy:
             parts.append(f"to run it, {self.ran.remedy}")
@@ -153,7 +153,7 @@ class Imported:
         }
 
 
-def run(options: ImportOptions, told: Told = lambda _: None) -> Imported:
+def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported:
     """Do all of it.
 
     Raises:
@@ -164,16 +164,16 @@ def run(options: ImportOptions, told: Told = lambda _: None) -> Imported:
     """
     shapes = [profiles.parse(text) for text in options.profiles]
     proto = model_.load(options.model)
-    libraries = [_library(path, options.timeout, told) for path in options.plugins]
+    libraries = [_library(path, options.timeout, progress) for path in options.plugins]
     found = tensorrt_rtx.probe()
-    told("asking who serves each node")
+    progress("asking who serves each node")
     if not found.found:
         judge = "the onnx package, for TensorRT-RTX isn't here"
         served = serve(proto, libraries, onnx.defs.has)
         problems = _problems(options.model, proto, served, libraries)
         with contextlib.suppress(UsageError):
             problems += tuple(rules_model.branch_shapes(proto, profiles.profile(_inputs(proto), shapes)))
-        ran = _run(options, proto, served, problems, None, told)
+        ran = _run(options, proto, served, problems, None, progress)
         reason = f"{found.reason}. {found.remedy}"
         problems = _sorted((*problems, *ran.problems))
         open_ones = unserved.find(options.model, proto, served, onnx.defs.has)
@@ -193,19 +193,19 @@ def run(options: ImportOptions, told: Told = lambda _: None) -> Imported:
         served = serve(proto, libraries, lambda operator: operator in known)
         problems = _problems(options.model, proto, served, libraries)
         problems += tuple(rules_plugins.in_rtx(served, libraries))
-        told("TensorRT-RTX: parsing")
+        progress("TensorRT-RTX: parsing")
         inputs, verdict = session.inputs(options.model)
         profile = None
         if verdict is None:
             profile = profiles.profile(inputs, shapes)
             problems += tuple(rules_model.branch_shapes(proto, profile))
-            told("TensorRT-RTX: building")
+            progress("TensorRT-RTX: building")
             verdict = session.build(options.model, profile)
             if verdict.ok:
                 problems = tuple(map(rules_signature.built_all_the_same, problems))
             problems += _liveness(served, verdict)
     judge = f"the parser of TensorRT-RTX {found.version}"
-    ran = _run(options, proto, served, problems, profile, told)
+    ran = _run(options, proto, served, problems, profile, progress)
     return Imported(
         options.model,
         tuple(served),
@@ -230,7 +230,7 @@ def _run(
     served: Sequence[Served],
     problems: Sequence[Problem],
     profile: NetworkProfile | None,
-    told: Told,
+    progress: Progress,
 ) -> RunOutcome:
     broken = {problem.rule for problem in problems if problem.level == "error"}
     unfit = [problem.node for problem in problems if problem.level == "error" and problem.rule in UNFIT]
@@ -239,7 +239,7 @@ def _run(
         return RunOutcome("not run", what, remedy="mend the errors above")
     if missing := external.left_out(proto):
         return RunOutcome("not run", f"{missing}, more than is run here", remedy="run it by onnxruntime itself")
-    told("running it on the CPU")
+    progress("running it on the CPU")
     if profile is None:
         try:
             # Without NVIDIA's parser the model's own words are what there is.
@@ -310,24 +310,24 @@ def _liveness(served: Sequence[Served], verdict: BuildVerdict) -> tuple[Problem,
     )
 
 
-def _library(path: Path, timeout: float, told: Told) -> PluginLibrary:
+def _library(path: Path, timeout: float, progress: Progress) -> PluginLibrary:
     """A library or a project's library, with its creators."""
     project: Path | None
     if path.is_dir() or path.name == FILE_NAME:
         project = path if path.is_dir() else path.parent
-        told(f"building {project}")
+        progress(f"building {project}")
         library = build(project, "cpu")[0].library
     else:
         library, project = path, _project_of(path)
     facts = inspect(library)
-    told(f"loading {library.name}")
+    progress(f"loading {library.name}")
     creators = _creators(library, timeout)
-    plugins = members(root(project)) if project else _beside(library)
+    plugins = members(root(project)) if project else _without_project(library)
     return PluginLibrary(library.resolve(), creators, plugins, facts.target)
 
 
-def _beside(library: Path) -> tuple[Member, ...]:
-    """What a manifest in the library's own folder says, as a library comes without its project."""
+def _without_project(library: Path) -> tuple[Member, ...]:
+    """The plugins by the manifest in the library's own folder, for a library that comes without its project."""
     folder = library.resolve().parent
     return (Member(folder, Manifest.load(folder)),) if (folder / FILE_NAME).is_file() else ()
 
@@ -358,5 +358,5 @@ def _creators(library: Path, timeout: float) -> tuple[CreatorFacts, ...]:
                 f"{library} cannot be loaded: {answers[-1].message}", hint=f"pluginkit inspect --load {library}"
             )
     raise CheckFailed(
-        f"no host takes {library}: {answers[0].message}", hint=f"pluginkit inspect --load {library} says more."
+        f"no host takes {library}: {answers[0].message}", hint=f"pluginkit inspect --load {library} shows more."
     )

@@ -1,4 +1,4 @@
-"""What a model is run on: random arrays, integers among them that are valid indices where the model says of what."""
+"""What a model is run on: random arrays, integers that are valid indices where the model shows into what."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pluginkit.importing.model import dims, own_types, places, subgraphs
 from pluginkit.network.model import Array, NetworkProfile
 
 SMALL = 3
-"""Integers of which nothing says what they are for stay below: counts and indices, mostly."""
+"""Integers whose use the model doesn't show stay below: counts and indices, mostly."""
 SAME_VALUES = ("Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Expand", "Slice", "Tile")
 """Operators whose output has no other values than their first input."""
 INDICES = {"Gather": 1, "GatherElements": 1, "Scatter": 1, "ScatterElements": 1, "RoiAlign": 2}
@@ -34,7 +34,7 @@ def draw(
     given = [value for value in model.graph.input if value.name not in constants]
     bounds = _bounds(model, profile, plugins)
     feeds: dict[str, Array] = {}
-    said = []
+    descriptions = []
     for value in given:
         name, kind = value.name, onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
         shape = profile.shapes[name][1]
@@ -52,8 +52,8 @@ def draw(
         else:
             feeds[name] = rng.standard_normal(shape).astype(kind)
             what = "normally distributed numbers"
-        said.append(f"{name}: {what}, {kind.name} {'x'.join(map(str, shape)) or 'scalar'}")
-    return feeds, tuple(said)
+        descriptions.append(f"{name}: {what}, {kind.name} {'x'.join(map(str, shape)) or 'scalar'}")
+    return feeds, tuple(descriptions)
 
 
 def _bounds(model: onnx.ModelProto, profile: NetworkProfile, plugins: str) -> dict[str, tuple[int, str]]:

@@ -65,7 +65,7 @@ def load(path: Path) -> onnx.ModelProto:
     if not data:
         raise UsageError(f"{path} is empty.", hint="Was it downloaded or exported to its end?")
     try:
-        # By bytes: the file's name says nothing of its form.
+        # By bytes: the file's form doesn't follow from its name.
         model = onnx.load_model_from_string(data)
     except Exception:  # noqa: BLE001 - protobuf's DecodeError, whose package has no types
         raise _no_model(path, data) from None
@@ -79,7 +79,7 @@ def load(path: Path) -> onnx.ModelProto:
 
 
 def _no_model(path: Path, data: bytes) -> UsageError:
-    """What is said of bytes that protobuf doesn't read: text, a model that is cut off, or something else."""
+    """The message for bytes that protobuf doesn't read: text, a model that is cut off, or something else."""
     if data.startswith(b"version https://git-lfs"):
         return UsageError(f"{path} is a pointer of Git LFS, not the model itself.", hint="git lfs pull")
     if found := foreign.of_file(path, data):
@@ -133,7 +133,7 @@ def _walk(nodes: Iterable[onnx.NodeProto], path: tuple[str, ...], flow: tuple[st
 def shapes(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
     """What is known of the tensors by name, in all graphs: declared, or inferred by onnx where it can."""
     inferred = model
-    # Inference is a help: a model that it can't follow is judged without.
+    # Inference is a help: a model that it can't follow is checked without.
     with contextlib.suppress(Exception):
         inferred = onnx.shape_inference.infer_shapes(model)
     known: dict[str, onnx.TypeProto.Tensor] = {}
@@ -142,7 +142,7 @@ def shapes(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
 
 
 def own_types(graph: onnx.GraphProto) -> dict[str, onnx.TypeProto.Tensor]:
-    """What a graph says of its own tensors, by name; not what the graphs in it say of theirs."""
+    """The types and shapes of a graph's own tensors, by name; not of those in its subgraphs."""
     known: dict[str, onnx.TypeProto.Tensor] = {}
     for value in (*graph.input, *graph.value_info, *graph.output):
         if value.type.HasField("tensor_type") and value.type.tensor_type.elem_type:

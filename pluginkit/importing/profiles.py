@@ -1,4 +1,4 @@
-"""The shapes that a model is built for: what a person says by --profile, and defaults for what they don't.
+"""The shapes that a model is built for: those of --profile, and defaults for the others.
 
 `name:min=1x3x224x224,opt=4x3x224x224,max=8x3x224x224`; one shape alone, `name:1x3x224x224`, stands for all three. For
 an input whose values are shapes the numbers are its values: `trips:min=1,opt=4,max=8`.
@@ -23,7 +23,7 @@ FORM = "name:min=1x3x224x224,opt=4x3x224x224,max=8x3x224x224"
 
 @dataclass(frozen=True)
 class Shapes:
-    """What --profile says of one input."""
+    """One --profile: the shapes of one input."""
 
     name: str
     points: Range
@@ -65,13 +65,13 @@ def _shape(text: str, whole: str) -> Dims:
     return tuple(int(size) for size in text.split("x"))
 
 
-def profile(inputs: Sequence[ModelInput], said: Sequence[Shapes]) -> NetworkProfile:
+def profile(inputs: Sequence[ModelInput], requested: Sequence[Shapes]) -> NetworkProfile:
     """One profile for a model's inputs.
 
     Raises:
         UsageError: --profile names no input of the model, or gives it another rank or another fixed dimension.
     """
-    named = {one.name: one.points for one in said}
+    named = {one.name: one.points for one in requested}
     names = [one.name for one in inputs]
     for name in named:
         if name not in names:
@@ -91,9 +91,9 @@ def profile(inputs: Sequence[ModelInput], said: Sequence[Shapes]) -> NetworkProf
     return NetworkProfile("default", shapes, values)
 
 
-def defaulted(inputs: Sequence[ModelInput], said: Sequence[Shapes]) -> list[str]:
+def defaulted(inputs: Sequence[ModelInput], requested: Sequence[Shapes]) -> list[str]:
     """The inputs with open dimensions that --profile does not name."""
-    named = {one.name for one in said}
+    named = {one.name for one in requested}
     return [one.name for one in inputs if one.name not in named and (one.shape_tensor or -1 in one.dims)]
 
 

@@ -61,7 +61,7 @@ class RunOutcome:
         log: what the plugins logged and printed, where something went wrong.
         problems: what the host and the device in the libraries found, the errors first: a run with an error has failed.
         drawn: the graph's inputs, and what random values they got.
-        lacks: what is not installed, so that there was no run or no comparison; `remedy` says what to type.
+        lacks: what is not installed, so that there was no run or no comparison; `remedy` is the command to type.
     """
 
     status: Literal["compared", "ran", "failed", "crashed", "hung", "not run"]
@@ -82,8 +82,8 @@ class RunOutcome:
             }
             for one in self.outputs
         ]
-        said = {"status": self.status, "message": self.message, "fix": self.remedy, "log": list(self.log)}
-        return {**said, "inputs": list(self.drawn), "outputs": outputs}
+        message = {"status": self.status, "message": self.message, "fix": self.remedy, "log": list(self.log)}
+        return {**message, "inputs": list(self.drawn), "outputs": outputs}
 
 
 def run(
@@ -103,7 +103,7 @@ def run(
 
 
 def _without_plugins(model: onnx.ModelProto, feeds: dict[str, Array], timeout: float) -> RunOutcome:
-    """By onnxruntime alone: that another implementation differs from it would say nothing of this model."""
+    """By onnxruntime alone: a difference of another implementation would be no evidence on this model."""
     try:
         got = _expected(model, (), feeds, timeout).outputs
     except ToolMissing as error:
@@ -124,13 +124,13 @@ def _with_plugins(
     expected: Expected | PluginkitError | str = _incomparable(at)
     if not expected:
         try:
-            # First, for it says what a plugin may leave unwritten.
+            # First, because it shows what a plugin may leave unwritten.
             expected = _expected(model, plugins, feeds, timeout)
         except PluginkitError as error:
             expected = error
     free = expected.free if isinstance(expected, Expected) else {}
     hosted = hosting.run(model, at, feeds, free, timeout)
-    outcome = _failed(hosted) if hosted.error else _judged(hosted.outputs, expected, plugins)
+    outcome = _failed(hosted) if hosted.error else _outcome(hosted.outputs, expected, plugins)
     return _with_problems(outcome, hosted)
 
 
@@ -151,13 +151,13 @@ def _failed(hosted: HostRun) -> RunOutcome:
     return RunOutcome("not run", error.message, remedy=error.hint or _SIZES, log=hosted.log)
 
 
-def _judged(got: dict[str, Array], expected: Expected | PluginkitError | str, plugins: Sequence[Served]) -> RunOutcome:
+def _outcome(got: dict[str, Array], expected: Expected | PluginkitError | str, plugins: Sequence[Served]) -> RunOutcome:
     """A run that came to its end."""
     if isinstance(expected, str):
         return RunOutcome("ran", f"{_count(len(got))}, not compared, because {expected}")
     if isinstance(expected, ToolMissing):
-        said = f"{_count(len(got))}, not compared, because {expected.message}"
-        return RunOutcome("ran", said, remedy=expected.hint, lacks=expected.message)
+        message = f"{_count(len(got))}, not compared, because {expected.message}"
+        return RunOutcome("ran", message, remedy=expected.hint, lacks=expected.message)
     if isinstance(expected, PluginkitError):
         if expected.exit_code == CheckFailed.exit_code:
             return RunOutcome("failed", expected.message)
@@ -174,12 +174,12 @@ def _with_problems(outcome: RunOutcome, hosted: HostRun) -> RunOutcome:
     if not hosted.wrong:
         return outcome
     count = sum(problem.level == "error" for problem in outcome.problems)
-    said = f"{count} defect{'' if count == 1 else 's'} of {hosted.wrong[0][0]}"
+    message = f"{count} defect{'' if count == 1 else 's'} of {hosted.wrong[0][0]}"
     more = len({node for node, _ in hosted.wrong}) - 1
-    said += f" and {more} more node{'' if more == 1 else 's'}" if more else ""
-    # A process that a finding ended is no crash: the finding says why.
+    message += f" and {more} more node{'' if more == 1 else 's'}" if more else ""
+    # A process that a finding ended is no crash: the finding is the reason.
     rest = outcome.message.splitlines()[0] if outcome.status != "failed" else outcome.message
-    return replace(outcome, status="failed", message=f"{said}, see the errors above; {rest}")
+    return replace(outcome, status="failed", message=f"{message}, see the errors above; {rest}")
 
 
 def _incomparable(at: Mapping[str, Served]) -> str:
@@ -200,11 +200,11 @@ def _incomparable(at: Mapping[str, Served]) -> str:
 
 def _impossible(served: Sequence[Served], plugins: Sequence[Served]) -> RunOutcome | None:
     """Why this model can't be run here, and what would run it; None if it can be tried."""
-    nobody = [one.place.label for one in served if one.by == "nobody"]
-    if nobody:
-        more = " ..." if len(nobody) > 3 else ""
-        said = f"nobody serves {', '.join(nobody[:3])}{more}"
-        return RunOutcome("not run", said, remedy="give the library that has it by --plugins")
+    unserved = [one.place.label for one in served if one.by == "nobody"]
+    if unserved:
+        more = " ..." if len(unserved) > 3 else ""
+        message = f"nobody serves {', '.join(unserved[:3])}{more}"
+        return RunOutcome("not run", message, remedy="give the library that has it by --plugins")
     for one in plugins:
         if one.library is None or one.creator is None:
             continue
@@ -213,15 +213,15 @@ def _impossible(served: Sequence[Served], plugins: Sequence[Served]) -> RunOutco
             fix = "give its project by --plugins, or its library of target cpu (pluginkit build --target cpu)"
             return RunOutcome("not run", f"{name} is of target gpu", remedy=fix)
         if one.creator.base not in {*RUN, ""}:
-            said = f"{one.creator.name} of {name} is {one.creator.base}, and pluginkit's host runs {', '.join(RUN)}"
-            return RunOutcome("not run", said, remedy="write the plugin on one of these; pluginkit new shows how")
+            message = f"{one.creator.name} of {name} is {one.creator.base}, and pluginkit's host runs {', '.join(RUN)}"
+            return RunOutcome("not run", message, remedy="write the plugin on one of these; pluginkit new shows how")
     return None
 
 
 def _ready(model: onnx.ModelProto, served: Sequence[Served]) -> tuple[onnx.ModelProto, dict[str, Served]]:
     """The model with its local functions written out, and who serves its plugins' nodes, by name.
 
-    Those have a domain of their own, for a node beside them may have the same type and be NVIDIA's own; version and
+    Those have a domain of their own, because another node may have the same type and be NVIDIA's own; version and
     namespace as the parser took them; and names by which a person finds them.
     """
     copied = onnx.ModelProto()

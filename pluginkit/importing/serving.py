@@ -34,7 +34,7 @@ class PluginLibrary:
     Attributes:
         path: the library.
         creators: what it brings.
-        plugins: what its project says of its plugins, where it is a project's library.
+        plugins: its plugins' manifests, where it is a project's library.
         target: `cpu`, `gpu` or `unknown`.
     """
 
@@ -63,7 +63,7 @@ class Served:
 
     @property
     def member(self) -> Member | None:
-        """What the project of the plugin's library says of the plugin; None where it says nothing."""
+        """The plugin's manifest in its library's project; None where there is none."""
         if self.library is None or self.creator is None:
             return None
         name = self.creator.name

@@ -70,7 +70,8 @@ def wrong_numbers(inputs: Sequence[Tensor], given: Sequence[onnx.TypeProto.Tenso
 def _each(
     inputs: Sequence[Tensor], given: Sequence[onnx.TypeProto.Tensor | None]
 ) -> list[tuple[Tensor, tuple[int, str, int]]]:
-    """Each dimension of a known size, of the inputs whose rank is right: its index, what the manifest says, the size.
+    """Each dimension of a known size, of the inputs whose rank is right: its index, the manifest's expression, the
+    size.
 
     Some exporters write -1 or 0 for a dimension that is open.
     """

@@ -44,7 +44,7 @@ def types(model: onnx.ModelProto, served: Sequence[Served]) -> list[Types]:
 
 
 def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
-    # Inference is a help: a model that it can't follow is judged without.
+    # Inference is a help: a model that it can't follow is checked without.
     with contextlib.suppress(Exception):
         return onnx.shape_inference.infer_shapes(model)
     copied = onnx.ModelProto()

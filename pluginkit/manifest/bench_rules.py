@@ -12,7 +12,7 @@ from pluginkit.manifest.signature import ManifestModel
 
 
 def problems(manifest: ManifestModel) -> list[str]:
-    """What the section says that can't be."""
+    """What is wrong in the section."""
     bench = manifest.bench
     found = _baseline("bench.baseline", bench.baseline, manifest)
     names = [shape.name for shape in bench.shapes]

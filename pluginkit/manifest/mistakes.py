@@ -24,11 +24,11 @@ _EXPECTED = {
     "literal_error": "must be {expected}",
     "enum": "must be {expected}",
 }
-"""What pydantic's errors say in the words of TOML: it speaks of tuples and dictionaries."""
+"""pydantic's messages in TOML's terms: its own are of tuples and dictionaries."""
 
 
 def unknown(what: str, value: str, known: Sequence[str]) -> str:
-    """What is said of a name that isn't there: the one that is meant, or all that there are."""
+    """The message for an unknown name: the one that is probably meant, or all that there are."""
     close = difflib.get_close_matches(value, known, n=1)
     return f"unknown {what} '{value}'" + (f"; did you mean '{close[0]}'?" if close else f"; known: {', '.join(known)}")
 

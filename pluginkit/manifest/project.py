@@ -15,7 +15,7 @@ ADDED = "plugins"
 
 @dataclass(frozen=True)
 class Member:
-    """A plugin of a library: the folder with its `pluginkit.toml` and `reference.py`, and what the former says."""
+    """A plugin of a library: the folder with its `pluginkit.toml` and `reference.py`, and its manifest."""
 
     folder: Path
     manifest: Manifest
@@ -43,16 +43,16 @@ def members(project: Path) -> tuple[Member, ...]:
         if not _is_added(file.parent):
             continue
         manifest = Manifest.load(file)
-        if said := clash(manifest, found):
-            raise UsageError(f"{file}: {said}.", hint="Give one of them another name.")
+        if problem := clash(manifest, found):
+            raise UsageError(f"{file}: {problem}.", hint="Give one of them another name.")
         found.append(Member(file.parent, manifest))
     return tuple(found)
 
 
 def clash(manifest: Manifest, others: Iterable[Member]) -> str:
-    """Why a plugin can't stand beside others in one library; empty if it can.
+    """Why a plugin can't be in one library with others; empty if it can.
 
-    TensorRT could tell two versions of a name apart. Files and C++ names are called by the name alone.
+    TensorRT could distinguish two versions of a name. Files and C++ names are called by the name alone.
     """
     name = manifest.plugin.name
     for other in others:

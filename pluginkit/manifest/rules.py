@@ -22,7 +22,7 @@ from pluginkit.manifest.signature import (
 
 
 def problems(manifest: ManifestModel) -> list[str]:
-    """What the manifest says that can't be, first things first."""
+    """What is wrong in the manifest, the most important first."""
     empty = [
         f"{key}: at least one is needed" for key in ("inputs", "outputs", "profiles") if not getattr(manifest, key)
     ]
@@ -73,10 +73,14 @@ def _field_problems(field: Attribute) -> list[str]:
     where = f"the field '{field.name}'"
     low, high, default = field.min, field.max, field.default
     if field.choices and (low is not None or high is not None):
-        return [f"{where} has choices, and min or max besides: say one of the two"]
-    said = {"min": low, "max": high, **{f"choices {number}": value for number, value in enumerate(field.choices, 1)}}
-    if field.type == "int32" and (bad := [key for key, value in said.items() if isinstance(value, float)]):
-        return [f"{where} is int32, and {bad[0]} is no whole number ({said[bad[0]]})"]
+        return [f"{where} has choices, and min or max besides: give one of the two"]
+    declared = {
+        "min": low,
+        "max": high,
+        **{f"choices {number}": value for number, value in enumerate(field.choices, 1)},
+    }
+    if field.type == "int32" and (bad := [key for key, value in declared.items() if isinstance(value, float)]):
+        return [f"{where} is int32, and {bad[0]} is no whole number ({declared[bad[0]]})"]
     if low is not None and high is not None and low > high:
         return [f"{where} has a min above its max ({low} above {high})"]
     inside = (low is None or default is None or low <= default) and (high is None or default is None or default <= high)

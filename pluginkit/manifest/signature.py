@@ -110,8 +110,8 @@ Number = Annotated[int | float, BeforeValidator(_number)]
 class Attribute(_SectionModel):
     """A field of the plugin's creator: an attribute of the ONNX node. No default means that it must be given.
 
-    `min` and `max`, or `choices`, say which other values the plugin takes: tests draw from them. Without any of them
-    tests try values near the default, and leave out what the reference or the plugin refuses.
+    `min` and `max`, or `choices`, declare which other values the plugin takes: tests draw from them. Without any of
+    them tests try values near the default, and leave out what the reference or the plugin refuses.
     """
 
     name: str
@@ -154,7 +154,7 @@ class Steps(_SectionModel):
 
 
 class Tolerances(_SectionModel):
-    """Tolerances by precision; what is not said follows from the type (see `docs/testing.md`)."""
+    """Tolerances by precision; the others follow from the type (see `docs/testing.md`)."""
 
     float32: Close | None = None
     float16: Close | None = None
@@ -169,7 +169,7 @@ class Test(_SectionModel):
 
 
 class ManifestModel(_SectionModel):
-    """What a `pluginkit.toml` says, each part valid by itself. Its whole, held against the rules, is a `Manifest`."""
+    """The content of a `pluginkit.toml`, each part valid by itself. One that keeps all rules is a `Manifest`."""
 
     plugin: Plugin
     inputs: tuple[Tensor, ...]
@@ -246,7 +246,7 @@ class ManifestModel(_SectionModel):
         return self.model_copy(update=changed)
 
     def batch(self) -> str | None:
-        """The symbol that is the first dimension of every tensor and no other: what can stand beside the shapes."""
+        """The symbol that is the first dimension of every tensor and no other: what can be an implicit batch."""
         firsts = {tensor.shape[:1] for tensor in (*self.inputs, *self.outputs)}
         if len(firsts) != 1 or firsts == {()}:
             return None

@@ -1,4 +1,5 @@
-"""`pluginkit add`: one more plugin in a project's library. All is checked and rendered beside, then renamed into place.
+"""`pluginkit add`: one more plugin in a project's library. All is checked and rendered first, then written,
+all files or none.
 
 The plugin gets a folder of its own in `plugins/`, with its signature, reference, sources and tests; the project's
 CMakeLists.txt compiles its sources, and src/entry.cpp names its creator.
@@ -6,7 +7,6 @@ CMakeLists.txt compiles its sources, and src/entry.cpp names its creator.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from pathlib import Path
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import ADDED, clash, members, root
-from pluginkit.scaffold import insert, names, signature, template
+from pluginkit.scaffold import insert, names, signature, template, writing
 from pluginkit.scaffold.generated import Generated
 
 
@@ -64,9 +64,9 @@ def add(
         base=base,
         formats=formats,
     )
-    if said := clash(manifest, there):
+    if problem := clash(manifest, there):
         raise UsageError(
-            f"{name} cannot be added: {said}.",
+            f"{name} cannot be added: {problem}.",
             hint="Give it another name; another version of the same plugin is a project of its own.",
         )
     spaces = {names.cpp_namespace(one.name): one.name for one in there}
@@ -78,16 +78,12 @@ def add(
     place = folder / ADDED / manifest.slug
     if place.exists() or place.is_symlink():
         raise UsageError(f"{place} exists already.", hint="Remove it, or give the plugin another name.")
-    done = Addition(folder, place, ())
     changed = _changed(folder, there[0].manifest, manifest)
-    try:
-        with tempfile.TemporaryDirectory(dir=folder, prefix=f".{manifest.slug}-") as scratch:
-            _write(done, template.render(text, Path(scratch), Generated({}, added=True)), changed)
-    except OSError as error:
-        raise UsageError(
-            f"{folder} cannot be written: {error.strerror or error}; nothing was changed.",
-            hint="Are the files yours, and is there room?",
-        ) from None
+    with tempfile.TemporaryDirectory(prefix="pluginkit-add-") as scratch:
+        rendered = template.render(text, Path(scratch), Generated({}, added=True))
+        files = [path for path in rendered.rglob("*") if path.is_file()]
+        added = {place / path.relative_to(rendered): path.read_text(encoding="utf-8") for path in files}
+    writing.write(folder, {**added, **changed})
     return Addition(folder, place, tuple(changed))
 
 
@@ -95,7 +91,7 @@ def _changed(folder: Path, own: Manifest, added: Manifest) -> dict[Path, str]:
     """The project's files that change, with their new text.
 
     Raises:
-        UsageError: it is not plain what to change in one of them; it says what to write by hand.
+        UsageError: it is not plain what to change in one of them; its hint is what to write by hand.
     """
     short = added.slug
     header = f"../{ADDED}/{short}/src/{short}.h"
@@ -117,12 +113,12 @@ def _changed(folder: Path, own: Manifest, added: Manifest) -> dict[Path, str]:
         elif new != text:
             found[path] = new
     if unclear:
-        said = " and ".join(str(path.relative_to(folder)) for path in unclear)
+        which = " and ".join(str(path.relative_to(folder)) for path in unclear)
         lines = [f"{path.relative_to(folder)}: {by_hand[path]}" for path in unclear]
         raise UsageError(
-            f"{said} of {folder} {'is' if len(unclear) == 1 else 'are'} not as `pluginkit new` writes them, so that a "
+            f"{which} of {folder} {'is' if len(unclear) == 1 else 'are'} not as `pluginkit new` writes them, so that a "
             "line can't be inserted safely; nothing was changed.",
-            hint="Write by hand, then say pluginkit add again:\n  " + "\n  ".join(lines),
+            hint="Write by hand, then run pluginkit add again:\n  " + "\n  ".join(lines),
         )
     return found
 
@@ -138,27 +134,3 @@ def _text(path: Path) -> str:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
-
-
-def _write(done: Addition, made: Path, changed: dict[Path, str]) -> None:
-    """All or nothing: what was done is taken back where something fails."""
-    before = {path: path.read_bytes() for path in changed}
-    beside = {path: made.parent / f"{number}-{path.name}" for number, path in enumerate(changed)}
-    first = not done.folder.parent.exists()
-    replaced: list[Path] = []
-    try:
-        for path, new in beside.items():
-            new.write_bytes(changed[path].encode())
-            new.chmod(path.stat().st_mode)
-        done.folder.parent.mkdir(exist_ok=True)
-        made.rename(done.folder)
-        for path, new in beside.items():
-            new.replace(path)
-            replaced.append(path)
-    except BaseException:
-        for path in replaced:
-            path.write_bytes(before[path])
-        shutil.rmtree(done.folder, ignore_errors=True)
-        if first and done.folder.parent.is_dir():
-            done.folder.parent.rmdir()
-        raise

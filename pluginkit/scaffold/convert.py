@@ -1,9 +1,10 @@
-"""`pluginkit convert`: the same plugin on IPluginV3. All is made and checked beside, then renamed into place.
+"""`pluginkit convert`: the same plugin on IPluginV3. All is made and checked in a temporary folder, then renamed into
+place.
 
 The class and the base in `pluginkit.toml` change; the kernel, the reference, the fields and the identity stay. The new
 class reads what the old one serialized, from the field in which pluginkit's V3 adapter kept it in engines of
 TensorRT-RTX. An engine that TensorRT 10 or 11 built holds an IPluginV2 layer, for which TensorRT asks an
-IPluginCreator; one library can't list that beside the IPluginCreatorV3One of the same name (docs/bases.md), so such an
+IPluginCreator; one library can't list that and the IPluginCreatorV3One of the same name (docs/bases.md), so such an
 engine keeps the library that it was built with, or is built anew.
 """
 
@@ -56,7 +57,7 @@ def convert(project: Path, to: str = TARGET, *, force: bool = False, dry_run: bo
     Args:
         project: its folder.
         to: the base; v3 is the only one.
-        force: convert although the class was edited by hand; its files are kept beside.
+        force: convert although the class was edited by hand; its files are kept under another name.
         dry_run: write nothing.
 
     Raises:
@@ -99,10 +100,10 @@ def convert(project: Path, to: str = TARGET, *, force: bool = False, dry_run: bo
     if readme.is_file() and "README.md" in base.files:
         mine = readme.read_text(encoding="utf-8")
         merged = merging.merge(base.files["README.md"], mine, rendered["README.md"], label="")
-        # A README that says something else in the same place is the person's to change.
+        # A README with another text in the same place is the user's to change.
         if not merged.conflicts and merged.text != mine:
             changed[readme] = merged.text
-    # Of another signature than the base was made for, the rest of the base would be told as the template's changes.
+    # Of another signature than the base was made for, the rest of the base would count as the template's changes.
     same = Manifest.parse(base.files[FILE_NAME], str(toml)) == manifest
     files = dict(base.files) if same else rendered
     files |= {path.relative_to(folder).as_posix(): text for path, text in changed.items()}
@@ -119,7 +120,7 @@ def convert(project: Path, to: str = TARGET, *, force: bool = False, dry_run: bo
         )
     for path in kept.values():
         if path.exists():
-            raise UsageError(f"{path} exists already.", hint="Move it away: a conversion overwrites nobody's files.")
+            raise UsageError(f"{path} exists already.", hint="Move it away: a conversion overwrites no files.")
     texts = {**done.changed, folder / generated.FILE_NAME: generated.dumps(done.generated)}
     writing.write(folder, {**texts, **{path: was[old] for old, path in kept.items()}})
     return done

@@ -92,8 +92,8 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "operations": any("apply(" in line for lines in dims for line in lines),
         "constants": any("exprBuilder" in line for lines in dims for line in lines),
         "static": not BASES[manifest.plugin.base].dynamic_shapes,
-        "static_at": any("at(" in dim for words in static for dim in words),
-        "static_helpers": [word for word in ("floorDiv", "ceilDiv") if any(word in d for dims in static for d in dims)],
+        "static_at": any("at(" in dim for texts in static for dim in texts),
+        "static_helpers": [name for name in ("floorDiv", "ceilDiv") if any(name in d for dims in static for d in dims)],
         "batched": manifest.batch() is not None,
         # What a v3 plugin keeps in an engine: its fields, and the scales as one more.
         "kept_count": len(manifest.fields) + int8,
@@ -103,7 +103,7 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
 
 
 def is_whole(tensor: Tensor) -> bool:
-    """Whether an output is INT32 in every precision: it tells a sign, for that float arithmetic doesn't change.
+    """Whether an output is INT32 in every precision: it is a sign, because float arithmetic can't change that.
 
     A rounded number would be another one where the sum lies halfway between two, and INT32 is compared exactly.
     """
@@ -174,7 +174,7 @@ def _conversion(kind: DType) -> dict[str, Any]:
 def _type(manifest: Manifest, tensor: Tensor) -> str:
     """The tensor's C++ type in the kernel, where T is the type of the precision.
 
-    A tensor has its first type in the precisions that it doesn't declare; one condition tells those from the others.
+    A tensor has its first type in the precisions that it doesn't declare; one condition distinguishes those.
     """
     types = {precision: manifest.type_of(tensor, precision) for precision in manifest.precisions()}
     others = [precision for precision, kind in types.items() if kind is not precision]

@@ -54,7 +54,7 @@ def dumps(made: Generated) -> str:
     """The text of the file in a project."""
     packed = zlib.compress(json.dumps(dict(sorted(made.files.items()))).encode(), 9)
     text = base64.b64encode(packed).decode()
-    said = {
+    content = {
         "about": _ABOUT,
         "schema": SCHEMA,
         "pluginkit": made.version,
@@ -63,7 +63,7 @@ def dumps(made: Generated) -> str:
         "restores_static": made.restores_static,
         "files": [text[at : at + _WIDTH] for at in range(0, len(text), _WIDTH)],
     }
-    return json.dumps(said, indent=2) + "\n"
+    return json.dumps(content, indent=2) + "\n"
 
 
 def loads(text: str, where: str) -> Generated:
@@ -73,16 +73,20 @@ def loads(text: str, where: str) -> Generated:
         UsageError: it is damaged, or a later pluginkit's.
     """
     try:
-        said = json.loads(text)
-        schema = int(said["schema"])
+        content = json.loads(text)
+        schema = int(content["schema"])
         if schema != SCHEMA:
             raise UsageError(
                 f"{where} is of schema version {schema}; this pluginkit knows version {SCHEMA}.",
                 hint="Update pluginkit: a later one has written it.",
             )
-        files = _unpacked("".join(said["files"]))
+        files = _unpacked("".join(content["files"]))
         return Generated(
-            files, bool(said["added"]), int(said["restores_v2"]), bool(said["restores_static"]), str(said["pluginkit"])
+            files,
+            bool(content["added"]),
+            int(content["restores_v2"]),
+            bool(content["restores_static"]),
+            str(content["pluginkit"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error, binascii.Error) as error:
         raise UsageError(

@@ -34,7 +34,7 @@ def creator(text: str, header: str, name: str) -> str | None:
     ]
     if not includes:
         return None
-    if name not in [word.strip() for word in calls[0][1].split(",")]:
+    if name not in [argument.strip() for argument in calls[0][1].split(",")]:
         end = calls[0].start(1) + len(calls[0][1].rstrip())
         line = text.rfind("\n", 0, end) + 1
         column = calls[0].start(1) - (text.rfind("\n", 0, calls[0].start(1)) + 1)
@@ -65,17 +65,17 @@ def sources(text: str, slug: str, files: Sequence[str]) -> str | None:
     if len(calls) != 1 or len(re.findall(r"(?i)\bpluginkit_add_plugin\b", bare)) != 1:
         return None
     start, end = calls[0].span(1)
-    words = list(re.compile(r'"[^"]*"|[^\s"]+').finditer(code, start, end))
-    said = [word[0].strip('"') for word in words]
+    arguments = list(re.compile(r'"[^"]*"|[^\s"]+').finditer(code, start, end))
+    values = [argument[0].strip('"') for argument in arguments]
     before = bare[:start]
     opened = len(re.findall(_BLOCKS.format(""), before)) - len(re.findall(_BLOCKS.format("end"), before))
-    if opened or said[:1] != [slug] or "SOURCES" not in said or "NAME" in said[said.index("SOURCES") :]:
+    if opened or values[:1] != [slug] or "SOURCES" not in values or "NAME" in values[values.index("SOURCES") :]:
         return None
-    more = [file for file in files if file not in said]
-    place = words[-1].end()
-    line = text.rfind("\n", 0, words[-1].start()) + 1
-    lead = text[line : words[-1].start()]
-    indent = lead if not lead.strip() and said[-1] != "SOURCES" else " " * 8
+    more = [file for file in files if file not in values]
+    place = arguments[-1].end()
+    line = text.rfind("\n", 0, arguments[-1].start()) + 1
+    lead = text[line : arguments[-1].start()]
+    indent = lead if not lead.strip() and values[-1] != "SOURCES" else " " * 8
     rest = text[place : text.find("\n", place)]
     # A comment behind the last source stays with it.
     place += len(rest) if rest.strip() and not code[place : place + len(rest)].strip() else 0

@@ -69,7 +69,7 @@ def merge(base: str, ours: str, theirs: str, *, label: str) -> Merged:
 
 
 def unresolved(text: str) -> list[int]:
-    """The lines, counted from 1, at which conflicts begin that nobody has resolved yet."""
+    """The lines, counted from 1, at which unresolved conflicts begin."""
     return [number for number, line in enumerate(text.splitlines(), 1) if line.startswith(f"{OURS} ")]
 
 

@@ -50,7 +50,7 @@ _LIBRARIES = frozenset([
 # fmt: on
 _FILES = frozenset(["entry"])
 _PACKAGES = frozenset(["cupy", "numpy", "onnx", "pluginkit", "pycuda", "pytest", "scipy", "tensorrt", "torch"])
-"""Packages that stand beside a project's module in Python."""
+"""Packages that are imported along with a project's module in Python."""
 
 MAX_SLUG = 100
 """File names have at most 255 bytes, and the slug is a part of several."""
@@ -73,8 +73,8 @@ def check_plugin(name: str) -> None:
             message = f"'{name}' cannot be a plugin's name: {owner} of the name '{short}'."
             raise UsageError(message, hint=f"Try {name}Plugin.")
     if taken_by_tensorrt := {name, f"{name}Creator", f"{name}Parameters"} & _tensorrt_types():
-        told = f"TensorRT's headers have a type {taken_by_tensorrt.pop()}"
-        raise UsageError(f"'{name}' cannot be a plugin's name: {told}.", hint=f"Try {name}Plugin.")
+        problem = f"TensorRT's headers have a type {taken_by_tensorrt.pop()}"
+        raise UsageError(f"'{name}' cannot be a plugin's name: {problem}.", hint=f"Try {name}Plugin.")
     if len(short) > MAX_SLUG:
         raise UsageError(f"The plugin's name is too long: {len(short)} characters, at most {MAX_SLUG}.", hint=hint)
 
@@ -107,7 +107,7 @@ def check_member(name: str, what: str) -> None:
 def cpp_namespace(name: str) -> str:
     """The C++ namespace of a plugin's code: its slug; a slug of one word gets `_plugin`.
 
-    The C library puts words such as `round` and `select` into the global namespace; `int` and `std` are taken too.
+    The C library puts names such as `round` and `select` into the global namespace; `int` and `std` are taken too.
     """
     short = slug(name)
     return short if "_" in short.strip("_") and not short.endswith("_t") else f"{short.rstrip('_')}_plugin"

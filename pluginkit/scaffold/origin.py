@@ -67,12 +67,12 @@ def _laid_out_as(made: str, there: str) -> str:
     lines, others = made.splitlines(keepends=True), there.splitlines(keepends=True)
     found: list[str] = []
     for kind, a, b, c, d in SequenceMatcher(None, lines, others, autojunk=False).get_opcodes():
-        same = kind == "replace" and _words(lines[a:b]) == _words(others[c:d])
+        same = kind == "replace" and _text(lines[a:b]) == _text(others[c:d])
         found += others[c:d] if same else lines[a:b]
     return "".join(found)
 
 
-def _words(lines: list[str]) -> str:
-    """What lines say, without their breaks; a string's blanks count."""
-    said = "".join(lines)
-    return said if '"' in said else "".join("".join(re.sub(r"^\s*//!? ", "", line) for line in lines).split())
+def _text(lines: list[str]) -> str:
+    """The lines' text without their breaks; a string's blanks count."""
+    text = "".join(lines)
+    return text if '"' in text else "".join("".join(re.sub(r"^\s*//!? ", "", line) for line in lines).split())

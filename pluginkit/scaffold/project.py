@@ -1,4 +1,4 @@
-"""Write the project: everything is checked first, rendered beside, then renamed into place."""
+"""Write the project: everything is checked first, rendered into a temporary folder, then renamed into place."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def new(
     project = parent / manifest.slug
     if project.exists() or project.is_symlink():
         raise UsageError(
-            f"{project} exists already.", hint="Remove it, give the plugin another name, or say another --dir."
+            f"{project} exists already.", hint="Remove it, give the plugin another name, or choose another --dir."
         )
     try:
         parent.mkdir(parents=True, exist_ok=True)

@@ -66,13 +66,17 @@ def _body(manifest: Manifest) -> list[str]:
     return [*lines, *([plain] if len(plain) + 4 <= _LIMIT else call("return (", results, ")", indent=4))]
 
 
-def call(head: str, words: list[str], tail: str, *, indent: int = 0) -> list[str]:
+def call(head: str, arguments: list[str], tail: str, *, indent: int = 0) -> list[str]:
     """A bracketed list as ruff formats it: on one line where it fits into 88 columns, else one item a line."""
-    comma = "," if head.endswith("= (") and len(words) == 1 else ""
-    line = f"{head}{', '.join(words)}{comma}{tail}"
-    if len(line) + indent <= _LIMIT or not words:
+    comma = "," if head.endswith("= (") and len(arguments) == 1 else ""
+    line = f"{head}{', '.join(arguments)}{comma}{tail}"
+    if len(line) + indent <= _LIMIT or not arguments:
         return [line]
-    return [head, *(f"    {word}{'' if word == '*' and word is words[-1] else ','}" for word in words), tail]
+    return [
+        head,
+        *(f"    {argument}{'' if argument == '*' and argument is arguments[-1] else ','}" for argument in arguments),
+        tail,
+    ]
 
 
 def _result(number: int) -> str:

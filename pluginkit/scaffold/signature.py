@@ -78,7 +78,7 @@ def manifest(
     names.check_text(namespace, "namespace", MAX_NAME)
     if not version:
         raise UsageError("The version must not be empty.", hint="Leave --version out for version 1.")
-    forms = list(dict.fromkeys(_form(word) for word in formats))
+    forms = list(dict.fromkeys(_form(form) for form in formats))
     if not BASES[interface].dynamic_shapes and set(forms) - {Format.LINEAR}:
         raise UsageError(
             f"The code that is written for base '{interface}' knows linear tensors only.",
@@ -121,7 +121,7 @@ def _tensor(text: str, what: str) -> _Tensor:
         raise UsageError(f"'{text}' does not describe {what}.", hint=_TENSOR_FORM + ".")
     name = parts[0].strip()
     names.check_member(name, what)
-    types = [_dtype(word.strip(), text, list(DType)) for word in parts[1].split(",")]
+    types = [_dtype(kind.strip(), text, list(DType)) for kind in parts[1].split(",")]
     if len(set(types)) < len(types):
         raise UsageError(f"'{text}' names a type twice.", hint=_TENSOR_FORM + ".")
     dims = _split(parts[2])
@@ -132,17 +132,17 @@ def _tensor(text: str, what: str) -> _Tensor:
     return _Tensor(name, tuple(types), tuple(_dim(dim, text) for dim in dims))
 
 
-def _form(word: str) -> Format:
+def _form(name: str) -> Format:
     known = [form.value for form in Format if form is not Format.LINEAR]
-    if word in DLA_ONLY:
+    if name in DLA_ONLY:
         raise UsageError(
-            f"The format '{word}' is for DLA cores, which run no plugins.", hint=f"Known: {_words(known)}."
+            f"The format '{name}' is for DLA cores, which run no plugins.", hint=f"Known: {_names(known)}."
         )
-    if word not in known:
-        close = difflib.get_close_matches(word, known, n=1)
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
         guess = f"; did you mean '{close[0]}'?" if close else "."
-        raise UsageError(f"There is no format '{word}'{guess}", hint=f"Known beside linear: {_words(known)}.")
-    return Format(word)
+        raise UsageError(f"There is no format '{name}'{guess}", hint=f"Known, apart from linear: {_names(known)}.")
+    return Format(name)
 
 
 def _check_form(form: Format, tensors: Sequence[_Tensor]) -> None:
@@ -150,7 +150,7 @@ def _check_form(form: Format, tensors: Sequence[_Tensor]) -> None:
     if not taking:
         raise UsageError(
             f"No tensor can have the format {form.value}.",
-            hint=f"It is for {_words([kind.value for kind in form.types])}, and {form.axis} dimensions or more.",
+            hint=f"It is for {_names([kind.value for kind in form.types])}, and {form.axis} dimensions or more.",
         )
     for tensor in taking:
         channel = tensor.shape[-form.axis]
@@ -162,7 +162,7 @@ def _check_form(form: Format, tensors: Sequence[_Tensor]) -> None:
             )
 
 
-def _words(names_: Sequence[str]) -> str:
+def _names(names_: Sequence[str]) -> str:
     return ", ".join(names_)
 
 
@@ -194,13 +194,13 @@ def _split(text: str) -> list[str]:
     return [dim.strip() for dim in dims]
 
 
-def _dtype(word: str, text: str, known: list[DType]) -> DType:
+def _dtype(name: str, text: str, known: list[DType]) -> DType:
     values = [kind.value for kind in known]
-    if word in values:
-        return DType(word)
-    close = difflib.get_close_matches(word, values, n=1)
+    if name in values:
+        return DType(name)
+    close = difflib.get_close_matches(name, values, n=1)
     guess = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(values)}"
-    raise UsageError(f"Unknown type '{word}' in '{text}'; {guess}", hint=f"Types here: {', '.join(values)}.")
+    raise UsageError(f"Unknown type '{name}' in '{text}'; {guess}", hint=f"Types here: {', '.join(values)}.")
 
 
 def _scale(name: str, tensor: _Tensor) -> _Field:
@@ -209,7 +209,7 @@ def _scale(name: str, tensor: _Tensor) -> _Field:
 
 def _like(inputs: Sequence[_Tensor]) -> _Tensor:
     taken = {tensor.name for tensor in inputs}
-    name = next(word for word in ("y", "output", "output_") if word not in taken)
+    name = next(free for free in ("y", "output", "output_") if free not in taken)
     floating = [tensor for tensor in inputs if set(tensor.types) - {DType.INT32}] or list(inputs)
     return _Tensor(name, floating[0].types, floating[0].shape)
 
@@ -224,16 +224,16 @@ def _field(text: str) -> _Field:
     return _Field(name, kind, None if found[3] is None else _default(found[3].strip(), kind, text))
 
 
-def _default(word: str, kind: DType, text: str) -> str:
+def _default(literal: str, kind: DType, text: str) -> str:
     scalar = SCALARS[kind]
     try:
-        value = scalar.python(word)
+        value = scalar.python(literal)
     except ValueError:
         raise UsageError(
-            f"The default '{word}' in '{text}' is not a {kind.value} number.", hint=_FIELD_FORM + "."
+            f"The default '{literal}' in '{text}' is not a {kind.value} number.", hint=_FIELD_FORM + "."
         ) from None
     if not scalar.least < value < scalar.most:
-        raise UsageError(f"The default '{word}' in '{text}' is out of {kind.value}'s range.", hint=_FIELD_FORM + ".")
+        raise UsageError(f"The default '{literal}' in '{text}' is out of {kind.value}'s range.", hint=_FIELD_FORM + ".")
     return repr(value)
 
 
@@ -309,8 +309,8 @@ def _toml(
     return "\n".join(lines)
 
 
-def _list(words: Sequence[str]) -> str:
-    return f"[{', '.join(word if word.isdigit() else quote(word) for word in words)}]"
+def _list(items: Sequence[str]) -> str:
+    return f"[{', '.join(item if item.isdigit() else quote(item) for item in items)}]"
 
 
 def quote(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The project template's rendering: what cookiecutter is told, what the template's variables are, what comes after.
+"""The project template's rendering: cookiecutter's context, the template's variables, and what comes after.
 
 `templates/project` is a template of cookiecutter's like any other: `cookiecutter pluginkit/templates/project` asks for
 what `pluginkit new` has options for. The variables are made of the answers by the Jinja extension `Signature`.
@@ -76,7 +76,7 @@ def variables(answers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _listed(answer: object) -> list[str]:
-    return [word.strip() for word in str(answer).split(SEPARATOR) if word.strip()]
+    return [item.strip() for item in str(answer).split(SEPARATOR) if item.strip()]
 
 
 @lru_cache(maxsize=8)

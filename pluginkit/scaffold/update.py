@@ -1,4 +1,4 @@
-"""`pluginkit update`: what today's template says, brought into a project that an earlier pluginkit made.
+"""`pluginkit update`: what today's template has, brought into a project that an earlier pluginkit made.
 
 A three-way merge, file by file: the base is what pluginkit had generated, one side is what the person made of it, the
 other is what today's template makes for the same signature. The manifest is the person's alone. All is worked out
@@ -29,9 +29,9 @@ class Change:
 
     Attributes:
         path: the file.
-        what: `updated`: nobody had edited it, and it is today's; `added`; `merged`: edited, and today's changes are in
+        what: `updated`: it was unedited, and is today's; `added`; `merged`: edited, and today's changes are in
             it; `conflict`: edited where today's differs, both are in it between marks; `removed`: the template has it
-            no more, and nobody had edited it; `kept`: the same, but edited; `left out`: the person has removed it.
+            no more, and it was unedited; `kept`: the same, but edited; `left out`: the person has removed it.
         text: its new text; None: it isn't written.
         kept: where the file as it was is kept, if it was edited and is written.
         conflicts: the first and the last line of each conflict.
@@ -143,7 +143,7 @@ def _change(path: Path, base: str | None, ours: str | None, theirs: str | None) 
 
 
 def _free(path: Path) -> Path:
-    """A name that is nobody's yet for the file as it was."""
+    """A free name for the file as it was."""
     names = (path.with_name(f"{path.name}.orig{number if number > 1 else ''}") for number in count(1))
     return next(one for one in names if not one.exists() and not one.is_symlink())
 

@@ -10,7 +10,7 @@ from pluginkit.errors import UsageError
 
 
 def write(project: Path, files: Mapping[Path, str | None]) -> None:
-    """Write files beside, then rename them into place; what was renamed is taken back where one fails.
+    """Write temporary files, then rename them into place; what was renamed is undone where one fails.
 
     A link is written through, and a file keeps its mode.
 
@@ -26,11 +26,11 @@ def write(project: Path, files: Mapping[Path, str | None]) -> None:
     made: list[Path] = []
     try:
         with tempfile.TemporaryDirectory(dir=project, prefix=".pluginkit-") as scratch:
-            beside = {path: Path(scratch) / str(number) for number, path in enumerate(files)}
+            temporary = {path: Path(scratch) / str(number) for number, path in enumerate(files)}
             for path, text in files.items():
                 if text is not None:
-                    beside[path].write_bytes(text.encode())
-                    beside[path].chmod(path.stat().st_mode if path.exists() else 0o644)
+                    temporary[path].write_bytes(text.encode())
+                    temporary[path].chmod(path.stat().st_mode if path.exists() else 0o644)
             for path, text in files.items():
                 made += [folder for folder in reversed(path.parents) if not folder.exists()]
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,13 +38,15 @@ def write(project: Path, files: Mapping[Path, str | None]) -> None:
                 if text is None:
                     path.unlink()
                 else:
-                    beside[path].replace(path.resolve())
-    except OSError as error:
+                    temporary[path].replace(path.resolve())
+    except BaseException as error:
         for path in done:
             old = before[path]
             path.unlink(missing_ok=True) if old is None else path.write_bytes(old)
         for folder in reversed(made):
             folder.rmdir()
+        if not isinstance(error, OSError):
+            raise
         raise UsageError(
             f"{project} cannot be written: {error.strerror or error}; nothing was changed.",
             hint="Are the files yours, and is there room?",

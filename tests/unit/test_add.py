@@ -177,6 +177,21 @@ def test_a_file_that_cannot_be_written_leaves_all_as_it_was(
     assert files(project) == before
 
 
+def test_an_interruption_leaves_all_as_it_was(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = files(project)
+
+    def replace(source: Path, target: Path) -> Path:
+        if target.name == "entry.cpp":
+            raise KeyboardInterrupt
+        return source.rename(target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", replace)
+        with pytest.raises(KeyboardInterrupt):
+            scaffold.add("Shift", project=project)
+    assert files(project) == before
+
+
 def test_comments_and_strings_are_not_code() -> None:
     text = (
         '// PLUGINKIT_PLUGINS(No, no::One)\n#include "a.h"\n/* PLUGINKIT_PLUGINS(No) */\n'

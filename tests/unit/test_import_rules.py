@@ -34,8 +34,8 @@ def test_the_code_tells_every_rule_at_its_levels_and_no_other() -> None:
 
 def test_every_rule_has_a_sentence_and_a_source() -> None:
     for name, rule in RULES.items():
-        assert all((rule.says, rule.source, rule.levels)), name
-        assert "|" not in rule.says + rule.source, name
+        assert all((rule.description, rule.source, rule.levels)), name
+        assert "|" not in rule.description + rule.source, name
 
 
 def test_the_page_has_the_table() -> None:

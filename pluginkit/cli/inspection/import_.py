@@ -48,11 +48,11 @@ def command(
     if html:
         model_page.check()
     console = model_report.opened(as_json=as_json)
-    with progress.spinner("reading the model", console) as told:
+    with progress.spinner("reading the model", console) as show:
         if resolving:
             plugins = (*plugins, *libraries_for(model, named))
         options = ImportOptions(model, plugins, profiles, seed, timeout, strict)
-        found = run(options, told)
+        found = run(options, show)
     if html:
         model_page.write([found], html)
     if as_json:

@@ -16,7 +16,7 @@ from rich.text import Text
 from pluginkit.cli import table
 from pluginkit.cli.inspection.inspect import problems
 from pluginkit.importing import Imported
-from pluginkit.importing.building import advice, told
+from pluginkit.importing.building import advice, log_lines
 from pluginkit.importing.unserved import UnservedOperator, labels
 from pluginkit.run import messages
 
@@ -143,7 +143,7 @@ def _build(found: Imported) -> Group:
         lines.append(Text(f"  The open dimensions of {', '.join(found.defaulted)} were given 1, 4 and 16: see below."))
     if not verdict.ok:
         lines += _said("printed", verdict.printed)
-    lines += _said("", told(verdict))
+    lines += _said("", log_lines(verdict))
     if found.profile:
         for name, points in (*found.profile.shapes.items(), *found.profile.values.items()):
             by = " (default; --profile sets it)" if name in found.defaulted else ""

@@ -18,7 +18,7 @@ from pluginkit.library import Problem
 from pluginkit.network.model import NetworkProfile
 
 OLDEST_OPSET = 7
-"""NVIDIA's parser says so itself when it meets an older one."""
+"""From the message of NVIDIA's parser for an older one."""
 BOUNDARY = (TensorProto.BOOL, TensorProto.INT32, TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.BFLOAT16)
 """What may enter and leave an If: TensorRT's documentation of that operator (10.6)."""
 NOT_INSIDE = {
@@ -67,18 +67,20 @@ def functions(
             continue
         label = one.place.label
         if one.by == "native":
-            said = (
+            fault = (
                 f"the parser takes its own {node.op_type}; the model's function {function_name(function)} is ignored."
             )
-            yield Problem("error", said, "Give the function a name that ONNX does not have.", "M2", label)
+            yield Problem("error", fault, "Give the function a name that ONNX does not have.", "M2", label)
         elif one.by == "plugin":
             library = creators[node.op_type].path.name
-            said = f"the plugin of {library} goes before the model's function of that name; before TensorRT 10.7 it is "
-            said += "the other way round."
-            yield Problem("warning", said, "Rename one of them, so that all versions agree.", "M2", label)
+            fault = (
+                f"the plugin of {library} goes before the model's function of that name; before TensorRT 10.7 it is "
+            )
+            fault += "the other way round."
+            yield Problem("warning", fault, "Rename one of them, so that all versions agree.", "M2", label)
         elif (node.domain, node.op_type) not in domains:
-            said = f"it calls {one.place.operator}, the function is {function_name(function)}; onnx sees none there."
-            yield Problem("warning", said, f"Set the node's domain to {function.domain!r}.", "M14", label)
+            fault = f"it calls {one.place.operator}, the function is {function_name(function)}; onnx sees none there."
+            yield Problem("warning", fault, f"Set the node's domain to {function.domain!r}.", "M14", label)
 
 
 def _opsets(model: onnx.ModelProto, places: Sequence[Place]) -> Iterator[Problem]:
@@ -87,24 +89,24 @@ def _opsets(model: onnx.ModelProto, places: Sequence[Place]) -> Iterator[Problem
     newest = onnx.defs.onnx_opset_version()
     if version is None:
         if any(place.node.domain in {"", "ai.onnx"} for place in places):
-            said = "the model uses ONNX's own operators and does not say of which version."
-            yield Problem("warning", said, 'Add onnx.helper.make_opsetid("", 17).', "M13")
+            fault = "the model uses ONNX's own operators and does not say of which version."
+            yield Problem("warning", fault, 'Add onnx.helper.make_opsetid("", 17).', "M13")
     elif version < OLDEST_OPSET:
-        said = f"the model is of opset {version}; NVIDIA's parser promises nothing below {OLDEST_OPSET}."
-        yield Problem("warning", said, "onnx.version_converter.convert_version(model, 17)", "M13")
+        fault = f"the model is of opset {version}; NVIDIA's parser promises nothing below {OLDEST_OPSET}."
+        yield Problem("warning", fault, "onnx.version_converter.convert_version(model, 17)", "M13")
     elif version > newest:
-        said = f"the model is of opset {version}; the onnx package here knows {newest}, so it cannot be checked."
-        yield Problem("warning", said, "pip install --upgrade onnx, or export it with an older opset.", "M13")
+        fault = f"the model is of opset {version}; the onnx package here knows {newest}, so it cannot be checked."
+        yield Problem("warning", fault, "pip install --upgrade onnx, or export it with an older opset.", "M13")
     calls = {function.domain for function in model.functions}
     for domain in dict.fromkeys(place.node.domain for place in places):
         if domain not in {"", "ai.onnx"} and domain not in imported and domain not in calls:
             first = next(place for place in places if place.node.domain == domain)
-            said = f"its domain {domain!r} is not among the model's opset imports; onnx's checker refuses that."
-            yield Problem("warning", said, f"Add onnx.helper.make_opsetid({domain!r}, 1).", "M14", first.label)
+            fault = f"its domain {domain!r} is not among the model's opset imports; onnx's checker refuses that."
+            yield Problem("warning", fault, f"Add onnx.helper.make_opsetid({domain!r}, 1).", "M14", first.label)
 
 
 def _checker(places: Sequence[Place], path: Path) -> Iterator[Problem]:
-    """Unknown operators in ONNX's domain one by one (the checker stops at the first), then its own words."""
+    """Unknown operators in ONNX's domain one by one (the checker stops at the first), then its own message."""
     unknown = [p for p in places if p.node.domain in {"", "ai.onnx"} and not onnx.defs.has(p.node.op_type)]
     for place in unknown:
         yield Problem(
@@ -121,8 +123,8 @@ def _checker(places: Sequence[Place], path: Path) -> Iterator[Problem]:
         # By its path, so that models of more than 2 GiB can be checked too.
         onnx.checker.check_model(str(path))
     except Exception as error:  # noqa: BLE001 - it has many, and any of them is a refusal
-        said = str(error).strip().splitlines() or [type(error).__name__]
-        text = f"onnx's checker refuses the model: {said[0]}"
+        fault = str(error).strip().splitlines() or [type(error).__name__]
+        text = f"onnx's checker refuses the model: {fault[0]}"
         yield Problem("warning", text, "NVIDIA's parser may take it all the same; onnxruntime may not.", "M14")
 
 
@@ -138,23 +140,23 @@ def _boundary(place: Place, known: Known) -> Iterator[Problem]:
         for name, tensor in crossing:
             if tensor.elem_type and tensor.elem_type not in BOUNDARY:
                 kind = TensorProto.DataType.Name(tensor.elem_type).lower()
-                said = f"{name}, of type {kind}, crosses its boundary; TensorRT's documentation allows bool, int32, "
-                said += "float16, bfloat16 and float32."
+                fault = f"{name}, of type {kind}, crosses its boundary; TensorRT's documentation allows bool, int32, "
+                fault += "float16, bfloat16 and float32."
                 fix = "Convert inside of the branch (DequantizeLinear, Cast)."
-                yield Problem("warning", said, fix, "M7", place.label)
+                yield Problem("warning", fault, fix, "M7", place.label)
     for index, pair in enumerate(zip(*outputs, strict=False)):
         kinds = {tensor.elem_type for tensor in pair if tensor.elem_type}
         shapes = [shape for tensor in pair if (shape := dims(tensor)) is not None]
         if len(kinds) > 1 or len({len(shape) for shape in shapes}) > 1:
-            said = f"its branches give different types or ranks as output {index}."
-            yield Problem("error", said, "Make both branches give the same.", "M7", place.label)
+            fault = f"its branches give different types or ranks as output {index}."
+            yield Problem("error", fault, "Make both branches give the same.", "M7", place.label)
 
 
 def branch_shapes(model: onnx.ModelProto, profile: NetworkProfile) -> Iterator[Problem]:
     """M7: branches that give different shapes, at one end of the profile at least."""
     constants = {tensor.name for tensor in model.graph.initializer}
     constants |= {node.output[0] for node in model.graph.node if node.op_type == "Constant"}
-    told: set[str] = set()
+    reported: set[str] = set()
     if not any(place.node.op_type == "If" for place in places(model.graph)):
         return
     opened = any(low != high for low, _, high in profile.shapes.values())
@@ -162,24 +164,24 @@ def branch_shapes(model: onnx.ModelProto, profile: NetworkProfile) -> Iterator[P
         for place in places(inferred_at(model, profile, point).graph):
             node, label = place.node, place.label
             # Of a constant condition the other branch is never built.
-            if node.op_type != "If" or label in told or set(node.input) & constants:
+            if node.op_type != "If" or label in reported or set(node.input) & constants:
                 continue
             branches = {name: _output_shapes(graph) for name, graph in subgraphs(node)}
             for index, shapes in enumerate(zip(*branches.values(), strict=False)):
                 ranks = {len(shape) for shape in shapes if shape is not None}
                 if len(set(shapes)) == 1 or None in shapes or len(ranks) > 1:
                     continue
-                told.add(label)
+                reported.add(label)
                 given = " and ".join(
                     f"{_shape(shape or ())} ({branch})" for branch, shape in sorted(zip(branches, shapes, strict=True))
                 )
                 where = f", at the profile's {name}" if opened else ""
-                said = (
+                fault = (
                     f"its branches give {given} as output {index}{where}; TensorRT's documentation of If wants equal "
                 )
-                said += "shapes, whatever a builder lets pass."
+                fault += "shapes, whatever a builder lets pass."
                 fix = "Make both branches give one shape: pad or slice one of them, or move what differs behind the If."
-                yield Problem("error", said, fix, "M7", label)
+                yield Problem("error", fault, fix, "M7", label)
                 break
 
 
@@ -199,14 +201,14 @@ def _prefixes(place: Place) -> Iterator[Problem]:
     names = sorted({node.name for _, graph in subgraphs(place.node) for node in graph.node if node.name})
     for first, second in itertools.pairwise(names):
         if second.startswith(first):
-            said = f"of its branches' nodes {first!r} is the beginning of {second!r}: NVIDIA's parser finds layers by "
-            said += "the beginning of their names, and may wire the wrong one."
-            yield Problem("warning", said, f"Rename {first!r}, as {first + '_'!r}.", "M10", place.label)
+            fault = f"of its branches' nodes {first!r} is the beginning of {second!r}: NVIDIA's parser finds layers by "
+            fault += "the beginning of their names, and may wire the wrong one."
+            yield Problem("warning", fault, f"Rename {first!r}, as {first + '_'!r}.", "M10", place.label)
             return
 
 
 def _loop(place: Place, known: Known) -> Iterator[Problem]:
-    """M8: states that change their shape, scan outputs without a trip count, a condition that nobody gives."""
+    """M8: states that change their shape, scan outputs without a trip count, a missing condition."""
     node = place.node
     body = next((graph for name, graph in subgraphs(node) if name == "body"), None)
     if body is None:
@@ -214,12 +216,14 @@ def _loop(place: Place, known: Known) -> Iterator[Problem]:
     states = list(node.input)[2:]
     scans = len(body.output) - 1 - len(states)
     if scans > 0 and not (node.input and node.input[0]):
-        said = f"it has {scans} scan outputs and no trip count: TensorRT has no length for them."
-        yield Problem("error", said, "Give the Loop its first input, the largest number of trips.", "M8", place.label)
+        fault = f"it has {scans} scan outputs and no trip count: TensorRT has no length for them."
+        yield Problem("error", fault, "Give the Loop its first input, the largest number of trips.", "M8", place.label)
     names = {name for inner in body.node for name in inner.input} | {value.name for value in body.output}
     if len(body.input) > 1 and body.input[1].name in names and (len(node.input) < 2 or not node.input[1]):
-        said = f"its body uses the condition {body.input[1].name}, and the node has none: NVIDIA's parser refuses that."
-        yield Problem("error", said, "Give the Loop its second input, a constant true.", "M8", place.label)
+        fault = (
+            f"its body uses the condition {body.input[1].name}, and the node has none: NVIDIA's parser refuses that."
+        )
+        yield Problem("error", fault, "Give the Loop its second input, a constant true.", "M8", place.label)
     for index, name in enumerate(states):
         if index + 1 >= len(body.output) or name not in known:
             continue
@@ -230,10 +234,10 @@ def _loop(place: Place, known: Known) -> Iterator[Problem]:
             isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(before, after, strict=True)
         )
         if differ:
-            said = f"its state {name} begins as {_shape(before)} and comes back as {_shape(after)}; TensorRT's "
-            said += "recurrences keep their shape."
+            fault = f"its state {name} begins as {_shape(before)} and comes back as {_shape(after)}; TensorRT's "
+            fault += "recurrences keep their shape."
             fix = "Keep the state's shape, or give the growing tensor as a scan output."
-            yield Problem("error", said, fix, "M8", place.label)
+            yield Problem("error", fault, fix, "M8", place.label)
 
 
 def _shape(shape: Sequence[int | str | None]) -> str:

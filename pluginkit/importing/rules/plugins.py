@@ -64,19 +64,19 @@ def check(
 ) -> Iterator[Problem]:
     """What is wrong with the nodes that are, or were meant to be, plugins.
 
-    `types` says of the first of `served`, those outside of functions, what each sees.
+    `types` has the types that the first of `served`, those outside of functions, see.
     """
     # Who writes some nodes so that the parser asks the plugin means the others to be the parser's own.
-    told_apart = {one.place.node.op_type for one in served if one.by == "plugin"}
+    versioned = {one.place.node.op_type for one in served if one.by == "plugin"}
     for index, one in enumerate(served):
         if one.by == "plugin" or (one.by != "native" and attribute(one.place.node, VERSION) is not None):
             yield from _identity_types(one)
         if one.by == "native" and not nvidia_plugins.rtx_plugins(one.place.node.op_type):
-            yield from _shadowed(one, libraries, told_apart)
+            yield from _shadowed(one, libraries, versioned)
         meant = one
         if one.by == "nobody":
             yield from _missing(one, libraries)
-            # What else is wrong with it is said at once, not after the next run.
+            # What else is wrong with it is reported at once, not after the next run.
             meant = _meant(one, libraries)
         if meant.creator is not None:
             yield from _attributes(meant, meant.creator)
@@ -120,7 +120,7 @@ def _identity_types(one: Served) -> Iterator[Problem]:
 
 
 def _meant(one: Served, libraries: Sequence[PluginLibrary]) -> Served:
-    """A node that nobody serves, as if the only creator of its name did."""
+    """A node without a creator, as if the only creator of its name did."""
     found = [(library, c) for library in libraries for c in library.creators if c.name == one.place.node.op_type]
     return replace(one, library=found[0][0], creator=found[0][1]) if len(found) == 1 else one
 
@@ -136,30 +136,30 @@ def _missing(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Proble
             wrong.append(f'{VERSION}="{creator.version}"')
         if creator.namespace not in {text(node, NAMESPACE, ""), node.domain}:
             wrong.append(f'{NAMESPACE}="{creator.namespace}"')
-        said = f"nobody serves {wanted}; {library.path.name} has {_name(creator)}."
+        fault = f"nobody serves {wanted}; {library.path.name} has {_name(creator)}."
         if _written(node) != creator.version or len(wrong) > 1:
-            yield Problem("error", said, f"Set {' and '.join(wrong)} on the node.", "M11", label)
+            yield Problem("error", fault, f"Set {' and '.join(wrong)} on the node.", "M11", label)
         return
     close = difflib.get_close_matches(node.op_type, [creator.name for _, creator in creators], n=1)
     if close:
-        said = f"nobody serves {wanted}; a plugin {close[0]} is given."
-        yield Problem("error", said, f"Is {close[0]} meant? Then set the node's op_type.", "M11", label)
+        fault = f"nobody serves {wanted}; a plugin {close[0]} is given."
+        yield Problem("error", fault, f"Is {close[0]} meant? Then set the node's op_type.", "M11", label)
     elif one.place.node.domain in {"", "ai.onnx"} and onnx.defs.has(node.op_type):
-        said = f"{node.op_type} is an operator of ONNX that NVIDIA's parser does not have."
-        yield Problem("error", said, _write_one(node), "M11", label)
+        fault = f"{node.op_type} is an operator of ONNX that NVIDIA's parser does not have."
+        yield Problem("error", fault, _write_one(node), "M11", label)
     elif listed := nvidia_plugins.plugins(node.op_type):
         when = "; ".join(f"version {one.version}: {one.when}" for one in listed)
-        said = f"{wanted} is in no library that is given, nor in TensorRT-RTX."
+        fault = f"{wanted} is in no library that is given, nor in TensorRT-RTX."
         fix = f"TensorRT's own plugin library has {node.op_type} ({when}): build the model with that TensorRT."
-        yield Problem("error", said, fix, "M11", label)
+        yield Problem("error", fault, fix, "M11", label)
     else:
         given = ", ".join(library.path.name for library in libraries)
-        said = f"nobody serves {wanted}: {f'{given} has no such name' if given else 'no library is given'}."
-        yield Problem("error", said, _write_one(node), "M11", label)
+        fault = f"nobody serves {wanted}: {f'{given} has no such name' if given else 'no library is given'}."
+        yield Problem("error", fault, _write_one(node), "M11", label)
 
 
 def _written(node: onnx.NodeProto) -> str | None:
-    """A version of the wrong type as text: rule M1 has said what there is to say. None if it is a string."""
+    """A version of the wrong type as text: rule M1 has reported it. None if it is a string."""
     found = attribute(node, VERSION)
     if found is None or found.type == AttributeProto.STRING:
         return None
@@ -176,15 +176,15 @@ def in_rtx(served: Sequence[Served], libraries: Sequence[PluginLibrary]) -> Iter
     for one in served:
         wanted = parser_operators.PLUGINS_OF_RTX.get(one.place.node.op_type)
         if one.by == "native" and wanted is not None and wanted not in given:
-            said = (
+            fault = (
                 f"the parser of TensorRT-RTX makes a plugin {wanted[0]} version {wanted[1]} of {one.place.operator}, "
             )
-            said += "and TensorRT-RTX has none; TensorRT 10 and 11 have what it takes."
+            fault += "and TensorRT-RTX has none; TensorRT 10 and 11 have what it takes."
             fix = f"Build the model with that TensorRT, or compute it by other operators than {one.place.node.op_type}."
-            yield Problem("error", said, fix, "M11", one.place.label)
+            yield Problem("error", fault, fix, "M11", one.place.label)
 
 
-def _shadowed(one: Served, libraries: Sequence[PluginLibrary], told_apart: Collection[str]) -> Iterator[Problem]:
+def _shadowed(one: Served, libraries: Sequence[PluginLibrary], versioned: Collection[str]) -> Iterator[Problem]:
     node, label = one.place.node, one.place.label
     owners = [(library, c) for library in libraries for c in library.creators if c.name == node.op_type]
     named = attribute(node, NAMESPACE) is not None
@@ -192,15 +192,15 @@ def _shadowed(one: Served, libraries: Sequence[PluginLibrary], told_apart: Colle
     meant = named or written or one.place.operator != node.op_type
     if node.op_type in parser_operators.PLUGINS_OF_RTX:
         return
-    if owners and (meant or node.op_type not in told_apart):
+    if owners and (meant or node.op_type not in versioned):
         library, creator = owners[0]
         name = library.path.name
         right = [f'{NAMESPACE}="{creator.namespace}"']
         right += [f'{VERSION}="{creator.version}"'] if creator.version != text(node, VERSION, "1") else []
         if named:
             who = f"version {text(node, VERSION, '1')!r} in namespace {text(node, NAMESPACE, '')!r}"
-            said = f"the parser takes its own {node.op_type}, for nobody has {who}; {name} has {_name(creator)}."
-            yield Problem("error", said, f"Set {' and '.join(right)} on the node.", "M2", label)
+            fault = f"the parser takes its own {node.op_type}, for nobody has {who}; {name} has {_name(creator)}."
+            yield Problem("error", fault, f"Set {' and '.join(right)} on the node.", "M2", label)
             return
         yield Problem(
             "error",
@@ -220,9 +220,11 @@ def _shadowed(one: Served, libraries: Sequence[PluginLibrary], told_apart: Colle
         )
     elif meant:
         name = NAMESPACE if named else VERSION
-        said = f"its attribute {name} means a plugin; no library that is given has {node.op_type}, so the parser takes "
-        said += "its own."
-        yield Problem("warning", said, "Give the library by --plugins, or remove the attribute.", "M2", label)
+        fault = (
+            f"its attribute {name} means a plugin; no library that is given has {node.op_type}, so the parser takes "
+        )
+        fault += "its own."
+        yield Problem("warning", fault, "Give the library by --plugins, or remove the attribute.", "M2", label)
 
 
 def _attributes(one: Served, creator: CreatorFacts) -> Iterator[Problem]:
@@ -258,12 +260,12 @@ def _field(one: Served, found: AttributeProto, field: FieldFacts) -> Iterator[Pr
     given = TENSORS.get(found.t.data_type) if found.type == AttributeProto.TENSOR else PASSED_AS.get(found.type)
     if given is None and found.type == AttributeProto.TENSOR:
         kind = onnx.TensorProto.DataType.Name(found.t.data_type).lower()
-        said = f"its attribute {found.name} is a tensor of {kind}: the parser passes its bytes as kFLOAT16, or fails."
-        yield Problem("error", said, "Write it as a tensor of int32 or float32.", "M12", one.place.label)
+        fault = f"its attribute {found.name} is a tensor of {kind}: the parser passes its bytes as kFLOAT16, or fails."
+        yield Problem("error", fault, "Write it as a tensor of int32 or float32.", "M12", one.place.label)
     elif given is None:
         kind = AttributeProto.AttributeType.Name(found.type)
-        said = f"its attribute {found.name} is of type {kind}, which the parser cannot pass to a plugin."
-        yield Problem("error", said, "Use numbers, a list of them, a string or a tensor.", "M12", one.place.label)
+        fault = f"its attribute {found.name} is of type {kind}, which the parser cannot pass to a plugin."
+        yield Problem("error", fault, "Use numbers, a list of them, a string or a tensor.", "M12", one.place.label)
     elif field.type not in {given, "kUNKNOWN"}:
         yield Problem(
             "error",
@@ -274,7 +276,7 @@ def _field(one: Served, found: AttributeProto, field: FieldFacts) -> Iterator[Pr
             one.place.label,
         )
     elif (count := _length(found)) is not None and field.length >= 1 and count != field.length:
-        # A project's fields are numbers, one each; of other creators' lengths nobody promises that they are kept.
+        # A project's fields are numbers, one each; of other creators' lengths no document promises that they are kept.
         scalar = one.member is not None and found.name in {known.name for known in one.member.manifest.fields}
         many = f"{count} element{'' if count == 1 else 's'}"
         yield Problem(
@@ -306,13 +308,13 @@ def _shape_inputs(one: Served, creator: CreatorFacts) -> Iterator[Problem]:
     bad = [index for index in found.ints if not -count <= index < count]
     positions = [index % count for index in found.ints if index not in bad]
     if bad:
-        said = f"{SHAPE_INPUTS} names input {bad[0]}; the node has {count}."
-        yield Problem("error", said, f"Use {-count} to {count - 1}.", "M5", label)
+        fault = f"{SHAPE_INPUTS} names input {bad[0]}; the node has {count}."
+        yield Problem("error", fault, f"Use {-count} to {count - 1}.", "M5", label)
     if len(set(positions)) != len(positions):
         yield Problem("error", f"{SHAPE_INPUTS} names an input twice.", "Name each once.", "M5", label)
     if creator.kind != "V3":
-        said = f"{SHAPE_INPUTS} is for V3 creators; {creator.name} is {creator.base or creator.kind}."
-        yield Problem("error", said, "Remove it, or write the plugin as an IPluginV3.", "M5", label)
+        fault = f"{SHAPE_INPUTS} is for V3 creators; {creator.name} is {creator.base or creator.kind}."
+        yield Problem("error", fault, "Remove it, or write the plugin as an IPluginV3.", "M5", label)
 
 
 def _inputs(one: Served, creator: CreatorFacts, known: Known) -> Iterator[Problem]:

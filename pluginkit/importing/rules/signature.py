@@ -38,16 +38,16 @@ def check(one: Served, creator: CreatorFacts, known: Mapping[str, onnx.TypeProto
 
 
 def built_all_the_same(problem: Problem) -> Problem:
-    """An error on types or shapes as a warning, where NVIDIA's builder took what the manifest doesn't say."""
+    """An error on types or shapes as a warning, where NVIDIA's builder took what the manifest doesn't declare."""
     if problem.rule not in BUILDER_DECIDES or problem.level != "error":
         return problem
-    said = f"{problem.text} NVIDIA's builder took it all the same."
+    fault = f"{problem.text} NVIDIA's builder took it all the same."
     fix = f"If the plugin's code is made for it, write so in {FILE_NAME}; if not, this engine computes something else."
-    return replace(problem, level="warning", text=said, fix=fix)
+    return replace(problem, level="warning", text=fault, fix=fix)
 
 
 def unknown_fields(one: Served, creator: CreatorFacts, manifest: Manifest) -> list[str]:
-    """The node's attributes that are fields of the creator, and that reference.py isn't told of."""
+    """The node's attributes that are fields of the creator, and that reference.py doesn't get."""
     more = {found.name for found in one.place.node.attribute} - {field.name for field in manifest.fields}
     return [field.name for field in creator.fields if field.name in more]
 
@@ -58,22 +58,22 @@ def _counts(one: Served, manifest: Manifest) -> Iterator[Problem]:
         given = [name for name in names if name]
         if len(given) != len(tensors):
             listed = ", ".join(tensor.name for tensor in tensors)
-            said = f"it has {_several(len(given), what)}; {manifest.plugin.name} has {len(tensors)}: {listed}."
-            yield Problem("error", said, f"Give it these {what}s, in this order.", "M15", one.place.label)
+            fault = f"it has {_several(len(given), what)}; {manifest.plugin.name} has {len(tensors)}: {listed}."
+            yield Problem("error", fault, f"Give it these {what}s, in this order.", "M15", one.place.label)
 
 
 def _fields(one: Served, creator: CreatorFacts, manifest: Manifest) -> Iterator[Problem]:
     given = {found.name for found in one.place.node.attribute}
     for name in unknown_fields(one, creator, manifest):
-        said = f"its attribute {name} is a field that {FILE_NAME} does not have: reference.py is not told of it."
+        fault = f"its attribute {name} is a field that {FILE_NAME} does not have: reference.py is not told of it."
         yield Problem(
-            "warning", said, "Add it to [[fields]] and reference.py, if it is a number.", "M15", one.place.label
+            "warning", fault, "Add it to [[fields]] and reference.py, if it is a number.", "M15", one.place.label
         )
     for field in manifest.fields:
         if field.default is None and field.name not in given:
-            said = f"the field {field.name} must be given and is not."
+            fault = f"the field {field.name} must be given and is not."
             fix = f"Add the attribute {field.name} ({DType(field.type).value})."
-            yield Problem("error", said, fix, "M15", one.place.label)
+            yield Problem("error", fault, fix, "M15", one.place.label)
 
 
 def _types(
@@ -83,18 +83,18 @@ def _types(
     alone, order = True, _other_order(manifest, names, given)
     wide = [name for name, one_ in zip(names, given, strict=True) if one_ and one_.elem_type == TensorProto.DOUBLE]
     if wide:
-        said = f"its input {wide[0]} is float64, of which NVIDIA's parser makes float32."
+        fault = f"its input {wide[0]} is float64, of which NVIDIA's parser makes float32."
         yield Problem(
-            "warning", said, "Put a Cast to FLOAT before the node, so that it is said.", "M17", one.place.label
+            "warning", fault, "Put a Cast to FLOAT before the node, so that it is explicit.", "M17", one.place.label
         )
     for index, (tensor, name, found) in enumerate(zip(manifest.inputs, names, given, strict=True)):
         if found is None or signature.ELEMENTS.get(found.elem_type) in tensor.types:
             continue
         alone = False
         types = _or([kind.value for kind in tensor.types])
-        said = f"its input {index}, {tensor.name}, gets {name} of type {_type(found)}; {FILE_NAME} says {types}."
+        fault = f"its input {index}, {tensor.name}, gets {name} of type {_type(found)}; {FILE_NAME} says {types}."
         fix = f"Is the order {', '.join(order)} meant?" if order else _cast(tensor.types[0])
-        yield Problem("error", said, fix, "M17", one.place.label)
+        yield Problem("error", fault, fix, "M17", one.place.label)
     if alone and not signature.fitting(manifest, given):
         came = ", ".join(
             f"{tensor.name} {_type(found)}"
@@ -102,8 +102,8 @@ def _types(
             if found is not None
         )
         together = dict.fromkeys(", ".join(kind.value for kind in kinds) for kinds, _ in signature.rows(manifest))
-        said = f"its inputs come as {came}; {FILE_NAME} has them together as {_or([f'({row})' for row in together])}."
-        yield Problem("error", said, "Put a Cast before those that differ.", "M17", one.place.label)
+        fault = f"its inputs come as {came}; {FILE_NAME} has them together as {_or([f'({row})' for row in together])}."
+        yield Problem("error", fault, "Put a Cast before those that differ.", "M17", one.place.label)
 
 
 def _other_order(
@@ -148,17 +148,17 @@ def _shapes(
         who = f"its input {index}, {tensor.name}, gets {name} of shape {_shape(sizes)}"
         written = f"{FILE_NAME} says [{', '.join(tensor.shape)}]"
         if len(sizes) != len(tensor.shape):
-            said = f"{who}, of rank {len(sizes)}; {written}, of rank {len(tensor.shape)}."
+            fault = f"{who}, of rank {len(sizes)}; {written}, of rank {len(tensor.shape)}."
             fix = "Put a Reshape, Squeeze or Unsqueeze before the node."
-            yield Problem("error", said, fix, "M18", label)
+            yield Problem("error", fault, fix, "M18", label)
         elif tensor.name in wrong:
-            said = f"{who}; {written}: {' and '.join(wrong[tensor.name])}."
-            yield Problem("error", said, "Is another tensor meant, or another order of the dimensions?", "M18", label)
+            fault = f"{who}; {written}: {' and '.join(wrong[tensor.name])}."
+            yield Problem("error", fault, "Is another tensor meant, or another order of the dimensions?", "M18", label)
     for symbol, places in signature.symbols(manifest.inputs, given).items():
         if len(set(places.values())) > 1:
             came = ", ".join(f"{size} as {where}" for where, size in places.items())
-            said = f"{symbol} of {FILE_NAME} is one number, and comes as two: {came}."
-            yield Problem("error", said, "Are these the tensors that are meant, in this order?", "M18", label)
+            fault = f"{symbol} of {FILE_NAME} is one number, and comes as two: {came}."
+            yield Problem("error", fault, "Are these the tensors that are meant, in this order?", "M18", label)
 
 
 def _several(count: int, what: str) -> str:
@@ -174,6 +174,6 @@ def _shape(sizes: Sequence[int | str | None]) -> str:
     return "[" + ", ".join("?" if size is None or str(size).startswith("unk__") else str(size) for size in sizes) + "]"
 
 
-def _or(words: Sequence[str]) -> str:
-    *first, last = words
+def _or(names: Sequence[str]) -> str:
+    *first, last = names
     return f"{', '.join(first)} or {last}" if first else last

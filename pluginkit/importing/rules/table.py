@@ -1,4 +1,4 @@
-"""The rules of `pluginkit import`: what each says, how bad it is, who says so. The modules beside this one look for
+"""The rules of `pluginkit import`: what each is on, its level, its source. The other modules of this folder look for
 what breaks them. docs/inspect-and-import.md has this table for readers."""
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ class ImportRule:
     """A rule.
 
     Attributes:
-        says: what is wrong with the model, in Markdown.
-        levels: the levels at which it is told.
-        source: who says so.
+        description: what is wrong with the model, in Markdown.
+        levels: the levels at which it is reported.
+        source: the document or the experiment that it follows from.
         unfit: whether after an error no plugin can run the node.
         builder_decides: whether an error is a warning where NVIDIA's builder takes the model all the same.
     """
 
-    says: str
+    description: str
     levels: tuple[Level, ...]
     source: str
     unfit: bool = False
@@ -157,5 +157,5 @@ BUILDER_DECIDES = frozenset(name for name, rule in RULES.items() if rule.builder
 
 def table() -> list[str]:
     """The page's table, a line a row."""
-    rows = [f"| {name} | {one.says} | {', '.join(one.levels)} | {one.source} |" for name, one in RULES.items()]
-    return ["| rule | what it says | level | who says so |", "| --- | --- | --- | --- |", *rows]
+    rows = [f"| {name} | {one.description} | {', '.join(one.levels)} | {one.source} |" for name, one in RULES.items()]
+    return ["| rule | what is wrong | level | source |", "| --- | --- | --- | --- |", *rows]
