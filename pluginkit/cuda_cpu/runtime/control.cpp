@@ -8,6 +8,7 @@
 #include "launch.h"
 #include "memory.h"
 #include "streams.h"
+#include "turns.h"
 
 #include <atomic>
 
@@ -45,6 +46,12 @@ void enqueueEnd()
 int drain()
 {
     gStreams.synchronizeAll();
+    return stuck();
+}
+
+int interleave()
+{
+    gStreams.interleave();
     return stuck();
 }
 
@@ -123,7 +130,7 @@ int destroyCudnn(void* handle)
 constexpr PluginkitCpuControl kCONTROL{enqueueBegin,     enqueueEnd,  drain,         setDeferred,     registerRegion,
                                        unregisterRegion, makeStream,  destroyStream, liveAllocations, liveBytes,
                                        lastError,        clearErrors, lastObject,    liveObjects,     makeCublas,
-                                       destroyCublas,    makeCudnn,   destroyCudnn};
+                                       destroyCublas,    makeCudnn,   destroyCudnn,  beginTurns,      enterTurns, leaveTurns, interleave};
 
 } // namespace
 

@@ -93,6 +93,7 @@ bool usable(Operand const& operand, Caller const& caller)
 
 cudaError_t run(Caller const& caller, cudaStream_t stream, size_t blocks, std::function<void(size_t)> block)
 {
+    handOver();
     if (blocks == 0)
     {
         return cudaSuccess;

@@ -4,7 +4,7 @@
 //! freed after them, when the library is unloaded.
 #pragma once
 
-#include <pluginkit/cpu/engine.h>
+#include <pluginkit/cpu/kernel.h>
 
 #include <functional>
 #include <new>
@@ -69,6 +69,7 @@ cudaError_t answer(Body const& body) noexcept
     {
         return failed(cudaErrorNotPermitted);
     }
+    handOver();
     NotStopped const notStopped;
     try
     {

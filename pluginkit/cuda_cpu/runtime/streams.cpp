@@ -30,6 +30,7 @@ constexpr size_t kHANDLE_STEP = 16;
 __thread uint64_t gThread{0}; // this host thread's number, for its own default stream
 __thread bool gInHostFunction{false};
 std::atomic<uint64_t> gThreads{0};
+std::atomic<int> gWorking{0};
 
 //! Runs a piece of work as its side is due.
 void perform(std::function<void()> const& work, Side side)
@@ -38,6 +39,17 @@ void perform(std::function<void()> const& work, Side side)
     {
         return;
     }
+    struct Working
+    {
+        Working() noexcept
+        {
+            ++gWorking;
+        }
+        ~Working()
+        {
+            --gWorking;
+        }
+    } const working;
     if (side == Side::kHost)
     {
         gInHostFunction = true;
@@ -56,6 +68,11 @@ uintptr_t nameOf(cudaStream_t stream) noexcept
 }
 
 } // namespace
+
+bool working() noexcept
+{
+    return gWorking != 0;
+}
 
 bool inHostFunction() noexcept
 {
@@ -258,6 +275,38 @@ void Streams::synchronizeAll()
     run(numbers);
 }
 
+void Streams::interleave()
+{
+    std::lock_guard<std::recursive_mutex> const running{mRunning};
+    uint64_t last = 0;
+    while (true)
+    {
+        Number next = 0;
+        {
+            Lock const lock{mMutex};
+            uint64_t best = 0;
+            for (auto const& [number, piece] : mPending)
+            {
+                bool const ready = std::none_of(piece.after.begin(), piece.after.end(),
+                                                [this](Number one) { return mPending.count(one) != 0; });
+                // How far behind the stream that went last, in a circle.
+                uint64_t const distance = piece.stream - last - 1;
+                if (ready && (next == 0 || distance < best))
+                {
+                    next = number;
+                    best = distance;
+                }
+            }
+            if (next == 0)
+            {
+                return;
+            }
+            last = mPending.at(next).stream;
+        }
+        run({next});
+    }
+}
+
 void Streams::add(Lock& lock, StreamState& stream, Piece piece)
 {
     if (deferred())
@@ -265,6 +314,7 @@ void Streams::add(Lock& lock, StreamState& stream, Piece piece)
         auto const earlier = before(stream, true);
         piece.after.insert(piece.after.end(), earlier.begin(), earlier.end());
         stream.last = ++mLast;
+        piece.stream = stream.identity;
         mPending.emplace(stream.last, std::move(piece));
         return;
     }

@@ -85,6 +85,8 @@ public:
     cudaError_t query(cudaStream_t stream);
     cudaError_t synchronize(cudaStream_t stream);
     void synchronizeAll();
+    //! As synchronizeAll; the streams take turns, a piece of work each, as far as events leave that open.
+    void interleave();
 
     cudaError_t createEvent(cudaEvent_t& event, unsigned int flags);
     cudaError_t destroyEvent(cudaEvent_t event);
@@ -112,6 +114,7 @@ private:
         std::function<void()> work;
         Side side{Side::kDevice};
         std::vector<Number> after;
+        uint64_t stream{0}; // its identity
     };
 
     StreamState* find(cudaStream_t stream);
@@ -143,6 +146,9 @@ private:
 };
 
 extern PLUGINKIT_CPU_HIDDEN Streams gStreams;
+
+//! Whether a host thread runs work of a stream.
+PLUGINKIT_CPU_HIDDEN bool working() noexcept;
 
 // --- control.cpp: the rules of enqueue(), of which a breach is a finding ---
 

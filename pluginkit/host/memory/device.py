@@ -17,8 +17,10 @@ from typing import Protocol
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.memory.buffers import Buffer, Bytes, HostBuffer
 
-VERSION = 2
-"""`PLUGINKIT_CPU_CONTROL_VERSION`; libraries of an older pluginkit have version 1, the beginning of it."""
+VERSION = 3
+"""`PLUGINKIT_CPU_CONTROL_VERSION`; libraries of an older pluginkit have a smaller one, the beginning of it."""
+_COUNTS, _TAKES_TURNS = 2, 3
+"""From which version on it counts what the library takes, and has threads take turns."""
 
 _DEFAULT_STREAM = 0
 
@@ -65,6 +67,19 @@ class AnyDevice(Protocol):
 
     def enqueue(self, method: str, job: Job) -> None:
         """Has the plugin's enqueue (`method` in findings) called with a stream, and its work done."""
+
+    def enqueue_concurrently(self, method: str, job: Job, second: Job, *, in_place: bool) -> None:
+        """As `enqueue`, while another thread has a second context enqueue on another stream.
+
+        Args:
+            method: enqueue, in findings.
+            job: of the first context; its memory has its results afterwards.
+            second: of the second context.
+            in_place: whether an output has an input's memory, so that a second call would have other data.
+
+        Raises:
+            Finding: the work has failed; or what one gives is not what it gives alone (E10).
+        """
 
 
 _Stream = ctypes.c_void_p
@@ -122,6 +137,15 @@ class _Control(ctypes.Structure):
         # From version 2 on.
         ("last_object", ctypes.CFUNCTYPE(ctypes.c_uint64)),
         ("live_objects", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_uint64, ctypes.POINTER(_Object), ctypes.c_size_t)),
+        ("make_cublas", ctypes.CFUNCTYPE(ctypes.c_void_p)),
+        ("destroy_cublas", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)),
+        ("make_cudnn", ctypes.CFUNCTYPE(ctypes.c_void_p)),
+        ("destroy_cudnn", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)),
+        # From version 3 on.
+        ("begin_turns", ctypes.CFUNCTYPE(None, ctypes.c_int)),
+        ("enter_turns", ctypes.CFUNCTYPE(None, ctypes.c_int)),
+        ("leave_turns", ctypes.CFUNCTYPE(None)),
+        ("interleave", ctypes.CFUNCTYPE(ctypes.c_int)),
     )
 
 
@@ -131,7 +155,8 @@ class Device:
     def __init__(self, library: Path | None = None) -> None:
         self._control: _Control | None = None
         self._stream: int | None = None
-        self._counts = False
+        self._second_stream: int | None = None
+        self._version = 0
         if library is None:
             return
         # The library is loaded: this only asks for its handle.
@@ -141,11 +166,10 @@ class Device:
         except AttributeError:
             return
         ask.restype = ctypes.POINTER(_Control)
-        found = ask(VERSION)
-        self._counts = bool(found)
-        found = found or ask(1)
-        if found:
-            self._control = found.contents
+        for version in range(VERSION, 0, -1):
+            if found := ask(version):
+                self._control, self._version = found.contents, version
+                return
 
     def defer(self, on: bool) -> None:
         """Whether its streams do nothing before they are waited for."""
@@ -154,11 +178,11 @@ class Device:
 
     def mark(self) -> int:
         """A moment in the library's life, for `left`."""
-        return int(self._control.last_object()) if self._control is not None and self._counts else 0
+        return int(self._control.last_object()) if self._control is not None and self._version >= _COUNTS else 0
 
     def left(self, since: int) -> tuple[Taken, ...]:
         """What the library has taken since a `mark` and not given back; nothing of a library that doesn't count."""
-        if self._control is None or not self._counts:
+        if self._control is None or self._version < _COUNTS:
             return ()
         self._control.drain()  # memory that is freed in a stream's order
         room = int(self._control.live_objects(since, None, 0))
@@ -182,6 +206,40 @@ class Device:
         with self._enqueueing(method, job.regions) as stream:
             job.launch(stream)
 
+    def enqueue_concurrently(self, method: str, job: Job, second: Job, *, in_place: bool) -> None:
+        """As `AnyDevice.enqueue_concurrently`; a library without a device, or of an older pluginkit, enqueues the first
+        alone. The two threads take turns at each call of CUDA, and the streams' work at each piece, so the same happens
+        each time."""
+        del in_place  # each is called once, and has its memory back before
+        control = self._control
+        if control is None or self._version < _TAKES_TURNS:
+            self.enqueue(method, job)
+            return
+        self._stream = self._stream or control.make_stream()
+        self._second_stream = self._second_stream or control.make_stream()
+        jobs = [(job, self._stream or _DEFAULT_STREAM), (second, self._second_stream or _DEFAULT_STREAM)]
+        before = [_copies(one.regions) for one, _ in jobs]
+        control.set_deferred(1)
+        try:
+            alone = [[self._alone(control, method, *one) for one in jobs] for _ in range(2)]
+            with self._registered(control, [*job.regions, *second.regions]):
+                self._take_turns(control, jobs)
+                self._check(method, int(control.interleave()))
+        finally:
+            control.set_deferred(0)
+        for number, (one, _) in enumerate(jobs):
+            mine, again, together = alone[0][number], alone[1][number], _results(one.regions)
+            # What differs by itself, as sums do whose order is left open, says nothing.
+            if _differ(mine, together) and not _differ(mine, again):
+                raise Finding(
+                    method,
+                    f"two contexts at once: {_differ(mine, together)} bytes of what the {('first', 'second')[number]} "
+                    "one writes differ from what it writes alone",
+                    rule="E10",
+                    hint=OWN_MEMORY,
+                )
+            _restore(one.regions, before[number])
+            
     @contextmanager
     def _enqueueing(self, method: str, regions: Sequence[Region]) -> Iterator[int]:
         control = self._control

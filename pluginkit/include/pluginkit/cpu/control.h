@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PLUGINKIT_CPU_CONTROL_VERSION 2
+#define PLUGINKIT_CPU_CONTROL_VERSION 3
 
 #ifdef __cplusplus
 extern "C"
@@ -67,6 +67,14 @@ extern "C"
         int (*destroyCublas)(void* handle);
         void* (*makeCudnn)(void);
         int (*destroyCudnn)(void* handle);
+        // From version 3 on.
+        // Host threads that take turns, so that what two contexts do at once is the same each time: one runs, and each
+        // call of CUDA hands over to the next. A thread that comes to no call for long is not waited for.
+        void (*beginTurns)(int threads);
+        void (*enterTurns)(int thread); // From 0 on; returns when it is this thread's turn.
+        void (*leaveTurns)(void);
+        // As drain(); the streams take turns, a piece of work each.
+        int (*interleave)(void);
     };
 
     // Null for a version that the library does not have; a later one begins as those before it.

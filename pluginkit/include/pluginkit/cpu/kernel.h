@@ -18,6 +18,9 @@ namespace pluginkit_cpu
 inline namespace v2
 {
 
+//! Where a test harness has host threads take turns, lets the next one run; else nothing.
+PLUGINKIT_CPU_HIDDEN void handOver() noexcept;
+
 //! A launch's configuration, as <<<>>> has it.
 struct Configuration
 {
@@ -148,6 +151,8 @@ public:
     Launch(Body const& body, char const* name, Configuration const& configuration) noexcept
         : mBody(body), mName(name), mConfiguration(configuration)
     {
+        // Before the arguments are evaluated: what is static in them may be another thread's by then.
+        handOver();
     }
 
     template <typename... Arguments>
