@@ -21,7 +21,6 @@ from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.library import Creator
 from pluginkit.host.memory.buffers import Allocate, Buffer, Bytes, HostBuffer
 from pluginkit.host.memory.device import AnyDevice, Device, Job, Region, Use
-from pluginkit.host.memory.gpu_device import GpuDevice
 from pluginkit.host.memory.guarded_tensors import (
     GuardedInput,
     GuardedTensor,
@@ -40,7 +39,7 @@ Array = np.ndarray[Any, Any]
 class Context:
     """An execution context of one layer; a context manager. `enqueues` counts the calls of `run`.
 
-    With `concurrent` a second context of the same engine is at work on that GPU in every run, on other data.
+    With `concurrent` a second context of the same engine is at work in every run, on other data.
 
     Raises:
         Finding: deserialize, initialize, clone, ... answer wrongly, or the plugin serializes to other bytes than it was
@@ -54,7 +53,7 @@ class Context:
         input_specs: Sequence[TensorSpec],
         device: AnyDevice | None = None,
         *,
-        concurrent: GpuDevice | None = None,
+        concurrent: bool = False,
     ) -> None:
         self.built = built
         self._device: AnyDevice = device or Device()
@@ -66,7 +65,6 @@ class Context:
         self._aliases = built.v3.aliases if built.v3 else (None,) * len(built.shapes)
         self._profile = built.profile_of(self._tensor_specs())
         self._layer = LIFECYCLES[built.base].restore(creator, built)
-        self._gpu = concurrent
         self._second = self._layer.second_context() if concurrent else None
 
     def run(self, inputs: Sequence[Array], free: Sequence[Array] = ()) -> list[Array]:
@@ -212,12 +210,12 @@ class Context:
     def _enqueue(self, arrays: Sequence[Array], ins: list[Desc], outs: list[Desc], turn: int) -> list[GuardedTensor]:
         method = self._layer.name_of("enqueue")
         prepared = self._prepare(self._layer, arrays, ins, outs, turn)
-        if self._gpu is None or self._second is None:
+        if self._second is None:
             self._device.enqueue(method, prepared.job)
         else:
             second = self._prepare(self._second, [changed(array) for array in arrays], ins, outs, turn)
             in_place = any(source is not None for source in self._aliases)
-            self._gpu.enqueue_concurrently(method, prepared.job, second.job, times=1 if in_place else MANY)
+            self._device.enqueue_concurrently(method, prepared.job, second.job, in_place=in_place)
         for tensor in (*prepared.inputs, *prepared.outputs):
             tensor.check_guards()
         check_guards(prepared.workspace, method, "the workspace")
@@ -277,10 +275,6 @@ class Context:
             Region(workspace, Use.WORKSPACE),
         ]
         return _Prepared(inputs, outputs, workspace, Job(regions, launch))
-
-
-MANY = 16
-"""How often two contexts enqueue at once, so that each meets the other at work."""
 
 
 @dataclass(frozen=True)

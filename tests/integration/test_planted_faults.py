@@ -41,6 +41,7 @@ CONFIGURE, DIMENSIONS = (
     "    // A scale that the node's attributes give wins.",
     "    DimsExprs const impossible{-1, {}};",
 )
+SWITCH_TYPES = "    switch (precision)"
 INITIALIZE = "int32_t MyPlugin::initialize() noexcept\n{\n"
 CLONE = "        return new MyPlugin{*this};"
 CRASH = "*static_cast<volatile int*>(nullptr) = 0;"
@@ -310,6 +311,46 @@ FAULTS = {
         Outcome.FAILED,
         "does not give back what initialize took: LINE: 4096 bytes of device memory from cudaMalloc, 2 times",
     ),
+    "static arguments of a kernel": Fault(
+        KERNEL,
+        SWITCH_TYPES,
+        before(
+            SWITCH_TYPES,
+            "static MyPluginArguments shared{};\n        shared = args;\n"
+            "        myPluginKernel<float><<<blocks, kThreads, 0, stream>>>(shared);\n"
+            "        return cudaGetLastError();",
+        ),
+        FIRST,
+        Outcome.FAILED,
+        "two contexts at once: ",
+    ),
+    "scratch memory that all contexts share": Fault(
+        KERNEL,
+        SWITCH_TYPES,
+        before(
+            SWITCH_TYPES,
+            "static std::mutex mutex;\n        std::lock_guard<std::mutex> const lock{mutex};\n"
+            "        auto const bytes = static_cast<size_t>(args.count) * sizeof(float);\n"
+            "        auto shared = args;\n        void* scratch = nullptr;\n"
+            "        static_cast<void>(cudaGetSymbolAddress(&scratch, gScratch));\n"
+            "        static_cast<void>(cudaMemcpyAsync(scratch, args.inputs.x.data, bytes, cudaMemcpyDeviceToDevice,\n"
+            "                                          stream));\n        shared.inputs.x.data = scratch;\n"
+            "        myPluginKernel<float><<<blocks, kThreads, 0, stream>>>(shared);\n"
+            "        return cudaGetLastError();",
+        ),
+        FIRST,
+        Outcome.FAILED,
+        "two contexts at once: ",
+    ),
+    "a lock in enqueue, which is no fault": Fault(
+        PLUGIN,
+        ENQUEUE,
+        "    static std::mutex mutex;\n    std::unique_lock<std::mutex> lock{mutex, std::defer_lock};\n"
+        f"{before(ENQUEUE, 'lock.lock();')}",
+        FIRST,
+        Outcome.PASSED,
+        "",
+    ),
     "a stream of each clone": Fault(
         PLUGIN,
         CLONE,
@@ -345,6 +386,8 @@ static int fault()
 }
 
 """
+USUAL = "#include <cstdlib>\n#include <cuda_runtime_api.h>\n#include <mutex>\n"
+INCLUDED = {PLUGIN: USUAL, KERNEL: f"{USUAL}static __device__ float gScratch[1 << 16];\n"}
 INCLUDE, NAMESPACE = "#include <cmath>\n", "namespace my_plugin"
 
 
@@ -355,9 +398,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, shared: Shared) -> Path:
     for name in (PLUGIN, KERNEL):
         text = (written / name).read_text()
         assert text.count(INCLUDE) == 1
-        text = text.replace(INCLUDE, f"{INCLUDE}#include <cstdlib>\n#include <cuda_runtime_api.h>\n").replace(
-            NAMESPACE, SWITCH + NAMESPACE, 1
-        )
+        text = text.replace(INCLUDE, INCLUDE + INCLUDED[name]).replace(NAMESPACE, SWITCH + NAMESPACE, 1)
         for which, fault in FAULTS.items():
             if fault.file == name:
                 assert fault.right in text, which
@@ -386,7 +427,7 @@ def test_a_fault_in_the_plugin(project: Path, monkeypatch: pytest.MonkeyPatch, n
     lines = (project / fault.file).read_text().splitlines()
     marked = [number for number, line in enumerate(lines, 1) if line.endswith(f"// LINE fault() == {NUMBERS[name]}")]
     assert fault.says.replace("LINE", f"{fault.file}:{marked[0] if marked else 0}") in case.message
-    assert report.exit_code == (1 if fault.outcome is Outcome.FAILED else 6)
+    assert report.exit_code == {Outcome.PASSED: 0, Outcome.FAILED: 1}.get(fault.outcome, 6)
 
 
 def with_altered(monkeypatch: pytest.MonkeyPatch, alter: object) -> None:

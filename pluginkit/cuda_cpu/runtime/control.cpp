@@ -127,10 +127,10 @@ int destroyCudnn(void* handle)
     return cudnn::destroyHandle(static_cast<cudnnContext*>(handle));
 }
 
-constexpr PluginkitCpuControl kCONTROL{enqueueBegin,     enqueueEnd,  drain,         setDeferred,     registerRegion,
-                                       unregisterRegion, makeStream,  destroyStream, liveAllocations, liveBytes,
-                                       lastError,        clearErrors, lastObject,    liveObjects,     makeCublas,
-                                       destroyCublas,    makeCudnn,   destroyCudnn,  beginTurns,      enterTurns, leaveTurns, interleave};
+constexpr PluginkitCpuControl kCONTROL{
+    enqueueBegin,    enqueueEnd,   drain,      setDeferred, registerRegion, unregisterRegion, makeStream, destroyStream,
+    liveAllocations, liveBytes,    lastError,  clearErrors, lastObject,     liveObjects,      makeCublas, destroyCublas,
+    makeCudnn,       destroyCudnn, beginTurns, enterTurns,  leaveTurns,     interleave};
 
 } // namespace
 

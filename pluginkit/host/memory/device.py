@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from pluginkit.host.errors import Finding, HostBug
+from pluginkit.host.memory import concurrency
 from pluginkit.host.memory.buffers import Buffer, Bytes, HostBuffer
 
 VERSION = 3
@@ -41,6 +44,11 @@ class Region:
     use: Use
     other: Callable[[], Bytes] | None = None
     """Of an input: other values in the same form, for a run whose results don't count."""
+
+    @property
+    def scratch(self) -> bool:
+        """Whether its contents mean nothing after the run."""
+        return self.use is Use.WORKSPACE
 
 
 @dataclass(frozen=True)
@@ -210,7 +218,7 @@ class Device:
         """As `AnyDevice.enqueue_concurrently`; a library without a device, or of an older pluginkit, enqueues the first
         alone. The two threads take turns at each call of CUDA, and the streams' work at each piece, so the same happens
         each time."""
-        del in_place  # each is called once, and has its memory back before
+        del in_place  # each is called once
         control = self._control
         if control is None or self._version < _TAKES_TURNS:
             self.enqueue(method, job)
@@ -218,28 +226,31 @@ class Device:
         self._stream = self._stream or control.make_stream()
         self._second_stream = self._second_stream or control.make_stream()
         jobs = [(job, self._stream or _DEFAULT_STREAM), (second, self._second_stream or _DEFAULT_STREAM)]
-        before = [_copies(one.regions) for one, _ in jobs]
+        before = [[region.buffer.contents.copy() for region in one.regions] for one, _ in jobs]
         control.set_deferred(1)
+
+        def run(*numbers: int) -> list[list[Bytes]]:
+            """Runs these contexts, and gives their results."""
+            chosen = [jobs[number] for number in numbers]
+            with self._registered(control, [region for one, _ in chosen for region in one.regions]):
+                for number in numbers:
+                    for region, contents in zip(jobs[number][0].regions, before[number], strict=True):
+                        region.buffer.contents[:] = contents
+                _take_turns(control, chosen)
+                if error := int(control.interleave()):
+                    raise _failed(method, error)
+                return [concurrency.results(one.regions) for one, _ in chosen]
+
         try:
-            alone = [[self._alone(control, method, *one) for one in jobs] for _ in range(2)]
-            with self._registered(control, [*job.regions, *second.regions]):
-                self._take_turns(control, jobs)
-                self._check(method, int(control.interleave()))
+            alone = [run(number)[0] for number in range(2)]
+            together = run(0, 1)
+            for number in range(2):
+                again = partial(lambda which: run(which)[0], number)
+                concurrency.check(method, number, alone[number], together[number], again)
         finally:
+            control.drain()
             control.set_deferred(0)
-        for number, (one, _) in enumerate(jobs):
-            mine, again, together = alone[0][number], alone[1][number], _results(one.regions)
-            # What differs by itself, as sums do whose order is left open, says nothing.
-            if _differ(mine, together) and not _differ(mine, again):
-                raise Finding(
-                    method,
-                    f"two contexts at once: {_differ(mine, together)} bytes of what the {('first', 'second')[number]} "
-                    "one writes differ from what it writes alone",
-                    rule="E10",
-                    hint=OWN_MEMORY,
-                )
-            _restore(one.regions, before[number])
-            
+
     @contextmanager
     def _enqueueing(self, method: str, regions: Sequence[Region]) -> Iterator[int]:
         control = self._control
@@ -248,18 +259,26 @@ class Device:
             return
         if self._stream is None:
             self._stream = control.make_stream()
+        with self._registered(control, regions):
+            control.enqueue_begin(self._stream)
+            try:
+                yield self._stream or _DEFAULT_STREAM
+            finally:
+                control.enqueue_end()
+                error = int(control.drain())
+        if error:
+            raise _failed(method, error)
+
+    @contextmanager
+    def _registered(self, control: _Control, regions: Sequence[Region]) -> Iterator[None]:
+        """Around a run: its memory is the device's."""
         for region in regions:
             self._register(control, region)
-        control.enqueue_begin(self._stream)
         try:
-            yield self._stream or _DEFAULT_STREAM
+            yield
         finally:
-            control.enqueue_end()
-            error = int(control.drain())
             for region in regions:
                 control.unregister_region(region.buffer.address)
-        if error:
-            raise Finding(method, f"answered 0, but its work on the stream failed: cudaError {error}", rule="E1")
 
     @staticmethod
     def _register(control: _Control, region: Region) -> None:
@@ -267,3 +286,30 @@ class Device:
         refused = control.register_region(region.buffer.address, region.buffer.size, int(region.use), written)
         if refused and region.buffer.size:  # libraries of an older pluginkit know of no empty memory
             raise HostBug(f"a buffer of {region.buffer.size} bytes is no memory that target cpu can take")
+
+
+def _failed(method: str, error: int) -> Finding:
+    return Finding(method, f"answered 0, but its work on the stream failed: cudaError {error}", rule="E1")
+
+
+def _take_turns(control: _Control, jobs: Sequence[tuple[Job, int]]) -> None:
+    """Calls each in a thread of its own."""
+    problems: list[Exception] = []
+
+    def call(number: int, job: Job, stream: int) -> None:
+        control.enter_turns(number)
+        try:
+            job.launch(stream)
+        except Exception as problem:  # noqa: BLE001 (the thread that waits for this raises it)
+            problems.append(problem)
+        finally:
+            control.leave_turns()
+
+    control.begin_turns(len(jobs))
+    threads = [threading.Thread(target=call, args=(number, *one)) for number, one in enumerate(jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if problems:
+        raise problems[0]

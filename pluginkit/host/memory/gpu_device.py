@@ -11,18 +11,20 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-
-import numpy as np
 
 from pluginkit import gpu
 from pluginkit.demands import doubt
 from pluginkit.host.errors import Finding, HostBug
+from pluginkit.host.memory import concurrency
 from pluginkit.host.memory.buffers import GUARD_BYTES, Bytes, DeviceBuffer
 from pluginkit.host.memory.device import Job, Region, Use
 from pluginkit.host.memory.gpu_graph import Uncapturable, captured
 from pluginkit.host.memory.gpu_watch import CHECK, Watch
 
+_CALLS = 16
+"""How often two contexts enqueue at once, so that each meets the other at work."""
 _QUEUING_SECONDS = 2.0
 """How long two threads may take to queue what they enqueue at once; a plugin that waits in enqueue takes forever."""
 
@@ -97,13 +99,9 @@ class GpuDevice:
             _pull(job.regions)
             context.synchronize()
 
-    def enqueue_concurrently(self, method: str, job: Job, second: Job, *, times: int) -> None:
-        """As `enqueue`, while another thread has the second context enqueue on another stream. Each is called `times`
-        times, and the GPU begins when all is queued.
-
-        Raises:
-            Finding: the work has failed; or what the second one gives is not what it gives alone.
-        """
+    def enqueue_concurrently(self, method: str, job: Job, second: Job, *, in_place: bool) -> None:
+        """As `AnyDevice.enqueue_concurrently`; each is called several times, if it can be, and the GPU begins when all
+        is queued. What the first one gives is compared with the reference."""
         context = self.context
         with _failing(method, "the GPU had failed before it was called"):
             streams = self._stream, self._second = self._stream or context.stream(), self._second or context.stream()
@@ -111,28 +109,19 @@ class GpuDevice:
             alone = self._alone(second, streams[1])
             for one in (job, second):
                 self._push(one.regions)
-            self._at_once([(job, streams[0]), (second, streams[1])], times)
+            self._at_once([(job, streams[0]), (second, streams[1])], 1 if in_place else _CALLS)
             _pull(job.regions)
             _pull(second.regions)
             context.synchronize()
-            together = _contents(second.regions)
-            # What differs by itself, as sums do whose order is left open, is no evidence.
-            if _differ(alone, together) and not _differ(alone, self._alone(second, streams[1])):
-                raise Finding(
-                    method,
-                    f"two contexts at once: {_differ(alone, together)} bytes of what the second one writes differ from "
-                    "what it writes alone",
-                    rule="E10",
-                    hint="What a context writes while it runs must be its own: clone() or attachToContext() makes it, "
-                    "or the workspace holds it; no static and no __device__ variables.",
-                )
+            again = partial(self._alone, second, streams[1])
+            concurrency.check(method, 1, alone, concurrency.results(second.regions), again)
 
     def _alone(self, job: Job, stream: gpu.Stream) -> list[Bytes]:
         self._push(job.regions)
         job.launch(stream.handle)
         stream.synchronize()
         _pull(job.regions)
-        return _contents(job.regions)
+        return concurrency.results(job.regions)
 
     def _at_once(self, jobs: Sequence[tuple[Job, gpu.Stream]], times: int) -> None:
         """Queues both behind a gate, each from a thread of its own, and opens it."""
@@ -193,14 +182,6 @@ class GpuDevice:
 def _pull(regions: Sequence[Region]) -> None:
     for region in regions:
         region.buffer.pull()
-
-
-def _contents(regions: Sequence[Region]) -> list[Bytes]:
-    return [region.buffer.contents.copy() for region in regions if region.use is not Use.WORKSPACE]
-
-
-def _differ(first: Sequence[Bytes], second: Sequence[Bytes]) -> int:
-    return sum(int(np.count_nonzero(one != other)) for one, other in zip(first, second, strict=True))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.judges.digests import digest
 from pluginkit.judges.host import field_causes, leaks, outside_profile
 from pluginkit.judges.host.kept_state import KeptState
-from pluginkit.judges.host.schedules import Schedule, in_used_context
+from pluginkit.judges.host.schedules import Schedule, other_contexts
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.model import Array, Case
@@ -168,7 +168,7 @@ class Hosting:
         """The first run that fails, else the one in order; `runs` is how many there were in the schedules."""
         results: list[CaseResult] = []
         schedules = self._hosted.schedules
-        more = in_used_context(case, checked=bool(self._hosted.flavour.name))
+        more = other_contexts(network, case, self._hosted.target, checked=bool(self._hosted.flavour.name))
         for schedule, convention in product((*schedules, *more), session.ways(case)):
             before = session.asked
             again = partial(self._once, session, network, case, schedule, convention)

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pluginkit.network.model import Case
-from pluginkit.runtimes import Way
+from pluginkit.network.api_model import AnyNetwork
+from pluginkit.network.model import Case, Network
+from pluginkit.runtimes import Target, Way
 
 _SPREAD = 1_000_003
 """Between the seeds of two runs, so that they share no order unless one has very many."""
@@ -60,9 +61,14 @@ _WAYS = {
 }
 
 
-def in_used_context(case: Case, *, checked: bool) -> tuple[Schedule, ...]:
-    """Once more in a context that has run the case's earlier ones, if it has any; not in a build with checks."""
-    return (Schedule(way="reused"),) if case.earlier and not checked else ()
+def other_contexts(network: AnyNetwork, case: Case, target: Target, *, checked: bool) -> tuple[Schedule, ...]:
+    """How a case is run once more: in a context that has run the case's earlier ones, if it has any; and on target cpu
+    with a second context at work, at opt of the plain network, which is enough. Not in a build with checks."""
+    if checked:
+        return ()
+    usual = isinstance(network, Network) and network.family == "plain" and not network.variant
+    second = (Schedule(way="concurrent"),) if usual and case.point == "opt" and target == "cpu" else ()
+    return (*((Schedule(way="reused"),) if case.earlier else ()), *second)
 
 
 def ways_on_gpu(*, checked: bool) -> tuple[Schedule, ...]:

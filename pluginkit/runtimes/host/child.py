@@ -176,7 +176,7 @@ class HostChild:
                         layer(call, at),
                         _specs(call, at),
                         self._device,
-                        concurrent=gpu if way == "concurrent" else None,
+                        concurrent=way == "concurrent",
                     )
                 )
                 for call in _plugins(network)
