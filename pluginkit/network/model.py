@@ -34,6 +34,7 @@ class PluginCall:
         formats: the format of each plugin input; none means linear. `output_formats`: the same of each output.
         implicit: whether the plugin gets the scales by `desc.scale`, as TensorRT 10 gives them in implicit
             quantization, and not by fields.
+        live: whether a network output can depend on it. A builder may leave out nodes of which none does.
     """
 
     node: str
@@ -46,6 +47,7 @@ class PluginCall:
     formats: tuple[Format, ...] = ()
     output_formats: tuple[Format, ...] = ()
     implicit: bool = False
+    live: bool = True
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,18 @@ def without_probes(network: api.ApiNetwork) -> api.ApiNetwork:
     return replace(network, steps=tuple(steps))
 
 
+@pytest.mark.parametrize(("form", "configured"), [("api-cond-constant", 2), ("api-unused", 1)])
+def test_what_no_output_depends_on_is_left_out(
+    session: RtxSession, manifest: Manifest, form: str, configured: int
+) -> None:
+    network = made(manifest, form)
+    nodes = {call.node for call in network.calls if call.live}
+    assert len([node for node in nodes if node.endswith("_plugin")]) == configured
+    assert {record.node for record in session.build_api(network).configured} == nodes
+    told = liveness.problems(replace(network, calls=tuple(replace(call, live=True) for call in network.calls)), [])
+    assert len(told) == len(network.calls) * len(network.profiles)
+
+
 def test_without_the_probe_a_plugin_that_is_asked_for_shapes_only_is_dead(
     session: RtxSession, manifest: Manifest
 ) -> None:

@@ -20,6 +20,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.interpreter import api_walker, shape_check, walker
 from pluginkit.interpreter import scan as scan_
+from pluginkit.interpreter.api_structure import reads
 from pluginkit.manifest import Manifest
 from pluginkit.network import api_model as api
 from pluginkit.network.model import Case, Network
@@ -198,6 +199,80 @@ def test_lazy_layers_that_should_be_eager_are_seen(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(api_walker._Graph, "_eager", lambda *_: None)
     made = planned("leaky", "api-cond-eager", precisions=[DType.FLOAT32])
     assert wrong(EXAMPLES["leaky"], made) == [case.id for case in made.cases]
+
+
+def test_a_conditional_without_input_layers_is_eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that hangs on no input layer is computed by need: only `api-cond-select` tells."""
+    eager = api_walker._Graph._eager
+
+    def lazy(self: Any, name: str, conditional: str, scope: Any) -> None:
+        if any(isinstance(step, api.BranchInput) and step.conditional == conditional for step in self._steps):
+            eager(self, name, conditional, scope)
+
+    monkeypatch.setattr(api_walker._Graph, "_eager", lazy)
+    assert found_by("leaky") == {"api-cond-select"}
+
+
+def test_a_shared_input_layer_leaves_both_branches_lazy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What hangs on an input layer of both branches is taken for eager: only `api-cond-shared` tells."""
+    lazy = api_walker._Graph._lazy
+
+    def eager(self: Any, name: str, conditional: str) -> bool:
+        step = self._by_out[name]
+        if isinstance(step, api.BranchInput):
+            return sum(name in reads(other) for other in self._steps) < 2
+        return lazy(self, name, conditional)
+
+    monkeypatch.setattr(api_walker._Graph, "_lazy", eager)
+    assert found_by("leaky") == {"api-cond-shared"}
+
+
+def test_a_constant_condition_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is constant counts as true: only `api-cond-constant` tells."""
+    either = api_walker._Graph._either
+
+    def taken(self: Any, step: api.BranchOutput, scope: Any) -> Array:
+        (conditional,) = [s for s in self._steps if isinstance(s, api.Conditional) and s.name == step.conditional]
+        flag = self._by_out[conditional.flag]
+        constant = isinstance(flag, api.Cast) and isinstance(self._by_out[flag.x], api.ConstantLayer)
+        return either(self, replace(step, otherwise=step.then) if constant else step, scope)
+
+    monkeypatch.setattr(api_walker._Graph, "_either", taken)
+    assert found_by("leaky") == {"api-cond-constant"}
+
+
+@pytest.mark.parametrize("fault", ["axis", "direction"])
+def test_an_iterator_on_a_further_axis_is_looked_at(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of axes from 2 on the axis, or the direction, counts for nothing: only `api-loop-iterator-axes` tells."""
+    sliced = api_walker._slice
+
+    def blind(values: Array, at: int, step: api.IteratorLayer) -> Array:
+        if fault == "axis":
+            return sliced(values, at, replace(step, axis=min(step.axis, 1)))
+        return sliced(values, 0 if step.axis > 1 and step.reverse else at, step)
+
+    monkeypatch.setattr(api_walker, "_slice", blind)
+    assert found_by("leaky") == {"api-loop-iterator-axes"}
+
+
+def test_what_nothing_depends_on_never_enqueues(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each conditional and each plugin outside of loops is run: only `api-unused` tells."""
+    run = api_walker.run
+
+    def everything(network: api.ApiNetwork, call: walker.Call, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        ends = [api.NetworkOutput(step.out) for step in network.steps if isinstance(step, api.BranchOutput)]
+        shown = {step.x for step in network.steps if isinstance(step, api.IdentityLayer)}
+        more = [end for end in ends if end.x not in shown]
+        outputs = run(replace(network, steps=(*network.steps, *more)), call, feeds)
+        return {name: value for name, value in outputs.items() if name in network.outputs}
+
+    monkeypatch.setattr(api_walker, "run", everything)
+    assert found_by("leaky") == {"api-unused"}
+
+
+def found_by(example: str) -> set[str]:
+    """The families by NVIDIA's API of which a case goes wrong."""
+    return {family for family in BY_API if wrong(EXAMPLES[example], planned(example, family))}
 
 
 def test_a_dropped_mask_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,8 @@ def problems(
         for index, profile in enumerate(network.profiles):
             where = f"plugin node {call.node!r}, profile {profile.name!r}"
             if not mine:
-                found.append(f"{where}: never configured. Was it optimised away?")
+                if call.live:
+                    found.append(f"{where}: never configured. Was it optimised away?")
                 continue
             inputs = _inputs(call, index)
             matching = [record for record in mine if _key(record.inputs) == inputs]

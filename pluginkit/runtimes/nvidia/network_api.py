@@ -30,11 +30,12 @@ def play(player: Player, steps: Sequence[api.Step]) -> list[Array]:
     network = player.network
     for step in steps:
         player.play(step)
-    for index in range(network.num_outputs):
-        # Without this the builder finds no type for what is dequantized within a recurrence. What can't be inferred it
-        # reports itself.
+    outputs = [network.get_output(index) for index in range(network.num_outputs)]
+    for tensor in (*outputs, *player.states):
+        # Without this the builder finds no type for what is dequantized within a recurrence, in a loop without outputs
+        # too. What can't be inferred it reports itself.
         with contextlib.suppress(RuntimeError):
-            _ = network.get_output(index).shape
+            _ = tensor.shape
     return player.kept
 
 
@@ -75,6 +76,11 @@ class Player:
         # What the parsed model gave out is not asked for.
         for output in [network.get_output(index) for index in range(network.num_outputs)]:
             network.unmark_output(output)
+
+    @property
+    def states(self) -> list[trt.ITensor]:
+        """What the recurrences give."""
+        return [layer.get_output(0) for layer in self._states.values()]
 
     def play(self, step: api.Step) -> None:
         """One step, by its class."""

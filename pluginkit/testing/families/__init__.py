@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pluginkit.testing.families import cond, loop, nested, nested_if, plain, scan, shaped
 from pluginkit.testing.families.api import cond as api_cond
+from pluginkit.testing.families.api import cond_constant as api_cond_constant
+from pluginkit.testing.families.api import iterators as api_iterators
 from pluginkit.testing.families.api import loop as api_loop
 from pluginkit.testing.families.api import shape as api_shape
+from pluginkit.testing.families.api import unused as api_unused
 from pluginkit.testing.families.family import Family
 
 FAMILIES: dict[str, Family] = {
@@ -42,11 +45,16 @@ FAMILIES: dict[str, Family] = {
         api_loop.Iterator1Reversed(),
         api_loop.Reverse(),
         api_loop.Reverse1(),
+        api_iterators.IteratorAxes(),
         api_loop.ConcatLonger(),
         api_cond.CondLazy(),
         api_cond.CondEager(),
         api_cond.CondMixed(),
         api_cond.CondEmpty(),
+        api_cond.CondSelect(),
+        api_cond.CondShared(),
+        api_cond_constant.CondConstant(),
+        api_unused.Unused(),
     )
 }
 """Every family by its name; `DESCRIPTION` is a sentence on what it is."""

@@ -1,4 +1,9 @@
-"""api-cond-lazy, -eager, -mixed, -empty: where a conditional's input layers stand decides what is lazy."""
+"""api-cond-lazy, -eager, -mixed, -empty, -select, -shared: where a conditional's input layers stand decides what is lazy.
+
+Source of the numbers of enqueues: "Working with Conditionals" of NVIDIA's documents: what depends on an input layer of
+the conditional is lazy, all else is eager; without input layers all is, as with an ISelectLayer; one input layer may
+feed both branches.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +23,10 @@ from pluginkit.testing.families.family import Runs, feedback
 _LAYERS = ("IIfConditional", "IConditionLayer", "IIfConditionalInputLayer", "IIfConditionalOutputLayer")
 
 
-def _into(draft: Draft, tensors: Sequence[str]) -> list[str]:
-    """Through input layers of the conditional."""
+def into(draft: Draft, tensors: Sequence[str], conditional: str = CONDITIONAL) -> list[str]:
+    """Through input layers of a conditional."""
     entered = [draft.name("entered") for _ in tensors]
-    draft.steps += [api.BranchInput(CONDITIONAL, x, out) for x, out in zip(tensors, entered, strict=True)]
+    draft.steps += [api.BranchInput(conditional, x, out) for x, out in zip(tensors, entered, strict=True)]
     return entered
 
 
@@ -51,8 +56,8 @@ class CondLazy(ApiFamily):
 
     def branches(self, draft: Draft, outside: Sequence[str]) -> tuple[list[str], list[str]]:
         """What then and else give, from the network's inputs."""
-        then = draft.plugin(_into(draft, outside))
-        otherwise = draft.plugin(scaled(draft, _into(draft, outside), draft.setting.manifest.inputs))
+        then = draft.plugin(into(draft, outside))
+        otherwise = draft.plugin(scaled(draft, into(draft, outside), draft.setting.manifest.inputs))
         return then, otherwise
 
     def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
@@ -78,7 +83,7 @@ class CondEager(CondLazy):
         """Both plugins stand before the conditional."""
         then = draft.plugin(outside)
         otherwise = draft.plugin(scaled(draft, outside, draft.setting.manifest.inputs))
-        return _into(draft, then), _into(draft, otherwise)
+        return into(draft, then), into(draft, otherwise)
 
     def answer(self, applier: Applier, given: list[Array], *, taken: bool) -> tuple[Sequence[Array], int]:
         """The same values by two enqueues."""
@@ -96,8 +101,8 @@ class CondMixed(CondLazy):
 
     def branches(self, draft: Draft, outside: Sequence[str]) -> tuple[list[str], list[str]]:
         """What follows the eager plugin is lazy: its outputs are scaled."""
-        then = scaled(draft, _into(draft, draft.plugin(outside)), draft.setting.manifest.outputs)
-        return then, draft.plugin(_into(draft, outside))
+        then = scaled(draft, into(draft, draft.plugin(outside)), draft.setting.manifest.outputs)
+        return then, draft.plugin(into(draft, outside))
 
     def answer(self, applier: Applier, given: list[Array], *, taken: bool) -> tuple[Sequence[Array], int]:
         """The then plugin is always enqueued, the other one if its branch is taken."""
@@ -117,7 +122,7 @@ class CondEmpty(CondLazy):
         by_name = dict(zip([tensor.name for tensor in manifest.inputs], outside, strict=True))
         passed = _passed(draft.setting)
         given = [by_name[name] for name in passed] if passed else draft.plugin(outside)
-        return draft.plugin(_into(draft, outside)), _into(draft, given)
+        return draft.plugin(into(draft, outside)), into(draft, given)
 
     def answer(self, applier: Applier, given: list[Array], *, taken: bool) -> tuple[Sequence[Array], int]:
         """What is computed outside is enqueued always."""
@@ -129,6 +134,30 @@ class CondEmpty(CondLazy):
         if applier.exact or taken:
             left = applier(given)
         return left if taken else [by_name[name].astype(np.float64) for name in passed], int(taken)
+
+
+class CondSelect(CondEager):
+    """No input layers."""
+
+    NAME = "api-cond-select"
+    DESCRIPTION = "A conditional without input layers: both plugins enqueue, and it selects, as an ISelectLayer does."
+    LAYERS: ClassVar[tuple[str, ...]] = ("IIfConditional", "IConditionLayer", "IIfConditionalOutputLayer")
+
+    def branches(self, draft: Draft, outside: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Both branches are empty."""
+        return draft.plugin(outside), draft.plugin(scaled(draft, outside, draft.setting.manifest.inputs))
+
+
+class CondShared(CondLazy):
+    """One input layer for both branches."""
+
+    NAME = "api-cond-shared"
+    DESCRIPTION = "A conditional whose input layers feed both branches: only the branch taken enqueues."
+
+    def branches(self, draft: Draft, outside: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Each of the plugin's inputs enters once."""
+        entered = into(draft, outside)
+        return draft.plugin(entered), draft.plugin(scaled(draft, entered, draft.setting.manifest.inputs))
 
 
 def _passed(setting: Setting) -> list[str]:

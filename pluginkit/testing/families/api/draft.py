@@ -39,13 +39,16 @@ class Draft:
         self._number += 1
         return f"t{self._number:03d}_{label}"
 
-    def input(self, tensor: Tensor, *, lead: int | None = None) -> str:
-        """A network input of a plugin tensor's shape, with an axis of the trip count put in at `lead`."""
+    def input(self, tensor: Tensor, *, lead: int | None = None, label: str = "") -> str:
+        """A network input of a plugin tensor's shape, with an axis of the trip count put in at `lead`.
+
+        It is called `label`, or as the tensor.
+        """
         ranges = self.setting.ranges(tensor)
         if lead is not None:
             ranges = tuple((_put(low, lead, 0), _put(best, lead, 1), _put(high, lead, 2)) for low, best, high in ranges)
         kind: api.TypeName = "float32" if self.setting.is_float(tensor) else "int32"
-        return self.network_input(tensor.name, kind, ranges)
+        return self.network_input(label or tensor.name, kind, ranges)
 
     def network_input(self, label: str, kind: api.TypeName, ranges: Sequence[Range]) -> str:
         """A network input with its shape at each profile's min, opt and max."""
@@ -78,10 +81,10 @@ class Draft:
         self.steps.append(api.Elementwise("PROD", x, self.constant("float32", factor, rank), out))
         return out
 
-    def plugin(self, inputs: Sequence[str], *, half: bool = False) -> list[str]:
+    def plugin(self, inputs: Sequence[str], *, half: bool = False, live: bool = True) -> list[str]:
         """The plugin on FP32 and INT32 tensors, giving such: with what its precision takes around it.
 
-        With `half`, tensors that are FP16 for the plugin come and go as that.
+        With `half`, tensors that are FP16 for the plugin come and go as that. `live` is that of `PluginCall`.
         """
         setting, manifest = self.setting, self.setting.manifest
         entered = []
@@ -90,12 +93,12 @@ class Draft:
             entered.append(self._quantized(tensor, typed, api.Quantize))
         raw = [self.name(f"{tensor.name}_raw") for tensor in manifest.outputs]
         identity = (manifest.plugin.name, manifest.plugin.version, manifest.plugin.namespace)
-        node = self._node("plugin", identity, manifest.inputs, manifest.outputs, setting.attributes())
+        node = self._node("plugin", identity, manifest.inputs, manifest.outputs, setting.attributes(), live=live)
         self.steps.append(api.PluginLayer(node, tuple(entered), tuple(raw)))
         left = []
         for tensor, name in zip(manifest.outputs, raw, strict=True):
             seen = self.name(f"{tensor.name}_seen")
-            probe = self._node(f"probe_{tensor.name}", PROBE, [tensor], [tensor], {}, behind=True)
+            probe = self._node(f"probe_{tensor.name}", PROBE, [tensor], [tensor], {}, behind=True, live=live)
             self.steps.append(api.PluginLayer(probe, (name,), (seen,)))
             typed = self._quantized(tensor, seen, api.Dequantize)
             left.append(typed if half else self.from_half(tensor, typed))
@@ -110,6 +113,7 @@ class Draft:
         fields: dict[str, tuple[DType, float | int]],
         *,
         behind: bool = False,
+        live: bool,
     ) -> str:
         setting, node = self.setting, f"n{len(self._nodes):03d}_{label}"
         call = PluginCall(
@@ -120,6 +124,7 @@ class Draft:
             inputs=tuple(zip(*map(setting.output_ranges if behind else setting.ranges, inputs), strict=True)),
             scales=tuple(setting.scale(tensor) for tensor in inputs),
             output_scales=tuple(setting.scale(tensor) for tensor in outputs),
+            live=live,
         )
         self._nodes.append((node, identity, call))
         return node
