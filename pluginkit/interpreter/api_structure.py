@@ -20,6 +20,21 @@ from pluginkit.network.model import Dims, NetworkProfile
 POINTS = ("min", "opt", "max")
 
 
+SHAPE_LAYERS = (
+    api.NetworkInput,
+    api.ConstantLayer,
+    api.ShapeLayer,
+    api.Cast,
+    api.IdentityLayer,
+    api.Elementwise,
+    api.Concat,
+    api.Reshape,
+    api.BranchInput,
+    api.BranchOutput,
+)
+"""What can give a shape tensor: "Formal Inference Rules" in "Working with Dynamic Shapes" of NVIDIA's documents."""
+
+
 def check(network: api.ApiNetwork) -> None:
     """Looks at a network.
 
@@ -55,6 +70,11 @@ def _check_conditions(network: api.ApiNetwork) -> None:
             raise CheckFailed(
                 f"conditional {name!r} has {len(flags)} conditions",
                 hint="Call IIfConditional::setCondition once: a conditional has exactly one IConditionLayer.",
+            )
+        if not any(isinstance(s, api.BranchOutput) and s.conditional == name for s in network.steps):
+            raise CheckFailed(
+                f"conditional {name!r} has no output layer",
+                hint="Call IIfConditional::addOutput, or leave the conditional out: it does nothing.",
             )
 
 
@@ -132,8 +152,23 @@ class _Dependencies:
                 self._from_outside(f"the initial value of recurrence {step.out!r}", self._reads(step.out)[0], step.loop)
             elif isinstance(step, api.TripLimit) and step.kind == "COUNT":
                 self._from_outside(f"the trip count of loop {step.loop!r}", step.x, step.loop)
+            elif isinstance(step, api.TripLimit):
+                self._check_condition(step.x, step.loop)
             elif isinstance(step, api.LoopOutput):
                 self._check_output(step)
+
+    def _check_condition(self, name: str, loop: str) -> None:
+        """Of what a loop holds only its own recurrences may lead to the condition that ends it."""
+        step = self._by_out[name]
+        if loop not in self._scopes[name] or (isinstance(step, api.Recurrence) and step.loop == loop):
+            return
+        if isinstance(step, (api.IteratorLayer, api.LoopOutput, api.Recurrence)):
+            raise CheckFailed(
+                f"the condition of loop {loop!r} comes from {name!r}, of {type(step).__name__} in loop {step.loop!r}",
+                hint="Compute it from recurrences of the same loop: no iterator or loop output may lead to a kWHILE.",
+            )
+        for other in self._reads(name):
+            self._check_condition(other, loop)
 
     def _check_output(self, step: api.LoopOutput) -> None:
         state = self._by_out[step.x]
@@ -149,6 +184,18 @@ class _Dependencies:
             )
         else:
             self._from_outside(f"the length of {step.kind} {step.out!r}", step.length, step.loop)
+            self._check_length(f"the length of {step.kind} {step.out!r}", step.length)
+
+    def _check_length(self, what: str, name: str) -> None:
+        """A length is a shape tensor: what computes it must be able to give one."""
+        step = self._by_out[name]
+        if not isinstance(step, SHAPE_LAYERS) or (isinstance(step, api.NetworkInput) and len(step.dims) > 1):
+            raise CheckFailed(
+                f"{what} is computed from {name!r}, of {type(step).__name__}, which is no shape tensor",
+                hint="Compute it from constants, shapes and shape inputs: a builder must know it before anything runs.",
+            )
+        for other in () if isinstance(step, api.ShapeLayer) else self._reads(name):
+            self._check_length(what, other)
 
     def check_nesting(self) -> None:
         """Of two loops or conditionals one is within the other, or neither."""

@@ -337,7 +337,7 @@ def test_what_rtx_makes_a_plugin_of_that_it_does_not_have(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("closed", [True, False])
-def test_branches_of_other_shapes_are_an_error_whatever_is_built(tmp_path: Path, closed: bool) -> None:
+def test_branches_of_other_shapes_are_told_whatever_is_built(tmp_path: Path, closed: bool) -> None:
     shape = [4, 8] if closed else ["n", "c"]
     then = branch([helper.make_node("Identity", ["x"], ["t"], "same")], value("t", shape))
     twice = helper.make_node("Concat", ["x", "x"], ["e"], "twice", axis=0)
@@ -350,11 +350,11 @@ def test_branches_of_other_shapes_are_an_error_whatever_is_built(tmp_path: Path,
     assert found.verdict is not None
     # A leniency, and an assertion that says nothing of the If.
     assert found.verdict.status == ("built" if closed else "refused")
-    assert [(problem.rule, problem.node) for problem in found.problems] == [("M7", "if")]
-    said = "its branches give [8, 8] (else_branch) and [4, 8] (then_branch) as output 0; TensorRT's"
-    at = "its branches give [2, 1] (else_branch) and [1, 1] (then_branch) as output 0, at the profile's min; TensorRT's"
+    assert [(problem.rule, problem.level, problem.node) for problem in found.problems] == [("M7", "warning", "if")]
+    said = "its branches give [8, 8] (else_branch) and [4, 8] (then_branch) as output 0; NvInfer.h"
+    at = "its branches give [2, 1] (else_branch) and [1, 1] (then_branch) as output 0, at the profile's min; NvInfer.h"
     assert found.problems[0].text.startswith(said if closed else at)
-    assert found.exit_code == 1
+    assert found.exit_code == (0 if closed else 1)
 
 
 def test_an_operator_of_another_domain_is_run_as_nvidia_has_it(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_every_network_in_every_precision(bar_report: Report) -> None:
     assert len(by_api) == len(FAMILIES) - len(ONNX)
     asked = {case.network for case in report.cases if "implicit" not in case.network}
     assert {verdict.network for verdict in report.verdicts} == asked
-    assert len(report.controls) == 53
+    assert len(report.controls) == 57
 
 
 def test_the_report_is_the_same_however_much_is_done_at_once(project: Path) -> None:

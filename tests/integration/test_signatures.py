@@ -40,7 +40,7 @@ def test_three_inputs_one_of_them_int32_and_two_outputs(tmp_path: Path) -> None:
     assert len(by_api) == len(FAMILIES) - len(ONNX)
     asked = {case.network for case in report.cases if "implicit" not in case.network}
     assert {verdict.network for verdict in report.verdicts} == asked
-    assert len(report.controls) == 34
+    assert len(report.controls) == 38
 
 
 def test_mixed_types_and_formats_from_no_element_on(tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ def test_networks_with_one_thing_wrong_are_refused(sessions: dict[str, RtxSessio
         "recurrence-changes-shape",
         "no-trip-count",
         "types-differ",
+        "ranks-differ",
         "type-not-offered",
         *structures.WRONG,
     }

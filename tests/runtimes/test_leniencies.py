@@ -171,6 +171,8 @@ ROWS = {
     "int8-scalar": "test_an_int8_scalar",
     "int8-channels": "test_int8_with_open_channels",
     "second-condition": "test_a_second_condition",
+    "conditional-without-output": "test_a_conditional_without_output",
+    "computed-length": "test_a_length_that_a_loop_computes",
     "short-concatenation": "test_a_concatenation_shorter_than_its_loop",
     "iterator-past-end": "test_an_iterator_past_the_end",
 }
@@ -336,6 +338,35 @@ def test_a_second_condition(opened: Sessions) -> None:
     (condition,) = [step for step in sound.steps if isinstance(step, api.Conditional)]
     steps = (*sound.steps, structures.FLAG, replace(condition, flag=structures.FLAG.out))
     assert_only_the_host_refuses(opened, sound, replace(sound, steps=steps), "conditional 'if' has 2 conditions")
+
+
+def test_a_conditional_without_output(opened: Sessions) -> None:
+    plain = iterating(DType.FLOAT32, "api-shape-out")
+    conditional = (structures.FLAG, *structures.branches("zi", plain.outputs[-1], structures.FLAG.out))
+    sound, broken = (replace(plain, steps=(*plain.steps, *conditional, *end)) for end in (structures.either("zi"), ()))
+    assert_only_the_host_refuses(opened, sound, broken, "conditional 'zi' has no output layer")
+
+
+def test_a_length_that_a_loop_computes(opened: Sessions) -> None:
+    """2, the last value of what two trips count; shape tensors are sums of constants."""
+    plain = iterating(DType.FLOAT32, "api-shape-out")
+    one = api.ConstantLayer("zk_one", "int32", (1,))
+    counting = (
+        one,
+        api.ConstantLayer("zk_trips", "int32", (2,)),
+        api.LoopStep("zk"),
+        api.TripLimit("zk", "COUNT", "zk_trips"),
+        api.Recurrence("zk", one.out, "zk_state"),
+        api.Elementwise("SUM", "zk_state", one.out, "zk_more"),
+        api.Recur("zk_state", "zk_more"),
+        api.LoopOutput("zk", "LAST_VALUE", "zk_state", "zk_length"),
+    )
+    summed = (one, api.Elementwise("SUM", one.out, one.out, "zk_length"))
+    all_of_it = api.LoopOutput("zl", "CONCATENATE", "zl_twice", "zl_all", 0, "zk_length")
+    loop = (*structures.loop("zl", plain.outputs[-1]), all_of_it, api.NetworkOutput("zl_all"))
+    sound, broken = (replace(plain, steps=(*plain.steps, *before, *loop)) for before in (summed, counting))
+    words = "'zl_all' is computed from 'zk_length', of LoopOutput, which is no shape tensor"
+    assert_only_the_host_refuses(opened, sound, broken, words)
 
 
 def test_a_concatenation_shorter_than_its_loop(opened: Sessions) -> None:

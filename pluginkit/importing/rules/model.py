@@ -152,6 +152,12 @@ def _boundary(place: Place, known: Known) -> Iterator[Problem]:
             yield Problem("error", fault, "Make both branches give the same.", "M7", place.label)
 
 
+BRANCH_SHAPES = (
+    "NvInfer.h of TensorRT 10.16 and 11 wants equal ranks, but the documentation of If up to 10.10 equal shapes, and "
+    "TensorRT-RTX 1.7.1 fails on some of these."
+)
+
+
 def branch_shapes(model: onnx.ModelProto, profile: NetworkProfile) -> Iterator[Problem]:
     """M7: branches that give different shapes, at one end of the profile at least."""
     constants = {tensor.name for tensor in model.graph.initializer}
@@ -176,12 +182,9 @@ def branch_shapes(model: onnx.ModelProto, profile: NetworkProfile) -> Iterator[P
                     f"{_shape(shape or ())} ({branch})" for branch, shape in sorted(zip(branches, shapes, strict=True))
                 )
                 where = f", at the profile's {name}" if opened else ""
-                fault = (
-                    f"its branches give {given} as output {index}{where}; TensorRT's documentation of If wants equal "
-                )
-                fault += "shapes, whatever a builder lets pass."
+                fault = f"its branches give {given} as output {index}{where}; {BRANCH_SHAPES}"
                 fix = "Make both branches give one shape: pad or slice one of them, or move what differs behind the If."
-                yield Problem("error", fault, fix, "M7", label)
+                yield Problem("warning", fault, fix, "M7", label)
                 break
 
 

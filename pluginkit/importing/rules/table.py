@@ -68,7 +68,7 @@ RULES: dict[str, ImportRule] = {
         "a type that TensorRT does not document to cross an If's boundary; branches of different types or"
         " ranks, or of different shapes at the profile's min, opt or max",
         ("warning", "error"),
-        "TensorRT's documentation of the operator If (10.6)",
+        "TensorRT's documentation of the operator If (10.6); NvInfer.h on IIfConditional for ranks",
     ),
     "M8": ImportRule(
         "a Loop's state that changes its shape; scan outputs without a trip count; a condition that nobody gives",

@@ -17,6 +17,7 @@ from pluginkit.network.model import Network, NetworkProfile
 from pluginkit.runtimes.verdict import BuildVerdict
 from pluginkit.testing.families.api import forms as api_networks
 from pluginkit.testing.families.base import Setting
+from pluginkit.testing.families.family import MAX_RANK
 
 AnyNetwork: TypeAlias = Network | api.ApiNetwork
 
@@ -84,6 +85,10 @@ _WRONG: dict[str, tuple[str, str]] = {
         r"loopOutput == LoopOutput::kLAST_VALUE \? 1 : 2",
     ),
     "types-differ": ("a conditional's branches give different types", r"must have inputs of same type"),
+    "ranks-differ": (
+        "a conditional's branches give different ranks, and its condition isn't constant",
+        r"Must have inputs with equal ranks when condition is not a build-time constant",
+    ),
     "type-not-offered": (
         (
             "the plugin gets a type that pluginkit.toml doesn't declare (add it to `types` there, or have "
@@ -165,6 +170,19 @@ def _types_differ(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork |
     return replace(network, steps=tuple(steps))
 
 
+def _ranks_differ(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork | None:
+    """The first output's else branch gives one element in another rank."""
+    first = next((step for step in network.steps if isinstance(step, api.BranchOutput)), None)
+    if first is None:
+        return None
+    tensor = setting.manifest.outputs[0]
+    rank = len(tensor.shape) + 1 if len(tensor.shape) < MAX_RANK else 1
+    other = api.ConstantLayer("z1_other", "float32" if setting.is_float(tensor) else "int32", (1,), (1,) * rank)
+    at = network.steps.index(first)
+    changed = replace(first, otherwise=other.out)
+    return replace(network, steps=(*network.steps[:at], other, changed, *network.steps[at + 1 :]))
+
+
 def _not_offered(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork | None:
     """The first float input in the first of three types that no input declares; bool if all are declared.
 
@@ -211,5 +229,6 @@ _MUTATIONS: dict[str, Callable[[api.ApiNetwork, Setting], api.ApiNetwork | None]
     "recurrence-changes-shape": _growing_recurrence,
     "no-trip-count": _no_trip_count,
     "types-differ": _types_differ,
+    "ranks-differ": _ranks_differ,
     "type-not-offered": _not_offered,
 }

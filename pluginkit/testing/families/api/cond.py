@@ -1,4 +1,4 @@
-"""api-cond-lazy, -eager, -mixed, -empty, -select, -shared: where a conditional's input layers stand decides what is lazy.
+"""api-cond-lazy, -eager, -mixed, -empty, -select, -shared: a conditional's input layers decide what is lazy.
 
 Source of the numbers of enqueues: "Working with Conditionals" of NVIDIA's documents: what depends on an input layer of
 the conditional is lazy, all else is eager; without input layers all is, as with an ISelectLayer; one input layer may

@@ -10,7 +10,7 @@ from pluginkit.network.model import Array
 from pluginkit.testing.families.api.cond import into
 from pluginkit.testing.families.api.draft import Draft
 from pluginkit.testing.families.api.family import ApiFamily, inputs, own, scaled, times
-from pluginkit.testing.families.base import Answer, Applier, Setting
+from pluginkit.testing.families.base import Applier, OracleResult, Setting
 
 
 class CondConstant(ApiFamily):
@@ -56,7 +56,7 @@ class CondConstant(ApiFamily):
                 draft.steps.append(api.BranchOutput(name, one, other, out))
                 draft.show(out, _shown(setting, tensor.name, condition=condition))
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """Of four plugins two enqueue."""
         setting, manifest = applier.setting, applier.setting.manifest
         given = own(setting, feeds)
@@ -65,7 +65,7 @@ class CondConstant(ApiFamily):
             left = applier(given if condition else times(applier, given, manifest.inputs))
             for tensor, value in zip(manifest.outputs, left, strict=True):
                 outputs[_shown(setting, tensor.name, condition=condition)] = value
-        return Answer(outputs, enqueues=2, chain=1)
+        return OracleResult(outputs, enqueues=2, chain=1)
 
 
 def _shown(setting: Setting, name: str, *, condition: bool) -> str:

@@ -13,7 +13,7 @@ from pluginkit.network.model import Array
 from pluginkit.testing.families import looping
 from pluginkit.testing.families.api.draft import Draft
 from pluginkit.testing.families.api.family import ApiFamily, own
-from pluginkit.testing.families.base import Answer, Applier, Setting
+from pluginkit.testing.families.base import Applier, OracleResult, Setting
 from pluginkit.testing.families.family import MAX_RANK, Runs
 from pluginkit.testing.families.loop import trips_name
 from pluginkit.testing.families.scan import slices
@@ -95,7 +95,7 @@ class IteratorAxes(ApiFamily):
                 draft.steps.append(api.LoopOutput(loop, "CONCATENATE", name, every, at, trips))
                 draft.show(draft.from_half(tensor, every), _shown(setting, tensor, axis, reverse=reverse))
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out, slice by slice: two enqueues a trip in each loop."""
         setting, manifest = applier.setting, applier.setting.manifest
         trips = int(feeds[trips_name(setting)])
@@ -113,7 +113,7 @@ class IteratorAxes(ApiFamily):
                 for index, tensor in enumerate(manifest.outputs):
                     stacked = np.stack([left[index] for left in found], axis=min(axis, len(tensor.shape)))
                     outputs[_shown(setting, tensor, axis, reverse=reverse)] = stacked
-        return Answer(outputs, 2 * trips * len(_axes(setting)), chain=1)
+        return OracleResult(outputs, 2 * trips * len(_axes(setting)), chain=1)
 
 
 def _axes(setting: Setting) -> range:

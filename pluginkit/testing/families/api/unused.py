@@ -12,7 +12,7 @@ from pluginkit.network.model import Array
 from pluginkit.testing.families.api.cond import into
 from pluginkit.testing.families.api.draft import Draft
 from pluginkit.testing.families.api.family import CONDITIONAL, LOOP, ApiFamily, inputs, named, own, scaled
-from pluginkit.testing.families.base import Answer, Applier, Setting
+from pluginkit.testing.families.base import Applier, OracleResult, Setting
 from pluginkit.testing.families.cond import flag_name
 from pluginkit.testing.families.family import Runs, feedback
 
@@ -70,7 +70,7 @@ class Unused(ApiFamily):
         del point
         return [("", {**feeds, flag_name(setting): np.array(True)})]
 
-    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> Answer:
+    def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What the live plugin gives; the other three don't enqueue."""
         setting = applier.setting
-        return Answer(named(setting, applier(own(setting, feeds))), enqueues=1, chain=1)
+        return OracleResult(named(setting, applier(own(setting, feeds))), enqueues=1, chain=1)
