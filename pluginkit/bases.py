@@ -1,7 +1,7 @@
 """The interfaces that a plugin can be written against, by their names in `pluginkit.toml` and for `--base`.
 
 The calls of each are in `pluginkit/host/bases/<name>`, its class for new projects in
-`pluginkit/templates/project/templates/<name>`; `docs/extending/base.md` says how one is added.
+`pluginkit/templates/project/templates/<name>`; `docs/extending/base.md` shows how one is added.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Base:
         interface: the C++ class.
         generation: of its creators: `v2` is IPluginCreator, `v3` IPluginCreatorV3One. TensorRT-RTX takes the latter as
             it is, and the former through an adapter.
-        changes_with_signature: the methods to be changed with an input, output or field, as a project's README says it.
+        changes_with_signature: the methods to be changed with an input, output or field, for a project's README.
         dynamic_shapes: whether a layer's dimensions may be open. Without, a profile is one static shape, and each has
             a network of its own.
         implicit_batch: whether a plugin may get its batch size apart from the shapes (implicit batch), too.
-        advice: what `pluginkit new` says of the choice; empty where there is nothing to say.
+        advice: what `pluginkit new` prints on the choice; empty where there is nothing to know.
     """
 
     interface: str
@@ -46,7 +46,7 @@ BASES: dict[Name, Base] = {
         _V2,
         dynamic_shapes=False,
         implicit_batch=True,
-        advice="IPluginV2IOExt takes static shapes only, and what its dimensions are is told in two ways that "
+        advice="IPluginV2IOExt takes static shapes only, and its dimensions are passed in two ways that "
         "contradict each other. Where nothing asks for it, dynamic (IPluginV2DynamicExt) is usually better, and v3 "
         "(IPluginV3) for TensorRT 10 and later: pluginkit new --base dynamic.",
     ),

@@ -1,6 +1,6 @@
 """The demands that the host makes on a plugin, by their ids, and what becomes of one that isn't met.
 
-docs/demands.md says what each one asks, and who promises it. Breaking a `contract` (TensorRT's headers or documents, or
+docs/demands.md has what each one asks, and its source. Breaking a `contract` (TensorRT's headers or documents, or
 NVIDIA's own code insist on it), what the project has `declared`, or a `limit` of this host is a Finding. Nobody
 promises `robustness`: breaking that is a doubt, and the run goes on as TensorRT would.
 """

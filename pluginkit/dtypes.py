@@ -38,7 +38,7 @@ class DType(str, Enum):
 
     @property
     def short(self) -> str:
-        """What engineers say: FP32, FP16, BF16, INT8, INT32."""
+        """The usual short name: FP32, FP16, BF16, INT8, INT32."""
         return _FACTS[self][3]
 
     @property
@@ -74,4 +74,4 @@ _FACTS: dict[DType, tuple[str, int, int, str]] = {
 }
 
 PRECISIONS = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.INT8)
-"""What a plugin can be tested in; INT32 is for indices and lengths beside them."""
+"""What a plugin can be tested in; INT32 is for indices and lengths in addition."""

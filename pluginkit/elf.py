@@ -25,7 +25,7 @@ MACHINES = {"x86_64": "EM_X86_64", "AMD64": "EM_X86_64", "aarch64": "EM_AARCH64"
 DF_1_PIE = 0x08000000
 """elf.h; pyelftools has no name for it."""
 _LOCAL, _ANY = 0, 1
-"""The first two version numbers of a symbol say that it has none."""
+"""The first two version numbers of a symbol mean that it has none."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class ElfSymbol:
 
 @dataclass(frozen=True)
 class Elf:
-    """What a shared library says of itself.
+    """What a shared library's ELF tables hold.
 
     Attributes:
-        machine: as Python names machines: `x86_64`, `aarch64`; ELF's own word for others.
+        machine: as Python names machines: `x86_64`, `aarch64`; ELF's own name for others.
         soname: DT_SONAME.
         needed: DT_NEEDED, in order.
         runpath: the folders of DT_RUNPATH, or of DT_RPATH if there is none; `$ORIGIN` as it is written.
@@ -207,9 +207,9 @@ def _version_tables(elf: Any) -> tuple[list[int], dict[int, tuple[str, str]]]:
     names: dict[int, tuple[str, str]] = {}
     for section in elf.iter_sections():
         if isinstance(section, GNUVerSymSection):
-            said = (symbol.entry["ndx"] for symbol in section.iter_symbols())
+            indices = (symbol.entry["ndx"] for symbol in section.iter_symbols())
             known = {"VER_NDX_LOCAL": _LOCAL, "VER_NDX_GLOBAL": _ANY}
-            numbers = [known.get(ndx, _ANY) if isinstance(ndx, str) else ndx & 0x7FFF for ndx in said]
+            numbers = [known.get(ndx, _ANY) if isinstance(ndx, str) else ndx & 0x7FFF for ndx in indices]
         elif isinstance(section, GNUVerNeedSection):
             for need, versions in section.iter_versions():
                 names.update({version["vna_other"] & 0x7FFF: (version.name, need.name) for version in versions})

@@ -35,7 +35,7 @@ class PluginkitError(Exception):
         return _rebuild, (type(self), self.message, self.hint, self.__dict__.copy())
 
     def worded(self, message: str) -> Self:
-        """The same error in other words: its class, its hint and what else it has."""
+        """The same error with another message: its class, its hint and what else it has."""
         return _rebuild(type(self), message, self.hint, {**self.__dict__, "message": message})
 
 
@@ -54,7 +54,7 @@ class CheckFailed(PluginkitError):
 
 
 class UsageError(PluginkitError):
-    """A command line, a file or a `pluginkit.toml` that says something impossible."""
+    """A command line, a file or a `pluginkit.toml` that is wrong."""
 
     exit_code = 2
 
@@ -85,7 +85,7 @@ def from_import(error: ModuleNotFoundError) -> ToolMissing | None:
 
 
 class BuildFailed(PluginkitError):
-    """CMake, a compiler or the linker said no."""
+    """CMake, a compiler or the linker failed."""
 
     exit_code = 5
 

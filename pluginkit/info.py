@@ -26,10 +26,10 @@ class SurveyItem:
         group: `tools`, `headers`, `runtimes`, `packages` or `gpus`.
         name: what it is.
         found: whether it is here.
-        version: what it says of itself.
+        version: as it reports it.
         where: its file or folder.
         used: whether pluginkit uses this one: of several candidates, one.
-        note: what there is to say on it: why it can't be used, or what it is for.
+        note: why it can't be used, or what it is for.
         remedy: how to get it, where it is missing.
     """
 
@@ -114,7 +114,7 @@ def _cuda_headers() -> Iterator[SurveyItem]:
 
 
 def _headers_of_nvcc() -> list[Path]:
-    return toolchain.headers_beside(toolchain.nvcc().best().path)
+    return toolchain.headers_of(toolchain.nvcc().best().path)
 
 
 def _tensorrt_headers() -> Iterator[SurveyItem]:
@@ -132,9 +132,9 @@ def _tensorrt_headers() -> Iterator[SurveyItem]:
 
 def _runtimes() -> Iterator[SurveyItem]:
     for judge in judges():
-        said = judge.probe()
+        found = judge.probe()
         yield SurveyItem(
-            "runtimes", judge.NAME, said.found, said.version, said.where, said.found, said.reason, said.remedy
+            "runtimes", judge.NAME, found.found, found.version, found.where, found.found, found.reason, found.remedy
         )
 
 

@@ -1,7 +1,7 @@
 """The plugins that NVIDIA's own libraries bring: by release of TensorRT, and of TensorRT-RTX's registry.
 
 The lists are data with their sources (`nvidia_plugins.json`). A plugin of equal name, version and namespace can't be
-registered beside one of them.
+registered in addition to one of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Listed:
 
     @property
     def when(self) -> str:
-        """In words."""
+        """For people."""
         return f"TensorRT {self.first} to {self.last}" if self.last else f"TensorRT {self.first} and later"
 
 

@@ -1,9 +1,10 @@
-"""The operators that TensorRT's ONNX parser serves itself: it asks a plugin of such a name only where the node says so.
+"""The operators that TensorRT's ONNX parser serves itself: it asks a plugin of such a name only where the node has a
+plugin's attributes.
 
 It does if the node has the attribute `plugin_namespace`, be it empty, and there is a creator of that name, version and
 namespace; the node's domain plays no part (tried with TensorRT-RTX 1.7.1.116).
 
-Recorded: what `OnnxParser.supports_operator` of TensorRT-RTX 1.7.1.116 says of every operator of onnx 1.23, and of
+Recorded: what `OnnxParser.supports_operator` of TensorRT-RTX 1.7.1.116 answers for every operator of onnx 1.23, and of
 every one that onnx-tensorrt 10.1 names (https://github.com/onnx/onnx-tensorrt, onnxOpImporters.cpp); and of those the
 two that the full TensorRT has and RTX hasn't, DeformConv and TRT_PluginV2.
 """
@@ -29,7 +30,7 @@ OPERATORS = frozenset(
     TRT_INT4QuantizeLinear TRT_MatMul TRT_MaxAverageBlendPool TRT_MaxPool TRT_PluginV2 TRT_RaggedSoftmax
     TRT_Resize TRT_Scale TRT_Shuffle TRT_Slice TRT_TopK_Min Tan Tanh TensorScatter ThresholdedRelu Tile TopK
     Transpose Trilu Unsqueeze Upsample Where Xor
-    """.split()  # noqa: SIM905 (180 quoted words would be 180 lines)
+    """.split()  # noqa: SIM905 (180 quoted names would be 180 lines)
 )
 
 NOT_IN_RTX = frozenset({"DeformConv", "TRT_PluginV2"})
@@ -40,7 +41,7 @@ PLUGINS_OF_RTX = {"NonZero": ("NonZero", "1"), "RoiAlign": ("ROIAlign_TRT", "1")
 
 
 def advice(name: str) -> str:
-    """What to say of a plugin's name that is one of them; empty of any other."""
+    """The warning on a plugin's name that is one of them; empty for any other."""
     if name not in OPERATORS:
         return ""
     return (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 try:
     __version__ = version("pluginkit")
-except PackageNotFoundError:  # a source tree that is only on the path; what needs more of pluginkit says so
+except PackageNotFoundError:  # a source tree that is only on the path; what needs more of pluginkit reports it
     __version__ = "0+not.installed"
 
 ROOT = Path(__file__).resolve().parent

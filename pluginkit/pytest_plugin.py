@@ -27,13 +27,13 @@ _FOLDER = pytest.StashKey[Path]()
 
 
 class PluginkitWarning(UserWarning):
-    """A plugin lacks what nobody asks of it, and a good one has. `-W error::pluginkit.pytest_plugin.PluginkitWarning`
-    makes it a failure, as `pluginkit test --strict` does."""
+    """A plugin lacks what TensorRT doesn't require, and a good one has. `-W
+    error::pluginkit.pytest_plugin.PluginkitWarning` makes it a failure, as `pluginkit test --strict` does."""
 
 
 @dataclass(frozen=True)
 class PluginkitCase:
-    """One item: a case in the host, or what one of NVIDIA's runtimes says of one network.
+    """One item: a case in the host, or the verdict of one of NVIDIA's runtimes on one network.
 
     Attributes:
         id: as `pluginkit test` has it; a verdict's ends with the runtime's name.
@@ -43,14 +43,14 @@ class PluginkitCase:
     _suite: Suite
 
     def check(self) -> None:
-        """Run it. It fails with the words of `pluginkit test`, and is skipped where the runtime is missing."""
+        """Run it. It fails with the message of `pluginkit test`, and is skipped where the runtime is missing."""
         __tracebackhide__ = True
-        told = self._suite.run(self.id)
-        if told.skipped:
-            pytest.skip(told.skipped)
-        if told.failed:
-            pytest.fail(told.failed, pytrace=False)
-        for text in told.warnings:
+        result = self._suite.run(self.id)
+        if result.skipped:
+            pytest.skip(result.skipped)
+        if result.failed:
+            pytest.fail(result.failed, pytrace=False)
+        for text in result.warnings:
             warnings.warn(PluginkitWarning(text), stacklevel=2)
 
 

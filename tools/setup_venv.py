@@ -47,11 +47,11 @@ def main(folder: Path) -> None:
     say("Installing NVIDIA's plugin registries for the tests ...")
     for name, requirement in LEAN.items():
         with skipped_without_wheel(requirement):
-            install_beside(python, ROOT / ".venv-nvidia" / name, requirement)
+            install_into(python, ROOT / ".venv-nvidia" / name, requirement)
     say("Installing the full TensorRT's Python bindings for the tests (without its libraries) ...")
     for name, requirement in BINDINGS.items():
         with skipped_without_wheel(requirement):
-            install_beside(python, ROOT / ".venv-nvidia" / name, requirement, "--no-deps")
+            install_into(python, ROOT / ".venv-nvidia" / name, requirement, "--no-deps")
     (folder / ".ready").touch()
     say(f"Ready after {time.monotonic() - started:.0f} s.")
 
@@ -75,7 +75,7 @@ def check_machine() -> None:
         sys.exit("  fix: on Debian and Ubuntu: sudo apt-get install " + " ".join(package for _, package in lacks))
 
 
-def install_beside(python: Path, folder: Path, requirement: str, *options: str) -> None:
+def install_into(python: Path, folder: Path, requirement: str, *options: str) -> None:
     """Install a requirement into a folder of its own, unless that very version is there already."""
     done = folder / ".requirement"
     if done.exists() and done.read_text() == requirement:

@@ -144,7 +144,7 @@ def measure(
             times, _ = timer.measure(Work(lambda turn: void(made.answer(turn)), buffers.count, made.capture))
         finally:
             made.close()
-    except Exception as error:  # noqa: BLE001 - whatever a person's expression raises is told beside the plugin's times
+    except Exception as error:  # noqa: BLE001 - whatever a person's expression raises is reported with the plugin's times
         return Baseline(expression(text), problem=f"{type(error).__name__}: {_first_line(error)}")
     return Baseline(expression(text), times)
 

@@ -76,14 +76,14 @@ class BenchLibrary:
 
         times, note = self._timer.measure(Work(run, buffers.count), lambda: buffers.poison(stream))
         self._check(layer, buffers, tensors, case)
-        beside = self._baseline(case, buffers, tensors)
+        baseline = self._baseline(case, buffers, tensors)
         result = Result(
             case,
             times,
             buffers.count,
             buffers.turn_bytes,
             self._empty(times.enqueues) if times.enqueues > 1 else None,
-            beside,
+            baseline,
             note=note,
         )
         layer.close()

@@ -21,7 +21,7 @@ class BenchCase:
         symbols: each symbol's value.
         fields: the creator's fields that are not as they are by default.
         baseline: `torch: EXPRESSION`, or nothing.
-        allowed: how far off an output may be; None: as `[tolerances]` says.
+        allowed: how far off an output may be; None: by `[tolerances]`.
         bytes: what must be moved at least: each input once, each output once.
     """
 
@@ -63,7 +63,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What stands beside the plugin: its times, or why it has none."""
+    """What the plugin is compared with: its times, or why it has none."""
 
     expression: str
     times: Times | None = None
@@ -76,13 +76,13 @@ class Result:
 
     Attributes:
         case: what was measured.
-        times: None where the output was wrong, or nothing could be measured: then `problem` says why.
+        times: None where the output was wrong, or nothing could be measured: then `problem` is the reason.
         buffers: how many sets of inputs and outputs were taken in turn.
         turn_bytes: how much memory lies between two enqueues on the same set.
         empty: the same for an empty kernel, where a graph was replayed.
         baseline: the manifest's, if it gives one.
         problem: what is wrong.
-        note: what to know beside it.
+        note: what else to know.
         crashed: whether the problem is that the process ended or hung.
     """
 
@@ -134,7 +134,7 @@ class BenchReport:
 
     @property
     def exit_code(self) -> int:
-        """0 if every case was measured, else what `pluginkit.errors` says."""
+        """0 if every case was measured, else the exit code by `pluginkit.errors`."""
         bad = [result for result in self.results if result.times is None]
         if any(result.crashed for result in bad):
             return PluginCrashed.exit_code

@@ -35,14 +35,14 @@ def write(report: BenchReport, file: Path) -> None:
             if one.case.precision is kind and one.bandwidth is not None
         )
         axes.plot([size for size, _ in points], [rate / 1e9 for _, rate in points], marker="o", label=kind.short)
-        beside = sorted(
+        baselines = sorted(
             (one.case.bytes, one.case.bytes / one.baseline.times.median)
             for one in report.results
             if one.case.precision is kind and one.baseline and one.baseline.times
         )
-        if beside:
+        if baselines:
             label = f"baseline, {kind.short}"
-            axes.plot([size for size, _ in beside], [rate / 1e9 for _, rate in beside], "x:", label=label)
+            axes.plot([size for size, _ in baselines], [rate / 1e9 for _, rate in baselines], "x:", label=label)
     machine = report.machine
     axes.axhline(machine.copy_rate / 1e9, color="0.4", linestyle="--", label="device copy")
     axes.set_xscale("log")

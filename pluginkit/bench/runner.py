@@ -157,7 +157,7 @@ class _Session:
         except (CheckFailed, WorkerError) as error:
             # Buffers and layers of the case are still held there, and a fault may have broken the context.
             self.close()
-            return Result(case, problem=_words(error))
+            return Result(case, problem=_message(error))
         assert isinstance(found, Result)
         return found
 
@@ -168,7 +168,7 @@ class _Session:
         self._worker = None
 
 
-def _words(error: PluginkitError) -> str:
+def _message(error: PluginkitError) -> str:
     if isinstance(error, WorkerError):
         return f"{error.message}\n{error.traceback}"
     return str(error)

@@ -18,7 +18,7 @@ REPLAYS = 30
 SHORT = 100e-6
 """Seconds: what is shorter is timed in a graph. Between two events Python takes about 20 microseconds a launch."""
 NODES = 32
-"""A graph has at least so many enqueues: beside them the events weigh little."""
+"""A graph has at least so many enqueues: compared with them the events cost little."""
 L2_TIMES = 4
 """Between two uses of a buffer more than so much of the L2 cache is used otherwise."""
 COPY_BYTES = 1 << 30

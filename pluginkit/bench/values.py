@@ -57,7 +57,7 @@ def fields_of(manifest: Manifest, case: BenchCase) -> dict[str, float | int]:
 
 
 def make(manifest: Manifest, reference: Reference, case: BenchCase, seed: int) -> Values:
-    """Random inputs, and what the reference says of them.
+    """Random inputs, and the reference's outputs for them.
 
     Raises:
         CheckFailed: the reference is wrong.
@@ -104,9 +104,9 @@ def _scales(
     """Each INT8 tensor's scale: the case's field's, else by calibration on a small shape."""
     tensors = (*manifest.inputs, *manifest.outputs)
     wanted = [t for t in tensors if manifest.type_of(t, case.precision) is DType.INT8]
-    told = {t.name: float(np.float32(case.fields.get(t.scale or "", 0))) for t in wanted}
-    if all(scale > 0 for scale in told.values()):
-        return told
+    given = {t.name: float(np.float32(case.fields.get(t.scale or "", 0))) for t in wanted}
+    if all(scale > 0 for scale in given.values()):
+        return given
     symbols = _small(manifest, case)
     ranges: dict[str, tuple[float, float]] = {}
     entered: list[Array] = []
@@ -122,7 +122,7 @@ def _scales(
         finite = answer[np.isfinite(answer)]
         ranges[tensor.name] = (float(finite.min(initial=0.0)), float(finite.max(initial=0.0)))
     found = precision.scales(manifest, case.precision, ranges)
-    return {name: told[name] or scale for name, scale in found.items()}
+    return {name: given[name] or scale for name, scale in found.items()}
 
 
 def _small(manifest: Manifest, case: BenchCase) -> Mapping[str, int]:
@@ -138,8 +138,8 @@ def limits(manifest: Manifest, case: BenchCase) -> Limits:
     """How far off the case's outputs may be."""
     if case.allowed is not None:
         return Limits(case.allowed.rtol, case.allowed.atol, case.allowed.steps)
-    said = precision.close(manifest, case.precision)
-    return Limits(said.rtol, said.atol, precision.int8_steps(manifest))
+    tolerance = precision.close(manifest, case.precision)
+    return Limits(tolerance.rtol, tolerance.atol, precision.int8_steps(manifest))
 
 
 def check(name: str, got: Array, want: Array, allowed: Limits, method: str) -> None:

@@ -23,8 +23,8 @@ from pluginkit.manifest.project import members, root
 from pluginkit.paths import __version__
 from pluginkit.process.programs import run
 
-Told = Callable[[str], None]
-"""Called with a line of Ninja's progress (`[3/7] ...`), what a compiler says, and why all is compiled anew."""
+Progress = Callable[[str], None]
+"""Called with a line of Ninja's progress (`[3/7] ...`), a compiler's output, and why all is compiled anew."""
 
 
 def build(
@@ -35,7 +35,7 @@ def build(
     werror: bool = False,
     flavour: Flavour = PLAIN,
     python: bool = False,
-    told: Told = lambda _: None,
+    progress: Progress = lambda _: None,
 ) -> list[Artifact]:
     """Build a project's library for each target; what has not changed is not compiled again.
 
@@ -51,7 +51,7 @@ def build(
     Raises:
         UsageError: no project, an unknown target, or a folder that may not be written.
         ToolMissing: a tool is missing or too old.
-        BuildFailed: CMake, a compiler or the linker said no. The library of an earlier build stays as it is.
+        BuildFailed: CMake, a compiler or the linker failed. The library of an earlier build stays as it is.
     """
     project = root(project.resolve())
     manifest = members(project)[0].manifest
@@ -73,7 +73,7 @@ def build(
     def one(name: str) -> Artifact:
         library = library_path(project, manifest.slug, flavour.folder if name == "cpu" else name)
         settings = cache.settings(name, archs=archs, werror=werror, sanitize=flavour.compiled)
-        return _build_one(library, manifest, name, settings, python and not flavour.compiled, told)
+        return _build_one(library, manifest, name, settings, python and not flavour.compiled, progress)
 
     try:
         return [one(name) for name in targets]
@@ -95,7 +95,7 @@ def _has_nvcc() -> bool:
 
 
 def _build_one(
-    library: Path, manifest: Manifest, target: str, settings: dict[str, str], python: bool, told: Told
+    library: Path, manifest: Manifest, target: str, settings: dict[str, str], python: bool, progress: Progress
 ) -> Artifact:
     project, folder = library.parent.parent.parent, library.parent / "cmake"
     cmake, ninja = toolchain.cmake().best(), toolchain.ninja().best()
@@ -106,9 +106,9 @@ def _build_one(
         # Two builds at once would write the same objects; the second waits, and then finds all done.
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            _configure(project, folder, cmake.path, settings, told)
-            module = _module(folder, manifest, told) if python else {}
-            _run([ninja.path, "-C", folder, "all", *([module["target"]] if module else [])], folder, told)
+            _configure(project, folder, cmake.path, settings, progress)
+            module = _module(folder, manifest, progress) if python else {}
+            _run([ninja.path, "-C", folder, "all", *([module["target"]] if module else [])], folder, progress)
             made = _install(_described(folder, manifest), library, manifest.plugin.name)
             return replace(made, module=_install_module(module, library.parent)) if module else made
         except BuildFailed as error:
@@ -123,7 +123,7 @@ def _with_place(error: BuildFailed, target: str, library: Path) -> BuildFailed:
     )
 
 
-def _configure(project: Path, folder: Path, cmake: Path, settings: dict[str, str], told: Told) -> None:
+def _configure(project: Path, folder: Path, cmake: Path, settings: dict[str, str], progress: Progress) -> None:
     """Configure once, and anew when a setting has changed: a stale cache would keep the old compiler or headers."""
     script = cache.script({**settings, "PLUGINKIT_PROJECT": str(project)})
     init = folder / "pluginkit-init.cmake"
@@ -131,12 +131,12 @@ def _configure(project: Path, folder: Path, cmake: Path, settings: dict[str, str
     if (folder / "build.ninja").exists() and before == script:
         return
     if (folder / "build.ninja").exists():
-        told(f"Everything is compiled anew: {cache.difference(before, script)}.")
+        progress(f"Everything is compiled anew: {cache.difference(before, script)}.")
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     init.write_text(script, encoding="utf-8")
-    _run([cmake, "-G", "Ninja", "-C", init, "-S", project, "-B", folder], folder, told)
+    _run([cmake, "-G", "Ninja", "-C", init, "-S", project, "-B", folder], folder, progress)
     _show_to_editors(project / "build", folder)
 
 
@@ -148,16 +148,16 @@ def _show_to_editors(build: Path, folder: Path) -> None:
         link.symlink_to((folder / link.name).relative_to(build))
 
 
-def _run(command: Sequence[str | Path], folder: Path, told: Told) -> None:
-    """Run CMake or Ninja, and write all it says to pluginkit.log.
+def _run(command: Sequence[str | Path], folder: Path, progress: Progress) -> None:
+    """Run CMake or Ninja, and write all its output to pluginkit.log.
 
     Raises:
-        BuildFailed: with the errors as the compiler, the linker or CMake said them.
+        BuildFailed: with the errors of the compiler, the linker or CMake.
     """
     log = folder / "pluginkit.log"
-    # Ninja's progress is what tells its own lines from the compilers', so nobody's NINJA_STATUS may change it.
+    # Ninja's progress distinguishes its own lines from the compilers', so NINJA_STATUS may not change it.
     env = {"NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": None}
-    output = BuildOutput(told)
+    output = BuildOutput(progress)
     with log.open("w", encoding="utf-8") as file:
 
         def on_line(line: str) -> None:
@@ -167,8 +167,10 @@ def _run(command: Sequence[str | Path], folder: Path, told: Told) -> None:
         result = run(command, env=env, on_line=on_line)
     if not result.ok:
         tail = result.stdout.splitlines()[-20:]
-        said = "\n".join(output.errors or tail or [f"{command[0]} ended with {result.status}."])
-        raise BuildFailed(said, hint="\n  ".join(filter(None, (hint_for(said), f"The whole output is in {log}."))))
+        message = "\n".join(output.errors or tail or [f"{command[0]} ended with {result.status}."])
+        raise BuildFailed(
+            message, hint="\n  ".join(filter(None, (hint_for(message), f"The whole output is in {log}.")))
+        )
 
 
 def _described(folder: Path, manifest: Manifest) -> dict[str, object]:
@@ -192,19 +194,19 @@ def _described(folder: Path, manifest: Manifest) -> dict[str, object]:
     return described
 
 
-def _module(folder: Path, manifest: Manifest, told: Told) -> dict[str, str]:
+def _module(folder: Path, manifest: Manifest, progress: Progress) -> dict[str, str]:
     """What pluginkit_add_python_module wrote on the library's Python module; empty where there is none to build."""
     path = folder / f"python-{manifest.slug}.json"
     if path.exists():
         found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
         return found
     if python_module.headers() is None:
-        told(f"No Python module: Python.h is not in {sysconfig.get_path('include')}. apt install python3-dev")
+        progress(f"No Python module: Python.h is not in {sysconfig.get_path('include')}. apt install python3-dev")
     return {}
 
 
 def _install_module(module: dict[str, str], place: Path) -> Path:
-    """Check the Python module and put it beside the library.
+    """Check the Python module and install it next to the library.
 
     Raises:
         BuildFailed: it is a module of another name, which Python could not import.
@@ -235,10 +237,10 @@ def _install(described: dict[str, object], library: Path, name: str) -> Artifact
     exports = check_exports(built, name)
     data = built.read_bytes()
     info = build_record.make(described, exports, data, __version__)
-    beside, text = build_record.path(library), build_record.text(info)
+    record, text = build_record.path(library), build_record.text(info)
     artifact = Artifact(library, info)
-    if library.exists() and library.read_bytes() == data and beside.exists() and beside.read_text() == text:
+    if library.exists() and library.read_bytes() == data and record.exists() and record.read_text() == text:
         return artifact
     _put(library, data, 0o755)
-    _put(beside, text.encode(), 0o644)
+    _put(record, text.encode(), 0o644)
     return replace(artifact, fresh=True)

@@ -1,7 +1,7 @@
 """CMake's cache variables for a build.
 
-`pluginkit build` tells it everything (`settings`). A person who calls CMake by hand has chosen the compiler already, so
-pluginkit-config.cmake asks only for what was found: `python -m pluginkit.build.cache TARGET` prints that as a CMake
+`pluginkit build` passes it everything (`settings`). A person who calls CMake by hand has chosen the compiler already,
+so pluginkit-config.cmake asks only for what was found: `python -m pluginkit.build.cache TARGET` prints that as a CMake
 script, in which what is set already stays.
 """
 
@@ -29,7 +29,7 @@ def settings(
         UsageError: a GPU architecture that nvcc doesn't know.
     """
     cxx = toolchain.cxx_compiler().best()
-    told = {
+    values = {
         "CMAKE_CXX_COMPILER": str(cxx.path),
         "pluginkit_DIR": str(cmake_dir()),
         "PLUGINKIT_PYTHON": sys.executable,
@@ -42,11 +42,11 @@ def settings(
     }
     if target == "gpu":
         nvcc = toolchain.nvcc().best()
-        told["CMAKE_CUDA_HOST_COMPILER"] = told["CMAKE_CXX_COMPILER"]
-        told["PLUGINKIT_TOOLS"] += f", nvcc {nvcc.version}"
+        values["CMAKE_CUDA_HOST_COMPILER"] = values["CMAKE_CXX_COMPILER"]
+        values["PLUGINKIT_TOOLS"] += f", nvcc {nvcc.version}"
     else:
-        told["PLUGINKIT_SANITIZE"] = ";".join(sanitize)
-    return {**told, **found(target, archs)}
+        values["PLUGINKIT_SANITIZE"] = ";".join(sanitize)
+    return {**values, **found(target, archs)}
 
 
 def found(target: str, archs: Sequence[str] = ()) -> dict[str, str]:
@@ -71,7 +71,7 @@ def found(target: str, archs: Sequence[str] = ()) -> dict[str, str]:
         flags = (os.environ.get("CUDAFLAGS", ""), toolchain.library_flags(nvcc.path))
         values["CMAKE_CUDA_FLAGS"] = " ".join(filter(None, flags))
         values["CMAKE_CUDA_ARCHITECTURES"] = ";".join(toolchain.architectures(nvcc.path, archs))
-        headers = toolchain.headers_beside(nvcc.path)
+        headers = toolchain.headers_of(nvcc.path)
     else:
         values["PLUGINKIT_CPU_RUNTIME_DIR"] = str(built_dir())
         headers = toolchain.cuda_include_dirs()
@@ -80,7 +80,7 @@ def found(target: str, archs: Sequence[str] = ()) -> dict[str, str]:
 
 
 def script(values: dict[str, str], *, over: bool = True) -> str:
-    """The settings as CMake's set() commands, for `cmake -C`; `over` says whether they replace what is set already."""
+    """The settings as CMake's set() commands, for `cmake -C`; with `over` they replace what is set already."""
     quoted = {name: re.sub(r'(["\\$])', r"\\\1", value) for name, value in values.items()}
     force = " FORCE" * over
     return "".join(f'set({name} "{value}" CACHE STRING ""{force})\n' for name, value in quoted.items())

@@ -12,7 +12,7 @@ def check_exports(library: Path, name: str) -> list[str]:
     """Look for what TensorRT's loadLibrary looks for, and for the init function; return all that is exported.
 
     Raises:
-        BuildFailed: an entry symbol is missing; it says the likely cause.
+        BuildFailed: an entry symbol is missing; with the likely cause.
     """
     found = exported(library)
     init = f"init{name}Plugins"
@@ -22,7 +22,7 @@ def check_exports(library: Path, name: str) -> list[str]:
     if missing == [init]:
         cause = f"Its PLUGINKIT_PLUGINS(...) has another name than {name} as its first argument."
     else:
-        cause = f"Does a source of pluginkit_add_plugin say PLUGINKIT_PLUGINS({name}, YourCreator)?"
+        cause = f"Does a source of pluginkit_add_plugin have PLUGINKIT_PLUGINS({name}, YourCreator)?"
     raise BuildFailed(f"{library.name} does not export {', '.join(missing)}, so hosts cannot load it.", hint=cause)
 
 

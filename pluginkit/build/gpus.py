@@ -31,7 +31,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class DriverInfo:
-    """What the driver says: the highest CUDA version it supports and its GPUs; `problem` if it says nothing."""
+    """What the driver reports: the highest CUDA version it supports and its GPUs; `problem` if it doesn't answer."""
 
     cuda: str = ""
     gpus: tuple[Gpu, ...] = ()
@@ -51,8 +51,8 @@ def find_driver(timeout: float = 20.0) -> DriverInfo:
         return DriverInfo(problem=error.message)
     if not answer.ok:
         return DriverInfo(problem=f"asking libcuda ended with {answer.status}: {answer.stderr.strip()[-200:]}")
-    said = json.loads(answer.stdout)
-    return DriverInfo(said["cuda"], tuple(Gpu(**gpu) for gpu in said["gpus"]), said["problem"])
+    facts = json.loads(answer.stdout)
+    return DriverInfo(facts["cuda"], tuple(Gpu(**gpu) for gpu in facts["gpus"]), facts["problem"])
 
 
 def _ask_driver() -> DriverInfo:

@@ -40,18 +40,18 @@ _HINTS = (
 
 
 class BuildOutput:
-    """Takes the lines as they come: passes on those for a person, and keeps those that say what went wrong.
+    """Takes the lines as they come: passes on those for people, and keeps the errors.
 
     Ninja shows a failed step as `FAILED: ...`, one line with its whole command, and then what the step wrote; a step
-    that succeeded as its progress line, and then what it wrote (warnings). CMake's talk begins with `-- `.
+    that succeeded as its progress line, and then what it wrote (warnings). CMake's progress begins with `-- `.
 
     Attributes:
-        errors: what failed steps, the linker or CMake said.
+        errors: the output of failed steps, the linker or CMake.
     """
 
-    def __init__(self, told: Callable[[str], None]) -> None:
+    def __init__(self, progress: Callable[[str], None]) -> None:
         self.errors: list[str] = []
-        self._told = told
+        self._progress = progress
         self._failing = False
         self._command_next = False
 
@@ -59,7 +59,7 @@ class BuildOutput:
         """Look at one line."""
         if PROGRESS.match(line):
             self._failing = False
-            self._told(line)
+            self._progress(line)
         elif line.startswith("FAILED: "):
             self._failing = self._command_next = True
         elif self._command_next:
@@ -72,7 +72,7 @@ class BuildOutput:
         elif self._failing:
             self.errors.append(line)
         else:
-            self._told(line)
+            self._progress(line)
 
 
 def hint_for(text: str) -> str:

@@ -29,7 +29,7 @@ GPU_SANITIZERS = {
 """The tools of compute-sanitizer by name, each with what it finds; it runs one at a time."""
 
 _WATCHED = ("thread", "memory")
-"""Both are told of every access by the same instrumentation, so one build serves them; it can't be ASan's too."""
+"""Both see every access by the same instrumentation, so one build serves them; it can't be ASan's too."""
 
 _ASAN_OPTIONS = (
     # Python and numpy keep memory to the end, and that is no finding.
@@ -50,10 +50,10 @@ _COMPUTE_SANITIZER_OPTIONS = (
     "--require-cuda-init=no",
     # A kernel that is wrong ends, and not the context: the case goes on, and its other outputs are compared.
     "--destroy-on-device-error=kernel",
-    # What a call of CUDA's answers is judged elsewhere; nobody else's probing is a finding.
+    # What a call of CUDA's answers is checked elsewhere; another library's probing is no finding.
     "--report-api-errors=no",
     "--demangle=simple",
-    # A port for each that runs beside it.
+    # A port for each that runs at the same time.
     "--max-connections=1000",
     "--strip-paths=no",
 )

@@ -21,7 +21,7 @@ from pluginkit.errors import PluginkitError, ToolMissing, UsageError
 from pluginkit.process.programs import run
 
 ASK_SECONDS = 20.0
-"""How long a tool may take to say its version."""
+"""How long a tool may take to print its version."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Found:
 
     Attributes:
         path: where.
-        version: what it says; None if it says nothing that can be read.
+        version: None if its output can't be read.
         why_not: why it can't be used; empty if it can.
-        note: what else is to say of it.
+        note: what else there is to know.
     """
 
     path: Path
@@ -56,7 +56,7 @@ class Tool:
         remedy: how to get it.
         places: where the candidates come from, in words for a person.
         candidates: the files that may be it, in order.
-        ask: says what a file is.
+        ask: tries what a file is.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Tool:
         """The first that can be used; those after it are not asked.
 
         Raises:
-            ToolMissing: there is none; it says what was found and why that won't do, or where it looked.
+            ToolMissing: there is none; with what was found and why that won't do, or the places searched.
         """
         seen = []
         for path in self.existing():
@@ -98,10 +98,10 @@ def _asking(needs: SpecifierSet, pattern: str) -> Callable[[Path], Found]:
     """A question that is put by --version; the answer's version is what `pattern` holds in its group."""
 
     def ask(path: Path) -> Found:
-        said, problem = _answer(path, "--version")
-        match = re.search(pattern, said, re.MULTILINE)
+        output, problem = _answer(path, "--version")
+        match = re.search(pattern, output, re.MULTILINE)
         if problem or match is None:
-            return Found(path, None, problem or f"does not say its version but {said.strip()[:60]!r}")
+            return Found(path, None, problem or f"does not say its version but {output.strip()[:60]!r}")
         version = Version(match[1])
         return Found(path, version, "" if version in needs else f"version {version} is too old")
 
@@ -109,27 +109,27 @@ def _asking(needs: SpecifierSet, pattern: str) -> Callable[[Path], Found]:
 
 
 def _answer(path: Path, *arguments: str) -> tuple[str, str]:
-    """What a program says on stdout, and why it says nothing of use."""
+    """A program's stdout, and what is wrong with it."""
     try:
-        said = run([path, *arguments], timeout=ASK_SECONDS, env={"LC_ALL": "C"})
+        done = run([path, *arguments], timeout=ASK_SECONDS, env={"LC_ALL": "C"})
     except PluginkitError as error:
         return "", error.message
-    if said.ok:
-        return said.stdout, ""
-    words = said.stderr.strip().splitlines()
-    return "", f"'{path.name} {' '.join(arguments)}' ended with {said.status}" + (f": {words[0]}" if words else "")
+    if done.ok:
+        return done.stdout, ""
+    lines = done.stderr.strip().splitlines()
+    return "", f"'{path.name} {' '.join(arguments)}' ended with {done.status}" + (f": {lines[0]}" if lines else "")
 
 
 def _ask_compiler(path: Path) -> Found:
-    """A compiler's predefined macros say more surely than its name what it is (clang++ defines __GNUC__ too)."""
-    said, problem = _answer(path, "-dM", "-E", "-x", "c++", "/dev/null")
-    macros = dict(re.findall(r"^#define __(\w+?)__ (\d+)$", said, re.MULTILINE))
+    """By a compiler's predefined macros, which are surer than its name (clang++ defines __GNUC__ too)."""
+    output, problem = _answer(path, "-dM", "-E", "-x", "c++", "/dev/null")
+    macros = dict(re.findall(r"^#define __(\w+?)__ (\d+)$", output, re.MULTILINE))
     for kind, oldest, names in _COMPILERS:
         if names[0] in macros and not problem:
             version = Version(".".join(macros.get(name, "0") for name in names))
             too_old = "" if version.major >= oldest else f"{kind} {version} is too old, needed is {kind} {oldest}"
             return Found(path, version, too_old, kind)
-    return Found(path, None, problem or "is neither g++ nor clang++: it does not say __GNUC__ or __clang_major__")
+    return Found(path, None, problem or "is neither g++ nor clang++: it does not define __GNUC__ or __clang_major__")
 
 
 _COMPILERS = (
@@ -156,7 +156,7 @@ def _on_path(*patterns: str) -> list[Path]:
 
 
 def _script(name: str) -> Path:
-    """A program that a wheel has put beside the running Python."""
+    """A program that a wheel has installed next to the running Python."""
     return Path(sysconfig.get_path("scripts")) / name
 
 
@@ -168,8 +168,8 @@ def cxx_compiler() -> Tool:
     """
     named = os.environ.get("CXX", "").strip()
     if named and not shutil.which(named):
-        words = "; options belong in CXXFLAGS" if len(named.split()) > 1 else ""
-        raise ToolMissing(f"CXX is '{named}', and there is no such program{words}.", hint="Correct CXX, or unset it.")
+        remark = "; options belong in CXXFLAGS" if len(named.split()) > 1 else ""
+        raise ToolMissing(f"CXX is '{named}', and there is no such program{remark}.", hint="Correct CXX, or unset it.")
     chosen = [Path(shutil.which(named) or named)] if named else _on_path(*_COMPILER_NAMES)
     places = "$CXX" if named else "PATH (g++, clang++, g++-N, clang++-N)"
     remedy = "sudo apt-get install g++ (or set CXX to one)"
@@ -222,9 +222,9 @@ def _ask_compute_sanitizer(path: Path) -> Found:
     asked = _asking(SpecifierSet(">=2022.4"), r"^Version (\d+\.\d+\.\d+)")(path)
     if not asked.usable:
         return asked
-    said, _ = _answer(path, "--require-cuda-init=no", "/bin/echo", "started")
+    output, _ = _answer(path, "--require-cuda-init=no", "/bin/echo", "started")
     # PyPI's nvidia-cuda-sanitizer-api 13.0 has no TreeLauncherSubreaper, which starts what is to be looked at.
-    return asked if "started" in said else replace(asked, why_not="can't start a program: parts of it are missing")
+    return asked if "started" in output else replace(asked, why_not="can't start a program: parts of it are missing")
 
 
 def _cuda_homes() -> list[Path]:
@@ -260,15 +260,15 @@ def cuda_include_dirs() -> list[Path]:
 def toolkit_root(nvcc: Path) -> Path:
     """The folder of an nvcc's toolkit, by its own word: nvcc in PATH may be a script that calls another."""
     try:
-        said = run([nvcc, "--dryrun", "-x", "cu", "-c", "/dev/null", "-o", "/dev/null"], timeout=ASK_SECONDS).stderr
+        output = run([nvcc, "--dryrun", "-x", "cu", "-c", "/dev/null", "-o", "/dev/null"], timeout=ASK_SECONDS).stderr
     except PluginkitError:
-        said = ""
-    match = re.search(r"^#\$ TOP=(.+)$", said, re.MULTILINE)
+        output = ""
+    match = re.search(r"^#\$ TOP=(.+)$", output, re.MULTILINE)
     return Path(match[1].strip()).resolve() if match else nvcc.resolve().parent.parent
 
 
-def headers_beside(nvcc: Path) -> list[Path]:
-    """The folders of CUDA's headers that belong to an nvcc; those for target cpu where it has none beside it.
+def headers_of(nvcc: Path) -> list[Path]:
+    """The folders of CUDA's headers that belong to an nvcc; those for target cpu where it has none.
 
     Raises:
         ToolMissing: there are neither.
@@ -281,7 +281,7 @@ def headers_beside(nvcc: Path) -> list[Path]:
 
 
 def library_flags(nvcc: Path) -> str:
-    """What an nvcc must be told to find its own libraries: it looks in lib64, and PyPI's wheels have lib alone."""
+    """The options that an nvcc needs to find its own libraries: it looks in lib64, and PyPI's wheels have lib alone."""
     root = toolkit_root(nvcc)
     if (root / "lib64").exists() or not (root / "lib/libcudart_static.a").exists():
         return ""
@@ -323,7 +323,7 @@ def _sdk(folder: Path) -> Found:
     text = (folder / "NvInferVersion.h").read_text(encoding="utf-8", errors="replace")
     numbers = [_macro(text, f"NV_TENSORRT_{part}") for part in ("MAJOR", "MINOR", "PATCH")]
     if None in numbers or not (folder / "NvInfer.h").exists():
-        return Found(folder, None, "no NvInfer.h with a version beside NvInferVersion.h")
+        return Found(folder, None, "no NvInfer.h with a version next to NvInferVersion.h")
     version = Version(".".join(str(number) for number in numbers))
     return Found(
         folder, version, "" if version.major in {10, 11} else "its plugin interfaces are neither 10's nor 11's"
@@ -356,8 +356,8 @@ def native_architectures() -> list[str]:
 
 def known_architectures(nvcc: Path) -> list[str]:
     """The architectures that an nvcc makes code for, as it numbers them."""
-    said, _ = _answer(nvcc, "--list-gpu-code")
-    return sorted(re.findall(r"^sm_(\d+)$", said, re.MULTILINE), key=int)
+    output, _ = _answer(nvcc, "--list-gpu-code")
+    return sorted(re.findall(r"^sm_(\d+)$", output, re.MULTILINE), key=int)
 
 
 def architectures(nvcc: Path, wanted: Sequence[str] = ()) -> list[str]:

@@ -22,7 +22,7 @@ _COMMANDS = {
     "update": ("project.update", "Bring what a later pluginkit writes into a project."),
     "build": ("project.build", "Build the project's plugin library."),
     "test": ("testing.test", "Test the plugin in networks, and have NVIDIA's builder judge it."),
-    "bench": ("testing.bench", "Measure the plugin on a GPU, beside the speed of a copy."),
+    "bench": ("testing.bench", "Measure the plugin on a GPU, compared with the speed of a copy."),
     "networks": ("testing.networks", "List the networks that plugins are tested in; write them as ONNX models."),
     "inspect": ("inspection.inspect", "Show what a plugin library holds, and what is wrong with it."),
     "doctor": ("inspection.doctor", "Say what keeps TensorRT from taking a model, and what to do."),
@@ -98,34 +98,34 @@ def run(args: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one way ou
         error.show()
         return UsageError.exit_code
     except (click.Abort, KeyboardInterrupt):
-        _say("stopped", "Stopped.", "")
+        _print("stopped", "Stopped.", "")
         return 130
     except PluginkitError as error:
-        _say("error", error.message, error.hint)
+        _print("error", error.message, error.hint)
         return error.exit_code
     except BrokenPipeError:
-        # The reader of our output went away (`pluginkit info | head`): nothing left to say, and no trace of it at exit.
+        # The reader of our output went away (`pluginkit info | head`): nothing left to print, and no traceback at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, ModuleNotFoundError) as error:
         known = from_os(error) if isinstance(error, OSError) else from_import(error)
         if known is None:
             return _bug()
-        _say("error", known.message, known.hint)
+        _print("error", known.message, known.hint)
         return known.exit_code
-    except Exception:  # noqa: BLE001 - whatever is left is a bug of ours, and must be told from the user's errors
+    except Exception:  # noqa: BLE001 - whatever is left is a bug of ours, and must differ from the user's errors
         return _bug()
     return result if isinstance(result, int) else 0
 
 
 def _bug() -> int:
-    """Tell of the exception that is being handled; the exit code."""
+    """Print the exception that is being handled; the exit code."""
     traceback.print_exc()
-    _say("bug", "This is a bug in pluginkit.", "Please report it with the lines above.")
+    _print("bug", "This is a bug in pluginkit.", "Please report it with the lines above.")
     return PluginkitError.exit_code
 
 
-def _say(kind: str, message: str, hint: str) -> None:
+def _print(kind: str, message: str, hint: str) -> None:
     console = Console(stderr=True, soft_wrap=True)
     console.print(Text.assemble((f"{kind}: ", "bold red"), message))
     if hint:

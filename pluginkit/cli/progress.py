@@ -15,7 +15,7 @@ Step = Callable[[str, int, int | None], None]
 
 @contextmanager
 def spinner(text: str, console: Console, *, elapsed: bool = False) -> Iterator[Callable[[str], None]]:
-    """A line that says what is being done, with the time it takes if `elapsed`; what is given is called with the next
+    """A line with what is being done, and the time it takes if `elapsed`; the yielded function is called with the next
     text."""
     with _shown(text, console, [SpinnerColumn(), TextColumn("{task.description}")], elapsed=elapsed) as step:
         yield lambda what: step(what, 0, None)

@@ -40,7 +40,7 @@ _OPTIONS = (
         "formats",
         multiple=True,
         metavar="FORMAT",
-        help="A tensor format beside linear, as chw32 or hwc8, for the tensors that can have it. May be repeated.",
+        help="A tensor format other than linear, as chw32 or hwc8, for the tensors that can have it. May be repeated.",
     ),
     click.option("--namespace", default="", help="TensorRT plugin namespace."),
     click.option(

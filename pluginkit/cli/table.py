@@ -24,7 +24,7 @@ _STYLE = {
     Outcome.SKIPPED: "yellow",
 }
 _MARKS = {"target": "cpu", "sanitizers": ""}
-"""What else a row may say of its cases: shown where it is another value for any."""
+"""What else a row may show of its cases: shown where it is another value for any."""
 PIPE_WIDTH = 120
 """Columns where there is no terminal: nothing may be cut in a log."""
 
@@ -72,7 +72,7 @@ def show_all(reports: Sequence[Report], joined: Report, console: Console, *, com
 
 
 def cases_table(report: Report, *, every: bool = False) -> RenderableType:
-    """Network × precision (× shape point), the largest error beside its tolerance, and who says what."""
+    """Network × precision (× shape point), the largest error and its tolerance, and each judge's verdict."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("network", no_wrap=True)
     table.add_column("cases", no_wrap=True)
@@ -90,7 +90,7 @@ def cases_table(report: Report, *, every: bool = False) -> RenderableType:
     for name in (f"RTX build\n({'V3 adapter' if adapted else 'IPluginV3'})", *others):
         table.add_column(name, no_wrap=True)
 
-    def row(network: str, what: str, case: CaseResult, said: Text, verdicts: Sequence[Text | str], shape: str) -> None:
+    def row(network: str, what: str, case: CaseResult, ended: Text, verdicts: Sequence[Text | str], shape: str) -> None:
         table.add_row(
             network,
             what,
@@ -98,7 +98,7 @@ def cases_table(report: Report, *, every: bool = False) -> RenderableType:
             *(getattr(case, name) for name in marks),
             number(case.error, case.unit),
             number(case.allowed, case.unit),
-            said,
+            ended,
             *verdicts,
         )
 
@@ -107,19 +107,19 @@ def cases_table(report: Report, *, every: bool = False) -> RenderableType:
         ran = [report.verdict(name, network) for name in others]
         verdicts = [
             _verdict(report.verdict(messages.RTX, network)),
-            *(_word(one.outcome) if one else "" for one in ran),
+            *(_outcome(one.outcome) if one else "" for one in ran),
         ]
         nothing = [""] * len(verdicts)
         if every:
             for index, case in enumerate(cases):
                 label = "" if index else _label(case)
-                row(label, case.point, case, _word(case.outcome), nothing if index else verdicts, case.shape)
+                row(label, case.point, case, _outcome(case.outcome), nothing if index else verdicts, case.shape)
             table.add_section()
         else:
             worst = worst_of(cases)
-            row(_label(worst), str(len(cases)), worst, _words(cases), verdicts, "")
+            row(_label(worst), str(len(cases)), worst, _ended(cases), verdicts, "")
             for case in (case for case in cases if case.outcome is not Outcome.PASSED):
-                row("", case.point, case, _word(case.outcome), nothing, case.shape)
+                row("", case.point, case, _outcome(case.outcome), nothing, case.shape)
     return table
 
 
@@ -138,11 +138,11 @@ def worst_of(cases: Sequence[CaseResult]) -> CaseResult:
     return max(cases, key=key)
 
 
-def _words(cases: Sequence[CaseResult]) -> Text:
+def _ended(cases: Sequence[CaseResult]) -> Text:
     """How a network's cases ended: `passed`, or `2 of 8 failed`."""
     ends = [case.outcome for case in cases]
     if set(ends) == {Outcome.PASSED}:
-        return _word(Outcome.PASSED)
+        return _outcome(Outcome.PASSED)
     worst = max((one for one in ends if one is not Outcome.PASSED), key=ends.count)
     return Text(f"{ends.count(worst)} of {len(ends)} {worst.value}", style=_STYLE[worst])
 
@@ -164,8 +164,8 @@ def _counts(report: Report) -> Iterator[Text]:
             counts[end] = None
     if counts:
         which = ", ".join(f"/{end}" for end in counts)
-        said = f"{which}: INT8 needs channels that are known when it is built, so these have networks of their own"
-        yield Text(said, style="dim")
+        note = f"{which}: INT8 needs channels that are known when it is built, so these have networks of their own"
+        yield Text(note, style="dim")
 
 
 def number(value: float | None, unit: str) -> str:
@@ -180,7 +180,7 @@ def number(value: float | None, unit: str) -> str:
     return "0" if value == 0 else f"{value:.1e}"
 
 
-def _word(outcome: Outcome) -> Text:
+def _outcome(outcome: Outcome) -> Text:
     return Text(outcome.value, style=_STYLE[outcome])
 
 
@@ -191,11 +191,11 @@ def _verdict(verdict: Verdict | None) -> Text:
 
 
 def _failure(item: CaseResult | Verdict, report: Report, command: str) -> RenderableType:
-    said = messages.failure(item, report, command)
-    lines: list[RenderableType] = [Text(f"\n{said.head}", style="bold red")]
-    lines += [Text(f"  {line}") for line in said.message]
-    lines += [Text(f"  | {line}", style="dim") for line in said.log]
-    return Group(*lines, Text.assemble(("  again: ", "bold"), said.again))
+    failure = messages.failure(item, report, command)
+    lines: list[RenderableType] = [Text(f"\n{failure.head}", style="bold red")]
+    lines += [Text(f"  {line}") for line in failure.message]
+    lines += [Text(f"  | {line}", style="dim") for line in failure.log]
+    return Group(*lines, Text.assemble(("  again: ", "bold"), failure.again))
 
 
 def _own(alike: Sequence[Verdict]) -> RenderableType:
@@ -218,8 +218,8 @@ def _warning(one: Warned) -> RenderableType:
 def summary(report: Report) -> RenderableType:
     """The closing lines: what took part, and how it ended."""
     lines: list[RenderableType] = [Text()]
-    for name, said in report.runtimes.items():
-        lines.append(Text.assemble((f"{name}: ", "bold"), said))
+    for name, status in report.runtimes.items():
+        lines.append(Text.assemble((f"{name}: ", "bold"), status))
     if report.controls:
         held = report.count(Outcome.PASSED, report.controls)
         style = "" if held == len(report.controls) else "bold red"

@@ -15,7 +15,7 @@ from pluginkit.runtimes.rtx import session as tensorrt_rtx
 
 CHILD = "pluginkit.creators.loading_child"
 HOST_VERSIONS = (110100, 101600)
-"""What pluginkit's host says it is: once TensorRT 11, once TensorRT 10."""
+"""The versions that pluginkit's host passes to a library: once TensorRT 11, once TensorRT 10."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class CreatorFacts:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a host says to a library.
+    """A host's answer to a library.
 
     Attributes:
         runtime: `host`, `tensorrt-lean` or `tensorrt-rtx`.
@@ -81,7 +81,7 @@ def load(library: Path, *, timeout: float = 60.0) -> list[Loaded]:
 
 
 def in_host(library: Path, version: int, *, timeout: float = 60.0) -> Loaded:
-    """Load it in pluginkit's host, which says that it is TensorRT `version` (110100, 101600, 10701)."""
+    """Load it in pluginkit's host, as TensorRT `version` (110100, 101600, 10701)."""
     name = f"TensorRT {version // 10000}" if version >= 100000 else "TensorRT-RTX"
     return _loaded(host.NAME, f"as {name}", {"kind": "host", "library": library, "version": version}, timeout)
 
@@ -97,8 +97,8 @@ def in_rtx(library: Path, *, timeout: float = 60.0) -> Loaded:
 def _in_lean(library: Path, timeout: float) -> Iterator[Loaded]:
     found = lean.installed()
     if not found:
-        said = lean.probe()
-        yield Loaded(lean.NAME, "", "missing", f"{said.reason}; {said.remedy}")
+        absence = lean.probe()
+        yield Loaded(lean.NAME, "", "missing", f"{absence.reason}; {absence.remedy}")
     for one in found:
         init = {"kind": "lean", "library": library, "folder": str(one.folder or "")}
         yield _loaded(lean.NAME, one.version, init, timeout)

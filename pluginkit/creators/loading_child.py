@@ -32,10 +32,10 @@ def open(breadcrumb: Breadcrumb, *, kind: str, library: str, version: int = 0, f
     """Load the library and ask its creators.
 
     Args:
-        breadcrumb: is told of calls.
+        breadcrumb: gets the calls.
         kind: `host`, `lean` or `rtx`.
         library: the plugin library.
-        version: what the host says it is.
+        version: the TensorRT version that the library sees.
         folder: where tensorrt_lean is imported from; empty = as Python finds it.
 
     Raises:
@@ -75,7 +75,7 @@ def _in_lean(breadcrumb: Breadcrumb, library: str, folder: str) -> list[CreatorF
 
     registry = trt.get_plugin_registry()
     registry.error_recorder = errors = recorder(trt)
-    return _registered(breadcrumb, registry, library, lambda: [text for _, text in errors.said])
+    return _registered(breadcrumb, registry, library, lambda: [text for _, text in errors.messages])
 
 
 def _in_rtx(breadcrumb: Breadcrumb, library: str) -> list[CreatorFacts]:
@@ -92,7 +92,7 @@ def _in_rtx(breadcrumb: Breadcrumb, library: str) -> list[CreatorFacts]:
 
 
 def _registered(
-    breadcrumb: Breadcrumb, registry: Any, library: str, said: Callable[[], list[str]], alive: Any = None
+    breadcrumb: Breadcrumb, registry: Any, library: str, log: Callable[[], list[str]], alive: Any = None
 ) -> list[CreatorFacts]:
     """The creators that are in a registry of NVIDIA's once it has loaded the library."""
     known = {identity(one) for one in registry.all_creators}
@@ -101,8 +101,8 @@ def _registered(
     breadcrumb.leave()
     new = [one for one in registry.all_creators if identity(one) not in known]
     if not new:
-        words = "\n".join(said()) or "no reason given"
-        raise CheckFailed(f"its registry takes no creator from the library: {words}")
+        message = "\n".join(log()) or "no reason given"
+        raise CheckFailed(f"its registry takes no creator from the library: {message}")
     facts = []
     for creator in new:
         breadcrumb.enter("IPluginCreatorInterface::getFieldNames")

@@ -1,6 +1,6 @@
-"""Which interface a V2 creator's plugins have, which only a plugin tells: one is made, in a process of its own.
+"""Which interface a V2 creator's plugins have, which only a plugin shows: one is made, in a process of its own.
 
-Nothing says what fields a creator can do without, and it may end its process for want of one, as the asserts of
+No document has what fields a creator can do without, and it may end its process for want of one, as the asserts of
 NVIDIA's own do. So what becomes of that process is no finding: the interface is unknown then.
 """
 
@@ -73,7 +73,7 @@ def _elsewhere(ask: Callable[[], str], end: float) -> str:
         # Not by way of exit handlers, which are the parent's.
         try:
             with suppress(BaseException):
-                # A plugin's last words would be taken for those of the process that goes on.
+                # A plugin's last output would be taken for those of the process that goes on.
                 silent = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(silent, 1)
                 os.dup2(silent, 2)

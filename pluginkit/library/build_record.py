@@ -1,6 +1,6 @@
-"""What a build writes beside a library: a JSON file of the same name, the build record, which says how it was made.
+"""What a build writes beside a library: a JSON file of the same name, the build record: how it was made.
 
-| key | from | what it says |
+| key | from | meaning |
 | --- | --- | --- |
 | `name`, `slug` | CMake | the first plugin's name, and the library's |
 | `target` | CMake | `cpu` or `gpu` |
@@ -26,11 +26,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class BuildRecord:
-    """The JSON file that `pluginkit build` writes beside a library.
+    """The JSON file that `pluginkit build` writes next to a library.
 
     Attributes:
         path: where it is.
-        content: what it says; None if it cannot be read.
+        content: the JSON object; None if it cannot be read.
         same: whether its hash is that of the library.
     """
 
@@ -68,7 +68,7 @@ def text(record: Mapping[str, Any]) -> str:
 
 
 def read(library: Path, digest: str) -> BuildRecord | None:
-    """The record beside a library whose SHA-256 is `digest`; None if there is none."""
+    """The record next to a library whose SHA-256 is `digest`; None if there is none."""
     file = path(library)
     if not file.is_file():
         return None

@@ -51,7 +51,8 @@ def of_exports(facts: Elf) -> Iterator[Problem]:
 
 
 def of_linkage(path: Path, facts: Elf, linkage: Linkage) -> Iterator[Problem]:
-    """Libraries that are missing, too old or of the wrong kind; symbols that nobody has (rules B1, B2, B12)."""
+    """Libraries that are missing, too old or of the wrong kind; symbols that are nowhere defined (rules B1, B2,
+    B12)."""
     for one in linkage.needed:
         if one.path is None:
             yield Problem(
@@ -116,30 +117,30 @@ def of_gpu_code(codes: GpuCodes | None) -> Iterator[Problem]:
         )
 
 
-def of_manifest(path: Path, beside: BuildRecord | None, target: str, codes: GpuCodes | None) -> Iterator[Problem]:
-    """A JSON file beside the library that is about another file."""
-    if beside is None:
+def of_manifest(path: Path, record: BuildRecord | None, target: str, codes: GpuCodes | None) -> Iterator[Problem]:
+    """A JSON file next to the library that is about another file."""
+    if record is None:
         return
     again = "pluginkit build"
-    if beside.content is None:
-        yield Problem("warning", f"{beside.path.name} beside it cannot be read as JSON.", again)
-    elif not beside.same:
-        said = str(beside.content.get("sha256", "none"))
+    if record.content is None:
+        yield Problem("warning", f"{record.path.name} beside it cannot be read as JSON.", again)
+    elif not record.same:
+        recorded = str(record.content.get("sha256", "none"))
         yield Problem(
             "error",
-            f"{beside.path.name} beside it is about another file: its hash is {said[:12]}..., so {path.name} was "
+            f"{record.path.name} beside it is about another file: its hash is {recorded[:12]}..., so {path.name} was "
             "changed or replaced after it was built.",
             again,
         )
     else:
-        if beside.content.get("target") not in (target, None) and target != "unknown":
-            said = str(beside.content["target"])
-            yield Problem("error", f"{beside.path.name} says target {said}, the file is of target {target}.", again)
-        said_archs = [re.match(r"\d+", one) for one in beside.content.get("architectures", [])]
+        if record.content.get("target") not in (target, None) and target != "unknown":
+            recorded = str(record.content["target"])
+            yield Problem("error", f"{record.path.name} says target {recorded}, the file is of target {target}.", again)
+        said_archs = [re.match(r"\d+", one) for one in record.content.get("architectures", [])]
         listed = {int(digits[0]) for digits in said_archs if digits}
         if codes and codes.known and (lost := listed - {code.arch for code in codes.codes}):
             text = ", ".join(f"sm_{arch}" for arch in sorted(lost))
-            yield Problem("error", f"{beside.path.name} promises code for {text}, which is not in it.", again)
+            yield Problem("error", f"{record.path.name} promises code for {text}, which is not in it.", again)
 
 
 def _for_symbols(names: tuple[str, ...]) -> str:
@@ -147,7 +148,7 @@ def _for_symbols(names: tuple[str, ...]) -> str:
         return "They are libnvinfer's: use PLUGINKIT_PLUGINS instead of REGISTER_TENSORRT_PLUGIN."
     if any(re.match(r"cu(da|blas|dnn|[A-Z])", name) for name in names):
         return "They are CUDA's: link its runtime statically, or the library that has them."
-    return "Link what has them: -Wl,--no-undefined says at build what is missing."
+    return "Link what has them: -Wl,--no-undefined shows at build what is missing."
 
 
 def _some(names: list[str] | tuple[str, ...]) -> str:

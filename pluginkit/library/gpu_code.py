@@ -1,7 +1,7 @@
 """GPU code in a library: the fat binaries that nvcc puts there.
 
 The layout is that of CUDA 13's tools, seen in what they make (a header of 16 bytes, then entries): NVIDIA documents the
-tools that read it (cuobjdump), not the bytes. What does not look like it is said to be unknown, never guessed at.
+tools that read it (cuobjdump), not the bytes. What does not look like it is reported as unknown, never guessed at.
 """
 
 from __future__ import annotations

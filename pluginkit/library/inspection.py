@@ -38,7 +38,7 @@ class Inspection:
         linkage: where what it needs is.
         gpu: its GPU code; None if it has none.
         record: the build's JSON file; None if there is none.
-        compiler: as the build's file or the compiler itself (`.comment`) says.
+        compiler: by the build record or the compiler itself (`.comment`).
         problems: what is wrong, the errors first.
     """
 
@@ -55,13 +55,13 @@ class Inspection:
 
     @property
     def exports(self) -> dict[str, str]:
-        """The C functions that it exports: name -> for whom; empty where nobody is known to ask for it."""
+        """The C functions that it exports: name -> its caller; empty where none is known."""
         names = sorted(symbol.name for symbol in self.elf.exports if not symbol.name.startswith("_Z"))
         return {name: ENTRIES.get(name) or _init(name) for name in names}
 
     @property
     def layouts(self) -> tuple[str, ...]:
-        """The layouts that the build says are in it: `10`, `11`."""
+        """The layouts that are in it by its build record: `10`, `11`."""
         content = self.record.content if self.record else None
         return tuple(sorted(content.get("layouts", {}))) if content else ()
 
@@ -128,9 +128,9 @@ def _init(name: str) -> str:
 
 
 def _compiler(record: BuildRecord | None, data: bytes) -> str:
-    """The build's word if the file is its own, else the string that compilers leave."""
+    """By the build record if that is the file's own, else the string that compilers leave."""
     if record and record.content and record.same:
-        said = [record.content.get(key) or {} for key in ("compiler", "cuda_compiler")]
-        return ", ".join(f"{one.get('id', '?')} {one.get('version', '?')}" for one in said if one)
+        recorded = [record.content.get(key) or {} for key in ("compiler", "cuda_compiler")]
+        return ", ".join(f"{one.get('id', '?')} {one.get('version', '?')}" for one in recorded if one)
     found = re.findall(rb"(?:GCC: \([^)\0]*\) [\d.]+|clang version [\d.]+)", data)
     return ", ".join(sorted({text.decode(errors="replace") for text in found}))

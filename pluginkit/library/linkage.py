@@ -111,7 +111,7 @@ def _unresolved(undefined: tuple[ElfSymbol, ...], needed: tuple[NeededLibrary, .
     while left and open_names:
         path = left.pop(0)
         if path is None:
-            # What a library that isn't here would have nobody can say.
+            # What a library that isn't here would have is unknown.
             return []
         if path.resolve() in seen:
             continue

@@ -11,7 +11,7 @@ class Problem:
     """A sentence on what is wrong.
 
     Attributes:
-        level: `error` if nobody can use it so, `warning` if it bites only some.
+        level: `error` if no user can use it so, `warning` if it concerns only some.
         text: what is wrong, and where.
         fix: what to do.
         rule: the rule's id, as M3; empty where it has none.

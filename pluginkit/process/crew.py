@@ -30,7 +30,7 @@ class Opener(Protocol[Session_co]):
 
     @property
     def key(self) -> Hashable:
-        """What tells its sessions from others': the library's digest, and how it is loaded."""
+        """What its sessions are identified by: the library's digest, and how it is loaded."""
 
     def open(self) -> Session_co:
         """Starts its processes."""
@@ -125,7 +125,7 @@ class Crew:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None:
-            # Nobody waits until a plugin comes back that hangs.
+            # Nothing waits for a plugin that hangs.
             self.common.stopping.set()
             self.common.workers.kill()
         self._pool.shutdown(cancel_futures=True)

@@ -72,17 +72,17 @@ ENQUEUE_COSTS = {"allocation-in-enqueue": "E3", "synchronization-in-enqueue": "E
 
 def describe(defect: Defect, workspace: int | None = None) -> str:
     """A defect in a few lines; `workspace` is what enqueue was given of it, in bytes, where that is known."""
-    said, remedy = explain(defect, workspace)
-    return f"{said}\n  fix: {remedy}" if remedy else said
+    message, remedy = explain(defect, workspace)
+    return f"{message}\n  fix: {remedy}" if remedy else message
 
 
 def explain(defect: Defect, workspace: int | None = None) -> tuple[str, str]:
     """What a defect is and where, in a few lines, and what to do about it; arguments as of `describe`."""
-    words, remedy = KINDS.get(defect.kind, (defect.kind.replace("-", " "), ""))
+    message, remedy = KINDS.get(defect.kind, (defect.kind.replace("-", " "), ""))
     if _of_null(defect):
-        words = "a null pointer is used"
+        message = "a null pointer is used"
         remedy = _NO_WORKSPACE if workspace == 0 else "Look at which of the pointers that the kernel is given is null."
-    lines = [f"{words}: {defect.text}"]
+    lines = [f"{message}: {defect.text}"]
     if defect.kernel:
         indices = (("block", defect.block), ("thread", defect.thread))
         lines.append(f"  in kernel {', '.join([defect.kernel, *(f'{name} {_shown(i)}' for name, i in indices if i)])}")
@@ -103,10 +103,10 @@ def _of_null(defect: Defect) -> bool:
 
 def describe_all(defects: Sequence[Defect], workspace: int | None = None) -> str:
     """The first defects in words, and how many there are beside them; `workspace` as of `describe`."""
-    told = [describe(defect, workspace) for defect in defects[:SHOWN]]
+    described = [describe(defect, workspace) for defect in defects[:SHOWN]]
     if len(defects) > SHOWN:
-        told.append(f"... and {len(defects) - SHOWN} more findings; --json FILE has them all.")
-    return "\n".join(told)
+        described.append(f"... and {len(defects) - SHOWN} more findings; --json FILE has them all.")
+    return "\n".join(described)
 
 
 def _shown(index: Index) -> str:

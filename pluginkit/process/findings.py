@@ -89,15 +89,15 @@ class Findings:
         return self._shown(self._choose(self._frames.get(code, [])))
 
     def _defect(self, record: dict[str, Any]) -> Defect:
-        said = [Frame(str(record["file"]), int(record.get("line", 0)))] if record.get("file") else []
+        recorded = [Frame(str(record["file"]), int(record.get("line", 0)))] if record.get("file") else []
         code, other = _codes(record, "offset", "offsets"), _codes(record, "other_offset")
         frames = [frame for one in code for frame in self._frames.get(one, [])]
         if record.get("kernel") and "offsets" in record:
             # What nvcc makes of a launch is a function of the kernel's name, at the kernel's line.
             stub = re.compile(rf"(^|[ :]){re.escape(str(record['kernel']))}\(")
             frames = [frame for frame in frames if not stub.search(frame.function)]
-        where = self._choose(said + frames)
-        beside = self._choose([frame for one in other for frame in self._frames.get(one, [])])
+        where = self._choose(recorded + frames)
+        other_place = self._choose([frame for one in other for frame in self._frames.get(one, [])])
         return Defect(
             kind=str(record["kind"]),
             text=str(record["text"]) + ("" if where or not code else self._no_lines),
@@ -107,11 +107,11 @@ class Findings:
             place=self._shown(where),
             # For code that is inlined addr2line may give the name of the function around it: the launch's, in kernels.
             function=where.function if where and not where.function.startswith("pluginkit_cpu::") else "",
-            other=self._shown(beside),
+            other=self._shown(other_place),
         )
 
     def _choose(self, frames: Sequence[Frame]) -> Frame | None:
-        """The innermost frame in the project, or else in somebody's code that is not pluginkit's; None if all are."""
+        """The innermost frame in the project, or else in other code than pluginkit's; None if all are."""
         ours = include_dir().parent
         inside = [frame for frame in frames if self._file(frame).is_relative_to(self._project)]
         foreign = [frame for frame in frames if not self._file(frame).is_relative_to(ours)]
@@ -140,16 +140,17 @@ class Findings:
             # The address is where a call returns to; the byte before it belongs to the call.
             addresses = [hex(max(0, offset - 1)) for offset in offsets]
             try:
-                said = run(["addr2line", "-Cafie", library, *addresses], timeout=ADDR2LINE_SECONDS).stdout
+                output = run(["addr2line", "-Cafie", library, *addresses], timeout=ADDR2LINE_SECONDS).stdout
             except ToolMissing:
                 # Without binutils nothing is built here, so this library came from elsewhere.
-                said, self._no_lines = "", " (Without its line: addr2line is missing here; apt-get install binutils.)"
-            for offset, frames in zip(offsets, parse_addr2line(said), strict=False):
+                output, self._no_lines = "", " (Without its line: addr2line is missing here; apt-get install binutils.)"
+            for offset, frames in zip(offsets, parse_addr2line(output), strict=False):
                 self._frames[library, offset] = frames
 
 
 def parse_addr2line(text: str) -> list[list[Frame]]:
-    """What `addr2line -Cafi` says: for each address the frames inlined there, innermost first, without unknown ones."""
+    """The output of `addr2line -Cafi`: for each address the frames inlined there, innermost first, without unknown
+    ones."""
     found: list[list[Frame]] = []
     function = ""
     for line in text.splitlines():

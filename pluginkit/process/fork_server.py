@@ -4,8 +4,8 @@ A process has one server, started with its first worker, and others whose childr
 (LD_LIBRARY_PATH, as NVIDIA's parser needs it). A server has one thread, and loads neither a plugin nor a library of
 NVIDIA's: what can crash is in its children alone. A request on its socket brings a
 child's environment and `sys.path`, and descriptors: the child's two pipes, its log, its working directory, and a socket
-of its own. There the server says the child's process id and, when it has ended, its exit code. The child stays a zombie
-until the asker closes that socket, so its number is nobody else's as long as somebody may kill it.
+of its own. There the server sends the child's process id and, when it has ended, its exit code. The child stays a
+zombie until the client closes that socket, so its number isn't reused as long as the client may kill it.
 
 The server ends with the process that started it, and its children with the server (PR_SET_PDEATHSIG).
 """
@@ -158,8 +158,8 @@ _running: dict[frozenset[tuple[str, str]], ForkServer] = {}
 _silent: list[ForkServer] = []
 """Those that gave no child when asked, and may have others: they are left alone."""
 _starting = threading.Lock()
-_told = threading.Event()
-"""Set once a person has been told of a server that gave no child."""
+_warned = threading.Event()
+"""Set once the warning about a server that gave no child is printed."""
 
 
 def server(environment: Mapping[str, str]) -> ForkServer | None:
@@ -178,7 +178,7 @@ def server(environment: Mapping[str, str]) -> ForkServer | None:
 
 
 def give_up(one: ForkServer | None, error: OSError) -> None:
-    """No worker is asked of that server again, and a person is told so, once; its children live on if it does."""
+    """No worker is asked of that server again, which is logged once; its children live on if it does."""
     with _starting:
         for key, there in list(_running.items()):
             if there is one:
@@ -187,9 +187,9 @@ def give_up(one: ForkServer | None, error: OSError) -> None:
         for there in [there for there in _silent if there.ended]:
             _silent.remove(there)
             there.close()
-        if _told.is_set():
+        if _warned.is_set():
             return
-        _told.set()
+        _warned.set()
     logging.getLogger("pluginkit").warning(
         "The process from which pluginkit forks its workers gave none (%s). Workers are started as programs of their "
         "own instead: results are the same, each takes half a second longer. Was it killed, or is memory short?",
@@ -220,7 +220,7 @@ def _read(source: socket.socket, size: int) -> bytes:
 
 
 def main() -> None:
-    """The server: imports, and forks a child for each request until nobody is there to ask."""
+    """The server: imports, and forks a child for each request until the client is gone."""
     control, owner = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
     control.set_inheritable(False)
     for module in PRELOADED:
@@ -248,7 +248,7 @@ class _Nursery:
             for ready in select.select([self._control, self._ended, *self._children], [], [], 2)[0]:
                 if ready is self._ended:
                     self._ended.recv(4096)
-                    self._tell()
+                    self._report()
                 elif ready is not self._control:
                     self._forget(ready)
                 elif not self._take():
@@ -261,11 +261,11 @@ class _Nursery:
             return False
         environment, path = pickle.loads(_read(self._control, *NUMBER.unpack(size)))
         read, write, log, folder, own = fds
-        told = socket.socket(fileno=own)
+        connection = socket.socket(fileno=own)
         server = os.getpid()
         child = os.fork()
         if child == 0:
-            told.close()
+            connection.close()
             self._leave(log, folder)
             _serve(environment, path, read, write, server)
         for fd in (read, write, log, folder):
@@ -273,9 +273,9 @@ class _Nursery:
         # The child does the same: whoever comes first, it leads its group before anybody knows its number.
         with contextlib.suppress(ProcessLookupError):
             os.setpgid(child, child)
-        self._children[told] = child
-        self._living.add(told)
-        _say(told, child)
+        self._children[connection] = child
+        self._living.add(connection)
+        _send(connection, child)
         return True
 
     def _leave(self, log: int, folder: int) -> None:
@@ -291,28 +291,28 @@ class _Nursery:
         os.close(log)
         os.close(folder)
 
-    def _tell(self) -> None:
-        """Says of each child that has ended how; it stays a zombie."""
-        for told in list(self._living):
-            ended = os.waitid(os.P_PID, self._children[told], os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    def _report(self) -> None:
+        """Sends how each ended child has ended; it stays a zombie."""
+        for connection in list(self._living):
+            ended = os.waitid(os.P_PID, self._children[connection], os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is not None:
-                self._living.discard(told)
-                _say(told, ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status)
+                self._living.discard(connection)
+                _send(connection, ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status)
 
-    def _forget(self, told: socket.socket) -> None:
+    def _forget(self, connection: socket.socket) -> None:
         """The asker has closed its end."""
-        child = self._children.pop(told)
-        self._living.discard(told)
-        told.close()
+        child = self._children.pop(connection)
+        self._living.discard(connection)
+        connection.close()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         os.waitpid(child, 0)
 
 
-def _say(told: socket.socket, number: int) -> None:
+def _send(connection: socket.socket, number: int) -> None:
     # The asker may be gone by now; that shows at the next select.
     with contextlib.suppress(OSError):
-        told.sendall(NUMBER.pack(number))
+        connection.sendall(NUMBER.pack(number))
 
 
 def _serve(environment: dict[str, str], path: list[str], read: int, write: int, server: int) -> None:

@@ -72,10 +72,10 @@ def run(
         ToolMissing: The program doesn't exist or can't be executed.
         ProcessTimeout: It ran past `timeout`.
     """
-    words = tuple(os.fspath(word) for word in command)
+    arguments = tuple(os.fspath(argument) for argument in command)
     try:
         child = subprocess.Popen(
-            words,
+            arguments,
             cwd=cwd,
             env=_environment(env),
             stdin=subprocess.DEVNULL,
@@ -84,19 +84,19 @@ def run(
             start_new_session=True,
         )
     except FileNotFoundError as error:
-        missing = f"the folder {cwd} does not exist" if cwd and not cwd.is_dir() else f"{words[0]} does not exist"
-        raise ToolMissing(f"Can't run {shlex.join(words)}: {missing}.") from error
+        missing = f"the folder {cwd} does not exist" if cwd and not cwd.is_dir() else f"{arguments[0]} does not exist"
+        raise ToolMissing(f"Can't run {shlex.join(arguments)}: {missing}.") from error
     except OSError as error:
-        raise ToolMissing(f"Can't run {shlex.join(words)}: {error.strerror}.") from error
+        raise ToolMissing(f"Can't run {shlex.join(arguments)}: {error.strerror}.") from error
     try:
         stdout, stderr = _collect(child, timeout, on_line)
     except TimeoutError as error:
         raise ProcessTimeout(
-            f"{shlex.join(words)} was stopped after {timeout:g} s: it had not ended by itself."
+            f"{shlex.join(arguments)} was stopped after {timeout:g} s: it had not ended by itself."
         ) from error
     finally:
         _end(child)
-    return Completed(words, child.returncode, stdout, stderr)
+    return Completed(arguments, child.returncode, stdout, stderr)
 
 
 def _environment(changes: Mapping[str, str | None] | None) -> dict[str, str] | None:

@@ -1,6 +1,6 @@
 """What compute-sanitizer writes to its log, as findings.
 
-Its text, not its XML: the XML is written when the program ends, the text while it runs, so that a finding can be told
+Its text, not its XML: the XML is written when the program ends, the text while it runs, so that a finding can be shown
 of the case in which it was found. A record begins at the margin, its other lines are indented, an empty line ends it:
 
     ========= Invalid __global__ read of size 4 bytes
@@ -33,7 +33,7 @@ _OUTER = (
     *("Tracking kernels", "Error: couldn't find exit code", "Error: process didn't terminate", "No attachable process"),
     *("Target application returned", "Saved", "Failed to write"),
 )
-"""Lines that say how the run went, not what is wrong."""
+"""Lines on how the run went, not on what is wrong."""
 
 _AT = re.compile(r"at (?P<function>.+?)\+0x[0-9a-f]+(?: in (?P<file>.+):(?P<line>\d+))?(?: \[\d+ hazards\])?$")
 _WHO = re.compile(r"by thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)")
@@ -71,36 +71,36 @@ def _records(text: str) -> Iterator[list[str]]:
     for line in text.splitlines():
         if not line.startswith(PREFIX.rstrip()):
             continue
-        said = line[len(PREFIX) :].rstrip()
-        begins = said and not said.startswith(" ")
-        if (begins or not said) and record:
+        entry = line[len(PREFIX) :].rstrip()
+        begins = entry and not entry.startswith(" ")
+        if (begins or not entry) and record:
             yield record
             record = []
-        if begins and not said.startswith(_OUTER):
-            record = [said]
-        elif record and said:
-            record.append(said.strip())
+        if begins and not entry.startswith(_OUTER):
+            record = [entry]
+        elif record and entry:
+            record.append(entry.strip())
     if record:
         yield record
 
 
 def _defect(record: list[str], project: Path) -> Defect:
-    told = record[: next((i for i, line in enumerate(record) if line.startswith(_HOST)), len(record))]
-    places = [match for line in told if (match := _AT.search(line))]
-    frames = [match["function"] for line in told if (match := _FRAME.match(line))]
-    who = next((match for line in told if (match := _WHO.search(line))), None)
+    lines = record[: next((i for i, line in enumerate(record) if line.startswith(_HOST)), len(record))]
+    places = [match for line in lines if (match := _AT.search(line))]
+    frames = [match["function"] for line in lines if (match := _FRAME.match(line))]
+    who = next((match for line in lines if (match := _WHO.search(line))), None)
     numbers = [int(number) for number in who.groups()] if who else []
-    words = [line for line in told if not _WHO.search(line) and not _FRAME.match(line)]
-    head = re.sub(r"^(Error|Warning): ", "", words[0])
+    texts = [line for line in lines if not _WHO.search(line) and not _FRAME.match(line)]
+    head = re.sub(r"^(Error|Warning): ", "", texts[0])
     kind = next((kind for pattern, kind in _KINDS if re.search(pattern, head)), "compute-sanitizer")
     if kind == "race":
-        said = " ".join(line.partition(" at ")[0] for line in (head, *words[1:]))
+        message = " ".join(line.partition(" at ")[0] for line in (head, *texts[1:]))
     else:
-        said = ", ".join([head, *(line for line in words[1:] if not line.startswith("at "))])
+        message = ", ".join([head, *(line for line in texts[1:] if not line.startswith("at "))])
     shown = [_shown(match, project) for match in places]
     return Defect(
         kind=kind,
-        text=said,
+        text=message,
         kernel=frames[-1] if frames else places[0]["function"] if places else "",
         block=_index(numbers[3:]),
         thread=_index(numbers[:3]),

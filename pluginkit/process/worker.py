@@ -53,7 +53,7 @@ class WorkerCrashed(PluginCrashed):
     """
 
     def __init__(self, how: str, last_call: str, inside: bool, log_tail: str) -> None:
-        super().__init__(f"the process ended with {how}{_where(last_call, inside)}{_said(log_tail)}")
+        super().__init__(f"the process ended with {how}{_where(last_call, inside)}{_printed(log_tail)}")
         self.how = how
         self.last_call = last_call
         self.inside = inside
@@ -70,7 +70,7 @@ class WorkerTimeout(PluginCrashed):
 
     def __init__(self, seconds: float, last_call: str, inside: bool, log_tail: str) -> None:
         super().__init__(
-            f"no answer within {seconds:g} s{_where(last_call, inside)}; the process was killed{_said(log_tail)}"
+            f"no answer within {seconds:g} s{_where(last_call, inside)}; the process was killed{_printed(log_tail)}"
         )
         self.seconds = seconds
         self.last_call = last_call
@@ -84,7 +84,7 @@ def _where(last_call: str, inside: bool) -> str:
     return f" in {last_call}" if inside else f" after {last_call} had returned"
 
 
-def _said(log_tail: str) -> str:
+def _printed(log_tail: str) -> str:
     return f"\n{log_tail}" if log_tail else ""
 
 
@@ -312,7 +312,7 @@ class Worker:
                 raise EOFError
 
     def _reap(self) -> str:
-        """Waits for a child that closed its pipe; says how it ended."""
+        """Waits for a child that closed its pipe; returns how it ended."""
         if self._process is None:
             return "no process"
         try:

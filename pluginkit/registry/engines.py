@@ -1,4 +1,4 @@
-"""What an engine needs: a sidecar beside it, and whether this system and these stores can load it."""
+"""What an engine needs: a sidecar file next to it, and whether this system and these stores can load it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class EnginePlugin(_NoteModel):
 
 
 class Note(_NoteModel):
-    """What stands beside an engine."""
+    """The sidecar file of an engine."""
 
     kind: Literal["pluginkit.engine"] = "pluginkit.engine"
     schema_version: int = Field(default=SCHEMA, alias="schema")
@@ -62,7 +62,7 @@ class Checked:
 
     Attributes:
         engine: the file.
-        by: `note`: its sidecar said what it needs; `guess`: its own bytes.
+        by: `note`: what it needs is from its sidecar; `guess`: from its own bytes.
         plugins: what it needs, and what serves it.
         problems: what is missing or differs, the errors first.
     """
@@ -113,7 +113,7 @@ def write(engine: Path, resolution: Resolution) -> Note:
     if missing := [shown(identity) for identity, answer in resolution.answers.items() if answer.chosen is None]:
         raise CheckFailed(
             f"No bundle serves {', '.join(missing)}, so what {engine} needs can't be said.",
-            hint=f"pluginkit resolve {resolution.model} says why.",
+            hint=f"pluginkit resolve {resolution.model} shows why.",
         )
     inside = plans.read(engine).plugins
     foreign = [
@@ -169,9 +169,9 @@ def read(engine: Path) -> Note | None:
     try:
         return Note.model_validate(plain)
     except ValidationError as error:
-        said = error.errors()[0]
-        where = ".".join(map(str, said["loc"]))
-        raise UsageError(f"{path}: {where}: {said['msg']}.", hint="pluginkit engine note writes it anew.") from None
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{path}: {where}: {first['msg']}.", hint="pluginkit engine note writes it anew.") from None
 
 
 def check(engine: Path, resolver: Resolver) -> Checked:
@@ -197,7 +197,7 @@ def check(engine: Path, resolver: Resolver) -> Checked:
             problems.append(
                 Problem(
                     "error",
-                    f"It has {guess.layers} plugin layers, and its bytes don't tell which plugins they are.",
+                    f"It has {guess.layers} plugin layers, and its bytes don't show which plugins they are.",
                     f"pluginkit engine note {engine} --from MODEL.onnx",
                 )
             )

@@ -34,7 +34,7 @@ else:
 
 FILE_NAME = "pluginkit.lock"
 VERSION = 1
-_HEAD = "# Written by `pluginkit resolve --lock`. Keep it beside the model, and in version control.\n"
+_HEAD = "# Written by `pluginkit resolve --lock`. Keep it next to the model, and in version control.\n"
 
 
 class _LockModel(BaseModel):
@@ -102,7 +102,7 @@ def read(path: Path) -> Lock:
     """Read a lock.
 
     Raises:
-        UsageError: there is none, it is no TOML, or says what can't be.
+        UsageError: there is none, it is no TOML, or isn't valid.
     """
     try:
         plain = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -135,7 +135,7 @@ def write(path: Path, resolutions: Sequence[Resolution]) -> Lock:
         if missing := [shown(identity) for identity, answer in one.answers.items() if answer.chosen is None]:
             raise CheckFailed(
                 f"{one.model} cannot be locked for {one.system.key}: nothing serves {', '.join(missing)}.",
-                hint="pluginkit resolve says why.",
+                hint="pluginkit resolve shows why.",
             )
     wanted = tuple(sorted({shown(identity) for one in resolutions for identity in one.answers}))
     systems = [_system(one) for one in resolutions]

@@ -1,4 +1,4 @@
-"""What the bytes of a serialized engine (a plan) tell of the plugins that it needs. NVIDIA documents no such form.
+"""Which plugins a serialized engine (a plan) needs, by its bytes. NVIDIA documents no such form.
 
 What is read here was seen in plans of TensorRT-RTX 1.7.1: a text that names the buffers of each plugin layer, and
 records of three strings, the plugin's type, version and namespace. So it is a guess, and is called one; a plan in which
@@ -27,7 +27,7 @@ _FIELDS = b"\x07\x80\x01\x00"
 
 @dataclass(frozen=True)
 class Guess:
-    """What a plan's bytes tell.
+    """What a plan's bytes show.
 
     Attributes:
         plugins: in the order of the plan, each once; None: there are plugin layers, but what they are can't be told.
@@ -54,7 +54,7 @@ def read(path: Path) -> Guess:
 
 
 def guess(data: bytes) -> Guess:
-    """What a plan's bytes tell; of bytes that are no plan: nothing."""
+    """What a plan's bytes show; nothing for bytes that are no plan."""
     layers = set(_LAYER.findall(data))
     sms = {int(one[2:]) for found in _ACCELERATORS.findall(data) for one in found.decode().split()}
     plugins: list[Identity] = []

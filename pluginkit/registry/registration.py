@@ -150,10 +150,10 @@ def _imported() -> ModuleType:
 
 def _nothing(identity: Identity, release: str, resolver: Resolver) -> CheckFailed | UsageError:
     answer = resolver.plugin(identity)
-    said = shown(identity) + (f" of release {release}" if release else "")
+    wanted = shown(identity) + (f" of release {release}" if release else "")
     if answer.rejected:
         reasons = "".join(f"\n  {one.bundle} {one.target}: {'; '.join(one.reasons)}" for one in answer.rejected)
-        return CheckFailed(f"No variant of {said} fits this process:{reasons}", hint="Add a bundle that has one.")
+        return CheckFailed(f"No variant of {wanted} fits this process:{reasons}", hint="Add a bundle that has one.")
     where = ", ".join(str(one) for one in stores_.folders([store.folder for store in resolver.stores.stores]))
     others = "; there is " + ", ".join(map(shown, answer.others)) if answer.others else ""
-    return UsageError(f"{said} is in none of {where}{others}.", hint="pluginkit registry add BUNDLE puts it in.")
+    return UsageError(f"{wanted} is in none of {where}{others}.", hint="pluginkit registry add BUNDLE puts it in.")

@@ -68,17 +68,17 @@ def api_panel(network: ApiNetwork) -> Panel:
     """The calls of NVIDIA's API as a graph. What a recurrence gets after a trip ends in a box of its own, `Recur`."""
     drawing = _Drawing(network.id)
     for step in network.steps:
-        told = {one.name: getattr(step, one.name) for one in fields(step)}
+        values = {one.name: getattr(step, one.name) for one in fields(step)}
         kind = {NetworkInput: "input", NetworkOutput: "output", PluginLayer: "plugin"}.get(type(step), "operator")
-        about = ", ".join(f"{name} = {value}" for name, value in told.items() if value not in {"", ()})
-        name = {"input": told.get("out"), "output": told.get("x")}.get(kind) or _operation(step)
-        detail = next((str(told[key]) for key in ("kind", "op", "dtype", "loop", "conditional") if key in told), "")
+        about = ", ".join(f"{name} = {value}" for name, value in values.items() if value not in {"", ()})
+        name = {"input": values.get("out"), "output": values.get("x")}.get(kind) or _operation(step)
+        detail = next((str(values[key]) for key in ("kind", "op", "dtype", "loop", "conditional") if key in values), "")
         text = name if kind in {"input", "output"} else f"{name} {detail}".rstrip()
         made = drawing.add(text, kind, f"{_operation(step)}: {about}")
-        for key, value in told.items():
+        for key, value in values.items():
             if key not in {"out", "outs"}:
                 drawing.link(value if isinstance(value, tuple) else (value,), made)
-        drawing.gives([told.get("out", told.get("name", "")), *told.get("outs", ())], made)
+        drawing.gives([values.get("out", values.get("name", "")), *values.get("outs", ())], made)
     return drawing.placed()
 
 
@@ -103,7 +103,7 @@ class _Drawing:
         return number
 
     def link(self, takes: Iterable[object], number: int) -> None:
-        """Edges to that box from whoever gives what it takes; what nobody gives is left out."""
+        """Edges to that box from those that make what it takes; what none makes is left out."""
         for name in takes:
             if name in self._givers:
                 self._graph.add_edge(self._givers[str(name)], number, text=name)

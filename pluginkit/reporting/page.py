@@ -23,7 +23,7 @@ _MARKS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.CRASHED: "!", Ou
 
 @dataclass(frozen=True)
 class Mark:
-    """An outcome as a square: its colour's name, its sign (for those who see no colours), its words, where it leads."""
+    """An outcome as a square: its colour's name, its sign (for those who see no colours), its text, where it leads."""
 
     kind: str
     sign: str
@@ -44,7 +44,7 @@ class Failed:
     """A failing item; `network` is where its network is drawn."""
 
     anchor: str
-    words: messages.Failure
+    failure: messages.Failure
     heat: str
     where: str
     network: str
@@ -108,7 +108,7 @@ def page(report: Report, *, command: str, whole: str) -> str:
     precisions = list(dict.fromkeys(case.precision.short for case in report.cases))
     rows = [(family, [_cell(report, family, precision, anchors) for precision in precisions]) for family in families]
     in_matrix = {case.network for case in report.cases}
-    beside = [verdict for verdict in (*report.verdicts, *report.registries) if verdict.network not in in_matrix]
+    others = [verdict for verdict in (*report.verdicts, *report.registries) if verdict.network not in in_matrix]
     failures, drawings = _failures(report, command, anchors)
     return environment.get_template("page.html.jinja").render(
         report=report,
@@ -116,7 +116,7 @@ def page(report: Report, *, command: str, whole: str) -> str:
         closing=messages.closing(report),
         precisions=precisions,
         rows=rows,
-        beside=[(item, _mark(item, anchors)) for item in beside],
+        beside=[(item, _mark(item, anchors)) for item in others],
         controls=[(item, _mark(item, anchors)) for item in report.controls],
         failures=failures,
         drawings=drawings,

@@ -32,7 +32,7 @@ def png(heat: Heat) -> str:
 
 
 def figure(heat: Heat) -> Figure:
-    """The plane with the worst error, that marked; beside it the planes' largest errors, where there are several."""
+    """The plane with the worst error, that marked; next to it the planes' largest errors, where there are several."""
     shown = [heat.plane, *([heat.others] if heat.others else [])]
     made = Figure(figsize=(5.2 * len(shown), 4.0), layout="constrained")
     axes = np.atleast_1d(made.subplots(1, len(shown)))

@@ -23,13 +23,13 @@ class LocalWorkplace:
         sessions: the thread's.
         libraries: what gives the file of a build.
         for_gpu: what gives the library of target gpu.
-        tell: told what is being done.
+        report: called with what is being done.
     """
 
     sessions: Sessions
     libraries: Callable[[Build], Path]
     for_gpu: Callable[[], Path]
-    tell: Callable[[str], None] = field(default=lambda _: None)
+    report: Callable[[str], None] = field(default=lambda _: None)
 
     def get(self, source: Opener[Session_co]) -> Session_co:
         """The thread's session."""
@@ -40,8 +40,8 @@ class LocalWorkplace:
         return self.sessions.common.shared(key, make)
 
     def begin(self, what: str) -> None:
-        """Tells the terminal."""
-        self.tell(what)
+        """Passes it to `report`."""
+        self.report(what)
 
     def library(self, build: Build) -> Path:
         """The file of a build."""

@@ -25,8 +25,8 @@ class JudgePart:
     absent: str = ""
 
     @property
-    def said(self) -> str:
-        """What a report says of a judge that took no part."""
+    def status(self) -> str:
+        """A report's entry for a judge that took no part."""
         return f"{ABSENT}: {self.absent}"
 
 

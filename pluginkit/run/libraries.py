@@ -70,7 +70,7 @@ def make(options: Options, wanted_targets: Sequence[Target], step: Step) -> list
             made.append(BuiltLibrary(build(options.project, "cpu", flavour=flavour)[0].library, Build("cpu", flavour)))
         if here is not None:
             step("building for the GPU", 0, None)
-            made += _under(on_gpu.library(options.project, here), wanted, here.words)
+            made += _under(on_gpu.library(options.project, here), wanted, here.description)
         return made
     if options.sanitize and here is None:
         raise UsageError(
@@ -85,7 +85,7 @@ def make(options: Options, wanted_targets: Sequence[Target], step: Step) -> list
     if here is None:
         return [BuiltLibrary(options.library)]
     on_gpu.check(options.library, here)
-    return _under(options.library, wanted, here.words)
+    return _under(options.library, wanted, here.description)
 
 
 def _under(library: Path, wanted: Sequence[Flavour], where: str) -> list[BuiltLibrary]:
@@ -95,7 +95,7 @@ def _under(library: Path, wanted: Sequence[Flavour], where: str) -> list[BuiltLi
 
 
 def _missing(library: Path | None) -> bool:
-    """Whether a library was named that isn't there; the host says so."""
+    """Whether a library was named that isn't there; the host reports that."""
     return library is not None and not library.is_file()
 
 
@@ -113,7 +113,7 @@ def _has_control(library: Path) -> bool:
 
 
 def _on_cpu(library: Path) -> bool:
-    """Whether a library is one of target cpu. If it is none at all, the host will say so better."""
+    """Whether a library is one of target cpu. If it is none at all, the host's message is better."""
     try:
         return not library.exists() or "pluginkit_cpu_control" in exported(library)
     except BuildFailed:

@@ -1,4 +1,4 @@
-"""What is said of a failing case or verdict: the same on a terminal, in pytest and in the HTML report."""
+"""The message on a failing case or verdict: the same on a terminal, in pytest and in the HTML report."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Failure:
 
 
 def failure(item: CaseResult | Verdict, report: Report, command: str) -> Failure:
-    """The words on one item of a report; `command` is what repeats the whole run."""
+    """The message on one item of a report; `command` is what repeats the whole run."""
     before: tuple[str, ...] = ()
     if isinstance(item, CaseResult):
         head, case, before = f"{item.id}: {item.outcome.value}", item.id, item.after
         log: tuple[str, ...] = ()
     else:
-        # An error that is the message needs not be told twice.
+        # An error that is the message is not printed twice.
         log = tuple(line for line in dict.fromkeys(item.log) if (line.partition(": ")[2] or line) not in item.message)
         head, case = f"{item.network} in {item.runtime}: {item.word}", f"{item.network}/*"
         if item in report.controls:
@@ -69,12 +69,12 @@ def closing(report: Report) -> str:
     rest = [text for bad, text in facts if not bad]
     if report.absent:
         rest.append(f"not judged by {', '.join(report.absent)}")
-    said = "; ".join([*failed, *rest, f"seed {report.seed}"])
-    return f"{report.plugin}: {'FAILED: ' if failed else ''}{said}"
+    text = "; ".join([*failed, *rest, f"seed {report.seed}"])
+    return f"{report.plugin}: {'FAILED: ' if failed else ''}{text}"
 
 
 def _facts(report: Report) -> Iterator[tuple[bool, str]]:
-    """What there is to say in the last line, and whether it makes the run red."""
+    """The facts for the last line, and whether each makes the run red."""
     if report.cases:
         parts = [f"{report.count(kind)} {kind.value}" for kind in Outcome if report.count(kind)]
         bad = any(case.outcome.bad for case in report.cases)
@@ -119,7 +119,7 @@ def _as_before(item: CaseResult | Verdict, report: Report, command: str) -> str:
     those."""
     if not isinstance(item, CaseResult):
         return ""
-    # Cases of several networks run in one process only where nothing runs beside them.
+    # Cases of several networks run in one process only where nothing else runs at the same time.
     one_by_one = " --jobs 1" if item.after else ""
     both = item.target == "gpu" or any(case.target == "gpu" for case in report.cases)
     target = f" --target {item.target}" if both and " --target " not in command else ""
@@ -138,7 +138,7 @@ def again(
     target: str = "auto",
     timeout: float = 60.0,
 ) -> str:
-    """The command that repeats a run, without what chooses a part of it: a case's own command says that."""
+    """The command that repeats a run, without what chooses a part of it: a case's own command has that."""
     parts = ["pluginkit", "test"]
     parts += [str(project)] if str(project) != "." else []
     parts += ["--library", str(library)] if library else []

@@ -22,7 +22,7 @@ class OnGpu:
     cuda: str
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """For people."""
         return f"{self.gpu.name}, sm_{self.gpu.arch}, driver for CUDA {self.cuda}"
 
@@ -87,7 +87,7 @@ def runs_on(code: GpuCode, capability: str) -> bool:
 
 
 def check(library: Path, here: OnGpu) -> None:
-    """Whether the library has code for the GPU: CUDA itself says so at the first launch only.
+    """Whether the library has code for the GPU: CUDA itself reports that at the first launch only.
 
     Raises:
         CheckFailed: it has code, and none for this GPU.

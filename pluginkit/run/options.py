@@ -32,7 +32,7 @@ class Options:
         sanitize: checks to be compiled in, of `pluginkit.build.SANITIZERS`; none: the plain build.
         schedules: in how many random orders of blocks and threads each case is run besides.
         jobs: how much is done at once; 0: as much as there are cores, on a GPU at most `ON_GPU`.
-        strict: whether a warning is a failure, whatever pluginkit.toml says.
+        strict: whether a warning is a failure, whatever pluginkit.toml has.
         target: where the kernels run: on the host (`cpu`), on the GPU (`gpu`), or `auto`: on the host, and on the GPU
             too where there are one and nvcc; a library that is not built here runs where it was built for.
     """

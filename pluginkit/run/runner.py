@@ -30,7 +30,7 @@ On an H100 with 16 cores 4 were as fast as 16."""
 
 
 class _Steps:
-    """Tells how far a run is, from whatever thread."""
+    """Reports how far a run is, from any thread."""
 
     def __init__(self, step: Step, total: int) -> None:
         self._step = step
@@ -143,20 +143,22 @@ def assemble(
         taking_part: the judges' parts.
         found: what came of each item.
         library: the first build's file.
-        more: what else is to say of the host's part.
+        more: what else there is to report of the host's part.
     """
     sections: dict[Section, list[CaseResult | Verdict]] = {
         "cases": [], "verdicts": [], "controls": [], "registries": [],
     }  # fmt: skip
-    said: dict[str, str] = {}
+    statuses: dict[str, str] = {}
     for part in taking_part:
         findings = [found[item] for item in part.items]
         for item in part.items:
             sections[item.section] += found[item].results
         absent = next((one.absent for one in findings if one.absent), part.absent)
-        said[part.judge.NAME] = replace(part, absent=absent).said if absent else part.judge.summary(work, findings)
+        statuses[part.judge.NAME] = (
+            replace(part, absent=absent).status if absent else part.judge.summary(work, findings)
+        )
     host = taking_part[0].judge.NAME
-    said[host] = "; ".join(filter(None, (said[host], more)))
+    statuses[host] = "; ".join(filter(None, (statuses[host], more)))
     ran = {item.network for part in taking_part for item in part.items}
     return Report(
         plugin=work.manifest.plugin.name,
@@ -167,7 +169,7 @@ def assemble(
         verdicts=_verdicts(sections["verdicts"]),
         controls=_verdicts(sections["controls"]),
         registries=_verdicts(sections["registries"]),
-        runtimes=said,
+        runtimes=statuses,
         sanitize=work.sanitize,
         schedules=work.schedules,
         networks=tuple(one for one in work.whole.networks if one.id in ran),

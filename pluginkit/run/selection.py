@@ -36,7 +36,7 @@ def select(plan: Plan, only: Sequence[str], others: Sequence[str] = ()) -> Plan:
     """The part of a plan whose case ids match one of the patterns; all of it if there are none.
 
     Raises:
-        NothingSelected: no case matches, and nothing of what is built beside the plan (`others`).
+        NothingSelected: no case matches, and none of the items outside of the plan (`others`).
     """
     if not only:
         return plan

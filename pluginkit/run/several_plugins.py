@@ -56,7 +56,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Runs:
         return Runs((runner.run(options, step),))
     names = [one.name for one in there]
     asked = [(one, part) for one in there if (part := _part(one, names, options))]
-    # Nothing for anybody: the first one's words say what there would be.
+    # Nothing for any plugin: the first one's message has what there would be.
     asked = asked or [(there[0], replace(options, project=there[0].folder))]
     _check_data(options, asked)
     reports: list[Report] = []
@@ -89,7 +89,7 @@ def _part(one: Member, names: Sequence[str], options: Options) -> Options | None
 
 
 def only_of(name: str, names: Sequence[str], only: Sequence[str]) -> tuple[str, ...]:
-    """The patterns for a plugin: those that begin with its name, without it, and those that begin with nobody's."""
+    """The patterns for a plugin: those that begin with its name, without it, and those that begin with no plugin's."""
     found = []
     for pattern in only:
         first, _, rest = pattern.partition("/")
@@ -152,9 +152,11 @@ def _joined(reports: Sequence[Report]) -> Report:
     first = reports[0]
     runtimes: dict[str, str] = {}
     for runtime in dict.fromkeys(name for report in reports for name in report.runtimes):
-        said = {report.plugin: report.runtimes[runtime] for report in reports if runtime in report.runtimes}
-        alike = len(set(said.values())) == 1
-        runtimes[runtime] = said[first.plugin] if alike else "; ".join(f"{name}: {one}" for name, one in said.items())
+        statuses = {report.plugin: report.runtimes[runtime] for report in reports if runtime in report.runtimes}
+        alike = len(set(statuses.values())) == 1
+        runtimes[runtime] = (
+            statuses[first.plugin] if alike else "; ".join(f"{name}: {one}" for name, one in statuses.items())
+        )
     return replace(
         first,
         plugin=", ".join(report.plugin for report in reports),

@@ -27,14 +27,14 @@ from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
 
 ON_GPU = Build("gpu")
 TIMEOUT = 60.0
-"""As `pluginkit test` has it unless told otherwise."""
+"""The default of `pluginkit test`."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Told:
-    """What came of an item: nothing said if it is all right."""
+class ItemResult:
+    """An item's result: empty if it is all right."""
 
     failed: str = ""
     skipped: str = ""
@@ -65,44 +65,44 @@ class Suite:
         builds = (ON_CPU,) if obstacle else (ON_CPU, ON_GPU)
         self._work = RunWork(manifest, project, plan, plan, builds=builds, timeout=TIMEOUT, strict=manifest.test.strict)
         self._place = LocalWorkplace(Sessions(Common()), self._library, lambda: self._library(ON_GPU))
-        self._items: dict[str, Item | Told] = {}
+        self._items: dict[str, Item | ItemResult] = {}
         for part in parts(self._work):
             self._items.update({item.id: item for item in part.items})
             if not part.items:
-                self._items[part.judge.NAME] = Told(skipped=part.absent)
+                self._items[part.judge.NAME] = ItemResult(skipped=part.absent)
         if obstacle:
-            self._items[ON_GPU.target] = Told(skipped=f"target gpu: {obstacle}")
+            self._items[ON_GPU.target] = ItemResult(skipped=f"target gpu: {obstacle}")
 
     @property
     def ids(self) -> list[str]:
         """Every item, in the order of `pluginkit test`."""
         return [f"{self._name}/{name}" if self._name else name for name in self._items]
 
-    def run(self, name: str) -> Told:
+    def run(self, name: str) -> ItemResult:
         """Run an item. What is wrong with the plugin, its build included, is in the answer."""
         item = self._items[name.removeprefix(f"{self._name}/")]
-        if isinstance(item, Told):
+        if isinstance(item, ItemResult):
             return item
         try:
-            return self._told(item, execute(item, self._work, self._place))
+            return self._item_result(item, execute(item, self._work, self._place))
         except PluginkitError as error:
-            return Told(failed=str(error))
+            return ItemResult(failed=str(error))
 
     def close(self) -> None:
         """End the worker processes."""
         self._place.sessions.close()
 
-    def _told(self, item: Item, found: Answers) -> Told:
+    def _item_result(self, item: Item, found: Answers) -> ItemResult:
         if found.absent:
-            return Told(skipped=found.absent)
-        told = [self._result(item, result) for result in found.results]
-        return Told(
-            "\n\n".join(one.failed for one in told if one.failed),
-            next((one.skipped for one in told if one.skipped), "") if len(told) == 1 else "",
-            tuple(text for one in told for text in one.warnings),
+            return ItemResult(skipped=found.absent)
+        results = [self._result(item, result) for result in found.results]
+        return ItemResult(
+            "\n\n".join(one.failed for one in results if one.failed),
+            next((one.skipped for one in results if one.skipped), "") if len(results) == 1 else "",
+            tuple(text for one in results for text in one.warnings),
         )
 
-    def _result(self, item: Item, result: CaseResult | Verdict) -> Told:
+    def _result(self, item: Item, result: CaseResult | Verdict) -> ItemResult:
         sections: dict[str, Any] = {item.section: (result,)} if item.section in {"controls", "registries"} else {}
         report = Report(self._work.manifest.plugin.name, "", "", self._work.plan.seed, (), (), {}, **sections)
         if self._name:
@@ -112,10 +112,10 @@ class Suite:
             else:
                 result = several_plugins.named_verdict(result, self._name)
         if result.outcome.bad:
-            return Told(messages.failure(result, report, self._command()).text)
+            return ItemResult(messages.failure(result, report, self._command()).text)
         if result.outcome is Outcome.SKIPPED:
-            return Told(skipped=result.message)
-        return Told(warnings=tuple(one.text for one in result.warnings) if isinstance(result, CaseResult) else ())
+            return ItemResult(skipped=result.message)
+        return ItemResult(warnings=tuple(one.text for one in result.warnings) if isinstance(result, CaseResult) else ())
 
     def _command(self) -> str:
         return messages.again(Path(os.path.relpath(root(self._project) if self._name else self._project)))

@@ -46,7 +46,7 @@ def project(built: Path) -> Iterator[Path]:
 def steps(project: Path, target: str = "cpu", **options: object) -> list[str]:
     """Build, and return the sources that were compiled."""
     lines: list[str] = []
-    build(project, target, told=lines.append, **options)  # type: ignore[arg-type]
+    build(project, target, progress=lines.append, **options)  # type: ignore[arg-type]
     return [word for line in lines if PROGRESS.match(line) and "Compiling" in line for word in [line.split()[2]]]
 
 
@@ -141,12 +141,12 @@ def test_a_line_of_a_cu_source_is_named_too(project: Path) -> None:
 def test_warnings_are_shown_and_are_errors_only_when_asked(project: Path) -> None:
     (project / "src/other.cpp").write_text(OTHER.replace("int value)\n{", "int value)\n{\n    char c = value;\n"))
     lines: list[str] = []
-    build(project, "cpu", told=lines.append)
+    build(project, "cpu", progress=lines.append)
     assert any("-Wconversion" in line for line in lines)
     assert any("-Wunused-variable" in line for line in lines)
     lines.clear()
     with pytest.raises(BuildFailed, match="-Werror=conversion"):
-        build(project, "cpu", werror=True, told=lines.append)
+        build(project, "cpu", werror=True, progress=lines.append)
     assert lines[0] == "Everything is compiled anew: PLUGINKIT_WERROR was OFF and is ON."
 
 
@@ -212,7 +212,7 @@ def test_target_gpu(tmp_path: Path) -> None:
     assert (creators, finder) == (11010, 42)
     assert init is False or ctypes.CDLL("libcuda.so.1")  # the kernel needs a GPU to run
     lines: list[str] = []
-    build(folder, "gpu", archs=["90"], werror=True, told=lines.append)
+    build(folder, "gpu", archs=["90"], werror=True, progress=lines.append)
     assert not [line for line in lines if PROGRESS.match(line)]
 
 

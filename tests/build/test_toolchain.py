@@ -125,7 +125,7 @@ def test_headers_beside_an_nvcc_that_is_a_script(fake: Fake, tmp_path: Path) -> 
     (include / "cccl").mkdir(parents=True)
     (include / "cuda_runtime.h").write_text("")
     script = fake("nvcc", f"echo '#$ TOP={tmp_path}/toolkit' >&2")
-    assert toolchain.headers_beside(script) == [include, include / "cccl"]
+    assert toolchain.headers_of(script) == [include, include / "cccl"]
 
 
 def test_an_nvcc_from_wheels_is_told_where_its_libraries_are(fake: Fake, tmp_path: Path) -> None:

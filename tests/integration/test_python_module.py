@@ -40,7 +40,7 @@ SHAPES_FAIL, ATTACH_SELF, ENQUEUE_FAILS = map(FAULTS.index, ("shapes_fail", "att
 def folder(three_plugins: Path) -> Path:
     """Where the module of Scale, Shift and Still is."""
     said: list[str] = []
-    made = build(three_plugins, "cpu", python=True, werror=True, told=said.append)[0]
+    made = build(three_plugins, "cpu", python=True, werror=True, progress=said.append)[0]
     assert made.module, said
     return made.module.parent
 

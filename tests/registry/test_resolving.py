@@ -261,7 +261,7 @@ def test_an_engine_without_a_note(store: Store, make: Make, tmp_path: Path) -> N
     assert engines.check(engine, Resolver(Stores([store]), SYSTEM)).exit_code == 0
     engine.write_bytes(plan(layers=1))
     found = engines.check(engine, Resolver(Stores([store]), SYSTEM))
-    assert "don't tell which" in found.problems[0].text
+    assert "don't show which" in found.problems[0].text
     with pytest.raises(UsageError):
         engines.check(tmp_path / "none.plan", Resolver(Stores([store]), SYSTEM))
 

@@ -19,14 +19,14 @@ from pluginkit.process.worker import Worker, WorkerCrashed
 @pytest.fixture(autouse=True)
 def own_server() -> Iterator[None]:
     """One for each test; what other tests have running goes on."""
-    kept, told = dict(fork_server._running), fork_server._told.is_set()
+    kept, told = dict(fork_server._running), fork_server._warned.is_set()
     fork_server._running.clear()
-    fork_server._told.clear()
+    fork_server._warned.clear()
     yield
     fork_server.stop()
     fork_server._running.update(kept)
     if told:
-        fork_server._told.set()
+        fork_server._warned.set()
 
 
 def start(**environment: str) -> Worker:

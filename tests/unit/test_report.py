@@ -241,7 +241,7 @@ def test_a_runtime_without_which_the_run_went_on_is_told_as_absent(monkeypatch: 
     manifest = Manifest.load(ROOT / "samples" / "bar_plugin")
     empty = Plan((), (), 0)
     found = {part.judge.NAME: part for part in parts(RunWork(manifest, Path(), empty, empty))}
-    said = {name: found[name].said for name in (lean.NAME, tensorrt.NAME)}
+    said = {name: found[name].status for name in (lean.NAME, tensorrt.NAME)}
     assert replace(report(), runtimes=said).absent == [lean.NAME, tensorrt.NAME]
     assert set(said.values()) == {"took no part: gone"}
 

@@ -54,7 +54,7 @@ def test_what_is_installed_beside_is_not_installed_twice(
     ran: list[tuple[str, ...]] = []
     monkeypatch.setattr(setup_venv, "pip", lambda _, *args: ran.append(args) or (tmp_path / "x").mkdir(exist_ok=True))
     for requirement in ("a==1", "a==1", "a==2"):
-        setup_venv.install_beside(Path("python"), tmp_path / "x", requirement)
+        setup_venv.install_into(Path("python"), tmp_path / "x", requirement)
     assert [args[-1] for args in ran] == ["a==1", "a==2"]
 
 
@@ -76,7 +76,7 @@ def test_what_has_no_wheel_for_this_python_is_skipped_with_a_sentence(
 ) -> None:
     python = fake_pip(tmp_path, "ERROR: No matching distribution found for tensorrt-lean-cu12==10.16.1.11")
     with setup_venv.skipped_without_wheel("tensorrt-lean 10"):
-        setup_venv.install_beside(python, tmp_path / "lean10", "tensorrt-lean-cu12==10.16.1.11")
+        setup_venv.install_into(python, tmp_path / "lean10", "tensorrt-lean-cu12==10.16.1.11")
     said = capsys.readouterr().out
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     assert f"skipped: tensorrt-lean 10 has no wheel for Python {version} on " in said

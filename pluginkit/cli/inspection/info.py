@@ -51,6 +51,6 @@ def _table(title: str, items: list[SurveyItem]) -> Table:
     for item in items:
         mark = Text("*", style="green") if item.used else Text("-" if item.found else "!", style="dim")
         version = Text(item.version) if item.found else Text(item.version or "not found", style="yellow")
-        said = [item.where, item.note, f"Get it: {item.remedy}" if item.remedy and not item.found else ""]
-        table.add_row(mark, Text(item.name), version, Text("\n".join(filter(None, said)), overflow="fold"))
+        details = [item.where, item.note, f"Get it: {item.remedy}" if item.remedy and not item.found else ""]
+        table.add_row(mark, Text(item.name), version, Text("\n".join(filter(None, details)), overflow="fold"))
     return table

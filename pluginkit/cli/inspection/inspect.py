@@ -56,8 +56,8 @@ def command(library: Path, loading: bool, timeout: float, as_json: bool) -> int:
 def _exit_code(found: Inspection, loaded: list[Loaded] | None) -> int:
     if any(one.status in {"crashed", "hung"} for one in loaded or []):
         return PluginCrashed.exit_code
-    nobody = loaded is not None and not any(one.status == "loaded" for one in loaded)
-    return CheckFailed.exit_code if found.broken or nobody else 0
+    unloadable = loaded is not None and not any(one.status == "loaded" for one in loaded)
+    return CheckFailed.exit_code if found.broken or unloadable else 0
 
 
 def _facts(found: Inspection) -> Table:
@@ -66,7 +66,7 @@ def _facts(found: Inspection) -> Table:
     rows.add_column(style="dim", no_wrap=True)
     rows.add_column(overflow="fold")
     build = found.record
-    said = {
+    facts = {
         "target": found.target if found.target != "unknown" else "unknown: no GPU code, and not built for target cpu",
         "size": f"{found.size / 1024:.0f} KiB",
         "sha256": found.sha256,
@@ -78,7 +78,7 @@ def _facts(found: Inspection) -> Table:
         "GPU code": ", ".join(map(str, found.gpu.codes)) if found.gpu else "",
         "manifest": "" if build is None else f"{build.path} ({'the same hash' if build.same else 'of another file'})",
     }
-    for name, text in said.items():
+    for name, text in facts.items():
         if text:
             rows.add_row(name, Text(text))
     return rows

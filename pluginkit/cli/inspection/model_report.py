@@ -142,8 +142,8 @@ def _build(found: Imported) -> Group:
     if not verdict.ok and found.defaulted and not explained:
         lines.append(Text(f"  The open dimensions of {', '.join(found.defaulted)} were given 1, 4 and 16: see below."))
     if not verdict.ok:
-        lines += _said("printed", verdict.printed)
-    lines += _said("", log_lines(verdict))
+        lines += _log_lines("printed", verdict.printed)
+    lines += _log_lines("", log_lines(verdict))
     if found.profile:
         for name, points in (*found.profile.shapes.items(), *found.profile.values.items()):
             by = " (default; --profile sets it)" if name in found.defaulted else ""
@@ -153,7 +153,7 @@ def _build(found: Imported) -> Group:
     return Group(*lines)
 
 
-def _said(who: str, log: Sequence[str]) -> list[Text]:
+def _log_lines(who: str, log: Sequence[str]) -> list[Text]:
     """The first of a log's lines."""
     lines = [line for text in dict.fromkeys(log) for line in text.splitlines()]
     before = f"{who}: " if who else ""
@@ -168,7 +168,7 @@ def _ran(found: Imported) -> Group:
     lines = [Text.assemble(("\n" + what, "bold"), (ran.status, style), f": {ran.message}" if ran.message else "")]
     if ran.remedy:
         lines.append(Text.assemble(("  fix: ", "bold"), f"{ran.remedy[0].upper()}{ran.remedy[1:]}."))
-    lines += _said("", ran.log)
+    lines += _log_lines("", ran.log)
     lines += [Text(f"  {line}", style="dim") for line in ran.drawn]
     for output in ran.outputs:
         line = f"  {output.name}: largest error {table.number(output.error, output.unit)}"

@@ -1,4 +1,4 @@
-"""`pluginkit add`: parse, call `pluginkit.scaffold.add`, say what was made and changed, and what comes next."""
+"""`pluginkit add`: parse, call `pluginkit.scaffold.add`, print what was made and changed, and what comes next."""
 
 from __future__ import annotations
 

@@ -35,13 +35,13 @@ def command(project: Path, target: str, archs: tuple[str, ...], werror: bool, as
     console = Console(stderr=as_json)
     with progress.spinner("configuring", console, elapsed=True) as step:
 
-        def told(line: str) -> None:
+        def show(line: str) -> None:
             if PROGRESS.match(line):
                 step(line)
             else:
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-        made = build(project, target, archs=archs, werror=werror, python=True, told=told)
+        made = build(project, target, archs=archs, werror=werror, python=True, progress=show)
     if as_json:
         click.echo(
             json.dumps(

@@ -1,4 +1,4 @@
-"""`pluginkit convert`: parse, call `pluginkit.scaffold.convert`, say what changed and what comes next."""
+"""`pluginkit convert`: parse, call `pluginkit.scaffold.convert`, print what changed and what comes next."""
 
 from __future__ import annotations
 

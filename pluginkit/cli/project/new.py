@@ -1,4 +1,4 @@
-"""`pluginkit new`: parse, call `pluginkit.scaffold.new`, say what was made and what comes next."""
+"""`pluginkit new`: parse, call `pluginkit.scaffold.new`, print what was made and what comes next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pluginkit update`: parse, call `pluginkit.scaffold.update`, say what changed and what comes next."""
+"""`pluginkit update`: parse, call `pluginkit.scaffold.update`, print what changed and what comes next."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def command(project: Path, *, dry_run: bool, check: bool) -> int:
     """Bring what today's `pluginkit new` writes into PROJECT (default: the current folder) and its added plugins.
 
     What you have edited stays. Where pluginkit has changed the same lines, both stand in the file between marks, as git
-    has them. Each file of yours that is changed is kept beside as *.orig. pluginkit.toml is left alone.
+    has them. Each file of yours that is changed is kept as *.orig. pluginkit.toml is left alone.
 
     Exit code 0 if the project is up to date, 1 if there are conflicts to resolve.
     """
@@ -74,16 +74,16 @@ def _table(done: Update, *, writes: bool) -> Table:
     for change in done.changes:
         name = str(change.path.relative_to(done.project))
         rows.add_row(
-            Text(name), Text(change.what, style=_STYLES.get(change.what, "green")), Text(_says(change, writes))
+            Text(name), Text(change.what, style=_STYLES.get(change.what, "green")), Text(_description(change, writes))
         )
     return rows
 
 
-def _says(change: Change, writes: bool) -> str:
-    said = _MEANS.get(change.what, "")
+def _description(change: Change, writes: bool) -> str:
+    text = _MEANS.get(change.what, "")
     if change.conflicts:
         lines = ", ".join(f"{first}-{last}" for first, last in change.conflicts)
-        said = f"lines {lines}"
+        text = f"lines {lines}"
     if change.kept is not None:
-        said += f"; {'yours is kept' if writes else 'yours would be kept'} as {change.kept.name}"
-    return said
+        text += f"; {'yours is kept' if writes else 'yours would be kept'} as {change.kept.name}"
+    return text

@@ -34,9 +34,9 @@ def command() -> None:
 @_for
 @store_option
 def note(engine: Path, model: Path, system: str | None, named: tuple[Path, ...]) -> int:
-    """Write beside MODEL.plan what it needs: TensorRT, GPU, and each plugin's bundle.
+    """Write what MODEL.plan needs next to it: TensorRT, GPU, and each plugin's bundle.
 
-    Bundles are chosen as pluginkit resolve does; where a lock lies beside the model, as that says.
+    Bundles are chosen as pluginkit resolve does; where a lock lies next to the model, by that.
     """
     path = lock.path_for(model)
     before = lock.read(path) if path.exists() else None
@@ -67,7 +67,7 @@ def check(engine: Path, system: str | None, named: tuple[Path, ...], as_json: bo
         click.echo(json.dumps({**found.to_json(), "libraries": [str(path) for path in paths]}, indent=2))
         return found.exit_code
     console = Console(soft_wrap=True)
-    how = {"note": f"as {engines.sidecar(engine).name} says", "guess": "guessed from its bytes; no note lies beside it"}
+    how = {"note": f"by {engines.sidecar(engine).name}", "guess": "guessed from its bytes; there is no note next to it"}
     console.print(Text.assemble((str(engine), "bold"), f" needs {len(found.plugins)} plugins ({how[found.by]})"))
     for one in found.plugins:
         by = f"{one.chosen.bundle.label} ({digests.short(one.chosen.digest)})" if one.chosen else "nothing"

@@ -18,7 +18,7 @@ from pluginkit.registry.storage.store import Store
 
 @click.command("fetch")
 @click.argument("model", required=False, type=click.Path(path_type=Path), metavar="[MODEL.onnx]")
-@click.option("--locked", is_flag=True, help=f"Exactly what {lock.FILE_NAME} beside the model (or here) names.")
+@click.option("--locked", is_flag=True, help=f"Exactly what {lock.FILE_NAME} next to the model (or here) names.")
 @click.option("--for", "systems", multiple=True, metavar="KEY=VALUE,...", help=f"{SYSTEM_HELP} May be repeated.")
 @click.option(
     "--from",

@@ -53,7 +53,7 @@ def command(
     The same builds give the same digest. Worker processes load each library, to see which hosts list its plugins.
     """
     options = packing.PackOptions(project, builds, evidence, release, license_, timeout)
-    with progress.spinner("packing", Console(stderr=as_json)) as told, packing.packed(options, told) as content:
+    with progress.spinner("packing", Console(stderr=as_json)) as show, packing.packed(options, show) as content:
         path = output / archive.file_name(content.bundle) if output.is_dir() else output
         archive.write(content, path)
         bundle, digest = content.bundle, content.digest

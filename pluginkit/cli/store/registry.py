@@ -61,9 +61,9 @@ def add(sources: tuple[Path, ...], named: tuple[Path, ...], largest: float) -> i
     console = Console(soft_wrap=True)
     with stores.writable(named) as store:
         for source in sources:
-            with progress.spinner(f"adding {source}", console) as told:
+            with progress.spinner(f"adding {source}", console) as show:
                 opened = (
-                    packing.packed(packing.PackOptions(source), told)
+                    packing.packed(packing.PackOptions(source), show)
                     if source.is_dir()
                     else archive.opened(source, largest=_bytes(largest))
                 )
@@ -151,8 +151,8 @@ def verify(bundle: str | None, named: tuple[Path, ...], repair: bool) -> int:
 def remove(bundles: tuple[str, ...], named: tuple[Path, ...]) -> int:
     """Take bundles out of the store. `gc` then frees what no other bundle has."""
     with stores.writable(named) as store:
-        for said in bundles:
-            entry = store.find(said)
+        for name in bundles:
+            entry = store.find(name)
             store.remove(entry.digest)
             click.echo(f"Removed {entry.label} ({digests.short(entry.digest)}) from {store.folder}")
     click.echo("Next: pluginkit registry gc")
@@ -176,7 +176,7 @@ def gc(named: tuple[Path, ...]) -> int:
 def export(bundles: tuple[str, ...], output: Path, named: tuple[Path, ...]) -> int:
     """Write bundles as files, one each; without names all of them."""
     with stores.opened(named) as opened:
-        chosen = [opened.find(said) for said in bundles] or [
+        chosen = [opened.find(name) for name in bundles] or [
             (one, entry) for one in opened.stores for entry in one.entries()
         ]
         if not chosen:
@@ -211,8 +211,8 @@ def import_(sources: tuple[Path, ...], named: tuple[Path, ...], largest: float) 
     bad = 0
     with stores.writable(named) as store:
         for path in files:
-            said, taken = _taken(path, store, _bytes(largest))
-            click.echo(said, err=not taken)
+            message, taken = _taken(path, store, _bytes(largest))
+            click.echo(message, err=not taken)
             bad += not taken
         click.echo(f"{store.folder}: {_bundles(len(files) - bad)} taken, {bad} refused")
     return CheckFailed.exit_code if bad else 0
@@ -230,8 +230,8 @@ def env(plugins: tuple[str, ...], system: str | None, named: tuple[Path, ...]) -
     with stores.opened(named) as opened:
         resolver = Resolver(opened, described(system) if system else this_machine())
         libraries = []
-        for said in plugins:
-            identity = _plugin(said)
+        for name in plugins:
+            identity = _plugin(name)
             answer = resolver.plugin(identity)
             if answer.chosen is None:
                 reasons = "".join(f"\n  {one.bundle}: {'; '.join(one.reasons)}" for one in answer.rejected)
@@ -288,19 +288,19 @@ def _rows(rows: list[tuple[Store, Entry]], *, several: bool) -> Group:
         plugins = ", ".join(map(shown, one.plugins))
         cells = [one.name, one.release, plugins, one.targets, f"{one.size / 2**20:.1f}", digests.short(one.digest)]
         found.add_row(*(Text(cell) for cell in (*cells, *([str(store.folder)] if several else []))))
-    return Group(found, Text(f"\n{_bundles(len(rows))}. pluginkit registry show NAME says more.", style="dim"))
+    return Group(found, Text(f"\n{_bundles(len(rows))}. pluginkit registry show NAME shows more.", style="dim"))
 
 
 def _bundle(found: Bundle, digest: str, store: Store) -> Group:
-    facts = Table(box=None, show_header=False, pad_edge=False)
-    facts.add_column(style="dim", no_wrap=True)
-    facts.add_column(overflow="fold")
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
     revision = found.source.revision + (" with changes" if found.source.changed else "")
-    said = {"digest": digest, "store": str(store.folder), "license": found.license or "not said",
+    facts = {"digest": digest, "store": str(store.folder), "license": found.license or "not said",
             "sources": revision or "not said", "made by": found.made_by}  # fmt: skip
-    for name, text in said.items():
-        facts.add_row(name, Text(text))
-    parts: list[Any] = [Text(found.label, style="bold"), facts]
+    for name, text in facts.items():
+        table.add_row(name, Text(text))
+    parts: list[Any] = [Text(found.label, style="bold"), table]
     for plugin in found.plugins:
         parts.append(Text.assemble("\n", (shown((plugin.name, plugin.version, plugin.namespace)), "bold"),
                                    f" ({plugin.base}) {plugin.description}"))  # fmt: skip
@@ -336,8 +336,8 @@ def _bundle(found: Bundle, digest: str, store: Store) -> Group:
     return Group(*parts)
 
 
-def _plugin(said: str) -> Identity:
-    name, _, version = said.partition("@")
+def _plugin(text: str) -> Identity:
+    name, _, version = text.partition("@")
     namespace, _, name = name.rpartition("::")
     return name, version or "1", namespace
 

@@ -40,8 +40,8 @@ NATIVE = 12
     metavar="KEY=VALUE,...",
     help=f"{SYSTEM_HELP} May be repeated. Default: this machine.",
 )
-@click.option("--lock", "write", is_flag=True, help=f"Write what was chosen into {lock.FILE_NAME} beside the model.")
-@click.option("--locked", is_flag=True, help=f"Take what {lock.FILE_NAME} beside the model names, and nothing else.")
+@click.option("--lock", "write", is_flag=True, help=f"Write what was chosen into {lock.FILE_NAME} next to the model.")
+@click.option("--locked", is_flag=True, help=f"Take what {lock.FILE_NAME} next to the model names, and nothing else.")
 @store_option
 @json_option
 def command(
@@ -89,7 +89,7 @@ def resolved(model: Path, system: System, named: tuple[Path, ...], before: Lock 
 
 
 def libraries_for(model: Path, named: tuple[Path, ...]) -> list[Path]:
-    """The libraries that a model is resolved to here without a GPU, as the lock beside it says where there is one."""
+    """The libraries that a model is resolved to here without a GPU, by the lock next to it where there is one."""
     path = lock.path_for(model)
     found = resolved(
         model, replace(this_machine(), sm=0, cuda=""), named, lock.read(path) if path.exists() else None, path
@@ -111,12 +111,12 @@ def _resolution(found: Resolution) -> Group:
         answer = found.answers.get(one.identity) if one.identity else None
         rows.add_row(Text(one.label), Text(one.place.operator), Text(_by(one.by, answer), style=_STYLES[one.by]))
     count: Counter[str] = Counter(one.by for one in found.nodes)
-    said = ", ".join(f"{count[by]} {by}" for by in _STYLES if count[by])
+    counts = ", ".join(f"{count[by]} {by}" for by in _STYLES if count[by])
     hidden = f" ({native - NATIVE} native ones are not shown; --json has all)" if native > NATIVE else ""
     head = Text.assemble(("for ", "dim"), (found.system.name, "bold"))
     if found.system.key != found.system.name:
         head.append(f" ({found.system.key})", style="dim")
-    parts: list[RenderableType] = [head, rows, Text(f"\n{len(found.nodes)} nodes: {said or 'none'}{hidden}.")]
+    parts: list[RenderableType] = [head, rows, Text(f"\n{len(found.nodes)} nodes: {counts or 'none'}{hidden}.")]
     for answer in found.answers.values():
         parts += _answer(answer)
     if found.problems:

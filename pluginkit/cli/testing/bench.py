@@ -53,9 +53,9 @@ def command(
     json_file: Path | None,
     picture: Path | None,
 ) -> int:
-    """Measure how fast PROJECT's plugin runs on the GPU here, beside a copy of the same device.
+    """Measure how fast PROJECT's plugin runs on the GPU here, compared with a copy on the same device.
 
-    Shapes are those of [bench] in pluginkit.toml, or min, opt and max of the profiles. A time is told only of launches
+    Shapes are those of [bench] in pluginkit.toml, or min, opt and max of the profiles. A time is given only of launches
     whose outputs were compared with reference.py and were right.
     """
     for file in (json_file, picture):
@@ -68,8 +68,8 @@ def command(
     console = Console(stderr=to_stdout)
     if not console.is_terminal:
         console = Console(stderr=to_stdout, width=table.PIPE_WIDTH)
-    with progress.spinner("looking for a GPU", console, elapsed=True) as told:
-        report = run(options, lambda what, _done, _total: told(what))
+    with progress.spinner("looking for a GPU", console, elapsed=True) as show:
+        report = run(options, lambda what, _done, _total: show(what))
     console.print(shown(report))
     text = json.dumps(report.to_json(), indent=2)
     if to_stdout:
@@ -87,11 +87,11 @@ def shown(report: BenchReport) -> RenderableType:
     rows.add_column("case", no_wrap=True)
     for name in ("time", "spread", "moved\nat least", "bandwidth", "of copy"):
         rows.add_column(name, justify="right", no_wrap=True)
-    beside = any(result.baseline for result in report.results)
-    if beside:
+    baseline = any(result.baseline for result in report.results)
+    if baseline:
         rows.add_column("baseline", justify="right")
     for result in report.results:
-        rows.add_row(*_cells(result, report.machine.copy_rate), *([_baseline(result)] if beside else []))
+        rows.add_row(*_cells(result, report.machine.copy_rate), *([_baseline(result)] if baseline else []))
     machine = report.machine
     parts: list[RenderableType] = [rows]
     for result in report.results:
@@ -142,11 +142,11 @@ def _footnotes(report: BenchReport) -> list[str]:
             least = min(one.median for one in empty)
             line += f"; an empty kernel there: {seconds(least)}"
         found.append(line)
-    said: dict[tuple[str, str], list[str]] = {}
+    notes: dict[tuple[str, str], list[str]] = {}
     for result in report.results:
         if result.baseline:
-            said.setdefault((result.baseline.expression, result.baseline.problem), []).append(result.case.id)
-    for (expression, problem), ids in said.items():
+            notes.setdefault((result.baseline.expression, result.baseline.problem), []).append(result.case.id)
+    for (expression, problem), ids in notes.items():
         found.append(f"{'baseline' if not problem else 'no baseline'} of {', '.join(ids)}: torch, {expression}")
         found += [f"  {problem}"] if problem else []
     return found

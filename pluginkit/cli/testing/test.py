@@ -83,7 +83,7 @@ from pluginkit.testing.report import Report
     help="Run each case also with deferred streams, in reverse and in N random orders of blocks and threads.",
 )
 @click.option(
-    "--strict", is_flag=True, help="A warning (what nobody asks of a plugin, and a good one does) is a failure."
+    "--strict", is_flag=True, help="A warning (what TensorRT doesn't require, and a good plugin does) is a failure."
 )
 @click.option(
     "--jobs",

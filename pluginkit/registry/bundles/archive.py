@@ -1,6 +1,6 @@
 """A bundle as one file: a tar archive, gzipped, with `manifest.json` first and every other file by its digest.
 
-Nothing that an archive says is trusted: names, kinds, sizes and digests are checked while it is read, before a byte
+Nothing in an archive is trusted: names, kinds, sizes and digests are checked while it is read, before a byte
 lies anywhere but in a folder for temporary files.
 """
 
@@ -35,7 +35,7 @@ class Content:
     """A bundle, and where its files lie.
 
     Attributes:
-        bundle: what its manifest says.
+        bundle: its manifest.
         manifest: the manifest's bytes.
         files: digest -> path, of each file that the manifest names.
     """

@@ -1,4 +1,4 @@
-"""What a bundle says: its manifest, in JSON, whose schema is `schemas/bundle-1.json`.
+"""A bundle's manifest, in JSON, whose schema is `schemas/bundle-1.json`.
 
 The digest of a bundle is that of its manifest's bytes, which name every other file by digest and size. They are written
 in one form (sorted keys, no spaces, UTF-8), so equal content has equal bytes.
@@ -226,7 +226,7 @@ def parse(data: bytes, where: str) -> Bundle:
         bundle = Bundle.model_validate(plain)
     except ValidationError as error:
         found = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:4]]
-        raise CheckFailed(f"{where} says what can't be:\n" + "\n".join(f"  {line}" for line in found)) from None
+        raise CheckFailed(f"{where} isn't valid:\n" + "\n".join(f"  {line}" for line in found)) from None
     if bundle.to_bytes() != data:
         raise CheckFailed(f"{where} is not in the form that its digest stands for.", hint="pluginkit pack writes it.")
     return bundle

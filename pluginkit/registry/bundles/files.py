@@ -12,7 +12,7 @@ from pluginkit.errors import UsageError
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A file beside `path` to write to, which takes its place at the end unless there was an exception.
+    """A temporary file next to `path` to write to, which takes its place at the end unless there was an exception.
 
     Raises:
         UsageError: it can't be written.

@@ -58,13 +58,13 @@ class PackOptions:
 
 
 @contextmanager
-def packed(options: PackOptions, told: Callable[[str], None] = lambda _: None) -> Iterator[Content]:
+def packed(options: PackOptions, progress: Callable[[str], None] = lambda _: None) -> Iterator[Content]:
     """A bundle of builds. Its files are the builds' own; those of archives go with the context.
 
     Raises:
         UsageError: the project or a report can't be read, there is no build, or a library is for another machine than
             this one (pack it there, and give the archive here).
-        CheckFailed: a library hasn't the plugins that pluginkit.toml says, no host lists it, or a report is about
+        CheckFailed: a library hasn't the plugins of pluginkit.toml, no host lists it, or a report is about
             another library.
         PluginCrashed: a library takes the process down on loading.
     """
@@ -82,7 +82,7 @@ def packed(options: PackOptions, told: Callable[[str], None] = lambda _: None) -
                 reports += content.bundle.evidence
                 files.update(content.files)
                 continue
-            told(f"loading {path}")
+            progress(f"loading {path}")
             variant = _variant(path, plugins, options.timeout)
             taken.append(variant)
             files[variant.digest] = path
@@ -120,7 +120,7 @@ def _variant(path: Path, plugins: Sequence[Member], timeout: float) -> Variant:
     if facts.record and facts.record.content and not facts.record.same:
         raise CheckFailed(f"{facts.record.path} is about another file than {path}.", hint="pluginkit build")
     record = facts.record.content if facts.record else None
-    hosts, said = [], ""
+    hosts, reason = [], ""
     for host, version in HOSTS:
         loaded = loading.in_host(path, version, timeout=timeout)
         if loaded.status in {"crashed", "hung"}:
@@ -128,9 +128,9 @@ def _variant(path: Path, plugins: Sequence[Member], timeout: float) -> Variant:
         if loaded.status == "loaded":
             _has_plugins(path, loaded, plugins)
             hosts.append(host)
-        said = said or loaded.message
+        reason = reason or loaded.message
     if not hosts:
-        raise CheckFailed(f"No host takes {path}: {said}", hint=f"pluginkit inspect --load {path}")
+        raise CheckFailed(f"No host takes {path}: {reason}", hint=f"pluginkit inspect --load {path}")
     return variants.of_library(path, hosts=tuple(hosts), record=record)
 
 
@@ -181,7 +181,7 @@ def _plugin(member: Member) -> BundlePlugin:
 
 
 def _source(project: Path) -> BundleSource:
-    """What git says of the project's folder; nothing where it isn't in a repository, or git isn't here."""
+    """The git revision of the project's folder; empty where it isn't in a repository, or git isn't here."""
     try:
         revision = run_process(["git", "-C", str(project), "rev-parse", "HEAD"], timeout=20)
         changes = run_process(["git", "-C", str(project), "status", "--porcelain", "--", "."], timeout=20)

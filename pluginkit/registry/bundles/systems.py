@@ -28,7 +28,7 @@ KEYS = {
     "machine": "as x86_64 or aarch64",
     "target": "cpu or gpu: that kind of library alone",
 }
-"""What can be said of a system: `--for tensorrt=10.13,sm=89`."""
+"""The keys of a system: `--for tensorrt=10.13,sm=89`."""
 _MODULES: dict[str, str] = {"tensorrt": "tensorrt", "rtx": "tensorrt_rtx", "lean": "tensorrt_lean"}
 
 
@@ -61,7 +61,7 @@ class System:
     def key(self) -> str:
         """The system as `--for` would describe it, always in the same order."""
         kind = "rtx" if self.host == "tensorrt-rtx" else "tensorrt"
-        said = {
+        facts = {
             kind: self.tensorrt,
             "sm": "" if self.sm is None else str(self.sm or "none"),
             "cuda": self.cuda,
@@ -70,7 +70,7 @@ class System:
             "machine": self.machine,
             "target": self.target or "",
         }
-        return ",".join(f"{key}={value}" for key, value in said.items() if value)
+        return ",".join(f"{key}={value}" for key, value in facts.items() if value)
 
 
 def this_machine(host: tuple[Host, str] | None = None) -> System:
@@ -101,7 +101,7 @@ def described(text: str) -> System:
         key, equals, value = (one.strip() for one in part.partition("="))
         if not equals or key not in KEYS:
             known = "".join(f"\n  {name}: {what}" for name, what in KEYS.items())
-            raise UsageError(f"--for: '{part}' is none of what can be said of a system.", hint=f"key=value, of{known}")
+            raise UsageError(f"--for: '{part}' is none of a system's keys.", hint=f"key=value, of{known}")
         system = _with(system, key, value)
     if system.host is None and not text:
         raise UsageError("--for: nothing is said.", hint="--for tensorrt=10.13,sm=89")
@@ -172,8 +172,8 @@ def _floors() -> dict[str, str]:
     """The newest symbol versions of libc and libstdc++ here."""
     from pluginkit.registry.bundles.variants import newest
 
-    said = os.confstr("CS_GNU_LIBC_VERSION") or ""
-    names = [f"GLIBC_{said.split()[-1]}"] if said.startswith("glibc ") else []
+    version = os.confstr("CS_GNU_LIBC_VERSION") or ""
+    names = [f"GLIBC_{version.split()[-1]}"] if version.startswith("glibc ") else []
     library = linkage.find("libstdc++.so.6")
     names += elf.defined_versions(library) if library else []
     return newest(names)

@@ -41,7 +41,7 @@ def newest(names: Iterable[str]) -> dict[str, str]:
 
 
 def facts_of(path: Path) -> dict[str, Any]:
-    """The part of a `Variant` that the file itself says.
+    """The part of a `Variant` that the file itself shows.
 
     These are `digest`, `size`, `os`, `machine`, `floors`, `needed`, `target` and `gpu_code`.
 
@@ -79,16 +79,16 @@ def of_library(path: Path, *, hosts: tuple[Host, ...], record: Mapping[str, Any]
     Args:
         path: the library.
         hosts: the kinds of registries that listed its creators.
-        record: what the build's JSON file says of that very file; None without one.
+        record: the build record of that very file; None without one.
 
     Raises:
         UsageError: as `facts_of`.
     """
     record = record or {}
     compilers = {
-        language: f"{said.get('id', '?')} {said.get('version', '?')}"
+        language: f"{value.get('id', '?')} {value.get('version', '?')}"
         for language, key in (("C++", "compiler"), ("CUDA", "cuda_compiler"))
-        if (said := record.get(key))
+        if (value := record.get(key))
     }
     cuda = str((record.get("cuda_compiler") or {}).get("version", ""))
     return Variant(
@@ -102,7 +102,7 @@ def of_library(path: Path, *, hosts: tuple[Host, ...], record: Mapping[str, Any]
 
 
 def check(variant: Variant, path: Path) -> None:
-    """Hold what a manifest says of a library against the file.
+    """Compare a bundle's manifest with the library's file.
 
     Raises:
         CheckFailed: they differ; it names each difference. Or it is no library.

@@ -1,4 +1,4 @@
-"""The index of a store: an SQLite database of what the manifests say, so that nothing has to read them all.
+"""The index of a store: an SQLite database of the manifests' content, so that nothing has to read them all.
 
 A rollback journal and no write-ahead log, since a team's store may lie on a network share or be read-only.
 """
@@ -45,7 +45,7 @@ class Entry:
     """A bundle in the index.
 
     Attributes:
-        id: grows with each bundle that is added, whatever a clock says.
+        id: grows with each bundle that is added, whatever the clock shows.
         digest, name, release, license: the bundle's.
         size: bytes of its files.
         targets: of its variants, as `cpu, gpu sm_80 sm_90`.
@@ -187,12 +187,12 @@ class Index:
         return {row[0] for row in self._all("SELECT DISTINCT digest FROM files")}
 
     def check(self) -> str:
-        """What SQLite says of the database's own soundness; empty if it is sound."""
+        """SQLite's findings on the database's integrity; empty if it is sound."""
         try:
-            said = [str(row[0]) for row in self._db.execute("PRAGMA integrity_check(3)")]
+            problems = [str(row[0]) for row in self._db.execute("PRAGMA integrity_check(3)")]
         except sqlite3.DatabaseError as error:
-            said = [str(error)]
-        return "" if said == ["ok"] else "; ".join(said)
+            problems = [str(error)]
+        return "" if problems == ["ok"] else "; ".join(problems)
 
     def replace(self, bundles: Bundles) -> int:
         """Make it anew of the manifests themselves; how many there are."""

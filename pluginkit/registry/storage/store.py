@@ -3,11 +3,11 @@
     store.json           the store's schema version
     manifests/ab/ab12…   manifests by digest
     blobs/ab/ab12…       libraries and reports by digest
-    index.sqlite         what the manifests say
+    index.sqlite         the manifests' content
     tmp/                 files that are being written
 
 A file is written into `tmp`, synchronised and renamed; the index's row comes last, and only while the store's lock is
-held and all files are seen to be there. So a process that is killed leaves a file that nobody names, which `gc`
+held and all files are seen to be there. So a process that is killed leaves a file that no manifest names, which `gc`
 removes, and never a row without its files. Nothing is given out whose digest doesn't match.
 """
 
@@ -125,7 +125,7 @@ class Store:
         """Whether a bundle is here."""
         return any(one.digest == digest for one in self._index.entries(digest=digest))
 
-    def find(self, said: str) -> Entry:
+    def find(self, text: str) -> Entry:
         """The one bundle that a person means.
 
         Args:
@@ -136,18 +136,18 @@ class Store:
             NotFoundError: there is none.
             UsageError: more than one digest begins so.
         """
-        name, _, release = said.partition("@")
+        name, _, release = text.partition("@")
         found = [one for one in self._index.entries(text=name) if one.name == name and release in {"", one.release}]
         if found:
             return max(found, key=newness)
-        hexadecimal = said.removeprefix(f"{digests.ALGORITHM}:")
+        hexadecimal = text.removeprefix(f"{digests.ALGORITHM}:")
         if len(hexadecimal) >= 4 and set(hexadecimal) <= set("0123456789abcdef"):
             found = self._index.entries(digest=f"{digests.ALGORITHM}:{hexadecimal}")
         if len(found) > 1:
-            raise UsageError(f"{len(found)} bundles' digests begin with {said}.", hint="Give more digits.")
+            raise UsageError(f"{len(found)} bundles' digests begin with {text}.", hint="Give more digits.")
         if not found:
             raise NotFoundError(
-                f"No bundle {said} is in {self.folder}.", hint="pluginkit registry list shows what there is."
+                f"No bundle {text} is in {self.folder}.", hint="pluginkit registry list shows what there is."
             )
         return found[0]
 
@@ -188,7 +188,7 @@ class Store:
         return Content(found, manifest, {one: self.file(one) for one in found.files()})
 
     def verify(
-        self, digest: str | None = None, told: Callable[[int, int], None] = lambda _done, _total: None
+        self, digest: str | None = None, progress: Callable[[int, int], None] = lambda _done, _total: None
     ) -> list[Damage]:
         """Read a bundle, or all of them, and the index: what is not as it should be.
 
@@ -198,12 +198,12 @@ class Store:
 
         A damaged index is all that is said: which bundles there are is known again when it was made anew.
         """
-        if not digest and (said := self._index.check()):
-            return [Damage("", f"the index is damaged: {said}")]
+        if not digest and (problems := self._index.check()):
+            return [Damage("", f"the index is damaged: {problems}")]
         asked = [digest] if digest else [one.digest for one in self._index.entries()]
         found = []
         for number, one in enumerate(asked):
-            told(number, len(asked))
+            progress(number, len(asked))
             try:
                 content = self.content(one)
                 for variant in content.bundle.variants:
@@ -218,7 +218,7 @@ class Store:
         """Put a bundle into the store; whether it is new. Equal files are stored once.
 
         Raises:
-            CheckFailed: a file isn't what the manifest says of it.
+            CheckFailed: a file isn't the one that the manifest has.
             UsageError: the store can't be written, or the disk is full; nothing of the bundle is visible then.
         """
         self._check_writable()
@@ -359,7 +359,7 @@ class Store:
             )
 
 
-_REPAIR = "pluginkit registry verify says what else is damaged; add the bundle again to mend it."
+_REPAIR = "pluginkit registry verify shows what else is damaged; add the bundle again to mend it."
 
 
 def newness(entry: Entry) -> tuple[object, int]:
@@ -386,8 +386,8 @@ def _make(folder: Path) -> None:
 
 def _check_mark(folder: Path) -> None:
     try:
-        said = json.loads((folder / _MARK).read_text(encoding="utf-8"))
-        kind, schema = said["kind"], said["schema"]
+        mark = json.loads((folder / _MARK).read_text(encoding="utf-8"))
+        kind, schema = mark["kind"], mark["schema"]
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageError(f"{folder / _MARK} cannot be read: {folder} is no store of pluginkit's.") from None
     if kind != "pluginkit.store" or schema != SCHEMA:

@@ -14,7 +14,7 @@ from pluginkit.registry.storage.store import NotFoundError, Store, newness
 
 VARIABLE = "PLUGINKIT_STORE"
 GROUP = "pluginkit.plugins"
-"""The entry points by which a package says where it has a store: each is a path."""
+"""The entry points by which a package declares its store: each is a path."""
 
 
 def folders(named: Sequence[Path] = ()) -> tuple[Path, ...]:
@@ -24,9 +24,9 @@ def folders(named: Sequence[Path] = ()) -> tuple[Path, ...]:
     """
     if named:
         return tuple(dict.fromkeys(named))
-    said = [Path(one).expanduser() for one in os.environ.get(VARIABLE, "").split(os.pathsep) if one]
-    if said:
-        return tuple(dict.fromkeys(said))
+    variable = [Path(one).expanduser() for one in os.environ.get(VARIABLE, "").split(os.pathsep) if one]
+    if variable:
+        return tuple(dict.fromkeys(variable))
     data = os.environ.get("XDG_DATA_HOME", "")
     # The specification has relative paths ignored.
     base = Path(data) if data.startswith("/") else Path.home() / ".local" / "share"
@@ -61,7 +61,7 @@ class Stores:
         self.stores = tuple(stores)
         self.absent = tuple(absent)
 
-    def find(self, said: str) -> tuple[Store, Entry]:
+    def find(self, text: str) -> tuple[Store, Entry]:
         """The bundle that a person means (see `Store.find`), and the store that has it.
 
         Raises:
@@ -70,9 +70,9 @@ class Stores:
         """
         for store in self.stores:
             with contextlib.suppress(NotFoundError):
-                return store, store.find(said)
+                return store, store.find(text)
         where = ", ".join(str(one) for one in (*(store.folder for store in self.stores), *self.absent))
-        raise NotFoundError(f"No bundle {said} is in {where}.", hint="pluginkit registry list shows what there is.")
+        raise NotFoundError(f"No bundle {text} is in {where}.", hint="pluginkit registry list shows what there is.")
 
     def having(self, name: str, version: str, namespace: str) -> list[tuple[Store, Entry]]:
         """The bundles with a plugin of that identity, the newest first, each once."""
