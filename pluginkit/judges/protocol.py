@@ -85,7 +85,7 @@ class RunWork:
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that a judge is asked.
+    """One question to a judge.
 
     Attributes:
         id: as pytest shows it.
@@ -109,6 +109,11 @@ class Item:
     def group(self) -> Hashable:
         """Items of a group share what is built for them, so one worker executes them, in order."""
         return (self.judge, self.build, self.network or self.id)
+
+    @property
+    def label(self) -> str:
+        """For a progress line: the judge and what it is asked, each once."""
+        return self.judge if self.id == self.judge else f"{self.judge}: {self.id.removesuffix(f'/{self.judge}')}"
 
 
 @dataclass(frozen=True)

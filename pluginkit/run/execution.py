@@ -68,6 +68,6 @@ def execute(
         PluginkitError: the library can't be had, or not be loaded at all.
     """
     place.sessions.check()
-    place.begin(f"{item.judge}: {item.id}")
+    place.begin(item.label)
     known = (configured or {}).get(item.network) if item.needs else None
     return judges.judge(item.judge).execute(item, work, place, known)
