@@ -59,7 +59,7 @@ def _case(manifest: Manifest, shape: BenchShape, kind: DType) -> BenchCase:
         dict(shape.fields),
         baseline,
         shape.allowed.get(kind.value),
-        least_bytes(manifest, shape.symbols, kind),
+        least_bytes(manifest.with_fields(shape.fields), shape.symbols, kind),
     )
 
 

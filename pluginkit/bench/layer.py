@@ -27,7 +27,7 @@ class BenchLayer:
         shapes = manifest.input_shapes(case.symbols)
         specs = [_spec(manifest, tensor, case.precision, shapes[tensor.name]) for tensor in manifest.inputs]
         built = host.build(creator, "bench", _fields(manifest, case, scales), [specs])
-        wanted = manifest.output_shapes(case.symbols)
+        wanted = manifest.with_fields(case.fields).output_shapes(case.symbols)
         self.ins = [spec.at(spec.dims) for spec in specs]
         self.outs = []
         for tensor, spec, program in zip(manifest.outputs, built.outputs[0], built.shapes, strict=True):

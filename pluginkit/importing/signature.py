@@ -98,6 +98,7 @@ def outputs(
     kinds = {types for _, types in fitting(manifest, given)}
     if len(kinds) != 1:
         return {}
+    manifest = manifest.with_fields(_integers(node))
     sizes = {symbol: set(numbers.values()) for symbol, numbers in symbols(manifest.inputs, given).items()}
     values = {symbol: numbers.pop() for symbol, numbers in sizes.items() if len(numbers) == 1}
     found = {}
@@ -105,6 +106,10 @@ def outputs(
         element = next(number for number, one in ELEMENTS.items() if one is kind)
         found[name] = onnx.helper.make_tensor_type_proto(element, [_size(dim, values) for dim in tensor.shape])
     return {name: kind for name, kind in found.items() if name}
+
+
+def _integers(node: onnx.NodeProto) -> dict[str, int]:
+    return {one.name: one.i for one in node.attribute if one.type == onnx.AttributeProto.INT}
 
 
 def _size(dim: str, values: Mapping[str, int]) -> int | None:

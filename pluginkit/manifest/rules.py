@@ -1,14 +1,13 @@
-"""Rules on a signature as a whole: names, shapes, profiles and types."""
+"""Rules on a signature as a whole: names and types; `shape_rules` has those on shapes and profiles."""
 
 from __future__ import annotations
 
 import keyword
 import re
 
-from pluginkit import bases, shapes
+from pluginkit import shapes
 from pluginkit.dtypes import PRECISIONS
-from pluginkit.errors import UsageError
-from pluginkit.manifest import bench_rules, type_rules
+from pluginkit.manifest import bench_rules, shape_rules, type_rules
 from pluginkit.manifest.mistakes import unknown
 from pluginkit.manifest.signature import (
     MAX_NAME,
@@ -16,8 +15,6 @@ from pluginkit.manifest.signature import (
     PARSER_ATTRIBUTES,
     Attribute,
     ManifestModel,
-    Point,
-    Profile,
 )
 
 
@@ -27,7 +24,7 @@ def problems(manifest: ManifestModel) -> list[str]:
         f"{key}: at least one is needed" for key in ("inputs", "outputs", "profiles") if not getattr(manifest, key)
     ]
     empty += [f"{t.name}.types: at least one is needed" for t in (*manifest.inputs, *manifest.outputs) if not t.types]
-    return empty or [*_naming(manifest), *_shaping(manifest), *_typing(manifest)]
+    return empty or [*_naming(manifest), *shape_rules.problems(manifest), *_typing(manifest)]
 
 
 def _naming(manifest: ManifestModel) -> list[str]:
@@ -91,65 +88,6 @@ def _field_problems(field: Attribute) -> list[str]:
     return []
 
 
-def _shaping(manifest: ManifestModel) -> list[str]:
-    found = []
-    for tensor in manifest.inputs:
-        for dim in tensor.shape:
-            expr = _parse(dim)
-            if expr is None or isinstance(expr, shapes.Operation):
-                found.append(
-                    f"{tensor.name}.shape: '{dim}' must be a symbol or a whole number (it is an input's dimension)"
-                )
-    if found:
-        return found
-    known = list(manifest.symbols())
-    for tensor in manifest.outputs:
-        for dim in tensor.shape:
-            expr = _parse(dim)
-            if expr is None:
-                found.append(f"{tensor.name}.shape: '{dim}' is not a dimension")
-                continue
-            found += [
-                f"{tensor.name}.shape: {unknown('symbol', s, known)}" for s in shapes.symbols(expr) if s not in known
-            ]
-    if found:
-        return found
-    for profile in manifest.profiles:
-        found += _profile_problems(manifest, profile, known)
-    names = [profile.name for profile in manifest.profiles]
-    return found + [f"two profiles are called '{name}'" for name in dict.fromkeys(names) if names.count(name) > 1]
-
-
-def _profile_problems(manifest: ManifestModel, profile: Profile, known: list[str]) -> list[str]:
-    where = f"profile '{profile.name}'"
-    found = [f"{where}: no [min, opt, max] for the symbol '{s}'" for s in known if s not in profile.symbols]
-    found += [f"{where}: {unknown('symbol', s, known)}" for s in profile.symbols if s not in known]
-    found += [
-        f"{where}: {name} = {list(values)} must rise: 0 <= min <= opt <= max"
-        for name, values in profile.symbols.items()
-        if not 0 <= values[0] <= values[1] <= values[2]
-    ]
-    base = bases.BASES[manifest.plugin.base]
-    found += [
-        f"{where}: {name} = {list(values)} must be one number three times: an {base.interface} has static shapes, so a "
-        "profile is one shape; write another profile for another"
-        for name, values in profile.symbols.items()
-        if not base.dynamic_shapes and len(set(values)) > 1
-    ]
-    if found:
-        return found
-    points: tuple[Point, ...] = ("min", "opt", "max")
-    for point in points:
-        for tensor in manifest.outputs:
-            try:
-                dims = tensor.dims(profile.at(point))
-            except UsageError as error:
-                return [f"{tensor.name}.shape at {where}'s {point}: {error.message}"]
-            if any(dim < 0 for dim in dims):
-                return [f"{tensor.name}.shape at {where}'s {point} is {list(dims)}: a dimension cannot be negative"]
-    return found
-
-
 def _typing(manifest: ManifestModel) -> list[str]:
     if not manifest.precisions():
         return ["no input is of type float32, float16, bfloat16 or int8: there would be nothing to test"]
@@ -161,10 +99,3 @@ def _typing(manifest: ManifestModel) -> list[str]:
         if kind in PRECISIONS and kind not in available
     ]
     return [*found, *type_rules.problems(manifest), *bench_rules.problems(manifest)]
-
-
-def _parse(dim: str) -> shapes.Expr | None:
-    try:
-        return shapes.parse(dim)
-    except UsageError:
-        return None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from typing_extensions import Self
 
 from pluginkit import bases, field_types, shapes
 from pluginkit.dtypes import PRECISIONS, DType
+from pluginkit.errors import UsageError
 from pluginkit.formats import DLA_ONLY, Format
 from pluginkit.manifest import bench_section
 from pluginkit.manifest.mistakes import toml, unknown
@@ -100,8 +101,28 @@ class Tensor(_SectionModel):
     scale: str | None = None
 
     def dims(self, env: Mapping[str, int]) -> tuple[int, ...]:
-        """The shape, each symbol having the value that `env` gives it."""
-        return tuple(shapes.evaluate(shapes.parse(dim), env) for dim in self.shape)
+        """The shape, each symbol having the value that `env` gives it; each field too, before `with_fields`.
+
+        Raises:
+            UsageError: as `pluginkit.shapes.evaluate`.
+        """
+        exprs = [shapes.parse(dim) for dim in self.shape]
+        return tuple(shapes.evaluate(expr, env) for expr in exprs if shapes.exists(expr, env))
+
+    def names(self) -> tuple[str, ...]:
+        """The symbols and fields in its shape, in the order of their first use."""
+        return tuple(dict.fromkeys(name for dim in self.shape for name in shapes.symbols(shapes.parse(dim))))
+
+    def folded(self, env: Mapping[str, int]) -> Self:
+        """The tensor with numbers in the place of some names of its shape, without dimensions that there aren't then.
+
+        Raises:
+            UsageError: as `pluginkit.shapes.fold`.
+        """
+        if env.keys().isdisjoint(self.names()):
+            return self
+        found = [shapes.fold(shapes.parse(dim), env) for dim in self.shape]
+        return self.model_copy(update={"shape": tuple(shapes.render(one) for one in found if one is not None)})
 
 
 Number = Annotated[int | float, BeforeValidator(_number)]
@@ -126,6 +147,11 @@ class Attribute(_SectionModel):
     def dtype(self) -> DType:
         """The type of its value; `pluginkit.field_types` has TensorRT's name and number for it."""
         return DType(self.type)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is one whole number, which an output's shape can be made of."""
+        return field_types.SCALARS[self.dtype].python is int
 
 
 class Profile(_SectionModel):
@@ -209,9 +235,38 @@ class ManifestModel(_SectionModel):
 
     def symbols(self) -> tuple[str, ...]:
         """The symbols of the inputs' shapes, in the order of their first use."""
-        return tuple(
-            dict.fromkeys(s for t in self.inputs for dim in t.shape for s in shapes.symbols(shapes.parse(dim)))
-        )
+        return tuple(dict.fromkeys(name for tensor in self.inputs for name in tensor.names()))
+
+    def shape_fields(self) -> tuple[Attribute, ...]:
+        """The fields that outputs' shapes depend on. A name that a symbol has too is the symbol's."""
+        used = {name for tensor in self.outputs for name in tensor.names()} - set(self.symbols())
+        return tuple(field for field in self.fields if field.name in used)
+
+    def with_fields(self, values: Mapping[str, Any]) -> Self:
+        """The signature with numbers in the place of the fields in its outputs' shapes.
+
+        Args:
+            values: the fields' values, those of other fields too. One that is missing has its default, or 1.
+
+        Raises:
+            UsageError: a shape divides by zero or overflows then.
+        """
+        if not self.shape_fields():
+            return self
+        env = self.shape_values(values)
+        return self.model_copy(update={"outputs": tuple(tensor.folded(env) for tensor in self.outputs)})
+
+    def shape_values(self, values: Mapping[str, Any]) -> dict[str, int]:
+        """What `shape_fields` are worth: one that is not in `values` its default, or 1."""
+        usual = {field.name: 1 if field.default is None else field.default for field in self.shape_fields()}
+        return {name: int(values.get(name, value)) for name, value in usual.items()}
+
+    def possible(self, env: Mapping[str, int]) -> bool:
+        """Whether the outputs have shapes at the symbols' values: none that divides by zero, or is below 0."""
+        try:
+            return all(size >= 0 for tensor in self.outputs for size in tensor.dims(env))
+        except UsageError:
+            return False
 
     def input_shapes(self, env: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
         """Each input's shape at the symbols' values."""
@@ -235,12 +290,8 @@ class ManifestModel(_SectionModel):
     def with_constants(self, env: Mapping[str, int], profiles: Sequence[Profile]) -> Self:
         """The signature with numbers in the place of some symbols, in other profiles."""
 
-        def fixed(dim: str) -> str:
-            number = re.sub(r"[A-Za-z_]\w*(?!\w*\s*\()", lambda name: str(env.get(name[0], name[0])), dim)
-            return number if shapes.symbols(shapes.parse(number)) else str(shapes.evaluate(shapes.parse(number), {}))
-
         def at(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-            return tuple(tensor.model_copy(update={"shape": tuple(map(fixed, tensor.shape))}) for tensor in tensors)
+            return tuple(tensor.folded(env) for tensor in tensors)
 
         changed = {"inputs": at(self.inputs), "outputs": at(self.outputs), "profiles": tuple(profiles)}
         return self.model_copy(update=changed)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
-from pluginkit import field_types, shapes
+from pluginkit import field_types
 from pluginkit.bases import BASES
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
 from pluginkit.manifest import Attribute, Manifest, Tensor
+from pluginkit.scaffold.shape_code import cpp_dimensions
 
 _CPP = {
     DType.FLOAT32: "float",
@@ -49,14 +48,16 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
     floats = [field for field in manifest.fields if field.dtype is DType.FLOAT32]
     int8 = DType.INT8 in manifest.precisions()
     inputs = [_input(manifest, index) for index in range(len(manifest.inputs))]
-    dims = [_dimensions(manifest, tensor) for tensor in manifest.outputs]
-    static = [[_static(manifest, shapes.parse(dim)) for dim in tensor.shape] for tensor in manifest.outputs]
+    dims = [cpp_dimensions.statements(manifest, tensor) for tensor in manifest.outputs]
+    static = [cpp_dimensions.numbers(manifest, tensor) for tensor in manifest.outputs]
+    shown = dims if BASES[manifest.plugin.base].dynamic_shapes else static
+    checks = cpp_dimensions.checks(manifest)
     name, nb_inputs = manifest.plugin.name, len(manifest.inputs)
     # fmt: off
     return {
         "kernel": f"{name[0].lower()}{name[1:]}Kernel",
         "fields": [_field(field) for field in manifest.fields],
-        "checks": [check for field in floats for check in _checks(field, scales)],
+        "checks": [*(check for field in floats for check in _checks(field, scales)), *checks],
         "precisions": [
             {"trt": p.trt, "cpp": _CPP[p], "row": ", ".join(f"DataType::{manifest.type_of(t, p).trt}" for t in tensors)}
             for p in manifest.precisions()
@@ -90,6 +91,9 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "slope": _number(plain[0]) if plain else "0.25F",
         "biases": [field.name for field in plain[1:]],
         "operations": any("apply(" in line for lines in dims for line in lines),
+        "computed_constants": any("fixed(" in line for lines in dims for line in lines),
+        "dimension_header": cpp_dimensions.uses_dimension(made for lines in (*shown, checks) for made in lines),
+        "optional_dims": any(cpp_dimensions.NO_DIMENSION in dim for dims in static for dim in dims),
         "constants": any("exprBuilder" in line for lines in dims for line in lines),
         "static": not BASES[manifest.plugin.base].dynamic_shapes,
         "static_at": any("at(" in dim for texts in static for dim in texts),
@@ -212,56 +216,3 @@ def _layouts(manifest: Manifest) -> dict[str, Any]:
             if form is not Format.LINEAR
         ],
     }
-
-
-def _dimensions(manifest: Manifest, output: Tensor) -> list[str]:
-    """The statements that fill `output`, a `DimsExprs`; intermediate results are called t0, t1, ..."""
-    lines, fresh = [f"output.nbDims = {len(output.shape)};"], count()
-    for index, dim in enumerate(output.shape):
-        value = _expression(manifest, shapes.parse(dim), lines, fresh)
-        lines.append(f"output.d[{index}] = {value};")
-    return lines
-
-
-def _expression(manifest: Manifest, expr: shapes.Expr, lines: list[str], fresh: Iterator[int]) -> str:
-    if isinstance(expr, shapes.Constant):
-        return f"exprBuilder.constant({expr.value})"
-    if isinstance(expr, shapes.Symbol):
-        return "inputs[{}].d[{}]".format(*_place(manifest, expr.name))
-    sides = []
-    for side in (expr.left, expr.right):
-        value = _expression(manifest, side, lines, fresh)
-        if isinstance(side, shapes.Operation):
-            name = f"t{next(fresh)}"
-            lines.append(f"IDimensionExpr const* const {name} = {value};")
-            value = name
-        sides.append(value)
-    return f"apply(DimensionOperation::{shapes.OPERATIONS[expr.op]}, {sides[0]}, {sides[1]})"
-
-
-_INFIX = {"+": "+", "-": "-", "*": "*"}
-_CALLS = {"//": "floorDiv", "ceil_div": "ceilDiv", "min": "std::min", "max": "std::max"}
-
-
-def _static(manifest: Manifest, expr: shapes.Expr) -> str:
-    """A dimension as C++ computes it of numbers: `at(input, dimension)` gives those of the inputs."""
-    if isinstance(expr, shapes.Constant):
-        return str(expr.value)
-    if isinstance(expr, shapes.Symbol):
-        return "at({}, {})".format(*_place(manifest, expr.name))
-    left, right = _static(manifest, expr.left), _static(manifest, expr.right)
-    if expr.op in _INFIX:
-        sides = [
-            f"({s})" if isinstance(e, shapes.Operation) and e.op in _INFIX else s
-            for e, s in ((expr.left, left), (expr.right, right))
-        ]
-        return f"{sides[0]} {_INFIX[expr.op]} {sides[1]}"
-    typed = "<int64_t>" if expr.op in ("min", "max") else ""
-    return f"{_CALLS[expr.op]}{typed}({left}, {right})"
-
-
-def _place(manifest: Manifest, symbol: str) -> tuple[int, int]:
-    """The first input dimension that is the symbol: (input, dimension)."""
-    return next(
-        (i, d) for i, tensor in enumerate(manifest.inputs) for d, dim in enumerate(tensor.shape) if dim == symbol
-    )

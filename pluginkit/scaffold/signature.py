@@ -296,7 +296,10 @@ def _toml(
     deep = max(len(tensor.shape) for tensor in (*inputs, *outputs)) > _USUAL_RANK
     ranges = (_RANGES, _DEEP_RANGES)[deep] if BASES[base].dynamic_shapes else (_STATIC, _DEEP_STATIC)[deep]
     for profile, (first, other) in ranges.items():
-        body = ", ".join(f"{symbol} = {first if index == 0 else other}" for index, symbol in enumerate(symbols))
+        pairs = {symbol: first if index == 0 else other for index, symbol in enumerate(symbols)}
+        for one, another in _broadcast(symbols, outputs):
+            pairs[another] = pairs[one]  # sizes that an output broadcasts are equal, or one is 1
+        body = ", ".join(f"{symbol} = {values}" for symbol, values in pairs.items())
         lines += ["", "[[profiles]]", f"name = {quote(profile)}", f"symbols = {f'{{ {body} }}' if body else '{}'}"]
         if not symbols:
             break
@@ -307,6 +310,15 @@ def _toml(
         "strict = true",
     ]
     return "\n".join(lines)
+
+
+def _broadcast(symbols: Sequence[str], outputs: Sequence[_Tensor]) -> list[tuple[str, str]]:
+    """Which symbols outputs broadcast, the one that comes first in the inputs first."""
+    found = []
+    for one in (one for t in outputs for dim in t.shape for one in shapes.broadcasts(shapes.parse(dim))):
+        names_ = [name for name in symbols if name in (shapes.render(one.left), shapes.render(one.right))]
+        found += [(names_[0], names_[1])] if len(names_) == 2 else []
+    return found
 
 
 def _list(items: Sequence[str]) -> str:

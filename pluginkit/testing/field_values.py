@@ -6,13 +6,14 @@ values near the default are tried: one that the reference refuses, or that chang
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pluginkit.dtypes import DType
-from pluginkit.errors import CheckFailed
+from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.manifest import Attribute, Manifest
 from pluginkit.network.model import Array, FieldValues
 from pluginkit.testing.points import Point, generator
@@ -24,6 +25,8 @@ VISIBLE = 1e-3
 """What an output must change by, relative to itself or to 1, for a lost field to show."""
 _LIMIT = 3e4
 """Outputs beyond it, where the usual ones are within, would overflow FP16."""
+_GROWTH, _SMALL = 16, 4096
+"""Outputs of more than so many times as many elements, and small ones beyond that, would take too long."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,9 @@ def choose(
             if len(mine) == (MOST if declared(field) or field.dtype is DType.FLOAT32 else 1):
                 break
             one = FieldValues(field.name, value, fields[field.name], field.dtype, declared(field))
+            if shapeless := _no_shape(manifest, {**fields, field.name: value}, fields):
+                why = f"{shapeless} with other values, as {value:g}"
+                continue
             try:
                 answers = [_outputs(manifest, reference, {**fields, field.name: value}, point) for point in points]
             except CheckFailed as refusal:
@@ -76,6 +82,25 @@ def choose(
         if not mine:
             kept[field.name] = "outputs do not depend on it" if unseen else why
     return Varied(tuple(found), kept)
+
+
+def _no_shape(manifest: Manifest, fields: Mapping[str, float | int], usual: Mapping[str, float | int]) -> str:
+    """Why the outputs can't be tried in the shapes that other values give them; empty if they can."""
+    try:
+        shaped, wonted = manifest.with_fields(fields), manifest.with_fields(usual)
+    except UsageError:
+        return "outputs have no shape"
+    for profile in manifest.profiles:
+        points = [profile.at("min"), profile.at("opt"), profile.at("max")]
+        if not all(map(shaped.possible, points)):
+            return "outputs have no shape"
+        if any(_elements(shaped, env) > _GROWTH * max(_SMALL, _elements(wonted, env)) for env in points):
+            return "outputs have too many elements"
+    return ""
+
+
+def _elements(manifest: Manifest, env: Mapping[str, int]) -> int:
+    return sum(math.prod(dims) for dims in manifest.output_shapes(env).values())
 
 
 def declared(field: Attribute) -> bool:
@@ -132,7 +157,7 @@ def _outputs(
 
 def _differs(answers: Sequence[tuple[Array, ...]], usual: Sequence[tuple[Array, ...]]) -> bool:
     return any(
-        bool(np.any(np.abs(one - other) > VISIBLE * np.maximum(1.0, np.abs(other))))
+        one.shape != other.shape or bool(np.any(np.abs(one - other) > VISIBLE * np.maximum(1.0, np.abs(other))))
         for mine, its in zip(answers, usual, strict=True)
         for one, other in zip(mine, its, strict=True)
     )

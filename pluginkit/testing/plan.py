@@ -59,8 +59,9 @@ def plan(
     """
     wanted = _precisions(manifest, precisions)
     chosen = selection.choose(manifest, families)
-    tried = points(manifest, seed, random=random, data=data)
     fields = field_values(manifest)
+    shaped = manifest.with_fields(fields)
+    tried = points(shaped, seed, random=random, data=data)
     factor = else_factor(manifest, reference, fields, tried)
     plain_too = any(family.NAME == "plain" for family in chosen)
     other = choose(manifest, reference, fields, tried, seed) if plain_too else Varied((), {})
@@ -74,13 +75,14 @@ def plan(
         kinds = [wanted[by_api.index(family.NAME) % len(wanted)]] if family.BY_API else kinds_of(family, wanted)
         for kind in kinds:
             every = family.NAME == "plain"
-            for part in shape_splits(manifest, kind, tried, seed, all_counts=every, random=random):
+            for part in shape_splits(shaped, kind, tried, seed, all_counts=every, random=random):
                 plain = Setting(part.manifest, kind, fields, else_factor=factor, part=part.name)
                 # All networks of a dynamic signature have the same scales; a static one has its own for each shape.
                 ranging, there = (plain, part.points) if static else (replace(plain, manifest=manifest), tried)
                 settings = _usual(family, plain, ranging, calibration, samples or there, reference)
                 if every and kind is wanted[0]:
-                    settings = chain(settings, _varied(family, plain, ranging, other, samples or there, reference))
+                    shown = _varied(family, plain, manifest, other, samples or there, reference)
+                    settings = chain(settings, shown)
                 for setting in settings:
                     networks.append(family.build(setting))
                     made = [
@@ -134,20 +136,25 @@ def _usual(
 
 
 def _varied(
-    family: Family, setting: Setting, ranging: Setting, other: Varied, samples: Sequence[Point], reference: Reference
+    family: Family, setting: Setting, manifest: Manifest, other: Varied, samples: Sequence[Point], reference: Reference
 ) -> Iterator[Setting]:
     """The setting with each other value of a field, and without all fields that have a default.
 
-    Only of the first part: what becomes of a value doesn't depend on shapes.
+    Only of the first part: what becomes of a value doesn't depend on shapes. `manifest` is the signature with fields
+    still in its outputs' shapes.
     """
     if setting.part and setting.part != setting.manifest.profiles[0].name:
         return
     absent = [FieldValues("", declared=False)] if _defaults(setting) else []
+    static = manifest.static() != (manifest,)
     for one in (*other.values, *absent):
         fields = {**setting.fields, one.name: one.value} if one.name else setting.fields
-        mine = replace(ranging, fields=fields)
-        scales = calibrated(family, mine, samples, reference).scales
-        yield replace(setting, fields=fields, varied=one, scales=scales)
+        shaped = manifest.with_fields(fields)
+        splits = list(shape_splits(shaped, setting.precision, samples, 0, all_counts=False))
+        part = next((one for one in splits if one.name == setting.part), splits[0])
+        mine = replace(setting, manifest=part.manifest, fields=fields, varied=one)
+        ranging = mine if static else replace(mine, manifest=shaped)
+        yield replace(mine, scales=calibrated(family, ranging, samples, reference).scales)
 
 
 def _defaults(setting: Setting) -> bool:

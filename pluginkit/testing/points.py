@@ -90,7 +90,7 @@ def points(manifest: Manifest, seed: int, *, random: int = 1, data: Path | None 
         if any(low < high for low, _, high in profile.symbols.values()):
             taken = list(named.values())
             for number in range(1, random + 1):
-                named[f"random-{number}"] = _draw(profile, generator(seed, profile.name, str(number)), taken)
+                named[f"random-{number}"] = _draw(manifest, profile, generator(seed, profile.name, str(number)), taken)
                 taken.append(named[f"random-{number}"])
         found += [
             Point(profile.name, name, env, _values(manifest, env, seed, f"{profile.name}/{name}"))
@@ -113,21 +113,48 @@ def unaligned(manifest: Manifest, forms: Mapping[str, Format], tried: Sequence[P
         for tensor in vectors:
             form, channel = forms[tensor.name], tensor.shape[-forms[tensor.name].axis]
             low, _, high = profile.symbols.get(channel, (0, 0, -1))
-            count = next((size for size in range(high, low - 1, -1) if size % form.lanes), None)
-            if count is not None:
-                env = {**profile.at("opt"), channel: count}
+            counts = [size for size in range(high, low - 1, -1) if size % form.lanes]
+            tries = ({**profile.at("opt"), channel: size} for size in counts)
+            env = next((one for one in tries if manifest.possible(one)), None)
+            if env is not None:
                 values = _values(manifest, env, seed, f"{profile.name}/unaligned")
                 found.append(Point(profile.name, "unaligned", env, values))
                 break
     return found
 
 
-def _draw(profile: Profile, rng: np.random.Generator, taken: list[dict[str, int]]) -> dict[str, int]:
+def _draw(
+    manifest: Manifest, profile: Profile, rng: np.random.Generator, taken: list[dict[str, int]]
+) -> dict[str, int]:
+    """A new point at which the outputs have shapes; the profile's opt where so many draws find none."""
+    found = profile.at("opt")
     for _ in range(_DRAWS):
-        env = {name: int(rng.integers(low, high + 1)) for name, (low, _, high) in profile.symbols.items()}
-        if env not in taken:
-            break
-    return env
+        drawn = {name: int(rng.integers(low, high + 1)) for name, (low, _, high) in profile.symbols.items()}
+        env = broadcastable(manifest, profile, drawn)
+        if manifest.possible(env):
+            found = env
+            if env not in taken:
+                break
+    return found
+
+
+def broadcastable(manifest: Manifest, profile: Profile, env: Mapping[str, int]) -> dict[str, int]:
+    """The point, with sizes that outputs broadcast made equal, or one of them 1, where the profile allows that."""
+    found = dict(env)
+    dims = [shapes.parse(dim) for tensor in manifest.outputs for dim in tensor.shape]
+    for one in (one for dim in dims for one in shapes.broadcasts(dim)):
+        names = [side.name for side in (one.left, one.right) if isinstance(side, shapes.Symbol)]
+        if len(names) < 2:
+            continue
+        small, large = sorted(names, key=lambda name: found[name])
+        if found[small] in (1, found[large]):
+            continue
+        # Ones are tried first: equal sizes show nothing of a broadcast.
+        for name, value in ((small, 1), (large, 1), (large, found[small]), (small, found[large])):
+            if profile.symbols[name][0] <= value <= profile.symbols[name][2]:
+                found[name] = value
+                break
+    return found
 
 
 def _values(manifest: Manifest, env: Mapping[str, int], seed: int, where: str) -> dict[str, Array]:

@@ -84,7 +84,7 @@ class Reference:
         if len(outputs) != len(names):
             raise self._wrong(f"returned {len(outputs)} output(s); the manifest has {len(names)}: {', '.join(names)}")
         env = bind(self._manifest, {t.name: np.shape(v) for t, v in zip(self._manifest.inputs, inputs, strict=True)})
-        shapes = self._manifest.output_shapes(env)
+        shapes = self._manifest.with_fields(fields).output_shapes(env)
         finite = all(bool(np.isfinite(value).all()) for value in inputs)
         return tuple(
             self._checked(index, value, shapes[name], finite)

@@ -45,12 +45,13 @@ FIELDS = {
     "usual": None,
     "several": ["float32=-2.5", "int32=3", "float32=0.1"],
     "required": ["float32", "int32"],
+    "sizes": ["int32=2", "int32=3", "int32=1"],
     "large": ["float32=1e-30", "int32=-2147483648", "float32=-1e30"],
 }
 FACTORS: dict[str, list[Any]] = {
     "base": ["dynamic", "v3", "ioext"],
     "inputs": ["one", "equal", "rows", "row", "index", "four"],
-    "outputs": ["like", "two", "computed", "reduced", "scalar", "int32", "three"],
+    "outputs": ["like", "two", "computed", "reduced", "scalar", "int32", "three", "by fields"],
     "rank": [0, 1, 2, 3, 4, 5, 6],
     "types": list(TYPES),
     "fields": list(FIELDS),
@@ -71,9 +72,16 @@ CONSTRAINTS = [
     _without(lambda row: row["rank"] < 2 and row["dims"] in ("mixed", "repeated"), "rank", "dims"),
     _without(lambda row: row["rank"] < 3 and row["formats"] == "declared", "rank", "formats"),
     _without(lambda row: row["base"] == "ioext" and row["formats"] == "declared", "base", "formats"),
+    _without(lambda row: row["outputs"] == "by fields" and row["fields"] != "sizes", "outputs", "fields"),
+    _without(lambda row: row["rank"] in (0, 6) and row["outputs"] == "by fields", "rank", "outputs"),
+    _without(lambda row: row["formats"] == "declared" and row["outputs"] == "by fields", "formats", "outputs"),
     # A vectorized format is for the types below; INT8 has one where its channels are a number.
     _without(lambda row: row["types"] == "float32" and row["formats"] == "declared", "types", "formats"),
     _without(lambda row: row["dims"] in ("symbols", "repeated") and row["formats"] == "declared", "dims", "formats"),
+    _without(
+        lambda row: (row["rank"], row["formats"]) == (3, "declared") and row["outputs"] in ("computed", "three"),
+        *("rank", "formats", "outputs"),
+    ),
     _without(
         lambda row: (row["dims"], row["rank"], row["formats"]) == ("mixed", 3, "declared"), "dims", "rank", "formats"
     ),
@@ -110,7 +118,7 @@ class Options:
             {
                 "base": row["base"],
                 "inputs": _inputs(row, ins, types, shape),
-                "outputs": _outputs(row, outs, types, shape),
+                "outputs": _outputs(row, outs, types, shape, called.get("fields", ["alpha", "shift", "beta"])),
                 "fields": _fields(row, called.get("fields", ["alpha", "shift", "beta"])),
                 "formats": _formats(row),
                 "namespace": called.get("namespace", ""),
@@ -154,11 +162,20 @@ def _inputs(row: Row, names: list[str], types: str, shape: list[str]) -> list[st
     return found[row["inputs"]]
 
 
-def _outputs(row: Row, names: list[str], types: str, shape: list[str]) -> list[str]:
+def _outputs(row: Row, names: list[str], types: str, shape: list[str], fields: list[str]) -> list[str]:
     one = _tensor(names[0], types, shape)
     computed = [f"{shape[0]} + 1", *shape[1:]] if shape else []
+    count, size, keep = fields
+    by_fields = [*(f"broadcast({dim}, 1)" for dim in shape[:1]), f"1 if {keep}"]
+    by_fields += [f"min({dim}, {size})" for dim in shape[1:2]] + [f"ceil_div({dim}, {count})" for dim in shape[2:]]
     found = {
         "like": [],
+        "by fields": [
+            _tensor(names[0], types, by_fields),
+            _tensor(
+                names[1], types, [f"{shape[0]} + {size} - 1 if {keep} == 0 else {count} * {size}"] if shape else []
+            ),
+        ],
         "two": [one, _tensor(names[1], types, shape)],
         "computed": [_tensor(names[0], types, [*computed[:1], *shape[1:-1], f"ceil_div({shape[-1]} * 3, 2)"])]
         if len(shape) > 1

@@ -130,3 +130,38 @@ def test_a_declared_value_must_fit_the_reference() -> None:
 def test_ranges_that_make_no_sense(said: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         Manifest.parse(TOML.format(field=f"{INT}\n{said}"))
+
+
+def shaped(dim: str, field: str, function: Callable[..., Any]) -> Varied:
+    text = TOML.format(field=field)
+    head, _, rest = text.partition("[[outputs]]")
+    manifest = Manifest.parse(f"{head}[[outputs]]" + rest.replace('"n"', f'"{dim}"'))
+    return choose(manifest, Reference(manifest, function), plans.field_values(manifest), points(manifest, 0), 0)
+
+
+def test_a_field_that_makes_a_shape_is_tried_where_there_is_one() -> None:
+    found = shaped("min(n, k)", INT, lambda x, *, k: x[:k])
+    assert [one.value for one in found.values] == [3]
+    found = shaped("n // (3 - k)", INT, lambda x, *, k: x[: len(x) // (3 - k)])
+    assert [one.value for one in found.values] == [1]
+    found = shaped("3 - k", INT, lambda x, *, k: x[: 3 - k])
+    assert [one.value for one in found.values] == [3]
+    found = shaped("k * 100000", f"{INT}\nmin = 2\nmax = 2147483647", lambda x, *, k: np.full(k * 100000, k))
+    assert found.values == ()
+    assert "too many elements" in found.kept["k"]
+
+
+def test_a_plan_has_a_fields_shapes_where_it_differs() -> None:
+    text = TOML.format(field=f"{INT}\nchoices = [2, 5]").replace(
+        'types = ["float32"]\nshape = ["n"]\n[[prof', 'types = ["float32"]\nshape = ["min(n, k)", "1 if k < 3"]\n[[prof'
+    )
+    manifest = Manifest.parse(text)
+    reference = Reference(manifest, lambda x, *, k: x[:k].reshape((-1, 1) if k < 3 else -1) * k)
+    plan = plans.plan(manifest, reference, families=["plain", "cond-both"])
+    sizes = {case.network_id: {one.shape for one in case.expected.values()} for case in plan.cases}
+    assert sizes["plain/float32"] <= {(1, 1), (2, 1)}
+    assert sizes["plain/float32-field-k"] == {(5,)}
+    (varied,) = (one for one in plan.networks if one.id == "plain/float32-field-k")
+    assert varied in plan.judged
+    (case,) = (one for one in plan.cases if one.network_id == varied.id)
+    assert case.lost["y"].shape == (2, 1)

@@ -85,6 +85,16 @@ BAD = {
     "a truth for a size": ("n = [1, 2, 4]", "n = [true, 2, 4]", "must be [min, opt, max], three whole numbers"),
     "a truth for a default": ("default = 0.0", "default = true", "fields.1.default: must be a number (got true)"),
     "unknown element type": ('"float16", "int8"]', '"float61", "int8"]', "did you mean 'float16'?"),
+    "a float field in a shape": (
+        '"n + m"',
+        '"n + x_scale"',
+        "y.shape: 'n + x_scale' depends on the field 'x_scale', which is float32: only integer fields make a size",
+    ),
+    "a condition on a symbol": (
+        '"n + m"',
+        '"n if m > 2 else 1"',
+        "has a condition on the symbol 'm': only fields may choose: TensorRT's IExprBuilder has no conditions",
+    ),
     "unknown symbol": ('"n + m"', '"n + mm"', "y.shape: unknown symbol 'mm'; did you mean 'm'?"),
     "input expression": ('["m"]', '["m + 1"]', "must be a symbol or a whole number"),
     "bad expression": ('"n + m"', '"n ** m"', "'n ** m' is not a dimension"),
@@ -190,3 +200,74 @@ def test_which_dimension_can_stand_beside_the_shapes(x: str, y: str, expected: s
         f'types = ["float32"]\nshape = {y}\n[[profiles]]\nsymbols = {{ {symbols} }}\n'
     )
     assert Manifest.parse(text).batch() == expected
+
+
+SHAPED = """
+[plugin]
+name = "P"
+[[inputs]]
+name = "x"
+types = ["float32"]
+shape = ["n", "c"]
+[[outputs]]
+name = "y"
+types = ["float32"]
+shape = {shape}
+[[profiles]]
+symbols = {{ n = [1, 2, 4], c = [1, 3, 8] }}
+[[fields]]
+name = "k"
+type = "int32"
+{field}
+[[fields]]
+name = "keepdims"
+type = "int32"
+default = 1
+"""
+
+
+def shaped(shape: list[str], field: str = "default = 2") -> Manifest:
+    return Manifest.parse(SHAPED.format(shape=shape, field=field))
+
+
+def test_fields_make_an_outputs_shape() -> None:
+    manifest = shaped(["n", "min(c, k)", "1 if keepdims", "c if k > 2 else 1"])
+    assert [field.name for field in manifest.shape_fields()] == ["k", "keepdims"]
+    env = {"n": 4, "c": 8}
+    assert manifest.with_fields({}).output_shapes(env) == {"y": (4, 2, 1, 1)}
+    assert manifest.with_fields({"k": 5, "keepdims": 0, "other": 1.5}).output_shapes(env) == {"y": (4, 5, 8)}
+    # What has no default counts as 1, as in tests.
+    assert shaped(["k"], "").with_fields({}).outputs[0].shape == ("1",)
+    plain = shaped(["n", "c"])
+    assert plain.with_fields({"k": 5}) is plain
+
+
+def test_a_name_that_is_a_symbol_and_a_field_is_the_symbol() -> None:
+    manifest = shaped(["c"])
+    manifest = Manifest.parse(SHAPED.format(shape=["c"], field="default = 2").replace('"k"', '"c"'))
+    assert manifest.shape_fields() == ()
+    assert manifest.with_fields({"c": 5}).output_shapes({"n": 1, "c": 8}) == {"y": (8,)}
+
+
+@pytest.mark.parametrize(
+    ("dim", "field", "said"),
+    [
+        ("ceil_div(n, k)", "default = 0", "min: 'ceil_div(n, k)' divides by zero at n = 1, k = 0"),
+        ("c // k", "default = 1\nmin = -2\nmax = 2", "min with k = -2 is [-1]: a dimension cannot be negative"),
+        (
+            "c // (k * k)",
+            "default = 1\nmin = -2\nmax = 2",
+            "min with k = 0: 'c // (k * k)' divides by zero at c = 1, k = 0",
+        ),
+        ("c // (k * k)", "default = 1\nmax = 200000", "min with k = 0: 'c // (k * k)' divides by zero at c = 1, k = 0"),
+        ("c - k", "default = 1\nchoices = [1, 3]", "min with k = 3 is [-2]: a dimension cannot be negative"),
+        ("k * k * k", "default = 1\nmax = 2147483647", "'(k * k) * k' overflows 64 bits"),
+        ("broadcast(c, k)", "default = 2", "opt: 'broadcast(c, k)' is of 3 and 2, which can't be broadcast"),
+        ("l + 1", "default = 2", "y.shape: unknown symbol 'l'"),
+        ("1 if", "default = 2", "'1 if' is not a dimension"),
+    ],
+)
+def test_shapes_that_fields_make_impossible(dim: str, field: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        shaped([dim], field)
+    assert said in caught.value.message

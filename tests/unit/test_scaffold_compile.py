@@ -33,6 +33,11 @@ SIGNATURES: dict[str, dict[str, Any]] = {
         "fields": ["k:int32", "beta:float32=1e-5"],
         "namespace": 'a"c\\me',
     },
+    "fields in shapes": {
+        "inputs": ["x:float32:n,c", "b:float32:m"],
+        "outputs": ["y:float32:broadcast(n,m),min(c,k),1 if keep", "z:float32:k*k*2 if k > keep + 1 else c,c//(k-1)+1"],
+        "fields": ["k:int32=3", "keep:int32=1"],
+    },
     "constant shape": {"inputs": ["x:float16:2,3"], "outputs": ["y:float16:6"]},
     "formats": {
         "inputs": ["x:float32,float16,bfloat16,int8:n,6,h,w", "b:float32,bfloat16,int8:6,h,w", "k:int32:6"],
@@ -42,6 +47,12 @@ SIGNATURES: dict[str, dict[str, Any]] = {
     "scalar": {"inputs": ["x:float16:"], "outputs": ["y:float16:"]},
     "one word": {"name": "Round", "inputs": ["x:int8:n"]},
     "ioext": {"base": "ioext"},
+    "ioext, fields in shapes": {
+        "base": "ioext",
+        "inputs": ["x:float32:n,c", "b:float32:m"],
+        "outputs": ["y:float32:broadcast(n,m),min(c,k),1 if keep", "z:float32:k*k*2 if k > keep + 1 else c,c//(k-1)+1"],
+        "fields": ["k:int32=3", "keep:int32=1"],
+    },
     "ioext, no batch": {
         "base": "ioext",
         "inputs": ["x:float32,int8:n,c", "i:int32:n"],

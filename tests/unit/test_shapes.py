@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,37 +11,83 @@ from pluginkit.errors import UsageError
 leaves = st.one_of(
     st.integers(-5, 1000).map(shapes.Constant), st.sampled_from(["n", "m", "c2", "_h"]).map(shapes.Symbol)
 )
-expressions = st.recursive(
-    leaves,
-    lambda inner: st.builds(shapes.Operation, st.sampled_from(sorted(shapes.OPERATIONS)), inner, inner),
-    max_leaves=12,
+operators = st.sampled_from(sorted([*shapes.OPERATIONS, shapes.BROADCAST]))
+expressions = st.recursive(leaves, lambda inner: st.builds(shapes.Operation, operators, inner, inner), max_leaves=12)
+relations = st.builds(shapes.Relation, st.sampled_from(shapes.COMPARISONS), expressions, expressions)
+choices = st.recursive(
+    expressions,
+    lambda inner: st.one_of(
+        st.builds(shapes.Choice, st.one_of(relations, expressions), inner, inner),
+        st.builds(shapes.Operation, operators, inner, inner),
+    ),
+    max_leaves=6,
 )
+dimensions = st.one_of(choices, st.builds(shapes.Choice, st.one_of(relations, expressions), choices, st.none()))
 ENV = {"n": 2, "m": 7, "c2": 3, "_h": 1}
 
 
-@given(expressions)
+def value_of(expr: shapes.Expr, env: dict[str, int]) -> int | str | None:
+    """The value, the kind of error, or None where there is no such dimension."""
+    try:
+        return shapes.evaluate(expr, env)
+    except UsageError as error:
+        if error.message.startswith("There is no dimension"):
+            return None
+        return next(
+            kind for kind in ("divides by zero", "overflows", "can't be broadcast", "no value") if kind in error.message
+        )
+
+
+@given(dimensions)
 def test_rendering_and_parsing_keep_the_value(expr: shapes.Expr) -> None:
     again = shapes.parse(shapes.render(expr))
     assert set(shapes.symbols(again)) == set(shapes.symbols(expr))
-    try:
-        value = shapes.evaluate(expr, ENV)
-    except UsageError:
-        with pytest.raises(UsageError):
-            shapes.evaluate(again, ENV)
-    else:
-        assert shapes.evaluate(again, ENV) == value
+    assert value_of(again, ENV) == value_of(expr, ENV)
 
 
-@given(expressions)
+@given(dimensions)
 def test_evaluation_agrees_with_python(expr: shapes.Expr) -> None:
+    if any(shapes.broadcasts(expr)):
+        return  # NumPy's takes no negative sizes; the next test has those
+    text = shapes.render(expr)
+    text += " else None" if isinstance(expr, shapes.Choice) and expr.otherwise is None else ""
     scope = {**ENV, "ceil_div": lambda a, b: -(-a // b), "min": min, "max": max}
+    found = value_of(expr, ENV)
+    if found == "overflows":
+        return
     try:
-        expected = eval(shapes.render(expr), scope)
+        assert found == eval(text, scope)
     except ZeroDivisionError:
-        with pytest.raises(UsageError, match="divides by zero"):
-            shapes.evaluate(expr, ENV)
+        assert found == "divides by zero"
+
+
+@given(st.integers(0, 6), st.integers(0, 6))
+def test_sizes_are_broadcast_as_by_numpy_and_by_other_operations(a: int, b: int) -> None:
+    expr, env = shapes.parse("broadcast(a, b)"), {"a": a, "b": b}
+    try:
+        (expected,) = np.broadcast_shapes((a,), (b,))
+    except ValueError:
+        assert value_of(expr, env) == "can't be broadcast"
     else:
-        assert shapes.evaluate(expr, ENV) == expected
+        assert shapes.evaluate(expr, env) == expected
+        assert shapes.evaluate(shapes.lowered(expr), env) == expected
+
+
+@given(dimensions, st.sets(st.sampled_from(sorted(ENV))))
+def test_folding_first_changes_no_value(expr: shapes.Expr, known: set[str]) -> None:
+    """With fields as numbers an output's dimension is what it is with fields as names."""
+    expected = value_of(expr, ENV)
+    try:
+        folded = shapes.fold(expr, {name: ENV[name] for name in known})
+    except UsageError:
+        assert isinstance(expected, str)
+        return
+    if folded is None:
+        assert expected is None
+        return
+    assert known.isdisjoint(shapes.symbols(folded)) or any(shapes.conditions(folded))
+    if not isinstance(expected, str):
+        assert value_of(folded, ENV) == expected
 
 
 @given(expressions, st.data())
@@ -49,8 +96,8 @@ def test_bounds_hold_every_value(expr: shapes.Expr, data: st.DataObject) -> None
     within = shapes.bounds(expr, {name: (low, high) for name, (low, high) in ends.items()})
     try:
         value = shapes.evaluate(expr, {name: data.draw(st.integers(*between)) for name, between in ends.items()})
-    except UsageError:
-        assert within is None
+    except UsageError as error:
+        assert within is None or "overflows" in error.message or "broadcast" in error.message
     else:
         assert within is None or within[0] <= value <= within[1]
 
@@ -73,11 +120,49 @@ def test_any_text_is_an_expression_or_a_usage_error(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "n +", "n / 2", "n ** 2", "n.m", "f(n, 2)", "1.5", "True", "'n'", "n < m", "min(n, m, 2)", "min(n)", "[n]"],
+    [
+        "",
+        "n +",
+        "n / 2",
+        "n ** 2",
+        "n.m",
+        "f(n, 2)",
+        "1.5",
+        "True",
+        "'n'",
+        "n < m",
+        "(1 if n) + 2",
+        "1 if n < m < 3",
+        "1 if n else (2, 3)",
+        "min(n, m, 2)",
+        "min(n)",
+        "[n]",
+    ],
 )
 def test_what_no_expression_builder_can_do_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         shapes.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("h if keepdims else 1", 5),
+        ("1 if keepdims", 1),
+        ("1 if not keepdims", None),
+        ("2 if k > 3 else h", 5),
+        ("ceil_div(h, k) if k != 0", 2),
+        ("h * (2 if keepdims == 1 else 1) + 1", 11),
+    ],
+)
+def test_fields_choose(text: str, expected: int | None) -> None:
+    assert value_of(shapes.parse(text), {"h": 5, "keepdims": 1, "k": 3}) == expected
+
+
+def test_a_number_beyond_64_bits_is_no_dimension() -> None:
+    assert shapes.evaluate(shapes.parse("k * k * 2"), {"k": 2**31 - 1}) == 2 * (2**31 - 1) ** 2
+    with pytest.raises(UsageError, match=r"'k \* k \* 3' overflows 64 bits|'\(k \* k\) \* 3' overflows 64 bits"):
+        shapes.evaluate(shapes.parse("k * k * 3"), {"k": 2**31 - 1})
 
 
 def test_precedence_and_functions() -> None:

@@ -36,7 +36,8 @@ def command(
     """Write a new plugin project: NAME is the C++ class, as MyPlugin.
 
     TYPES are float32, float16, bfloat16, int8 and int32; SHAPE is symbols and numbers, as n,c,3. In an output's shape
-    they may be computed with: + - * // ceil_div(a, b) min(a, b) max(a, b).
+    they may be computed with, and with integer fields: + - * // ceil_div(a, b) min(a, b) max(a, b) broadcast(a, b). A
+    field may choose: h if keepdims else 1, and 1 if keepdims, which without it is no dimension.
     """
     project = scaffold.new(
         name,

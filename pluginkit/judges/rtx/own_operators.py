@@ -25,21 +25,24 @@ def replaced(network: Network, manifest: Manifest) -> Network:
     calls = {call.node: call for call in network.calls}
     taken = [name for node in walker.nodes(model.graph) for name in (*node.input, *node.output)]
     names = Names([*taken, *(value.name for value in (*model.graph.input, *model.graph.initializer))])
-    _replace(model.graph, calls, Setting(manifest, network.precision, {}), names)
+    _replace(model.graph, calls, manifest, Setting(manifest, network.precision, {}), names)
     return replace(network, model=model.SerializeToString(), calls=())
 
 
-def _replace(graph: onnx.GraphProto, calls: dict[str, PluginCall], setting: Setting, names: Names) -> None:
+def _replace(
+    graph: onnx.GraphProto, calls: dict[str, PluginCall], manifest: Manifest, setting: Setting, names: Names
+) -> None:
     nodes = list(graph.node)
     del graph.node[:]
     for node in nodes:
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.GRAPH:
-                _replace(attribute.g, calls, setting, names)
+                _replace(attribute.g, calls, manifest, setting, names)
         if node.name not in calls:
             graph.node.append(node)
             continue
-        body = Body(setting, names, f"own_{node.name}")
+        given = {name: value for name, (_, value) in calls[node.name].fields.items()}
+        body = Body(replace(setting, manifest=manifest, fields=given), names, f"own_{node.name}")
         _fill(body, node, calls[node.name])
         graph.node.extend(body.nodes)
         graph.initializer.extend(body.constants)

@@ -23,11 +23,14 @@ def check(manifest: Manifest, call: PluginCall, built: BuiltPlugin) -> None:
     Raises:
         Finding: an output's shape is not the manifest's, with the symbols' values.
     """
+    values = {field.name: call.fields[field.name][1] for field in manifest.shape_fields() if field.name in call.fields}
+    shaped = manifest.with_fields(values)
+    given = "".join(f", {name} = {value:g}" for name, value in values.items())
     for index, profile in enumerate(manifest.profiles[: len(call.inputs)]):
         ranges = tuple(tuple(tensor.dims(profile.at(point)) for point in _POINTS) for tensor in manifest.inputs)
         if ranges == call.inputs[index]:
             for symbols in _points(profile):
-                _check_at(manifest, profile, symbols, built)
+                _check_at(shaped, profile, symbols, built, given)
 
 
 def _points(profile: Profile) -> Iterator[dict[str, int]]:
@@ -39,7 +42,7 @@ def _points(profile: Profile) -> Iterator[dict[str, int]]:
         yield {name: int(rng.integers(low, high + 1)) for name, (low, _, high) in profile.symbols.items()}
 
 
-def _check_at(manifest: Manifest, profile: Profile, symbols: Mapping[str, int], built: BuiltPlugin) -> None:
+def _check_at(manifest: Manifest, profile: Profile, symbols: Mapping[str, int], built: BuiltPlugin, given: str) -> None:
     inputs = [tensor.dims(symbols) for tensor in manifest.inputs]
     for tensor, program in zip(manifest.outputs, built.shapes, strict=False):
         try:
@@ -50,7 +53,7 @@ def _check_at(manifest: Manifest, profile: Profile, symbols: Mapping[str, int], 
             continue
         found = program.at(built.input_dims, inputs)
         if found != expected:
-            at = ", ".join(f"{name} = {value}" for name, value in symbols.items())
+            at = ", ".join(f"{name} = {value}" for name, value in symbols.items()) + given
             raise Finding(
                 program.method,
                 f"output '{tensor.name}' is {list(found)} for {at} (profile '{profile.name}'); the manifest says "

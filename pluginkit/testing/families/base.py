@@ -32,7 +32,7 @@ class Setting:
     """A plugin at a precision.
 
     Attributes:
-        manifest: the signature.
+        manifest: the signature, with the fields' values in its outputs' shapes.
         precision: what it computes in.
         fields: the values of the fields that are no scales.
         scales: tensor -> INT8 scale.
@@ -52,6 +52,9 @@ class Setting:
     layout: Format = Format.LINEAR
     implicit: str = ""
     varied: FieldValues | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "manifest", self.manifest.with_fields(self.fields))
 
     def network_id(self, family: str) -> str:
         """What a network of that family is called."""

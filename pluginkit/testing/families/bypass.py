@@ -85,6 +85,8 @@ def size(body: Body, inputs: Sequence[str], expr: shapes.Expr) -> str:
         shape = body.op("Shape", [inputs[index]], names.tensor(f"{label}_{expr.name}_from"))
         at = body.constant("axis", TensorProto.INT64, [1], [axis])
         return body.op("Gather", [shape, at], names.tensor(f"{label}_{expr.name}_size"), axis=0)
+    expr = shapes.lowered(expr)
+    assert isinstance(expr, shapes.Operation), "no field is in a setting's shapes"
     left, right = size(body, inputs, expr.left), size(body, inputs, expr.right)
     if expr.op == "ceil_div":
         # Dimensions aren't negative, so Div rounds down.

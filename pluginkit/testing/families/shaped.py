@@ -201,5 +201,4 @@ def _upper(best: int, high: int) -> tuple[int, int, int]:
 
 def _possible(manifest: Manifest, symbols: Mapping[str, tuple[int, int, int]]) -> bool:
     """Whether no output has a negative dimension at the ends and between."""
-    points = ({name: ends[index] for name, ends in symbols.items()} for index in range(3))
-    return all(size >= 0 for point in points for dims in manifest.output_shapes(point).values() for size in dims)
+    return all(manifest.possible({name: ends[index] for name, ends in symbols.items()}) for index in range(3))

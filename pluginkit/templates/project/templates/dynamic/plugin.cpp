@@ -1,5 +1,8 @@
 #include "@{ plugin.slug }@.h"
 
+@% if plugin.dimension_header %@
+#include <pluginkit/dimension.h>
+@% endif %@
 #include <pluginkit/fields.h>
 #include <pluginkit/serialize.h>
 
@@ -63,10 +66,14 @@ DimsExprs @{ plugin.name }@::getOutputDimensions(int32_t outputIndex, DimsExprs 
         return impossible;
     }
 @% endfor %@
+@% if plugin.computed_constants %@
+    auto const fixed = [&exprBuilder](pluginkit::Dimension number)
+    { return number.isNumber() ? exprBuilder.constant(number.value()) : nullptr; };
+@% endif %@
 @% if plugin.operations %@
     auto const apply = [&exprBuilder](DimensionOperation operation, IDimensionExpr const* a, IDimensionExpr const* b)
     { return a != nullptr && b != nullptr ? exprBuilder.operation(operation, *a, *b) : nullptr; };
-@% elif not plugin.constants %@
+@% elif not plugin.constants and not plugin.computed_constants %@
     static_cast<void>(exprBuilder); // needed for dimensions that are computed
 @% endif %@
     DimsExprs output{};

@@ -1,5 +1,8 @@
 #include "@{ plugin.slug }@.h"
 
+@% if plugin.dimension_header %@
+#include <pluginkit/dimension.h>
+@% endif %@
 #include <pluginkit/fields.h>
 #include <pluginkit/serialize.h>
 
@@ -8,6 +11,9 @@
 #include <exception>
 #include <initializer_list>
 #include <iterator>
+@% if plugin.optional_dims %@
+#include <limits>
+@% endif %@
 #include <memory>
 
 namespace @{ plugin.namespace_cpp }@
@@ -23,12 +29,23 @@ using nvinfer1::TensorFormat;
 @% include "parts/v2_identity.cpp" %@
 @% include "parts/types.cpp" %@
 @% include "parts/v2_count.cpp" %@
+@% if plugin.optional_dims %@
+//! In the place of a dimension that the fields say there isn't.
+constexpr int64_t kNoDimension = std::numeric_limits<int64_t>::min();
+
+@% endif %@
 //! Dimensions from number `first` on; an impossible shape where one is negative.
 Dims asDims(std::initializer_list<int64_t> all, int32_t first) noexcept
 {
     Dims dims{};
     for (int64_t const* dim = all.begin() + first; dim < all.end(); ++dim)
     {
+@% if plugin.optional_dims %@
+        if (*dim == kNoDimension)
+        {
+            continue;
+        }
+@% endif %@
         if (*dim < 0)
         {
             return Dims{-1, {}};

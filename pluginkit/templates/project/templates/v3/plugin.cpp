@@ -1,5 +1,8 @@
 #include "@{ plugin.slug }@.h"
 
+@% if plugin.dimension_header %@
+#include <pluginkit/dimension.h>
+@% endif %@
 #include <pluginkit/fields.h>
 @% if plugin.restores_v2 %@
 #include <pluginkit/serialize.h>
@@ -141,10 +144,14 @@ int32_t @{ plugin.name }@::getOutputShapes(DimsExprs const* inputs, int32_t nbIn
         return kFailed;
     }
 @% endfor %@
+@% if plugin.computed_constants %@
+    auto const fixed = [&exprBuilder](pluginkit::Dimension number)
+    { return number.isNumber() ? exprBuilder.constant(number.value()) : nullptr; };
+@% endif %@
 @% if plugin.operations %@
     auto const apply = [&exprBuilder](DimensionOperation operation, IDimensionExpr const* a, IDimensionExpr const* b)
     { return a != nullptr && b != nullptr ? exprBuilder.operation(operation, *a, *b) : nullptr; };
-@% elif not plugin.constants %@
+@% elif not plugin.constants and not plugin.computed_constants %@
     static_cast<void>(exprBuilder); // needed for dimensions that are computed
 @% endif %@
 @% for tensor in plugin.outputs %@

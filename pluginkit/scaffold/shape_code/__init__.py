@@ -1,0 +1,1 @@
+"""Outputs' shape expressions as generated code: in C++ and in NumPy."""

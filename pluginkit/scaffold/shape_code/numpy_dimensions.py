@@ -1,0 +1,50 @@
+"""Outputs' shapes in NumPy, as the generated reference has them."""
+
+from __future__ import annotations
+
+from pluginkit import shapes
+from pluginkit.manifest import Manifest, Tensor
+
+
+def dimensions(manifest: Manifest, output: Tensor) -> list[str]:
+    """What stands in the tuple that is the output's shape, by the inputs' shapes and the fields."""
+    return [_dimension(manifest, shapes.parse(dim)) for dim in output.shape]
+
+
+def _dimension(manifest: Manifest, expr: shapes.Expr) -> str:
+    if isinstance(expr, shapes.Constant):
+        return str(expr.value)
+    if isinstance(expr, shapes.Symbol):
+        places = ((t.name, t.shape.index(expr.name)) for t in manifest.inputs if expr.name in t.shape)
+        return next((f"{name}.shape[{index}]" for name, index in places), expr.name)
+    if isinstance(expr, shapes.Choice):
+        then, condition = _side(manifest, expr.then, in_choice=True), _condition(manifest, expr.condition)
+        if expr.otherwise is None:
+            return f"*(({then},) if {condition} else ())"
+        return f"{then} if {condition} else {_side(manifest, expr.otherwise, in_choice=True)}"
+    return _operation(manifest, expr)
+
+
+def _operation(manifest: Manifest, expr: shapes.Operation) -> str:
+    if expr.op in ("min", "max"):
+        return f"{expr.op}({_dimension(manifest, expr.left)}, {_dimension(manifest, expr.right)})"
+    if expr.op == shapes.BROADCAST:
+        # It raises of sizes that can't be broadcast.
+        return "np.broadcast_shapes({}, {})[0]".format(
+            *(_dimension(manifest, side) for side in (expr.left, expr.right))
+        )
+    left, right = _side(manifest, expr.left), _side(manifest, expr.right)
+    return f"-(-{left} // {right})" if expr.op == "ceil_div" else f"{left} {expr.op} {right}"
+
+
+def _condition(manifest: Manifest, condition: shapes.Expr | shapes.Relation) -> str:
+    if isinstance(condition, shapes.Relation):
+        return f"{_side(manifest, condition.left)} {condition.op} {_side(manifest, condition.right)}"
+    return _side(manifest, condition)
+
+
+def _side(manifest: Manifest, expr: shapes.Expr, *, in_choice: bool = False) -> str:
+    """A part of an expression, in parentheses where it needs them; a part of a choice needs fewer."""
+    infix = isinstance(expr, shapes.Operation) and expr.op not in ("min", "max", shapes.BROADCAST)
+    needed = isinstance(expr, shapes.Choice) or (infix and not in_choice)
+    return f"({_dimension(manifest, expr)})" if needed else _dimension(manifest, expr)

@@ -1,0 +1,163 @@
+"""Output shapes as generated code: C++ and NumPy compute what `pluginkit.shapes` does."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pluginkit import shapes
+from pluginkit.errors import UsageError
+from pluginkit.manifest import Manifest
+from pluginkit.paths import include_dir
+from pluginkit.scaffold.shape_code import cpp_dimensions, numpy_dimensions
+from tests.compilers import default_cxx
+
+TOML = """
+[plugin]
+name = "P"
+[[inputs]]
+name = "x"
+types = ["float32"]
+shape = ["n", "m"]
+[[outputs]]
+name = "y"
+types = ["float32"]
+shape = ["n"]
+[[profiles]]
+symbols = { n = [1, 8, 16], m = [1, 8, 16] }
+[[fields]]
+name = "k"
+type = "int32"
+default = 2
+[[fields]]
+name = "l"
+type = "int32"
+default = 3
+"""
+MANIFEST = Manifest.parse(TOML)
+FIELDS = ("k", "l")
+
+
+def output(*dims: shapes.Expr) -> Manifest:
+    """The signature with these dimensions."""
+    changed = MANIFEST.outputs[0].model_copy(update={"shape": tuple(map(shapes.render, dims))})
+    return MANIFEST.model_copy(update={"outputs": (changed,)})
+
+
+def over(names: tuple[str, ...]) -> st.SearchStrategy[shapes.Expr]:
+    leaves = st.one_of(st.integers(0, 9).map(shapes.Constant), st.sampled_from(names).map(shapes.Symbol))
+    operators = st.sampled_from(sorted([*shapes.OPERATIONS, shapes.BROADCAST]))
+    return st.recursive(leaves, lambda inner: st.builds(shapes.Operation, operators, inner, inner), max_leaves=6)
+
+
+conditions = st.one_of(
+    over(FIELDS), st.builds(shapes.Relation, st.sampled_from(shapes.COMPARISONS), over(FIELDS), over(FIELDS))
+)
+dimensions = st.one_of(
+    over(("n", "m", *FIELDS)), st.builds(shapes.Choice, conditions, over(("n", "m", *FIELDS)), over(("n", "k")))
+)
+environments = st.fixed_dictionaries({"n": st.integers(0, 9), "m": st.integers(0, 9), "k": st.integers(-3, 9)})
+
+
+@given(dimensions, environments, st.integers(-3, 9))
+def test_the_generated_reference_has_the_shape(expr: shapes.Expr, sizes: dict[str, int], last: int) -> None:
+    env = {**sizes, "l": last}
+    try:
+        expected = shapes.evaluate(expr, env)
+    except UsageError:
+        return
+    if any(min(bounds) < 0 for bounds in _operands(expr, env)):
+        return  # NumPy broadcasts no negative sizes
+    manifest = output(expr)
+    (text,) = numpy_dimensions.dimensions(manifest, manifest.outputs[0])
+    scope = {"x": np.empty((env["n"], env["m"])), "np": np, "k": env["k"], "l": env["l"]}
+    assert eval(text, scope) == expected
+
+
+def _operands(expr: shapes.Expr, env: dict[str, int]) -> list[tuple[int, int]]:
+    return [(_or_below(one.left, env), _or_below(one.right, env)) for one in shapes.broadcasts(expr)]
+
+
+def _or_below(expr: shapes.Expr, env: dict[str, int]) -> int:
+    try:
+        return shapes.evaluate(expr, env)
+    except UsageError:
+        return -1  # in the part that isn't chosen
+
+
+def test_a_dimension_that_there_is_not_is_none_in_numpy() -> None:
+    manifest = output(shapes.parse("n"), shapes.parse("1 if k > 2"))
+    text = ", ".join(numpy_dimensions.dimensions(manifest, manifest.outputs[0]))
+    for k, expected in ((2, (5,)), (3, (5, 1))):
+        assert eval(f"({text})", {"x": np.empty((5, 2)), "np": np, "k": k}) == expected
+
+
+PROGRAM = """
+#include <pluginkit/dimension.h>
+#include <cstdio>
+struct Parameters { int32_t k; int32_t l; };
+constexpr int64_t kNoDimension = std::numeric_limits<int64_t>::min();
+int main()
+{
+    int64_t const sizes[][4] = {%s};
+    for (auto const& env : sizes)
+    {
+        auto const at = [&env](int32_t, int32_t dim) { return env[dim]; };
+        Parameters const mParameters{static_cast<int32_t>(env[2]), static_cast<int32_t>(env[3])};
+        int64_t const found[] = {%s};
+        for (int64_t const one : found)
+        {
+            std::printf("%%lld ", static_cast<long long>(one));
+        }
+    }
+}
+"""
+NUMBERS = (
+    *("k", "min(n, k)", "ceil_div(n, k)", "n // k - k // l", "ceil_div(n - 9, k) + k", "(n - 9) // l * l"),
+    *("k * k * k * k", "k * 3 * l - m", "max(k, l) * max(n, 3)", "broadcast(n, m) * k", "n if k else m + 1"),
+    *(
+        "n // k if k > 0 else n",
+        "2 * (m if k == l else 1) + k",
+        "1 if k < l",
+        "n - m if l >= k + 1",
+        "(0 - 7) // k + l",
+    ),
+)
+SIZES = [(8, 8, 2, 3), (1, 5, 3, 3), (9, 9, 0, -2), (0, 1, 2147483647, 1), (4, 1, -2147483648, -1), (7, 7, -3, 2)]
+
+
+@pytest.mark.compile
+def test_numbers_in_cpp_are_those_of_the_manifest(tmp_path: Path) -> None:
+    """With overflows and divisions by zero, which are no dimension (-1)."""
+    exprs = [shapes.parse(text) for text in NUMBERS]
+    manifest = output(*exprs)
+    made = cpp_dimensions.numbers(manifest, manifest.outputs[0])
+    source = tmp_path / "numbers.cpp"
+    source.write_text(PROGRAM % (", ".join(f"{{{', '.join(map(str, env))}}}" for env in SIZES), ", ".join(made)))
+    program = tmp_path / "numbers"
+    warnings = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsanitize=undefined", "-fno-sanitize-recover"]
+    subprocess.run([default_cxx(), "-std=c++17", *warnings, f"-I{include_dir()}", source, "-o", program], check=True)
+    printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout.split()
+    expected = [_number(expr, dict(zip("nmkl", env, strict=True))) for env in SIZES for expr in exprs]
+    assert [int(one) for one in printed] == expected
+
+
+def _number(expr: shapes.Expr, env: dict[str, int]) -> int:
+    try:
+        return shapes.evaluate(shapes.lowered(expr), env)
+    except UsageError as error:
+        return -(2**63) if "There is no dimension" in error.message else -1
+
+
+def test_what_divides_whatever_the_fields_are_is_checked() -> None:
+    dims = ("n // k", "ceil_div(n, l - 1)", "n // (m + k)", "n // l if l else 1", "k // 4")
+    manifest = output(*map(shapes.parse, dims))
+    assert cpp_dimensions.checks(manifest) == [
+        "parameters.k == 0",
+        "(pluginkit::Dimension{parameters.l} - pluginkit::Dimension{1}).value() == 0",
+    ]
