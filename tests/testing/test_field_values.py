@@ -7,12 +7,14 @@ from io import StringIO
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from rich.console import Console
 
 from pluginkit.cli import table
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.manifest import Manifest
+from pluginkit.network.model import Network
 from pluginkit.testing import plan as plans
 from pluginkit.testing.field_values import Varied, choose
 from pluginkit.testing.points import points
@@ -162,6 +164,9 @@ def test_a_plan_has_a_fields_shapes_where_it_differs() -> None:
     assert sizes["plain/float32"] <= {(1, 1), (2, 1)}
     assert sizes["plain/float32-field-k"] == {(5,)}
     (varied,) = (one for one in plan.networks if one.id == "plain/float32-field-k")
-    assert varied in plan.judged
+    assert varied in plan.builder_networks
+    assert isinstance(varied, Network)
+    (shown,) = onnx.load_from_string(varied.model).graph.output
+    assert len(shown.type.tensor_type.shape.dim) == 1
     (case,) = (one for one in plan.cases if one.network_id == varied.id)
     assert case.lost["y"].shape == (2, 1)
