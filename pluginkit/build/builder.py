@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pluginkit.build import cache, python_module, toolchain
+from pluginkit.build import cache, existing, python_module, toolchain
 from pluginkit.build.artifact import TARGETS, Artifact, library_path
 from pluginkit.build.exports import check_exports, exported
 from pluginkit.build.output import BuildOutput, hint_for
@@ -46,15 +46,19 @@ def build(
         werror: whether warnings in the project's sources are errors.
         flavour: the checks that are compiled into the library of target cpu, which then has a folder of its own.
         python: whether the project's Python module is built too, where it has one and Python.h is there.
-        told: called with each line that a person may want to see.
+        progress: called with each line that a person may want to see.
 
     Raises:
         UsageError: no project, an unknown target, or a folder that may not be written.
         ToolMissing: a tool is missing or too old.
         BuildFailed: CMake, a compiler or the linker failed. The library of an earlier build stays as it is.
+
+    A library that `[library]` names is made by its own command, and is the only one whatever the target.
     """
     project = root(project.resolve())
     manifest = members(project)[0].manifest
+    if manifest.library is not None:
+        return [existing.for_target(project, manifest.library, target, progress)]
     if not (project / "CMakeLists.txt").exists():
         raise UsageError(
             f"There is no CMakeLists.txt in {project}.", hint="pluginkit new shows what a project looks like."

@@ -26,6 +26,7 @@ _COMMANDS = {
     "networks": ("testing.networks", "List the networks that plugins are tested in; write them as ONNX models."),
     "inspect": ("inspection.inspect", "Show what a plugin library holds, and what is wrong with it."),
     "doctor": ("inspection.doctor", "Say what keeps TensorRT from taking a model, and what to do."),
+    "adopt": ("inspection.adopt", "Draft pluginkit.toml for a plugin library that you already have."),
     "import": ("inspection.import_", "Parse a model with your plugins: who serves each node, and what is wrong."),
     "pack": ("store.pack", "Pack a project's builds into a bundle."),
     "registry": (

@@ -6,18 +6,15 @@ NVIDIA's own do. So what becomes of that process is no finding: the interface is
 
 from __future__ import annotations
 
-import os
 import re
-import select
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from pluginkit import field_types, host
 from pluginkit.errors import PluginkitError
 from pluginkit.host.bases.changed_fields import Fields
+from pluginkit.process import isolated
 
 BASES = ("IPluginV2", "IPluginV2Ext", "IPluginV2IOExt", "IPluginV2DynamicExt")
 """By the top byte of getTensorRTVersion (`nvinfer1::PluginVersion`)."""
@@ -36,11 +33,11 @@ def bases(creators: Sequence[host.Creator]) -> list[str]:
 
 
 def _base(creator: host.Creator, end: float) -> str:
-    try:
-        attempts = (_elsewhere(partial(_made, creator, fields), end) for fields in _tries(creator))
-        return next(filter(None, attempts), "")
-    except TimeoutError:
-        return ""
+    for fields in _tries(creator):
+        (outcome,) = isolated.ask([partial(_made, creator, fields)], each=ATTEMPT, end=end)
+        if outcome.answer or outcome.ending in ("hung", "not asked"):
+            return outcome.answer or ""
+    return ""
 
 
 def _tries(creator: host.Creator) -> Iterator[Fields]:
@@ -52,42 +49,16 @@ def _tries(creator: host.Creator) -> Iterator[Fields]:
 
 
 def _made(creator: host.Creator, fields: Fields) -> str:
+    host.set_breadcrumb_file("")
     try:
         plugin = creator.create("inspect", fields)
     except PluginkitError as error:
-        other = re.search(r"answered the base (\d+)", error.message)
-        number = int(other[1]) if other else -1
-        return "" if number < 0 else BASES[number] if number < len(BASES) else f"base {number}"
+        return other_base(error.message)
     return plugin.INTERFACE
 
 
-def _elsewhere(ask: Callable[[], str], end: float) -> str:
-    """What a function answers in a copy of this process; empty if that ends by itself.
-
-    Raises:
-        TimeoutError: it doesn't end in time.
-    """
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        # Not by way of exit handlers, which are the parent's.
-        try:
-            with suppress(BaseException):
-                # A plugin's last output would be taken for those of the process that goes on.
-                silent = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(silent, 1)
-                os.dup2(silent, 2)
-                host.set_breadcrumb_file("")
-                os.write(write, ask().encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    try:
-        left = min(ATTEMPT, end - time.monotonic())
-        if not select.select([read], [], [], max(0.0, left))[0]:
-            raise TimeoutError
-        return os.read(read, 4096).decode()
-    finally:
-        os.close(read)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+def other_base(message: str) -> str:
+    """The interface that a refusal of the host names, which it doesn't drive; empty where it names none."""
+    other = re.search(r"answered the base (\d+)", message)
+    number = int(other[1]) if other else -1
+    return "" if number < 0 else BASES[number] if number < len(BASES) else f"base {number}"

@@ -113,12 +113,23 @@ class Creator:
         Raises:
             Finding: the answer is null, or of an interface that the host doesn't drive, or of another layout.
         """
-        method = "IPluginCreator::createPlugin"
-        given = ", ".join(f"{name}={value!r}" for name, (_, value) in fields.items())
-        raw = self._call(method, lambda: self._native.create(layer, [field_of(n, *tv) for n, tv in fields.items()]))
-        plugin = _faced(must(method, raw, f"a plugin for the fields ({given})", rule="F3"))
+        shown = ", ".join(f"{name}={value!r}" for name, (_, value) in fields.items())
+        plugin = self.create_of(layer, [field_of(n, *tv) for n, tv in fields.items()], shown)
         plugin.fields = fields
         return plugin
+
+    def create_of(
+        self, layer: str, given: Sequence[tuple[str, int, bytes | None, int]], shown: str = ""
+    ) -> V2Plugin[Any]:
+        """`createPlugin` of fields as the native module takes them: name, `PluginFieldType`, data, number of elements.
+        `shown` is how a message lists them.
+
+        Raises:
+            Finding: as `create`.
+        """
+        method = "IPluginCreator::createPlugin"
+        raw = self._call(method, lambda: self._native.create(layer, given))
+        return _faced(must(method, raw, f"a plugin for the fields ({shown})", rule="F3"))
 
     def deserialize(self, layer: str, data: bytes) -> V2Plugin[Any]:
         """`deserializePlugin`; `data` is wiped after the call.

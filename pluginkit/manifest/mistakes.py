@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
@@ -25,6 +26,22 @@ _EXPECTED = {
     "enum": "must be {expected}",
 }
 """pydantic's messages in TOML's terms: its own are of tuples and dictionaries."""
+
+
+FILL_IN = "# FILL IN:"
+"""The mark of a line that `pluginkit adopt` could not complete; the rest of the line says what is missing."""
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
+
+
+def unfilled(text: str) -> list[tuple[int, str]]:
+    """The lines of a manifest that are marked with `FILL_IN` outside of strings: their number, and what is missing."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        _, mark, what = _STRING.sub(lambda quoted: "x" * len(quoted[0]), line).partition(FILL_IN)
+        if mark:
+            found.append((number, line[len(line) - len(what) :].strip()))
+    return found
 
 
 def unknown(what: str, value: str, known: Sequence[str]) -> str:

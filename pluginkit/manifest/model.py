@@ -12,7 +12,7 @@ from pydantic import ValidationError, model_validator
 
 from pluginkit.errors import UsageError
 from pluginkit.manifest import rules
-from pluginkit.manifest.mistakes import explain
+from pluginkit.manifest.mistakes import explain, unfilled
 from pluginkit.manifest.signature import ManifestModel
 
 if sys.version_info >= (3, 11):
@@ -52,6 +52,12 @@ class Manifest(ManifestModel):
         Raises:
             UsageError: as `load`.
         """
+        if open_lines := unfilled(text):
+            raise UsageError(
+                f"{where} has {len(open_lines)} line{'s' * (len(open_lines) > 1)} to fill in:\n"
+                + "\n".join(f"  line {number}: {what}" for number, what in open_lines),
+                hint="Correct what stands before each mark '# FILL IN', and remove the mark.",
+            )
         try:
             return cls.model_validate(tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:

@@ -194,6 +194,20 @@ class Test(_SectionModel):
     strict: bool = False
 
 
+class LibrarySection(_SectionModel):
+    """A library that another build makes. Without this section `pluginkit build` makes it.
+
+    Attributes:
+        path: of the library, relative to the folder of `pluginkit.toml`.
+        command: builds it; run by a shell in that folder before each test. Empty: the library is taken as it is.
+        layout: the TensorRT, 10 or 11, whose plugin classes it was compiled with, where the host is to be that one.
+    """
+
+    path: str
+    command: str = ""
+    layout: Literal[10, 11] | None = None
+
+
 class ManifestModel(_SectionModel):
     """The content of a `pluginkit.toml`, each part valid by itself. One that keeps all rules is a `Manifest`."""
 
@@ -204,6 +218,7 @@ class ManifestModel(_SectionModel):
     profiles: tuple[Profile, ...]
     tolerances: Tolerances = Tolerances()
     test: Test = Test()
+    library: LibrarySection | None = None
     bench: bench_section.BenchSection = bench_section.BenchSection()
 
     @property

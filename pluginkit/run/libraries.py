@@ -74,8 +74,8 @@ def make(options: Options, wanted_targets: Sequence[Target], step: Step) -> list
         return made
     if options.sanitize and here is None:
         raise UsageError(
-            "--library and --sanitize contradict each other: checks are compiled in, and a library is tested as it is.",
-            hint="Leave out --library.",
+            f"--sanitize compiles its checks in, and {options.library} is tested as it is.",
+            hint="Leave out --library, or --sanitize where [library] in pluginkit.toml names another build's library.",
         )
     if options.schedules and not _on_cpu(options.library):
         raise UsageError(

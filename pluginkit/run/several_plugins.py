@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pluginkit.build import existing
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, NothingSelected, PluginCrashed, PluginkitError, UsageError
-from pluginkit.manifest.project import Member, members
+from pluginkit.manifest.project import Member, members, root
 from pluginkit.run import runner
 from pluginkit.run.options import Options, Step
 from pluginkit.testing.families import selection
@@ -51,6 +52,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Runs:
         PluginkitError: as `runner.run`, where no plugin could be run. Where one could, the others' errors are in the
             answer, but for the library's own (it does not build), which are everybody's.
     """
+    options = _with_library(options, step)
     there = members(options.project)
     if len(there) == 1:
         return Runs((runner.run(options, step),))
@@ -76,6 +78,16 @@ def run(options: Options, step: Step = lambda *_: None) -> Runs:
     if not reports:
         raise Runs((), tuple(errors)).error or empty[0]
     return Runs(tuple(reports), tuple(errors))
+
+
+def _with_library(options: Options, step: Step) -> Options:
+    """The run of the library that `[library]` names, built by its command, unless another one is to be tested."""
+    project = root(options.project.resolve())
+    section = members(project)[0].manifest.library
+    if section is None or options.library is not None:
+        return options
+    step("building by [library] command" if section.command else "reading the library", 0, None)
+    return replace(options, library=existing.make(project, section).library)
 
 
 def _part(one: Member, names: Sequence[str], options: Options) -> Options | None:

@@ -74,6 +74,8 @@ def _sentence(artifact: Artifact) -> str:
     layouts = ", ".join(
         f"TensorRT {layout} ({'own headers' if h == 'pluginkit' else h})" for layout, h in headers.items()
     )
+    if not layouts:
+        return f"Found {_shown(library)} (target {artifact.target}; {size}; sha256 {artifact.info['sha256'][:12]})"
     archs = artifact.info.get("architectures")
     what = f"target gpu, SM {', '.join(archs)}" if archs else f"target {artifact.target}"
     state = "Built" if artifact.fresh else "Up to date:"

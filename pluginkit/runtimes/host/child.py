@@ -34,6 +34,11 @@ def open(breadcrumb: Breadcrumb, *, library: Path, manifest: Manifest, target: T
     return HostChild(library, manifest, target)
 
 
+def _host_version(manifest: Manifest) -> int:
+    """What the host says it is: TensorRT 11, unless the library's plugin classes are those of another."""
+    return 101600 if manifest.library is not None and manifest.library.layout == 10 else 110100
+
+
 class HostChild:
     """A loaded plugin library."""
 
@@ -41,7 +46,7 @@ class HostChild:
         plugin = manifest.plugin
         self._manifest = manifest
         self._identity = (plugin.name, plugin.version, plugin.namespace)
-        self._library = host.Library(library)
+        self._library = host.Library(library, _host_version(manifest))
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
         self._device: host.AnyDevice = host.GpuDevice(library) if target == "gpu" else host.Device(library)
         self._doubts = host.take_doubts()

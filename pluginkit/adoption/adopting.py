@@ -1,0 +1,193 @@
+"""Asks a library in worker processes, and writes the drafts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pluginkit import elf
+from pluginkit.adoption import questions
+from pluginkit.adoption.answers import FieldValue, ListedCreator, PluginAnswers
+from pluginkit.adoption.draft import DraftTexts, LibraryFacts, ModelNode, draft
+from pluginkit.errors import PluginCrashed, PluginkitError, UsageError
+from pluginkit.manifest import FILE_NAME
+from pluginkit.manifest.project import ADDED
+from pluginkit.manifest.signature import slug
+from pluginkit.process.worker import Worker
+from pluginkit.scaffold.writing import write
+
+CHILD = "pluginkit.adoption.child"
+HOSTS = {11: 110100, 10: 101600}
+"""What the host says it is, by the layout of TensorRT's plugin classes; the first that a plugin can be made in is
+drafted."""
+REFERENCE = "reference.py"
+
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class AdoptedPlugin:
+    """A plugin that was drafted: its creator, its class, where its files are, and the draft."""
+
+    creator: ListedCreator
+    base: str
+    folder: Path
+    draft: DraftTexts
+    answers: PluginAnswers
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """What came of it.
+
+    Attributes:
+        plugins: those that were drafted, in the library's order.
+        layouts: the TensorRT versions (10, 11) in which the library gives creators.
+        left_out: creators that were not drafted, with the reason.
+    """
+
+    plugins: tuple[AdoptedPlugin, ...]
+    layouts: tuple[int, ...]
+    left_out: tuple[str, ...]
+
+
+def adopt(
+    library: Path,
+    folder: Path,
+    *,
+    wanted: Sequence[str] = (),
+    given: Sequence[FieldValue] = (),
+    node: ModelNode | None = None,
+    timeout: float = 60.0,
+    step: Step = lambda _: None,
+) -> Adopted:
+    """DraftTexts `pluginkit.toml` and `reference.py` for the plugins of a library.
+
+    Args:
+        library: the `.so`.
+        folder: for the files of the first plugin; another one's go into `plugins/<name>` below.
+        wanted: creators to draft, as `Name` or `Name:version`; none: all.
+        given: fields from a model, for the plugin that is wanted.
+        node: what else the model says of it.
+        timeout: seconds for loading the library.
+        step: called with what is being done.
+
+    Raises:
+        UsageError: no such library, one for another machine, a file that is there already, or no such creator.
+        CheckFailed: it can't be loaded, or has no creators.
+        PluginCrashed: loading it ends the process, or takes too long.
+    """
+    elf.read(library)
+    step("loading the library")
+    listed = _listed(library, timeout)
+    layouts = tuple(sorted(listed))
+    creators = next(iter(listed.values()))
+    chosen, left_out = _chosen(creators, wanted)
+    places = {one.index: folder if not at else folder / ADDED / slug(one.name) for at, one in enumerate(chosen)}
+    _check_free(places.values())
+    plugins = []
+    for one in chosen:
+        step(f"asking {one.name} {one.version}")
+        layout, answers = _answers(library, listed, one, given, node, timeout)
+        place = places[one.index]
+        facts = LibraryFacts(
+            os.path.relpath(library.resolve(), place.resolve()),
+            layout if one.kind == "v2" and layout != 11 else None,
+        )
+        plugins.append(AdoptedPlugin(one, answers.base, place, draft(one, answers, facts, node), answers))
+    folder.mkdir(parents=True, exist_ok=True)
+    files: dict[Path, str | None] = {}
+    for plugin in plugins:
+        files[plugin.folder / FILE_NAME] = plugin.draft.manifest
+        files[plugin.folder / REFERENCE] = plugin.draft.reference
+    write(folder, files)
+    return Adopted(tuple(plugins), layouts, tuple(left_out))
+
+
+def _listed(library: Path, timeout: float) -> dict[int, list[ListedCreator]]:
+    """The creators by layout, of the hosts in which the library gives any."""
+    found: dict[int, list[ListedCreator]] = {}
+    errors: list[PluginkitError] = []
+    for layout, version in HOSTS.items():
+        creators = _creators(library, version, timeout)
+        if isinstance(creators, list):
+            found[layout] = creators
+            continue
+        errors.append(creators)
+        if isinstance(creators, PluginCrashed):
+            break
+    if not found:
+        first = errors[0]
+        raise first.worded(f"{library} can't be adopted: {first.message}")
+    return found
+
+
+def _creators(library: Path, version: int, timeout: float) -> list[ListedCreator] | PluginkitError:
+    try:
+        with Worker(CHILD, {"library": library.resolve(), "version": version}, timeout=timeout) as worker:
+            creators: list[ListedCreator] = worker.call("creators")
+    except PluginkitError as error:
+        return error
+    return creators
+
+
+def _chosen(creators: Sequence[ListedCreator], wanted: Sequence[str]) -> tuple[list[ListedCreator], list[str]]:
+    names = [f"{one.name}:{one.version}" for one in creators]
+    unknown = [name for name in wanted if name not in names and name not in [one.name for one in creators]]
+    if unknown:
+        raise UsageError(f"The library has no creator {unknown[0]}.", hint=f"It has {', '.join(names)}.")
+    found: dict[str, ListedCreator] = {}
+    left = []
+    for one in creators:
+        full = f"{one.name}:{one.version}"
+        if wanted and one.name not in wanted and full not in wanted:
+            continue
+        # Files and folders are called by the name alone, so that two versions of it need two projects.
+        if slug(one.name) in found:
+            left.append(
+                f"{one.name} {one.version}: one version of a name is drafted; --creator {full} --dir ... drafts it"
+            )
+        else:
+            found[slug(one.name)] = one
+    return list(found.values()), left
+
+
+def _check_free(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        for name in (FILE_NAME, REFERENCE):
+            if (folder / name).exists():
+                raise UsageError(
+                    f"{folder / name} is there already; nothing was written.",
+                    hint="Let --dir name another folder, or remove it.",
+                )
+
+
+def _answers(
+    library: Path,
+    listed: dict[int, list[ListedCreator]],
+    creator: ListedCreator,
+    given: Sequence[FieldValue],
+    node: ModelNode | None,
+    timeout: float,
+) -> tuple[int, PluginAnswers]:
+    """What a creator's plugin answers, and the layout in which it does."""
+    first: tuple[int, PluginAnswers] | None = None
+    for layout, creators in listed.items():
+        index = next((one.index for one in creators if _same(one, creator)), None)
+        if index is None:
+            continue
+        counts = (len(node.shapes),) if node else ()
+        init = {"library": library.resolve(), "version": HOSTS[layout]}
+        with Worker(CHILD, init, timeout=timeout + questions.ALL) as worker:
+            found: PluginAnswers = worker.call("answers", index=index, given=given, counts=counts)
+        if found.made:
+            return layout, found
+        first = first or (layout, found)
+    assert first is not None
+    return first
+
+
+def _same(one: ListedCreator, other: ListedCreator) -> bool:
+    return (one.name, one.version, one.namespace) == (other.name, other.version, other.namespace)

@@ -1,0 +1,325 @@
+"""The text of a drafted `pluginkit.toml` and `reference.py`.
+
+What could not be found out has the mark `FILL_IN`, which `pluginkit test` refuses; what is only likely has a comment
+that begins with `check:`.
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pluginkit import bases, field_types
+from pluginkit.adoption import naming, types
+from pluginkit.adoption.answers import ListedCreator, ListedField, PluginAnswers, TakenInputs
+from pluginkit.adoption.expressions import symbol
+from pluginkit.dtypes import DType
+from pluginkit.errors import UsageError
+from pluginkit.formats import Format
+from pluginkit.manifest import Manifest
+from pluginkit.manifest.mistakes import FILL_IN
+
+SIZES = {"n": (1, 2, 4), "c": (1, 3, 8), "h": (1, 8, 16), "w": (1, 8, 16)}
+"""min, opt and max of the usual names; `OTHER` of all others."""
+OTHER = (1, 4, 8)
+LADDER = (1, 2, 4, 8, 16)
+"""What sizes are multiplied by until the output shapes are none below 0."""
+
+
+@dataclass(frozen=True)
+class ModelNode:
+    """What a model says of a plugin's node.
+
+    Attributes:
+        shapes: of each input, its dimensions: a number, or a name where it is open; None where no rank is known.
+        types: of each input the number of `nvinfer1::DataType`; None where it is not known.
+        inputs, outputs: names for the tensors.
+        fields: the attributes that fields of a pluginkit.toml can hold.
+        profile: min, opt and max of each open dimension, by its name.
+    """
+
+    shapes: tuple[tuple[int | str, ...] | None, ...]
+    types: tuple[int | None, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    fields: dict[str, float | int] = field(default_factory=dict)
+    profile: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DraftTexts:
+    """A drafted plugin: the two files' texts, and how many lines are to be filled in and to be checked."""
+
+    name: str
+    manifest: str
+    reference: str
+    fill_in: int
+    check: int
+
+
+@dataclass(frozen=True)
+class LibraryFacts:
+    """What a drafted manifest says of the library: its path from the manifest's folder, and its layout if it has to."""
+
+    path: str
+    layout: int | None = None
+
+
+def draft(creator: ListedCreator, answers: PluginAnswers, library: LibraryFacts, node: ModelNode | None) -> DraftTexts:
+    """DraftTexts both files for a creator's plugin."""
+    return _Drafting(creator, answers, library, node).whole()
+
+
+class _Drafting:
+    def __init__(
+        self, creator: ListedCreator, answers: PluginAnswers, library: LibraryFacts, node: ModelNode | None
+    ) -> None:
+        self._creator = creator
+        self._answers = answers
+        self._library = library
+        self._node = node
+        self._taken = answers.taken[0] if answers.taken else None
+        base = [name for name, one in bases.BASES.items() if one.interface == answers.base]
+        self._base: bases.Name | None = base[0] if base else None
+        outputs = max(1, answers.outputs)
+        inputs = len(self._taken.ranks) if self._taken else 1
+        self._inputs = _names(node.inputs if node else (), "x", inputs)
+        self._outputs = _names(node.outputs if node else (), "y", outputs)
+        # No tensor and no field are called alike.
+        self._outputs = [name if name not in self._inputs else f"{name}_out" for name in self._outputs]
+        self._fields: list[str] = []
+
+    def whole(self) -> DraftTexts:
+        text = ""
+        for factor in LADDER:
+            text = self._manifest(factor)
+            try:
+                Manifest.parse(text.replace(FILL_IN, "#"))
+                break
+            except UsageError as error:
+                problem = " ".join(error.message.split())
+        else:
+            text = f"# {FILL_IN.removeprefix('# ')} {problem}\n{self._manifest(1)}"
+        lines = text.splitlines()
+        return DraftTexts(
+            self._creator.name,
+            text,
+            self._reference(),
+            sum(FILL_IN in line for line in lines),
+            sum("# check:" in line for line in lines),
+        )
+
+    # --------------------------------------------------------------------------------------------- manifest
+
+    def _manifest(self, factor: int) -> str:
+        parts = [self._head(), self._tensors(), self._field_tables(), self._profile(factor)]
+        return "\n".join(part for part in parts if part)
+
+    def _head(self) -> str:
+        creator, answers = self._creator, self._answers
+        lines = [
+            "# Drafted by `pluginkit adopt`: correct what is marked, and remove the marks. `pluginkit test` lists",
+            "# what is left; docs/project.md explains each key.",
+        ]
+        lines += [f"# Ended when it was asked something (no finding): {one}" for one in answers.problems]
+        lines += [
+            "[plugin]",
+            f"name = {_quoted(creator.name)}",
+            f"version = {_quoted(creator.version)}",
+            f"namespace = {_quoted(creator.namespace)}",
+            f'base = "{self._base or "dynamic"}"{self._no_base()}',
+            'description = ""',
+            "",
+            "[library]",
+            f"path = {_quoted(self._library.path)}",
+            '# command = "cmake --build build"  # builds it before each test',
+        ]
+        if self._library.layout:
+            lines.append(f"layout = {self._library.layout}")
+        return "\n".join([*lines, ""])
+
+    def _no_base(self) -> str:
+        if self._base:
+            return ""
+        if self._answers.base:
+            known = ", ".join(one.interface for one in bases.BASES.values())
+            return f"  {FILL_IN} it is an {self._answers.base}, and pluginkit's host runs only {known}"
+        return f"  {FILL_IN} no plugin could be made without a model's values for its fields (--model MODEL.onnx)"
+
+    def _tensors(self) -> str:
+        taken = self._taken
+        if taken is None:
+            unknown = f"{FILL_IN} the plugin answers no question about its inputs: types, number and ranks"
+            return self._table("inputs", "x", ('"float32"',), ('"n"',), unknown) + "".join(
+                "\n" + self._table("outputs", name, ('"float32"',), ('"n"',), f"{FILL_IN} its shape")
+                for name in self._outputs
+            )
+        kinds = types.choose(taken.rows, len(taken.ranks))
+        names = naming.name(taken.ranks, taken.shapes, [one.name for one in self._creator.fields])
+        self._symbols = list(dict.fromkeys(names.values()))
+        found = []
+        for index, (name, rank) in enumerate(zip(self._inputs, taken.ranks, strict=True)):
+            dims = [_quoted(names[symbol(index, dim)]) for dim in range(rank)]
+            note = self._input_note(index, taken)
+            found.append(
+                self._table("inputs", name, self._types(kinds, index), dims, note, self._formats(kinds, index))
+            )
+        for index, name in enumerate(self._outputs):
+            place = len(taken.ranks) + index
+            shape = taken.shapes[index] if index < len(taken.shapes) else ()
+            dims = [_quoted(naming.renamed(one, names) or "1") for one in shape]
+            found.append(
+                self._table(
+                    "outputs",
+                    name,
+                    self._types(kinds, place),
+                    dims,
+                    self._output_note(index, shape),
+                    self._formats(kinds, place),
+                )
+            )
+        text = "\n".join(found)
+        if kinds.left:
+            rows = "; ".join(f"({', '.join(row)})" for row in kinds.left[:8])
+            more = f" and {len(kinds.left) - 8} more" if len(kinds.left) > 8 else ""
+            text = f"# Not tested: the plugin also takes the types {rows}{more}.\n{text}"
+        if len(self._answers.taken) > 1:
+            counts = ", ".join(str(len(one.ranks)) for one in self._answers.taken)
+            text = f"{FILL_IN} how many inputs? The plugin answers alike for {counts}; the least is drafted\n{text}"
+        return text
+
+    def _output_note(self, index: int, shape: Sequence[str]) -> str:
+        if not shape and index >= len(self._taken.shapes if self._taken else ()):
+            return f"{FILL_IN} its shape"
+        if not all(shape):
+            return f"{FILL_IN} a dimension that no expression fits"
+        on = self._answers.shape_fields
+        if on:
+            named = ", ".join(f"'{name}'" for name in on)
+            return (
+                f"# check: a dimension depends on the field{'s' * (len(on) > 1)} {named}; this is it for the value here"
+            )
+        return ""
+
+    def _table(
+        self,
+        kind: str,
+        name: str,
+        types_: Sequence[str],
+        dims: Sequence[str],
+        note: str = "",
+        formats: Sequence[str] = (),
+    ) -> str:
+        lines = [
+            f"[[{kind}]]",
+            f"name = {_quoted(name)}",
+            f"types = [{', '.join(types_)}]" + ("" if types_ else f"  {FILL_IN} no types were accepted"),
+            f"shape = [{', '.join(dims)}]" + (f"  {note}" if note else ""),
+        ]
+        if len(formats) > 1:
+            lines.append(f"formats = [{', '.join(map(_quoted, formats))}]")
+        return "\n".join([*lines, ""])
+
+    @staticmethod
+    def _types(kinds: types.TensorTypes, index: int) -> list[str]:
+        return [_quoted(one.value) for one in kinds.tensors[index]] if index < len(kinds.tensors) else []
+
+    def _formats(self, kinds: types.TensorTypes, index: int) -> list[str]:
+        found = [Format.LINEAR]
+        for row in kinds.rows.values():
+            for name in self._answers.formats.get(row, ()):
+                one = Format(name)
+                if one not in found and DType.from_code(row[index]) in one.types:
+                    found.append(one)
+        return [one.value for one in found]
+
+    def _input_note(self, index: int, taken: TakenInputs) -> str:
+        ranks = self._answers.other_ranks[index] if index < len(self._answers.other_ranks) else ()
+        other = [str(rank) for rank in ranks if rank != taken.ranks[index]]
+        if index and taken.ranks[index] != taken.ranks[0]:
+            return f"{FILL_IN} which dimensions are numbers, or those of another input?"
+        said = []
+        if other:
+            said.append(f"the rank is a guess, {', '.join(other)} are taken too")
+        if index:
+            said.append("taken to have the first input's dimensions")
+        return f"# check: {'; '.join(said)}" if said else ""
+
+    def _field_tables(self) -> str:
+        found = [self._field_table(one) for one in self._creator.fields]
+        return "\n".join(one for one in found if one)
+
+    def _field_table(self, one: ListedField) -> str:
+        answers, node = self._answers, self._node
+        kinds = {field_types.NUMBERS[kind]: kind for kind in field_types.SCALARS}
+        listed = field_types.NAMES[one.type] if 0 <= one.type < len(field_types.NAMES) else f"type {one.type}"
+        if one.type not in kinds or one.length > 1 or not re.fullmatch(r"[A-Za-z_]\w*", one.name):
+            needed = one.name in answers.needed or not answers.made
+            mark = f"{FILL_IN} the plugin needs it: " if needed else "# Left out: "
+            return f"{mark}the field '{one.name}' ({listed} × {one.length}) has no form in pluginkit.toml\n"
+        kind = kinds[one.type]
+        given = {name: data for name, _, data, _ in answers.given}
+        lines = ["[[fields]]", f"name = {_quoted(one.name)}", f'type = "{kind.value}"']
+        if node and one.name in node.fields:
+            lines.append(f"default = {_number(kind, node.fields[one.name])}")
+        elif one.name in answers.defaults:
+            lines.append(f"default = {_number(kind, answers.defaults[one.name])}")
+        elif answers.made == "nothing":
+            lines.append("default = 1  # check: a guess; the plugin's own default doesn't show")
+        elif one.name in answers.needed and answers.made == "ones":
+            value = 1 if kind is DType.INT32 else 0.5
+            lines[-1] += f"  # check: no plugin is made without it; without a default tests give it {value}"
+        elif one.name in given:
+            value = 1 if answers.made == "ones" else 0
+            lines.append(f"default = {value}  # check: a guess that the plugin takes")
+        else:
+            lines.append(f"default = 1  {FILL_IN} a value that the plugin takes")
+        self._fields.append(one.name)
+        return "\n".join([*lines, ""])
+
+    def _profile(self, factor: int) -> str:
+        symbols = getattr(self, "_symbols", ["n"])
+        static = self._base is not None and not bases.BASES[self._base].dynamic_shapes
+        known = self._node.profile if self._node else {}
+        rows = []
+        for one in symbols:
+            low, best, high = (size * factor for size in SIZES.get(one, OTHER))
+            low, best, high = (best, best, best) if static else (low, best, high)
+            low, best, high = known.get(one, (low, best, high))
+            rows.append(f"{one} = [{low}, {best}, {high}]")
+        note = "" if known else "  # check: sizes that the plugin is used with"
+        return f'[[profiles]]\nname = "default"\nsymbols = {{ {", ".join(rows)} }}{note}\n'
+
+    # -------------------------------------------------------------------------------------------- reference
+
+    def _reference(self) -> str:
+        inputs, outputs = ", ".join(self._inputs), ", ".join(self._outputs)
+        fields = list(dict.fromkeys(self._fields))
+        named = f", *, {', '.join(fields)}" if fields else ""
+        one = "an array" if len(self._outputs) == 1 else f"a tuple of {len(self._outputs)} arrays"
+        return (
+            '"""What the layer means. Every test compares the plugin with this."""\n\n'
+            "from __future__ import annotations\n\n"
+            "import numpy as np\n\n\n"
+            f"def reference({inputs}{named}):\n"
+            f'    """Takes float64 arrays (int64 for integers), returns {one}: {outputs}."""\n'
+            '    raise NotImplementedError("say what the layer means")\n'
+        )
+
+
+def _names(given: Sequence[str], stem: str, count: int) -> list[str]:
+    """A name for each tensor: the model's as far as they can be names, else `x`, or `x1`, `x2`."""
+    plain = [stem] if count == 1 else [f"{stem}{number}" for number in range(1, count + 1)]
+    usable = [name for name in given if name.isidentifier() and name.isascii() and not keyword.iskeyword(name)]
+    return list(given) if len(given) == count and len(set(usable)) == count else plain
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _number(kind: DType, value: float) -> str:
+    return field_types.SCALARS[kind].literal(value).rstrip("Ff") if kind is DType.FLOAT32 else str(int(value))

@@ -1,0 +1,51 @@
+"""Names for the dimensions of a plugin's inputs: which of them are one symbol of a `pluginkit.toml`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from pluginkit.adoption.expressions import symbol
+
+BY_RANK = {
+    1: ("n",),
+    2: ("n", "c"),
+    3: ("n", "c", "l"),
+    4: ("n", "c", "h", "w"),
+    5: ("n", "c", "d", "h", "w"),
+}
+"""The first input's dimensions."""
+_SYMBOL = re.compile(r"\bd(\d+)_(\d+)\b")
+
+
+def name(ranks: Sequence[int], outputs: Sequence[Sequence[str]], taken: Collection[str] = ()) -> dict[str, str]:
+    """A name for each dimension, as `d0_1` -> `c`.
+
+    An input with the rank of the first one has that one's names: nothing that a plugin answers tells equal dimensions
+    from others, and tensors alike are what most plugins take. A dimension has its own name where one expression has
+    both in it. `taken` are names of fields and tensors, which no dimension has.
+    """
+    together = {
+        dim
+        for shape in outputs
+        for written in shape
+        for dim in _apart([(int(tensor), int(at)) for tensor, at in _SYMBOL.findall(written)])
+    }
+    found: dict[str, str] = {}
+    for tensor, rank in enumerate(ranks):
+        for dim in range(rank):
+            own = BY_RANK.get(rank, tuple(f"d{at}" for at in range(rank)))[dim]
+            shared = tensor == 0 or (rank == ranks[0] and (tensor, dim) not in together)
+            chosen = own if shared else f"{own}{tensor + 1}"
+            found[symbol(tensor, dim)] = f"{chosen}_dim" if chosen in taken else chosen
+    return found
+
+
+def _apart(used: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+    """The dimensions of an expression that stand beside the same one of the first input."""
+    return {(tensor, dim) for tensor, dim in used if tensor and (0, dim) in used}
+
+
+def renamed(written: str, names: dict[str, str]) -> str:
+    """An expression with these names."""
+    return _SYMBOL.sub(lambda one: names.get(one[0], one[0]), written)

@@ -1,0 +1,406 @@
+"""Questions to the plugin of one creator: how many outputs, which ranks, types and formats, and which shapes come out.
+
+Each is asked in a fork of the worker, since a plugin may answer a question that TensorRT would not ask by ending the
+process: that is no finding. A plugin is made anew in each fork.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pluginkit import bases, field_types, host
+from pluginkit.adoption.answers import FieldValue, ListedField, PluginAnswers, TakenInputs
+from pluginkit.adoption.expressions import of_numbers, of_tree, with_names
+from pluginkit.creators.probing import other_base
+from pluginkit.dtypes import DType
+from pluginkit.errors import CheckFailed
+from pluginkit.formats import Format
+from pluginkit.host.bases.dynamic.plugin import DynamicPlugin
+from pluginkit.host.bases.ioext.plugin import IOExtPlugin
+from pluginkit.host.bases.v2_plugin import MAX_OUTPUTS, V2Plugin
+from pluginkit.host.bases.v3.plugin import PluginV3
+from pluginkit.host.descriptors import Desc, DynamicDesc
+from pluginkit.host.formats import POISON
+from pluginkit.host.memory.buffers import HostBuffer
+from pluginkit.process import isolated
+from pluginkit.process.isolated import ForkOutcome
+
+MOST_INPUTS = 8
+"""Inputs that are tried."""
+MOST_MIXED = 3
+"""Inputs whose ranks are tried in all combinations."""
+RANKS = (4, 3, 2, 5, 1)
+"""Tried first; what is taken in all ranks is drafted in the first one that is."""
+TYPES = (0, 1, 7, 2, 3, 8, 4)
+"""`nvinfer1::DataType` of what is tried: FP32, FP16, BF16, INT8, INT32, INT64, BOOL."""
+EACH, ALL = 4.0, 60.0
+"""Seconds for one question, and for those to one creator."""
+MOST_ROWS = 64
+"""Combinations of types that are followed at once."""
+SIZES = ((3, 17, 13, 11, 7), (5, 19, 23, 29, 31), (2, 37, 41, 43, 47))
+"""Dimensions of inputs in questions with static shapes: no two alike, of several primes."""
+PRIMES = ((61, 67, 71, 73), (79, 83, 89, 97))
+"""Values of fields that shapes may depend on: numbers that stand in an expression for no other reason."""
+SIZE = 32
+"""A dimension where types and formats are asked for: a whole number of vectors of every format."""
+
+AnyPlugin = V2Plugin[Any] | PluginV3
+
+
+def ask(
+    creator: host.Creator,
+    listed: Sequence[ListedField],
+    given: Sequence[FieldValue],
+    counts: Sequence[int],
+    crumb: Path,
+) -> PluginAnswers:
+    """All that is found out about a creator's plugin.
+
+    Args:
+        creator: of a library that is loaded.
+        listed: its fields.
+        given: a model's values for them; none: they are guessed.
+        counts: how many inputs a model has; none: up to `MOST_INPUTS` are tried.
+        crumb: the file that holds the last native call.
+    """
+    return _Questions(creator, listed, crumb).all(given, counts)
+
+
+class _Questions:
+    def __init__(self, creator: host.Creator, listed: Sequence[ListedField], crumb: Path) -> None:
+        self._creator = creator
+        self._listed = listed
+        self._crumb = crumb
+        self._end = time.monotonic() + ALL
+        self._fields: tuple[FieldValue, ...] = ()
+        self._plugin: AnyPlugin | None = None
+        self._problems: dict[str, None] = {}
+
+    def all(self, given: Sequence[FieldValue], counts: Sequence[int]) -> PluginAnswers:
+        made, base = self._instance(given)
+        if not made or base not in {one.interface for one in bases.BASES.values()}:
+            return PluginAnswers(base=base, made=made, given=self._fields, problems=tuple(self._problems))
+        (answer,) = self._ask([self._count])
+        outputs = int(answer.answer) if answer.ok else 0
+        taken = tuple(self._taken(outputs, counts)) if 0 < outputs <= MAX_OUTPUTS else ()
+        defaults = self._defaults() if made == "nothing" else {}
+        needed = self._needed() if made in ("ones", "zeros") else ()
+        ranks = self._other_ranks(taken[0], outputs) if taken else ()
+        formats = {row: self._formats(taken[0], row, outputs) for row in taken[0].rows} if taken else {}
+        on = self._shape_fields(taken[0], outputs) if taken else ()
+        if on and (by_name := self._shapes_by_fields(taken[0], outputs, on)):
+            taken, on = (replace(taken[0], shapes=by_name), *taken[1:]), ()
+        return PluginAnswers(
+            base, self._fields, made, defaults, needed, outputs, taken, ranks, formats, on, tuple(self._problems)
+        )
+
+    # ---------------------------------------------------------------------------------------------- plugins
+
+    def _ask(self, questions: Sequence[Callable[[], Any]], *, guess: bool = True) -> list[ForkOutcome]:
+        """Ask; endings of what isn't a guess are remembered."""
+        found = isolated.ask(questions, each=EACH, end=self._end)
+        for one in found:
+            if one.ending == "not asked":
+                self._problems[f"not all questions were asked within {ALL:g} s"] = None
+            elif one.ending and not guess:
+                self._problems[f"{one.ending}{self._where()}"] = None
+        return found
+
+    def _where(self) -> str:
+        """In which native call the last fork ended, as far as that is known."""
+        try:
+            raw = self._crumb.read_bytes()
+        except OSError:
+            return ""
+        name = raw[1:].split(b"\0", 1)[0].decode("utf-8", "replace")
+        return f" in {name}" if raw[:1] == b"I" and name else ""
+
+    def _instance(self, given: Sequence[FieldValue]) -> tuple[str, str]:
+        """How a plugin could be made, and its class; both empty where none could."""
+        tries = [("model", tuple(given))] if given else [*_guesses(self._listed)]
+        for name, fields in tries:
+            self._fields = fields
+            (made,) = self._ask([self._base], guess=name != "model")
+            if made.ok and made.answer:
+                return name, str(made.answer)
+            if made.refusal and name == "model":
+                self._problems[f"createPlugin: {made.refusal}"] = None
+        self._fields = ()
+        return "", ""
+
+    def _base(self) -> str:
+        try:
+            plugin = self._made()
+        except CheckFailed as error:
+            if base := other_base(error.message):
+                return base
+            raise
+        return bases.BASES[plugin.BASE].interface
+
+    def _made(self) -> AnyPlugin:
+        """This fork's plugin."""
+        if self._plugin is None:
+            self._plugin = self._create(self._fields)
+        return self._plugin
+
+    def _count(self) -> int:
+        return self._made().native.nb_outputs()
+
+    def _create(self, fields: Sequence[FieldValue]) -> AnyPlugin:
+        if self._creator.kind == "v3":
+            made = self._creator.native.create_v3("adopt", list(fields), 0)
+            if made is None:
+                raise CheckFailed("createPlugin answered null")
+            plugin = PluginV3(made)
+            plugin.check_capabilities(("kBUILD",))
+            return plugin
+        return self._creator.create_of("adopt", fields)
+
+    def _needed(self) -> tuple[str, ...]:
+        """The fields without any one of which no plugin is made."""
+
+        def without(name: str) -> bool:
+            return self._create([one for one in self._fields if one[0] != name]) is not None
+
+        names = [one[0] for one in self._fields]
+        found = self._ask([partial(without, name) for name in names])
+        return tuple(name for name, one in zip(names, found, strict=True) if not one.ok)
+
+    def _defaults(self) -> dict[str, float | int]:
+        """The values that a plugin has of fields that were not given, as its serialized form shows them.
+
+        An IPluginV3 names them. Of another the place of a field's value is found by giving it two others.
+        """
+        kinds = {field_types.NUMBERS[kind]: kind for kind in field_types.SCALARS}
+        scalars = [(one, kinds[one.type]) for one in self._listed if one.type in kinds]
+        found = self._ask([partial(self._default, one.name, kind) for one, kind in scalars])
+        return {one.name: got.answer for (one, _), got in zip(scalars, found, strict=True) if got.answer is not None}
+
+    def _default(self, name: str, kind: DType) -> float | int | None:
+        plugin = self._create(())
+        if isinstance(plugin, PluginV3):
+            kept = {one.name: one for one in plugin.fields_to_serialize()}
+            one = kept.get(name)
+            fits = one is not None and one.length == 1 and one.type == field_types.NUMBERS[kind]
+            return _scalar(kind, one.data) if one is not None and fits else None
+        forms = [self._create([_field(name, kind, value)]).native for value in (1, 2)]
+        first, second = (_serialized(form) for form in forms)
+        before = _serialized(plugin.native)
+        size = kind.itemsize
+        ones = [np.asarray(value, kind.numpy).tobytes() for value in (1, 2)]
+        places = [
+            at
+            for at in range(len(before) - size + 1)
+            if first[at : at + size] == ones[0] and second[at : at + size] == ones[1]
+        ]
+        return _scalar(kind, before[places[0] : places[0] + size]) if len(places) == 1 else None
+
+    # ------------------------------------------------------------------------------------ inputs and shapes
+
+    def _taken(self, outputs: int, counts: Sequence[int]) -> Iterator[TakenInputs]:
+        """For each number of inputs the first ranks with which shapes and types are answered."""
+        for count in counts or range(1, MOST_INPUTS + 1):
+            for ranks in self._ranks(count, outputs):
+                rows = self._rows(ranks, outputs)
+                if rows:
+                    yield TakenInputs(ranks, self._shapes(ranks, outputs), rows)
+                    break
+
+    def _ranks(self, count: int, outputs: int) -> Iterator[tuple[int, ...]]:
+        """Ranks that the shape call takes: alike for all inputs, and only then mixed."""
+        alike = [(rank,) * count for rank in RANKS]
+        found = False
+        for ranks, one in zip(alike, self._ask([partial(self._dims, r, outputs) for r in alike]), strict=True):
+            if one.ok:
+                found = True
+                yield ranks
+        if found or not 1 < count <= MOST_MIXED:
+            return
+        mixed = [ranks for ranks in product((4, 3, 2, 1), repeat=count) if len(set(ranks)) > 1]
+        for ranks, one in zip(mixed, self._ask([partial(self._dims, r, outputs) for r in mixed]), strict=True):
+            if one.ok:
+                yield ranks
+
+    def _dims(self, ranks: Sequence[int], outputs: int) -> tuple[tuple[str, ...], ...]:
+        plugin = self._made()
+        if isinstance(plugin, IOExtPlugin):
+            asked = [[SIZES[turn][:rank] for rank in ranks] for turn in range(len(SIZES))]
+            return tuple(
+                of_numbers(asked, [plugin.output_dimensions(index, [*map(tuple, one)]) for one in asked])
+                for index in range(outputs)
+            )
+        open_ = [(-1,) * rank for rank in ranks]
+        if isinstance(plugin, PluginV3):
+            return tuple(of_tree(one, ranks) for one in plugin.output_shapes(open_, (), outputs))
+        assert isinstance(plugin, DynamicPlugin)
+        return tuple(of_tree(plugin.output_dimensions(index, open_), ranks) for index in range(outputs))
+
+    def _shapes(self, ranks: Sequence[int], outputs: int) -> tuple[tuple[str, ...], ...]:
+        (found,) = self._ask([partial(self._dims, ranks, outputs)])
+        return tuple(found.answer) if found.ok else ()
+
+    def _shape_fields(self, taken: TakenInputs, outputs: int) -> tuple[str, ...]:
+        """The int32 fields with another value of which a plugin answers other shapes."""
+
+        names = [one.name for one in self._listed if one.type == field_types.NUMBERS[DType.INT32] and one.length <= 1]
+        found = []
+        for name in names:
+            answers = self._ask([partial(self._dims_with, taken.ranks, outputs, {name: value}) for value in (2, 3)])
+            if any(one.ok and tuple(one.answer) != taken.shapes for one in answers):
+                found.append(name)
+        return tuple(found)
+
+    def _dims_with(self, ranks: Sequence[int], outputs: int, values: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
+        """The shapes of a plugin with other values of these fields."""
+        others = [one for one in self._fields if one[0] not in values]
+        self._plugin = self._create([*others, *(_field(name, DType.INT32, value) for name, value in values.items())])
+        return self._dims(ranks, outputs)
+
+    def _shapes_by_fields(
+        self, taken: TakenInputs, outputs: int, names: Sequence[str]
+    ) -> tuple[tuple[str, ...], ...] | None:
+        """The shapes with fields' names for the numbers that they are; None where they are not such numbers."""
+        first, second = (dict(zip(names, primes, strict=False)) for primes in PRIMES)
+        if len(first) < len(names):
+            return None
+        given = self._ask([partial(self._dims_with, taken.ranks, outputs, values) for values in (first, second)])
+        if not all(one.ok for one in given):
+            return None
+        written = [
+            tuple(tuple(with_names(dim, values) for dim in shape) for shape in one.answer)
+            for one, values in zip(given, (first, second), strict=True)
+        ]
+        return written[0] if written[0] == written[1] else None
+
+    def _other_ranks(self, taken: TakenInputs, outputs: int) -> tuple[tuple[int, ...], ...]:
+        """For each input the ranks that it takes while the others stay, by shapes, and by types of the first row."""
+
+        def takes(ranks: tuple[int, ...]) -> bool:
+            self._dims(ranks, outputs)
+            return self._supports(_descs(ranks, outputs, taken.rows[0]), len(ranks))
+
+        found = []
+        for index in range(len(taken.ranks)):
+            tried = [(*taken.ranks[:index], rank, *taken.ranks[index + 1 :]) for rank in range(1, 6)]
+            answers = self._ask([partial(takes, ranks) for ranks in tried])
+            found.append(tuple(r[index] for r, one in zip(tried, answers, strict=True) if one.ok and one.answer))
+        return tuple(found)
+
+    # ------------------------------------------------------------------------------------ types and formats
+
+    def _rows(self, ranks: Sequence[int], outputs: int) -> tuple[tuple[int, ...], ...]:
+        """The types that the walk of formats takes, linear, and that the plugin gives to its outputs."""
+        rows: list[tuple[int, ...]] = [()]
+        for position in range(len(ranks) + outputs):
+            tried = [(*row, kind) for row in rows for kind in TYPES]
+            found = self._ask([partial(self._supports_at, ranks, outputs, row, position) for row in tried])
+            rows = [row for row, one in zip(tried, found, strict=True) if one.ok and one.answer][:MOST_ROWS]
+        count = len(ranks)
+        kinds = list(dict.fromkeys(row[:count] for row in rows))
+        found = self._ask([partial(self._output_types, kind, outputs) for kind in kinds])
+        given = {kind: tuple(one.answer) for kind, one in zip(kinds, found, strict=True) if one.ok}
+        fitting = [row for row in rows if given.get(row[:count]) == row[count:]]
+        # Some plugins name their outputs' types only for what they have been configured with.
+        return tuple(fitting or rows)
+
+    def _output_types(self, kinds: Sequence[int], outputs: int) -> list[int]:
+        plugin = self._made()
+        if isinstance(plugin, PluginV3):
+            code, found = plugin.native.output_data_types(outputs, list(kinds))
+            return found if code == 0 else []
+        return [plugin.native.output_data_type(index, list(kinds)) for index in range(outputs)]
+
+    def _supports_at(self, ranks: Sequence[int], outputs: int, row: Sequence[int], position: int) -> bool:
+        descs = _descs(ranks, outputs, row)
+        return self._supports_position(descs[: position + 1], len(ranks), outputs, position)
+
+    def _supports(self, descs: Sequence[Desc], inputs: int) -> bool:
+        outputs = len(descs) - inputs
+        return all(
+            self._supports_position(descs[: position + 1], inputs, outputs, position) for position in range(len(descs))
+        )
+
+    def _supports_position(self, descs: Sequence[Desc], inputs: int, outputs: int, position: int) -> bool:
+        plugin = self._made()
+        known = [*descs, *([POISON] * (inputs + outputs - len(descs)))]
+        if isinstance(plugin, PluginV3):
+            dynamic = [DynamicDesc(one, one.dims, one.dims, one.dims) for one in known]
+            return plugin.supports_format_combination(position, dynamic, inputs, outputs)
+        return plugin.supports_format_combination(position, known, inputs, outputs)
+
+    def _formats(self, taken: TakenInputs, row: tuple[int, ...], outputs: int) -> tuple[str, ...]:
+        """The formats that all tensors may have at once for which TensorRT documents them, the others being linear."""
+        descs = _descs(taken.ranks, outputs, row)
+        tried = [form for form in Format if form is not Format.LINEAR and any(_fits(one, form) for one in descs)]
+
+        def takes(form: Format) -> bool:
+            return self._supports(
+                [Desc(o.dims, o.type, form.code if _fits(o, form) else 0, 0.0) for o in descs], len(taken.ranks)
+            )
+
+        found = self._ask([partial(takes, form) for form in tried])
+        return tuple(form.value for form, one in zip(tried, found, strict=True) if one.ok and one.answer)
+
+
+def _descs(ranks: Sequence[int], outputs: int, row: Sequence[int]) -> list[Desc]:
+    """Descriptors of all tensors, as many as the row has types."""
+    # An output's rank is not known where types are asked for; the first input's is the most likely one.
+    all_ranks = [*ranks, *([ranks[0]] * outputs)]
+    return [Desc((SIZE,) * rank, kind, 0, 0.0) for rank, kind in zip(all_ranks, row, strict=False)]
+
+
+def _fits(desc: Desc, form: Format) -> bool:
+    codes = [kind.code for kind in form.types]
+    return desc.type in codes and len(desc.dims) >= form.axis
+
+
+def _guesses(listed: Sequence[ListedField]) -> Iterator[tuple[str, tuple[FieldValue, ...]]]:
+    yield "nothing", ()
+    numbers = [(one, _NUMPY[one.type]) for one in listed if one.type in _NUMPY]
+    if numbers:
+        for name, value in (("ones", 1), ("zeros", 0)):
+            yield name, tuple(_guess(one, kind, value) for one, kind in numbers)
+
+
+_NUMPY: dict[int, str] = {
+    field_types.NAMES.index(name): kind
+    for name, kind in {
+        "kFLOAT16": "float16",
+        "kFLOAT32": "float32",
+        "kFLOAT64": "float64",
+        "kINT8": "int8",
+        "kINT16": "int16",
+        "kINT32": "int32",
+        "kINT64": "int64",
+    }.items()
+}
+"""NumPy's type of a field of numbers, by `nvinfer1::PluginFieldType`."""
+
+
+def _guess(one: ListedField, kind: str, value: int) -> FieldValue:
+    count = min(max(1, one.length), 64)
+    return one.name, one.type, np.full(count, value, kind).tobytes(), count
+
+
+def _field(name: str, kind: DType, value: float) -> FieldValue:
+    return name, field_types.NUMBERS[kind], np.asarray(value, kind.numpy).tobytes(), 1
+
+
+def _scalar(kind: DType, data: bytes) -> float | int:
+    value = np.frombuffer(data, kind.numpy, 1)[0]
+    return field_types.SCALARS[kind].python(value)
+
+
+def _serialized(native: Any) -> bytes:
+    size = native.serialization_size()
+    buffer = HostBuffer(size)
+    native.serialize(buffer.address)
+    return buffer.contents.tobytes()
