@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +37,9 @@ FACES: dict[type[_native.Plugin], type[V2Plugin[Any]]] = {
 
 BUILD, RUNTIME = 0, 1
 """`nvinfer1::TensorRTPhase`"""
+SPACE = "pluginkit.host"
+"""A namespace that no library has of its own, so that a plugin which loses it is seen; an application that registers
+creators gives them any (`IPluginRegistry::registerCreator`)."""
 
 _CREATE_V3 = "IPluginCreatorV3One::createPlugin"
 
@@ -140,6 +144,18 @@ class Creator:
         method = "IPluginCreator::deserializePlugin"
         raw = self._call(method, lambda: self._native.deserialize(layer, data))
         return _faced(must(method, raw, f"a plugin from {len(data)} bytes", rule="S3"))
+
+    @contextmanager
+    def in_another_namespace(self) -> Iterator[str | None]:
+        """Within it the creator is in the namespace `SPACE`, as after a registration there; gives what it answers."""
+        self._native.set_namespace(SPACE)
+        found = self._native.namespace()
+        if found != SPACE:
+            doubt("I6", "IPluginCreator::setPluginNamespace", f"the creator answers {found!r} after it, not {SPACE!r}")
+        try:
+            yield found
+        finally:
+            self._native.set_namespace(self.namespace)
 
     def create_v3(self, layer: str, fields: Fields) -> PluginV3:
         """`createPlugin` with kBUILD, of a creator of kind "v3"; the field data is wiped after the call (rule F5).

@@ -2,6 +2,7 @@
 #include <NvInfer.h>
 
 #include <cstring>
+#include <string>
 
 using namespace nvinfer1;
 
@@ -95,10 +96,13 @@ public:
     {
         delete this;
     }
-    void setPluginNamespace(AsciiChar const*) noexcept override {}
+    void setPluginNamespace(AsciiChar const* value) noexcept override
+    {
+        mNamespace = value;
+    }
     AsciiChar const* getPluginNamespace() const noexcept override
     {
-        return "";
+        return mNamespace.c_str();
     }
     DataType getOutputDataType(std::int32_t, DataType const* types, std::int32_t) const noexcept override
     {
@@ -118,7 +122,9 @@ public:
     {
         State state = mState;
         state.fault = is(Fault::kOTHER_CLONE) ? 0 : state.fault;
-        return new Plugin{state};
+        auto* const copy = new Plugin{state};
+        copy->mNamespace = mNamespace;
+        return copy;
     }
     void configurePlugin(PluginTensorDesc const* in, std::int32_t, PluginTensorDesc const*,
                          std::int32_t) noexcept override
@@ -145,6 +151,7 @@ private:
     }
 
     State mState;
+    std::string mNamespace;
     std::int32_t mAsked{0};
 };
 
@@ -167,21 +174,32 @@ public:
     {
         State state{};
         std::memcpy(&state.fault, fields->fields[0].data, sizeof state.fault);
-        return new Plugin{state};
+        return made(state);
     }
     IPluginV2* deserializePlugin(AsciiChar const*, void const* data, size_t) noexcept override
     {
         State state{};
         std::memcpy(&state, data, sizeof state);
-        return new Plugin{state};
+        return made(state);
     }
-    void setPluginNamespace(AsciiChar const*) noexcept override {}
+    void setPluginNamespace(AsciiChar const* value) noexcept override
+    {
+        mNamespace = value;
+    }
     AsciiChar const* getPluginNamespace() const noexcept override
     {
-        return "";
+        return mNamespace.c_str();
     }
 
 private:
+    Plugin* made(State const& state) const
+    {
+        auto* const plugin = new Plugin{state};
+        plugin->setPluginNamespace(mNamespace.c_str());
+        return plugin;
+    }
+
+    std::string mNamespace;
     PluginField mField{"fault", nullptr, PluginFieldType::kINT32, 1};
     PluginFieldCollection mFields{1, &mField};
 };

@@ -25,7 +25,8 @@ using namespace nvinfer1;
     X(unwritten) X(unwritten_int8) X(beyond) X(before) X(modified) X(workspace_beyond) X(workspace_run) \
     X(creators_none) X(creators_null) X(keeps_field) X(crash_configure) X(abort_clone) X(throw_enqueue) \
     X(exit_initialize) X(hang_serialize) X(crash_load) X(kind_unknown) X(name_latin) X(name_accented) X(name_long) X(creators_change) X(unresolved) \
-    X(unresolved_called) X(serialize_grows) X(ends_for_good)
+    X(unresolved_called) X(serialize_grows) X(ends_for_good) X(creator_namespace) X(create_namespace) \
+    X(restore_namespace)
 // clang-format on
 
 enum class Fault
@@ -359,7 +360,9 @@ public:
         {
             return nullptr;
         }
-        return new Plugin(static_cast<float const*>(fields->fields[0].data));
+        auto* const plugin = new Plugin(static_cast<float const*>(fields->fields[0].data));
+        plugin->setPluginNamespace(is(Fault::create_namespace) ? "" : mNamespace.c_str());
+        return plugin;
     }
     IPluginV2* deserializePlugin(char const*, void const* data, std::size_t size) noexcept override
     {
@@ -370,9 +373,14 @@ public:
         }
         std::memcpy(&factor, data, sizeof factor);
         factor += is(Fault::deserialize_other) ? 1.0F : 0.0F;
-        return new Plugin(&factor);
+        auto* const plugin = new Plugin(&factor);
+        plugin->setPluginNamespace(is(Fault::restore_namespace) ? "" : mNamespace.c_str());
+        return plugin;
     }
-    void setPluginNamespace(char const*) noexcept override {}
+    void setPluginNamespace(char const* value) noexcept override
+    {
+        mNamespace = is(Fault::creator_namespace) ? "tests" : value;
+    }
     char const* getPluginNamespace() const noexcept override
     {
         static std::string const kLong(1024, 'n');
@@ -380,10 +388,11 @@ public:
         {
             return kLong.c_str();
         }
-        return is(Fault::name_latin) ? "acm\xe9" : is(Fault::name_accented) ? "acm\xc3\xa9" : "tests";
+        return is(Fault::name_latin) ? "acm\xe9" : is(Fault::name_accented) ? "acm\xc3\xa9" : mNamespace.c_str();
     }
 
 private:
+    std::string mNamespace{"tests"};
     PluginField mFields[2]{{is(Fault::field_name_null) ? nullptr : "factor", nullptr,
                             is(Fault::field_type) ? static_cast<PluginFieldType>(99) : PluginFieldType::kFLOAT32, 1},
                            {"factor", nullptr, PluginFieldType::kFLOAT32, 1}};

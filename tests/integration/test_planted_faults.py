@@ -184,6 +184,23 @@ FAULTS = {
         Outcome.FAILED,
         "the field 'alpha' is 0.5 after deserialize, 0.7",
     ),
+    "a namespace that is not restored": Fault(
+        PLUGIN,
+        "        return plugin->restore(data, length) ?",
+        '        plugin->setPluginNamespace(FAULT ? "" : mNamespace.c_str());\n'
+        "        return plugin->restore(data, length) ?",
+        FIRST,
+        Outcome.FAILED,
+        "[I6] IPluginCreator::deserializePlugin: made a plugin in namespace ''; its creator is in 'pluginkit.host'",
+    ),
+    "a namespace that a clone loses": Fault(
+        PLUGIN,
+        CLONE,
+        before(CLONE, 'auto* lost = new MyPlugin{*this}; lost->setPluginNamespace(""); return lost;'),
+        FIRST,
+        Outcome.FAILED,
+        "the clone's getPluginNamespace answers ''",
+    ),
     "a field that is clipped": Fault(
         PLUGIN,
         "    args.parameters = mParameters;",

@@ -4,7 +4,8 @@ D marks what IPluginV2DynamicExt alone has, IO what IPluginV2IOExt alone has.
 
 | step | what is called | why so |
 | --- | --- | --- |
-| network | createPlugin, setPluginNamespace | the parser sets what the creator has (I5) |
+| network | IPluginCreator::setPluginNamespace, createPlugin | the creator is registered in any namespace (I6) |
+|  | setPluginNamespace | the parser sets what the creator has (I5) |
 |  | clone, then destroy of the first | a network keeps a copy and its caller frees his own (L1, L4) |
 | analysis | getNbOutputs, getOutputDataType, getOutputDimensions | before any configure (T1, T6, T9-T12, T16) |
 |  | IO, layout 10: isOutputBroadcastAcrossBatch, canBroadcastInputAcrossBatch | TensorRT 11 has neither |
@@ -16,7 +17,7 @@ D marks what IPluginV2DynamicExt alone has, IO what IPluginV2IOExt alone has.
 |  | IO: getWorkspaceSize(maxBatchSize) | "after initialize()", for any batch up to the maximum |
 |  | getSerializationSize, serialize | before terminate (S1, S2) |
 |  | terminate, destroy | L4, L6 |
-| engine | deserializePlugin, setPluginNamespace, initialize | in another process (S3, I5, L6) |
+| engine | deserializePlugin, setPluginNamespace, initialize | in another process (S3, I5, I6, L6) |
 | context | clone, attachToContext on the clone | a clone of an initialized plugin needs no initialize (L2, L11) |
 | first run | D: configurePlugin with the profile's opt as dims, where the run has other shapes | C11 |
 | new shapes, profile | D: configurePlugin with real dimensions, the profile's min, opt, max | C11; IO never again |
@@ -41,10 +42,11 @@ from typing import Any, Generic, TypeVar
 
 from typing_extensions import Self
 
+from pluginkit.demands import doubt
 from pluginkit.host.bases.changed_fields import Fields, changed
 from pluginkit.host.bases.v2_plugin import V2Plugin
 from pluginkit.host.errors import Finding
-from pluginkit.host.library import Creator
+from pluginkit.host.library import SPACE, Creator
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
 
 P = TypeVar("P", bound=V2Plugin[Any])
@@ -62,8 +64,9 @@ def network_clone(creator: Creator, layer: str, fields: Fields) -> V2Plugin[Any]
     Raises:
         Finding: no plugin, or one of another name or version than its creator's.
     """
-    original = creator.create(layer, fields)
-    original.set_plugin_namespace(creator.namespace)
+    with creator.in_another_namespace() as namespace:
+        original = creator.create(layer, fields)
+    _put_into_namespace(original, "createPlugin", namespace)
     for method, mine, its in (
         ("getPluginType", original.plugin_type(), creator.name),
         ("getPluginVersion", original.plugin_version(), creator.version),
@@ -74,6 +77,15 @@ def network_clone(creator: Creator, layer: str, fields: Fields) -> V2Plugin[Any]
     plugin = original.clone()
     original.destroy()
     return plugin
+
+
+def _put_into_namespace(plugin: V2Plugin[Any], made_by: str, creators: str | None) -> None:
+    """Sets a plugin's namespace; the method `made_by` should have set that of its creator, `creators` (I6)."""
+    found = plugin.plugin_namespace()
+    if found != creators:
+        message = f"made a plugin in namespace {found!r}; its creator is in {creators!r}"
+        doubt("I6", f"IPluginCreator::{made_by}", message)
+    plugin.set_plugin_namespace(SPACE)
 
 
 def check_outputs(plugin: V2Plugin[Any], before: int) -> None:
@@ -97,7 +109,8 @@ class V2Layer(Generic[P]):
 
     def __init__(self, creator: Creator, built: BuiltPlugin, kind: type[P]) -> None:
         self.built = built
-        engine = creator.deserialize(built.layer, built.serialized.data)
+        with creator.in_another_namespace() as namespace:
+            engine = creator.deserialize(built.layer, built.serialized.data)
         if not isinstance(engine, kind):
             raise Finding(
                 "IPluginCreator::deserializePlugin",
@@ -106,7 +119,7 @@ class V2Layer(Generic[P]):
             )
         self._engine = engine
         self._engine.fields = built.fields
-        self._engine.set_plugin_namespace(built.namespace)
+        _put_into_namespace(engine, "deserializePlugin", namespace)
         _check_restored(self._engine, built)
         self._engine.initialize()
         self._plugin = self._engine.clone()
