@@ -12,9 +12,7 @@ namespace pluginkit
 class Dimension
 {
 public:
-    constexpr explicit Dimension(int64_t value) noexcept : mValue{value}
-    {
-    }
+    constexpr explicit Dimension(int64_t value) noexcept : mValue{value} {}
 
     constexpr bool isNumber() const noexcept
     {

@@ -5,6 +5,9 @@
 // the kernel is compiled once, the plugin once for each layout of TensorRT's classes.
 
 #include <cuda_runtime_api.h>
+@% if not plugin.static %@
+#include <pluginkit/shape.h>
+@% endif %@
 
 #include <cstdint>
 
@@ -40,6 +43,9 @@ struct @{ plugin.name }@Layout
 @% endif %@
 //! What one run of the kernel works on. `data` is device memory, `count` its number of elements, and `scale` what one
 //! step of an INT8 element is worth (not used for other types).
+@% if not plugin.static %@
+//! A layer along an axis takes sizes from `shape`: `args.inputs.@{ plugin.inputs[0].name }@.shape.dims[0]` is the first dimension.
+@% endif %@
 struct @{ plugin.name }@Arguments
 {
     struct Input
@@ -47,6 +53,9 @@ struct @{ plugin.name }@Arguments
         void const* data;
         int64_t count;
         float scale;
+@% if not plugin.static %@
+        pluginkit::Shape shape;
+@% endif %@
 @% if plugin.vectorized %@
         @{ plugin.name }@Layout layout;
 @% endif %@
@@ -57,6 +66,9 @@ struct @{ plugin.name }@Arguments
         void* data;
         int64_t count;
         float scale;
+@% if not plugin.static %@
+        pluginkit::Shape shape;
+@% endif %@
 @% if plugin.vectorized %@
         @{ plugin.name }@Layout layout;
 @% endif %@

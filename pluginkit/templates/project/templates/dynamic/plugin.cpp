@@ -5,6 +5,7 @@
 @% endif %@
 #include <pluginkit/fields.h>
 #include <pluginkit/serialize.h>
+#include <pluginkit/shape.h>
 
 #include <algorithm>
 #include <cmath>

@@ -24,6 +24,7 @@
 @% for tensor in plugin.inputs %@
     args.inputs.@{ tensor.name }@.data = inputs[@{ loop.index0 }@];
     args.inputs.@{ tensor.name }@.count = elementCount(inputDesc[@{ loop.index0 }@]);
+    pluginkit::setShape(args.inputs.@{ tensor.name }@, inputDesc[@{ loop.index0 }@].dims);
 @% if plugin.vectorized %@
     args.inputs.@{ tensor.name }@.layout = layoutOf(inputDesc[@{ loop.index0 }@]);
 @% endif %@
@@ -34,6 +35,7 @@
 @% for tensor in plugin.outputs %@
     args.outputs.@{ tensor.name }@.data = outputs[@{ loop.index0 }@];
     args.outputs.@{ tensor.name }@.count = elementCount(outputDesc[@{ loop.index0 }@]);
+    pluginkit::setShape(args.outputs.@{ tensor.name }@, outputDesc[@{ loop.index0 }@].dims);
 @% if plugin.vectorized %@
     args.outputs.@{ tensor.name }@.layout = layoutOf(outputDesc[@{ loop.index0 }@]);
 @% endif %@

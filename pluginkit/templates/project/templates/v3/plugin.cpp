@@ -7,6 +7,7 @@
 @% if plugin.restores_v2 %@
 #include <pluginkit/serialize.h>
 @% endif %@
+#include <pluginkit/shape.h>
 
 #include <algorithm>
 #include <cmath>
