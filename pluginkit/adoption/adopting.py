@@ -6,11 +6,15 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from pluginkit import elf
-from pluginkit.adoption import questions
-from pluginkit.adoption.answers import FieldValue, ListedCreator, PluginAnswers
-from pluginkit.adoption.draft import DraftTexts, LibraryFacts, ModelNode, draft
+from pluginkit.adoption import node, questions
+from pluginkit.adoption.answers import ListedCreator, PluginAnswers
+from pluginkit.adoption.draft import DATA, DraftTexts, LibraryFacts, draft
+from pluginkit.adoption.node import ModelNode
 from pluginkit.errors import PluginCrashed, PluginkitError, UsageError
 from pluginkit.manifest import FILE_NAME
 from pluginkit.manifest.project import ADDED
@@ -58,8 +62,7 @@ def adopt(
     folder: Path,
     *,
     wanted: Sequence[str] = (),
-    given: Sequence[FieldValue] = (),
-    node: ModelNode | None = None,
+    model: Path | None = None,
     timeout: float = 60.0,
     step: Step = lambda _: None,
 ) -> Adopted:
@@ -69,13 +72,13 @@ def adopt(
         library: the `.so`.
         folder: for the files of the first plugin; another one's go into `plugins/<name>` below.
         wanted: creators to draft, as `Name` or `Name:version`; none: all.
-        given: fields from a model, for the plugin that is wanted.
-        node: what else the model says of it.
+        model: an ONNX model: its first node of each plugin has the values, shapes and constant inputs.
         timeout: seconds for loading the library.
         step: called with what is being done.
 
     Raises:
-        UsageError: no such library, one for another machine, a file that is there already, or no such creator.
+        UsageError: no such library, one for another machine, a file that is there already, no such creator, or a model
+            that has no node of the library's plugins.
         CheckFailed: it can't be loaded, or has no creators.
         PluginCrashed: loading it ends the process, or takes too long.
     """
@@ -84,25 +87,34 @@ def adopt(
     listed = _listed(library, timeout)
     layouts = tuple(sorted(listed))
     creators = next(iter(listed.values()))
-    chosen, left_out = _chosen(creators, wanted)
+    nodes = node.read(model, creators) if model is not None else {}
+    named = [one for one in creators if one.index in nodes] if model is not None and not wanted else creators
+    chosen, left_out = _chosen(named, wanted)
     places = {one.index: folder if not at else folder / ADDED / slug(one.name) for at, one in enumerate(chosen)}
     _check_free(places.values())
     plugins = []
     for one in chosen:
         step(f"asking {one.name} {one.version}")
-        layout, answers = _answers(library, listed, one, given, node, timeout)
+        layout, answers = _answers(library, listed, one, nodes.get(one.index), timeout)
         place = places[one.index]
         facts = LibraryFacts(
             os.path.relpath(library.resolve(), place.resolve()),
             layout if one.kind == "v2" and layout != 11 else None,
         )
-        plugins.append(AdoptedPlugin(one, answers.base, place, draft(one, answers, facts, node), answers))
+        plugins.append(
+            AdoptedPlugin(one, answers.base, place, draft(one, answers, facts, nodes.get(one.index)), answers)
+        )
     folder.mkdir(parents=True, exist_ok=True)
     files: dict[Path, str | None] = {}
     for plugin in plugins:
         files[plugin.folder / FILE_NAME] = plugin.draft.manifest
         files[plugin.folder / REFERENCE] = plugin.draft.reference
     write(folder, files)
+    for plugin in plugins:
+        data = nodes[plugin.creator.index].data() if plugin.creator.index in nodes else []
+        if len(data) == len(plugin.draft.inputs):
+            arrays: dict[str, Any] = dict(zip(plugin.draft.inputs, data, strict=True))
+            np.savez(plugin.folder / DATA, **arrays)
     return Adopted(tuple(plugins), layouts, tuple(left_out))
 
 
@@ -156,7 +168,7 @@ def _chosen(creators: Sequence[ListedCreator], wanted: Sequence[str]) -> tuple[l
 
 def _check_free(folders: Iterable[Path]) -> None:
     for folder in folders:
-        for name in (FILE_NAME, REFERENCE):
+        for name in (FILE_NAME, REFERENCE, DATA):
             if (folder / name).exists():
                 raise UsageError(
                     f"{folder / name} is there already; nothing was written.",
@@ -168,8 +180,7 @@ def _answers(
     library: Path,
     listed: dict[int, list[ListedCreator]],
     creator: ListedCreator,
-    given: Sequence[FieldValue],
-    node: ModelNode | None,
+    asked: ModelNode | None,
     timeout: float,
 ) -> tuple[int, PluginAnswers]:
     """What a creator's plugin answers, and the layout in which it does."""
@@ -178,10 +189,10 @@ def _answers(
         index = next((one.index for one in creators if _same(one, creator)), None)
         if index is None:
             continue
-        counts = (len(node.shapes),) if node else ()
+        given, ranks = (asked.given, asked.ranks) if asked else (None, None)
         init = {"library": library.resolve(), "version": HOSTS[layout]}
         with Worker(CHILD, init, timeout=timeout + questions.ALL) as worker:
-            found: PluginAnswers = worker.call("answers", index=index, given=given, counts=counts)
+            found: PluginAnswers = worker.call("answers", index=index, given=given, ranks=ranks)
         if found.made:
             return layout, found
         first = first or (layout, found)

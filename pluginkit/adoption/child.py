@@ -43,7 +43,7 @@ class AdoptedLibrary:
             for index, one in enumerate(self._library.creators)
         ]
 
-    def answers(self, index: int, given: Sequence[FieldValue], counts: Sequence[int]) -> PluginAnswers:
+    def answers(self, index: int, given: Sequence[FieldValue] | None, ranks: Sequence[int] | None) -> PluginAnswers:
         """What the plugin of a creator answers; the arguments are those of `questions.ask`."""
         listed = self.creators()[index].fields
-        return questions.ask(self._library.creators[index], listed, given, counts, self._crumb)
+        return questions.ask(self._library.creators[index], listed, given, ranks, self._crumb)

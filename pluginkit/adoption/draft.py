@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import keyword
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from pluginkit import bases, field_types
 from pluginkit.adoption import naming, types
 from pluginkit.adoption.answers import ListedCreator, ListedField, PluginAnswers, TakenInputs
 from pluginkit.adoption.expressions import symbol
+from pluginkit.adoption.node import ModelNode
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import Format
@@ -30,34 +33,19 @@ LADDER = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True)
-class ModelNode:
-    """What a model says of a plugin's node.
-
-    Attributes:
-        shapes: of each input, its dimensions: a number, or a name where it is open; None where no rank is known.
-        types: of each input the number of `nvinfer1::DataType`; None where it is not known.
-        inputs, outputs: names for the tensors.
-        fields: the attributes that fields of a pluginkit.toml can hold.
-        profile: min, opt and max of each open dimension, by its name.
-    """
-
-    shapes: tuple[tuple[int | str, ...] | None, ...]
-    types: tuple[int | None, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    fields: dict[str, float | int] = field(default_factory=dict)
-    profile: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class DraftTexts:
-    """A drafted plugin: the two files' texts, and how many lines are to be filled in and to be checked."""
+    """A drafted plugin: the two files' texts, its inputs' names, and the marked lines' numbers."""
 
     name: str
     manifest: str
     reference: str
+    inputs: tuple[str, ...]
     fill_in: int
     check: int
+
+
+DATA = "model_data.npz"
+"""The inputs that are constants in a model, with some numbers for the others: for `pluginkit test --data`."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +79,8 @@ class _Drafting:
         # No tensor and no field are called alike.
         self._outputs = [name if name not in self._inputs else f"{name}_out" for name in self._outputs]
         self._fields: list[str] = []
+        self._symbols = ["n"]
+        self._sizes: dict[str, tuple[int, int, int]] = {}
 
     def whole(self) -> DraftTexts:
         text = ""
@@ -108,6 +98,7 @@ class _Drafting:
             self._creator.name,
             text,
             self._reference(),
+            tuple(self._inputs),
             sum(FILL_IN in line for line in lines),
             sum("# check:" in line for line in lines),
         )
@@ -158,7 +149,13 @@ class _Drafting:
                 for name in self._outputs
             )
         kinds = types.choose(taken.rows, len(taken.ranks))
-        names = naming.name(taken.ranks, taken.shapes, [one.name for one in self._creator.fields])
+        names = naming.name(
+            taken.ranks,
+            taken.shapes,
+            [one.name for one in self._creator.fields],
+            self._node.shapes if self._node else (),
+        )
+        self._sizes = self._model_sizes(names)
         self._symbols = list(dict.fromkeys(names.values()))
         found = []
         for index, (name, rank) in enumerate(zip(self._inputs, taken.ranks, strict=True)):
@@ -190,6 +187,16 @@ class _Drafting:
             counts = ", ".join(str(len(one.ranks)) for one in self._answers.taken)
             text = f"{FILL_IN} how many inputs? The plugin answers alike for {counts}; the least is drafted\n{text}"
         return text
+
+    def _model_sizes(self, names: Mapping[str, str]) -> dict[str, tuple[int, int, int]]:
+        """min, opt and max of each symbol in the model, if there is one."""
+        shapes = self._node.shapes if self._node else ()
+        found: dict[str, tuple[int, int, int]] = {}
+        for tensor, shape in enumerate(shapes):
+            for dim, size in enumerate(shape or ()):
+                assert self._node is not None
+                found.setdefault(names[symbol(tensor, dim)], self._node.sizes(size))
+        return found
 
     def _output_note(self, index: int, shape: Sequence[str]) -> str:
         if not shape and index >= len(self._taken.shapes if self._taken else ()):
@@ -239,6 +246,11 @@ class _Drafting:
     def _input_note(self, index: int, taken: TakenInputs) -> str:
         ranks = self._answers.other_ranks[index] if index < len(self._answers.other_ranks) else ()
         other = [str(rank) for rank in ranks if rank != taken.ranks[index]]
+        if self._node and self._node.ranks:
+            taken_types = {row[index] for row in taken.rows}
+            kind = self._node.types[index]
+            odd = kind is not None and kind not in taken_types
+            return "# check: the plugin does not take the type that it has in the model" if odd else ""
         if index and taken.ranks[index] != taken.ranks[0]:
             return f"{FILL_IN} which dimensions are numbers, or those of another input?"
         said = []
@@ -255,42 +267,50 @@ class _Drafting:
     def _field_table(self, one: ListedField) -> str:
         answers, node = self._answers, self._node
         kinds = {field_types.NUMBERS[kind]: kind for kind in field_types.SCALARS}
+        model = {name: (number, data, length) for name, number, data, length in node.given} if node else {}
+        if node and one.name in node.missing and answers.made == "model":
+            return f"# Left out: the model's node has no attribute '{one.name}', and the plugin is made without.\n"
+        if one.name in model:
+            # As NVIDIA's parser passes it, whatever the creator lists.
+            one = ListedField(one.name, model[one.name][0], model[one.name][2])
         listed = field_types.NAMES[one.type] if 0 <= one.type < len(field_types.NAMES) else f"type {one.type}"
-        if one.type not in kinds or one.length > 1 or not re.fullmatch(r"[A-Za-z_]\w*", one.name):
+        several = one.length != 1 if one.name in model else one.length > 1
+        if one.type not in kinds or several or not re.fullmatch(r"[A-Za-z_]\w*", one.name):
             needed = one.name in answers.needed or not answers.made
             mark = f"{FILL_IN} the plugin needs it: " if needed else "# Left out: "
             return f"{mark}the field '{one.name}' ({listed} × {one.length}) has no form in pluginkit.toml\n"
         kind = kinds[one.type]
         given = {name: data for name, _, data, _ in answers.given}
         lines = ["[[fields]]", f"name = {_quoted(one.name)}", f'type = "{kind.value}"']
-        if node and one.name in node.fields:
-            lines.append(f"default = {_number(kind, node.fields[one.name])}")
+        if one.name in model:
+            value = np.frombuffer(model[one.name][1] or b"", kind.numpy, 1)[0]
+            lines.append(f"default = {_number(kind, value.item())}")
         elif one.name in answers.defaults:
             lines.append(f"default = {_number(kind, answers.defaults[one.name])}")
         elif answers.made == "nothing":
             lines.append("default = 1  # check: a guess; the plugin's own default doesn't show")
         elif one.name in answers.needed and answers.made == "ones":
-            value = 1 if kind is DType.INT32 else 0.5
-            lines[-1] += f"  # check: no plugin is made without it; without a default tests give it {value}"
+            tested = 1 if kind is DType.INT32 else 0.5
+            lines[-1] += f"  # check: no plugin is made without it; without a default tests give it {tested}"
         elif one.name in given:
-            value = 1 if answers.made == "ones" else 0
-            lines.append(f"default = {value}  # check: a guess that the plugin takes")
+            guess = 1 if answers.made == "ones" else 0
+            lines.append(f"default = {guess}  # check: a guess that the plugin takes")
         else:
             lines.append(f"default = 1  {FILL_IN} a value that the plugin takes")
         self._fields.append(one.name)
         return "\n".join([*lines, ""])
 
     def _profile(self, factor: int) -> str:
-        symbols = getattr(self, "_symbols", ["n"])
+        symbols = self._symbols
         static = self._base is not None and not bases.BASES[self._base].dynamic_shapes
-        known = self._node.profile if self._node else {}
+        known = self._sizes
         rows = []
         for one in symbols:
             low, best, high = (size * factor for size in SIZES.get(one, OTHER))
-            low, best, high = (best, best, best) if static else (low, best, high)
             low, best, high = known.get(one, (low, best, high))
+            low, best, high = (best, best, best) if static else (low, best, high)
             rows.append(f"{one} = [{low}, {best}, {high}]")
-        note = "" if known else "  # check: sizes that the plugin is used with"
+        note = "" if all(one in known for one in symbols) else "  # check: sizes that the plugin is used with"
         return f'[[profiles]]\nname = "default"\nsymbols = {{ {", ".join(rows)} }}{note}\n'
 
     # -------------------------------------------------------------------------------------------- reference

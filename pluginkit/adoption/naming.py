@@ -18,12 +18,23 @@ BY_RANK = {
 _SYMBOL = re.compile(r"\bd(\d+)_(\d+)\b")
 
 
-def name(ranks: Sequence[int], outputs: Sequence[Sequence[str]], taken: Collection[str] = ()) -> dict[str, str]:
+def name(
+    ranks: Sequence[int],
+    outputs: Sequence[Sequence[str]],
+    taken: Collection[str] = (),
+    model: Sequence[Sequence[int | str] | None] = (),
+) -> dict[str, str]:
     """A name for each dimension, as `d0_1` -> `c`.
 
     An input with the rank of the first one has that one's names: nothing that a plugin answers tells equal dimensions
     from others, and tensors alike are what most plugins take. A dimension has its own name where one expression has
-    both in it. `taken` are names of fields and tensors, which no dimension has.
+    both in it. A model tells more: dimensions that it calls alike are one, and those with other sizes are not.
+
+    Args:
+        ranks: of the inputs.
+        outputs: the outputs' shapes, as expressions.
+        taken: names of fields, which no dimension has.
+        model: the inputs' dimensions in a model, numbers or names, as far as they are known there.
     """
     together = {
         dim
@@ -31,13 +42,22 @@ def name(ranks: Sequence[int], outputs: Sequence[Sequence[str]], taken: Collecti
         for written in shape
         for dim in _apart([(int(tensor), int(at)) for tensor, at in _SYMBOL.findall(written)])
     }
+    sizes = {(tensor, dim): size for tensor, shape in enumerate(model) for dim, size in enumerate(shape or ())}
     found: dict[str, str] = {}
+    by_size: dict[str, str] = {}
     for tensor, rank in enumerate(ranks):
         for dim in range(rank):
             own = BY_RANK.get(rank, tuple(f"d{at}" for at in range(rank)))[dim]
-            shared = tensor == 0 or (rank == ranks[0] and (tensor, dim) not in together)
+            size = sizes.get((tensor, dim))
+            first = sizes.get((0, dim))
+            shared = tensor == 0 or (
+                rank == ranks[0] and (tensor, dim) not in together and (size is None or size == first)
+            )
             chosen = own if shared else f"{own}{tensor + 1}"
-            found[symbol(tensor, dim)] = f"{chosen}_dim" if chosen in taken else chosen
+            chosen = f"{chosen}_dim" if chosen in taken else chosen
+            if isinstance(size, str) and (tensor, dim) not in together:
+                chosen = by_size.setdefault(size, chosen)
+            found[symbol(tensor, dim)] = chosen
     return found
 
 

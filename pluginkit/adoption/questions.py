@@ -58,8 +58,8 @@ AnyPlugin = V2Plugin[Any] | PluginV3
 def ask(
     creator: host.Creator,
     listed: Sequence[ListedField],
-    given: Sequence[FieldValue],
-    counts: Sequence[int],
+    given: Sequence[FieldValue] | None,
+    ranks: Sequence[int] | None,
     crumb: Path,
 ) -> PluginAnswers:
     """All that is found out about a creator's plugin.
@@ -67,11 +67,11 @@ def ask(
     Args:
         creator: of a library that is loaded.
         listed: its fields.
-        given: a model's values for them; none: they are guessed.
-        counts: how many inputs a model has; none: up to `MOST_INPUTS` are tried.
+        given: a model's values for them; None: they are guessed.
+        ranks: of a model's inputs; None: they are tried, for up to `MOST_INPUTS` inputs.
         crumb: the file that holds the last native call.
     """
-    return _Questions(creator, listed, crumb).all(given, counts)
+    return _Questions(creator, listed, crumb).all(given, ranks)
 
 
 class _Questions:
@@ -84,22 +84,22 @@ class _Questions:
         self._plugin: AnyPlugin | None = None
         self._problems: dict[str, None] = {}
 
-    def all(self, given: Sequence[FieldValue], counts: Sequence[int]) -> PluginAnswers:
+    def all(self, given: Sequence[FieldValue] | None, ranks: Sequence[int] | None) -> PluginAnswers:
         made, base = self._instance(given)
         if not made or base not in {one.interface for one in bases.BASES.values()}:
             return PluginAnswers(base=base, made=made, given=self._fields, problems=tuple(self._problems))
         (answer,) = self._ask([self._count])
         outputs = int(answer.answer) if answer.ok else 0
-        taken = tuple(self._taken(outputs, counts)) if 0 < outputs <= MAX_OUTPUTS else ()
+        taken = tuple(self._taken(outputs, ranks)) if 0 < outputs <= MAX_OUTPUTS else ()
         defaults = self._defaults() if made == "nothing" else {}
         needed = self._needed() if made in ("ones", "zeros") else ()
-        ranks = self._other_ranks(taken[0], outputs) if taken else ()
+        others = self._other_ranks(taken[0], outputs) if taken and ranks is None else ()
         formats = {row: self._formats(taken[0], row, outputs) for row in taken[0].rows} if taken else {}
         on = self._shape_fields(taken[0], outputs) if taken else ()
         if on and (by_name := self._shapes_by_fields(taken[0], outputs, on)):
             taken, on = (replace(taken[0], shapes=by_name), *taken[1:]), ()
         return PluginAnswers(
-            base, self._fields, made, defaults, needed, outputs, taken, ranks, formats, on, tuple(self._problems)
+            base, self._fields, made, defaults, needed, outputs, taken, others, formats, on, tuple(self._problems)
         )
 
     # ---------------------------------------------------------------------------------------------- plugins
@@ -123,9 +123,9 @@ class _Questions:
         name = raw[1:].split(b"\0", 1)[0].decode("utf-8", "replace")
         return f" in {name}" if raw[:1] == b"I" and name else ""
 
-    def _instance(self, given: Sequence[FieldValue]) -> tuple[str, str]:
+    def _instance(self, given: Sequence[FieldValue] | None) -> tuple[str, str]:
         """How a plugin could be made, and its class; both empty where none could."""
-        tries = [("model", tuple(given))] if given else [*_guesses(self._listed)]
+        tries = [("model", tuple(given))] if given is not None else [*_guesses(self._listed)]
         for name, fields in tries:
             self._fields = fields
             (made,) = self._ask([self._base], guess=name != "model")
@@ -205,10 +205,11 @@ class _Questions:
 
     # ------------------------------------------------------------------------------------ inputs and shapes
 
-    def _taken(self, outputs: int, counts: Sequence[int]) -> Iterator[TakenInputs]:
+    def _taken(self, outputs: int, fixed: Sequence[int] | None) -> Iterator[TakenInputs]:
         """For each number of inputs the first ranks with which shapes and types are answered."""
-        for count in counts or range(1, MOST_INPUTS + 1):
-            for ranks in self._ranks(count, outputs):
+        tried = [[tuple(fixed)]] if fixed else (self._ranks(count, outputs) for count in range(1, MOST_INPUTS + 1))
+        for same_count in tried:
+            for ranks in same_count:
                 rows = self._rows(ranks, outputs)
                 if rows:
                     yield TakenInputs(ranks, self._shapes(ranks, outputs), rows)

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from pluginkit.adoption import Adopted, adopt
 from pluginkit.adoption.answers import PluginAnswers
+from pluginkit.adoption.draft import DATA
 from pluginkit.cli import progress
 from pluginkit.manifest import FILE_NAME
 from pluginkit.manifest.mistakes import FILL_IN
@@ -26,9 +27,15 @@ from pluginkit.manifest.mistakes import FILL_IN
 )
 @click.option("--creator", "creators", multiple=True, metavar="NAME[:VERSION]", help="Only this plugin of the library.")
 @click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    metavar="MODEL.onnx",
+    help="Take the values of fields, ranks, sizes and constant inputs of this model's nodes.",
+)
+@click.option(
     "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a library hangs."
 )
-def command(library: Path, folder: Path, creators: tuple[str, ...], timeout: float) -> None:
+def command(library: Path, folder: Path, creators: tuple[str, ...], model: Path | None, timeout: float) -> None:
     """Draft pluginkit.toml and reference.py for the plugins of LIB.so, which another build has made.
 
     The library is asked in worker processes: its creators and fields, how many inputs and outputs, which types, formats
@@ -36,7 +43,7 @@ def command(library: Path, folder: Path, creators: tuple[str, ...], timeout: flo
     """
     console = Console()
     with progress.spinner("loading the library", console, elapsed=True) as step:
-        found = adopt(library, folder, wanted=creators, timeout=timeout, step=step)
+        found = adopt(library, folder, wanted=creators, model=model, timeout=timeout, step=step)
     _show(found, folder)
 
 
@@ -46,7 +53,8 @@ def _show(found: Adopted, folder: Path) -> None:
         draft, place = one.draft, _shown(one.folder)
         fill_in += draft.fill_in
         click.echo(f"{one.creator.name} {one.creator.version}: {one.base or 'base unknown'}, {_counts(one.answers)}")
-        click.echo(f"  wrote {Path(place) / FILE_NAME} and reference.py")
+        data = f", and {DATA}: the model's constants" if (one.folder / DATA).exists() else ""
+        click.echo(f"  wrote {Path(place) / FILE_NAME} and reference.py{data}")
         for number, line in enumerate(draft.manifest.splitlines(), 1):
             _, mark, what = line.partition(FILL_IN)
             if mark:

@@ -1,0 +1,93 @@
+"""`pluginkit adopt --model`: a node's attributes, shapes and constants are the draft's values, profile and data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from pluginkit import cli
+from pluginkit.adoption.answers import ListedCreator, ListedField
+from pluginkit.adoption.node import read
+from pluginkit.errors import UsageError
+from pluginkit.manifest import Manifest
+
+from .conftest import Foreign
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 6, "length"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Shift", ["r", "w"], ["y"], by=1.5, mode=3, table=[1.0, 2.0, 3.0, 4.0], unlisted="text"),
+    ]
+    weights = onnx.numpy_helper.from_array(np.arange(64, dtype=np.float32).reshape(2, 4, 8), "w")
+    graph = helper.make_graph(nodes, "g", [x], [y], [weights])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "model.onnx")
+    return tmp_path / "model.onnx"
+
+
+@pytest.mark.compile
+def test_a_models_node_is_drafted(
+    foreign: Foreign, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drafts = tmp_path / "drafts"
+    assert cli.run(["adopt", str(foreign()), "--model", str(model), "--dir", str(drafts)]) == 0
+    assert "to fill in" not in capsys.readouterr().out
+    manifest = Manifest.load(drafts)
+    # Only the plugin that the model has a node of.
+    assert not (drafts / "plugins").exists()
+    assert [one.name for one in (*manifest.inputs, *manifest.outputs)] == ["r", "w", "y"]
+    assert [(one.name, one.default) for one in manifest.fields] == [("by", 1.5), ("mode", 3)]
+    (profile,) = manifest.profiles
+    assert profile.symbols == {
+        "n": (1, 4, 16),
+        "c": (6, 6, 6),
+        "l": (1, 4, 16),
+        "n2": (2, 2, 2),
+        "c2": (4, 4, 4),
+        "l2": (8, 8, 8),
+    }
+    assert manifest.outputs[0].shape == ("n", "c + c2", "ceil_div(l, 2)")
+    with np.load(drafts / "model_data.npz") as data:
+        assert data["r"].shape == (4, 6, 4)
+        np.testing.assert_array_equal(data["w"].ravel(), np.arange(64))
+
+
+def test_fields_are_what_the_parser_passes(model: Path) -> None:
+    fields = (ListedField("by", 1, 1), ListedField("table", 1, 4), ListedField("absent", 5, 1))
+    found = read(model, [ListedCreator(0, "Shift", "1", "", "v2", fields)])[0]
+    assert found.given == (
+        ("by", 1, np.float32(1.5).tobytes(), 1),
+        ("table", 1, np.arange(1, 5, dtype=np.float32).tobytes(), 4),
+    )
+    assert found.missing == ("absent",)
+    assert found.ranks == (3, 3)
+    assert found.types == (0, 0)
+
+
+def test_text_has_its_zero_and_an_empty_list_no_data(tmp_path: Path) -> None:
+    node = helper.make_node("P", ["x"], ["y"], mode="up", names=["a", "bc"], big=2**33 + 5)
+    empty = node.attribute.add()
+    empty.name, empty.type = "none", onnx.AttributeProto.INTS
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+    onnx.save(helper.make_model(helper.make_graph([node], "g", [x], [y])), tmp_path / "m.onnx")
+    fields = tuple(ListedField(name, 6, 0) for name in ("mode", "names", "big", "none"))
+    given = {
+        one[0]: one[1:] for one in read(tmp_path / "m.onnx", [ListedCreator(0, "P", "1", "", "v2", fields)])[0].given
+    }
+    assert given["mode"] == (6, b"up\0", 3)
+    assert given["names"] == (6, b"a\0bc\0", 5)
+    assert given["big"] == (5, (5).to_bytes(4, "little"), 1)  # cut to 32 bits
+    assert given["none"] == (5, None, 0)
+
+
+def test_a_model_without_the_plugin(model: Path) -> None:
+    creator = ListedCreator(0, "Shift", "2", "", "v2", ())
+    with pytest.raises(UsageError, match=r"no node of Shift 2; its operators are Relu, Shift"):
+        read(model, [creator])
