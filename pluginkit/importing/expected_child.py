@@ -40,12 +40,12 @@ def run(model: bytes, projects: Projects, feeds: Mapping[str, Array]) -> Expecte
     """
     proto = onnx.load_from_string(model)
     plugins = {key: (manifest, Reference.load(path, manifest)) for key, (path, manifest) in projects.items()}
-    first = _Oracle(proto, plugins, 0)
+    first = Oracle(proto, plugins, 0)
     outputs = first.outputs(feeds)
     if not any(mask.any() for calls in first.free.values() for masks in calls for mask in masks):
         return Expected(outputs)
     # What depends on elements that mean nothing changes with them.
-    other = _Oracle(proto, plugins, 1).outputs(feeds)
+    other = Oracle(proto, plugins, 1).outputs(feeds)
     arbitrary = {}
     for name, value in outputs.items():
         if value.shape != other[name].shape:
@@ -56,7 +56,7 @@ def run(model: bytes, projects: Projects, feeds: Mapping[str, Array]) -> Expecte
     return Expected(outputs, arbitrary, first.free)
 
 
-class _Oracle:
+class Oracle:
     """One computation of a model. `free` collects what reference.py masks: of each plugin's node, of each of its runs,
     for each output which elements mean nothing; they get the value number `fill` of `MEANINGLESS`."""
 
@@ -88,7 +88,7 @@ class _Oracle:
             if len(piece) == 1 and self._has_plugin(piece[0]):
                 self._node(piece[0], known, here)
             else:
-                later = {name for other in pieces[index + 1 :] for node in other for name in _used(node)}
+                later = {name for other in pieces[index + 1 :] for node in other for name in used(node)}
                 self._standard(piece, known, here, wanted | later)
         return [known[v.name] if v.name in known else onnx.numpy_helper.to_array(here[v.name]) for v in graph.output]
 
@@ -125,8 +125,8 @@ class _Oracle:
                 hint="type pip install 'pluginkit[model]'",
             ) from None
         made = {name for node in nodes for name in node.output if name}
-        used = {name for node in nodes for name in _used(node)} - made
-        inputs = [name for name in sorted(used) if name in known]
+        needed = {name for node in nodes for name in used(node)} - made
+        inputs = [name for name in sorted(needed) if name in known]
         outputs = sorted(made & wanted)
         if not outputs:
             return
@@ -137,7 +137,7 @@ class _Oracle:
             [onnx.helper.make_tensor_value_info(name, kind(known[name].dtype), None) for name in inputs],
             # Without a type: onnxruntime finds it.
             [onnx.ValueInfoProto(name=name) for name in outputs],
-            [constants[name] for name in sorted(used) if name in constants and name not in known],
+            [constants[name] for name in sorted(needed) if name in constants and name not in known],
         )
         model = onnx.helper.make_model(
             graph, opset_imports=self._model.opset_import, ir_version=min(self._model.ir_version, 10)
@@ -246,12 +246,12 @@ def _plain(message: str) -> str:
     return f"onnxruntime: {text}"
 
 
-def _used(node: onnx.NodeProto) -> set[str]:
+def used(node: onnx.NodeProto) -> set[str]:
     """The names that a node needs from around it, those that its subgraphs use included."""
     names = {name for name in node.input if name}
     for _, graph in subgraphs(node):
         own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
         own |= {name for other in graph.node for name in other.output}
-        names |= {name for other in graph.node for name in _used(other)} - own
+        names |= {name for other in graph.node for name in used(other)} - own
         names |= {value.name for value in graph.output} - own
     return names

@@ -33,7 +33,7 @@ from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.manifest.project import Member, members, root
 from pluginkit.network.model import NetworkProfile
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
-from pluginkit.runtimes.verdict import BuildVerdict, ModelInput
+from pluginkit.runtimes.verdict import BuildVerdict
 
 Progress = Callable[[str], None]
 LEVELS = ("error", "warning")
@@ -172,7 +172,9 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
         served = serve(proto, libraries, onnx.defs.has)
         problems = _problems(options.model, proto, served, libraries)
         with contextlib.suppress(UsageError):
-            problems += tuple(rules_model.branch_shapes(proto, profiles.profile(_inputs(proto), shapes)))
+            problems += tuple(
+                rules_model.branch_shapes(proto, profiles.profile(profiles.declared_inputs(proto), shapes))
+            )
         ran = _run(options, proto, served, problems, None, progress)
         reason = f"{found.reason}. {found.remedy}"
         problems = _sorted((*problems, *ran.problems))
@@ -243,27 +245,14 @@ def _run(
     if profile is None:
         try:
             # Without NVIDIA's parser the model's own words are what there is.
-            profile = profiles.profile(_inputs(proto), [profiles.parse(text) for text in options.profiles])
+            profile = profiles.profile(
+                profiles.declared_inputs(proto), [profiles.parse(text) for text in options.profiles]
+            )
         except UsageError as error:
             return RunOutcome(
                 "not run", f"its inputs have no known shapes: {error.message}", remedy="give them by --profile"
             )
     return running.run(proto, served, profile, seed=options.seed, timeout=options.timeout)
-
-
-def _inputs(proto: onnx.ModelProto) -> list[ModelInput]:
-    constants = {tensor.name for tensor in proto.graph.initializer}
-    found = []
-    for value in proto.graph.input:
-        shape = model_.dims(value.type.tensor_type)
-        if value.name in constants:
-            continue
-        if shape is None:
-            raise UsageError(f"{value.name} has no shape")
-        sizes = tuple(dim if isinstance(dim, int) else -1 for dim in shape)
-        kind = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type)
-        found.append(ModelInput(value.name, sizes, False, kind))
-    return found
 
 
 def _problems(

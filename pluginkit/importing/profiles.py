@@ -11,7 +11,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import onnx
+
 from pluginkit.errors import UsageError
+from pluginkit.importing.model import dims
 from pluginkit.network.model import Dims, NetworkProfile, Range
 from pluginkit.runtimes.verdict import ModelInput
 
@@ -122,3 +125,23 @@ def _values(one: ModelInput, points: Range | None) -> Range:
     if len(points[0]) != count:
         raise UsageError(f"--profile: {one.name} has {count} values, {len(points[0])} are given.")
     return points
+
+
+def declared_inputs(proto: onnx.ModelProto) -> list[ModelInput]:
+    """The inputs as the model declares them, where NVIDIA's parser can't be asked: none is a shape tensor.
+
+    Raises:
+        UsageError: an input has no shape.
+    """
+    constants = {tensor.name for tensor in proto.graph.initializer}
+    found = []
+    for value in proto.graph.input:
+        shape = dims(value.type.tensor_type)
+        if value.name in constants:
+            continue
+        if shape is None:
+            raise UsageError(f"{value.name} has no shape")
+        sizes = tuple(dim if isinstance(dim, int) else -1 for dim in shape)
+        kind = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type)
+        found.append(ModelInput(value.name, sizes, False, kind))
+    return found

@@ -28,7 +28,7 @@ def types(model: onnx.ModelProto, served: Sequence[Served]) -> list[Types]:
     model = _inferred(model)
     for _ in range(ROUNDS):
         added = False
-        seen = list(_walk(model.graph, ChainMap()))
+        seen = list(walk(model.graph, ChainMap()))
         for one, (graph, node, known) in zip(served, seen, strict=False):
             if one.member is None or one.by != "plugin":
                 continue
@@ -40,7 +40,7 @@ def types(model: onnx.ModelProto, served: Sequence[Served]) -> list[Types]:
         if not added:
             break
         model = _inferred(model)
-    return [known for _, _, known in _walk(model.graph, ChainMap())]
+    return [known for _, _, known in walk(model.graph, ChainMap())]
 
 
 def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -52,7 +52,7 @@ def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     return copied
 
 
-def _walk(
+def walk(
     graph: onnx.GraphProto, around: ChainMap[str, onnx.TypeProto.Tensor]
 ) -> Iterator[tuple[onnx.GraphProto, onnx.NodeProto, Types]]:
     """All nodes in the order of `model.places`, each with its graph and what it sees."""
@@ -60,4 +60,4 @@ def _walk(
     for node in graph.node:
         yield graph, node, known
         for _, inner in subgraphs(node):
-            yield from _walk(inner, known)
+            yield from walk(inner, known)

@@ -84,8 +84,7 @@ def find(
 
 def command(path: Path, operator: str) -> str:
     """What makes a plugin project of an operator's nodes."""
-    del path
-    return f"pluginkit new {shlex.quote(operator.rpartition('::')[2])}"
+    return f"pluginkit new --from-onnx {shlex.quote(str(path))} --op {shlex.quote(operator)}"
 
 
 def _operator(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pluginkit.errors import UsageError
+from pluginkit.manifest import Manifest
 from pluginkit.scaffold import signature, template
 from pluginkit.scaffold.generated import Generated
 
@@ -33,7 +34,7 @@ def new(
         UsageError: a name, type, shape or combination that makes no sense, or the folder is there already.
             Nothing is written then.
     """
-    manifest, text = signature.manifest(
+    _, text = signature.manifest(
         name,
         inputs=inputs,
         outputs=outputs,
@@ -43,6 +44,24 @@ def new(
         base=base,
         formats=formats,
     )
+    return write(text, directory)
+
+
+def write(
+    text: str, directory: Path | None = None, other: Mapping[Path, bytes | Callable[[str], str]] | None = None
+) -> Path:
+    """Write the project of a manifest into a new folder of `directory`; the folder's path.
+
+    Args:
+        text: of its pluginkit.toml.
+        directory: where (default: the current folder).
+        other: by path in the project, files that are not as the template makes them: a file's content, or what makes
+            its text of the template's.
+
+    Raises:
+        UsageError: the manifest makes no sense, or the folder is there already. Nothing is written then.
+    """
+    manifest = Manifest.parse(text, "The manifest")
     parent = (directory or Path()).resolve()
     project = parent / manifest.slug
     if project.exists() or project.is_symlink():
@@ -53,6 +72,11 @@ def new(
         parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=parent, prefix=f".{manifest.slug}-") as scratch:
             made = template.render(text, Path(scratch), Generated({}))
+            for path, content in (other or {}).items():
+                file = made / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                new_one = content if isinstance(content, bytes) else content(file.read_text(encoding="utf-8")).encode()
+                file.write_bytes(new_one)
             made.rename(project)
     except OSError as error:
         raise UsageError(

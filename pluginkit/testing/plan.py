@@ -24,6 +24,7 @@ from pluginkit.testing.families.base import Applier, OracleResult, Setting
 from pluginkit.testing.field_values import Varied, choose
 from pluginkit.testing.points import Point, generator, points, unaligned
 from pluginkit.testing.reference import Reference
+from pluginkit.testing.saved_cases import SavedCase
 from pluginkit.testing.shape_splits import ShapeSplit, shape_splits
 
 _ELSE_FACTORS = (-1.0, 0.5, 0.25)
@@ -39,6 +40,7 @@ def plan(
     data: Path | None = None,
     random: int = 1,
     calibration: Calibration = BY_DEFAULT,
+    saved: Sequence[SavedCase] = (),
 ) -> Plan:
     """The networks and cases of a run.
 
@@ -51,6 +53,7 @@ def plan(
         data: an .npz with a person's own inputs, for one more point.
         random: how many random points a profile gets.
         calibration: how INT8 scales are found.
+        saved: cases that lie in the project; each has a network of its own in `plain`, in the first precision.
 
     Raises:
         UsageError: an unknown family, one that cannot hold the plugin, or data that doesn't fit.
@@ -91,6 +94,13 @@ def plan(
                         for case in _cases(family, setting, point, reference, seed)
                     ]
                     cases += with_earlier(made) if every and not setting.variant else made
+                for case in saved if every and kind is wanted[0] else ():
+                    if part.name in {"", case.point.profile}:
+                        mine = replace(ranging, fields=case.fields)
+                        scales = calibrated(family, mine, samples or there, reference, calibration.explicit).scales
+                        setting = replace(plain, fields=case.fields, saved=case.name, scales=scales)
+                        networks.append(family.build(setting))
+                        cases += _cases(family, setting, case.point, reference, seed)
     return Plan(tuple(networks), tuple(cases), seed, other.kept)
 
 

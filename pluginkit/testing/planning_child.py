@@ -9,6 +9,7 @@ from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
 from pluginkit.testing import plan as plan_
+from pluginkit.testing import saved_cases
 from pluginkit.testing.calibration import Calibration
 from pluginkit.testing.reference import FILE_NAME, Reference
 
@@ -24,6 +25,8 @@ def plan(
 ) -> Plan:
     """Load the project's reference and plan the run."""
     reference = Reference.load(project / FILE_NAME, manifest)
+    usual = plan_.field_values(manifest)
+    saved_cases.check(manifest, project, usual, reference)
     return plan_.plan(
         manifest,
         reference,
@@ -32,4 +35,5 @@ def plan(
         seed=seed,
         data=data,
         calibration=calibration,
+        saved=saved_cases.read(manifest, project, usual),
     )

@@ -240,7 +240,7 @@ def test_m16_open_channels_in_int8(tmp_path: Path) -> None:
         ({"plugin_namespace": ""}, 'Set plugin_namespace="acme"'),
         ({"plugin_namespace": "", "plugin_version": "3"}, 'plugin_version="1" and plugin_namespace="acme"'),
         ({"op": "Scal"}, "Is Scale meant?"),
-        ({"op": "Elsewhere"}, "pluginkit new Elsewhere"),
+        ({"op": "Elsewhere"}, "pluginkit new --from-onnx MODEL.onnx --op pluginkit::Elsewhere"),
     ],
 )
 def test_m11_nobody_serves_it(tmp_path: Path, changed: dict[str, object], expected: str) -> None:

@@ -11,19 +11,47 @@ from pluginkit import parser_operators, scaffold
 from pluginkit.bases import BASES
 from pluginkit.cli import signature
 from pluginkit.dtypes import DType
+from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 
 
 @click.command("new")
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option(
     "--dir", "directory", type=click.Path(path_type=Path, file_okay=False), help="Where to make the project's folder."
+)
+@click.option(
+    "--from-onnx",
+    "model",
+    type=click.Path(path_type=Path),
+    metavar="MODEL.onnx",
+    help="Take signature, fields, sizes and test cases from the nodes of a model.",
+)
+@click.option("--op", "operator", default="", metavar="DOMAIN::OP", help="With --from-onnx: all nodes of an operator.")
+@click.option("--node", default="", metavar="NAME", help="With --from-onnx: one node.")
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    metavar="NAME:SHAPES",
+    help="With --from-onnx: shapes of the model's input, as for pluginkit import.",
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="INPUTS.npz",
+    help="With --from-onnx: the model's inputs, from which test cases are cut. Default: random numbers.",
 )
 @signature.options
 def command(
     *,
-    name: str,
+    name: str | None,
     directory: Path | None,
+    model: Path | None,
+    operator: str,
+    node: str,
+    profiles: tuple[str, ...],
+    data: Path | None,
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
     fields: tuple[str, ...],
@@ -38,7 +66,24 @@ def command(
     TYPES are float32, float16, bfloat16, int8 and int32; SHAPE is symbols and numbers, as n,c,3. In an output's shape
     they may be computed with, and with integer fields: + - * // ceil_div(a, b) min(a, b) max(a, b) broadcast(a, b). A
     field may choose: h if keepdims else 1, and 1 if keepdims, which without it is no dimension.
+
+    With --from-onnx, and --op or --node, all of that is taken from a model, and NAME is the operator's type if it is
+    left out. `pluginkit doctor MODEL.onnx` prints that command for each operator that nobody serves.
     """
+    if model is not None:
+        own = [*inputs, *outputs, *fields, *formats, namespace] + [version] * (version != "1") + ["x"] * no_fields
+        if any(own):
+            raise UsageError(
+                "--from-onnx takes tensors, fields, namespace and version from the model.",
+                hint="Leave --input, --output, --field, --no-fields, --format, --namespace and --version out; change "
+                "pluginkit.toml afterwards.",
+            )
+        _from_model(model, operator, node, name or "", directory, profiles, data, base)
+        return
+    if operator or node or profiles or data:
+        raise UsageError("--op, --node, --profile and --data need a model.", hint="Add --from-onnx MODEL.onnx.")
+    if name is None:
+        raise UsageError("The plugin's name is missing.", hint="As in: pluginkit new MyPlugin")
     project = scaffold.new(
         name,
         directory=directory,
@@ -50,18 +95,80 @@ def command(
         base=base,
         formats=formats,
     )
-    shown = project.relative_to(Path.cwd()) if project.is_relative_to(Path.cwd()) else project
-    manifest = Manifest.load(project)
-    click.echo(f"Made {shown}/")
-    for line in tree(project, "  "):
-        click.echo(line)
+    manifest = _made(project)
     click.echo("\nNext:")
-    click.echo(f"  cd {shlex.quote(str(shown))}")
+    click.echo(f"  cd {shlex.quote(str(_shown(project)))}")
     click.echo("  pluginkit build")
     click.echo(f"  pluginkit test{' --int8' if DType.INT8 in manifest.precisions() else ''}")
     warn(name)
     if advice := BASES[manifest.plugin.base].advice:
         click.echo(f"\nNote: {advice}")
+
+
+def _from_model(
+    model: Path,
+    operator: str,
+    node: str,
+    name: str,
+    directory: Path | None,
+    profiles: tuple[str, ...],
+    data: Path | None,
+    base: str,
+) -> None:
+    # Only here: the model's side needs onnx and the whole of `importing`.
+    from pluginkit.importing.extraction import extract
+
+    if bool(operator) == bool(node):
+        raise UsageError(
+            "--from-onnx needs --op DOMAIN::OP, for all nodes of an operator, or --node NAME, for one.",
+            hint=f"pluginkit doctor {shlex.quote(str(model))} lists the operators that nobody serves.",
+        )
+    found = extract(
+        model,
+        operator=operator,
+        node=node,
+        name=name,
+        directory=directory,
+        shapes=profiles,
+        data=data,
+        base=base,
+    )
+    manifest = _made(found.project)
+    count = len(found.nodes)
+    click.echo(f"\nFrom {count} node{'' if count == 1 else 's'} of {found.operator} in {model}:")
+    for tensor in (*manifest.inputs, *manifest.outputs):
+        click.echo(f"  {tensor.name}: {', '.join(kind.value for kind in tensor.types)} [{', '.join(tensor.shape)}]")
+    for field in manifest.fields:
+        click.echo(f"  field {field.name}: {field.default}" + (f", of {list(field.choices)}" if field.choices else ""))
+    for profile in manifest.profiles:
+        ranges = ", ".join(f"{symbol} {list(points)}" for symbol, points in profile.symbols.items())
+        click.echo(f"  sizes (min, opt, max): {ranges or 'all fixed'}")
+    for path in found.cases.values():
+        click.echo(f"  test case: {path.relative_to(found.project)}, which pluginkit test runs")
+    for note in found.notes:
+        click.echo(f"  note: {note}")
+    click.echo("\nNext:")
+    shown = shlex.quote(str(_shown(found.project)))
+    click.echo(f"  cd {shown}")
+    if not found.computed:
+        click.echo(f"  write what {found.operator} computes into reference.py")
+    click.echo(f"  write the same as a kernel into src/{manifest.slug}_kernel.cu")
+    click.echo("  pluginkit build")
+    click.echo("  pluginkit test")
+    click.echo(f"  cd - && pluginkit import {shlex.quote(str(model))} --plugins {shown}")
+    warn(manifest.plugin.name)
+
+
+def _shown(project: Path) -> Path:
+    return project.relative_to(Path.cwd()) if project.is_relative_to(Path.cwd()) else project
+
+
+def _made(project: Path) -> Manifest:
+    """Say what was made."""
+    click.echo(f"Made {_shown(project)}/")
+    for line in tree(project, "  "):
+        click.echo(line)
+    return Manifest.load(project)
 
 
 def warn(name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -167,7 +168,9 @@ def _written(node: onnx.NodeProto) -> str | None:
 
 
 def _write_one(node: onnx.NodeProto) -> str:
-    return f"Give the library that has it by --plugins, or write it: pluginkit new {node.op_type}"
+    operator = node.op_type if node.domain in {"", "ai.onnx"} else f"{node.domain}::{node.op_type}"
+    made = f"pluginkit new --from-onnx MODEL.onnx --op {shlex.quote(operator)}"
+    return f"Give the library that has it by --plugins, or write it: {made}"
 
 
 def in_rtx(served: Sequence[Served], libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:

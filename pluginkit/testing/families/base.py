@@ -41,6 +41,7 @@ class Setting:
         layout: the tensors' format, of those that have it.
         implicit: how INT8 scales were calibrated that the plugin gets by descriptors; empty: it gets them by fields.
         varied: what of `fields` isn't as usual, if anything is.
+        saved: the name of the saved case that it is for; empty for all others.
     """
 
     manifest: Manifest
@@ -52,6 +53,7 @@ class Setting:
     layout: Format = Format.LINEAR
     implicit: str = ""
     varied: FieldValues | None = None
+    saved: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "manifest", self.manifest.with_fields(self.fields))
@@ -66,6 +68,8 @@ class Setting:
         """The value of `Network.variant`."""
         if self.varied:
             return self.varied.variant
+        if self.saved:
+            return f"case-{self.saved}"
         return f"implicit-{self.implicit}" if self.implicit else self.layout.value.replace("linear", "")
 
     def kind(self, tensor: Tensor) -> DType:

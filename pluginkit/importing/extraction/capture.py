@@ -1,0 +1,109 @@
+"""The arrays that a model's nodes work on: the model is run by onnxruntime up to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from pluginkit.errors import UsageError
+from pluginkit.importing import hosting, inputs
+from pluginkit.importing.extraction.capture_child import Captured
+from pluginkit.importing.extraction.selection import MARK, Selection
+from pluginkit.importing.model import places
+from pluginkit.network.model import Array, NetworkProfile
+from pluginkit.process.worker import Worker
+
+CHILD = "pluginkit.importing.extraction.capture_child"
+
+
+def single(selection: Selection, kinds: Mapping[int, int] | None = None) -> onnx.ModelProto:
+    """A model of the first chosen node alone, its tensors called by their positions: i0, o0.
+
+    `kinds` are the inputs' element types by position, float where none is given.
+    """
+    node = onnx.NodeProto()
+    node.CopyFrom(selection.nodes[0])
+    for one in [one for one in node.attribute if one.name == MARK]:
+        node.attribute.remove(one)
+    given = [index for index, name in enumerate(node.input) if name]
+    node.input[:] = [f"i{index}" if name else "" for index, name in enumerate(node.input)]
+    node.output[:] = [f"o{index}" if name else "" for index, name in enumerate(node.output)]
+    kinds = kinds or {}
+    graph = onnx.helper.make_graph(
+        [node],
+        "operator",
+        [
+            onnx.helper.make_tensor_value_info(f"i{index}", kinds.get(index, onnx.TensorProto.FLOAT), None)
+            for index in given
+        ],
+        [onnx.ValueInfoProto(name=name) for name in node.output if name],
+    )
+    model = onnx.helper.make_model(
+        graph, opset_imports=selection.model.opset_import, ir_version=min(selection.model.ir_version, 10)
+    )
+    if selection.function is not None:
+        model.functions.append(selection.function)
+    return model
+
+
+def run(
+    selection: Selection, profile: NetworkProfile, data: Path | None, *, seed: int, timeout: float
+) -> dict[str, Captured]:
+    """What each chosen node is given in a run at the profile's opt, by label.
+
+    Args:
+        selection: the nodes.
+        profile: the shapes of the model's inputs.
+        data: an .npz with arrays for the model's inputs; those that it lacks are drawn.
+        seed: what drawn values follow from.
+        timeout: seconds.
+
+    Raises:
+        UsageError: the model can't be run on these inputs, or the data isn't for it.
+        ToolMissing: onnxruntime isn't installed.
+    """
+    model = onnx.ModelProto()
+    model.CopyFrom(selection.model)
+    for node in (place.node for place in places(model.graph)):
+        if any(one.name == MARK for one in node.attribute):
+            node.domain = hosting.DOMAIN
+    feeds, _ = inputs.draw(model, profile, hosting.DOMAIN, np.random.default_rng(seed))
+    if data is not None:
+        feeds = {**feeds, **_read(data, feeds)}
+    with Worker(CHILD, {}, timeout=timeout) as worker:
+        found = worker.call(
+            "run", model=model.SerializeToString(), single=single(selection).SerializeToString(), feeds=feeds
+        )
+    assert isinstance(found, dict)
+    return found
+
+
+def runnable(model: onnx.ModelProto, timeout: float) -> bool:
+    """Whether onnxruntime can run a model.
+
+    Raises:
+        ToolMissing: onnxruntime isn't installed.
+    """
+    with Worker(CHILD, {}, timeout=timeout) as worker:
+        return not worker.call("loads", single=model.SerializeToString())
+
+
+def _read(data: Path, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    try:
+        with np.load(data, allow_pickle=False) as loaded:
+            arrays = {name: loaded[name] for name in loaded.files}
+    except (OSError, ValueError, EOFError, AttributeError) as error:
+        raise UsageError(f"{data} cannot be read as .npz: {error}.") from None
+    for name, array in arrays.items():
+        if name not in feeds:
+            raise UsageError(f"{data}: the model has no input {name!r}.", hint=f"It has {', '.join(feeds)}.")
+        if array.dtype != feeds[name].dtype or array.shape != feeds[name].shape:
+            expected = f"{feeds[name].dtype} {list(feeds[name].shape)}"
+            raise UsageError(
+                f"{data}: {name} is {array.dtype} {list(array.shape)}, and the model is run on {expected}.",
+                hint="Give the shape by --profile.",
+            )
+    return arrays
