@@ -40,7 +40,10 @@ void bindCommon(py::module_& module)
                 return static_cast<std::int32_t>(p.common().getOutputDataType(index, types.data(), count(types)));
             },
             py::arg("index"), py::arg("input_types"))
-        .def("attach_to_context", [](PyPlugin const& p) { p.common().attachToContext(); })
+        .def(
+            "attach_to_context", [](PyPlugin const& p, std::uintptr_t cudnn, std::uintptr_t cublas)
+            { p.common().attachToContext(reinterpret_cast<void*>(cudnn), reinterpret_cast<void*>(cublas)); },
+            py::arg("cudnn"), py::arg("cublas"))
         .def("detach_from_context", [](PyPlugin const& p) { p.common().detachFromContext(); })
         .def(
             "supports_format_combination",

@@ -96,10 +96,10 @@ public:
         return mPlugin->getOutputDataType(index, inputTypes, nbInputs);
     }
 
-    void attachToContext() override
+    void attachToContext(void* cudnn, void* cublas) override
     {
         Call const call{kInterface<Plugin>, "attachToContext"};
-        mPlugin->attachToContext(nullptr, nullptr, nullptr);
+        mPlugin->attachToContext(static_cast<cudnnContext*>(cudnn), static_cast<cublasContext*>(cublas), nullptr);
     }
 
     void detachFromContext() override

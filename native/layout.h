@@ -32,7 +32,8 @@ public:
     virtual char const* getPluginNamespace() const = 0;
     virtual nvinfer1::DataType getOutputDataType(std::int32_t index, nvinfer1::DataType const* inputTypes,
                                                  std::int32_t nbInputs) const = 0;
-    virtual void attachToContext() = 0;
+    //! The handles may be null; the allocator is.
+    virtual void attachToContext(void* cudnn, void* cublas) = 0;
     virtual void detachFromContext() = 0;
     virtual bool supportsFormatCombination(std::int32_t pos, nvinfer1::PluginTensorDesc const* inOut,
                                            std::int32_t nbInputs, std::int32_t nbOutputs) = 0;

@@ -18,6 +18,7 @@ from pluginkit.formats import Format
 from pluginkit.host.bases.lifecycles import LIFECYCLES, Layer
 from pluginkit.host.descriptors import Desc
 from pluginkit.host.errors import Finding, HostBug
+from pluginkit.host.handles import NONE
 from pluginkit.host.library import Creator
 from pluginkit.host.memory.buffers import Allocate, Buffer, Bytes, HostBuffer
 from pluginkit.host.memory.device import AnyDevice, Device, Job, Region, Use
@@ -39,7 +40,8 @@ Array = np.ndarray[Any, Any]
 class Context:
     """An execution context of one layer; a context manager. `enqueues` counts the calls of `run`.
 
-    With `concurrent` a second context of the same engine is at work in every run, on other data.
+    With `concurrent` a second context of the same engine is at work in every run, on other data. `with_handles` gives
+    the plugin handles of cuDNN and cuBLAS.
 
     Raises:
         Finding: deserialize, initialize, clone, ... answer wrongly, or the plugin serializes to other bytes than it was
@@ -54,6 +56,7 @@ class Context:
         device: AnyDevice | None = None,
         *,
         concurrent: bool = False,
+        with_handles: bool = False,
     ) -> None:
         self.built = built
         self._device: AnyDevice = device or Device()
@@ -64,7 +67,8 @@ class Context:
         self._shape_inputs = built.v3.shape_inputs if built.v3 else ()
         self._aliases = built.v3.aliases if built.v3 else (None,) * len(built.shapes)
         self._profile = built.profile_of(self._tensor_specs())
-        self._layer = LIFECYCLES[built.base].restore(creator, built)
+        self._handles = self._device.make_handles() if with_handles else NONE
+        self._layer = LIFECYCLES[built.base].restore(creator, built, self._handles)
         self._second = self._layer.second_context() if concurrent else None
 
     def run(self, inputs: Sequence[Array], free: Sequence[Array] = ()) -> list[Array]:
@@ -130,6 +134,12 @@ class Context:
         if self._second is not None:
             self._second.close()
         self._layer.close()
+        if gone := self._device.destroy_handles(self._handles):
+            raise Finding(
+                self._layer.name_of("detachFromContext"),
+                f"has destroyed what attachToContext was given as {' and '.join(gone)}: the context owns its handles",
+                rule="L11",
+            )
 
     def __enter__(self) -> Self:
         return self

@@ -12,9 +12,9 @@ from pluginkit.network.model import Array, Dims
 Target: TypeAlias = Literal["cpu", "gpu"]
 """What a library is built for, and where its kernels run."""
 
-Way: TypeAlias = Literal["eager", "graph", "concurrent", "reused"]
-"""How enqueue is called: simply; on a GPU captured into a graph that is replayed; with a second context at work; or in
-a context that has run other cases before."""
+Way: TypeAlias = Literal["eager", "graph", "concurrent", "reused", "handles"]
+"""How enqueue is called: simply; on a GPU captured into a graph that is replayed; with a second context at work; in a
+context that has run other cases before; or by TensorRT 10 with handles of cuDNN and cuBLAS."""
 
 
 @dataclass(frozen=True)

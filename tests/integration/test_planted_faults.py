@@ -43,6 +43,12 @@ CONFIGURE, DIMENSIONS = (
 )
 SWITCH_TYPES = "    switch (precision)"
 INITIALIZE = "int32_t MyPlugin::initialize() noexcept\n{\n"
+ATTACH = "    static_cast<void>(cublas);\n"
+ATTACHES = f"""void MyPlugin::attachToContext(cudnnContext*, cublasContext* cublas, nvinfer1::IGpuAllocator*) noexcept
+{{
+{ATTACH}}}
+
+"""
 CLONE = "        return new MyPlugin{*this};"
 CRASH = "*static_cast<volatile int*>(nullptr) = 0;"
 LAST = "static_cast<T*>(output.data)[output.count] = T{};"
@@ -368,6 +374,14 @@ FAULTS = {
         Outcome.PASSED,
         "",
     ),
+    "a wrong result where a handle of cuBLAS is given": Fault(
+        PLUGIN,
+        ATTACH,
+        f"    if (FAULT && cublas != nullptr)\n    {{\n        mParameters.alpha = 0.25F;\n    }}\n{ATTACH}",
+        FIRST,
+        Outcome.FAILED,
+        "as TensorRT 10 with tactics of cuDNN and cuBLAS: attachToContext is given their handles (without that it",
+    ),
     "a stream of each clone": Fault(
         PLUGIN,
         CLONE,
@@ -416,6 +430,8 @@ def project(tmp_path_factory: pytest.TempPathFactory, shared: Shared) -> Path:
         text = (written / name).read_text()
         assert text.count(INCLUDE) == 1
         text = text.replace(INCLUDE, INCLUDE + INCLUDED[name]).replace(NAMESPACE, SWITCH + NAMESPACE, 1)
+        if name == PLUGIN:
+            text = text.replace(INITIALIZE, ATTACHES + INITIALIZE, 1)
         for which, fault in FAULTS.items():
             if fault.file == name:
                 assert fault.right in text, which
@@ -423,11 +439,9 @@ def project(tmp_path_factory: pytest.TempPathFactory, shared: Shared) -> Path:
         (written / name).write_text(text)
     header, plugin = written / "src" / "my_plugin.h", written / PLUGIN
     assert KEPT in header.read_text()
-    header.write_text(
-        header.read_text().replace(
-            KEPT, f"    int64_t mFirst{{0}};\n    int64_t mKept{{0}};\n    int64_t mMost{{0}};\n{KEPT}"
-        )
-    )
+    declared = "void attachToContext(cudnnContext*, cublasContext* cublas, nvinfer1::IGpuAllocator*) noexcept override;"
+    members = "".join(f"    int64_t {one}{{0}};\n" for one in ("mFirst", "mKept", "mMost"))
+    header.write_text(header.read_text().replace(KEPT, f"    {declared}\n{members}{KEPT}"))
     text = plugin.read_text()
     assert text.count(CONFIGURE) == 1
     plugin.write_text(text.replace(CONFIGURE, REMEMBER + CONFIGURE))

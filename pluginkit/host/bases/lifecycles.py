@@ -10,6 +10,7 @@ from typing_extensions import Self
 
 from pluginkit import bases
 from pluginkit.host.descriptors import Desc
+from pluginkit.host.handles import NONE, Handles
 from pluginkit.host.library import Creator
 from pluginkit.host.spec import Bounds, BuiltPlugin, LayerConfig, TensorSpec
 
@@ -62,8 +63,8 @@ class Lifecycle(Protocol):
             Finding: the plugin answers wrongly.
         """
 
-    def restore(self, creator: Creator, built: BuiltPlugin) -> Layer:
-        """Makes a plugin of what was serialized, and attaches it to a context.
+    def restore(self, creator: Creator, built: BuiltPlugin, handles: Handles = NONE) -> Layer:
+        """Makes a plugin of what was serialized, and attaches it to a context with these handles.
 
         Raises:
             Finding: the plugin answers wrongly.

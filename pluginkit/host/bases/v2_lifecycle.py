@@ -46,6 +46,7 @@ from pluginkit.demands import doubt
 from pluginkit.host.bases.changed_fields import Fields, changed
 from pluginkit.host.bases.v2_plugin import V2Plugin
 from pluginkit.host.errors import Finding
+from pluginkit.host.handles import NONE, Handles
 from pluginkit.host.library import SPACE, Creator
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
 
@@ -107,7 +108,7 @@ def check_workspace(plugin: V2Plugin[Any], size: int) -> int:
 class V2Layer(Generic[P]):
     """A plugin of an engine and its clone in a context, from the serialized bytes."""
 
-    def __init__(self, creator: Creator, built: BuiltPlugin, kind: type[P]) -> None:
+    def __init__(self, creator: Creator, built: BuiltPlugin, kind: type[P], handles: Handles) -> None:
         self.built = built
         with creator.in_another_namespace() as namespace:
             engine = creator.deserialize(built.layer, built.serialized.data)
@@ -123,7 +124,7 @@ class V2Layer(Generic[P]):
         _check_restored(self._engine, built)
         self._engine.initialize()
         self._plugin = self._engine.clone()
-        self._plugin.attach_to_context()
+        self._plugin.attach_to_context(handles if _layout(self._plugin) == 10 else NONE)
         self._first = True
 
     def name_of(self, method: str) -> str:
@@ -149,6 +150,11 @@ class V2Layer(Generic[P]):
             return
         self._engine.terminate()
         self._engine.destroy()
+
+
+def _layout(plugin: V2Plugin[Any]) -> int:
+    """The major version of TensorRT that it was compiled for; TensorRT 11 gives no handles."""
+    return (plugin.tensorrt_version() & 0xFFFFFF) // 10000
 
 
 def _check_restored(plugin: V2Plugin[Any], built: BuiltPlugin) -> None:

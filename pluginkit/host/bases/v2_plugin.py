@@ -16,6 +16,7 @@ from pluginkit.dtypes import DType
 from pluginkit.host.bases.changed_fields import Fields, changed
 from pluginkit.host.descriptors import Desc
 from pluginkit.host.errors import Finding, HostBug
+from pluginkit.host.handles import NONE, Handles
 from pluginkit.host.output_types import output_type
 
 if TYPE_CHECKING:
@@ -149,9 +150,9 @@ class V2Plugin(Generic[N]):
         """Frees what `initialize` got."""
         self.native.terminate()
 
-    def attach_to_context(self) -> None:
-        """With null for cuDNN, cuBLAS and allocator, which is all that a host without them has (rule L11)."""
-        self.native.attach_to_context()
+    def attach_to_context(self, handles: Handles = NONE) -> None:
+        """With a context's handles, or null for both, and without an allocator, which this host has none of (L11)."""
+        self.native.attach_to_context(handles.cudnn, handles.cublas)
 
     def detach_from_context(self) -> None:
         """Ends `attach_to_context`."""

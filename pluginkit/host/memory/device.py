@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pluginkit.host.errors import Finding, HostBug
+from pluginkit.host.handles import NONE, Handles
 from pluginkit.host.memory import concurrency
 from pluginkit.host.memory.buffers import Buffer, Bytes, HostBuffer
 
@@ -72,6 +73,12 @@ class AnyDevice(Protocol):
 
     def allocate(self, size: int) -> Buffer:
         """Guarded memory that its kernels can reach."""
+
+    def make_handles(self) -> Handles:
+        """Handles for a context, of those of cuDNN and cuBLAS that are there."""
+
+    def destroy_handles(self, handles: Handles) -> tuple[str, ...]:
+        """Ends them; the names of those that weren't handles any more."""
 
     def enqueue(self, method: str, job: Job) -> None:
         """Has the plugin's enqueue (`method` in findings) called with a stream, and its work done."""
@@ -200,6 +207,22 @@ class Device:
             Taken(each.kind.decode(), each.function.decode(), each.size, Path(os.fsdecode(each.library)), each.offset)
             for each in found[:count]
         )
+
+    def make_handles(self) -> Handles:
+        """Handles of target cpu's own libraries."""
+        if self._control is None or self._version < _COUNTS:
+            return NONE
+        return Handles(self._control.make_cudnn() or 0, self._control.make_cublas() or 0)
+
+    def destroy_handles(self, handles: Handles) -> tuple[str, ...]:
+        """As `AnyDevice.destroy_handles`."""
+        if self._control is None or handles == NONE:
+            return ()
+        codes = {
+            "cudnn": self._control.destroy_cudnn(handles.cudnn),
+            "cublas": self._control.destroy_cublas(handles.cublas),
+        }
+        return tuple(name for name, code in codes.items() if code)
 
     def allocate(self, size: int) -> Buffer:
         """Guarded host memory."""

@@ -16,7 +16,9 @@ from pathlib import Path
 
 from pluginkit import gpu
 from pluginkit.demands import doubt
+from pluginkit.gpu import library_handles
 from pluginkit.host.errors import Finding, HostBug
+from pluginkit.host.handles import Handles
 from pluginkit.host.memory import concurrency
 from pluginkit.host.memory.buffers import GUARD_BYTES, Bytes, DeviceBuffer
 from pluginkit.host.memory.device import Job, Region, Use
@@ -37,6 +39,7 @@ class GpuDevice:
 
     def __init__(self, library: Path = Path(), index: int = 0) -> None:
         self._index = index
+        self._library = library
         self._made: gpu.GpuContext | None = None
         self._stream: gpu.Stream | None = None
         self._second: gpu.Stream | None = None
@@ -70,6 +73,18 @@ class GpuDevice:
             CudaError: there is not so much.
         """
         return DeviceBuffer(self.context, size, 0 if self._check in ("memcheck", "initcheck") else GUARD_BYTES)
+
+    def make_handles(self) -> Handles:
+        """Handles of NVIDIA's libraries, of those that the plugin's library links."""
+        self.context.make_current()
+        return Handles(*(library_handles.make(self._library, name) for name in library_handles.LIBRARIES))
+
+    def destroy_handles(self, handles: Handles) -> tuple[str, ...]:
+        """NVIDIA's libraries don't say of a handle whether it is one: nothing is known."""
+        for name, handle in zip(library_handles.LIBRARIES, (handles.cudnn, handles.cublas), strict=True):
+            if handle:
+                library_handles.destroy(self._library, name, handle)
+        return ()
 
     def enqueue(self, method: str, job: Job) -> None:
         """Brings the memory to the GPU, has enqueue (`method` in findings) called with a stream that does not wait for

@@ -168,7 +168,8 @@ class Hosting:
         """The first run that fails, else the one in order; `runs` is how many there were in the schedules."""
         results: list[CaseResult] = []
         schedules = self._hosted.schedules
-        more = other_contexts(network, case, self._hosted.target, checked=bool(self._hosted.flavour.name))
+        hosted = self._hosted
+        more = other_contexts(network, case, hosted.manifest, hosted.target, checked=bool(hosted.flavour.name))
         for schedule, convention in product((*schedules, *more), session.ways(case)):
             before = session.asked
             again = partial(self._once, session, network, case, schedule, convention)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pluginkit.bases import BASES
+from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.model import Case, Network
 from pluginkit.runtimes import Target, Way
@@ -57,18 +59,27 @@ def schedules(count: int, seed: int, *, deferred: bool) -> tuple[Schedule, ...]:
 _WAYS = {
     "graph": "captured into a CUDA graph and replayed on new data",
     "concurrent": "with a second context of the engine at work, on another thread and stream",
+    "handles": "as TensorRT 10 with tactics of cuDNN and cuBLAS: attachToContext is given their handles",
     "reused": "in an execution context that has run other shapes before",
 }
 
 
-def other_contexts(network: AnyNetwork, case: Case, target: Target, *, checked: bool) -> tuple[Schedule, ...]:
-    """How a case is run once more: in a context that has run the case's earlier ones, if it has any; and on target cpu
-    with a second context at work, at opt of the plain network, which is enough. Not in a build with checks."""
+def other_contexts(
+    network: AnyNetwork, case: Case, manifest: Manifest, target: Target, *, checked: bool
+) -> tuple[Schedule, ...]:
+    """How a case is run once more; not in a build with checks.
+
+    In a context that has run the case's earlier ones, if it has any. At opt of the plain network, which is enough: on
+    target cpu with a second context at work; and, once for the plugin, with handles of cuDNN and cuBLAS.
+    """
     if checked:
         return ()
-    usual = isinstance(network, Network) and network.family == "plain" and not network.variant
-    second = (Schedule(way="concurrent"),) if usual and case.point == "opt" and target == "cpu" else ()
-    return (*((Schedule(way="reused"),) if case.earlier else ()), *second)
+    found = [Schedule(way="reused")] if case.earlier else []
+    if isinstance(network, Network) and network.family == "plain" and not network.variant and case.point == "opt":
+        first = network.precision is manifest.precisions()[0] and case.profile == manifest.profiles[0].name
+        found += [Schedule(way="concurrent")] if target == "cpu" else []
+        found += [Schedule(way="handles")] if first and BASES[manifest.plugin.base].generation == "v2" else []
+    return tuple(found)
 
 
 def ways_on_gpu(*, checked: bool) -> tuple[Schedule, ...]:

@@ -28,10 +28,15 @@ Earlier: TypeAlias = tuple[str, dict[str, Array], Sequence[Sequence[Array]]]
 """A run in the same contexts before: its profile, its feeds, and which elements need not be written."""
 
 
-def open(breadcrumb: Breadcrumb, *, library: Path, manifest: Manifest, target: Target) -> HostChild:  # noqa: A001
-    """Loads the library, which is built for that target, and finds the plugin's creator."""
+def open(  # noqa: A001
+    breadcrumb: Breadcrumb, *, library: Path, manifest: Manifest, target: Target, version: int = 0
+) -> HostChild:
+    """Loads the library, which is built for that target, and finds the plugin's creator.
+
+    `version` is what the host says it is; 0: what the library is for.
+    """
     host.set_breadcrumb_file(breadcrumb.path)
-    return HostChild(library, manifest, target)
+    return HostChild(library, manifest, target, version)
 
 
 def _host_version(manifest: Manifest) -> int:
@@ -42,11 +47,11 @@ def _host_version(manifest: Manifest) -> int:
 class HostChild:
     """A loaded plugin library."""
 
-    def __init__(self, library: Path, manifest: Manifest, target: Target) -> None:
+    def __init__(self, library: Path, manifest: Manifest, target: Target, version: int) -> None:
         plugin = manifest.plugin
         self._manifest = manifest
         self._identity = (plugin.name, plugin.version, plugin.namespace)
-        self._library = host.Library(library, _host_version(manifest))
+        self._library = host.Library(library, version or _host_version(manifest))
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
         self._device: host.AnyDevice = host.GpuDevice(library) if target == "gpu" else host.Device(library)
         self._doubts = host.take_doubts()
@@ -182,6 +187,7 @@ class HostChild:
                         _specs(call, at),
                         self._device,
                         concurrent=way == "concurrent",
+                        with_handles=way == "handles",
                     )
                 )
                 for call in _plugins(network)

@@ -66,6 +66,19 @@ public:
                    ? 0
                    : 1;
     }
+#ifdef ATTACHED
+    void attachToContext(cudnnContext* cudnn, cublasContext*, IGpuAllocator*) noexcept override
+    {
+        mAttached = cudnn;
+    }
+    void detachFromContext() noexcept override
+    {
+        if (mState.window.stride == 3) // a fault: the handle is the context's
+        {
+            static_cast<void>(cudnnDestroy(mAttached));
+        }
+    }
+#endif
     void terminate() noexcept override
     {
         if (mCudnn != nullptr)
@@ -84,16 +97,25 @@ public:
     int32_t enqueue(int32_t batches, void const* const* inputs, void* const* outputs, void*,
                     cudaStream_t stream) noexcept override
     {
+#ifdef ATTACHED
+        auto* const handle = mAttached;
+        if (handle == nullptr)
+        {
+            return 77;
+        }
+#else
+        auto* const handle = mCudnn;
+#endif
         auto const type = mState.half != 0 ? CUDNN_DATA_HALF : CUDNN_DATA_FLOAT;
         float const one{1.0F};
         float const zero{0.0F};
         auto const& x = mState.x;
         auto const& y = mState.y;
         for (cudnnStatus_t const status : {
-                 cudnnSetStream(mCudnn, stream),
+                 cudnnSetStream(handle, stream),
                  cudnnSetTensor4dDescriptor(mX, CUDNN_TENSOR_NCHW, type, batches * x[0], x[1], x[2], x[3]),
                  cudnnSetTensor4dDescriptor(mY, CUDNN_TENSOR_NCHW, type, batches * y[0], y[1], y[2], y[3]),
-                 cudnnPoolingForward(mCudnn, mPooling, &one, mX, inputs[0], &zero, mY, outputs[0]),
+                 cudnnPoolingForward(handle, mPooling, &one, mX, inputs[0], &zero, mY, outputs[0]),
              })
         {
             if (status != CUDNN_STATUS_SUCCESS)
@@ -103,6 +125,16 @@ public:
         }
         return 0;
     }
+#if PLUGINKIT_TRT_LAYOUT == 10
+    bool isOutputBroadcastAcrossBatch(int32_t, bool const*, int32_t) const noexcept override
+    {
+        return false;
+    }
+    bool canBroadcastInputAcrossBatch(int32_t) const noexcept override
+    {
+        return false;
+    }
+#endif
     size_t getSerializationSize() const noexcept override
     {
         return sizeof mState;
@@ -160,6 +192,9 @@ private:
     }
 
     State mState;
+#ifdef ATTACHED
+    cudnnContext* mAttached{nullptr};
+#endif
     cudnnHandle_t mCudnn{};
     cudnnTensorDescriptor_t mX{};
     cudnnTensorDescriptor_t mY{};

@@ -12,7 +12,7 @@ import pytest
 
 import pluginkit
 from pluginkit.dtypes import DType
-from pluginkit.host import Context, Device, Library, TensorSpec, build
+from pluginkit.host import Context, Device, Finding, Library, TensorSpec, build
 from pluginkit.host.memory.leaks import find_leaks
 from tests.shared import Shared
 
@@ -27,16 +27,21 @@ WINDOWS = [(0, 2, 2, 0), (0, 3, 1, 1), (1, 2, 2, 0), (1, 3, 2, 1)]
 Array = npt.NDArray[Any]
 
 
-@pytest.fixture(scope="module")
-def library(shared: Shared) -> Library:
+def compiled(shared: Shared, layout: int, *defines: str) -> Path:
+    flags = [f"-DPLUGINKIT_TRT_LAYOUT={layout}", *(f"-D{one}" for one in defines), f"-I{pluginkit.include_dir()}"]
+
     def make(place: Path) -> None:
         obj = place / "pool_plugin.o"
-        flags = ["-DPLUGINKIT_TRT_LAYOUT=11", f"-I{pluginkit.include_dir()}"]
         done = compile_object(SOURCE, obj, flags=flags)
         assert done.ok, done.stderr
         link(obj, place / "libpool_plugin.so")
 
-    return Library(shared.once("pool-plugin", SOURCE.read_bytes(), make) / "libpool_plugin.so")
+    return shared.once("pool-plugin", SOURCE.read_bytes() + repr(flags).encode(), make) / "libpool_plugin.so"
+
+
+@pytest.fixture(scope="module")
+def library(shared: Shared) -> Library:
+    return Library(compiled(shared, 11))
 
 
 def pooled(x: Array, window: tuple[int, int, int, int]) -> Array:
@@ -49,11 +54,18 @@ def pooled(x: Array, window: tuple[int, int, int, int]) -> Array:
     return found
 
 
-def live(library: Library, x: Array, window: tuple[int, int, int, int], *, implicit_batch: bool = False) -> Array:
+def live(
+    library: Library,
+    x: Array,
+    window: tuple[int, int, int, int],
+    *,
+    implicit_batch: bool = False,
+    with_handles: bool = False,
+) -> Array:
     spec = TensorSpec(DType(x.dtype.name), SHAPE, SHAPE, SHAPE, SHAPE)
     creator = library.creators[0]
     built = build(creator, "pool", {"window": (DType.INT32, window)}, [[spec]], implicit_batch=implicit_batch)
-    with Context(creator, built, [spec], Device(library.path)) as context:
+    with Context(creator, built, [spec], Device(library.path), with_handles=with_handles) as context:
         (y,) = context.run([x])
     return y
 
@@ -71,3 +83,26 @@ def test_it_pools(library: Library, window: tuple[int, int, int, int], dtype: st
 def test_it_gives_back_what_it_takes(library: Library) -> None:
     x = np.zeros(SHAPE, np.float32)
     assert find_leaks(Device(library.path), lambda: live(library, x, WINDOWS[0])) == ()
+
+
+def test_it_pools_by_the_handle_that_its_context_gives(shared: Shared) -> None:
+    x = np.random.default_rng(7).standard_normal(SHAPE).astype(np.float32)
+    library = Library(compiled(shared, 10, "ATTACHED"), 101600)
+    y = live(library, x, WINDOWS[1], with_handles=True)
+    np.testing.assert_allclose(y, pooled(x, WINDOWS[1]), rtol=1e-6, atol=1e-6)
+    with pytest.raises(Finding, match="enqueue: answered 77"):
+        live(library, x, WINDOWS[1])  # a builder without that tactic source
+    with pytest.raises(Finding, match="has destroyed what attachToContext was given as cudnn"):
+        live(library, x, (0, 3, 3, 0), with_handles=True)
+
+
+def test_tensorrt_11_gives_no_handle(shared: Shared) -> None:
+    library = Library(compiled(shared, 11, "ATTACHED"))
+    with pytest.raises(Finding, match="enqueue: answered 77"):
+        live(library, np.zeros(SHAPE, np.float32), WINDOWS[1], with_handles=True)
+
+
+def test_the_handles_are_no_leak(shared: Shared) -> None:
+    library = Library(compiled(shared, 10, "ATTACHED"), 101600)
+    x = np.zeros(SHAPE, np.float32)
+    assert find_leaks(Device(library.path), lambda: live(library, x, WINDOWS[0], with_handles=True)) == ()

@@ -11,6 +11,7 @@ from pluginkit.host.bases.v2_lifecycle import Profile, V2Layer, check_outputs, c
 from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
+from pluginkit.host.handles import NONE, Handles
 from pluginkit.host.library import Creator
 from pluginkit.host.spec import Bounds, BuiltPlugin, LayerConfig, TensorSpec, as_dict
 
@@ -118,8 +119,8 @@ def _workspace(plugin: DynamicPlugin, inputs: Profile, outputs: Profile) -> int:
 class DynamicLayer(V2Layer[DynamicPlugin]):
     """The layer in an execution context."""
 
-    def __init__(self, creator: Creator, built: BuiltPlugin) -> None:
-        super().__init__(creator, built, DynamicPlugin)
+    def __init__(self, creator: Creator, built: BuiltPlugin, handles: Handles = NONE) -> None:
+        super().__init__(creator, built, DynamicPlugin, handles)
 
     def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc], bounds: Bounds | None = None) -> None:
         """Passes the plugin the shapes of the runs that follow, within the profile's bounds."""

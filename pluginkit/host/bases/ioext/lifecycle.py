@@ -18,6 +18,7 @@ from pluginkit.host.bases.v2_lifecycle import Profile, V2Layer, check_outputs, c
 from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
+from pluginkit.host.handles import NONE, Handles
 from pluginkit.host.library import Creator
 from pluginkit.host.spec import Bounds, BuiltPlugin, LayerConfig, TensorSpec, as_dict
 
@@ -123,8 +124,8 @@ def _record(desc: Desc) -> dict[str, object]:
 class IOExtLayer(V2Layer[IOExtPlugin]):
     """The layer in an execution context."""
 
-    def __init__(self, creator: Creator, built: BuiltPlugin) -> None:
-        super().__init__(creator, built, IOExtPlugin)
+    def __init__(self, creator: Creator, built: BuiltPlugin, handles: Handles = NONE) -> None:
+        super().__init__(creator, built, IOExtPlugin, handles)
 
     def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc], bounds: Bounds | None = None) -> None:
         """Nothing: the shapes are those of the build."""

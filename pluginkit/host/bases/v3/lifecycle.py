@@ -43,6 +43,7 @@ from pluginkit.host.bases.v3.plugin import Capability, Identity, PluginV3, build
 from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
+from pluginkit.host.handles import NONE, Handles
 from pluginkit.host.library import Creator
 from pluginkit.host.spec import Bounds, BuiltPlugin, LayerConfig, TensorSpec, V3Facts, as_dict
 
@@ -220,7 +221,8 @@ def _workspace(plugin: PluginV3, inputs: Sequence[DynamicDesc], outputs: Sequenc
 class V3Layer:
     """The layer in an execution context: made of the fields alone."""
 
-    def __init__(self, creator: Creator, built: BuiltPlugin) -> None:
+    def __init__(self, creator: Creator, built: BuiltPlugin, handles: Handles = NONE) -> None:
+        del handles  # an IPluginV3 is given none
         if built.v3 is None:
             raise HostBug("a layer that was not built as IPluginV3")
         self._built = built
