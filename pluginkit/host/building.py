@@ -26,6 +26,7 @@ def build(
     output_formats: Sequence[int] = (),
     output_types: Sequence[DType] = (),
     undeclared: Sequence[Sequence[int]] = (),
+    undeclared_types: Sequence[tuple[int, DType]] = (),
     implicit_batch: bool = False,
     shape_inputs: Sequence[int] = (),
 ) -> BuiltPlugin:
@@ -38,7 +39,9 @@ def build(
         HostBug: the profiles contradict each other or themselves.
     """
     _check_profiles(profiles)
-    given = LayerConfig(output_scales, output_formats, output_types, undeclared, implicit_batch, shape_inputs)
+    given = LayerConfig(
+        output_scales, output_formats, output_types, undeclared, undeclared_types, implicit_batch, shape_inputs
+    )
     clone = v3.network_clone if creator.kind == "v3" else v2_lifecycle.network_clone
     plugin = clone(creator, layer_name, fields)
     built = LIFECYCLES[plugin.BASE].build(plugin, creator, layer_name, profiles, given)

@@ -11,6 +11,7 @@ from pluginkit.dtypes import DType
 from pluginkit.formats import Format
 from pluginkit.host.descriptors import Desc
 from pluginkit.host.errors import Finding
+from pluginkit.host.spec import LayerConfig
 
 POISON = Desc((-0x5EED,) * 8, 0x5EED, 0x5EED, float("nan"))
 """What stands at the positions that the plugin may not look at yet (rule C1)."""
@@ -60,28 +61,48 @@ def walk(plugin: Walked, descs: Sequence[Desc], nb_inputs: int) -> None:
             raise Finding(method, message, rule="C3")
 
 
-def check_declared(plugin: Walked, descs: Sequence[Desc], nb_inputs: int, undeclared: Sequence[Sequence[int]]) -> None:
-    """Asks for combinations of formats that the plugin must refuse, since the manifest doesn't declare them.
+def check_declared(plugin: Walked, descs: Sequence[Desc], nb_inputs: int, given: LayerConfig) -> None:
+    """Asks for combinations of formats, and of types, that the manifest doesn't declare.
 
     Raises:
-        Finding: all positions of one are taken: TensorRT may choose it, and no case would have run it.
+        Finding: all positions of one of formats are taken: TensorRT may choose it, and no case would have run it (rule
+            C16). One of types is doubted (C18): TensorRT chooses types where they aren't given, and the manifest may be
+            about a part of what a plugin can do.
     """
-    for row in undeclared:
+    lacks = "that the manifest doesn't declare"
+    for row in given.undeclared:
         asked = [replace(d, scale=0.0, format=number) for d, number in zip(descs, row, strict=True)]
-        count = len(asked)
-        if all(
-            plugin.supports_format_combination(
-                pos, [*asked[: pos + 1], *([POISON] * (count - pos - 1))], nb_inputs, count - nb_inputs
-            )
-            for pos in range(count)
-        ):
-            combination = "; ".join(f"{_place(pos, nb_inputs)}: {_text(desc)}" for pos, desc in enumerate(asked))
+        if _takes(plugin, asked, nb_inputs):
             raise Finding(
                 plugin.name_of("supportsFormatCombination"),
-                f"takes formats that the manifest doesn't declare ({combination}): TensorRT may choose them, and no "
+                f"takes formats {lacks} ({_combination(asked, nb_inputs)}): TensorRT may choose them, and no "
                 "case runs them; add them to `formats` in pluginkit.toml, or refuse them",
                 rule="C16",
             )
+    for pos, kind in given.undeclared_types:
+        asked = [replace(d, scale=0.0, type=kind.code if at == pos else d.type) for at, d in enumerate(descs)]
+        if _takes(plugin, asked, nb_inputs):
+            doubt(
+                "C18",
+                plugin.name_of("supportsFormatCombination"),
+                f"takes a type {lacks} ({_combination(asked, nb_inputs)}): TensorRT may choose it where types are not "
+                "given, and no case runs it; add it to `types` in pluginkit.toml, or refuse it",
+            )
+            return
+
+
+def _takes(plugin: Walked, asked: Sequence[Desc], nb_inputs: int) -> bool:
+    count = len(asked)
+    return all(
+        plugin.supports_format_combination(
+            pos, [*asked[: pos + 1], *([POISON] * (count - pos - 1))], nb_inputs, count - nb_inputs
+        )
+        for pos in range(count)
+    )
+
+
+def _combination(asked: Sequence[Desc], nb_inputs: int) -> str:
+    return "; ".join(f"{_place(pos, nb_inputs)}: {_text(desc)}" for pos, desc in enumerate(asked))
 
 
 def _place(pos: int, nb_inputs: int) -> str:

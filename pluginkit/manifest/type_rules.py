@@ -64,6 +64,14 @@ def undeclared(manifest: ManifestModel, kinds: Sequence[DType]) -> list[tuple[in
     return [tuple(form.code for form in row) for row in dict.fromkeys(rows) if row not in declared]
 
 
+def undeclared_types(manifest: ManifestModel, kinds: Sequence[DType]) -> list[tuple[int, DType]]:
+    """For each tensor, inputs first, the types that the manifest lacks for it; none as of `undeclared`."""
+    tensors = (*manifest.inputs, *manifest.outputs)
+    if len(tensors) != len(kinds):
+        return []
+    return [(pos, kind) for pos, tensor in enumerate(tensors) for kind in DType if kind not in tensor.types]
+
+
 def _fits(tensor: Tensor, kind: DType, form: Format) -> bool:
     if len(tensor.shape) < form.axis or kind not in form.types:
         return False

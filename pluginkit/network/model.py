@@ -162,6 +162,7 @@ class Case:
         arbitrary: graph output -> which of its elements mean nothing, of those that have any.
         free: of each call of the plugin, for each output which elements need not be written; empty if all must be.
         clear: graph output -> which of its INT8 elements have one nearest step, where that one is asked for.
+        saturated: graph output -> which of its INT8 elements are beyond an end of INT8, where that is asked for.
         earlier: cases of the same network, of other shapes and profiles, for a run in a context that has run them.
         lost: what would come out if the field that differs had the value of the usual network; empty if none differs.
     """
@@ -181,6 +182,7 @@ class Case:
     free: tuple[tuple[Array, ...], ...] = ()
     lost: dict[str, Array] = field(default_factory=dict)
     clear: dict[str, Array] = field(default_factory=dict)
+    saturated: dict[str, Array] = field(default_factory=dict)
     earlier: tuple[Case, ...] = ()
 
     def defined(self, outputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -279,7 +279,8 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
                     arbitrary=arbitrary,
                     free=_free(applier, answer.enqueues) if applier.masks else (),
                     lost=_lost(family, setting, reference, feeds),
-                    clear=_clear(family, setting, applier),
+                    clear=_rounded(family, setting, applier, rounding.clear),
+                    saturated=_rounded(family, setting, applier, rounding.saturated),
                 )
             )
     return found
@@ -310,12 +311,15 @@ def _loosest(tolerances: Sequence[Tolerance]) -> Tolerance:
     )
 
 
-def _clear(family: Family, setting: Setting, applier: Applier) -> dict[str, Array]:
-    """Which INT8 elements have one nearest step: of the plugin alone, without a tolerance in the manifest."""
+def _rounded(
+    family: Family, setting: Setting, applier: Applier, chosen: Callable[[Array, float], Array]
+) -> dict[str, Array]:
+    """Which INT8 elements `chosen` takes by their exact value: of the plugin alone, without a tolerance in the
+    manifest."""
     if family.NAME != "plain" or setting.manifest.tolerances.int8 is not None or len(applier.unrounded) != 1:
         return {}
     return {
-        tensor.name: rounding.clear(value, setting.scale(tensor)) & ~mask
+        tensor.name: chosen(value, setting.scale(tensor)) & ~mask
         for tensor, value, mask in zip(setting.manifest.outputs, applier.unrounded[0], applier.free[0], strict=True)
         if setting.kind(tensor) is DType.INT8
     }

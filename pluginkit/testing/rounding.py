@@ -17,7 +17,9 @@ CLEAR = 0.25
 """Steps between the exact value and the middle between two steps, from which on the nearer step is asked for. What the
 layer computes may be this far off: a hundredth of a step is more than an FP32 computation needs."""
 _ENDS = 126.5
-"""Steps beyond which a value saturates: where a plugin's range ends is another question."""
+"""Steps beyond which a value saturates: where a plugin's range ends is another question (`saturated`)."""
+_BEYOND = 130.0
+"""Steps from which on a value is beyond both ends of INT8, whatever an FP32 computation is off."""
 
 
 def clear(exact: Array, scale: float) -> npt.NDArray[np.bool_]:
@@ -27,6 +29,28 @@ def clear(exact: Array, scale: float) -> npt.NDArray[np.bool_]:
         middle = np.abs(np.abs(steps - np.rint(steps)) - 0.5)
         found: npt.NDArray[np.bool_] = (middle >= CLEAR) & (np.abs(steps) < _ENDS)
     return found
+
+
+def saturated(exact: Array, scale: float) -> npt.NDArray[np.bool_]:
+    """Which elements are beyond an end of INT8, so that they are -128 or 127 steps."""
+    with np.errstate(invalid="ignore"):
+        found: npt.NDArray[np.bool_] = np.abs(np.asarray(exact, np.float64) / scale) > _BEYOND
+    return found
+
+
+def short_of_end(outputs: Mapping[str, Array], beyond: Mapping[str, Array], tolerance: Tolerance) -> str:
+    """What is wrong with saturated elements that are at no end; empty if nothing is. The rest is as of `judge`."""
+    for name, mask in beyond.items():
+        steps = np.rint(outputs[name].astype(np.float64) / tolerance.scales[name])
+        short = mask & (steps != -128) & (steps != 127)
+        if short.any():
+            index = tuple(int(axis) for axis in np.argwhere(short)[0])
+            end = 127 if steps[index] > 0 else -128
+            return (
+                f"output '{name}' is {int(steps[index])} steps at {list(index)}, and the exact value is beyond {end}: "
+                "INT8 ends at -128 and at 127"
+            )
+    return ""
 
 
 def judge(

@@ -199,6 +199,22 @@ FAULTS = {
         Outcome.FAILED,
         "[I6] IPluginCreator::deserializePlugin: made a plugin in namespace ''; its creator is in 'pluginkit.host'",
     ),
+    "a type that is not declared": Fault(
+        PLUGIN,
+        "findRow(pos + 1, ",
+        "findRow(FAULT ? pos : pos + 1, ",
+        FIRST,
+        Outcome.FAILED,
+        "[C18] IPluginV2DynamicExt::supportsFormatCombination: takes a type that the manifest doesn't declare (",
+    ),
+    "an INT8 output that ends at -127": Fault(
+        KERNEL,
+        "-128.0F",
+        "(FAULT ? -127.0F : -128.0F)",
+        "plain/int8/opt",
+        Outcome.FAILED,
+        "[E13] enqueue: output 'y' is -127 steps at",
+    ),
     "a namespace that a clone loses": Fault(
         PLUGIN,
         CLONE,

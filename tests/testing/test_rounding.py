@@ -44,3 +44,18 @@ def test_one_beside_is_wrong_whichever_way() -> None:
     said = judged(np.array([2, -1, 2, 3, -4, 127, 0]))
     assert "is 2 steps at [0], expected 1" in said
     assert "cuts" not in said
+
+
+def test_what_is_beyond_an_end_must_be_at_it() -> None:
+    values = np.array([-500.0, -128.4, 128.4, 131.0, np.nan, np.inf]) * SCALE
+    beyond = rounding.saturated(values, SCALE)
+    assert beyond.tolist() == [True, False, False, True, False, True]
+
+    def judged(*steps: int) -> str:
+        return rounding.short_of_end({"y": (np.array(steps) * SCALE).astype(np.float32)}, {"y": beyond}, TOLERANCE)
+
+    assert judged(-128, -127, 126, 127, 0, 127) == ""
+    assert judged(-127, -128, 127, 127, 0, 127).startswith(
+        "output 'y' is -127 steps at [0], and the exact value is beyond -128"
+    )
+    assert "is 126 steps at [3], and the exact value is beyond 127" in judged(-128, -128, 127, 126, 0, 127)

@@ -92,7 +92,9 @@ def test_nothing_in_a_header_is_a_statement(mutants: ModuleType, tmp_path: Path)
 def test_every_entry_of_the_equivalents_is_a_mutant(mutants: ModuleType, tmp_path: Path) -> None:
     equivalents = mutants.Equivalents()
     for base in mutants.BASES:
-        found = list(mutants.mutants(new(mutants.NAME, directory=tmp_path / base, base=base), base))
+        found = list(
+            mutants.mutants(new(mutants.NAME, directory=tmp_path / base, base=base, namespace=mutants.NAMESPACE), base)
+        )
         # A few hundred for three bases at least, each with an id of its own.
         assert len(found) > 400
         assert [one for one, count in Counter(mutant.id for mutant in found).items() if count > 1] == []

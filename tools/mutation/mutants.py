@@ -17,7 +17,8 @@ else:
     import tomli as tomllib
 
 BASES = ("dynamic", "ioext", "v3")
-NAME = "MyPlugin"
+NAME, NAMESPACE = "MyPlugin", "acme"
+"""Of the plugins. An empty namespace could be lost without being missed."""
 EQUIVALENTS = Path(__file__).with_name("equivalents.toml")
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from mutation.mutants import NAME, Mutant
+from mutation.mutants import NAME, NAMESPACE, Mutant
 from pluginkit.build import build
 from pluginkit.errors import BuildFailed, PluginkitError
 from pluginkit.judges.protocol import ON_CPU, RunWork
@@ -133,7 +133,7 @@ class Bench:
 def generated(folder: Path, base: str) -> Path:
     """The project that `pluginkit new` writes, in a folder; one that is there is put right, its build stays."""
     with tempfile.TemporaryDirectory() as scratch:
-        fresh = new(NAME, directory=Path(scratch), base=base)
+        fresh = new(NAME, directory=Path(scratch), base=base, namespace=NAMESPACE)
         project = folder / fresh.name
         for path in (path for path in fresh.rglob("*") if path.is_file()):
             place = project / path.relative_to(fresh)

@@ -213,6 +213,8 @@ class Hosting:
                 return "\n".join(filter(None, (comparison.message, causes, why)))
             if finding := rounding.judge(outputs, case.expected, case.clear, case.tolerance):
                 return finding
+            if short := rounding.short_of_end(outputs, case.saturated, case.tolerance):
+                found["warnings"] = (*ran.warnings, Doubt("E13", "enqueue", short))
             if case.enqueues is not None and ran.enqueues != case.enqueues:
                 return f"enqueue was called {ran.enqueues} times, expected {case.enqueues}"
             return ""

@@ -80,6 +80,7 @@ class HostChild:
         return built
 
     def _build(self, call: PluginCall, implicit_batch: bool) -> host.BuiltPlugin:
+        kinds = (*call.types, *call.output_types)
         return host.build(
             self._creator,
             call.node,
@@ -89,7 +90,8 @@ class HostChild:
             output_formats=[form.code for form in call.output_formats],
             output_types=call.output_types,
             implicit_batch=implicit_batch,
-            undeclared=type_rules.undeclared(self._manifest, (*call.types, *call.output_types)),
+            undeclared=type_rules.undeclared(self._manifest, kinds),
+            undeclared_types=type_rules.undeclared_types(self._manifest, kinds),
         )
 
     def damage(self, built: dict[str, host.BuiltPlugin]) -> None:

@@ -42,7 +42,7 @@ def build(
     each = [*(plugin.clone() for _ in profiles[1:]), plugin]
     for one, profile, outs in zip(each, profiles, outputs, strict=True):
         formats.walk(one, [s.desc() for s in (*profile, *outs)], len(profile))
-        formats.check_declared(one, [s.desc() for s in (*profile, *outs)], len(profile), given.undeclared)
+        formats.check_declared(one, [s.desc() for s in (*profile, *outs)], len(profile), given)
         described = [s.dynamic() for s in profile], [s.dynamic() for s in outs]
         one.configure_plugin(*described)
         configured.append({"inputs": [as_dict(d) for d in described[0]], "outputs": [as_dict(d) for d in described[1]]})

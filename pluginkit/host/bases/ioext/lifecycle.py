@@ -55,7 +55,7 @@ def build(
     how = given.outputs(nb_outputs)
     outs = [Desc(d, t.code, form, scale) for d, t, (scale, form) in zip(out_dims, out_types, how, strict=True)]
     formats.walk(plugin, [*ins, *outs], len(ins))
-    formats.check_declared(plugin, [*ins, *outs], len(ins), given.undeclared)
+    formats.check_declared(plugin, [*ins, *outs], len(ins), given)
     plugin.configure_plugin(ins, outs)
     plugin.initialize()
     workspace = check_workspace(plugin, _workspace(plugin, batch))

@@ -89,7 +89,7 @@ def build(
         described = [s.dynamic() for s in profile], [s.dynamic() for s in outs]
         walked, descs = _Walked(plugin, described[0] + described[1]), [s.desc() for s in (*profile, *outs)]
         formats.walk(walked, descs, len(profile))
-        formats.check_declared(walked, descs, len(profile), given.undeclared)
+        formats.check_declared(walked, descs, len(profile), given)
         plugin.configure_plugin(*described)
         configured.append({"inputs": [as_dict(d) for d in described[0]], "outputs": [as_dict(d) for d in described[1]]})
         tactics.append(plugin.tactics())
