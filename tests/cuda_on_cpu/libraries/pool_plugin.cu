@@ -5,6 +5,7 @@
 #include <cudnn.h>
 
 #include <cstring>
+#include <string>
 
 using namespace nvinfer1;
 
@@ -148,10 +149,13 @@ public:
         terminate();
         delete this;
     }
-    void setPluginNamespace(AsciiChar const*) noexcept override {}
+    void setPluginNamespace(AsciiChar const* space) noexcept override
+    {
+        mNamespace = space;
+    }
     AsciiChar const* getPluginNamespace() const noexcept override
     {
-        return "";
+        return mNamespace.c_str();
     }
     DataType getOutputDataType(int32_t, DataType const* types, int32_t) const noexcept override
     {
@@ -160,6 +164,7 @@ public:
     IPluginV2IOExt* clone() const noexcept override
     {
         auto* const copy = new PoolPlugin{mState};
+        copy->mNamespace = mNamespace;
         // Nobody initializes the copy of a plugin that is.
         if (mCudnn != nullptr && copy->initialize() != 0)
         {
@@ -195,6 +200,7 @@ private:
 #ifdef ATTACHED
     cudnnContext* mAttached{nullptr};
 #endif
+    std::string mNamespace;
     cudnnHandle_t mCudnn{};
     cudnnTensorDescriptor_t mX{};
     cudnnTensorDescriptor_t mY{};
