@@ -80,7 +80,7 @@ def main() -> None:
         (out / f"{stem}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         for picture in Path(folder).glob("*.png"):
             (out / f"{stem}-{picture.name}").write_bytes(picture.read_bytes())
-    sys.exit(_told(record))
+    sys.exit(_printed(record))
 
 
 def _bench(name: str, folder: Path) -> Any:
@@ -125,7 +125,7 @@ def _launches(launched: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _told(record: dict[str, Any]) -> int:
+def _printed(record: dict[str, Any]) -> int:
     table = Table("limit", "asked", "found", "")
     for one in record["limits"]:
         asked = f">= {one['least']}" if "least" in one else f"<= {one['most']}"
@@ -136,7 +136,7 @@ def _told(record: dict[str, Any]) -> int:
     return 0 if all(one["held"] for one in record["limits"]) else 1
 
 
-def _said(*command: str) -> str:
+def _output(*command: str) -> str:
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
@@ -144,11 +144,11 @@ def _said(*command: str) -> str:
 
 
 def _git() -> str:
-    return _said("git", "describe", "--always", "--dirty", "--abbrev=40") or "not known"
+    return _output("git", "describe", "--always", "--dirty", "--abbrev=40") or "not known"
 
 
 def _driver() -> str:
-    return _said("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader").partition("\n")[0]
+    return _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader").partition("\n")[0]
 
 
 def _nvcc() -> str:
@@ -156,7 +156,7 @@ def _nvcc() -> str:
 
 
 def _torch() -> str:
-    return _said(sys.executable, "-c", "import torch; print(torch.__version__)") or "not installed"
+    return _output(sys.executable, "-c", "import torch; print(torch.__version__)") or "not installed"
 
 
 if __name__ == "__main__":

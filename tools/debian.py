@@ -83,7 +83,7 @@ class Release:
             _run("dpkg-deb", "--extract", str(file), str(into))
             file.unlink()
 
-    def _apt(self, *words: str, cwd: Path | None = None) -> None:
+    def _apt(self, *message: str, cwd: Path | None = None) -> None:
         options = [
             f"Dir::State={self._folder}/state", f"Dir::State::status={self._folder}/status",
             f"Dir::Cache={self._folder}/cache", f"Dir::Etc::sourcelist={self._folder}/sources.list",
@@ -94,7 +94,7 @@ class Release:
             # A release that moves is signed for a week; a mirror may lag, and what is fetched is for building only.
             "Acquire::Check-Valid-Until=false",
         ]  # fmt: skip
-        _run("apt-get", *(word for option in options for word in ("-o", option)), *words, cwd=cwd)
+        _run("apt-get", *(word for option in options for word in ("-o", option)), *message, cwd=cwd)
 
 
 def compiler(suite: str, version: int, folder: Path) -> Path:

@@ -87,14 +87,14 @@ def one_pass(name: str, root: FreshRoot, steps: Steps) -> None:
         packages += listed_packages((ROOT / "tools/ci-packages.txt").read_text(encoding="utf-8"))
     with steps.step(f"{name}: apt-get install {' '.join(packages)}"):
         root.install(packages)
-        say(" ".join(root.said("python3 --version; g++ --version | head -n 1").splitlines()))
+        say(" ".join(root.output("python3 --version; g++ --version | head -n 1").splitlines()))
     project = f"/home/{name}"
     root.bring(ROOT, project)
     for command in PASSES[name]:
         with steps.step(f"{name}: {command}"):
             if status := root.run(command, cwd=project):
                 raise StepFailed(f"{name}: '{command}' ended with exit status {status}")
-    root.said(f"rm -rf {project}")  # the next pass has its own, and the disk may be small
+    root.output(f"rm -rf {project}")  # the next pass has its own, and the disk may be small
 
 
 class StepFailed(Exception):

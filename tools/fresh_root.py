@@ -98,11 +98,11 @@ def mirror(suite: str) -> str:
         RootFailed: apt names none that has it.
     """
     try:
-        said = _said("apt-get", "indextargets", "--format", "$(SITE)")
+        output = _output("apt-get", "indextargets", "--format", "$(SITE)")
     except OSError:
         raise RootFailed("there is no apt here") from None
     problems = []
-    for site in dict.fromkeys(said.split()):
+    for site in dict.fromkeys(output.split()):
         url = f"{site.rstrip('/')}/dists/{suite}/Release"
         try:
             opener = urllib.request.build_opener(urllib.request.ProxyHandler(_proxies_by_scheme()))
@@ -173,13 +173,13 @@ class FreshRoot:
                 process.kill()  # and with it all that runs in the root
                 raise
 
-    def said(self, text: str) -> str:
+    def output(self, text: str) -> str:
         """What a shell command in the root prints.
 
         Raises:
             RootFailed: it failed; the message ends with what it printed.
         """
-        return _said(*self.command(text))
+        return _output(*self.command(text))
 
     def install(self, packages: Iterable[str]) -> None:
         """Install Debian packages, without what they merely recommend.
@@ -189,7 +189,7 @@ class FreshRoot:
         """
         names = " ".join(map(shlex.quote, packages))
         options = "-y -q --no-install-recommends"
-        self.said(f"export DEBIAN_FRONTEND=noninteractive; apt-get update -q && apt-get install {options} {names}")
+        self.output(f"export DEBIAN_FRONTEND=noninteractive; apt-get update -q && apt-get install {options} {names}")
 
     def bring(self, checkout: Path, place: str) -> None:
         """Put a clone of a checkout's HEAD in the root: what is committed, and nothing else.
@@ -203,8 +203,8 @@ class FreshRoot:
             config.flush()
             environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": config.name, "GIT_CONFIG_NOSYSTEM": "1"}
             source, target = f"file://{checkout.resolve()}", str(self.path / place.lstrip("/"))
-            _said("git", "clone", "--quiet", "--depth", "1", "--no-tags", source, target, env=environment)
-            _said("git", "-C", target, "remote", "remove", "origin", env=environment)
+            _output("git", "clone", "--quiet", "--depth", "1", "--no-tags", source, target, env=environment)
+            _output("git", "-C", target, "remote", "remove", "origin", env=environment)
 
 
 @contextmanager
@@ -231,10 +231,10 @@ def _debootstrap(suite: str, path: Path, site: str) -> None:
         command.append("/usr/share/debootstrap/scripts/sid")  # a release newer than debootstrap is made as unstable is
     environment = {**os.environ, **_proxies()}
     try:
-        _said(*command, env=environment)
+        _output(*command, env=environment)
     except RootFailed:
-        _said("rm", "-rf", "--one-file-system", "--", str(path))
-        _said(*command, env=environment)
+        _output("rm", "-rf", "--one-file-system", "--", str(path))
+        _output(*command, env=environment)
 
 
 def _environment(path: Path) -> dict[str, str]:
@@ -254,18 +254,18 @@ def _environment(path: Path) -> dict[str, str]:
 def pip_settings() -> dict[str, str]:
     """This machine's index and certificates of pip, as variables; what names a folder of this machine is left out."""
     try:
-        said = _said(sys.executable, "-m", "pip", "config", "list")
+        output = _output(sys.executable, "-m", "pip", "config", "list")
     except RootFailed:
-        said = ""
+        output = ""
     # What overrides stands later; the environment's own are read from it, for they may be spelled in several ways.
-    lines = re.findall(r"^(?:global|install|user|site)\.([\w-]+)=(.+)$", said, re.MULTILINE)
+    lines = re.findall(r"^(?:global|install|user|site)\.([\w-]+)=(.+)$", output, re.MULTILINE)
     found = {PIP[name]: str(ast.literal_eval(value)) for name, value in lines if name in PIP}
     found |= {name: os.environ[name] for name in PIP.values() if os.environ.get(name)}
     kept = {}
     for name, value in found.items():
-        words = [word for word in value.split() if "INDEX_URL" not in name or re.match(r"https?://", word)]
-        if words and (name != "PIP_CERT" or Path(value).is_file()):
-            kept[name] = " ".join(words)
+        message = [word for word in value.split() if "INDEX_URL" not in name or re.match(r"https?://", word)]
+        if message and (name != "PIP_CERT" or Path(value).is_file()):
+            kept[name] = " ".join(message)
     return kept
 
 
@@ -276,8 +276,8 @@ def _proxies() -> dict[str, str]:
         if value := os.environ.get(name) or os.environ.get(name.upper()):
             found[name] = value
     if "http_proxy" not in found and shutil.which("apt-config"):
-        said = _said("apt-config", "shell", "PROXY", "Acquire::http::Proxy")
-        if (match := re.fullmatch(r"PROXY='(.+)'\s*", said)) and match[1] != "DIRECT":
+        output = _output("apt-config", "shell", "PROXY", "Acquire::http::Proxy")
+        if (match := re.fullmatch(r"PROXY='(.+)'\s*", output)) and match[1] != "DIRECT":
             found["http_proxy"] = match[1]
     return found
 
@@ -286,7 +286,7 @@ def _proxies_by_scheme() -> dict[str, str]:
     return {name.removesuffix("_proxy"): value for name, value in _proxies().items() if name != "no_proxy"}
 
 
-def _said(*command: str, env: Mapping[str, str] | None = None) -> str:
+def _output(*command: str, env: Mapping[str, str] | None = None) -> str:
     """What a command prints.
 
     Raises:

@@ -108,12 +108,12 @@ def pip(python: Path, *args: str) -> None:
     command = [str(python), "-m", "pip", "--disable-pip-version-check", *args]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
         assert process.stderr is not None
-        words = []
+        message = []
         for line in process.stderr:
-            words.append(line)
+            message.append(line)
             sys.stderr.write(line)
     if process.returncode:
-        found = re.search(r"No matching distribution found for .+", "".join(words))
+        found = re.search(r"No matching distribution found for .+", "".join(message))
         if found:
             raise NoWheel(found[0])
         sys.exit(f"error: pip {' '.join(args)} failed (exit code {process.returncode}); its own words stand above.")

@@ -166,8 +166,8 @@ def run(command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> 
         command, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        words = "\n".join((done.stdout + done.stderr).strip().splitlines()[-40:])
-        raise WheelFailed(f"{' '.join(map(str, command[1:4]))} failed (exit status {done.returncode}):\n{words}")
+        message = "\n".join((done.stdout + done.stderr).strip().splitlines()[-40:])
+        raise WheelFailed(f"{' '.join(map(str, command[1:4]))} failed (exit status {done.returncode}):\n{message}")
     return done.stdout
 
 

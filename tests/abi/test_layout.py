@@ -72,7 +72,7 @@ def test_every_name_is_declared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("defines", "said"),
+    ("defines", "output"),
     [
         (["PLUGINKIT_TRT_LAYOUT=9"], "PLUGINKIT_TRT_LAYOUT must be 10"),
         (["PLUGINKIT_TRT_LAYOUT=10", "PLUGINKIT_TRT_MINOR=2"], "PLUGINKIT_TRT_MINOR must be from 3 to 16"),
@@ -80,11 +80,11 @@ def test_every_name_is_declared() -> None:
         (["PLUGINKIT_TRT_MINOR=3"], "PLUGINKIT_TRT_MINOR chooses a minor of TensorRT 10 only"),
     ],
 )
-def test_an_unknown_version_is_refused(defines: list[str], said: str) -> None:
+def test_an_unknown_version_is_refused(defines: list[str], output: str) -> None:
     command = ["g++", "-fsyntax-only", "-x", "c++", f"-I{INCLUDE}", *(f"-D{one}" for one in defines), "-"]
     done = subprocess.run(command, input="#include <NvInfer.h>\n", capture_output=True, text=True, check=False)
     assert done.returncode != 0
-    assert said in done.stderr
+    assert output in done.stderr
 
 
 # Each: the file, what is replaced and by what. The dump must then differ in every version.

@@ -72,31 +72,31 @@ def bench(project: Path, *args: str) -> tuple[int, dict[str, Any]]:
 
 
 def test_the_sample(bar: Path, tmp_path: Path, on_cpu: None, capsys: pytest.CaptureFixture[str]) -> None:
-    code, said = bench(bar, "--only", "tiny/*", "--only", "small/*", "--plot", str(tmp_path / "bench.png"))
+    code, output = bench(bar, "--only", "tiny/*", "--only", "small/*", "--plot", str(tmp_path / "bench.png"))
     assert code == 0
-    told = capsys.readouterr().out
-    assert [one["id"] for one in said["results"]] == [
+    message = capsys.readouterr().out
+    assert [one["id"] for one in output["results"]] == [
         f"{shape}/{kind}" for shape in ("tiny", "small") for kind in ("float32", "float16", "bfloat16", "int8")
     ]
-    for one in said["results"]:
+    for one in output["results"]:
         assert one["bytes"] == 5 * np.prod(list(one["symbols"].values())) * DType(one["precision"]).itemsize
         assert one["bandwidth"] == pytest.approx(one["bytes"] / one["times"]["median"])
-        assert one["share_of_copy"] == pytest.approx(one["bandwidth"] / said["copy_rate"])
-        assert one["turn_bytes"] > 4 * said["l2_bytes"]
-        assert f"{one['id']} " in told
+        assert one["share_of_copy"] == pytest.approx(one["bandwidth"] / output["copy_rate"])
+        assert one["turn_bytes"] > 4 * output["l2_bytes"]
+        assert f"{one['id']} " in message
     assert (tmp_path / "bench.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    assert "no GPU, driver for CUDA 13.0" in told
-    assert "bandwidth" in told
+    assert "no GPU, driver for CUDA 13.0" in message
+    assert "bandwidth" in message
     if not baseline.importlib.util.find_spec("torch"):
-        assert "torch is not installed" in told
-        assert {one["baseline"]["problem"] for one in said["results"]} == {baseline.MISSING}
+        assert "torch is not installed" in message
+        assert {one["baseline"]["problem"] for one in output["results"]} == {baseline.MISSING}
 
 
 def test_a_plugin_with_scales(scale_project: Path, on_cpu: None) -> None:
-    code, said = bench(scale_project, "--int8", "--fp16")
+    code, output = bench(scale_project, "--int8", "--fp16")
     assert code == 0
-    assert {one["precision"] for one in said["results"]} == {"int8", "float16"}
-    assert all(one["times"] and not one["problem"] and one["baseline"] is None for one in said["results"])
+    assert {one["precision"] for one in output["results"]} == {"int8", "float16"}
+    assert all(one["times"] and not one["problem"] and one["baseline"] is None for one in output["results"])
 
 
 def test_a_shapes_own_limits(bar: Path, on_cpu: None) -> None:
@@ -107,13 +107,13 @@ def test_a_shapes_own_limits(bar: Path, on_cpu: None) -> None:
         (bar / "pluginkit.toml").write_text(
             kept[1].replace('name = "tiny"', 'name = "tiny"\nallowed = { float32 = { atol = 0.3 } }')
         )
-        code, said = bench(bar, "--only", "tiny/float*")
+        code, output = bench(bar, "--only", "tiny/float*")
     finally:
         (bar / "reference.py").write_text(kept[0])
         (bar / "pluginkit.toml").write_text(kept[1])
     assert code == 1
-    assert [bool(one["times"]) for one in said["results"]] == [True, False]
-    assert [one["allowed"] for one in said["results"]] == [{"rtol": 0.0, "atol": 0.3, "steps": 0}, None]
+    assert [bool(one["times"]) for one in output["results"]] == [True, False]
+    assert [one["allowed"] for one in output["results"]] == [{"rtol": 0.0, "atol": 0.3, "steps": 0}, None]
 
 
 def test_a_wrong_output_has_no_time(
@@ -122,17 +122,17 @@ def test_a_wrong_output_has_no_time(
     text = (bar / "reference.py").read_text()
     try:
         (bar / "reference.py").write_text(text.replace("return b,", "b[-1, -1, -1, -1] += 1; return b,"))
-        code, said = bench(bar, "--only", "tiny/*")
+        code, output = bench(bar, "--only", "tiny/*")
     finally:
         (bar / "reference.py").write_text(text)
     assert code == 1
-    assert all(one["times"] is None and one["bandwidth"] is None for one in said["results"])
-    told = capsys.readouterr().out
-    assert "tiny/float32: not measured" in told
-    assert "IPluginV2DynamicExt::enqueue: output 'copy' is " in told
-    assert "at [0, 3, 15, 15], expected" in told
-    assert "GB/s by copies" in told
-    assert told.count("GB/s") == 1, "no bandwidth but the copy's"
+    assert all(one["times"] is None and one["bandwidth"] is None for one in output["results"])
+    message = capsys.readouterr().out
+    assert "tiny/float32: not measured" in message
+    assert "IPluginV2DynamicExt::enqueue: output 'copy' is " in message
+    assert "at [0, 3, 15, 15], expected" in message
+    assert "GB/s by copies" in message
+    assert message.count("GB/s") == 1, "no bandwidth but the copy's"
 
 
 def test_only_the_timed_launches_count(bar: Path, on_cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,10 +145,10 @@ def test_only_the_timed_launches_count(bar: Path, on_cpu: None, monkeypatch: pyt
             enqueue(self, *args)
 
     monkeypatch.setattr(child.BenchLayer, "enqueue", lazy)
-    code, said = bench(bar, "--only", "tiny/float32")
+    code, output = bench(bar, "--only", "tiny/float32")
     assert code == 1
-    assert "expected" in said["results"][0]["problem"]
-    assert "nan" in said["results"][0]["problem"]
+    assert "expected" in output["results"][0]["problem"]
+    assert "nan" in output["results"][0]["problem"]
 
 
 def test_a_crash_is_told_and_the_next_case_runs(
@@ -161,17 +161,17 @@ def test_a_crash_is_told_and_the_next_case_runs(
             return super().call(method, **asked)
 
     monkeypatch.setattr(runner, "Worker", Crashing)
-    code, said = bench(bar, "--only", "tiny/float*")
+    code, output = bench(bar, "--only", "tiny/float*")
     assert code == 6
-    assert [bool(one["times"]) for one in said["results"]] == [True, False]
+    assert [bool(one["times"]) for one in output["results"]] == [True, False]
     assert "SIGSEGV in IPluginV2DynamicExt::enqueue" in capsys.readouterr().out
 
 
 def test_no_gpu(bar: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "find_driver", lambda: DriverInfo(problem="no NVIDIA device here"))
     assert cli.run(["bench", str(bar)]) == 4
-    said = " ".join(capsys.readouterr().err.split())
-    assert "pluginkit bench measures on a GPU, and there is none here: no NVIDIA device here." in said
+    output = " ".join(capsys.readouterr().err.split())
+    assert "pluginkit bench measures on a GPU, and there is none here: no NVIDIA device here." in output
 
 
 def test_a_plot_needs_matplotlib(
@@ -199,11 +199,11 @@ def case_of(project: Path, name: str) -> tuple[Manifest, BenchCase]:
 def test_scales_of_fields_are_taken_and_others_found() -> None:
     manifest, case = case_of(Path("samples/pool_int8"), "tiny/int8")
     reference = values.Reference.load(Path("samples/pool_int8"), manifest)
-    told = values.make(manifest, reference, case, 0)
-    assert told.scales == {"x": float(np.float32(0.05)), "y": float(np.float32(0.05))}
+    message = values.make(manifest, reference, case, 0)
+    assert message.scales == {"x": float(np.float32(0.05)), "y": float(np.float32(0.05))}
     found = values.make(manifest, reference, SimpleNamespace(**{**vars(case), "fields": {}, "id": "id"}), 0)
     assert found.scales["x"] > found.scales["y"] * 1.1
-    assert {int(told.inputs[0].min()), int(told.inputs[0].max())} == {-128, 127}
+    assert {int(message.inputs[0].min()), int(message.inputs[0].max())} == {-128, 127}
 
 
 LIMITS = values.Limits(rtol=0.1, atol=0.5, steps=1)
@@ -219,12 +219,12 @@ def test_what_is_within_limits_is_right() -> None:
 
 
 def test_what_is_not_is_told_with_its_place() -> None:
-    for got, want, words in (
+    for got, want, message in (
         ([1.0, 3.0, 0.0], [1.0, 2.0, 9.0], r"'y' is 0 at \[0, 2\], expected 9: off by 9 \(2 of 3 values are off\)"),
         ([np.nan, 1.0, 1.0], [1.0, 1.0, 1.0], r"'y' is nan at \[0, 0\], expected 1: off by inf"),
         ([np.inf, 1.0, 1.0], [-np.inf, 1.0, 1.0], r"'y' is inf at \[0, 0\], expected -inf"),
     ):
-        with pytest.raises(Finding, match=words):
+        with pytest.raises(Finding, match=message):
             values.check("y", np.array([got]), np.array([want]), LIMITS, "enqueue")
     with pytest.raises(Finding, match=r"is 3 at \[1\], expected 1: off by 2 steps"):
         values.check("y", np.array([1, 3], np.int8), np.array([1, 1], np.int8), LIMITS, "enqueue")

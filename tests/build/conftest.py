@@ -123,8 +123,8 @@ def answers(library: Path) -> tuple[int, int, bool]:
         "import ctypes, sys; x = ctypes.CDLL(sys.argv[1]); x.initTinyPlugins.restype = ctypes.c_bool; "
         "print(x.getCreators(), x.setLoggerFinder(), int(x.initTinyPlugins()))"
     )
-    said = subprocess.run([sys.executable, "-c", code, library], capture_output=True, text=True, check=True).stdout
-    creators, finder, init = (int(word) for word in said.split())
+    output = subprocess.run([sys.executable, "-c", code, library], capture_output=True, text=True, check=True).stdout
+    creators, finder, init = (int(word) for word in output.split())
     return creators, finder, bool(init)
 
 

@@ -103,15 +103,15 @@ def test_every_extra_is_explained() -> None:
 def test_the_command() -> None:
     result = CliRunner().invoke(command, [])
     assert result.exit_code == 0
-    for words in ("C++ compiler", "tensorrt-rtx", "pluginkit[extra]", "no driver in this test", sys.executable):
-        assert words in result.output
-    said = json.loads(CliRunner().invoke(command, ["--json"]).output)
-    assert {item["group"] for item in said["items"]} == {"tools", "headers", "runtimes", "packages", "gpus"}
-    assert set(said["extras"]) == set(info.EXTRAS)
+    for message in ("C++ compiler", "tensorrt-rtx", "pluginkit[extra]", "no driver in this test", sys.executable):
+        assert message in result.output
+    text = json.loads(CliRunner().invoke(command, ["--json"]).output)
+    assert {item["group"] for item in text["items"]} == {"tools", "headers", "runtimes", "packages", "gpus"}
+    assert set(text["extras"]) == set(info.EXTRAS)
 
 
 def test_no_heavy_package_is_imported() -> None:
     heavy = ["onnxruntime", "polygraphy", "onnx", "tensorrt", "tensorrt_rtx", "tensorrt_lean"]
     code = f"import sys; from pluginkit import info; info.survey(); print([m for m in {heavy} if m in sys.modules])"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said == "[]\n"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output == "[]\n"

@@ -11,15 +11,15 @@ from pluginkit.build.output import BuildOutput, hint_for
 
 
 def split(text: str) -> tuple[list[str], list[str]]:
-    told: list[str] = []
-    output = BuildOutput(told.append)
+    message: list[str] = []
+    output = BuildOutput(message.append)
     for line in text.splitlines():
         output.take(line)
-    return told, output.errors
+    return message, output.errors
 
 
 def test_a_failed_step_is_kept_as_the_compiler_said_it() -> None:
-    told, errors = split("""[1/3] Compiling a.cpp
+    message, errors = split("""[1/3] Compiling a.cpp
 a.cpp:1:1: warning: w
 [2/3] Compiling b.cpp
 FAILED: [code=1] b.o
@@ -32,24 +32,24 @@ ninja: build stopped: subcommand failed.""")
     assert errors == [
         "b.cpp: In function 'int f()':", "b.cpp:3:5: error: no", "    3 |     g(1);", "[the compiler's own bracket]",
     ]  # fmt: skip
-    assert told == ["[1/3] Compiling a.cpp", "a.cpp:1:1: warning: w", "[2/3] Compiling b.cpp"]
+    assert message == ["[1/3] Compiling a.cpp", "a.cpp:1:1: warning: w", "[2/3] Compiling b.cpp"]
 
 
 def test_cmakes_error_without_its_talk() -> None:
-    told, errors = split("""loading initial cache file /x
+    message, errors = split("""loading initial cache file /x
 -- The CXX compiler identification is GNU 12.2.0
 CMake Error at CMakeLists.txt:4 (pluginkit_add_plugin):
   pluginkit_add_plugin(x ...): y
 
 -- Configuring incomplete, errors occurred!""")
-    assert told == []
+    assert message == []
     assert errors[:2] == [
         "CMake Error at CMakeLists.txt:4 (pluginkit_add_plugin):", "  pluginkit_add_plugin(x ...): y",
     ]  # fmt: skip
     assert not any("Configuring" in line for line in errors)
 
 
-@pytest.mark.parametrize(("text", "said"), [
+@pytest.mark.parametrize(("text", "output"), [
     ("undefined reference to `getPluginRegistry'", "getPluginRegistry belongs to libnvinfer"),
     ("undefined reference to `cudnnCreate'", "cudnnCreate is of a library"),
     ("x.a(device.cpp.o): undefined reference to `__libc_single_threaded'", "__libc_single_threaded is newer"),
@@ -60,9 +60,9 @@ CMake Error at CMakeLists.txt:4 (pluginkit_add_plugin):
     ("multiple definition of `getCreators'; a.o", "one source only"),
     ("x.cpp:1: error: expected ';'", ""),
 ])  # fmt: skip
-def test_hints(text: str, said: str) -> None:
-    assert said in hint_for(text)
-    assert bool(said) == bool(hint_for(text))
+def test_hints(text: str, output: str) -> None:
+    assert output in hint_for(text)
+    assert bool(output) == bool(hint_for(text))
 
 
 @given(

@@ -91,10 +91,10 @@ def test_what_is_given_stays(project: Path, tmp_path: Path) -> None:
     assert cached(project, "PLUGINKIT_CUDA_INCLUDE_DIRS") == ";".join(map(str, toolchain.cuda_include_dirs()))
     assert cached(project, "PLUGINKIT_LD") == f"{own}/other-ld.bfd"
     assert cached(project, "PLUGINKIT_OBJCOPY") == f"{own}/other-objcopy"
-    for option, said in (
+    for option, output in (
         (f"-DPLUGINKIT_CPU_RUNTIME_DIR={tmp_path / 'gone'}", f"{tmp_path / 'gone'}/libpluginkit_cpu.a does not exist"),
         ("-DPLUGINKIT_TARGET=gpu", "was configured for target cpu; give target gpu a build folder of its own"),
     ):
         done = configure(project, option)
         assert done.returncode == 1
-        assert said in " ".join(done.stderr.split())
+        assert output in " ".join(done.stderr.split())

@@ -51,8 +51,8 @@ def steps(project: Path, target: str = "cpu", **options: object) -> list[str]:
 
 
 def exported(library: Path) -> set[str]:
-    said = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
-    return {line.split()[-1] for line in said.splitlines()}
+    output = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    return {line.split()[-1] for line in output.splitlines()}
 
 
 def test_one_library_with_both_layouts_that_exports_its_entries(built: Path) -> None:
@@ -223,10 +223,10 @@ def test_a_fat_binary(tmp_path: Path) -> None:
     found = gpu_code.read(artifact.library)
     assert found is not None
     assert [str(code) for code in found.codes] == ["sm_80 SASS", "compute_90 PTX", "sm_90 SASS"]
-    words = elf.read(artifact.library)
-    names = {symbol.name for symbol in (*words.exports, *words.undefined)}
+    message = elf.read(artifact.library)
+    names = {symbol.name for symbol in (*message.exports, *message.undefined)}
     assert not {name for name in names if name.startswith(("cuda", "__cuda", "cu"))}
-    assert not [name for name in words.needed if "cuda" in name]
+    assert not [name for name in message.needed if "cuda" in name]
 
 
 @pytest.mark.slow
@@ -275,7 +275,7 @@ def test_a_missing_compiler_is_said_before_anything_is_written(tmp_path: Path, m
     assert not (folder / "build").exists()
 
 
-@pytest.mark.parametrize(("call", "said"), [
+@pytest.mark.parametrize(("call", "output"), [
     ("pluginkit_add_plugin(tiny NAME Tiny SOURCES src/entry.cpp TARGET gpu)", "TARGET is neither C++"),
     ("pluginkit_add_plugin(tiny gpu NAME Tiny SOURCES src/entry.cpp)", "'gpu' is none of NAME and SOURCES"),
     ("pluginkit_add_plugin(tiny NAME Tiny SOURCES src/entry.cpp src/tiny.h)", "Headers need no mention"),
@@ -291,13 +291,13 @@ def test_a_missing_compiler_is_said_before_anything_is_written(tmp_path: Path, m
     ("", "makes no plugin; pluginkit.toml is about tiny"),
     ("pluginkit_add_plugin(tiny NAME Tidy SOURCES src/entry.cpp)", "says NAME Tidy, and pluginkit.toml says Tiny"),
 ])  # fmt: skip
-def test_contradictions_in_cmake_are_said_in_a_sentence(tmp_path: Path, call: str, said: str) -> None:
+def test_contradictions_in_cmake_are_said_in_a_sentence(tmp_path: Path, call: str, output: str) -> None:
     folder = write_project(tmp_path / "tiny")
     (folder / "src/entry.cpp").write_text(ENTRY.replace("twice(kTINY)", "1").replace("launch()", "0"))
     (folder / "CMakeLists.txt").write_text(CMAKE[: CMAKE.index("pluginkit_add_plugin")] + call)
     with pytest.raises(BuildFailed) as error:
         build(folder, "cpu")
-    assert said in " ".join(str(error.value).split())
+    assert output in " ".join(str(error.value).split())
     assert not list(folder.glob("build/cpu/*.so"))
 
 
@@ -339,6 +339,6 @@ def test_the_command(project: Path) -> None:
     assert "KiB" in result.output
     assert "Next: pluginkit test" in result.output
     result = CliRunner().invoke(command, [str(project), "--target", "cpu", "--json"])
-    said = json.loads(result.stdout)
-    assert said[0]["library"] == f"{project}/build/cpu/libtiny.so"
-    assert said[0]["fresh"] is False
+    text = json.loads(result.stdout)
+    assert text[0]["library"] == f"{project}/build/cpu/libtiny.so"
+    assert text[0]["fresh"] is False

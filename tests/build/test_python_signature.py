@@ -22,9 +22,9 @@ def test_any_text_comes_back_from_the_compiler(tmp_path: Path) -> None:
         "int main() { char const* built[] = PLUGINKIT_BUILT; for (char const* one : built) std::puts(one); }\n"
     )
     subprocess.run([default_cxx(), "-o", tmp_path / "show", tmp_path / "show.cpp"], check=True)
-    said = subprocess.run([tmp_path / "show"], capture_output=True, text=True, check=True).stdout.splitlines()
-    assert said[:3] == ["libl_re_lu.so", "initLReLUPlugins", "cpu"]
-    (signature,) = json.loads(said[3])
+    output = subprocess.run([tmp_path / "show"], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert output[:3] == ["libl_re_lu.so", "initLReLUPlugins", "cpu"]
+    (signature,) = json.loads(output[3])
     assert signature["name"] == "LReLU"
     assert signature["inputs"] == [{"name": "x", "types": "float32, float16", "shape": ["n", "c", "h", "w"]}]
     assert signature["fields"] == [{"name": "neg_slope", "type": "float32", "default": 0.01, "description": TEXT}]

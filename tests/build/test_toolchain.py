@@ -48,16 +48,16 @@ def test_clang_is_no_old_gcc(fake: Fake) -> None:
     assert (best.note, best.version) == ("clang++", Version("10.0.6"))
 
 
-@pytest.mark.parametrize(("name", "script", "said"), [
+@pytest.mark.parametrize(("name", "script", "output"), [
     ("g++", gcc(8), r"g\+\+ 8\.3\.1 is too old, needed is g\+\+ 9"),
     ("clang++", clang(9), r"clang\+\+ 9\.0\.6 is too old, needed is clang\+\+ 10"),
     ("g++", "echo broken >&2; exit 2", "ended with exit status 2: broken"),
     ("g++", "kill -SEGV $$", "ended with signal SIGSEGV"),
     ("g++", "echo hello", r"neither g\+\+ nor clang\+\+"),
 ])  # fmt: skip
-def test_an_unusable_compiler_is_named(fake: Fake, name: str, script: str, said: str) -> None:
+def test_an_unusable_compiler_is_named(fake: Fake, name: str, script: str, output: str) -> None:
     path = fake(name, script)
-    with pytest.raises(ToolMissing, match=said) as error:
+    with pytest.raises(ToolMissing, match=output) as error:
         toolchain.cxx_compiler().best()
     assert str(path) in error.value.message
     assert "apt-get install g++" in error.value.hint
@@ -166,8 +166,8 @@ def test_architectures_by_name(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_where_nvcc_is_looked_for(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = "echo 'Cuda compilation tools, release 13.0, V13.0.88'"
-    on_path = fake("nvcc", said)
+    output = "echo 'Cuda compilation tools, release 13.0, V13.0.88'"
+    on_path = fake("nvcc", output)
     wheel, home = tmp_path / "site/nvidia/cu13/bin/nvcc", tmp_path / "toolkit/bin/nvcc"
     for place in (wheel, home):
         place.parent.mkdir(parents=True)

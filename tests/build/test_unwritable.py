@@ -46,10 +46,10 @@ def test_a_project_that_may_not_be_written_is_one_sentence(locked: Path, tmp_pat
         onnx.save(helper.make_model(graph), tmp_path / "m.onnx")
         arguments = [tmp_path / "m.onnx", "--plugins", locked]
     result = pluginkit(command, *arguments, cwd=locked)
-    said = " ".join(result.stderr.split())
-    assert (result.returncode, "Traceback" in said) == (2, False), said
-    assert f"{locked} cannot be built there: {locked / 'build'}: Permission denied." in said
-    assert "--library LIB.so" in said
+    output = " ".join(result.stderr.split())
+    assert (result.returncode, "Traceback" in output) == (2, False), output
+    assert f"{locked} cannot be built there: {locked / 'build'}: Permission denied." in output
+    assert "--library LIB.so" in output
     assert sorted(locked.rglob("*")) == before
 
 

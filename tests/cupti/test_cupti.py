@@ -69,14 +69,14 @@ def test_where_streams_stand(headers: list[Path], structs: Structs, tmp_path: Pa
     lines.append('printf("config %zu\\n", offsetof(CUlaunchConfig, hStream));')
     lines.append('printf("first %zu\\n", offsetof(cuLaunchKernelEx_params, config)); }')
     source.write_text("\n".join(lines))
-    said = subprocess.run(
+    output = subprocess.run(
         [compiled(headers, source, tmp_path / "offsets")], check=True, capture_output=True, text=True
     ).stdout.splitlines()
     expected = [f"{name} {calls.STREAM_AT[name]}" for name in known]
     for name in events:
         event, stream = {**calls.RECORDS, **calls.WAITS_FOR_EVENT}[name]
         expected += [f"{name} CUevent {event}", f"{name} CUstream {stream}"]
-    assert said == [*expected, f"config {calls.LAUNCH_EX_STREAM_AT}", "first 0"]
+    assert output == [*expected, f"config {calls.LAUNCH_EX_STREAM_AT}", "first 0"]
 
 
 def field(fields: str, kind: str) -> str:
@@ -109,7 +109,7 @@ def fake(headers: list[Path], structs: Structs, tmp_path: Path, monkeypatch: pyt
 
 
 def test_every_call_is_told(fake: Path) -> None:
-    told: list[Call] = []
+    message: list[Call] = []
     answered: list[tuple[str, int]] = []
     subscribed = cupti.subscribe()
     assert isinstance(subscribed, cupti.Cupti)
@@ -117,14 +117,14 @@ def test_every_call_is_told(fake: Path) -> None:
     act = ctypes.CDLL(str(fake)).act
     act.argtypes = (ctypes.c_size_t,) * 3
     act(1, 2, 3)
-    assert told == []
-    subscribed.watch(told.append, lambda call, code: answered.append((call.name, code)))
+    assert message == []
+    subscribed.watch(message.append, lambda call, code: answered.append((call.name, code)))
     act(0x1234567890, 0x2234567890, 0x3234567890)
     subscribed.stop()
     act(1, 2, 3)
     subscribed.close()
     given, other, event = 0x1234567890, 0x2234567890, 0x3234567890
-    assert told == [
+    assert message == [
         Call("cuLaunchKernel", "cudaLaunchKernel", "kernel<float>", given),
         Call("cuLaunchKernelEx", "cudaLaunchKernelExC", "kernel<float>", other),
         Call("cuEventRecord", "cudaEventRecord", "", given, event),

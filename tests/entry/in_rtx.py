@@ -15,11 +15,11 @@ NAMES = ("Echo", "Old")
 class Logger(trt.ILogger):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
-        self.said: list[str] = []
+        self.messages: list[str] = []
 
     def log(self, severity: Any, text: str) -> None:
         if severity in (trt.ILogger.ERROR, trt.ILogger.INTERNAL_ERROR):
-            self.said.append(text)
+            self.messages.append(text)
 
 
 def build(logger: Logger, model: str) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def build(logger: Logger, model: str) -> dict[str, Any]:
     network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
     parser = trt.OnnxParser(network, logger)
     if not parser.parse_from_file(model):
-        return {"parsed": False, "said": [parser.get_error(i).desc() for i in range(parser.num_errors)]}
+        return {"parsed": False, "messages": [parser.get_error(i).desc() for i in range(parser.num_errors)]}
     config = builder.create_builder_config()
     profile = builder.create_optimization_profile()
     for i in range(network.num_inputs):
@@ -36,7 +36,7 @@ def build(logger: Logger, model: str) -> dict[str, Any]:
         profile.set_shape(network.get_input(i).name, (1, *rest), (2, *rest), (4, *rest))
     config.add_optimization_profile(profile)
     engine = builder.build_serialized_network(network, config)
-    return {"parsed": True, "engine": engine is not None, "said": logger.said}
+    return {"parsed": True, "engine": engine is not None, "messages": logger.messages}
 
 
 def main(library: str, *models: str) -> dict[str, Any]:

@@ -54,8 +54,8 @@ def in_rtx(folder: Path, library: Path, *models: Path) -> tuple[Any, list[str]]:
     """What the process saw, and what the plugin was asked."""
     trace = folder / "trace"
     trace.write_text("")
-    said = hosts.in_rtx(folder, HERE / "in_rtx.py", library, *models, env={"ECHO_TRACE": str(trace)})
-    return json.loads(said), trace.read_text().splitlines()
+    output = hosts.in_rtx(folder, HERE / "in_rtx.py", library, *models, env={"ECHO_TRACE": str(trace)})
+    return json.loads(output), trace.read_text().splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_build(library: Path, tmp_path: Path, precision: str, code: int) -> None
     saw, asked = in_rtx(tmp_path, library, model(tmp_path / "model.onnx", precision))
     assert saw["listed"] == [["IPluginCreatorV3One", "Echo", "1", ""]]
     assert saw["made"] == [[True, False]]  # at run time a plugin is made of its state, and there was none
-    assert saw["built"] == [{"parsed": True, "engine": True, "said": []}]
+    assert saw["built"] == [{"parsed": True, "engine": True, "messages": []}]
     assert saw["init"] == [True, True]
     # The builder has asked the V2 plugin itself: the bounds of the profile are those of the shape expressions.
     assert f"configure type {code} scale 1 in 1 2 4 twice 2 4 8" in asked

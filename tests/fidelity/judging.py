@@ -40,7 +40,7 @@ MANIFEST = Manifest.parse(
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgement:
     """What both say to a case.
 
     Attributes:
@@ -67,7 +67,7 @@ class Judged:
     def lenient(self) -> bool:
         """Whether it belongs to the table of leniencies."""
         if self.case.flaw is WILD and not self.agree:
-            return any(re.search(words, self.host.message) for words in LENIENT.values()) or self._has_int8_scalar
+            return any(re.search(text, self.host.message) for text in LENIENT.values()) or self._has_int8_scalar
         return self.case.flaw is not None and bool(self.case.flaw.lenient)
 
     @property
@@ -78,9 +78,9 @@ class Judged:
     @property
     def for_its_reason(self) -> bool:
         """Whether NVIDIA's refusal is in the words of the flaw."""
-        words = "\n".join((self.rtx.message, *self.rtx.log))
+        text = "\n".join((self.rtx.message, *self.rtx.log))
         reason = self.case.flaw.reason if self.case.flaw else ""
-        return self.rtx.status == "refused" and bool(reason) and bool(re.search(reason, words))
+        return self.rtx.status == "refused" and bool(reason) and bool(re.search(reason, text))
 
 
 def compile_chameleon(folder: Path) -> Path:
@@ -154,14 +154,14 @@ class Judges:
         self._host = Host(library)
         self._pool = ThreadPoolExecutor(1)
 
-    def judge(self, case: Case) -> Judged:
+    def judge(self, case: Case) -> Judgement:
         """Asks both."""
         asked = self._pool.submit(self._host.judge, case)
         rtx = self._rtx.build(case.network)
         shapes = self._rtx.shapes() if rtx.ok else {}
         host, outputs = asked.result()
         if not (host.ok and rtx.ok):
-            return Judged(case, host, rtx, (), 0)
+            return Judgement(case, host, rtx, (), 0)
         found = differences(host.configured, rtx.configured)
         compared = sum(len(record.outputs) for record in host.configured)
         if case.static:
@@ -173,7 +173,9 @@ class Judges:
                 if own[name][1] != dims
             ]
         seen = {_text(one) for one in rtx.configured}
-        return Judged(case, host, rtx, tuple(found), compared, sum(_text(one) not in seen for one in host.configured))
+        return Judgement(
+            case, host, rtx, tuple(found), compared, sum(_text(one) not in seen for one in host.configured)
+        )
 
     def close(self) -> None:
         """Ends the host's process."""

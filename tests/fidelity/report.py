@@ -6,36 +6,36 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .flaws import WILD
-from .judging import Judged
+from .judging import Judgement
 
 COLUMNS = ("cases", "both build", "both refuse", "host alone refuses", "RTX alone refuses", "RTX falls over",
            "other shapes")  # fmt: skip
 
 
-def reason(judged: Judged) -> str:
+def reason(judgement: Judgement) -> str:
     """What a case is counted as."""
-    flaw = judged.case.flaw
+    flaw = judgement.case.flaw
     if flaw is None:
         return "(sound)"
-    return f"{flaw.name} (lenient)" if judged.lenient else f"({flaw.name})" if flaw is WILD else flaw.name
+    return f"{flaw.name} (lenient)" if judgement.lenient else f"({flaw.name})" if flaw is WILD else flaw.name
 
 
-def outcome(judged: Judged) -> str:
+def outcome(judgement: Judgement) -> str:
     """One of COLUMNS."""
-    if judged.differences:
+    if judgement.differences:
         return "other shapes"
-    if judged.rtx.status in {"crashed", "hung"}:
+    if judgement.rtx.status in {"crashed", "hung"}:
         return "RTX falls over"
-    if judged.host.ok:
-        return "both build" if judged.rtx.ok else "RTX alone refuses"
-    return "host alone refuses" if judged.rtx.ok else "both refuse"
+    if judgement.host.ok:
+        return "both build" if judgement.rtx.ok else "RTX alone refuses"
+    return "host alone refuses" if judgement.rtx.ok else "both refuse"
 
 
-def table(all_judged: Sequence[Judged]) -> str:
+def table(judgements: Sequence[Judgement]) -> str:
     """The confusion table in Markdown."""
     counts: dict[str, Counter[str]] = {}
-    for judged in all_judged:
-        counts.setdefault(reason(judged), Counter()).update(["cases", outcome(judged)])
+    for judgement in judgements:
+        counts.setdefault(reason(judgement), Counter()).update(["cases", outcome(judgement)])
     total = sum(counts.values(), Counter())
     rows = [*sorted(counts.items()), ("all", total)]
     lines = [f"| {' | '.join(('reason', *COLUMNS))} |", f"| --- |{' ---: |' * len(COLUMNS)}"]
@@ -43,40 +43,45 @@ def table(all_judged: Sequence[Judged]) -> str:
     return "\n".join(lines)
 
 
-def summary(all_judged: Sequence[Judged]) -> str:
+def summary(judgements: Sequence[Judgement]) -> str:
     """The numbers that the goal is about."""
-    counted = [judged for judged in all_judged if not judged.lenient]
+    counted = [judgement for judgement in judgements if not judgement.lenient]
     agree = len(counted) - len(disagreements(counted))
-    refused = sum(not judged.rtx.ok for judged in all_judged)
-    compared = sum(judged.compared for judged in all_judged)
+    refused = sum(not judgement.rtx.ok for judgement in judgements)
+    compared = sum(judgement.compared for judgement in judgements)
     share = 100 * agree / max(1, len(counted))
     return (
-        f"{len(all_judged)} cases; outside the leniencies {agree} of {len(counted)} agree ({share:.2f} %). "
-        f"RTX refuses {refused}, for {len(reasons(all_judged))} reasons by its words. "
-        f"Types and shapes of {compared} outputs compared, different in {sum(bool(j.differences) for j in all_judged)} "
+        f"{len(judgements)} cases; outside the leniencies {agree} of {len(counted)} agree ({share:.2f} %). "
+        f"RTX refuses {refused}, for {len(reasons(judgements))} reasons by its words. "
+        f"Types and shapes of {compared} outputs compared, different in {sum(bool(j.differences) for j in judgements)} "
         "cases. "
-        f"NVIDIA's bounds are tighter than the host's in {sum(bool(j.tighter) for j in all_judged)} cases."
+        f"NVIDIA's bounds are tighter than the host's in {sum(bool(j.tighter) for j in judgements)} cases."
     )
 
 
-def reasons(all_judged: Sequence[Judged]) -> set[str]:
+def reasons(judgements: Sequence[Judgement]) -> set[str]:
     """NVIDIA's words for which it has refused flaws of a case, as patterns: two flaws with the same words are one."""
-    return {judged.case.flaw.reason for judged in all_judged if judged.case.flaw and judged.for_its_reason}
+    return {judgement.case.flaw.reason for judgement in judgements if judgement.case.flaw and judgement.for_its_reason}
 
 
-def disagreements(all_judged: Sequence[Judged]) -> list[Judged]:
+def disagreements(judgements: Sequence[Judgement]) -> list[Judgement]:
     """Every disagreement outside the leniencies."""
-    return [judged for judged in all_judged if not judged.agree and not judged.lenient]
+    return [judgement for judgement in judgements if not judgement.agree and not judgement.lenient]
 
 
-def unexplained(all_judged: Sequence[Judged]) -> list[str]:
+def unexplained(judgements: Sequence[Judgement]) -> list[str]:
     """A paragraph for each that isn't a known limit of the host."""
-    found = disagreements(all_judged)
-    return [describe(judged) for judged in found if judged.case.flaw is None or not judged.case.flaw.known]
+    found = disagreements(judgements)
+    return [describe(judgement) for judgement in found if judgement.case.flaw is None or not judgement.case.flaw.known]
 
 
-def describe(judged: Judged) -> str:
+def describe(judgement: Judgement) -> str:
     """A case with what both say."""
-    told = [f"{judged.case.id} {reason(judged)}{', static' if judged.case.static else ''}: {outcome(judged)}"]
-    told += [f"  host: {judged.host.status} {judged.host.message}", f"  RTX: {judged.rtx.status} {judged.rtx.message}"]
-    return "\n".join([*told, *(f"  {one}" for one in judged.differences)])
+    text = [
+        f"{judgement.case.id} {reason(judgement)}{', static' if judgement.case.static else ''}: {outcome(judgement)}"
+    ]
+    text += [
+        f"  host: {judgement.host.status} {judgement.host.message}",
+        f"  RTX: {judgement.rtx.status} {judgement.rtx.message}",
+    ]
+    return "\n".join([*text, *(f"  {one}" for one in judgement.differences)])

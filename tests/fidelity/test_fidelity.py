@@ -13,7 +13,7 @@ from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from .flaws import FAMILIES, FLAWS, WILD
 from .generator import case
 from .graphs import without_probes
-from .judging import Judged, Judges, judges
+from .judging import Judgement, Judges, judges
 from .report import describe, reasons, summary, table, unexplained
 from .signature import CEIL_DIV, FLOOR_DIV, PROD, SUB, Expression
 
@@ -27,19 +27,19 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judges]:
         yield both
 
 
-def assert_alike(judged: Sequence[Judged], allowed: int) -> None:
-    print(table(judged), summary(judged), sep="\n\n")
-    different = unexplained(judged)
+def assert_alike(judgement: Sequence[Judgement], allowed: int) -> None:
+    print(table(judgement), summary(judgement), sep="\n\n")
+    different = unexplained(judgement)
     assert len(different) <= allowed, "\n\n".join(different)
-    refused = [one for one in judged if not one.rtx.ok]
-    assert 3 * len(refused) >= len(judged), "at least a third is refused by NVIDIA"
-    assert len(reasons(judged)) >= 12, "for a dozen reasons"
+    refused = [one for one in judgement if not one.rtx.ok]
+    assert 3 * len(refused) >= len(judgement), "at least a third is refused by NVIDIA"
+    assert len(reasons(judgement)) >= 12, "for a dozen reasons"
     other = [describe(one) for one in refused if one.case.flaw in FLAWS and not one.lenient and not one.for_its_reason]
     assert len(other) <= allowed, "\n\n".join(other)
-    assert sum(one.compared for one in judged) > len(judged), "types and shapes were compared"
+    assert sum(one.compared for one in judgement) > len(judgement), "types and shapes were compared"
     # NVIDIA falls over only where the table says so.
     crashes = {row.id for row in leniencies.LENIENCIES if row.kind == "crashes"}
-    fallen = [one.case.flaw for one in judged if one.rtx.status in {"crashed", "hung"}]
+    fallen = [one.case.flaw for one in judgement if one.rtx.status in {"crashed", "hung"}]
     assert all(flaw and flaw.lenient in crashes for flaw in fallen)
 
 
@@ -64,9 +64,9 @@ def test_5000_cases(both: Judges) -> None:
 @needs_rtx
 def test_a_host_that_takes_everything_would_turn_it_red(both: Judges) -> None:
     numbers = [number for number in range(200) if (flaw := case(SEED, number).flaw) and flaw.reason][:3]
-    for judged in [both.judge(case(SEED, number)) for number in numbers]:
-        assert judged.agree
-        blind = Judged(judged.case, type(judged.host)("built", ""), judged.rtx, (), 0)
+    for judgement in [both.judge(case(SEED, number)) for number in numbers]:
+        assert judgement.agree
+        blind = Judgement(judgement.case, type(judgement.host)("built", ""), judgement.rtx, (), 0)
         assert len(unexplained([blind])) == 1
         with pytest.raises(AssertionError, match="RTX alone refuses"):
             assert_alike([blind], allowed=0)

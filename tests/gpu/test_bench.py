@@ -30,14 +30,14 @@ def bench(project: Path, *args: str) -> tuple[int, dict[str, Any]]:
 
 
 def test_small_ones_in_graphs_and_large_ones_one_by_one(project: Path) -> None:
-    code, said = bench(project, "--only", "tiny/*", "--only", "large/float16")
+    code, output = bench(project, "--only", "tiny/*", "--only", "large/float16")
     assert code == 0
-    tiny, large = said["results"][0], said["results"][-1]
+    tiny, large = output["results"][0], output["results"][-1]
     assert tiny["times"]["enqueues"] >= 32
     assert tiny["note"] == ""
     assert 0 < tiny["empty"]["median"] < 1e-4
     assert large["times"]["enqueues"] == 1
-    assert large["turn_bytes"] > 4 * said["l2_bytes"]
+    assert large["turn_bytes"] > 4 * output["l2_bytes"]
     assert 0.1 < large["share_of_copy"] < 1.3, "a ceiling that is one"
     if importlib.util.find_spec("torch"):
         for one in (tiny, large):
@@ -50,6 +50,6 @@ def test_a_wrong_output_has_no_time(project: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(project, tmp_path / "bar_plugin"))
     text = (copy / "reference.py").read_text()
     (copy / "reference.py").write_text(text.replace("return b,", "return b + 1,"))
-    code, said = bench(copy, "--only", "tiny/float32", "--only", "tiny/float16")
+    code, output = bench(copy, "--only", "tiny/float32", "--only", "tiny/float16")
     assert code == 1
-    assert all(one["times"] is None and "expected" in one["problem"] for one in said["results"])
+    assert all(one["times"] is None and "expected" in one["problem"] for one in output["results"])

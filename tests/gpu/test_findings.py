@@ -48,7 +48,7 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults(project: Path, fault: str) -> None:
     """A kernel that faults poisons its process: the cases behind it run in another, and pass."""
-    wrong, says = FAULTS[fault]
+    wrong, text = FAULTS[fault]
     file = project / KERNEL
     right = file.read_text()
     assert right.count(STORE) == 1
@@ -65,7 +65,7 @@ def test_planted_faults(project: Path, fault: str) -> None:
     assert then
     for case in first:
         assert case.outcome is (Outcome.HUNG if fault == "hangs" else Outcome.FAILED)
-        assert re.search(says, case.message)
+        assert re.search(text, case.message)
     if fault in ("faults", "traps", "hangs"):
         assert {case.outcome for case in then} == {Outcome.PASSED}
         assert report.exit_code == (6 if fault == "hangs" else 1)
@@ -77,8 +77,8 @@ def test_code_for_another_gpu_is_said_before_a_launch(tmp_path: Path, capsys: py
     other = "90a" if not here.gpu.capability.startswith("9") else "100"
     library = build(project, "gpu", archs=[other])[0].library
     assert cli.run(["test", str(project), "--library", str(library), "--network", "plain"]) == 1
-    said = " ".join(capsys.readouterr().err.split())
-    assert "no kernel image is available for execution on the device" in said
-    assert f"sm_{other} SASS" in said
-    assert f"compute capability {here.gpu.capability}" in said
-    assert f"pluginkit build --target gpu --arch {here.gpu.arch}" in said
+    output = " ".join(capsys.readouterr().err.split())
+    assert "no kernel image is available for execution on the device" in output
+    assert f"sm_{other} SASS" in output
+    assert f"compute capability {here.gpu.capability}" in output
+    assert f"pluginkit build --target gpu --arch {here.gpu.arch}" in output

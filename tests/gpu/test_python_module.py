@@ -177,7 +177,7 @@ def test_an_array_that_has_dlpack_alone(module: Any, torch: Any) -> None:
 def test_what_is_refused(module: Any, torch: Any, cupy: Any) -> None:
     layer, x = module.Scale(), torch.ones(N, C, device="cuda")
     side = torch.cuda.Stream()
-    for given, options, kind, said in (
+    for given, options, kind, output in (
         (np.ones((N, C), np.float32), {}, TypeError, "a numpy.ndarray, lies on the host, and this library"),
         (x.cpu(), {}, TypeError, "a torch.Tensor, lies on the host"),
         ([1.0], {}, TypeError, "a list, is no array on a GPU"),
@@ -191,7 +191,7 @@ def test_what_is_refused(module: Any, torch: Any, cupy: Any) -> None:
     ):  # fmt: skip
         with pytest.raises(kind) as caught:
             layer(given, **options)
-        assert said in str(caught.value)
+        assert output in str(caught.value)
     with torch.cuda.stream(side), pytest.raises(ValueError, match="from different streams"):
         layer(x, out=cupy.zeros((N, C), np.float32))
     with pytest.raises(RuntimeError, match="requires grad"):

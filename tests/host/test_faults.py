@@ -269,10 +269,10 @@ def test_the_creator_asked_for(compile_plugin: Compile) -> None:
 def test_a_type_that_the_manifest_has_not_is_its_own_methods_fault(compile_plugin: Compile) -> None:
     with Library(compile_plugin("none"), VERSIONS[11]) as library:
         creator, profiles = library.creators[0], [[SPECS[DType.FLOAT32]]]
-        said = [spec.dtype for spec in build(creator, "layer", FIELDS, profiles).outputs[0]]
-        build(creator, "layer", FIELDS, profiles, output_types=said)
+        output = [spec.dtype for spec in build(creator, "layer", FIELDS, profiles).outputs[0]]
+        build(creator, "layer", FIELDS, profiles, output_types=output)
         with pytest.raises(
             Finding, match=r"answered kFLOAT for output 1, where the inputs are kFLOAT; .* kHALF"
         ) as found:
-            build(creator, "layer", FIELDS, profiles, output_types=[*said[:1], DType.FLOAT16])
+            build(creator, "layer", FIELDS, profiles, output_types=[*output[:1], DType.FLOAT16])
     assert found.value.method == "IPluginV2DynamicExt::getOutputDataType"

@@ -75,8 +75,8 @@ def test_what_configure_saw(libraries: dict[int, Library]) -> None:
     same = {"type": 2, "format": 0, "scale": 0.25}
     for implicit_batch, dims in ((False, SHAPE), (True, SHAPE[1:])):
         built = made(libraries[11], "NONE", int8, implicit_batch=implicit_batch)
-        told = {"dims": dims, "min": dims, "opt": dims, "max": dims, **same}
-        assert built.configured == ({"inputs": [told], "outputs": [told]},)
+        message = {"dims": dims, "min": dims, "opt": dims, "max": dims, **same}
+        assert built.configured == ({"inputs": [message], "outputs": [message]},)
         assert (built.base, built.batch) == ("ioext", 2 if implicit_batch else 1)
         assert built.outputs[0][0].dims == SHAPE
 
@@ -96,11 +96,11 @@ WRONG = {
 
 @pytest.mark.parametrize("fault", WRONG)
 def test_what_the_host_finds_in_either_convention(libraries: dict[int, Library], fault: str) -> None:
-    method, words = WRONG[fault]
+    method, text = WRONG[fault]
     with pytest.raises(Finding) as caught:
         life(libraries[11], fault)
     assert caught.value.method == f"IPluginV2IOExt::{method}"
-    assert re.search(words.replace("[", r"\[").replace("]", r"\]"), caught.value.message)
+    assert re.search(text.replace("[", r"\[").replace("]", r"\]"), caught.value.message)
 
 
 def test_a_second_batch_that_is_never_written(libraries: dict[int, Library]) -> None:

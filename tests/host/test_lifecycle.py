@@ -109,23 +109,23 @@ def test_the_breadcrumb_names_the_last_call(compile_plugin: Compile, tmp_path: P
 def test_a_second_context_of_an_engine_is_another_clone(
     compile_plugin: Compile, layout: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
+    output: list[str] = []
     for name in ("clone", "attach_to_context", "detach_from_context", "initialize", "terminate", "destroy"):
 
-        def told(plugin: DynamicPlugin, name: str = name, call: object = getattr(DynamicPlugin, name)) -> object:
-            said.append(name)
+        def recorded(plugin: DynamicPlugin, name: str = name, call: object = getattr(DynamicPlugin, name)) -> object:
+            output.append(name)
             return call(plugin)  # type: ignore[operator]
 
-        monkeypatch.setattr(DynamicPlugin, name, told)
+        monkeypatch.setattr(DynamicPlugin, name, recorded)
     with Library(compile_plugin("none", layout), VERSIONS[layout]) as library:
         built = build_layer(library)
         first = LIFECYCLES[built.base].restore(library.creators[0], built)
-        said.clear()
+        output.clear()
         second = first.second_context()
         second.close()
-        assert said == ["clone", "attach_to_context", "detach_from_context", "destroy"]
+        assert output == ["clone", "attach_to_context", "detach_from_context", "destroy"]
         first.close()
-    assert said[4:] == ["detach_from_context", "destroy", "terminate", "destroy"]
+    assert output[4:] == ["detach_from_context", "destroy", "terminate", "destroy"]
 
 
 def test_another_profile_in_the_same_context(compile_plugin: Compile, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def test_a_size_tensor(library: Path, device: GpuDevice, rows: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "fault", "says"),
+    ("mode", "fault", "message"),
     [
         ("plain", "beyond", "written beyond output 0, which has 80 bytes: at byte 80 \\(0 bytes behind its end\\)"),
         ("plain", "modified", "input modified: 1 of 20 elements of input 0"),
@@ -66,6 +66,8 @@ def test_a_size_tensor(library: Path, device: GpuDevice, rows: int) -> None:
         ("plain", "enqueue_fails", "enqueue: answered 1"),
     ],
 )
-def test_the_words_are_those_of_target_cpu(library: Path, device: GpuDevice, mode: str, fault: str, says: str) -> None:
-    with pytest.raises(Finding, match=says):
+def test_the_words_are_those_of_target_cpu(
+    library: Path, device: GpuDevice, mode: str, fault: str, message: str
+) -> None:
+    with pytest.raises(Finding, match=message):
         drive(library, mode, fault, device=device)

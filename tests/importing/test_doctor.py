@@ -99,7 +99,7 @@ CLASH += [helper.make_node("Relu", ["a"], ["y"], "three")]
 
 
 @pytest.mark.parametrize(
-    ("nodes", "level", "said"),
+    ("nodes", "level", "output"),
     [
         (CYCLE, "error", "one -> two -> one"),
         (CLASH, "error", "one and two make one tensor: a"),
@@ -112,10 +112,10 @@ CLASH += [helper.make_node("Relu", ["a"], ["y"], "three")]
         ),
     ],
 )
-def test_graphs_that_can_not_be_computed(nodes: list[onnx.NodeProto], level: str, said: str) -> None:
+def test_graphs_that_can_not_be_computed(nodes: list[onnx.NodeProto], level: str, output: str) -> None:
     (found,) = structure.check(model(nodes))
     assert (found.level, found.rule) == (level, "M19")
-    assert said in found.text
+    assert output in found.text
 
 
 def test_a_branch_uses_what_is_around_it() -> None:

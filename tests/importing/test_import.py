@@ -70,10 +70,10 @@ def test_a_model_with_the_sample(bar: Path, tmp_path: Path, capsys: pytest.Captu
     assert "2 outputs as expected" in out
     # A library in its project's folder belongs to it.
     assert cli.run(["import", str(path), "--plugins", str(library(bar)), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert [node["by"] for node in said["nodes"]] == ["native", "plugin", "native"]
-    assert (said["build"]["status"], said["run"]["status"], said["problems"]) == ("built", "compared", [])
-    assert said["profile_defaulted"] == ["a", "b"]
+    output = json.loads(capsys.readouterr().out)
+    assert [node["by"] for node in output["nodes"]] == ["native", "plugin", "native"]
+    assert (output["build"]["status"], output["run"]["status"], output["problems"]) == ("built", "compared", [])
+    assert output["profile_defaulted"] == ["a", "b"]
 
 
 def test_plugins_in_branches_bodies_and_functions(bar: Path, tmp_path: Path) -> None:
@@ -351,9 +351,9 @@ def test_branches_of_other_shapes_are_told_whatever_is_built(tmp_path: Path, clo
     # A leniency, and an assertion that says nothing of the If.
     assert found.verdict.status == ("built" if closed else "refused")
     assert [(problem.rule, problem.level, problem.node) for problem in found.problems] == [("M7", "warning", "if")]
-    said = "its branches give [8, 8] (else_branch) and [4, 8] (then_branch) as output 0; NvInfer.h"
+    output = "its branches give [8, 8] (else_branch) and [4, 8] (then_branch) as output 0; NvInfer.h"
     at = "its branches give [2, 1] (else_branch) and [1, 1] (then_branch) as output 0, at the profile's min; NvInfer.h"
-    assert found.problems[0].text.startswith(said if closed else at)
+    assert found.problems[0].text.startswith(output if closed else at)
     assert found.exit_code == (0 if closed else 1)
 
 
@@ -499,9 +499,9 @@ def test_wrong_files_and_options(bar: Path, tmp_path: Path, capsys: pytest.Captu
         ([good, "--profile", "z:1x2"], "no input 'z'"),
     ):
         assert cli.run(["import", *map(str, arguments)]) == 2, expected
-        said = capsys.readouterr().err
-        assert expected in " ".join(said.split())
-        assert "Traceback" not in said
+        output = capsys.readouterr().err
+        assert expected in " ".join(output.split())
+        assert "Traceback" not in output
 
 
 def test_external_data_is_found(tmp_path: Path) -> None:
@@ -578,9 +578,9 @@ def test_what_a_plugin_says_of_its_failure(behaving: Path, tmp_path: Path, capsy
     assert cli.run(["import", str(tmp_path / "model.onnx"), "--plugins", str(behaving)]) == 1
     out = capsys.readouterr().out
     by_nvidia, by_host = out.split("run on the CPU, against")
-    for said in ("Failed to load libnothing.so.8", "error: libnothing.so.8 is older than needed"):
-        assert said in by_nvidia
-        assert said in by_host
+    for output in ("Failed to load libnothing.so.8", "error: libnothing.so.8 is older than needed"):
+        assert output in by_nvidia
+        assert output in by_host
     assert "(cudaError 35" not in out
 
 

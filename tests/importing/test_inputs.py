@@ -27,9 +27,9 @@ def drawn(
         nodes, [value("ids", ["n", "c"], kind), value("x", ["n", "c", "d"])], [value("y", None)], initializers=tensors
     )
     shapes = {name: (shape,) * 3 for name, shape in (("ids", (4, 500)), ("x", (4, 500, 7)))}
-    feeds, (said, other) = inputs.draw(proto, NetworkProfile("p", shapes, {}), DOMAIN, np.random.default_rng(0))
+    feeds, (output, other) = inputs.draw(proto, NetworkProfile("p", shapes, {}), DOMAIN, np.random.default_rng(0))
     assert other == "x: normally distributed numbers, float32 4x500x7"
-    return feeds["ids"], said
+    return feeds["ids"], output
 
 
 @pytest.mark.parametrize(
@@ -65,18 +65,18 @@ def drawn(
     ],
 )
 def test_integers(nodes: Sequence[onnx.NodeProto], tensors: Sequence[onnx.TensorProto], most: int, why: str) -> None:
-    ids, said = drawn(nodes, tensors)
+    ids, output = drawn(nodes, tensors)
     assert (ids.min(), ids.max()) == (0, most)
-    assert said == f"ids: integers from 0 to {most} ({why}), int64 4x500"
+    assert output == f"ids: integers from 0 to {most} ({why}), int64 4x500"
 
 
 def test_a_type_that_holds_less_than_the_range() -> None:
     many = helper.make_tensor("table", TensorProto.FLOAT, [300, 1], [0.0] * 300)
     cast = NODE("Cast", ["ids"], ["i"], to=TensorProto.INT32)
-    ids, said = drawn([cast, NODE("Gather", ["table", "i"], ["y"])], [many], TensorProto.INT8)
+    ids, output = drawn([cast, NODE("Gather", ["table", "i"], ["y"])], [many], TensorProto.INT8)
     assert ids.dtype == np.int8
     assert ids.min() >= 0
-    assert "from 0 to 126" in said
+    assert "from 0 to 126" in output
 
 
 def test_other_types_and_values_that_are_given() -> None:
@@ -88,6 +88,6 @@ def test_other_types_and_values_that_are_given() -> None:
     proto = model([NODE("Identity", ["b"], ["y"])], ends, [value("y", None, TensorProto.BOOL)])
     shapes = {"b": ((4,),) * 3, "h": ((4,),) * 3, "k": ((2,),) * 3}
     profile = NetworkProfile("p", shapes, {"k": ((1, 1), (5, 6), (9, 9))})
-    feeds, said = inputs.draw(proto, profile, DOMAIN, np.random.default_rng(0))
+    feeds, output = inputs.draw(proto, profile, DOMAIN, np.random.default_rng(0))
     assert (feeds["b"].dtype, feeds["h"].dtype.name, feeds["k"].tolist()) == (bool, "bfloat16", [5, 6])
-    assert said == ("b: true and false, bool 4", "h: normally distributed numbers, bfloat16 4")
+    assert output == ("b: true and false, bool 4", "h: normally distributed numbers, bfloat16 4")

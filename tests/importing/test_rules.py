@@ -65,8 +65,8 @@ def test_the_parser_goes_before_plugins_and_plugins_before_functions() -> None:
             function("local", "Unused", [helper.make_node("AlsoNope", ["x"], ["y"], "never")]),
         ],
     )
-    said = {item.place.label: item.by for item in served(proto, library())}
-    assert said == {
+    output = {item.place.label: item.by for item in served(proto, library())}
+    assert output == {
         "native": "native",
         "plugin": "plugin",
         "function": "function",
@@ -261,12 +261,12 @@ def test_what_else_is_wrong_with_a_node_that_nobody_serves_is_said_too(tmp_path:
 
 
 def test_plugins_of_nvidias_own_libraries(tmp_path: Path) -> None:
-    def told(name: str, version: str) -> list[Problem]:
+    def reported(name: str, version: str) -> list[Problem]:
         node = helper.make_node(name, ["x"], ["y"], "roi", domain="trt", plugin_version=version, plugin_namespace="")
         return found(tmp_path, model([node]))
 
-    assert not [one for one in told("ROIAlign_TRT", "2") if one.rule in {"M2", "M11"}], "TensorRT-RTX has it"
-    problem = one([one for one in told("LReLU_TRT", "1") if one.rule != "M14"], "M11")
+    assert not [one for one in reported("ROIAlign_TRT", "2") if one.rule in {"M2", "M11"}], "TensorRT-RTX has it"
+    problem = one([one for one in reported("LReLU_TRT", "1") if one.rule != "M14"], "M11")
     assert "TensorRT's own plugin library has LReLU_TRT (version 1: TensorRT 10.0 to 10.16)" in problem.fix
 
 

@@ -63,8 +63,8 @@ def problems(proto: onnx.ModelProto, *libraries: PluginLibrary) -> list[Problem]
     """What the rules of `rules.signature` and M12 say."""
     served = serve(proto, libraries, onnx.defs.has)
     known = model_.shapes(proto)
-    said = rules_plugins.check(served, libraries, known, typed.types(proto, served))
-    return [problem for problem in said if problem.rule in {"M12", "M15", "M17", "M18"}]
+    output = rules_plugins.check(served, libraries, known, typed.types(proto, served))
+    return [problem for problem in output if problem.rule in {"M12", "M15", "M17", "M18"}]
 
 
 def of(inputs: Sequence[onnx.ValueInfoProto], **changed: object) -> list[Problem]:

@@ -45,28 +45,28 @@ def imported(tmp_path: Path, proto: onnx.ModelProto, *options: str | Path) -> tu
 
 
 def test_a_model_without_plugins_is_built_and_not_run(tmp_path: Path) -> None:
-    code, said = imported(tmp_path, model([helper.make_node("Relu", ["x"], ["y"], "relu")]))
+    code, output = imported(tmp_path, model([helper.make_node("Relu", ["x"], ["y"], "relu")]))
     assert code == 4
-    assert (said["build"]["status"], said["run"]["status"]) == ("built", "not run")
-    assert "onnxruntime, which runs what is no plugin, is not installed" in said["run"]["message"]
-    assert said["run"]["fix"] == TYPE
-    assert f"to run it, {TYPE}" in said["summary"]
+    assert (output["build"]["status"], output["run"]["status"]) == ("built", "not run")
+    assert "onnxruntime, which runs what is no plugin, is not installed" in output["run"]["message"]
+    assert output["run"]["fix"] == TYPE
+    assert f"to run it, {TYPE}" in output["summary"]
 
 
 def test_plugins_are_run_and_not_compared(scale_project: Path, tmp_path: Path) -> None:
-    code, said = imported(tmp_path, model([RELU, scale(["t"])]), "--plugins", scale_project)
+    code, output = imported(tmp_path, model([RELU, scale(["t"])]), "--plugins", scale_project)
     assert code == 4
-    assert said["run"]["status"] == "ran"
-    assert said["run"]["message"].startswith("1 output, not compared, because onnxruntime")
-    assert f"to compare it, {TYPE}" in said["summary"]
+    assert output["run"]["status"] == "ran"
+    assert output["run"]["message"].startswith("1 output, not compared, because onnxruntime")
+    assert f"to compare it, {TYPE}" in output["summary"]
 
 
 def test_what_needs_no_onnxruntime_is_compared(scale_project: Path, tmp_path: Path) -> None:
-    code, said = imported(tmp_path, model([scale()]), "--plugins", scale_project)
-    assert (code, said["run"]["status"]) == (0, "compared")
+    code, output = imported(tmp_path, model([scale()]), "--plugins", scale_project)
+    assert (code, output["run"]["status"]) == (0, "compared")
 
 
 def test_what_is_wrong_goes_before_what_is_missing(scale_project: Path, tmp_path: Path) -> None:
-    code, said = imported(tmp_path, model([RELU, scale(["t"], factor="two")]), "--plugins", scale_project)
+    code, output = imported(tmp_path, model([RELU, scale(["t"], factor="two")]), "--plugins", scale_project)
     assert code == 1
-    assert [problem["level"] for problem in said["problems"]].count("error") >= 1
+    assert [problem["level"] for problem in output["problems"]].count("error") >= 1

@@ -152,10 +152,10 @@ def pool(
     fields: dict[str, tuple[DType, Any]] = {name: (DType.INT32, value) for name, value in asdict(layer).items()}
     if by_field:
         fields |= {name: (DType.FLOAT32, value) for name, value in zip(("x_scale", "y_scale"), scales, strict=True)}
-    told = (1.0, 1.0) if by_field else scales
-    spec = TensorSpec(DType(x.dtype.name), x.shape, x.shape, x.shape, x.shape, told[0])
+    message = (1.0, 1.0) if by_field else scales
+    spec = TensorSpec(DType(x.dtype.name), x.shape, x.shape, x.shape, x.shape, message[0])
     creator = library.creators[0]
-    built = build(creator, "pool", fields, [[spec]], output_scales=[told[1]], implicit_batch=implicit_batch)
+    built = build(creator, "pool", fields, [[spec]], output_scales=[message[1]], implicit_batch=implicit_batch)
     with Context(creator, built, [spec]) as context:
         (y,) = context.run([np.ascontiguousarray(x)])
     return y

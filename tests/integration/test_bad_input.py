@@ -26,7 +26,7 @@ def library(my_plugin: Path) -> Path:
     return my_plugin / "build" / "cpu" / "libmy_plugin.so"
 
 
-def said(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -> str:
+def printed(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -> str:
     """Run the command line; what it said, once the exit code is as expected."""
     capsys.readouterr()
     got = cli.run([str(argument) for argument in arguments])
@@ -47,16 +47,16 @@ def compiled(folder: Path, source: str) -> Path:
 
 
 def test_a_library_that_is_missing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "nope.so" in said(capsys, 2, "test", project, *QUICK, "--library", project / "nope.so")
+    assert "nope.so" in printed(capsys, 2, "test", project, *QUICK, "--library", project / "nope.so")
 
 
 def test_a_library_that_is_no_library(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no ELF" in said(capsys, 2, "test", project, *QUICK, "--library", project / "pluginkit.toml")
+    assert "no ELF" in printed(capsys, 2, "test", project, *QUICK, "--library", project / "pluginkit.toml")
 
 
 def test_a_library_without_exports(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = compiled(tmp_path, "int nothing() { return 0; }")
-    assert "getCreators" in said(capsys, 1, "test", project, *QUICK, "--library", bad)
+    assert "getCreators" in printed(capsys, 1, "test", project, *QUICK, "--library", bad)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_library_that_crashes_on_load(
     headers = "#include <csignal>\n#include <cstdlib>\n"
     bad = compiled(tmp_path, f"{headers}__attribute__((constructor)) void die() {{ {die} }}")
     timeout = ("--timeout", "3") if "3 s" in how else ()
-    text = said(capsys, 6, "test", project, *QUICK, "--library", bad, *timeout)
+    text = printed(capsys, 6, "test", project, *QUICK, "--library", bad, *timeout)
     assert how in text
     assert f"{bad} cannot be loaded" in text
 
@@ -96,12 +96,12 @@ def test_a_bad_reference(project: Path, library: Path, name: str, capsys: pytest
     source, code, message = REFERENCES[name]
     (project / "reference.py").write_text(source)
     timeout = ("--timeout", "3") if name == "hangs" else ()
-    assert message in said(capsys, code, "test", project, *QUICK, "--library", library, *timeout)
+    assert message in printed(capsys, code, "test", project, *QUICK, "--library", library, *timeout)
 
 
 def test_a_reference_that_is_missing(project: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "reference.py").unlink()
-    assert "reference.py" in said(capsys, 2, "test", project, *QUICK, "--library", library)
+    assert "reference.py" in printed(capsys, 2, "test", project, *QUICK, "--library", library)
 
 
 @pytest.mark.parametrize(
@@ -126,18 +126,18 @@ def test_a_bad_manifest(
     text = file.read_text()
     assert before in text
     file.write_text(text.replace(before, after, 1))
-    assert message in said(capsys, 2, "test", project)
+    assert message in printed(capsys, 2, "test", project)
 
 
 def test_bad_data(project: Path, library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = ("test", project, "--fp32", "--network", "plain", "--library", library, "--data")
-    assert "none.npz" in said(capsys, 2, *run, tmp_path / "none.npz")
+    assert "none.npz" in printed(capsys, 2, *run, tmp_path / "none.npz")
     np.savez(tmp_path / "names.npz", z=np.zeros((1, 1, 1, 1), np.float32))
-    assert "'z'" in said(capsys, 2, *run, tmp_path / "names.npz")
+    assert "'z'" in printed(capsys, 2, *run, tmp_path / "names.npz")
     np.savez(tmp_path / "rank.npz", x=np.zeros((1, 1), np.float32))
-    assert "x" in said(capsys, 2, *run, tmp_path / "rank.npz")
+    assert "x" in printed(capsys, 2, *run, tmp_path / "rank.npz")
     np.savez(tmp_path / "outside.npz", x=np.zeros((1, 1, 1, 999), np.float32))
-    assert "profile" in said(capsys, 2, *run, tmp_path / "outside.npz")
+    assert "profile" in printed(capsys, 2, *run, tmp_path / "outside.npz")
 
 
 def test_bad_calibration_data(project: Path, library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,7 +152,7 @@ def test_bad_calibration_data(project: Path, library: Path, tmp_path: Path, caps
         "--calibration-data",
         tmp_path / "my.npz",
     )
-    assert "my.npz cannot be read" in said(capsys, 2, *run)
+    assert "my.npz cannot be read" in printed(capsys, 2, *run)
     values = np.random.default_rng(0).normal(size=(2, 1, 3, 8, 8)).astype(np.float32)
     for x, message in (
         (values[:0], "'x' is empty: shape [0, 1, 3, 8, 8]"),
@@ -160,7 +160,7 @@ def test_bad_calibration_data(project: Path, library: Path, tmp_path: Path, caps
         (np.where(values > 1, np.nan, values), "isn't finite in float32"),
     ):
         np.savez(tmp_path / "my.npz", x=x)
-        assert message in said(capsys, 2, *run)
+        assert message in printed(capsys, 2, *run)
 
 
 def test_a_reference_that_is_wrong_only_at_max(
@@ -170,7 +170,7 @@ def test_a_reference_that_is_wrong_only_at_max(
     file = project / "reference.py"
     assert "    return total" in file.read_text()
     file.write_text(file.read_text().replace("    return total", wrong))
-    text = said(capsys, 1, "test", project, "--fp32", "--network", "plain", "--library", library)
+    text = printed(capsys, 1, "test", project, "--fp32", "--network", "plain", "--library", library)
     assert "plain/float32/max: failed output 'y' is" in text
     assert "at [3, 15, 15, 15]" in text
     assert "(1 of 16384 values are off)" in text
@@ -179,16 +179,16 @@ def test_a_reference_that_is_wrong_only_at_max(
 
 
 def test_nothing_selected(project: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "No case matches" in said(capsys, 3, "test", project, "--only", "nothing/*", "--library", library)
-    assert "did you mean 'loop'?" in said(capsys, 2, "test", project, "--network", "lop", "--library", library)
+    assert "No case matches" in printed(capsys, 3, "test", project, "--only", "nothing/*", "--library", library)
+    assert "did you mean 'loop'?" in printed(capsys, 2, "test", project, "--network", "lop", "--library", library)
     text = (project / "pluginkit.toml").read_text()
     (project / "pluginkit.toml").write_text(text.replace(', "int8"]', "]"))
-    assert "int8" in said(capsys, 3, "test", project, "--int8", "--library", library)
+    assert "int8" in printed(capsys, 3, "test", project, "--int8", "--library", library)
 
 
 def test_a_report_that_cannot_be_written(project: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:
     where = project / "no" / "such" / "folder" / "report.json"
-    assert "report.json" in said(capsys, 2, "test", project, *QUICK, "--library", library, "--json", where)
+    assert "report.json" in printed(capsys, 2, "test", project, *QUICK, "--library", library, "--json", where)
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive at all", b"PK\x03\x04 cut off"])
@@ -197,21 +197,21 @@ def test_data_that_cannot_be_read(
 ) -> None:
     (tmp_path / "mine.npz").write_bytes(content)
     data = ("--data", tmp_path / "mine.npz")
-    assert "mine.npz" in said(capsys, 2, "test", project, *QUICK, "--library", library, *data)
+    assert "mine.npz" in printed(capsys, 2, "test", project, *QUICK, "--library", library, *data)
 
 
 def test_a_report_may_be_a_file_in_a_folder_that_is_not_mine(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("os.access", lambda path, mode: str(path) != "/dev")  # root may write everywhere
-    text = said(capsys, 2, "test", project, *QUICK, "--library", project / "no.so", "--json", "/dev/null")
+    text = printed(capsys, 2, "test", project, *QUICK, "--library", project / "no.so", "--json", "/dev/null")
     assert "there is no plugin library" in text
 
 
 def test_a_project_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert f"no pluginkit.toml in {tmp_path / 'gone'}." in said(capsys, 2, "test", tmp_path / "gone")
+    assert f"no pluginkit.toml in {tmp_path / 'gone'}." in printed(capsys, 2, "test", tmp_path / "gone")
 
 
 def test_no_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("build", "test"):
-        assert "pluginkit new" in said(capsys, 2, command, tmp_path)
+        assert "pluginkit new" in printed(capsys, 2, command, tmp_path)

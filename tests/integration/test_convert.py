@@ -56,7 +56,7 @@ class Converted:
     project: Path
     before: dict[str, str]
     after: dict[str, str]
-    said: dict[DType, tuple[bytes, list[np.ndarray]]]
+    answers: dict[DType, tuple[bytes, list[np.ndarray]]]
     library: Path
 
 
@@ -71,15 +71,15 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Conve
         old = build.build(project, "cpu")[0].library
         saved = project.parent / "old.so"
         saved.write_bytes(old.read_bytes())
-        said = {}
+        output = {}
         for dtype, spec in SPECS.items():
             fixed = replace(spec, dims=(2, 3), min=(2, 3), opt=(2, 3), max=(2, 3)) if base == "ioext" else spec
             with Library(saved) as library:
                 built = build_layer(library.creators[0], "layer", FIELDS, [[fixed]], output_scales=[0.25])
                 with Context(library.creators[0], built, [fixed]) as context:
-                    said[dtype] = (built.serialized.data, context.run([numbers(dtype)]))
+                    output[dtype] = (built.serialized.data, context.run([numbers(dtype)]))
         scaffold.convert(project, "v3")
-        return Converted(project, before, files(project), said, build.build(project, "cpu")[0].library)
+        return Converted(project, before, files(project), output, build.build(project, "cpu")[0].library)
 
     return convert
 
@@ -101,7 +101,7 @@ def test_it_is_green_after_it_and_old_bytes_are_read(
     assert {case.outcome for case in report.cases} == {Outcome.PASSED}
     assert {verdict.outcome for verdict in (*report.verdicts, *report.registries)} <= {Outcome.PASSED}
     for dtype, spec in SPECS.items():
-        bytes_, outputs = done.said[dtype]
+        bytes_, outputs = done.answers[dtype]
         with Library(done.library) as library:
             creator = library.creators[0]
             fresh = build_layer(creator, "layer", FIELDS, [[spec]], output_scales=[0.25])

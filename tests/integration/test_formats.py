@@ -168,7 +168,7 @@ def test_one_step_outside_is_refused_and_the_profile_named(project: Path, librar
 
 
 @pytest.mark.parametrize(
-    ("fault", "only", "said"),
+    ("fault", "only", "output"),
     [
         (1, "plain/float16-chw2/*", "unwritten"),
         (2, "plain/float16-hwc8/max", "output 'y' is|unwritten|written beyond"),
@@ -181,13 +181,13 @@ def test_one_step_outside_is_refused_and_the_profile_named(project: Path, librar
     ],
 )
 def test_planted_faults_are_found(
-    project: Path, library: Path, whole: Plan, monkeypatch: pytest.MonkeyPatch, fault: int, only: str, said: str
+    project: Path, library: Path, whole: Plan, monkeypatch: pytest.MonkeyPatch, fault: int, only: str, output: str
 ) -> None:
     monkeypatch.setenv("FAULT", str(fault))
     results = run(project, library, whole, only).cases
     bad = [result for result in results if result.outcome.bad]
     assert bad
-    assert any(word in result.message for result in bad for word in said.split("|")), [r.message for r in bad]
+    assert any(word in result.message for result in bad for word in output.split("|")), [r.message for r in bad]
 
 
 def test_a_format_that_is_taken_and_not_declared_is_found(

@@ -63,8 +63,8 @@ def test_networks(project: Path) -> None:
     assert {(case.family, case.precision.short) for case in report.cases} == {
         (family, precision) for family in FAMILIES for precision in ("FP32", "FP16")
     }
-    judged = (*report.verdicts, *report.controls, *report.registries)
-    assert {verdict.outcome for verdict in judged} <= {Outcome.PASSED}
+    judgement = (*report.verdicts, *report.controls, *report.registries)
+    assert {verdict.outcome for verdict in judgement} <= {Outcome.PASSED}
 
 
 @pytest.mark.lean
@@ -165,11 +165,11 @@ def test_broken_with_rtx(project: Path, what: str) -> None:
 
 
 def check_words(project: Path, what: str, runtime: str, lean: str = "") -> None:
-    good, bad, said, fix = BROKEN[what]
+    good, bad, output, fix = BROKEN[what]
     code, out, err = script(project, runtime, lean=lean, edit=(good, bad))
     assert code == 1
     assert "end:" not in out
-    lines = [f"Stopped: {said}", f"Fix: {fix}"]
+    lines = [f"Stopped: {output}", f"Fix: {fix}"]
     assert err.splitlines()[-2:] == [line.format(project=project) for line in lines]
     assert "Traceback" not in err
 

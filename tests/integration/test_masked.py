@@ -99,10 +99,10 @@ def test_the_host_takes_a_mask_of_the_outputs_shape_alone(library: Path) -> None
 def imported(folder: Path, library: Path, mask: str, monkeypatch: pytest.MonkeyPatch) -> Imported:
     """A model of two such plugins, with a sum of what the second gives, beside their manifest."""
     monkeypatch.setattr(tensorrt_rtx, "probe", lambda: Availability(False))
-    said = {"domain": "tests", "plugin_version": "1", "plugin_namespace": "tests", "factor": 0.1}
+    output = {"domain": "tests", "plugin_version": "1", "plugin_namespace": "tests", "factor": 0.1}
     nodes = [
-        helper.make_node("Probe", ["x"], ["total", "middle"], "first", **said),
-        helper.make_node("Probe", ["middle"], ["t", "same"], "second", **said),
+        helper.make_node("Probe", ["x"], ["total", "middle"], "first", **output),
+        helper.make_node("Probe", ["middle"], ["t", "same"], "second", **output),
         helper.make_node("ReduceSum", ["same"], ["sum"], "sum"),
     ]
     outputs = [value("same", ["n", 5]), value("total", None), value("sum", None)]

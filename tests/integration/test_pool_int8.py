@@ -77,36 +77,36 @@ def test_as_onnx_pools(library: Library, kind: str, implicit_batch: bool) -> Non
     rng = np.random.default_rng([SEED, implicit_batch])
     for number, (layer, shape) in enumerate(random_layers(LAYERS, SEED)):
         batched = shape if len(shape) > 2 else (2, *shape)
-        told = f"layer {number}: {layer} on {batched}"
+        message = f"layer {number}: {layer} on {batched}"
         if kind == "int8":
-            _as_onnx_in_int8(library, layer, rng.integers(-128, 128, batched).astype(np.int8), implicit_batch, told)
+            _as_onnx_in_int8(library, layer, rng.integers(-128, 128, batched).astype(np.int8), implicit_batch, message)
             continue
         x = rng.normal(0, 2, batched).astype(kind)
         y = pool(library, layer, x, implicit_batch=implicit_batch)
         onnx = onnx_pooling(layer, x)
         if layer.mode == 0:
-            np.testing.assert_array_equal(y, onnx.astype(kind), told)
+            np.testing.assert_array_equal(y, onnx.astype(kind), message)
         else:
             rtol = 1e-5 if kind == "float32" else 1e-3
             np.testing.assert_allclose(
-                y.astype(np.float64), onnx, rtol, 1e-6 if kind == "float32" else 1e-3, err_msg=told
+                y.astype(np.float64), onnx, rtol, 1e-6 if kind == "float32" else 1e-3, err_msg=message
             )
 
 
-def _as_onnx_in_int8(library: Library, layer: Pooling, x: Array, implicit_batch: bool, told: str) -> None:
+def _as_onnx_in_int8(library: Library, layer: Pooling, x: Array, implicit_batch: bool, message: str) -> None:
     """Exact where the scales are equal; else but for values that lie in the middle of two steps."""
     ratios = (1.0, 0.37, 2.6)
     ratio = ratios[x.size % 3]
     scales = (0.05 * ratio, 0.05)
     y = pool(library, layer, x, scales=scales, implicit_batch=implicit_batch, by_field=x.size % 2 == 0)
     exact = expected(layer, x)
-    np.testing.assert_allclose(onnx_pooling(layer, x), exact, 1e-4, 1e-4, err_msg=told)
+    np.testing.assert_allclose(onnx_pooling(layer, x), exact, 1e-4, 1e-4, err_msg=message)
     steps = exact * (scales[0] / scales[1])
     wanted = np.clip(np.rint(steps), -128, 127)
     middle = np.abs(np.abs(steps - np.floor(steps)) - 0.5) < 1e-4
     sure = np.ones_like(middle) if ratio == 1.0 else ~middle
-    np.testing.assert_array_equal(y[sure], wanted[sure], told)
-    assert np.abs(y - wanted).max() <= 1, told
+    np.testing.assert_array_equal(y[sure], wanted[sure], message)
+    assert np.abs(y - wanted).max() <= 1, message
 
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
@@ -126,10 +126,10 @@ def test_the_fast_kernels_give_what_the_general_one_gives(library: Library, kind
                 x += rng.normal(0, 1, shape).astype(kind)
             for scales in ((1.0, 1.0), (1.0, 0.37), (0.7, 1.9)) if kind == "int8" else ((1.0, 1.0),):
                 fast = pool_at(library, layer, x, offset=0, scales=scales)
-                told = f"layer {number}: {layer} on {shape} with scales {scales}"
-                np.testing.assert_array_equal(fast, pool_at(library, layer, x, offset=1, scales=scales), told)
+                message = f"layer {number}: {layer} on {shape} with scales {scales}"
+                np.testing.assert_array_equal(fast, pool_at(library, layer, x, offset=1, scales=scales), message)
             if layer.mode == 0:
-                np.testing.assert_array_equal(pool_at(library, layer, x, offset=0), onnx_pooling(layer, x), told)
+                np.testing.assert_array_equal(pool_at(library, layer, x, offset=0), onnx_pooling(layer, x), message)
 
 
 def test_halves_go_to_the_even_step_and_what_is_too_large_stays_the_largest(library: Library) -> None:
@@ -183,18 +183,18 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_fields_make_no_plugin_and_say_why(library: Library, case: str) -> None:
-    changed, words = BAD[case]
+    changed, message = BAD[case]
     take_log()
     with pytest.raises(Finding, match="createPlugin: answered null"):
         pool(library, Pooling(**changed), np.zeros((1, 8, 8), np.float32))
-    _said(words)
+    _printed(message)
 
 
 def test_a_scale_that_is_none(library: Library) -> None:
     take_log()
     with pytest.raises(Finding, match="createPlugin: answered null"):
         pool(library, Pooling(), np.zeros((1, 8, 8), np.int8), scales=(-1.0, 1.0))
-    _said("x_scale and y_scale must be 0")
+    _printed("x_scale and y_scale must be 0")
 
 
 def test_int8_without_scales_does_not_run(library: Library) -> None:
@@ -206,7 +206,7 @@ def test_a_window_larger_than_the_image(library: Library) -> None:
     take_log()
     with pytest.raises(Finding, match="getOutputDimensions: output 0 has nbDims -1"):
         pool(library, Pooling(kernel_h=9), np.zeros((1, 8, 8), np.float32))
-    _said("a window of 9 x 2 is larger than an image of 8 x 8 with its padding")
+    _printed("a window of 9 x 2 is larger than an image of 8 x 8 with its padding")
 
 
 def test_a_type_that_it_has_not(library: Library) -> None:
@@ -214,11 +214,11 @@ def test_a_type_that_it_has_not(library: Library) -> None:
         pool(library, Pooling(), np.zeros((1, 8, 8), np.int32))
 
 
-def _said(words: str) -> None:
+def _printed(message: str) -> None:
     import re
 
     log = [text for severity, text in take_log() if severity == 1]
-    assert any(re.search(f"^PoolInt8: .*{words}", text) for text in log), log
+    assert any(re.search(f"^PoolInt8: .*{message}", text) for text in log), log
 
 
 def test_bytes_that_are_cut_or_longer_make_no_plugin(library: Library) -> None:

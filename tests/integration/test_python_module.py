@@ -39,9 +39,9 @@ SHAPES_FAIL, ATTACH_SELF, ENQUEUE_FAILS = map(FAULTS.index, ("shapes_fail", "att
 @pytest.fixture(scope="module")
 def folder(three_plugins: Path) -> Path:
     """Where the module of Scale, Shift and Still is."""
-    said: list[str] = []
-    made = build(three_plugins, "cpu", python=True, werror=True, progress=said.append)[0]
-    assert made.module, said
+    output: list[str] = []
+    made = build(three_plugins, "cpu", python=True, werror=True, progress=output.append)[0]
+    assert made.module, output
     return made.module.parent
 
 
@@ -128,10 +128,10 @@ def test_an_ipluginv2ioext_of_several_static_shapes(module: Any) -> None:
 def test_what_the_module_says_of_itself(module: Any, folder: Path) -> None:
     assert (module.plugins, module.target) == (("Scale", "Shift", "Still"), "cpu")
     assert module.library == str(folder / "libscale.so")
-    said = module.Shift.__doc__
-    assert "y, z = Shift(<fields>)(a, b)" in said
-    assert "slope: float32, no default" in said
-    assert "a: float32, float16, [n, c]" in said
+    output = module.Shift.__doc__
+    assert "y, z = Shift(<fields>)(a, b)" in output
+    assert "slope: float32, no default" in output
+    assert "a: float32, float16, [n, c]" in output
 
 
 def test_outputs_of_the_caller_are_written_and_given_back(module: Any) -> None:
@@ -206,15 +206,15 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_arrays_that_are_refused(module: Any, case: str) -> None:
-    name, inputs, options, kind, said = REFUSED[case]
+    name, inputs, options, kind, output = REFUSED[case]
     layer = getattr(module, name)(**({"slope": 0.5} if name == "Shift" else {}))
     with pytest.raises(kind) as caught:
         layer(*inputs, **options)
-    assert said in str(caught.value)
+    assert output in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("name", "fields", "kind", "said"),
+    ("name", "fields", "kind", "output"),
     [
         (
             "Scale",
@@ -232,11 +232,11 @@ def test_arrays_that_are_refused(module: Any, case: str) -> None:
     ],
 )
 def test_fields_that_are_refused(
-    module: Any, name: str, fields: dict[str, Any], kind: type[Exception], said: str
+    module: Any, name: str, fields: dict[str, Any], kind: type[Exception], output: str
 ) -> None:
     with pytest.raises(kind) as caught:
         getattr(module, name)(**fields)
-    assert said in str(caught.value)
+    assert output in str(caught.value)
 
 
 def test_fields_of_numpy(module: Any) -> None:
@@ -270,7 +270,7 @@ def test_threads_share_a_layer(module: Any) -> None:
 
 
 def test_a_plugin_is_prepared_once_for_each_set_of_shapes(probe: Path) -> None:
-    said = run_python(
+    output = run_python(
         """
         import ctypes
         import numpy as np, scale
@@ -289,11 +289,11 @@ def test_a_plugin_is_prepared_once_for_each_set_of_shapes(probe: Path) -> None:
         """,
         probe,
     )
-    assert [line.split()[0] for line in said.splitlines()] == ["3", "100", "100", "101"], said
+    assert [line.split()[0] for line in output.splitlines()] == ["3", "100", "100", "101"], output
 
 
 def test_tactics_and_outputs_in_an_inputs_memory(probe: Path) -> None:
-    said = run_python(
+    output = run_python(
         f"""
         import numpy as np, scale
         x = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
@@ -305,7 +305,7 @@ def test_tactics_and_outputs_in_an_inputs_memory(probe: Path) -> None:
         """,
         probe,
     )
-    assert "A plugin ProbeV3" in said
+    assert "A plugin ProbeV3" in output
 
 
 def test_what_a_plugin_answers_wrongly(probe: Path) -> None:
@@ -315,7 +315,7 @@ def test_what_a_plugin_answers_wrongly(probe: Path) -> None:
         (PLAIN, ATTACH_SELF): "RuntimeError ProbeV3's attachToContext gave no plugin.",
         (PLAIN, ENQUEUE_FAILS): f"RuntimeError ProbeV3(fault={ENQUEUE_FAILS}, mode=0)'s enqueue answered 1, not 0.",
     }
-    said = run_python(
+    output = run_python(
         f"""
         import numpy as np, scale
         for mode, fault in {list(expected)}:
@@ -326,20 +326,20 @@ def test_what_a_plugin_answers_wrongly(probe: Path) -> None:
         """,
         probe,
     )
-    assert len(said.splitlines()) == len(expected)
-    for line, start in zip(said.splitlines(), expected.values(), strict=True):
+    assert len(output.splitlines()) == len(expected)
+    for line, start in zip(output.splitlines(), expected.values(), strict=True):
         assert line.startswith(start)
 
 
 def test_the_generated_test_of_the_module(three_plugins: Path, folder: Path) -> None:
-    said = in_python(three_plugins)
-    assert "1 passed" in said, said
+    output = in_python(three_plugins)
+    assert "1 passed" in output, output
 
 
 @pytest.mark.rtx
 def test_it_registers_with_tensorrt_rtx(folder: Path) -> None:
     pytest.importorskip("tensorrt_rtx")
-    said = run_python(
+    output = run_python(
         """
         import numpy as np, scale
         try:
@@ -361,7 +361,7 @@ def test_it_registers_with_tensorrt_rtx(folder: Path) -> None:
         """,
         folder,
     )
-    lines = said.splitlines()
+    lines = output.splitlines()
     assert lines[0].startswith("There is no TensorRT in this process to register with: import tensorrt")
     assert lines[1].startswith("The library's plugins have the namespaces '' and 'acme': say which")
     assert lines[2:] == [f"IPluginCreatorV3One {name} mine" for name in ("Scale", "Shift", "Still")] + [
@@ -375,7 +375,7 @@ def test_it_registers_with_tensorrt_lean(folder: Path, major: str) -> None:
     lean = Path(os.environ[f"PLUGINKIT_LEAN{major}"])
     if not lean.is_dir():
         pytest.skip(f"there is no tensorrt-lean {major} in {lean}")
-    said = run_python(
+    output = run_python(
         """
         import numpy as np, scale, tensorrt_lean as trt
         registry = trt.get_plugin_registry()
@@ -393,11 +393,11 @@ def test_it_registers_with_tensorrt_lean(folder: Path, major: str) -> None:
         folder,
         lean,
     )
-    assert said.splitlines() == ["IPluginCreator Scale mine", "IPluginCreatorV3One", "[[-2.0, -2.0]]"]
+    assert output.splitlines() == ["IPluginCreator Scale mine", "IPluginCreatorV3One", "[[-2.0, -2.0]]"]
 
 
 def test_it_needs_the_library_beside_it_and_no_pluginkit(folder: Path, tmp_path: Path) -> None:
-    said = run_python(
+    output = run_python(
         """
         import sys
         sys.modules["pluginkit"] = None  # an import of it fails
@@ -406,28 +406,28 @@ def test_it_needs_the_library_beside_it_and_no_pluginkit(folder: Path, tmp_path:
         """,
         folder,
     )
-    assert said == "[[-2.0, -2.0]]\n"
+    assert output == "[[-2.0, -2.0]]\n"
     shutil.copy(next(folder.glob("scale.*.so")), tmp_path)
-    said = run_python("try:\n    import scale\nexcept ImportError as error:\n    print(error)", tmp_path)
-    assert "libscale.so" in said
-    assert "pluginkit build puts it beside this module; keep them together." in said
+    output = run_python("try:\n    import scale\nexcept ImportError as error:\n    print(error)", tmp_path)
+    assert "libscale.so" in output
+    assert "pluginkit build puts it beside this module; keep them together." in output
 
 
 def test_the_build_command_says_where_it_is(three_plugins: Path, folder: Path) -> None:
     # As the fixture built it, so that nothing is compiled again.
     arguments = [str(three_plugins), "--target", "cpu", "--werror"]
-    said = CliRunner().invoke(command, arguments).output
-    assert f"Python: import scale, from {folder}" in said
+    text = CliRunner().invoke(command, arguments).output
+    assert f"Python: import scale, from {folder}" in text
     (made,) = json.loads(CliRunner().invoke(command, [*arguments, "--json"]).stdout)
     assert made["module"] == str(next(folder.glob("scale.*.so")))
 
 
 def test_without_python_h_there_is_no_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
+    output: list[str] = []
     manifest = Manifest.load(Path(__file__).resolve().parents[2] / "samples" / "leaky_relu")
     monkeypatch.setattr(python_module, "headers", lambda: None)
-    assert builder._module(tmp_path, manifest, said.append) == {}
-    assert "apt install python3-dev" in said[0]
+    assert builder._module(tmp_path, manifest, output.append) == {}
+    assert "apt install python3-dev" in output[0]
 
 
 def test_a_module_of_another_name_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -446,5 +446,5 @@ def test_the_samples_modules(sample: str, tmp_path: Path) -> None:
         Path(__file__).resolve().parents[2] / "samples" / sample, project, ignore=shutil.ignore_patterns("build")
     )
     assert build(project, "cpu", python=True, werror=True)[0].module
-    said = in_python(project)
-    assert "1 passed" in said, said
+    output = in_python(project)
+    assert "1 passed" in output, output

@@ -76,8 +76,8 @@ def test_both_are_tested_in_every_runtime(project: Path) -> None:
 
 
 def test_each_host_lists_one_creator_a_plugin(project: Path) -> None:
-    said = {f"{one.runtime} {one.version}": one for one in loading.load(library(project))}
-    listed = {host: one for host, one in said.items() if one.status == "loaded"}
+    output = {f"{one.runtime} {one.version}": one for one in loading.load(library(project))}
+    listed = {host: one for host, one in output.items() if one.status == "loaded"}
     assert {host.split()[0] for host in listed} == {"host", "tensorrt-lean", "tensorrt-rtx"}
     for host, one in listed.items():
         found = sorted((creator.name, creator.version, creator.namespace) for creator in one.creators)

@@ -45,14 +45,14 @@ def test_a_warning_is_shown_everywhere_and_nothing_fails(
     files = {kind: tmp_path / f"report.{kind}" for kind in ("json", "html", "junit")}
     options = [word for kind, file in files.items() for word in (f"--{kind}", str(file))]
     assert run(project, library, *options) == 0
-    said = capsys.readouterr().out
-    assert "warning [S2] IPluginV2DynamicExt::serialize: byte 4 of 5 was not written" in said
-    assert "1 passed of 1 cases" in said
+    output = capsys.readouterr().out
+    assert "warning [S2] IPluginV2DynamicExt::serialize: byte 4 of 5 was not written" in output
+    assert "1 passed of 1 cases" in output
     report = json.loads(files["json"].read_text())
     (one,) = [warning for warning in report["warnings"] if warning["rule"] == "S2"]
     # The plugin refuses neither cut bytes (S5) nor fields without data (F7).
     assert sorted({warning["rule"] for warning in report["warnings"]}) == ["F7", "S2", "S5"]
-    assert "; 3 warnings; " in said
+    assert "; 3 warnings; " in output
     assert (one["rule"], one["method"], one["cases"]) == ("S2", "IPluginV2DynamicExt::serialize", [CASE])
     assert (report["exit_code"], "S2" in [each["rule"] for each in report["cases"][0]["warnings"]]) == (0, True)
     for kind in ("html", "junit"):
@@ -61,10 +61,10 @@ def test_a_warning_is_shown_everywhere_and_nothing_fails(
 
 def test_strict_makes_it_a_failure(project: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(project, library, "--strict") == 1
-    said = " ".join(capsys.readouterr().out.split())
-    assert f"{CASE}: failed a warning is a failure here" in said
-    assert said.count("[S2] IPluginV2DynamicExt::serialize: byte 4 of 5 was not written") == 1
-    assert "--strict --only plain/float32/opt" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert f"{CASE}: failed a warning is a failure here" in output
+    assert output.count("[S2] IPluginV2DynamicExt::serialize: byte 4 of 5 was not written") == 1
+    assert "--strict --only plain/float32/opt" in output
 
 
 def test_a_project_may_be_strict_by_itself(project: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,11 +85,11 @@ def test_pytests_items_warn_too(project: Path, library: Path, monkeypatch: pytes
                 with pytest.raises(pytest.fail.Exception, match="a warning is a failure here"):
                     case.check()
             else:
-                with warnings.catch_warnings(record=True) as told:
+                with warnings.catch_warnings(record=True) as text:
                     warnings.simplefilter("always")
                     case.check()
-                assert {one.category for one in told} == {pytest_plugin.PluginkitWarning}
-                assert any("[S2] IPluginV2DynamicExt::serialize" in str(one.message) for one in told)
+                assert {one.category for one in text} == {pytest_plugin.PluginkitWarning}
+                assert any("[S2] IPluginV2DynamicExt::serialize" in str(one.message) for one in text)
         finally:
             suite.close()
 

@@ -51,14 +51,14 @@ def test_the_sample(bar: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert found.sha256 in out
     assert "TensorRT 10, TensorRT 11" in out
     assert cli.run(["inspect", str(library), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["sha256"] == said["manifest"]["content"]["sha256"]
-    assert {"name": "libc.so.6", "path": str(_path(said, "libc.so.6"))} in said["needed"]
-    assert Path(_path(said, "libc.so.6")).is_file()
+    output = json.loads(capsys.readouterr().out)
+    assert output["sha256"] == output["manifest"]["content"]["sha256"]
+    assert {"name": "libc.so.6", "path": str(_path(output, "libc.so.6"))} in output["needed"]
+    assert Path(_path(output, "libc.so.6")).is_file()
 
 
-def _path(said: dict[str, list[dict[str, str]]], name: str) -> str:
-    (one,) = (needed["path"] for needed in said["needed"] if needed["name"] == name)
+def _path(output: dict[str, list[dict[str, str]]], name: str) -> str:
+    (one,) = (needed["path"] for needed in output["needed"] if needed["name"] == name)
     return one
 
 
@@ -162,13 +162,13 @@ def test_another_soname(make: Make) -> None:
 
 def test_a_manifest_of_another_file(make: Make) -> None:
     library = make(ENTRIES)
-    beside = library.with_suffix(".json")
-    beside.write_text(json.dumps({"sha256": "0" * 64, "target": "cpu"}))
+    record = library.with_suffix(".json")
+    record.write_text(json.dumps({"sha256": "0" * 64, "target": "cpu"}))
     assert "about another file" in texts(library, "error")
-    beside.write_text("{")
+    record.write_text("{")
     assert "cannot be read as JSON" in texts(library, "warning")
     found = library_.inspect(library)
-    beside.write_text(json.dumps({"sha256": found.sha256, "target": "gpu"}))
+    record.write_text(json.dumps({"sha256": found.sha256, "target": "gpu"}))
     assert "about another file" not in texts(library)
 
 
@@ -214,10 +214,10 @@ def test_gpu_code_of_nvcc(tmp_path: Path) -> None:
     flags = [flag for arch, code in archs for flag in ("-gencode", f"arch=compute_{arch},code={code}")]
     command = [found.path, "-shared", "-Xcompiler", "-fPIC", *flags, "-o", library, source]
     subprocess.run(command, check=True, capture_output=True)
-    said = library_.inspect(library)
-    assert said.gpu is not None
-    assert said.gpu.known
-    assert {str(code) for code in said.gpu.codes} >= {"sm_80 SASS", "compute_90 PTX", "sm_90a SASS"}
+    output = library_.inspect(library)
+    assert output.gpu is not None
+    assert output.gpu.known
+    assert {str(code) for code in output.gpu.codes} >= {"sm_80 SASS", "compute_90 PTX", "sm_90a SASS"}
 
 
 def test_gpu_code_of_one_architecture_alone(make: Make) -> None:
@@ -273,9 +273,9 @@ def test_files_that_are_no_libraries(make: Make, tmp_path: Path, capsys: pytest.
     for name, (data, expected) in cases.items():
         (tmp_path / name).write_bytes(data)
         assert cli.run(["inspect", str(tmp_path / name)]) == 2
-        said = capsys.readouterr().err
-        assert expected in said
-        assert "Traceback" not in said
+        output = capsys.readouterr().err
+        assert expected in output
+        assert "Traceback" not in output
     for path, expected in (
         (tmp_path / "nope.so", "There is no file"),
         (tmp_path, "cannot be read"),

@@ -26,7 +26,7 @@ def by_hand(make: Make, *flags: str) -> Path:
 def test_every_host_lists_the_creator_with_its_fields(scale_project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     library = scale_project / "build" / "cpu" / "libscale.so"
     assert cli.run(["inspect", str(library), "--load", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)["loaded"]
+    output = json.loads(capsys.readouterr().out)["loaded"]
     expected = [
         ("factor", "kFLOAT32", 1),
         ("mode", "kINT32", 1),
@@ -34,7 +34,7 @@ def test_every_host_lists_the_creator_with_its_fields(scale_project: Path, capsy
         ("y_scale", "kFLOAT32", 1),
     ]
     bases = {"host": ("V2", "IPluginV2DynamicExt"), "tensorrt-lean": ("V2", ""), "tensorrt-rtx": ("V3", "IPluginV3")}
-    present = [one for one in said if one["status"] != "missing"]
+    present = [one for one in output if one["status"] != "missing"]
     for one in present:
         assert one["status"] == "loaded", one
         (creator,) = one["creators"]
@@ -153,7 +153,7 @@ def test_a_library_that_nobody_takes(make: Make, capsys: pytest.CaptureFixture[s
 def test_a_host_that_is_not_here(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in lean.FOLDERS:
         monkeypatch.delenv(folder, raising=False)
-    said = {one.runtime: one for one in creators.load(make(ENTRIES))}
+    output = {one.runtime: one for one in creators.load(make(ENTRIES))}
     if not lean.installed():
-        assert said["tensorrt-lean"].status == "missing"
-        assert "pip install" in said["tensorrt-lean"].message
+        assert output["tensorrt-lean"].status == "missing"
+        assert "pip install" in output["tensorrt-lean"].message

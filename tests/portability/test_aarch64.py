@@ -149,8 +149,8 @@ def test_a_kernel_with_barrier_and_shuffle(built: Path, tmp_path: Path, workers:
     run(*compiler, *headers, "-o", tmp_path / "reduce.o", tmp_path / "reduce.cu")
     runtime = ["-Wl,--whole-archive", built / "libpluginkit_cpu.a", "-Wl,--no-whole-archive", "-pthread", "-ldl"]
     run(cxx, tmp_path / "reduce.o", *runtime, "-o", tmp_path / "reduce")
-    said = run("env", f"PLUGINKIT_CPU_WORKERS={workers}", "qemu-aarch64", "-L", f"/usr/{PREFIX}", tmp_path / "reduce")
-    assert said == f"0 {sum(range(64 * 64))}\n"
+    output = run("env", f"PLUGINKIT_CPU_WORKERS={workers}", "qemu-aarch64", "-L", f"/usr/{PREFIX}", tmp_path / "reduce")
+    assert output == f"0 {sum(range(64 * 64))}\n"
 
 
 def test_a_generated_plugin(built: Path, tmp_path: Path) -> None:
@@ -165,5 +165,5 @@ def test_a_generated_plugin(built: Path, tmp_path: Path) -> None:
     (tmp_path / "ask.cpp").write_text(ASK, encoding="utf-8")
     flags = ["-std=c++17", f"-isystem{pluginkit.include_dir()}", "-DPLUGINKIT_TRT_LAYOUT=11"]
     run(f"{PREFIX}-g++", *flags, tmp_path / "ask.cpp", "-ldl", "-o", tmp_path / "ask")
-    said = run("qemu-aarch64", "-L", f"/usr/{PREFIX}", tmp_path / "ask", library)
-    assert said.startswith("1 PLUGIN CREATOR_V")
+    output = run("qemu-aarch64", "-L", f"/usr/{PREFIX}", tmp_path / "ask", library)
+    assert output.startswith("1 PLUGIN CREATOR_V")

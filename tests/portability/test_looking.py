@@ -105,6 +105,8 @@ def test_a_machine_without_apt_is_told(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("sys.argv", ["wheels.py"])
     assert wheels.main() == 4
-    said = capsys.readouterr().err
-    assert ("there is no apt-get and no dpkg-deb here" if platform.machine() == "x86_64" else "this machine is") in said
-    assert "docs/wheels.md" in said
+    output = capsys.readouterr().err
+    assert (
+        "there is no apt-get and no dpkg-deb here" if platform.machine() == "x86_64" else "this machine is"
+    ) in output
+    assert "docs/wheels.md" in output

@@ -50,11 +50,11 @@ def test_the_demo_in_a_root_of_another_release(wheel: Path, tool: Tool) -> None:
     with fresh_root.fresh_root(SUITE, fresh_root.mirror(SUITE)) as root:
         root.install(["python3-venv", "g++"])
         shutil.copy(wheel, root.path / "root")
-        root.said(f"python3 -m venv venv && venv/bin/pip install --quiet '/root/{wheel.name}[rtx]'")
-        assert ALL_PASSED.search(root.said("venv/bin/pluginkit demo"))
+        root.output(f"python3 -m venv venv && venv/bin/pip install --quiet '/root/{wheel.name}[rtx]'")
+        assert ALL_PASSED.search(root.output("venv/bin/pluginkit demo"))
         oldest = debian.compiler("bullseye", 9, ROOT / "build/debian").parents[1]
         shutil.copytree(oldest, root.path / "oldest", symlinks=True)
-        assert " 9.3.0" in root.said("/oldest/bin/g++ --version")
-        said = root.said("CXX=/oldest/bin/g++ venv/bin/pluginkit demo --keep kept")
-        assert ALL_PASSED.search(said)
-        assert '"9.3.0"' in root.said("cat kept/my_plugin/build/cpu/libmy_plugin.json")
+        assert " 9.3.0" in root.output("/oldest/bin/g++ --version")
+        output = root.output("CXX=/oldest/bin/g++ venv/bin/pluginkit demo --keep kept")
+        assert ALL_PASSED.search(output)
+        assert '"9.3.0"' in root.output("cat kept/my_plugin/build/cpu/libmy_plugin.json")

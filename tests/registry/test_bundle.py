@@ -39,7 +39,7 @@ def test_a_manifest_is_read_as_it_was_written(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (lambda one: one.update(schema=2), "schema version 2"),
         (lambda one: one.pop("schema"), "schema version None"),
@@ -58,11 +58,11 @@ def test_a_manifest_is_read_as_it_was_written(make: Make) -> None:
         (lambda one: one.update(evidence=[EVIDENCE]), "no library"),
     ],
 )
-def test_a_manifest_that_says_what_cannot_be(make: Make, change: Callable[[dict[str, Any]], Any], words: str) -> None:
+def test_a_manifest_that_says_what_cannot_be(make: Make, change: Callable[[dict[str, Any]], Any], message: str) -> None:
     plain = json.loads(make().manifest)
     change(plain)
     data = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-    with pytest.raises(CheckFailed, match=words):
+    with pytest.raises(CheckFailed, match=message):
         bundle.parse(data, "the manifest")
 
 

@@ -22,16 +22,16 @@ def code(text: str) -> BundleGpuCode:
 
 
 def variant(*codes: str, **facts: object) -> Variant:
-    said = {
+    output = {
         "digest": "sha256:" + "0" * 64, "size": 1, "file": "libx.so", "os": "linux", "machine": "x86_64",
         "floors": {"GLIBC": "2.28", "GLIBCXX": "3.4.25"}, "target": "gpu" if codes else "cpu",
         "gpu_code": tuple(map(code, codes)), "hosts": ("tensorrt-10", "tensorrt-rtx"), **facts,
     }  # fmt: skip
-    return Variant.model_validate(said)
+    return Variant.model_validate(output)
 
 
 @pytest.mark.parametrize(
-    ("said", "runs_on", "not_on"),
+    ("output", "runs_on", "not_on"),
     [
         # Of machine code: the same major version, an equal or later minor one.
         ("sm_80", [80, 86, 89], [75, 90, 120]),
@@ -50,15 +50,15 @@ def variant(*codes: str, **facts: object) -> Variant:
         ("compute_90a", [90], [100]),
     ],
 )
-def test_gpu_code(said: str, runs_on: list[int], not_on: list[int]) -> None:
+def test_gpu_code(output: str, runs_on: list[int], not_on: list[int]) -> None:
     for sm in runs_on:
-        assert compatibility.runs(code(said), sm), sm
+        assert compatibility.runs(code(output), sm), sm
     for sm in not_on:
-        assert not compatibility.runs(code(said), sm), sm
+        assert not compatibility.runs(code(output), sm), sm
 
 
 @pytest.mark.parametrize(
-    ("one", "system", "words"),
+    ("one", "system", "message"),
     [
         (variant(), "machine=aarch64", "for x86_64, not aarch64"),
         (variant(), "glibc=2.27", "needs GLIBC 2.28; there is 2.27"),
@@ -72,9 +72,9 @@ def test_gpu_code(said: str, runs_on: list[int], not_on: list[int]) -> None:
         (variant("compute_80", cuda="12.9"), "sm=80,cuda=12.4", "CUDA 12.9"),
     ],
 )
-def test_misfits(one: Variant, system: str, words: str) -> None:
-    (said,) = compatibility.misfits(one, described(system))
-    assert words in said
+def test_misfits(one: Variant, system: str, message: str) -> None:
+    (output,) = compatibility.misfits(one, described(system))
+    assert message in output
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,10 @@ def test_what_fits(one: Variant, system: str) -> None:
 
 
 def test_what_is_not_known_is_said() -> None:
-    said = compatibility.remarks(variant("sm_80"), described("machine=x86_64"))
-    assert any("GLIBC 2.28" in one for one in said)
-    assert any("the GPU there is not known" in one for one in said)
-    assert any("which TensorRT" in one for one in said)
+    output = compatibility.remarks(variant("sm_80"), described("machine=x86_64"))
+    assert any("GLIBC 2.28" in one for one in output)
+    assert any("the GPU there is not known" in one for one in output)
+    assert any("which TensorRT" in one for one in output)
     assert any("no GPU is there" in one for one in compatibility.remarks(variant("sm_80"), described("sm=none")))
 
 

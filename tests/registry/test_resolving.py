@@ -70,8 +70,8 @@ def test_who_serves_each_node(store: Store, make: Make, tmp_path: Path) -> None:
         node("Unknown"),
     )
     found = look(model(tmp_path, *nodes), store)
-    said = [one.by for one in found.nodes]
-    assert said == ["native", "native", "bundle", "bundle", "bundle", "nobody", "TensorRT's plugins", "nobody"]
+    output = [one.by for one in found.nodes]
+    assert output == ["native", "native", "bundle", "bundle", "bundle", "nobody", "TensorRT's plugins", "nobody"]
     assert found.exit_code == CheckFailed.exit_code
     assert len(found.chosen) == 1, "one library, once"
     errors = [problem.text for problem in found.problems if problem.level == "error"]
@@ -118,9 +118,9 @@ def test_nothing_fits(store: Store, make: Make, tmp_path: Path) -> None:
 def test_clashes(store: Store, make: Make, tmp_path: Path) -> None:
     store.add(make(name="one"))
     other = make(name="two")
-    said = list(conflicts.of_bundle(other.bundle, Stores([store])))
-    assert [one.level for one in said] == ["warning"]
-    assert "acme::Scale 1 is in several bundles: one, two" in said[0].text
+    output = list(conflicts.of_bundle(other.bundle, Stores([store])))
+    assert [one.level for one in output] == ["warning"]
+    assert "acme::Scale 1 is in several bundles: one, two" in output[0].text
     assert list(conflicts.of_bundle(make(name="one", release="2").bundle, Stores([store]))) == []
     store.add(other)
     found = look(model(tmp_path, node("Scale", namespace="acme")), store)

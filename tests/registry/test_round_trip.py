@@ -165,9 +165,11 @@ def test_the_round_trip(packed: Path, model: Path, tmp_path: Path, monkeypatch: 
         asked.append(("tensorrt_rtx", "", tensorrt_rtx.probe().version))
     assert asked or pytest.skip("neither tensorrt-lean nor tensorrt-rtx is installed")
     for module, folder, version in asked:
-        said = subprocess.run([sys.executable, "-c", LOAD, module, folder], capture_output=True, text=True, check=False)
-        assert said.returncode == 0, said.stderr
-        found = json.loads(said.stdout.splitlines()[-1])
+        output = subprocess.run(
+            [sys.executable, "-c", LOAD, module, folder], capture_output=True, text=True, check=False
+        )
+        assert output.returncode == 0, output.stderr
+        found = json.loads(output.stdout.splitlines()[-1])
         assert found["names"] == [["Scale", "1", "acme"]]
         assert f"{module} {version}" in found["did"][-1]
         assert "has acme::Scale 1 already" in found["again"]
@@ -217,9 +219,9 @@ def test_two_versions_side_by_side(
     assert found or pytest.skip("tensorrt-lean is not installed")
     for one in found:
         command = [sys.executable, "-c", TWO, "tensorrt_lean", str(one.folder or "")]
-        said = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert said.returncode == 0, said.stderr
-        assert json.loads(said.stdout.splitlines()[-1]) == [["1", "2"], ["2"], []]
+        output = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert output.returncode == 0, output.stderr
+        assert json.loads(output.stdout.splitlines()[-1]) == [["1", "2"], ["2"], []]
 
 
 @pytest.mark.rtx
@@ -249,9 +251,9 @@ def test_the_commands(packed: Path, model: Path, tmp_path: Path, capsys: pytest.
     assert "1 bundle taken, 1 refused" in capsys.readouterr().out
     assert run("registry", "verify", "--repair", *mine) == 0
     assert run("registry", "env", "acme::Scale", *mine) == 0
-    said = capsys.readouterr().out
-    assert str(tmp_path / "mine" / "blobs") in said
-    (line,) = [one for one in said.splitlines() if one.startswith("export ORT_TENSORRT_EXTRA_PLUGIN_LIB_PATHS=")]
+    output = capsys.readouterr().out
+    assert str(tmp_path / "mine" / "blobs") in output
+    (line,) = [one for one in output.splitlines() if one.startswith("export ORT_TENSORRT_EXTRA_PLUGIN_LIB_PATHS=")]
     assert Path(line.partition("=")[2]).is_file()
     assert run("registry", "remove", "scale", *mine) == 0
     assert run("registry", "gc", *mine) == 0
@@ -286,6 +288,6 @@ def test_the_engine_commands(packed: Path, model: Path, tmp_path: Path, capsys: 
 def test_load_says_what_is_missing(packed: Path) -> None:
     environment = {**os.environ, "PLUGINKIT_STORE": str(packed / "store")}
     code = "import pluginkit\ntry:\n    pluginkit.load('acme::Scale')\nexcept Exception as error:\n    print(error)"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert "No TensorRT is imported" in said.stdout
-    assert "import tensorrt before pluginkit.load()" in said.stdout
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert "No TensorRT is imported" in output.stdout
+    assert "import tensorrt before pluginkit.load()" in output.stdout

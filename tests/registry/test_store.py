@@ -79,9 +79,9 @@ def test_bundles_are_found(store: Store, make: Make) -> None:
     assert store.entries("lu%6") == [], "% and _ are no wildcards"
     assert [one.digest for one in store.having("Scale", "1", "acme")] == [second.digest, first.digest]
     assert store.having("Scale", "1.0", "acme") == [], "versions are exact strings"
-    for said in ("none", "scale@3", "abcd", "sha256:", "ab", "%"):
+    for output in ("none", "scale@3", "abcd", "sha256:", "ab", "%"):
         with pytest.raises(NotFoundError):
-            store.find(said)
+            store.find(output)
 
 
 def test_remove_and_gc(store: Store, make: Make) -> None:
@@ -131,7 +131,7 @@ def test_a_manifest_is_removed_while_nobody_can_add_it(
     store.add(content)
     unlink, tried = Path.unlink, []
 
-    def beside(path: Path, missing_ok: bool = False) -> None:
+    def unlink_(path: Path, missing_ok: bool = False) -> None:
         if path.parent.parent.name == "manifests":
             other = sqlite3.connect(store.folder / index.FILE, timeout=0)
             with pytest.raises(sqlite3.OperationalError, match="locked"):
@@ -140,7 +140,7 @@ def test_a_manifest_is_removed_while_nobody_can_add_it(
             tried.append(path)
         unlink(path, missing_ok=missing_ok)
 
-    monkeypatch.setattr(Path, "unlink", beside)
+    monkeypatch.setattr(Path, "unlink", unlink_)
     store.remove(content.digest)
     assert len(tried) == 1
     assert not tried[0].exists()

@@ -74,7 +74,7 @@ def test_loops_and_conditionals_within_each_other_and_side_by_side() -> None:
         api.Recur("outer_state", "inner_out"),
         *structures.last("outer"),
     )
-    beside = (*structures.loop("one", x), *structures.last("one"), *structures.loop("two", "one_out"))
+    side_by_side = (*structures.loop("one", x), *structures.last("one"), *structures.loop("two", "one_out"))
     loop_in_branch: tuple[api.Step, ...] = (
         flag,
         *structures.branches("if", x, flag.out),
@@ -99,7 +99,13 @@ def test_loops_and_conditionals_within_each_other_and_side_by_side() -> None:
         api.Elementwise("PROD", "if_in", "if_in", "if_else"),
         *structures.either("if"),
     )
-    for steps in (nested, (*beside, *structures.last("two")), loop_in_branch, branch_in_loop, one_entrance_for_both):
+    for steps in (
+        nested,
+        (*side_by_side, *structures.last("two")),
+        loop_in_branch,
+        branch_in_loop,
+        one_entrance_for_both,
+    ):
         api_structure.check(behind(network, *steps))
 
 
@@ -111,14 +117,14 @@ def test_a_loops_value_leaves_it_by_its_outputs_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "words"),
+    ("length", "message"),
     [("", "CONCATENATE 'zl_all' has no length"), ("zl_state", "the length of CONCATENATE 'zl_all' comes from inside")],
 )
-def test_a_length_is_there_and_from_outside(length: str, words: str) -> None:
+def test_a_length_is_there_and_from_outside(length: str, message: str) -> None:
     network = made()
     output = api.LoopOutput("zl", "CONCATENATE", "zl_twice", "zl_all", 0, length)
     steps = (*structures.loop("zl", network.outputs[-1]), output, api.NetworkOutput("zl_all"))
-    with pytest.raises(CheckFailed, match=words):
+    with pytest.raises(CheckFailed, match=message):
         api_structure.check(behind(network, *steps))
 
 

@@ -19,13 +19,13 @@ from pluginkit.process.worker import Worker, WorkerCrashed
 @pytest.fixture(autouse=True)
 def own_server() -> Iterator[None]:
     """One for each test; what other tests have running goes on."""
-    kept, told = dict(fork_server._running), fork_server._warned.is_set()
+    kept, message = dict(fork_server._running), fork_server._warned.is_set()
     fork_server._running.clear()
     fork_server._warned.clear()
     yield
     fork_server.stop()
     fork_server._running.update(kept)
-    if told:
+    if message:
         fork_server._warned.set()
 
 
@@ -89,9 +89,9 @@ def test_a_killed_server_takes_its_workers_along_and_the_next_one_has_another(ca
             assert parent(worker) == os.getpid()
         with start() as worker:
             assert parent(worker) != os.getpid()
-    (said,) = caplog.records
-    assert (said.name, said.levelname) == ("pluginkit", "WARNING")
-    assert "results are the same" in said.getMessage()
+    (output,) = caplog.records
+    assert (output.name, output.levelname) == ("pluginkit", "WARNING")
+    assert "results are the same" in output.getMessage()
 
 
 def test_a_server_that_does_not_answer_is_not_asked_again_and_its_workers_live_on(

@@ -151,7 +151,7 @@ def test_libraries_that_do_not_load(
 
 
 @pytest.mark.parametrize(
-    ("said", "what"),
+    ("output", "what"),
     [
         ("Cannot register the library as plugin creator of Bar exists already. In x", "has the plugin Bar, which"),
         ("SymbolAddress for setLoggerFinder could not be loaded, check", "does not export setLoggerFinder"),
@@ -159,8 +159,8 @@ def test_libraries_that_do_not_load(
         ("(Unable to load: /a.so: libq.so: cannot open shared object file: No such file or directory In", "libq.so"),
     ],
 )
-def test_words(said: str, what: str) -> None:
-    known = log_lines.explain(said)
+def test_words(output: str, what: str) -> None:
+    known = log_lines.explain(output)
     assert known is not None
     assert what in known.what
     assert known.hint
@@ -198,7 +198,7 @@ class FakeRegistry:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("wrong", "message"),
     [
         ("", ""),
         ("nowhere", "does not find it in ''"),
@@ -208,14 +208,14 @@ class FakeRegistry:
         ("lost", "after loading bar.so again"),
     ],
 )
-def test_a_registry_that_does_otherwise(wrong: str, words: str, tmp_path: Path) -> None:
+def test_a_registry_that_does_otherwise(wrong: str, message: str, tmp_path: Path) -> None:
     registry = FakeRegistry(wrong)
     fake = SimpleNamespace(
         get_plugin_registry=lambda: registry, IErrorRecorder=object, IPluginCreator=FakeCreator, __version__="0"
     )
     (tmp_path / "crumb").touch()
     child = lean_child.LeanChild(Breadcrumb(tmp_path / "crumb"), fake, "bar.so", ("Bar", "1", ""), v3=False)
-    with pytest.raises(CheckFailed, match=words) if words else contextlib.nullcontext():
+    with pytest.raises(CheckFailed, match=message) if message else contextlib.nullcontext():
         child.registry("copy.so")
 
 

@@ -141,10 +141,10 @@ def concatenated(made: api.ApiNetwork, axis: int) -> api.ApiNetwork:
     return replace(made, steps=(*made.steps, *more))
 
 
-def assert_the_host_refuses(session: HostSession, network: api.AnyNetwork, words: Sequence[str]) -> None:
+def assert_the_host_refuses(session: HostSession, network: api.AnyNetwork, text: Sequence[str]) -> None:
     verdict = session.build(network)
     assert verdict.status == "refused"
-    for word in words:
+    for word in text:
         assert word in verdict.message
 
 
@@ -179,17 +179,17 @@ ROWS = {
 
 
 @pytest.mark.parametrize(
-    ("fault", "row", "method", "told"),
+    ("fault", "row", "method", "text"),
     [
         (OTHER_NAME, "plugin-name", "getPluginType", "getPluginName answered 'Impostor', and its creator says"),
         (OTHER_VERSION, "plugin-version", "getPluginVersion", "getPluginVersion answered '2', and its creator says"),
     ],
 )
-def test_identity(opened: Sessions, fault: int, row: str, method: str, told: str) -> None:
+def test_identity(opened: Sessions, fault: int, row: str, method: str, text: str) -> None:
     verdict = opened.rtx.build(plain(fault))
     assert verdict.ok, verdict.message
     (sentence,) = verdict.lenient
-    assert told in sentence
+    assert text in sentence
     assert f"leniency {row}: NVIDIA's builder builds" in sentence
     assert opened.rtx.build(plain(0)).lenient == ()
     assert_the_host_refuses(opened.host, plain(fault), [method, "but its creator is that of"])
@@ -214,8 +214,8 @@ def test_int8_across_an_if(opened: Sessions) -> None:
 def test_branches_of_other_shapes(opened: Sessions) -> None:
     verdict = opened.rtx.build(conditional(GROWS, DType.FLOAT32, columns="3"))
     assert verdict.ok, verdict.message
-    words = ["[2, 3] in then_branch", "[1, 3] in else_branch", "'default' at min"]
-    assert_the_host_refuses(opened.host, conditional(GROWS, DType.FLOAT32, columns="3"), words)
+    text = ["[2, 3] in then_branch", "[1, 3] in else_branch", "'default' at min"]
+    assert_the_host_refuses(opened.host, conditional(GROWS, DType.FLOAT32, columns="3"), text)
     both = conditional(GROWS, DType.FLOAT32)
     assert "MyelinCheckException" in opened.rtx.build(both).message, "of the If it says nothing"
     assert opened.rtx.build(conditional(0, DType.FLOAT32)).ok
@@ -325,12 +325,12 @@ def test_int8_with_open_channels(opened: Sessions) -> None:
         assert opened.host.build(made).ok, made.id
 
 
-def assert_only_the_host_refuses(opened: Sessions, sound: api.ApiNetwork, broken: api.ApiNetwork, words: str) -> None:
+def assert_only_the_host_refuses(opened: Sessions, sound: api.ApiNetwork, broken: api.ApiNetwork, text: str) -> None:
     for made in (sound, broken):
         verdict = opened.rtx.build_api(made)
         assert verdict.ok, verdict.message
     assert opened.host.build(sound).ok
-    assert_the_host_refuses(opened.host, broken, [words])
+    assert_the_host_refuses(opened.host, broken, [text])
 
 
 def test_a_second_condition(opened: Sessions) -> None:
@@ -365,8 +365,8 @@ def test_a_length_that_a_loop_computes(opened: Sessions) -> None:
     all_of_it = api.LoopOutput("zl", "CONCATENATE", "zl_twice", "zl_all", 0, "zk_length")
     loop = (*structures.loop("zl", plain.outputs[-1]), all_of_it, api.NetworkOutput("zl_all"))
     sound, broken = (replace(plain, steps=(*plain.steps, *before, *loop)) for before in (summed, counting))
-    words = "'zl_all' is computed from 'zk_length', of LoopOutput, which is no shape tensor"
-    assert_only_the_host_refuses(opened, sound, broken, words)
+    message = "'zl_all' is computed from 'zk_length', of LoopOutput, which is no shape tensor"
+    assert_only_the_host_refuses(opened, sound, broken, message)
 
 
 def test_a_concatenation_shorter_than_its_loop(opened: Sessions) -> None:
@@ -388,8 +388,8 @@ def test_an_iterator_past_the_end(opened: Sessions) -> None:
     (profile,) = sound.profiles
     ((trips, (low, best, (most,))),) = profile.values.items()
     longer = replace(profile, values={trips: (low, best, (most + 1,))})
-    words = f"ends at {most}, and the loop that iterates over it makes {most + 1} trips"
-    assert_only_the_host_refuses(opened, sound, replace(sound, profiles=(longer,)), words)
+    message = f"ends at {most}, and the loop that iterates over it makes {most + 1} trips"
+    assert_only_the_host_refuses(opened, sound, replace(sound, profiles=(longer,)), message)
 
 
 def test_the_cast_of_a_slice(opened: Sessions) -> None:

@@ -42,7 +42,7 @@ def test_the_plans_networks_are_right(whole_plan: Plan) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "message"),
     [
         (((3, 1), (2, 3), (4, 8)), "profile 'default', input 'x', axis 0: min 3, opt 2, max 4; expected 0 <= min"),
         (((1, 1), (2, 9), (4, 8)), "axis 1: min 1, opt 9, max 8"),
@@ -50,10 +50,10 @@ def test_the_plans_networks_are_right(whole_plan: Plan) -> None:
         (((1,), (2,), (4,)), "another rank"),
     ],
 )
-def test_profiles(networks: Networks, given: Range, words: str) -> None:
+def test_profiles(networks: Networks, given: Range, message: str) -> None:
     with pytest.raises(CheckFailed) as caught:
         preflight.check(with_shapes(networks(), given), BEHAVING)
-    assert words in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_profile_without_an_input_and_one_against_a_constant(networks: Networks) -> None:

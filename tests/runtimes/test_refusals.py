@@ -151,7 +151,7 @@ class Said:
         return self._plugin if live else self._without
 
 
-def judged(session: Said) -> Verdict:
+def verdict_of(session: Said) -> Verdict:
     """What the judge makes of a plain network that a builder says this to."""
     manifest = faulty.manifest()
     network = faulty.networks(manifest)["plain/float32"]
@@ -162,17 +162,17 @@ def judged(session: Said) -> Verdict:
 
 
 @pytest.mark.parametrize(
-    ("without", "outcome", "told"),
+    ("without", "outcome", "text"),
     [
         (BuildVerdict("refused", "graphScope.cpp::analyze::463"), Outcome.SKIPPED, "whatever the operator"),
         (BuildVerdict("refused", "utils.cpp:3613"), Outcome.FAILED, "is refused with another message"),
         (BuildVerdict("built", ""), Outcome.FAILED, "in the plugin's place the network builds"),
     ],
 )
-def test_words_alone_acquit_no_plugin(without: BuildVerdict, outcome: Outcome, told: str) -> None:
-    verdict = judged(Said(BuildVerdict("refused", "graphScope.cpp::analyze::417"), without))
+def test_words_alone_acquit_no_plugin(without: BuildVerdict, outcome: Outcome, text: str) -> None:
+    verdict = verdict_of(Said(BuildVerdict("refused", "graphScope.cpp::analyze::417"), without))
     assert (verdict.outcome, verdict.built) == (outcome, False)
-    assert told in verdict.message
+    assert text in verdict.message
     assert ("graphScope" in verdict.message) is outcome.bad
     report = Report("Refused", "", "", 0, (), (verdict,), {tensorrt_rtx.NAME: "1.7.1"})
     assert (report.exit_code == 0) is not outcome.bad
@@ -187,19 +187,19 @@ WKSP = BuildVerdict("refused", "Op n002_plugin has tensor n002_plugin_wksp with 
 
 
 @pytest.mark.parametrize(
-    ("without", "outcome", "told"),
+    ("without", "outcome", "text"),
     [
         (BuildVerdict("refused", WKSP.message), Outcome.FAILED, "but without the workspace: refused"),
         (BuildVerdict("refused", "something else"), Outcome.FAILED, "something else"),
         (BuildVerdict("built", ""), Outcome.FAILED, "but without the workspace: built, not live"),
     ],
 )
-def test_a_workspace_is_to_blame_only_if_all_else_is_well(without: BuildVerdict, outcome: Outcome, told: str) -> None:
+def test_a_workspace_is_to_blame_only_if_all_else_is_well(without: BuildVerdict, outcome: Outcome, text: str) -> None:
     session = Said(WKSP, WKSP)
     session.without_workspace = lambda _: without  # type: ignore[attr-defined]
-    verdict = judged(session)
+    verdict = verdict_of(session)
     assert verdict.outcome is outcome
-    assert told in verdict.message
+    assert text in verdict.message
 
 
 @needs_rtx
@@ -210,15 +210,15 @@ def test_a_workspace_in_loops_and_conditionals(tmp_path: Path, capsys: pytest.Ca
     project = scaffold.new("Scratch", directory=tmp_path, base="v3", inputs=["x:float32:n,c"])
     source = project / "src" / "scratch.cpp"
     text = source.read_text()
-    said = "const noexcept\n{\n    return 0;\n}\n\nnvinfer1::PluginFieldCollection"
-    assert text.count(said) == 1
-    source.write_text(text.replace(said, said.replace("return 0", "return 256")))
+    output = "const noexcept\n{\n    return 0;\n}\n\nnvinfer1::PluginFieldCollection"
+    assert text.count(output) == 1
+    source.write_text(text.replace(output, output.replace("return 0", "return 256")))
     asked = ["--target", "cpu", *(f"--network={one}" for one in ("plain", "loop-count", "cond-then", "api-loop-count"))]
     assert cli.run(["test", str(project), *asked]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "(refusal workspace-in-flow)" in told
-    assert "The same: cond-then/float32, api-loop-count/float32." in told
-    assert "took 1 of 4 networks (3 refused whatever the operator)" in told
+    message = " ".join(capsys.readouterr().out.split())
+    assert "(refusal workspace-in-flow)" in message
+    assert "The same: cond-then/float32, api-loop-count/float32." in message
+    assert "took 1 of 4 networks (3 refused whatever the operator)" in message
     source.write_text(text)
     assert cli.run(["test", str(project), *asked]) == 0
     assert "took 4 of 4 networks" in " ".join(capsys.readouterr().out.split())

@@ -79,8 +79,8 @@ def test_what_no_output_depends_on_is_left_out(
     nodes = {call.node for call in network.calls if call.live}
     assert len([node for node in nodes if node.endswith("_plugin")]) == configured
     assert {record.node for record in session.build_api(network).configured} == nodes
-    told = liveness.problems(replace(network, calls=tuple(replace(call, live=True) for call in network.calls)), [])
-    assert len(told) == len(network.calls) * len(network.profiles)
+    message = liveness.problems(replace(network, calls=tuple(replace(call, live=True) for call in network.calls)), [])
+    assert len(message) == len(network.calls) * len(network.profiles)
 
 
 def test_without_the_probe_a_plugin_that_is_asked_for_shapes_only_is_dead(

@@ -81,11 +81,11 @@ def test_shapes_other_than_the_hosts_are_found(session, library, manifest, netwo
     verdict = session.build(network)
     with host.open(library, manifest) as ours:
         expected = ours.build(network).configured
-    for other, told in ({"opt": (2, 2)}, "2x2"), ({"max": (3, 3)}, "3x3"), ({"min": (3, 3)}, "3x3"):
+    for other, message in ({"opt": (2, 2)}, "2x2"), ({"max": (3, 3)}, "3x3"), ({"min": (3, 3)}, "3x3"):
         wrong = [replace(e, outputs=(replace(e.outputs[0], **other), *e.outputs[1:])) for e in expected]
         problems = liveness.problems(network, verdict.configured, wrong)
         assert len(problems) == 2
-        assert told in problems[0]
+        assert message in problems[0]
     wider = [replace(e, outputs=(replace(e.outputs[0], max=(9, 9)), *e.outputs[1:])) for e in expected]
     assert liveness.problems(network, verdict.configured, wider) == [], "NVIDIA's may be the better bounds"
     other = replace(network, calls=(replace(network.calls[0], inputs=(network.calls[0].inputs[0],) * 2),))

@@ -70,8 +70,8 @@ def test_agents_says_what_share_of_the_pairs_the_library_has() -> None:
     every = set().union(*map(pairs, ROWS))
     together = set().union(*map(pairs, chosen(TOGETHER)))
     assert len(together) > len(every) / 2
-    said = f"{TOGETHER} of {len(ROWS)} rows in one library, {len(together)} of {len(every)} pairs"
-    assert said in Path(__file__).parents[2].joinpath("AGENTS.md").read_text()
+    output = f"{TOGETHER} of {len(ROWS)} rows in one library, {len(together)} of {len(every)} pairs"
+    assert output in Path(__file__).parents[2].joinpath("AGENTS.md").read_text()
 
 
 def in_two_sources(project: Path) -> None:

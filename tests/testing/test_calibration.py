@@ -124,7 +124,7 @@ with_nan[1, 2, 3, 4, 5] = np.nan
 
 
 @pytest.mark.parametrize(
-    ("x", "said"),
+    ("x", "output"),
     [
         (samples()[:0], "'x' is empty: shape [0, 3, 5, 16, 16]"),
         (np.full((2, 3, 5, 16, 16), 1.5, np.float32), "'x' is 1.5 everywhere, which says nothing of its range"),
@@ -135,17 +135,17 @@ with_nan[1, 2, 3, 4, 5] = np.nan
     ],
     ids=["empty", "constant", "nan", "rank", "outside", "type"],
 )  # fmt: skip
-def test_samples_that_say_nothing_are_refused(tmp_path: Path, x: np.ndarray, said: str) -> None:
+def test_samples_that_say_nothing_are_refused(tmp_path: Path, x: np.ndarray, output: str) -> None:
     with pytest.raises(UsageError) as error:
         read_samples(LEAKY, save(tmp_path, x=x))
-    assert said in error.value.message
+    assert output in error.value.message
     assert str(tmp_path) in error.value.message
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no archive")
-    for file, said in ((tmp_path / "text", "cannot be read as .npz"), (tmp_path / "none", "cannot be read")):
-        with pytest.raises(UsageError, match=said):
+    for file, output in ((tmp_path / "text", "cannot be read as .npz"), (tmp_path / "none", "cannot be read")):
+        with pytest.raises(UsageError, match=output):
             read_samples(LEAKY, file)
     with pytest.raises(UsageError, match="every input needs as many samples; 'a' has 2, 'b' has 1"):
         two, one = np.zeros((2, 2, 2, 4, 4), np.float32), np.zeros((1, 2, 2, 4, 4), np.float32)

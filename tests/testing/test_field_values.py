@@ -102,11 +102,11 @@ def test_the_table_of_all_cases_and_json_say_what_is_not_tested() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "values"),
+    ("output", "values"),
     [("choices = [0, 2, 5, 7]", [0, 5]), ("min = 1\nmax = 4", [4, 1]), ("min = 2", [4, 3]), ("choices = [2]", [])],
 )
-def test_declared_values_are_tried_whatever_they_are(said: str, values: list[int]) -> None:
-    found = tried(f"{INT}\n{said}", times)
+def test_declared_values_are_tried_whatever_they_are(output: str, values: list[int]) -> None:
+    found = tried(f"{INT}\n{output}", times)
     assert [one.value for one in found.values] == values
     assert all(one.declared for one in found.values)
     assert bool(found.kept) == (not values)
@@ -118,7 +118,7 @@ def test_a_declared_value_must_fit_the_reference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("output", "message"),
     [
         ("min = 3", "a default outside of min and max"),
         ("max = 1", "a default outside of min and max"),
@@ -129,9 +129,9 @@ def test_a_declared_value_must_fit_the_reference() -> None:
         ("min = true", "must be a number"),
     ],
 )
-def test_ranges_that_make_no_sense(said: str, told: str) -> None:
-    with pytest.raises(UsageError, match=told):
-        Manifest.parse(TOML.format(field=f"{INT}\n{said}"))
+def test_ranges_that_make_no_sense(output: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Manifest.parse(TOML.format(field=f"{INT}\n{output}"))
 
 
 def shaped(dim: str, field: str, function: Callable[..., Any]) -> Varied:

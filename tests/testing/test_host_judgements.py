@@ -41,7 +41,7 @@ def test_a_wrong_number_of_enqueues_fails(made: Plan) -> None:
 
 
 @pytest.mark.parametrize(
-    ("refusal", "outcome", "says"),
+    ("refusal", "outcome", "text"),
     [
         (None, Outcome.FAILED, "was run, and must be refused"),
         ("the shape is outside of profile 'default'", Outcome.PASSED, ""),
@@ -49,7 +49,7 @@ def test_a_wrong_number_of_enqueues_fails(made: Plan) -> None:
     ],
 )
 def test_what_is_outside_of_a_profile_must_be_refused_for_that(
-    made: Plan, refusal: str | None, outcome: Outcome, says: str
+    made: Plan, refusal: str | None, outcome: Outcome, text: str
 ) -> None:
     case = outside_profile.cases(LEAKY, made)[0]
 
@@ -59,7 +59,7 @@ def test_what_is_outside_of_a_profile_must_be_refused_for_that(
 
     verdict = outside_profile.judge(SimpleNamespace(run=run), case)  # type: ignore[arg-type]
     assert verdict.outcome is outcome
-    assert says in verdict.message
+    assert text in verdict.message
 
 
 @pytest.mark.parametrize("wrong_at", ["min", "max", "between"])

@@ -76,13 +76,13 @@ def hosting(answer: Any) -> Hosting:
     return Hosting(hosted, Session(answer))  # type: ignore[arg-type]
 
 
-def judged(made: Plan, answer: Any, name: str = "plain/int8/opt") -> CaseResult:
+def result_of(made: Plan, answer: Any, name: str = "plain/int8/opt") -> CaseResult:
     (case,) = [case for case in made.cases if case.id == name]
     return hosting(answer).case(made.network(case), case)
 
 
 def test_what_is_right_passes_without_a_word(made: Plan) -> None:
-    found = judged(made, lambda case, name, want: want)
+    found = result_of(made, lambda case, name, want: want)
     assert (found.outcome, found.message) == (Outcome.PASSED, "")
 
 
@@ -90,10 +90,10 @@ def test_one_step_beside_the_nearest_is_wrong_where_the_exact_value_is_clear(mad
     (case,) = [case for case in made.cases if case.id == "plain/int8/opt"]
     (name,) = case.clear
     scale = case.tolerance.scales[name]
-    clear = judged(made, lambda _, name, want: want + scale * case.clear[name])
+    clear = result_of(made, lambda _, name, want: want + scale * case.clear[name])
     assert clear.outcome is Outcome.FAILED
     assert "is not the nearer one" in clear.message
-    near = judged(made, lambda _, name, want: want + scale * (~case.clear[name] & (np.abs(want) < 100 * scale)))
+    near = result_of(made, lambda _, name, want: want + scale * (~case.clear[name] & (np.abs(want) < 100 * scale)))
     assert near.outcome is Outcome.PASSED
 
 
@@ -123,10 +123,10 @@ def test_a_likely_cause_of_wrong_int8_is_said(made: Plan) -> None:
     def scaled_by_x(case: Case, name: str, want: Array) -> Array:
         return np.clip(np.rint(want / x), -128, 127) * y
 
-    found = judged(made, scaled_by_x)
+    found = result_of(made, scaled_by_x)
     assert found.outcome is Outcome.FAILED
     assert f"likely cause: 'y' is quantized with the scale of 'x' ({x:g}), not its own ({y:g})" in found.message
-    none = judged(made, lambda case, name, want: np.clip(-want, -128 * y, 127 * y))
+    none = result_of(made, lambda case, name, want: np.clip(-want, -128 * y, 127 * y))
     assert "no usual INT8 mistake gives these values" in none.message
 
 

@@ -105,7 +105,9 @@ def test_where_it_is_wrong_is_said(wrong: str, plain: Plan) -> None:
     assert f"{plain.cases[0].id}: {wrong}" in verdict.message
 
 
-def said(monkeypatch: pytest.MonkeyPatch, manifest: Manifest, plain: Plan, driver: DriverInfo, library: Any) -> str:
+def status_of(
+    monkeypatch: pytest.MonkeyPatch, manifest: Manifest, plain: Plan, driver: DriverInfo, library: Any
+) -> str:
     """What a run says of the engines' part."""
 
     def build(*_: Any) -> Any:
@@ -129,13 +131,13 @@ def test_a_run_says_whether_engines_ran(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, manifest: Manifest, plain: Plan
 ) -> None:
     nvcc = ToolMissing("nvcc is not on this machine", hint="pip install it")
-    assert said(monkeypatch, manifest, plain, gpu("9.0"), nvcc).startswith(
+    assert status_of(monkeypatch, manifest, plain, gpu("9.0"), nvcc).startswith(
         "took no part: compute capability 9.0, and RTX"
     )
-    assert said(monkeypatch, manifest, plain, gpu("8.9"), nvcc) == (
+    assert status_of(monkeypatch, manifest, plain, gpu("8.9"), nvcc) == (
         "took no part: nvcc is not on this machine (pip install it); 0 verdicts"
     )
-    assert said(monkeypatch, manifest, plain, gpu("8.9"), tmp_path / "lib.so") == (
+    assert status_of(monkeypatch, manifest, plain, gpu("8.9"), tmp_path / "lib.so") == (
         "run on a GPU, in the process that built them and in another; 1 verdicts"
     )
 

@@ -117,13 +117,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     return plan(manifest, Reference(manifest, reference, "here"), families=["plain"], seed=1)
 
 
-def judged(stand: Stand, whole: Plan) -> dict[str, Any]:
+def verdicts_of(stand: Stand, whole: Plan) -> dict[str, Any]:
     return {verdict.network: verdict for verdict in TensorrtRuns(cast("TensorrtSession", stand), whole).all()}
 
 
 def test_all_is_asked_and_passes(whole: Plan) -> None:
     stand = Stand()
-    verdicts = judged(stand, whole)
+    verdicts = verdicts_of(stand, whole)
     assert [*verdicts] == [
         "plain/float32", "plain/float16", "plain/int8", "plain/fp16", "plain/int8-ranges", "plain/int8-calibrator",
     ]  # fmt: skip
@@ -135,11 +135,11 @@ def test_all_is_asked_and_passes(whole: Plan) -> None:
 
 
 def test_11_has_no_weakly_typed_networks(whole: Plan) -> None:
-    assert [*judged(Stand(weak=False), whole)] == [network.id for network in whole.networks]
+    assert [*verdicts_of(Stand(weak=False), whole)] == [network.id for network in whole.networks]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("wrong", "text"),
     [
         ("run", "expected"),
         ("switch", "in a context switched to profile 'large'"),
@@ -148,15 +148,15 @@ def test_11_has_no_weakly_typed_networks(whole: Plan) -> None:
         ("build plain/float32", "said"),
     ],
 )
-def test_what_is_wrong_fails_with_its_words(wrong: str, words: str, whole: Plan) -> None:
-    verdict = judged(Stand(wrong=wrong), whole)["plain/float32"]
+def test_what_is_wrong_fails_with_its_words(wrong: str, text: str, whole: Plan) -> None:
+    verdict = verdicts_of(Stand(wrong=wrong), whole)["plain/float32"]
     assert verdict.outcome is Outcome.FAILED
-    assert words in verdict.message
+    assert text in verdict.message
 
 
 def test_the_failing_case_is_named(whole: Plan) -> None:
     case = whole.cases[1]
-    verdict = judged(Stand(wrong=case.id), whole)[case.network_id]
+    verdict = verdicts_of(Stand(wrong=case.id), whole)[case.network_id]
     assert verdict.message.startswith(f"{case.id}: ")
 
 
@@ -184,7 +184,7 @@ def test_no_weak_network_without_both_precisions(whole: Plan) -> None:
     assert list(weak_types.networks(replace(whole, networks=whole.networks[1:]))) == []
 
 
-def said(options: Options, whole: Plan) -> str:
+def status_of(options: Options, whole: Plan) -> str:
     """What a run says of TensorRT's part, where nothing else takes part."""
     work = RunWork(Manifest.parse(TOML), Path(), whole, whole, sanitize=options.sanitize)
     (part,) = [part for part in parts(work) if part.judge.NAME == tensorrt.NAME]
@@ -200,18 +200,18 @@ def place(options: Options) -> LocalWorkplace:
 def test_a_run_says_why_tensorrt_took_no_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, whole: Plan) -> None:
     reason = Availability(False, reason="the Python package tensorrt is not installed", remedy="pip install it")
     monkeypatch.setattr(tensorrt, "probe", lambda: reason)
-    assert said(Options(), whole) == "took no part: the Python package tensorrt is not installed (pip install it)"
-    assert "checks compiled in" in said(Options(sanitize=("address",)), whole)
+    assert status_of(Options(), whole) == "took no part: the Python package tensorrt is not installed (pip install it)"
+    assert "checks compiled in" in status_of(Options(sanitize=("address",)), whole)
     # A library for target cpu would take device addresses for its own memory's.
     monkeypatch.setattr(tensorrt, "probe", lambda: Availability(True, "11.4"))
     monkeypatch.setattr(libraries, "_on_cpu", lambda library: True)
-    assert "pluginkit build --target gpu" in said(Options(library=tmp_path / "lib.so"), whole)
+    assert "pluginkit build --target gpu" in status_of(Options(library=tmp_path / "lib.so"), whole)
 
     def no_nvcc(*_: Any) -> Any:
         raise ToolMissing("nvcc is not on this machine", hint="pip install 'pluginkit[cuda]'")
 
     monkeypatch.setattr(libraries, "build", no_nvcc)
-    assert said(Options(), whole) == "took no part: nvcc is not on this machine (pip install 'pluginkit[cuda]')"
+    assert status_of(Options(), whole) == "took no part: nvcc is not on this machine (pip install 'pluginkit[cuda]')"
 
 
 def test_a_library_that_does_not_load_is_every_networks_answer(monkeypatch: pytest.MonkeyPatch, whole: Plan) -> None:

@@ -57,9 +57,9 @@ def test_a_made_up_judge_is_everywhere(scale_project: Path, tmp_path: Path, caps
     assert "plain/float32 in patience: failed" in shown
     found = json.loads(data.read_text())
     assert "patience" in found["runtimes"]
-    said = {one["network"]: one["outcome"] for one in found["verdicts"] if one["runtime"] == "patience"}
-    assert said["plain/float32"] == "failed"
-    assert said["plain/float16"] == "passed"
+    output = {one["network"]: one["outcome"] for one in found["verdicts"] if one["runtime"] == "patience"}
+    assert output["plain/float32"] == "failed"
+    assert output["plain/float16"] == "passed"
     assert "patience" in page.read_text()
     assert cli.run(["info"]) == 0
     assert "patience" in capsys.readouterr().out

@@ -435,10 +435,10 @@ def test_saved_models_pass_the_checker(tmp_path: Path, capsys: pytest.CaptureFix
 def test_the_list(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert cli.run(["networks", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert [row["name"] for row in said] == list(FAMILIES)
-    assert all(row["description"].endswith(".") for row in said)
-    assert "applicable" not in said[0]
+    output = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in output] == list(FAMILIES)
+    assert all(row["description"].endswith(".") for row in output)
+    assert "applicable" not in output[0]
     assert cli.run(["networks", "--save", "models"]) == 2
     assert "--save needs a plugin's signature" in capsys.readouterr().err
     assert cli.run(["networks", "--network", "lop"]) == 2
@@ -452,10 +452,10 @@ def test_the_list_for_a_project(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         'shape = ["n + 1", 1, 1, 1, 1, 1, 1, 1]\n[[profiles]]\nsymbols = { n = [1, 2, 4] }\n'
     )
     assert cli.run(["networks", "--project", str(tmp_path), "--json"]) == 0
-    said = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
-    assert not said["loop-count"]["applicable"]
-    assert "8 dimensions" in said["loop-count"]["why_not"]
-    assert said["cond-both"]["applicable"]
+    output = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert not output["loop-count"]["applicable"]
+    assert "8 dimensions" in output["loop-count"]["why_not"]
+    assert output["cond-both"]["applicable"]
     assert cli.run(["networks", "--project", str(tmp_path), "--save", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out" / "cond-both-float32.onnx").exists()
     assert not list((tmp_path / "out").glob("loop-*"))
@@ -463,9 +463,9 @@ def test_the_list_for_a_project(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 def test_the_document_has_every_network() -> None:
     text = (ROOT / "docs" / "networks.md").read_text()
-    told = re.findall(r"^### `([\w-]+)`", text, re.MULTILINE)
-    assert told == list(FAMILIES)
-    for name, section in zip(told, re.split(r"^### ", text, flags=re.MULTILINE)[1:], strict=True):
+    message = re.findall(r"^### `([\w-]+)`", text, re.MULTILINE)
+    assert message == list(FAMILIES)
+    for name, section in zip(message, re.split(r"^### ", text, flags=re.MULTILINE)[1:], strict=True):
         for layer in FAMILIES[name].LAYERS:
             assert layer.split(" ")[0].split("(")[0] in section, (name, layer)
 
@@ -500,5 +500,5 @@ def test_the_setting_of_the_list_is_enough() -> None:
     """Applicability is asked without scales; it must be the same in every precision."""
     for example in EXAMPLES.values():
         for family in FAMILIES.values():
-            said = {family.refusal(Setting(example.manifest, kind, {})) for kind in example.manifest.precisions()}
-            assert len(said) == 1
+            output = {family.refusal(Setting(example.manifest, kind, {})) for kind in example.manifest.precisions()}
+            assert len(output) == 1

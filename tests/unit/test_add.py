@@ -103,9 +103,9 @@ def test_what_is_refused_changes_nothing(
     (project / "plugins" / "taken").mkdir(parents=True)
     before = files(project)
     assert cli.run(["add", "--project", str(project), *arguments]) == 2
-    said = capsys.readouterr().err
-    assert message in " ".join(said.split())
-    assert "Traceback" not in said
+    output = capsys.readouterr().err
+    assert message in " ".join(output.split())
+    assert "Traceback" not in output
     assert files(project) == before
 
 

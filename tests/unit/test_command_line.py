@@ -18,16 +18,16 @@ def test_a_command_that_is_written_wrong(capsys: pytest.CaptureFixture[str]) -> 
     assert cli.run(["bulid"]) == 2
     assert "No such command 'bulid'. Did you mean 'build'?" in capsys.readouterr().err
     assert cli.run(["zzz"]) == 2
-    said = capsys.readouterr().err
-    assert "No such command 'zzz'" in said
-    assert "Did you mean" not in said
+    output = capsys.readouterr().err
+    assert "No such command 'zzz'" in output
+    assert "Did you mean" not in output
     # An option in the command's place is click's own to refuse.
     assert cli.run(["--verson"]) == 2
     assert "'--version'" in capsys.readouterr().err
 
 
-def completed(words: str, at: int) -> list[str]:
-    env = {**os.environ, "_PLUGINKIT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+def completed(message: str, at: int) -> list[str]:
+    env = {**os.environ, "_PLUGINKIT_COMPLETE": "bash_complete", "COMP_WORDS": message, "COMP_CWORD": str(at)}
     result = subprocess.run([sys.executable, "-m", "pluginkit"], env=env, capture_output=True, text=True, check=True)
     return result.stdout.splitlines()
 

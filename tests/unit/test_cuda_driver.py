@@ -38,10 +38,10 @@ def header() -> str:
     return re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
 
 
-def size(words: str) -> int:
+def size(message: str) -> int:
     """The size of a C parameter."""
-    words = re.sub(r"\bconst\b", "", words).strip()
-    kind = re.sub(r"\b\w+$", "", words).strip() if re.search(r"[\s*]\w+$", words) else words
+    message = re.sub(r"\bconst\b", "", message).strip()
+    kind = re.sub(r"\b\w+$", "", message).strip() if re.search(r"[\s*]\w+$", message) else message
     if "*" in kind or kind in HANDLES:
         return 8
     return SIZES.get(kind, 4)  # what is left are enumerations

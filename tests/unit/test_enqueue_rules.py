@@ -42,7 +42,7 @@ def test_work_on_the_given_stream_is_right(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message"),
     [
         (launch(0), "cudaLaunchKernel uses the default stream, not the stream that enqueue() was given"),
         (launch(1), "cudaLaunchKernel uses the default stream, not the stream that enqueue() was given"),
@@ -53,10 +53,10 @@ def test_work_on_the_given_stream_is_right(name: str) -> None:
         (Call("cuMemcpyDtoDAsync_v2", "cudaMemcpyAsync"), "cudaMemcpyAsync uses the default stream, not"),
     ],
 )
-def test_work_elsewhere(call: Call, says: str) -> None:
+def test_work_elsewhere(call: Call, message: str) -> None:
     (one,) = broken(call)
     assert (one.kind, one.call) == ("wrong-stream", call)
-    assert one.text.startswith(says)
+    assert one.text.startswith(message)
 
 
 @pytest.mark.parametrize(

@@ -68,11 +68,11 @@ def test_a_line_that_is_no_finding_is_shown(tmp_path: Path) -> None:
 
 
 def test_addr2lines_answers() -> None:
-    said = (
+    output = (
         "0x0000000000001234\nfloat load<float>(float const*)\n/p/src/x.cu:4 (discriminator 2)\n"
         "kernel\n/p/src/x.cu:20\n0x0000000000000001\n??\n??:0\n0x0000000000000002\nmain\n/p/y.cpp:?\n"
     )
-    assert parse_addr2line(said) == [
+    assert parse_addr2line(output) == [
         [Frame("/p/src/x.cu", 4, "float load<float>(float const*)"), Frame("/p/src/x.cu", 20, "kernel")],
         [],
         [Frame("/p/y.cpp", 0, "main")],
@@ -105,8 +105,8 @@ def test_the_innermost_frame_in_the_project_is_the_place(tmp_path: Path) -> None
 
 def test_lines_that_cannot_be_looked_up_are_said_to_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    at, beside = {**RACE, "library": "lib.so", "offset": 64}, {**RACE, "file": "x.cu", "line": 4}
-    lost, found = findings(tmp_path, at, {**beside, "library": "lib.so", "offset": 64}).take()
+    at, with_file = {**RACE, "library": "lib.so", "offset": 64}, {**RACE, "file": "x.cu", "line": 4}
+    lost, found = findings(tmp_path, at, {**with_file, "library": "lib.so", "offset": 64}).take()
     assert lost.text.startswith("two writes. (Without its line: addr2line is missing here")
     assert (found.place, found.text) == ("x.cu:4", "two writes.")
 

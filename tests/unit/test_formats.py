@@ -54,11 +54,11 @@ def test_storage_of_an_empty_tensor_is_empty() -> None:
 
 
 def test_lanes_and_types_are_tensorrts() -> None:
-    told = {form.trt: (form.code, form.lanes, [kind.short for kind in form.types]) for form in VECTORS}
-    assert told["kCHW2"] == (1, 2, ["FP16", "BF16"])
-    assert told["kCHW4"] == (3, 4, ["INT8"])
-    assert told["kCHW32"] == (5, 32, ["FP32", "FP16", "INT8"])
-    assert told["kHWC16"] == (11, 16, ["FP16", "INT8"])
+    message = {form.trt: (form.code, form.lanes, [kind.short for kind in form.types]) for form in VECTORS}
+    assert message["kCHW2"] == (1, 2, ["FP16", "BF16"])
+    assert message["kCHW4"] == (3, 4, ["INT8"])
+    assert message["kCHW32"] == (5, 32, ["FP32", "FP16", "INT8"])
+    assert message["kHWC16"] == (11, 16, ["FP16", "INT8"])
     assert all(form.lanes == int("".join(filter(str.isdigit, form.trt)) or 1) for form in VECTORS)
     assert {Format.from_code(form.code) for form in Format} == set(Format)
     with pytest.raises(ValueError, match="TensorFormat 9 is none of"):
@@ -95,7 +95,7 @@ def test_what_a_manifest_leaves_out_a_plugin_must_refuse() -> None:
 
 
 @pytest.mark.parametrize(
-    ("types", "shape", "formats", "said"),
+    ("types", "shape", "formats", "output"),
     [
         ('"float16"', '"n", "c", 4', '"linear", "chw33"', "unknown format 'chw33'; did you mean 'chw32'?"),
         ('"float16"', '"n", "c", 4', '"linear", "chw16"', "'chw16' is for DLA cores"),
@@ -107,10 +107,10 @@ def test_what_a_manifest_leaves_out_a_plugin_must_refuse() -> None:
         ('"float32", "int8"', '"n", "c", 4, 4', '"linear", "chw4"', "write a number instead of 'c'"),
     ],
 )  # fmt: skip
-def test_what_tensorrt_has_not_is_refused(types: str, shape: str, formats: str, said: str) -> None:
+def test_what_tensorrt_has_not_is_refused(types: str, shape: str, formats: str, output: str) -> None:
     with pytest.raises(UsageError) as error:
         manifest(types, shape, formats)
-    assert said in error.value.message
+    assert output in error.value.message
 
 
 def test_int8_without_fp32_needs_every_scale() -> None:

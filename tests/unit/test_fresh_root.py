@@ -150,7 +150,7 @@ class FakeRoot:
     def bring(self, checkout: Path, place: str) -> None:
         self.asked.append(f"bring {checkout.name} {place}")
 
-    def said(self, text: str) -> str:
+    def output(self, text: str) -> str:
         return text.partition(" ")[0]
 
     def run(self, text: str, *, cwd: str) -> int:
@@ -194,7 +194,7 @@ def test_the_mirror_is_the_first_of_apts_that_is_debians_and_has_the_release(
         (folder / "Release").write_text(f"Origin: {origin}\nLabel: {label}\nSuite: stable\n")
     sites = [(tmp_path / site).as_uri() for site in ("gone", "other", "security", "debian", "second")]
     monkeypatch.setattr(
-        fresh_root, "_said", lambda *command, **_: "\n".join(sites) if "indextargets" in command else ""
+        fresh_root, "_output", lambda *command, **_: "\n".join(sites) if "indextargets" in command else ""
     )
     assert fresh_root.mirror("trixie") == (tmp_path / "debian").as_uri()
     with pytest.raises(fresh_root.RootFailed, match="no Debian mirror that has sarge; file://"):

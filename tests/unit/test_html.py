@@ -306,8 +306,8 @@ def test_a_case_is_repeated_on_its_target_where_there_are_two() -> None:
     ]
     alone = report(cases[0])
     assert messages.failure(cases[0], alone, "pluginkit test").again == "pluginkit test --only cond/float32/a --seed 7"
-    said = messages.failure(cases[1], both, "pluginkit test --target gpu").again
-    assert said == "pluginkit test --target gpu --only cond/float32/b --seed 7"
+    output = messages.failure(cases[1], both, "pluginkit test --target gpu").again
+    assert output == "pluginkit test --target gpu --only cond/float32/b --seed 7"
 
 
 def test_the_colours_tell_errors_apart_when_nearly_all_is_wrong() -> None:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 LEVELS = {"error", "warning"}
 
 
-def told() -> Iterator[tuple[str, set[str]]]:
+def reported_levels() -> Iterator[tuple[str, set[str]]]:
     """What the code tells: the rule of each `Problem`, and the levels that it may have."""
     for file in (ROOT / "pluginkit" / "importing" / "rules").glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -27,7 +27,7 @@ def told() -> Iterator[tuple[str, set[str]]]:
 
 def test_the_code_tells_every_rule_at_its_levels_and_no_other() -> None:
     found: dict[str, set[str]] = defaultdict(set)
-    for rule, levels in told():
+    for rule, levels in reported_levels():
         found[rule] |= levels
     assert found == {name: set(rule.levels) for name, rule in RULES.items()}
 

@@ -250,7 +250,7 @@ def test_a_name_that_is_a_symbol_and_a_field_is_the_symbol() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dim", "field", "said"),
+    ("dim", "field", "output"),
     [
         ("ceil_div(n, k)", "default = 0", "min: 'ceil_div(n, k)' divides by zero at n = 1, k = 0"),
         ("c // k", "default = 1\nmin = -2\nmax = 2", "min with k = -2 is [-1]: a dimension cannot be negative"),
@@ -267,7 +267,7 @@ def test_a_name_that_is_a_symbol_and_a_field_is_the_symbol() -> None:
         ("1 if", "default = 2", "'1 if' is not a dimension"),
     ],
 )
-def test_shapes_that_fields_make_impossible(dim: str, field: str, said: str) -> None:
+def test_shapes_that_fields_make_impossible(dim: str, field: str, output: str) -> None:
     with pytest.raises(UsageError) as caught:
         shaped([dim], field)
-    assert said in caught.value.message
+    assert output in caught.value.message

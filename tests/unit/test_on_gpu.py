@@ -78,7 +78,7 @@ def test_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert on_gpu.obstacle() == "the driver lists none"
 
 
-@pytest.mark.parametrize(("options", "obstacle", "targets", "says"), [
+@pytest.mark.parametrize(("options", "obstacle", "targets", "message"), [
     (Options(), "", ("cpu",), ""),
     (Options(target="gpu"), "", ("gpu",), ""),
     (Options(target="auto"), "", ("cpu", "gpu"), ""),
@@ -87,13 +87,13 @@ def test_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     (Options(target="auto", schedules=2), "", ("cpu",), "target gpu took no part: --schedules is for target cpu"),
 ])  # fmt: skip
 def test_targets(
-    monkeypatch: pytest.MonkeyPatch, options: Options, obstacle: str, targets: tuple[str, ...], says: str
+    monkeypatch: pytest.MonkeyPatch, options: Options, obstacle: str, targets: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.setattr(on_gpu, "obstacle", lambda: obstacle)
-    got, said = libraries.targets(options)
+    got, output = libraries.targets(options)
     assert got == targets
-    assert said.startswith(says)
-    assert bool(said) == bool(says)
+    assert output.startswith(message)
+    assert bool(output) == bool(message)
 
 
 @pytest.mark.parametrize(("exports", "codes", "asked", "target"), [
@@ -142,9 +142,9 @@ def test_a_report_says_where_each_case_ran() -> None:
         )
 
     report = Report("P", "lib.so", "0", 0, (case("cpu", Outcome.PASSED), case("gpu", Outcome.FAILED)), ())
-    told = StringIO()
-    table.show(report, Console(file=told, width=120), command="pluginkit test")
-    text = told.getvalue()
+    message = StringIO()
+    table.show(report, Console(file=message, width=120), command="pluginkit test")
+    text = message.getvalue()
     assert "target" in text
     rows = [line.split() for line in text.splitlines() if "plain FP32" in line]
     assert [("gpu" in row, "cpu" in row) for row in rows] == [(False, True), (True, False)]

@@ -177,8 +177,10 @@ def test_controls_are_counted_and_one_that_is_not_refused_is_red(tmp_path: Path)
     text = shown(bad)
     assert "refused, as it must be: 1 of 2 broken networks" in text
     assert "loop-count/int8/no-trip-count in tensorrt-rtx: a broken network, not refused\n" in text
-    says = "MyPlugin: FAILED: 1 of 2 broken networks not refused (loop-count/int8/no-trip-count); 1 passed of 1 cases"
-    assert last(bad).startswith(says)
+    message = (
+        "MyPlugin: FAILED: 1 of 2 broken networks not refused (loop-count/int8/no-trip-count); 1 passed of 1 cases"
+    )
+    assert last(bad).startswith(message)
     assert last(bad).endswith(text.splitlines()[-1]), "nothing is printed behind it"
     assert "built, and must be refused: it scans" in text
     assert "an attribute" not in text, "what is said of a network that was built has nothing to do with it"
@@ -271,7 +273,7 @@ def test_progress_names_the_judge_once(name: str, judge: str, shown: str, monkey
 
 
 @pytest.mark.parametrize(
-    ("how", "says"),
+    ("how", "message"),
     [
         ("built, not live", "FAILED: NVIDIA's builder took 1 of 1 networks (1 not live); 1 passed of 1 cases"),
         ("built, wrong shapes", "FAILED: NVIDIA's builder took 1 of 1 networks (1 wrong shapes); 1 passed of 1 cases"),
@@ -279,9 +281,9 @@ def test_progress_names_the_judge_once(name: str, judge: str, shown: str, monkey
         ("not loaded", "FAILED: NVIDIA's builder took 0 of 1 networks; 1 passed of 1 cases"),
     ],
 )
-def test_each_kind_of_a_failed_verdict_has_its_word(how: str, says: str) -> None:
+def test_each_kind_of_a_failed_verdict_has_its_word(how: str, message: str) -> None:
     what = report(case("opt", Outcome.PASSED), verdicts=(verdict(Outcome.FAILED, "why", how=how),))
-    assert says in last(what)
+    assert message in last(what)
     text = shown(what)
     (row,) = [line for line in text.splitlines() if line.startswith("plain INT8")]
     assert row.rstrip().endswith(how)

@@ -46,7 +46,7 @@ def test_tools_of_compute_sanitizer_run_one_at_a_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "target", "says"),
+    ("name", "target", "message"),
     [
         (
             "memcheck",
@@ -56,8 +56,8 @@ def test_tools_of_compute_sanitizer_run_one_at_a_time() -> None:
         ("address", "gpu", "--sanitize address is for target cpu, where it is compiled in; this run is on target gpu"),
     ],
 )
-def test_a_check_of_the_other_target(name: str, target: str, says: str) -> None:
-    with pytest.raises(UsageError, match=says) as error:
+def test_a_check_of_the_other_target(name: str, target: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as error:
         flavours([name], target)
     assert f"Say --target {'gpu' if target == 'cpu' else 'cpu'}" in error.value.hint
     assert ("address" if target == "cpu" else "memcheck") in error.value.hint

@@ -363,19 +363,19 @@ def test_the_numbers_in_cpp_are_those_of_the_manifest(case: str, tmp_path: Path)
     cases = re.findall(r"case \d+: // (\w+)\n\s+return asDims\(\{(.*?)\}, beside\);", text, re.DOTALL)
     env = {symbol: 5 + 2 * index for index, symbol in enumerate(manifest.symbols())}
     inputs = list(manifest.input_shapes(env).values())
-    for beside in (0, 1) if manifest.batch() else (0,):
+    for batched in (0, 1) if manifest.batch() else (0,):
         scope: dict[str, Any] = {
-            "at": lambda i, d, beside=beside: 1 if d < beside else inputs[i][beside:][d - beside],
+            "at": lambda i, d, batched=batched: 1 if d < batched else inputs[i][batched:][d - batched],
             "floorDiv": lambda a, b: a // b,
             "ceilDiv": lambda a, b: -(-a // b),
             "min": min,
             "max": max,
         }
         found = {}
-        for name, words in cases:
-            source = re.sub(r"std::(min|max)<int64_t>", r"\1", words)
-            found[name] = tuple(eval(f"({source},)", scope))[beside:]
-        assert found == {name: shape[beside:] for name, shape in manifest.output_shapes(env).items()}
+        for name, message in cases:
+            source = re.sub(r"std::(min|max)<int64_t>", r"\1", message)
+            found[name] = tuple(eval(f"({source},)", scope))[batched:]
+        assert found == {name: shape[batched:] for name, shape in manifest.output_shapes(env).items()}
 
 
 @pytest.mark.parametrize("case", DYNAMIC)
@@ -466,8 +466,8 @@ def test_the_command_says_what_it_made_and_what_comes_next(
     monkeypatch.chdir(tmp_path)
     assert cli.run(["new", "MyPlugin", "--namespace", "acme", "--version", "3", "--field", "beta:int32=1"]) == 0
     out = capsys.readouterr().out
-    for words in ("my_plugin.cpp", "cd my_plugin\n", "pluginkit build\n", "pluginkit test --int8\n"):
-        assert words in out
+    for message in ("my_plugin.cpp", "cd my_plugin\n", "pluginkit build\n", "pluginkit test --int8\n"):
+        assert message in out
     manifest = Manifest.load(tmp_path / "my_plugin")
     assert (manifest.plugin.namespace, manifest.plugin.version, manifest.fields[0].name) == ("acme", "3", "beta")
     assert cli.run(["new", "MyPlugin"]) == 2
@@ -489,13 +489,13 @@ def test_the_choice_of_ioext_is_commented_on(tmp_path: Path) -> None:
 
     from pluginkit.cli.project.new import command
 
-    said = {
+    text = {
         base: CliRunner().invoke(command, ["MyPlugin", "--base", base, "--dir", str(tmp_path / base)]).output
         for base in ("dynamic", "ioext")
     }
-    assert "Note: IPluginV2IOExt takes static shapes only" in said["ioext"]
-    assert "dynamic (IPluginV2DynamicExt) is usually better, and v3 (IPluginV3)" in said["ioext"]
-    assert "Note" not in said["dynamic"]
+    assert "Note: IPluginV2IOExt takes static shapes only" in text["ioext"]
+    assert "dynamic (IPluginV2DynamicExt) is usually better, and v3 (IPluginV3)" in text["ioext"]
+    assert "Note" not in text["dynamic"]
     profiles = Manifest.load(tmp_path / "ioext" / "my_plugin").profiles
     assert [set(map(len, map(set, profile.symbols.values()))) for profile in profiles] == [{1}, {1}]
 

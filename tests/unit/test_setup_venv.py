@@ -35,10 +35,10 @@ def test_all_that_is_missing_is_said_at_once(
     monkeypatch.setitem(sys.modules, "ensurepip", None)
     with pytest.raises(SystemExit) as stop:
         setup_venv.check_machine()
-    said = capsys.readouterr().out
-    assert "a C++ compiler" in said
-    assert "Python.h" in said
-    assert "venv module" in said
+    output = capsys.readouterr().out
+    assert "a C++ compiler" in output
+    assert "Python.h" in output
+    assert "venv module" in output
     assert "sudo apt-get install g++ python3-dev python3-venv" in str(stop.value)
 
 
@@ -63,10 +63,10 @@ def test_a_failing_pip_ends_with_its_words(setup_venv: ModuleType) -> None:
         setup_venv.pip(Path(sys.executable), "no-such-command")
 
 
-def fake_pip(folder: Path, words: str) -> Path:
+def fake_pip(folder: Path, message: str) -> Path:
     """A Python whose pip fails with these words."""
     script = folder / "python"
-    script.write_text(f"#!/bin/sh\necho {words!r} >&2\nexit 1\n")
+    script.write_text(f"#!/bin/sh\necho {message!r} >&2\nexit 1\n")
     script.chmod(0o755)
     return script
 
@@ -77,9 +77,9 @@ def test_what_has_no_wheel_for_this_python_is_skipped_with_a_sentence(
     python = fake_pip(tmp_path, "ERROR: No matching distribution found for tensorrt-lean-cu12==10.16.1.11")
     with setup_venv.skipped_without_wheel("tensorrt-lean 10"):
         setup_venv.install_into(python, tmp_path / "lean10", "tensorrt-lean-cu12==10.16.1.11")
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert f"skipped: tensorrt-lean 10 has no wheel for Python {version} on " in said
+    assert f"skipped: tensorrt-lean 10 has no wheel for Python {version} on " in output
     assert not (tmp_path / "lean10" / ".requirement").exists()  # another set-up tries again
     with pytest.raises(setup_venv.NoWheel):  # main makes an error of it where it isn't NVIDIA's
         setup_venv.pip(python, "install", "x")

@@ -78,9 +78,9 @@ def test_an_old_project_with_edits_is_merged(old: Old, base: str) -> None:
     edit(project / ".github" / "workflows" / "ci.yml", "on:\n  push:\n", "on:\n  push:\n    branches: [main]\n")
     before = files(project)
     done = scaffold.update(project)
-    said = changes(done)
-    assert said["src/entry.cpp"] == said[".github/workflows/ci.yml"] == "merged"
-    assert KERNEL not in said, "the template's kernel is the same: the person's stays as it is"
+    output = changes(done)
+    assert output["src/entry.cpp"] == output[".github/workflows/ci.yml"] == "merged"
+    assert KERNEL not in output, "the template's kernel is the same: the person's stays as it is"
     now = files(project)
     assert "// Mine.\n#include" in now["src/entry.cpp"]
     ci = now[".github/workflows/ci.yml"]
@@ -264,7 +264,7 @@ def packed(found: dict[str, object]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("changed", "says"),
+    ("changed", "message"),
     [
         ({"schema": 2}, "is of schema version 2"),
         ({"schema": "one"}, "is damaged"),
@@ -278,11 +278,11 @@ def packed(found: dict[str, object]) -> list[str]:
         ({"files": packed({TOML: "", "huge": "x" * 17 * 2**20})}, "is damaged"),
     ],
 )
-def test_a_damaged_file_is_said_and_nothing_is_written(project: Path, changed: dict[str, object], says: str) -> None:
+def test_a_damaged_file_is_said_and_nothing_is_written(project: Path, changed: dict[str, object], message: str) -> None:
     path = project / FILE_NAME
     path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
     before = files(project)
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError, match=message):
         scaffold.update(project)
     assert files(project) == before
 
@@ -298,8 +298,8 @@ def test_a_folder_that_is_no_project_of_pluginkits(
 ) -> None:
     assert cli.run(["update", str(tmp_path)]) == 2
     assert cli.run(["update", str(tmp_path / "nowhere")]) == 2
-    assert "There is no" in (said := capsys.readouterr().err)
-    assert "nowhere" in said
+    assert "There is no" in (output := capsys.readouterr().err)
+    assert "nowhere" in output
     (project / FILE_NAME).unlink()
     shutil.rmtree(project / "src")
     with pytest.raises(UsageError, match="this is no project as `pluginkit new` lays it out"):

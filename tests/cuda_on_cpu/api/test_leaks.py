@@ -25,7 +25,7 @@ def path(kit: Kit) -> Path:
 
 @pytest.mark.parametrize("deferred", [False, True])
 @pytest.mark.parametrize(
-    ("forgotten", "said"),
+    ("forgotten", "output"),
     [
         (0, ""),
         (1, "1048576 bytes of device memory from cudaMalloc: "),
@@ -36,7 +36,7 @@ def path(kit: Kit) -> Path:
         (32, "256 bytes of device memory from cudaMallocAsync: "),
     ],
 )
-def test_a_leak_is_what_each_life_leaves(path: Path, forgotten: int, said: str, *, deferred: bool) -> None:
+def test_a_leak_is_what_each_life_leaves(path: Path, forgotten: int, output: str, *, deferred: bool) -> None:
     library = ctypes.CDLL(str(path))
     device = Device(path)
     device.defer(deferred)
@@ -44,7 +44,7 @@ def test_a_leak_is_what_each_life_leaves(path: Path, forgotten: int, said: str, 
         found = find_leaks(device, lambda: library.live(forgotten))
     finally:
         device.defer(False)
-    assert [str(leak).startswith(said) and leak.count for leak in found] == ([1] if said else [])
+    assert [str(leak).startswith(output) and leak.count for leak in found] == ([1] if output else [])
     for leak in found:
         shown = run(["addr2line", "-e", leak.taken.library, hex(leak.taken.offset - 1)]).stdout
         line = int(re.sub(r".*:(\d+).*\n", r"\1", shown))

@@ -122,12 +122,12 @@ class Case:
             return np.inf, f"CUDA error {status}"
         outputs = [(each, kept[1]) for each, kept in zip(arguments, given, strict=True) if isinstance(each, Output)]
         errors = [output.error(buffer) for output, buffer in outputs]
-        words = [
+        message = [
             f"output {index}: {output.where(buffer)}"
             for index, (output, buffer) in enumerate(outputs)
             if not errors[index] <= 1
         ]
-        return max(errors), "; ".join(words)
+        return max(errors), "; ".join(message)
 
 
 def _passed(argument: Any) -> tuple[Any, np.ndarray]:

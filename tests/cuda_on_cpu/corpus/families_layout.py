@@ -47,11 +47,11 @@ def concat(rng: np.random.Generator, outer: int, *lengths: int) -> list[Any]:
 def gather_embedding(rng: np.random.Generator, batch: int, length: int, vocabulary: int, width: int) -> list[Any]:
     ids = rng.integers(-2, vocabulary + 2, (batch, length)).astype(np.int32)
     segments = rng.integers(0, 2, (batch, length)).astype(np.int32)
-    words, places, kinds = (rng.standard_normal((n, width)).astype(np.float32) for n in (vocabulary, length, 2))
+    message, places, kinds = (rng.standard_normal((n, width)).astype(np.float32) for n in (vocabulary, length, 2))
     known = (ids >= 0) & (ids < vocabulary)
-    wide = np.where(known[..., None], words[np.where(known, ids, 0)].astype(np.float64), 0)
+    wide = np.where(known[..., None], message[np.where(known, ids, 0)].astype(np.float64), 0)
     wide = wide + places + kinds[segments]
-    return [ids, segments, words, places, kinds, near(wide, terms=2), batch, length, vocabulary, width]
+    return [ids, segments, message, places, kinds, near(wide, terms=2), batch, length, vocabulary, width]
 
 
 @kernel(*[(9, 13, 30, reduction, kind) for reduction in range(4) for kind in range(3)])

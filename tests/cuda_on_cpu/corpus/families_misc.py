@@ -65,8 +65,8 @@ def reduce_sample(rng: np.random.Generator, n: int) -> list[Any]:
     return [x, wide, whole, *sums, seen, limit, n]
 
 
-def _bytes(words: np.ndarray, dtype: type = np.uint8) -> np.ndarray:
-    return words.astype(np.uint32).view(np.uint8).reshape(-1, 4).view(dtype).astype(np.int64)
+def _bytes(message: np.ndarray, dtype: type = np.uint8) -> np.ndarray:
+    return message.astype(np.uint32).view(np.uint8).reshape(-1, 4).view(dtype).astype(np.int64)
 
 
 def _words(values: np.ndarray) -> np.ndarray:
@@ -119,12 +119,12 @@ def inline_ptx(rng: np.random.Generator, n: int) -> list[Any]:
     positive = (x > 0).astype(int)
     before = np.cumsum(positive) - positive
     below = before - before[i - lane]
-    words = np.stack(
+    message = np.stack(
         [below + 100 * lane, (0x89ABCDEF >> (i % 24)) & 0xFF, (i * 0x01010101 + 0x03020100) & 0xFFFFFFFF], 1
     )
-    words[:, 2] = words[:, 2].astype(np.uint32).byteswap()
+    message[:, 2] = message[:, 2].astype(np.uint32).byteswap()
     y = 2.0 ** (2 * x.astype(np.float64) - 1)
-    return [x, near(y), exact(words.astype(np.uint32)), n]
+    return [x, near(y), exact(message.astype(np.uint32)), n]
 
 
 @kernel((1000, 5), (3000, 12))

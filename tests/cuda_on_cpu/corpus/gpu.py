@@ -49,11 +49,11 @@ def main() -> int:
     kernels = sorted({case.kernel for case in CASES if arguments.k in case.kernel})
     with tempfile.TemporaryDirectory(prefix="corpus-") as folder, ThreadPoolExecutor(arguments.jobs) as pool:
         command = [arguments.nvcc, f"-arch={arguments.arch}", *FLAGS]
-        said = dict(zip(kernels, pool.map(lambda name: _compiled(command, name, Path(folder)), kernels), strict=True))
-        for name, words in said.items():
-            if words:
-                print(f"{name}: {words}")
-        broken = sum("error" in words for words in said.values())
+        output = dict(zip(kernels, pool.map(lambda name: _compiled(command, name, Path(folder)), kernels), strict=True))
+        for name, message in output.items():
+            if message:
+                print(f"{name}: {message}")
+        broken = sum("error" in message for message in output.values())
         print(f"{len(kernels) - broken} of {len(kernels)} kernels compile")
         if broken or arguments.compile_only:
             return int(broken > 0)

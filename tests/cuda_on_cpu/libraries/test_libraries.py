@@ -220,9 +220,9 @@ def _forward(library: ctypes.CDLL, which: int, x: np.ndarray, y: np.ndarray, how
     kind = {np.dtype(dtype): number for number, (dtype, _) in _CUDNN.items()}[x.dtype]
     nhwc = more.get("nhwc", 0)
     laid = [np.ascontiguousarray(each.transpose(0, 2, 3, 1) if nhwc else each) for each in (x, y)]
-    dims, told = (ctypes.c_int * 4)(*x.shape), (ctypes.c_int * 7)(*how)
+    dims, message = (ctypes.c_int * 4)(*x.shape), (ctypes.c_int * 7)(*how)
     status = library.forward(
-        which, kind, nhwc, dims, told, ctypes.c_void_p(laid[0].ctypes.data), ctypes.c_long(x.nbytes),
+        which, kind, nhwc, dims, message, ctypes.c_void_p(laid[0].ctypes.data), ctypes.c_long(x.nbytes),
         ctypes.c_void_p(laid[1].ctypes.data), ctypes.c_long(y.nbytes), ctypes.c_float(more.get("alpha", 1.0)),
         ctypes.c_float(more.get("beta", 0.0)),
     )  # fmt: skip
