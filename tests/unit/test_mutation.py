@@ -109,6 +109,6 @@ def test_an_entry_that_fits_no_mutant_is_stale(mutants: ModuleType, tmp_path: Pa
     file.write_text(f'[[equivalent]]\nreason = "none"\nmutants = [{{ bases = ["v3"], {entry} }}]\n')
     equivalents = mutants.Equivalents(file)
     mutant = mutants.Mutant("v3", "src/a.cpp", 3, "f", "operator", "a", "b", 0, 1, "b")
-    assert equivalents.stale == ["v3: src/a.cpp: f: a: b"]
+    assert equivalents.stale == ["v3: src/a.cpp: f: a: b: 1"]
     assert equivalents.reason(mutant) == "none"
     assert equivalents.stale == []

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mutation.operators import changes
 from mutation.source import Source
@@ -34,6 +36,7 @@ class Mutant:
         operator: what was changed.
         before, after: the changed lines, without their indentation, and without what did not change around them.
         begin, end, new: the change.
+        number: of the mutants of the file that are the same up to here, from 1.
     """
 
     base: str
@@ -46,6 +49,7 @@ class Mutant:
     begin: int
     end: int
     new: str
+    number: int = 1
 
     @property
     def id(self) -> str:
@@ -66,22 +70,27 @@ def sources(project: Path) -> list[Path]:
 def mutants(project: Path, base: str) -> Iterator[Mutant]:
     """All mutants of a project as `new` writes it."""
     for path in sources(project):
+        alike: Counter[tuple[str, ...]] = Counter()
         source = Source(path.read_text(encoding="utf-8"))
         for change in changes(source, header=path.suffix in {".h", ".cuh"}):
             first = source.text.rfind("\n", 0, change.begin) + 1
             last = source.text.find("\n", change.end)
             after = source.shown[first : change.begin] + change.new + source.shown[change.end : last]
+            texts = (" ".join(source.shown[first:last].split()), " ".join(after.split()))
+            function = source.function(change.begin)
+            key = (function, *texts)
+            alike[key] += 1
             yield Mutant(
                 base,
                 str(path.relative_to(project)),
                 source.line(change.begin),
-                source.function(change.begin),
+                function,
                 change.operator,
-                " ".join(source.shown[first:last].split()),
-                " ".join(after.split()),
+                *texts,
                 change.begin,
                 change.end,
                 change.new,
+                alike[key],
             )
 
 
@@ -109,8 +118,8 @@ class Equivalents:
         return sorted(": ".join(one) for one in self._unused)
 
 
-def _key(base: str, one: Mapping[str, str]) -> tuple[str, ...]:
-    return (base, one["file"], one["function"], one["before"], one["after"])
+def _key(base: str, one: Mapping[str, Any]) -> tuple[str, ...]:
+    return (base, one["file"], one["function"], one["before"], one["after"], str(one.get("number", 1)))
 
 
 def _digest(*parts: str) -> str:
