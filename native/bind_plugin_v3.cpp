@@ -47,7 +47,8 @@ std::size_t getWorkspaceSize(Plugin const& plugin, DynamicDescs const& in, Dynam
     return build.getWorkspaceSize(inputs.data(), count(inputs), outputs.data(), count(outputs));
 }
 
-//! (the answer, as many tactics as getNbTactics says and kUNWRITTEN_TACTIC behind them, where nothing may be written)
+//! (the answer, as many tactics as getNbTactics answered and kUNWRITTEN_TACTIC behind them, where nothing may be
+//! written)
 std::pair<std::int32_t, std::vector<std::int32_t>> getValidTactics(Plugin const& plugin, std::int32_t nbTactics)
 {
     std::vector<std::int32_t> tactics(static_cast<std::size_t>(nbTactics) + 1, kUNWRITTEN_TACTIC);

@@ -28,7 +28,7 @@ std::uint8_t guardByte(std::size_t i)
 
 Buffer::Buffer(std::size_t size) : mSize{size}
 {
-    // The guard behind ends where a page ends, so that nobody else has a part of the buffer's pages: the runtime of
+    // The guard behind ends where a page ends, so that nothing else has a part of the buffer's pages: the runtime of
     // target cpu closes them while host code of a plugin runs.
     std::size_t const room = (size + kGUARD_BYTES - 1) / kGUARD_BYTES * kGUARD_BYTES;
     mStorage.reset(static_cast<std::uint8_t*>(std::aligned_alloc(kGUARD_BYTES, room + 2 * kGUARD_BYTES)));

@@ -20,7 +20,7 @@ struct LoadError : std::runtime_error
     std::string step;
 };
 
-//! The answer of getInferLibVersion, by which a plugin library tells which host it is in.
+//! The answer of getInferLibVersion, by which a plugin library knows which host it is in.
 void setHostVersion(std::int32_t version);
 std::int32_t hostVersion();
 

@@ -15,7 +15,7 @@ namespace
 
 using nvinfer1::PluginCapabilityType;
 
-//! The bytes of a field's data, from what NvInferPluginBase.h says of its length: elements, bytes for kUNKNOWN.
+//! The bytes of a field's data, by NvInferPluginBase.h's rules for its length: elements, bytes for kUNKNOWN.
 std::size_t bytesOf(nvinfer1::PluginField const& field)
 {
     using Type = nvinfer1::PluginFieldType;

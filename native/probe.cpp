@@ -1,6 +1,6 @@
 //! A plugin library that stands between a TensorRT library and another plugin library, and writes down every call.
 //!
-//! The environment says which: PLUGINKIT_PROBE_LIBRARY is the plugin library, PLUGINKIT_PROBE_TRACE the file that gets
+//! By environment variables: PLUGINKIT_PROBE_LIBRARY is the plugin library, PLUGINKIT_PROBE_TRACE the file that gets
 //! a JSON object on a line of its own for each call: {"enter": method, "node": layer, ...} before and {"leave": method,
 //! ..., "result": n} after it. Each line is written at once, so that the last "enter" without a "leave" names the call
 //! that never came back. configurePlugin and onShapeChange are written with all tensors.

@@ -11,7 +11,7 @@ namespace nvinfer1
 
 using PluginFormat = TensorFormat;
 
-//! What a plugin is told about a tensor. `scale` is that of an INT8 tensor.
+//! What a plugin gets of a tensor. `scale` is that of an INT8 tensor.
 struct PluginTensorDesc
 {
     Dims dims;
@@ -20,7 +20,7 @@ struct PluginTensorDesc
     float scale;
 };
 
-//! A tensor whose shape may not be known yet: `desc.dims` has -1 there, and a profile's bounds stand beside it.
+//! A tensor whose shape may not be known yet: `desc.dims` has -1 there, and a profile's bounds are given with it.
 struct DynamicPluginTensorDesc
 {
     PluginTensorDesc desc;

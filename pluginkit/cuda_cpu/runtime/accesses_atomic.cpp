@@ -41,7 +41,7 @@ T exchangeIf(T volatile* address, T expected, T wanted) noexcept
 }
 
 #ifdef __x86_64__
-//! 16 bytes by the processor's one instruction for them, which compilers use only when they are told to.
+//! 16 bytes by the processor's one instruction for them, which compilers use only with an option.
 template <>
 __attribute__((target("cx16"))) Wide exchangeIf(Wide volatile* address, Wide expected, Wide wanted) noexcept
 {
@@ -53,7 +53,7 @@ __attribute__((target("cx16"))) Wide exchangeIf(Wide volatile* address, Wide exp
 template <typename T, typename Change>
 T replace(T volatile* address, Change const& change) noexcept
 {
-    // A first guess, wrong if somebody writes at the same time: then the exchange fails.
+    // A first guess, wrong if another thread writes at the same time: then the exchange fails.
     T old = *address;
     while (true)
     {

@@ -164,7 +164,7 @@ void Checks::checkWritten(Access const& access)
     }
     if (known && known->isHostsToo())
     {
-        // The host may have written it, and nobody tells us.
+        // The host may have written it, which isn't reported.
         std::lock_guard<std::mutex> const lock{mMutex};
         mUnwritten.end(known->begin, known->size);
         return;
@@ -204,7 +204,7 @@ void Checks::copied(void* to, void const* from, size_t size, bool toHost, Caller
         std::lock_guard<std::mutex> const lock{mMutex};
         if (known && known->isHostsToo())
         {
-            mUnwritten.end(known->begin, known->size); // the host may have written it, and nobody tells us
+            mUnwritten.end(known->begin, known->size); // the host may have written it, which isn't reported
         }
         missing = toHost ? mUnwritten.count(number(from), size, first) : 0;
         missing = missing == 0 ? 0 : countAgain(known, number(from), size, first);

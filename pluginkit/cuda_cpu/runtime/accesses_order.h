@@ -53,7 +53,7 @@ struct Publication
     std::unordered_map<Publication const*, History> others;  //!< What its threads had learned.
 };
 
-//! What somebody has learned: publications, each up to a version.
+//! What a thread has learned: publications, each up to a version.
 using Learned = std::vector<std::pair<Publication const*, uint32_t>>;
 
 //! Adds what `other` has to `learned`.

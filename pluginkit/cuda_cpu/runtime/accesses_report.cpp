@@ -1,4 +1,4 @@
-//! The words of what the checks of memory accesses find.
+//! The messages of what the checks of memory accesses find.
 
 #include "accesses_checks.h"
 

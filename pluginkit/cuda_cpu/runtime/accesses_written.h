@@ -1,5 +1,5 @@
-//! Knows which bytes nobody has written: of shared memory since the block began, of cudaMalloc's, and of the test
-//! harness's where it says so. All other memory counts as written.
+//! Knows which bytes are uninitialized: of shared memory since the block began, of cudaMalloc's, and of the test
+//! harness's where it asks for that. All other memory counts as written.
 #pragma once
 
 #include <pluginkit/cpu/engine.h>
@@ -32,11 +32,11 @@ public:
         }
     }
 
-    //! How many of these bytes nobody has written; `first` is the first of them.
+    //! How many of these bytes are uninitialized; `first` is the first of them.
     size_t count(uintptr_t address, size_t size, uintptr_t& first);
 
     //! Of bytes that were poison: two that aren't both poison any more have been written by a store that wasn't seen.
-    //! g++ tells nothing of a store of what a function returns by value, a half for one.
+    //! g++ reports no store of what a function returns by value, a half for one.
     void compare(uintptr_t address, size_t size);
 
     //! The bytes at `to` are as much written as those at `from`.

@@ -1,4 +1,4 @@
-//! cuBLAS's functions of handles and words.
+//! cuBLAS's functions of handles and error texts.
 
 #include "cublas.h"
 

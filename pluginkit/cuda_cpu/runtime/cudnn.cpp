@@ -1,4 +1,4 @@
-//! cuDNN's functions of handles, descriptors and words.
+//! cuDNN's functions of handles, descriptors and error texts.
 
 #include "cudnn.h"
 

@@ -1,4 +1,4 @@
-//! What CUDA tells and is told of kernels: attributes, and how many blocks fit on a multiprocessor.
+//! What CUDA answers about kernels and takes for them: attributes, and how many blocks fit on a multiprocessor.
 
 #include "device.h"
 
@@ -16,7 +16,7 @@ namespace
 constexpr int kUSUAL_SHARED = 48 << 10;
 constexpr int kWARPS_AT_ONCE = 4; // registers are given to this many warps together
 
-//! The kernels that were told something, and what.
+//! The kernels for which attributes were set, and the attributes.
 class Kernels
 {
 public:

@@ -13,7 +13,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-// There where AddressSanitizer is in the process, which has its own handler and says more.
+// There where AddressSanitizer is in the process, which has its own handler and reports more.
 extern "C" __attribute__((weak)) void __asan_init();
 
 namespace pluginkit_cpu

@@ -67,7 +67,7 @@ Code locate(void const* code)
             static_cast<size_t>(static_cast<char const*>(code) - static_cast<char const*>(info.dli_fbase))};
 }
 
-//! What addr2line says of a place in the code: "function at file:line", or the command to ask it by. The address is
+//! addr2line's output for a place in the code: "function at file:line", or the command to ask it by. The address is
 //! where a call returns to, and the byte before it belongs to the call.
 std::string placeOf(Code const& code)
 {

@@ -22,7 +22,7 @@ struct Finding
     bool ofBlock{false};            //!< It is the whole block's: its thread means nothing.
 };
 
-//! Writes the finding: a line of JSON to the file that PLUGINKIT_CPU_FINDINGS names, else words to stderr.
+//! Writes the finding: a line of JSON to the file that PLUGINKIT_CPU_FINDINGS names, else text to stderr.
 PLUGINKIT_CPU_HIDDEN void report(Finding const& finding);
 
 //! An environment variable's whole number, or what stands instead of it.

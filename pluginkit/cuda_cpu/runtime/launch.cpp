@@ -52,8 +52,8 @@ std::string text(dim3 const& size)
     return "(" + std::to_string(size.x) + ", " + std::to_string(size.y) + ", " + std::to_string(size.z) + ")";
 }
 
-//! What no device takes, in words; empty if one does. The limits are those of compute capability 7.5 and later (CUDA
-//! C++ Programming Guide, technical specifications).
+//! A message for what no device takes; empty if one does. The limits are those of compute capability 7.5 and later
+//! (CUDA C++ Programming Guide, technical specifications).
 std::string refusal(Configuration const& configuration)
 {
     dim3 const& grid = configuration.grid;

@@ -39,7 +39,7 @@ PLUGINKIT_CPU_HIDDEN bool usable(Operand const& operand, Caller const& caller);
 PLUGINKIT_CPU_HIDDEN cudaError_t run(Caller const& caller, cudaStream_t stream, size_t blocks,
                                      std::function<void(size_t)> block);
 
-//! In a block: tells the checks of memory accesses, where there are such, of an access.
+//! In a block: reports an access to the checks of memory accesses, where there are such.
 PLUGINKIT_CPU_HIDDEN void access(void const* begin, size_t size, bool writes, void const* code) noexcept;
 
 // The numbers of the types in which they are computed with.

@@ -228,7 +228,7 @@ void DeviceMemory::release(uintptr_t begin)
     Allocation const gone = *found;
     mAllocations.erase(key(gone));
     mBytes -= gone.size;
-    // ASan sees an access before it happens, and says more of it than of a page that nobody may touch.
+    // ASan sees an access before it happens, and says more of it than of an inaccessible page.
     asan::close(at(inner(gone)), innerSize(gone));
     bool const kept = gone.pagesSize <= kREMEMBERED_SIZE &&
                       (asan::present() || mprotect(at(gone.pages), gone.pagesSize, PROT_NONE) == 0);

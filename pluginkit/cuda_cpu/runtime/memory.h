@@ -1,6 +1,6 @@
-//! The memory that a library knows: what it allocated itself, and what the test harness told it of.
+//! The memory that a library knows: what it allocated itself, and what the test harness named to it.
 //!
-//! An allocation has pages of its own. It ends, but for its alignment, where a page begins that nobody may touch, and
+//! An allocation has pages of its own. It ends, but for its alignment, where an inaccessible page begins, and
 //! so does the page before its first. The gap between its last byte and that page is filled and looked at now and then.
 #pragma once
 
@@ -82,7 +82,7 @@ public:
     //! Poisoned memory with a gap and guard pages; null when there is none.
     void* allocate(size_t size, Origin origin, char const* function, unsigned int flags = 0);
 
-    //! Marks it as leaving, so that nobody frees it twice; the allocation, or nothing if it can't be freed so.
+    //! Marks it as leaving, so that it isn't freed twice; the allocation, or nothing if it can't be freed so.
     std::optional<Allocation> leave(void* memory, bool host, Caller const& caller);
 
     //! Ends an allocation that is leaving. Its addresses stay closed for some time.
@@ -96,7 +96,7 @@ public:
     //! Forgets memory of others; false if there is none of that origin at this address.
     bool remove(uintptr_t begin, Origin origin);
 
-    //! What an address belongs to: inside it, or beside it within its guards.
+    //! What an address belongs to: inside it, or outside within its guards.
     std::optional<Allocation> find(uintptr_t address) const;
     //! Whether memory begins there: memory of no bytes too.
     bool begins(uintptr_t address) const;

@@ -58,7 +58,7 @@ void const* ownCode(std::string_view report)
     return nullptr;
 }
 
-//! Where an address lies beside memory of the harness, whose guards the runtime doesn't know; empty if it doesn't.
+//! Where an address lies next to memory of the harness, whose guards the runtime doesn't know; empty if it doesn't.
 std::string besideHarness(void const* address)
 {
     constexpr uintptr_t kGUARD = 4096;

@@ -138,7 +138,7 @@ void SharedMemory::end()
         auto const* const gap = reinterpret_cast<unsigned char const*>(mMemory + each.begin + each.size);
         if (__asan_poison_memory_region != nullptr)
         {
-            continue; // AddressSanitizer has said it already, and reading the gap is forbidden
+            continue; // AddressSanitizer has reported it already, and reading the gap is forbidden
         }
         auto const* const bad = std::find_if(gap, gap + kGAP, [](unsigned char byte) { return byte != kCLOSED; });
         if (bad != gap + kGAP)

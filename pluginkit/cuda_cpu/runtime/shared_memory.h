@@ -53,7 +53,7 @@ public:
 private:
     struct Part
     {
-        SharedArray const* array; // null: dynamic, and nobody has named it yet
+        SharedArray const* array; // null: dynamic, and not named yet
         size_t begin;
         size_t size;
     };

@@ -92,7 +92,7 @@ enum class Side
     kRelease, //!< Frees something: is run in any case.
 };
 
-//! Does the work in the stream's order: now, or, where streams are deferred, when somebody waits for it. Gives
+//! Does the work in the stream's order: now, or, where streams are deferred, when it is waited for. Gives
 //! cudaErrorInvalidResourceHandle for a stream that isn't one. Of all host threads, one at a time runs work.
 PLUGINKIT_CPU_HIDDEN cudaError_t enqueueWork(cudaStream_t stream, std::function<void()> work,
                                              Caller const& caller = {"a kernel's launch", nullptr},
@@ -100,15 +100,16 @@ PLUGINKIT_CPU_HIDDEN cudaError_t enqueueWork(cudaStream_t stream, std::function<
 
 PLUGINKIT_CPU_HIDDEN bool isStream(cudaStream_t stream);
 
-//! Whether streams do nothing before somebody waits: as the control says, else PLUGINKIT_CPU_DEFERRED.
+//! Whether streams do nothing before they are waited for: as the control says, else PLUGINKIT_CPU_DEFERRED.
 PLUGINKIT_CPU_HIDDEN bool deferred() noexcept;
 
 // --- memory.cpp ---
 
-//! In words where an address lies: "8 bytes behind the 400 bytes that cudaMalloc gave at 0x..."; empty if unknown.
+//! A description of where an address lies: "8 bytes behind the 400 bytes that cudaMalloc gave at 0x..."; empty if
+//! unknown.
 PLUGINKIT_CPU_HIDDEN std::string describeAddress(void const* address);
 
-//! Reports allocations beside which somebody has written, as far as that can be told; each once.
+//! Reports allocations whose guards were written to, as far as that can be seen; each once.
 PLUGINKIT_CPU_HIDDEN void checkGaps();
 
 //! What a checked build wants to hear of. Each function may be null.

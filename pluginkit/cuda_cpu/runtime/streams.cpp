@@ -1,4 +1,4 @@
-//! Work in the order that streams and events give it: at once, or when somebody waits.
+//! Work in the order that streams and events give it: at once, or when it is waited for.
 
 #include "streams.h"
 
@@ -217,7 +217,7 @@ std::set<Number> Streams::allBefore(Number number) const
 
 void Streams::run(std::set<Number> const& numbers)
 {
-    // mRunning is held: nobody else takes a piece away.
+    // mRunning is held: no other thread takes a piece away.
     for (Number const number : numbers)
     {
         Lock lock{mMutex};
@@ -322,7 +322,7 @@ void Streams::add(Lock& lock, StreamState& stream, Piece piece)
     bool const old = !mPending.empty();
     lock.unlock();
     std::lock_guard<std::recursive_mutex> const running{mRunning};
-    if (old) // from before the environment said otherwise
+    if (old) // from before the environment changed it
     {
         synchronizeAll();
     }

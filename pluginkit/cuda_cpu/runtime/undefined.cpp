@@ -75,7 +75,7 @@ bool isSigned(Type const& type) noexcept
     return type.kind == 0 && (type.info & 1U) != 0;
 }
 
-//! The integer in words.
+//! The integer as text.
 std::string text(Type const& type, Value value)
 {
     unsigned int const bits = 1U << (type.info >> 1U);
@@ -91,7 +91,7 @@ std::string text(Type const& type, Value value)
     return std::to_string(static_cast<int64_t>(uint64_t{value} << unused) >> unused);
 }
 
-//! The floating-point number in words.
+//! The floating-point number as text.
 std::string floatText(Type const& type, Value value)
 {
     double number = 0.0;

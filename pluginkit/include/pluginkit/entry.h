@@ -6,7 +6,7 @@
 //!
 //! gives the library
 //!   setLoggerFinder, getCreators     what IPluginRegistry::loadLibrary looks for. TensorRT calls setLoggerFinder
-//!                                    first, and that tells which library is loading, so getCreators gives exactly one
+//!                                    first, and that shows which library is loading, so getCreators gives exactly one
 //!                                    creator a plugin: V2 of the right layout, or the V3 adapter for TensorRT-RTX
 //!   initMyPluginPlugins              bool (void* logger, char const* libNamespace): registers the creators under that
 //!                                    namespace in the registry of every TensorRT library of the process. True where

@@ -1,6 +1,6 @@
 //! Reading a creator's fields without trusting them.
 //!
-//! What arrives in createPlugin comes from an ONNX file or from somebody's code: fields may be missing, be of another
+//! What arrives in createPlugin comes from an ONNX file or from other code: fields may be missing, be of another
 //! type or length, or have no data. Nothing here throws, and nothing is read that is not there.
 #pragma once
 

@@ -14,7 +14,7 @@ namespace pluginkit
 namespace detail
 {
 
-//! "PKP1" in memory on a little-endian machine: tells our bytes from another plugin's.
+//! "PKP1" in memory on a little-endian machine: distinguishes our bytes from another plugin's.
 constexpr uint32_t kStateMagic{0x31504B50U};
 
 struct StateHeader

@@ -1,6 +1,6 @@
 //! Plugins of the second generation as IPluginV3, and their creators: for hosts that take no other (TensorRT-RTX).
 //!
-//! An IPluginV2DynamicExt, beside what v3_adapter_base.h says:
+//! An IPluginV2DynamicExt, in addition to v3_adapter_base.h:
 //!   getOutputShapes                one V2 call for each output
 //!   supportsFormatCombination      the descriptors as they are; the profile's bounds are left out
 //!   configurePlugin                as it is
@@ -183,7 +183,7 @@ public:
     char const* getPluginNamespace() const noexcept override
     {
         char const* const name = mCreator.getPluginNamespace();
-        return name != nullptr ? name : ""; // creators that nobody has given a namespace may have none
+        return name != nullptr ? name : ""; // creators without a namespace may answer null
     }
 
 private:

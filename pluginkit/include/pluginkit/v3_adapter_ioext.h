@@ -1,10 +1,10 @@
-//! An IPluginV2IOExt as an IPluginV3, beside what v3_adapter_base.h says:
-//!   getOutputShapes                one V2 call for each output; an open dimension is refused with words, since the
+//! An IPluginV2IOExt as an IPluginV3, in addition to v3_adapter_base.h:
+//!   getOutputShapes                one V2 call for each output; an open dimension is refused with a message, since the
 //!                                  interface has static shapes only
 //!   supportsFormatCombination      the descriptors as they are
 //!   configurePlugin                the descriptors; min, opt and max are the same
 //!   getWorkspaceSize               V2's, for one batch
-//!   onShapeChange                  nothing: the interface is told no shapes after the build
+//!   onShapeChange                  nothing: the interface gets no shapes after the build
 //!   enqueue                        with batchSize 1, since the batch is one of the dimensions here
 #pragma once
 

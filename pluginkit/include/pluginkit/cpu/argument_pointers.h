@@ -2,7 +2,7 @@
 //! has some as members. No value is taken for a pointer because it looks like one.
 //!
 //! The members of a struct are found as by aggregate initialization: each is asked for with its type, in their order,
-//! from which its offset follows. A class that is no aggregate tells nothing, and neither does a union.
+//! from which its offset follows. A class that is no aggregate shows nothing, and neither does a union.
 #pragma once
 
 #include <pluginkit/cpu/engine.h>
@@ -32,7 +32,7 @@ struct IsComplete<T, std::void_t<decltype(sizeof(T))>> : std::true_type
 {
 };
 
-//! Whether a kernel can follow it: a stream, or another handle, is a pointer too, to a type that nobody defines.
+//! Whether a kernel can follow it: a stream, or another handle, is a pointer too, to an incomplete type.
 template <typename T, typename To = std::remove_pointer_t<T>>
 constexpr bool kFOLLOWED =
     std::is_pointer_v<T> && !std::is_function_v<To> && (std::is_void_v<To> || IsComplete<To>::value);

@@ -24,7 +24,7 @@ extern "C"
     // What the library has taken by a function of CUDA's, cuBLAS's or cuDNN's and not given back.
     struct PluginkitCpuObject
     {
-        char const* kind;     // In words: "device memory", "stream".
+        char const* kind;     // For messages: "device memory", "stream".
         char const* function; // That gave it.
         size_t size;          // Of memory.
         char const* library;  // Where that was called: the file, and the offset that addr2line takes.
@@ -40,7 +40,7 @@ extern "C"
         void (*enqueueEnd)(void);
         // Does all work that is still to be done; the error that sticks.
         int (*drain)(void);
-        // Whether streams do nothing before somebody waits for them; instead of PLUGINKIT_CPU_DEFERRED.
+        // Whether streams do nothing before they are waited for; instead of PLUGINKIT_CPU_DEFERRED.
         void (*setDeferred)(int on);
         // Makes memory of the harness known as device memory. As long as there is any, memory that is not known is the
         // host's. Of an empty tensor the size is 0. Where it begins at a page, all of its pages must be its own: they

@@ -45,7 +45,7 @@ I toInteger(F x) noexcept
     return rounded >= kBEYOND ? Limits::max() : rounded <= kLOWEST ? Limits::min() : static_cast<I>(rounded);
 }
 
-//! The integer rounded to so many binary digits, those of F if not told otherwise.
+//! The integer rounded to so many binary digits, by default those of F.
 template <typename F, Rounding Direction, int Digits = std::numeric_limits<F>::digits, typename I>
 F fromInteger(I x) noexcept
 {

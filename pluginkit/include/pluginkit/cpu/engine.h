@@ -48,7 +48,7 @@ struct SharedArray
     Place place;
 };
 
-//! What the lanes of a warp told one another.
+//! What the lanes of a warp exchanged.
 struct Lanes
 {
     uint64_t values[32];

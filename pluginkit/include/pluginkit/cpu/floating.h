@@ -231,7 +231,7 @@ inline double cyl_bessel_i1(double x) noexcept
     return pluginkit_cpu::modifiedBessel(1, x);
 }
 
-// The float forms, in double and rounded once; and the same overloaded, as CUDA has them beside C++'s.
+// The float forms, in double and rounded once; and the same overloaded, as CUDA has them in addition to C++'s.
 #define PLUGINKIT_CPU_FLOAT(name)                                                                                      \
     inline float name##f(float x) noexcept                                                                             \
     {                                                                                                                  \

@@ -1,4 +1,4 @@
-//! Kernels that are launched by an address alone, which says nothing of their parameters: where a kernel's address
+//! Kernels that are launched by an address alone, which shows nothing of their parameters: where a kernel's address
 //! becomes a void*, how to call it is remembered.
 //!
 //! The compiler of target cpu makes `(void*)x` an `Address<void*>{}->*x`, which binds as a cast does, and

@@ -25,7 +25,7 @@ Symbol symbolOf(T const& variable) noexcept
     return {std::addressof(variable), sizeof(T)};
 }
 
-//! What a copy to or from a variable says, besides the variable.
+//! The arguments of a copy to or from a variable, besides the variable.
 struct SymbolCopy
 {
     char const* function;

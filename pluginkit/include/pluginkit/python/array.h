@@ -28,7 +28,7 @@ struct Source
     std::string what; //!< as errors call it: `input 0 (x)`
     py::object object;
     py::object interface; //!< its array interface; null where it has DLPack alone
-    //! The stream that it says its data comes from.
+    //! The stream that its data comes from, as it reports it.
     std::optional<Stream> stream;
 };
 
@@ -182,7 +182,7 @@ inline Array fromInterface(Source const& source)
     return array;
 }
 
-//! From an object's `__dlpack__`. On a GPU the object is told the stream, and has that stream wait for its data.
+//! From an object's `__dlpack__`. On a GPU the object gets the stream, and has that stream wait for its data.
 inline Array fromDlpack(Source const& source, std::optional<Stream> stream)
 {
     py::object const ask = source.object.attr("__dlpack__");

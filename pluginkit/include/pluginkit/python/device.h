@@ -35,7 +35,7 @@ public:
     virtual uintptr_t alignment() const noexcept = 0;
     //! An object that is an array here; raises TypeError where it is none, or lies elsewhere.
     virtual Source source(std::string const& what, py::handle object) const = 0;
-    //! Its memory. By DLPack alone `stream` is told to wait for the array's data.
+    //! Its memory. By DLPack alone `stream` has to wait for the array's data.
     virtual Array view(Source const& source, Stream stream) const = 0;
     //! The handle of what a caller gives as stream=, none for None.
     virtual std::optional<Stream> given(py::handle stream) const = 0;
@@ -320,7 +320,7 @@ private:
     {
         if (isOf(object, "torch"))
         {
-            // torch says no stream in its interface; what it does comes on its current one.
+            // torch has no stream in its interface; its work is on its current one.
             py::object const cuda = py::module_::import("torch").attr("cuda");
             return known(cuda.attr("current_stream")(object.attr("device")).attr("cuda_stream").cast<Stream>());
         }

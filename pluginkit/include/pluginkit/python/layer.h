@@ -28,7 +28,7 @@ struct Plugin
 };
 
 //! Calls may come from several threads: those of the same types and shapes take turns, as TensorRT's contexts are for
-//! one thread at a time; others run beside each other.
+//! one thread at a time; others run at the same time.
 class Layer
 {
 public:
@@ -136,7 +136,7 @@ private:
         return found.value_or(kLegacyStream);
     }
 
-    //! `takes` are the types that the signature says, for an error.
+    //! `takes` are the signature's types, for an error.
     Array checked(Source const& source, Stream stream, std::string const& takes) const
     {
         Array array = mDevice.view(source, stream);

@@ -1,4 +1,4 @@
-//! The plugin library beside the module: its creators, and its registration.
+//! The plugin library next to the module: its creators, and its registration.
 #pragma once
 
 #include <pluginkit/cpu/control.h>
@@ -20,7 +20,7 @@ namespace pluginkit
 namespace python
 {
 
-//! What the build says of the module.
+//! What the build records of the module.
 struct Built
 {
     char const* library;   //!< the plugin library's file name

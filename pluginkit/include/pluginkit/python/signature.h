@@ -1,4 +1,4 @@
-//! What pluginkit.toml says of a plugin, as the build writes it into the module: names, shapes, fields.
+//! A plugin's pluginkit.toml, as the build writes it into the module: names, shapes, fields.
 #pragma once
 
 #include <pluginkit/python/array.h>
