@@ -29,6 +29,10 @@ SHAPE_LAYERS = (
     api.Elementwise,
     api.Concat,
     api.Reshape,
+    api.ReshapeTo,
+    api.Slice,
+    api.Gather,
+    api.ReduceProduct,
     api.BranchInput,
     api.BranchOutput,
 )
@@ -59,7 +63,7 @@ def reads(step: api.Step) -> Sequence[str]:
     """The tensors that a step is made of, in order."""
     if isinstance(step, (api.PluginLayer, api.Concat)):
         return step.inputs
-    names = ("x", "scale", "left", "right", "then", "otherwise", "length")
+    names = ("x", "scale", "left", "right", "then", "otherwise", "length", "start", "size", "stride", "indices")
     return [found for name in names if (found := getattr(step, name, ""))]
 
 

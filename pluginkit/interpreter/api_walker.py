@@ -8,13 +8,13 @@ Source: NvInfer.h on ILoop, ITripLimitLayer, IIteratorLayer, ILoopOutputLayer, I
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pluginkit.errors import CheckFailed
-from pluginkit.interpreter import walker
+from pluginkit.interpreter import api_layers, walker
 from pluginkit.interpreter.api_structure import reads
 from pluginkit.network import api_model as api
 from pluginkit.network.model import Array
@@ -114,7 +114,7 @@ class _Graph:
         elif isinstance(step, api.BranchOutput):
             found = self._either(step, scope)
         else:
-            found = _plain(step, [self.value(name, scope) for name in reads(step)])
+            found = api_layers.compute(step, [self.value(name, scope) for name in reads(step)])
         return found
 
     def _loop_output(self, asked: api.LoopOutput, scope: _Scope) -> Array:
@@ -169,37 +169,6 @@ class _Graph:
         if isinstance(step, api.BranchInput) and step.conditional == conditional:
             return True
         return any(self._lazy(other, conditional) for other in reads(step))
-
-
-_OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
-    "SUM": np.add,
-    "PROD": np.multiply,
-    "LESS": np.less,
-}
-
-
-def _plain(step: api.Step, values: Sequence[Array]) -> Array:
-    """A layer that is neither plugin, loop nor conditional."""
-    found: Array
-    if isinstance(step, api.ConstantLayer):
-        found = np.array(step.values, step.dtype).reshape(step.dims)
-    elif isinstance(step, api.Cast):
-        found = values[0].astype(step.dtype)
-    elif isinstance(step, api.Elementwise):
-        found = _OPERATIONS[step.op](*values)
-    elif isinstance(step, api.Concat):
-        found = np.concatenate(values, step.axis)
-    elif isinstance(step, api.ShapeLayer):
-        found = np.array(values[0].shape, np.int64)
-    elif isinstance(step, api.Reshape):
-        found = values[0].reshape(step.dims)
-    elif isinstance(step, api.Quantize):
-        found = walker.quantized(values[0], values[1], np.zeros((), np.int8))
-    elif isinstance(step, api.Dequantize):
-        found = walker.dequantized(values[0], values[1])
-    else:  # IdentityLayer, BranchInput
-        found = values[0]
-    return found
 
 
 def _slice(values: Array, at: int, step: api.IteratorLayer) -> Array:

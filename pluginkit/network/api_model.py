@@ -87,7 +87,7 @@ class Dequantize:
 class Elementwise:
     """IElementWiseLayer; both operands have one rank."""
 
-    op: Literal["SUM", "PROD", "LESS"]
+    op: Literal["SUM", "PROD", "LESS", "FLOOR_DIV"]
     left: str
     right: str
     out: str
@@ -116,6 +116,52 @@ class Reshape:
 
     x: str
     dims: Dims
+    out: str
+
+
+@dataclass(frozen=True)
+class ReshapeTo:
+    """IShuffleLayer to the dimensions that a shape tensor gives; 0 is no placeholder."""
+
+    x: str
+    size: str
+    out: str
+
+
+@dataclass(frozen=True)
+class Slice:
+    """ISliceLayer, within the tensor's bounds; all three by 1-D shape tensors. A stride of 0 repeats an element."""
+
+    x: str
+    start: str
+    size: str
+    stride: str
+    out: str
+
+
+@dataclass(frozen=True)
+class Resize:
+    """IResizeLayer to a shape tensor's dimensions: element i is element floor(i * size of x / size), on each axis."""
+
+    x: str
+    size: str
+    out: str
+
+
+@dataclass(frozen=True)
+class Gather:
+    """IGatherLayer on axis 0."""
+
+    x: str
+    indices: str
+    out: str
+
+
+@dataclass(frozen=True)
+class ReduceProduct:
+    """IReduceLayer, kPROD, over a 1-D tensor: one element, 1-D."""
+
+    x: str
     out: str
 
 
@@ -225,6 +271,11 @@ Step: TypeAlias = (
     | Concat
     | ShapeLayer
     | Reshape
+    | ReshapeTo
+    | Slice
+    | Resize
+    | Gather
+    | ReduceProduct
     | LoopStep
     | TripLimit
     | Recurrence

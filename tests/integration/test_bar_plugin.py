@@ -14,6 +14,7 @@ from pluginkit.run.options import Options
 from pluginkit.run.runner import run
 from pluginkit.testing.families import FAMILIES
 from pluginkit.testing.report import Outcome, Report
+from tests.judged_networks import judged_networks
 
 ONNX = [name for name, family in FAMILIES.items() if not family.BY_API]
 pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("bar")]
@@ -42,8 +43,7 @@ def test_every_network_in_every_precision(bar_report: Report) -> None:
     assert {verdict.outcome for verdict in report.verdicts + report.controls} == {Outcome.PASSED}
     by_api = [verdict.network for verdict in report.verdicts if verdict.network.startswith("api-")]
     assert len(by_api) == len(FAMILIES) - len(ONNX)
-    asked = {case.network for case in report.cases if "implicit" not in case.network}
-    assert {verdict.network for verdict in report.verdicts} == asked
+    assert {verdict.network for verdict in report.verdicts} == judged_networks(report)
     assert len(report.controls) == 57
 
 

@@ -18,7 +18,7 @@ from onnx import helper
 from pluginkit import cli
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.interpreter import api_walker, shape_check, walker
+from pluginkit.interpreter import api_layers, api_walker, shape_check, walker
 from pluginkit.interpreter import scan as scan_
 from pluginkit.interpreter.api_structure import reads
 from pluginkit.manifest import Manifest
@@ -268,6 +268,33 @@ def test_what_nothing_depends_on_never_enqueues(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(api_walker, "run", everything)
     assert found_by("leaky") == {"api-unused"}
+
+
+@pytest.mark.parametrize(
+    ("layer", "fault", "family"),
+    [
+        (api.Slice, lambda values: [values[0], values[1], values[2], np.minimum(values[3], 1)], "api-slice"),
+        (api.Slice, lambda values: [values[0], 0 * values[1], *values[2:]], "api-slice"),
+        (api.Resize, lambda values: [np.flip(values[0], -1), values[1]], "api-resize"),
+        (api.Gather, lambda values: [values[0], -1 - values[1]], "api-shapes"),
+        (api.ReduceProduct, lambda values: [values[0][:1]], "api-shapes"),
+        (api.Concat, lambda values: values[::-1], "api-shapes"),
+    ],
+)  # fmt: skip
+def test_layers_that_make_shapes_are_looked_at(
+    layer: type[api.Step], fault: Any, family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What such a layer gets is another value: the family of that layer tells."""
+    compute = api_layers.compute
+
+    def wronged(step: api.Step, values: Sequence[Array]) -> Array:
+        return compute(step, fault(list(values)) if isinstance(step, layer) else values)
+
+    assert wrong(EXAMPLES["leaky"], planned("leaky", family)) == []
+    monkeypatch.setattr(api_layers, "compute", wronged)
+    seen = wrong(EXAMPLES["leaky"], planned("leaky", family))
+    assert any("/max" in case for case in seen)
+    assert not wrong(EXAMPLES["leaky"], planned("leaky", "api-shape-out"))
 
 
 def found_by(example: str) -> set[str]:

@@ -52,6 +52,7 @@ OPERATIONS = {
     "SUM": trt.ElementWiseOperation.SUM,
     "PROD": trt.ElementWiseOperation.PROD,
     "LESS": trt.ElementWiseOperation.LESS,
+    "FLOOR_DIV": trt.ElementWiseOperation.FLOOR_DIV,
 }
 LIMITS = {"COUNT": trt.TripLimit.COUNT, "WHILE": trt.TripLimit.WHILE}
 OUTPUTS = {
@@ -140,6 +141,37 @@ class Player:
     def _reshape(self, step: api.Reshape) -> None:
         layer = self.network.add_shuffle(self._tensors[step.x])
         layer.reshape_dims = trt.Dims(step.dims)
+        self._is(step.out, layer.get_output(0))
+
+    def _reshapeto(self, step: api.ReshapeTo) -> None:
+        layer = self.network.add_shuffle(self._tensors[step.x])
+        layer.zero_is_placeholder = False
+        layer.set_input(1, self._tensors[step.size])
+        self._is(step.out, layer.get_output(0))
+
+    def _slice(self, step: api.Slice) -> None:
+        x = self._tensors[step.x]
+        # They count for nothing once there are inputs in their places.
+        none = trt.Dims([0] * len(x.shape))
+        layer = self.network.add_slice(x, none, none, none)
+        for index, name in enumerate((step.start, step.size, step.stride), 1):
+            layer.set_input(index, self._tensors[name])
+        self._is(step.out, layer.get_output(0))
+
+    def _resize(self, step: api.Resize) -> None:
+        layer = self.network.add_resize(self._tensors[step.x])
+        layer.resize_mode = trt.InterpolationMode.NEAREST
+        layer.coordinate_transformation = trt.ResizeCoordinateTransformation.ASYMMETRIC
+        layer.nearest_rounding = trt.ResizeRoundMode.FLOOR
+        layer.set_input(1, self._tensors[step.size])
+        self._is(step.out, layer.get_output(0))
+
+    def _gather(self, step: api.Gather) -> None:
+        layer = self.network.add_gather(self._tensors[step.x], self._tensors[step.indices], 0)
+        self._is(step.out, layer.get_output(0))
+
+    def _reduceproduct(self, step: api.ReduceProduct) -> None:
+        layer = self.network.add_reduce(self._tensors[step.x], trt.ReduceOperation.PROD, 1, keep_dims=True)
         self._is(step.out, layer.get_output(0))
 
     def _loopstep(self, step: api.LoopStep) -> None:

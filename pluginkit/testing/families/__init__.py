@@ -8,6 +8,7 @@ from pluginkit.testing.families.api import cond_constant as api_cond_constant
 from pluginkit.testing.families.api import iterators as api_iterators
 from pluginkit.testing.families.api import loop as api_loop
 from pluginkit.testing.families.api import shape as api_shape
+from pluginkit.testing.families.api import shaped as api_shaped
 from pluginkit.testing.families.api import unused as api_unused
 from pluginkit.testing.families.family import Family
 
@@ -36,6 +37,9 @@ FAMILIES: dict[str, Family] = {
         nested.LoopInLoop(),
         nested_if.IfInIf(),
         api_shape.ShapeByApi(),
+        api_shaped.SliceByTensors(),
+        api_shaped.ResizeByTensor(),
+        api_shaped.ShapeArithmetic(),
         api_loop.LoopByCount(),
         api_loop.LoopByWhile(),
         api_loop.LoopByBoth(),

@@ -65,6 +65,20 @@ class Draft:
             values[out] = ((TRIPS[0] + more,), (TRIPS[1] + more,), (TRIPS[2] + more,))
         return out
 
+    def shape_input(self, label: str, ranges: Sequence[Range]) -> str:
+        """A 1-D INT64 network input that is a shape tensor, with its values at each profile's min, opt and max."""
+        rank = len(ranges[0][0])
+        out = self.network_input(label, "int64", [((rank,), (rank,), (rank,))] * len(ranges))
+        for values, one in zip(self._values, ranges, strict=True):
+            values[out] = one
+        return out
+
+    def vector(self, values: Sequence[int]) -> str:
+        """A 1-D INT64 constant."""
+        out = self.name("vector")
+        self.steps.append(api.ConstantLayer(out, "int64", tuple(values), (len(values),)))
+        return out
+
     def show(self, name: str, label: str) -> None:
         """A tensor as a network output of that name."""
         self.steps += [api.IdentityLayer(name, label), api.NetworkOutput(label)]
