@@ -102,10 +102,21 @@ def run(
     return replace(ran, drawn=drawn)
 
 
+def standard(model: onnx.ModelProto, feeds: dict[str, Array], timeout: float) -> dict[str, Array]:
+    """The outputs of a model without plugins, by onnxruntime.
+
+    Raises:
+        UsageError: it can't be run on these inputs.
+        ToolMissing: onnxruntime isn't installed.
+        WorkerCrashed, WorkerTimeout: onnxruntime died, or did not come back.
+    """
+    return _expected(model, (), feeds, timeout).outputs
+
+
 def _without_plugins(model: onnx.ModelProto, feeds: dict[str, Array], timeout: float) -> RunOutcome:
     """By onnxruntime alone: a difference of another implementation would be no evidence on this model."""
     try:
-        got = _expected(model, (), feeds, timeout).outputs
+        got = standard(model, feeds, timeout)
     except ToolMissing as error:
         return RunOutcome("not run", error.message, remedy=error.hint, lacks=error.message)
     except PluginkitError as error:

@@ -126,7 +126,7 @@ def _answers(model: onnx.ModelProto, node: onnx.NodeProto, native: Callable[[str
         return f"no: {definition.source} needs {', '.join(missing)}, which the parser has not", "", "", False
     count = sum(kind != "Constant" for kind in kinds)
     loops = sorted(set(kinds) & {"Loop", "Scan"})
-    expressible = f"yes: {definition.source} is {count} operators that the parser has"
+    expressible = f"yes: {definition.source} is {count} operators that the parser has; --fix writes them"
     if loops:
         return expressible, f"likely: it has a {loops[0]}, a step at a time", f"{count} operators", True
     if set(kinds) <= ELEMENTWISE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,16 +15,26 @@ from rich.text import Text
 from pluginkit.cli import progress
 from pluginkit.cli.inspection import model_report
 from pluginkit.errors import PluginkitError, UsageError
-from pluginkit.importing import Imported, ImportOptions, run
+from pluginkit.importing import Imported, ImportOptions, model, run
+from pluginkit.importing import profiles as profiles_
+from pluginkit.importing.rewrites.fixing import fix
 from pluginkit.reporting import model_page
 
 
 @click.command("doctor")
 @click.argument("models", type=click.Path(path_type=Path), metavar="MODEL.onnx...", nargs=-1, required=True)
+@click.option(
+    "--fix",
+    "fixed",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="OUT.onnx",
+    help="Write the model with all known rewrites, if onnxruntime gives the same outputs on random inputs.",
+)
 @model_report.options
 def command(
     *,
     models: tuple[Path, ...],
+    fixed: Path | None,
     profiles: tuple[str, ...],
     seed: int,
     timeout: float,
@@ -37,25 +48,16 @@ def command(
     command that makes a plugin project of each operator that is missing. `pluginkit import` is the same with plugins.
     Exit code 0 if all models are fine, 1 if something is wrong with one, 2 if one can't be read.
     """
-    if profiles and len(models) > 1:
-        raise UsageError("--profile is for one model.", hint="Run doctor for each model with its own profile.")
+    if (profiles or fixed) and len(models) > 1:
+        option = "--profile" if profiles else "--fix"
+        raise UsageError(f"{option} is for one model.", hint="Run doctor for each model by itself.")
     if html:
         model_page.check()
     console = model_report.opened(as_json=as_json)
-    found: list[Imported] = []
-    unread: dict[Path, PluginkitError] = {}
-    for model in models:
-        options = ImportOptions(model, (), profiles, seed, timeout, strict)
-        try:
-            with progress.spinner(f"{model}: reading", console) as step:
-                found.append(run(options, step))
-        except PluginkitError as error:
-            unread[model] = error
-            continue
-        if not as_json:
-            model_report.show(found[-1], console, title=str(model) if len(models) > 1 else "")
-    if len(models) == len(unread) == 1:
-        raise next(iter(unread.values()))
+    options = ImportOptions(models[0], (), profiles, seed, timeout, strict)
+    found, unread = _read(models, options, console, as_json=as_json)
+    if fixed:
+        found += _fix(found[0], fixed, options, console, as_json=as_json)
     if html:
         model_page.write(found, html)
     if as_json:
@@ -65,7 +67,52 @@ def command(
     elif len(models) > 1:
         _summary(found, unread, console)
     codes = [*(one.exit_code for one in found), *(error.exit_code for error in unread.values())]
-    return max(codes, default=0)
+    return codes[-1] if fixed else max(codes)
+
+
+def _read(
+    models: tuple[Path, ...], options: ImportOptions, console: Console, *, as_json: bool
+) -> tuple[list[Imported], dict[Path, PluginkitError]]:
+    """A report of each model, printed at once, and why others can't be read.
+
+    Raises:
+        PluginkitError: there is one model, and it can't be read.
+    """
+    found: list[Imported] = []
+    unread: dict[Path, PluginkitError] = {}
+    for path in models:
+        try:
+            with progress.spinner(f"{path}: reading", console) as step:
+                found.append(run(replace(options, model=path), step))
+        except PluginkitError as error:
+            if len(models) == 1:
+                raise
+            unread[path] = error
+            continue
+        if not as_json:
+            model_report.show(found[-1], console, title=str(path) if len(models) > 1 else "")
+    return found, unread
+
+
+def _fix(before: Imported, made: Path, options: ImportOptions, console: Console, *, as_json: bool) -> list[Imported]:
+    """Rewrite the model, and look at what came of it; nothing where there is nothing to rewrite."""
+    profile = before.profile or profiles_.profile(profiles_.declared_inputs(model.load(before.model)), [])
+    with progress.spinner("comparing the rewritten model with the original", console) as step:
+        done = fix(before.model, made, before.unserved, profile, seed=options.seed, timeout=options.timeout)
+        if not done.changes:
+            if not as_json:
+                console.print(Text(f"\n{made} is not written: no rewrite is known for this model.", style="yellow"))
+            return []
+        step(f"{made}: reading")
+        after = run(replace(options, model=made), step)
+    if not as_json:
+        console.print(Text(f"\n{made}", style="bold"))
+        for change in done.changes:
+            console.print(Text(f"  {change}"))
+        equal = f"  onnxruntime gives the same on {done.runs} random inputs (largest difference {done.difference:.1e})"
+        console.print(Text(equal, style="green"))
+        model_report.show(after, console)
+    return [after]
 
 
 def _summary(found: list[Imported], unread: dict[Path, PluginkitError], console: Console) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from pluginkit.importing import Imported
 from pluginkit.importing.building import advice, log_lines
 from pluginkit.importing.unserved import UnservedOperator, labels
 from pluginkit.run import messages
+from pluginkit.runtimes.rtx import refusals
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,10 +74,10 @@ def show(found: Imported, console: Console, title: str = "") -> None:
     console.print(problems(found.problems) if found.problems else Text("\nNo rule is broken.", style="green"))
     console.print(_build(found))
     console.print(_ran(found))
-    if found.unserved:
+    if commands := following(found):
         # One line each, to be copied.
         console.print(Text("\nNext:", style="bold"))
-        for line in following(found):
+        for line in commands:
             console.print(Text(f"  {line}"), soft_wrap=True)
     # One line in a log too.
     console.print(Text(f"\n{found.last_line}", style=_ending(found)), soft_wrap=True)
@@ -83,7 +85,13 @@ def show(found: Imported, console: Console, title: str = "") -> None:
 
 def following(found: Imported) -> list[str]:
     """The commands to type next, for what nobody serves."""
-    return [one.command for one in found.unserved]
+    model = shlex.quote(str(found.model))
+    fixed = shlex.quote(str(found.model.with_name(f"{found.model.stem}-fixed.onnx")))
+    refusal = refusals.recognise(found.verdict) if found.verdict else None
+    rewritten = any(one.rewrite for one in found.unserved) or (refusal is not None and refusal.id == "loop-in-if")
+    rewritten |= any(one.rule == "M8" and "condition" in one.text for one in found.problems)
+    fix = [f"pluginkit doctor {model} --fix {fixed}"] if rewritten else []
+    return [*fix, *(one.command for one in found.unserved if not one.rewrite)]
 
 
 def _unserved(found: Sequence[UnservedOperator]) -> Group:

@@ -94,6 +94,13 @@ def written_out(model: onnx.ModelProto, operators: Sequence[tuple[str, str]]) ->
             # The inliner puts no function of one opset into a model of another.
             if version is not None and version.version >= _CAST_LIKE:
                 function.opset_import[0].version = version.version
+    # Some definitions follow from types, and the inliner doesn't look for a constant's among the constants.
+    have = {value.name for value in (*copied.graph.input, *copied.graph.value_info, *copied.graph.output)}
+    copied.graph.value_info.extend(
+        onnx.ValueInfoProto(name=name, type=onnx.TypeProto(tensor_type=tensor))
+        for name, tensor in shapes(model).items()
+        if name not in have
+    )
     with contextlib.suppress(Exception):
         return onnx.inliner.inline_selected_functions(copied, list(operators), inline_schema_functions=True)
     return None

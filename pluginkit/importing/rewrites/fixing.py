@@ -1,0 +1,157 @@
+"""`pluginkit doctor --fix OUT.onnx`: known rewrites, compared with the original by onnxruntime first."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from pluginkit.errors import CheckFailed, PluginkitError, UsageError
+from pluginkit.importing import hosting, inputs, running
+from pluginkit.importing import model as model_
+from pluginkit.importing.files import external
+from pluginkit.importing.rewrites import definitions, recurrences
+from pluginkit.importing.unserved import UnservedOperator
+from pluginkit.network.model import Array, NetworkProfile
+
+SEEDS = 3
+"""On so many random inputs a rewrite is compared with the original, at each of min and opt."""
+RTOL, ATOL = 1e-4, 1e-5
+"""What other operators for the same values may differ by in FP32; in FP16 ten times as much."""
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What came of it.
+
+    Attributes:
+        changes: what was rewritten, a sentence each; nothing is written if there are none.
+        runs: on how many random inputs both models gave the same.
+        difference: the largest difference of an element.
+    """
+
+    changes: tuple[str, ...]
+    runs: int = 0
+    difference: float = 0.0
+
+
+def fix(
+    model: Path,
+    made: Path,
+    unserved: Sequence[UnservedOperator],
+    profile: NetworkProfile,
+    *,
+    seed: int,
+    timeout: float,
+) -> Fixed:
+    """Write a model anew with all known rewrites; nothing if there are none.
+
+    Args:
+        model: the file.
+        made: the file to write; what was there is replaced.
+        unserved: the operators that nobody serves.
+        profile: the shapes of random inputs: of its min and its opt.
+        seed: what these follow from.
+        timeout: seconds for each run.
+
+    Raises:
+        UsageError: it would replace the model itself, or can't be written or compared.
+        ToolMissing: onnxruntime isn't installed.
+        CheckFailed: the rewritten model gives other values. Nothing is written.
+    """
+    if made.resolve() == model.resolve():
+        raise UsageError(f"--fix would replace the model itself, {model}.", hint="Give it another file.")
+    proto = model_.load(model)
+    if missing := external.left_out(proto):
+        raise UsageError(f"{model} can't be rewritten: {missing}.")
+    rewritten, changes = _rewritten(proto, unserved)
+    if not changes:
+        return Fixed(())
+    difference = 0.0
+    runs = 0
+    for point in (0, 1):
+        for number in range(SEEDS):
+            feeds = _feeds(proto, _at(profile, point), seed, number)
+            difference = max(difference, _compare(proto, rewritten, feeds, timeout))
+            runs += 1
+    _write(rewritten, made)
+    return Fixed(tuple(changes), runs, difference)
+
+
+def _rewritten(proto: onnx.ModelProto, unserved: Sequence[UnservedOperator]) -> tuple[onnx.ModelProto, list[str]]:
+    copied = onnx.ModelProto()
+    copied.CopyFrom(proto)
+    changes = []
+    for one in unserved:
+        domain, _, kind = one.operator.rpartition("::")
+        made = definitions.written_out(copied, [(domain, kind)]) if one.rewrite else None
+        if made is not None:
+            copied = made
+            changes.append(f"{one.operator} ({len(one.nodes)} nodes): written by the operators that define it")
+    changes += recurrences.rewrite(copied)
+    return copied, changes
+
+
+def _at(profile: NetworkProfile, point: int) -> NetworkProfile:
+    """The profile with one of its points as its opt."""
+    shapes = {name: (ends[point],) * 3 for name, ends in profile.shapes.items()}
+    values = {name: (ends[point],) * 3 for name, ends in profile.values.items()}
+    return NetworkProfile(profile.name, shapes, values)
+
+
+def _feeds(proto: onnx.ModelProto, profile: NetworkProfile, seed: int, number: int) -> dict[str, Array]:
+    """Random inputs; all conditions are true in the first run and false in the second, for both branches."""
+    feeds, _ = inputs.draw(proto, profile, hosting.DOMAIN, np.random.default_rng(seed + number))
+    chosen = {0: True, 1: False}.get(number)
+    if chosen is None:
+        return feeds
+    return {name: np.full_like(one, chosen) if one.dtype == bool else one for name, one in feeds.items()}
+
+
+def _compare(proto: onnx.ModelProto, rewritten: onnx.ModelProto, feeds: dict[str, Array], timeout: float) -> float:
+    try:
+        expected = running.standard(proto, feeds, timeout)
+    except UsageError as error:
+        raise UsageError(
+            f"Nothing is written: the model itself can't be run by onnxruntime, so a rewrite of it can't be compared: "
+            f"{error.message}",
+            hint="Give other shapes by --profile, or remove first what onnxruntime does not have.",
+        ) from None
+    try:
+        got = running.standard(rewritten, feeds, timeout)
+    except PluginkitError as error:
+        raise CheckFailed(f"Nothing is written: the rewritten model can't be run: {error.message}") from None
+    return max((_difference(name, got[name], expected[name]) for name in expected), default=0.0)
+
+
+def _difference(name: str, got: Array, expected: Array) -> float:
+    if got.shape != expected.shape or got.dtype != expected.dtype:
+        raise CheckFailed(
+            f"Nothing is written: '{name}' is {got.dtype} {list(got.shape)} in the rewritten model, and "
+            f"{expected.dtype} {list(expected.shape)} in the original."
+        )
+    if expected.dtype.kind not in "fc":
+        if not np.array_equal(got, expected):
+            raise CheckFailed(f"Nothing is written: '{name}' has other values in the rewritten model.")
+        return 0.0
+    loose = 10 if expected.dtype.itemsize == 2 else 1
+    wide, other = expected.astype(np.float64), got.astype(np.float64)
+    if not np.allclose(other, wide, rtol=RTOL * loose, atol=ATOL * loose, equal_nan=True):
+        worst = float(np.nanmax(np.abs(other - wide)))
+        raise CheckFailed(f"Nothing is written: '{name}' differs by {worst:.1e} in the rewritten model.")
+    finite = np.isfinite(wide) & np.isfinite(other)
+    return float(np.max(np.abs(other - wide), initial=0.0, where=finite))
+
+
+def _write(model: onnx.ModelProto, made: Path) -> None:
+    try:
+        with tempfile.TemporaryDirectory(dir=made.resolve().parent, prefix=".pluginkit-") as scratch:
+            file = Path(scratch) / made.name
+            file.write_bytes(model.SerializeToString())
+            file.replace(made)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{made} cannot be written: {error}.") from None

@@ -1,0 +1,20 @@
+"""The names that a model has, for those who add more."""
+
+from __future__ import annotations
+
+import onnx
+
+from pluginkit.importing.model import places, subgraphs
+
+
+def every(model: onnx.ModelProto) -> set[str]:
+    """Every name of a tensor or node, in whatever graph."""
+    graphs = [model.graph]
+    taken: set[str] = set()
+    for place in places(model.graph):
+        graphs += [inner for _, inner in subgraphs(place.node)]
+        taken |= {place.node.name, *place.node.input, *place.node.output}
+    for graph in graphs:
+        taken |= {value.name for value in (*graph.input, *graph.output)}
+        taken |= {tensor.name for tensor in graph.initializer}
+    return taken
