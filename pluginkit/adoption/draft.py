@@ -253,12 +253,12 @@ class _Drafting:
             return "# check: the plugin does not take the type that it has in the model" if odd else ""
         if index and taken.ranks[index] != taken.ranks[0]:
             return f"{FILL_IN} which dimensions are numbers, or those of another input?"
-        said = []
+        notes = []
         if other:
-            said.append(f"the rank is a guess, {', '.join(other)} are taken too")
+            notes.append(f"the rank is a guess, {', '.join(other)} are taken too")
         if index:
-            said.append("taken to have the first input's dimensions")
-        return f"# check: {'; '.join(said)}" if said else ""
+            notes.append("taken to have the first input's dimensions")
+        return f"# check: {'; '.join(notes)}" if notes else ""
 
     def _field_tables(self) -> str:
         found = [self._field_table(one) for one in self._creator.fields]

@@ -26,9 +26,10 @@ def name(
 ) -> dict[str, str]:
     """A name for each dimension, as `d0_1` -> `c`.
 
-    An input with the rank of the first one has that one's names: nothing that a plugin answers tells equal dimensions
-    from others, and tensors alike are what most plugins take. A dimension has its own name where one expression has
-    both in it. A model tells more: dimensions that it calls alike are one, and those with other sizes are not.
+    An input with the rank of the first one has that one's names: nothing that a plugin answers distinguishes equal
+    dimensions from others, and tensors alike are what most plugins take. A dimension has its own name where one
+    expression has both in it. A model shows more: dimensions that it calls alike are one, and those with other sizes
+    are not.
 
     Args:
         ranks: of the inputs.
@@ -62,7 +63,7 @@ def name(
 
 
 def _apart(used: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
-    """The dimensions of an expression that stand beside the same one of the first input."""
+    """The dimensions of an expression next to the same one of the first input."""
     return {(tensor, dim) for tensor, dim in used if tensor and (0, dim) in used}
 
 

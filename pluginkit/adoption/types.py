@@ -1,7 +1,7 @@
 """Which types each tensor of a `pluginkit.toml` has, of the combinations that a plugin takes.
 
 A manifest has a list of types for each tensor; at a precision a tensor has that type if it is in its list, else the
-first one (`ManifestModel.type_of`). Not all combinations can be said so.
+first one (`ManifestModel.type_of`). Not all combinations can be expressed so.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def choose(rows: Sequence[tuple[int, ...]], inputs: int) -> TensorTypes:
 
 
 def _fits(row: Sequence[int], precision: DType, kinds: Sequence[Sequence[DType]]) -> bool:
-    """Whether each tensor has this type at the precision, beside what it has at those before."""
+    """Whether each tensor has this type at the precision, in addition to those before."""
     known = {kind.code: kind for kind in DType}
     if any(code not in known for code in row):
         return False

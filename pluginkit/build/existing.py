@@ -50,9 +50,9 @@ def make(project: Path, section: LibrarySection, on_line: Callable[[str], None] 
     if section.command:
         done = run(["/bin/sh", "-c", section.command], cwd=project, on_line=on_line)
         if not done.ok:
-            said = "\n".join(done.stdout.splitlines()[-SHOWN:])
+            output = "\n".join(done.stdout.splitlines()[-SHOWN:])
             raise BuildFailed(
-                f"[library] command ended with {done.status}: {section.command}\n{said}",
+                f"[library] command ended with {done.status}: {section.command}\n{output}",
                 hint=f"It is run in {project}; correct it in pluginkit.toml, or what it builds.",
             )
     if not library.is_file():

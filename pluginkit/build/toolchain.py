@@ -52,9 +52,9 @@ class Tool:
 
     Attributes:
         name: what to call it.
-        needs: the versions that will do, in words for a person.
+        needs: the versions that will do, for people.
         remedy: how to get it.
-        places: where the candidates come from, in words for a person.
+        places: where the candidates come from, for people.
         candidates: the files that may be it, in order.
         ask: tries what a file is.
     """

@@ -58,7 +58,7 @@ def options(command: F) -> F:
 
 
 def fields(given: Sequence[str], *, no_fields: bool) -> Sequence[str] | None:
-    """What --field and --no-fields say; None where nothing is said.
+    """The values of --field and --no-fields; None without either.
 
     Raises:
         UsageError: both are given.

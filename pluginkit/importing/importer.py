@@ -77,7 +77,7 @@ class Imported:
         not_built: why not.
         ran: what came of running it.
         strict: as of `Options`.
-        unserved: the operators that nobody serves.
+        unserved: the unserved operators.
     """
 
     model: Path
@@ -244,7 +244,7 @@ def _run(
     progress("running it on the CPU")
     if profile is None:
         try:
-            # Without NVIDIA's parser the model's own words are what there is.
+            # Without NVIDIA's parser there is only the model itself.
             profile = profiles.profile(
                 profiles.declared_inputs(proto), [profiles.parse(text) for text in options.profiles]
             )

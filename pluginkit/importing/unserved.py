@@ -1,4 +1,4 @@
-"""The operators that nobody serves: where they are, whether other operators can stand for them, what to type."""
+"""The unserved operators: where they are, whether other operators can stand for them, what to type."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ELEMENTWISE = frozenset(
 
 @dataclass(frozen=True)
 class UnservedOperator:
-    """An operator that nobody serves.
+    """An unserved operator: neither the parser, nor a plugin, nor a function of the model serves it.
 
     Attributes:
         operator: `domain::type`, or the type alone in ONNX's default domain.
@@ -65,7 +65,7 @@ class UnservedOperator:
 def find(
     path: Path, model: onnx.ModelProto, served: Sequence[Served], native: Callable[[str], bool]
 ) -> tuple[UnservedOperator, ...]:
-    """The operators that nobody serves, those with most nodes first.
+    """The unserved operators, those with most nodes first.
 
     Args:
         path: the model's file.

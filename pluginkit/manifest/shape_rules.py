@@ -83,12 +83,12 @@ def _profile_problems(manifest: ManifestModel, profile: Profile, known: list[str
     if found:
         return found
     for values in _field_values(manifest):
-        told = f" with {', '.join(f'{name} = {value}' for name, value in values.items())}" if values else ""
+        fields_shown = f" with {', '.join(f'{name} = {value}' for name, value in values.items())}" if values else ""
         for tensor in manifest.outputs:
             for point in _POINTS:
                 problem = _at(manifest, tensor, values, profile.at(point))
                 if problem:
-                    return [f"{tensor.name}.shape at {where}'s {point}{told}{problem}"]
+                    return [f"{tensor.name}.shape at {where}'s {point}{fields_shown}{problem}"]
     return found
 
 

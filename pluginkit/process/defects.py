@@ -1,4 +1,4 @@
-"""Findings of the CUDA-on-CPU runtime in words for a plugin's author: what it is, where, and what to do about it."""
+"""Findings of the CUDA-on-CPU runtime, described for a plugin's author: what it is, where, and what to do about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pluginkit.process.findings import Defect, Index
 
 SHOWN = 4
-"""How many defects of a case are told; a wrong kernel often has one defect in many forms."""
+"""How many defects of a case are shown; a wrong kernel often has one defect in many forms."""
 
 _SHARE = "Order the two by __syncthreads() or __syncwarp(), make both atomic, or give each thread a place of its own."
 _OUTSIDE = "Compare the index with the size before the access; a grid's last block often has threads to spare."
@@ -64,7 +64,7 @@ KINDS = {
     ),
     "wrong-stream": ("work on another stream", _STREAM),
 }
-"""What each kind is in words, and what to do."""
+"""A description of each kind, and what to do."""
 
 ENQUEUE_COSTS = {"allocation-in-enqueue": "E3", "synchronization-in-enqueue": "E3"}
 """The demand that a finding of CUDA's calls in enqueue belongs to, where it is of the kind `robustness`."""
@@ -102,7 +102,7 @@ def _of_null(defect: Defect) -> bool:
 
 
 def describe_all(defects: Sequence[Defect], workspace: int | None = None) -> str:
-    """The first defects in words, and how many there are beside them; `workspace` as of `describe`."""
+    """The first defects as text, and how many more there are; `workspace` as of `describe`."""
     described = [describe(defect, workspace) for defect in defects[:SHOWN]]
     if len(defects) > SHOWN:
         described.append(f"... and {len(defects) - SHOWN} more findings; --json FILE has them all.")

@@ -111,7 +111,7 @@ def _collect(  # noqa: C901 - one loop over two pipes and a clock
 ) -> tuple[str, str]:
     """Read both pipes until the program closes them or the time is over.
 
-    A grandchild that keeps a pipe open after the program ended must not keep us: half a second is left for its words.
+    A grandchild that keeps a pipe open after the program ended must not keep us: half a second is left for its output.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     texts: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}

@@ -210,7 +210,7 @@ class Worker:
             if server is not None:
                 self._start(partial(server.start, environment))
         except OSError as error:
-            # Somebody killed it, or it can't import: that shows in the child, with words.
+            # It was killed, or it can't import: that shows in the child, with a message.
             fork_server.give_up(server, error)
             return False
         return server is not None

@@ -52,7 +52,7 @@ class LockedBundle(_LockModel):
 
 
 class LockedSystem(_LockModel):
-    """What was chosen for a system; its name is what `--for` said."""
+    """What was chosen for a system; its name is that of `--for`."""
 
     name: str
     bundles: tuple[LockedBundle, ...]

@@ -30,7 +30,7 @@ class Guess:
     """What a plan's bytes show.
 
     Attributes:
-        plugins: in the order of the plan, each once; None: there are plugin layers, but what they are can't be told.
+        plugins: in the order of the plan, each once; None: there are plugin layers, but what they are is unknown.
         layers: how many plugin layers the text names.
         sms: compute capabilities that it was built for, as 80.
     """

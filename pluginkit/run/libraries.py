@@ -25,7 +25,7 @@ class BuiltLibrary:
 
 
 def targets(options: Options) -> tuple[tuple[Target, ...], str]:
-    """Where the cases run; and of a run that was not told, why not on the GPU.
+    """Where the cases run; and of a run without --target, why not on the GPU.
 
     Raises:
         UsageError: options that contradict each other.

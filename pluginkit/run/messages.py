@@ -20,7 +20,7 @@ LOG_LINES = 12
 
 @dataclass(frozen=True)
 class Failure:
-    """The words.
+    """A failure's text.
 
     Attributes:
         head: what it is and how it ended.

@@ -89,13 +89,13 @@ def test_a_question_that_ends_the_process_is_no_finding(
         return
     assert "to fill in" in shown
     assert cli.run(["test", str(tmp_path)]) == UsageError.exit_code
-    said = capsys.readouterr().err
-    assert "to fill in" in said
-    assert "the plugin answers no question about its inputs" in said
+    output = capsys.readouterr().err
+    assert "to fill in" in output
+    assert "the plugin answers no question about its inputs" in output
 
 
 @pytest.mark.parametrize(
-    ("fault", "code", "said"),
+    ("fault", "code", "output"),
     [
         ("crash-in-start", 6, "SIGABRT in dlopen"),
         ("exit-in-start", 6, "exit code 3 in dlopen"),
@@ -107,12 +107,12 @@ def test_a_question_that_ends_the_process_is_no_finding(
     ],
 )
 def test_a_library_that_cannot_be_listed(
-    foreign: Foreign, tmp_path: Path, fault: str, code: int, said: str, capsys: pytest.CaptureFixture[str]
+    foreign: Foreign, tmp_path: Path, fault: str, code: int, output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.run(["adopt", str(foreign(fault)), "--dir", str(tmp_path), "--timeout", "2"]) == code
     shown = capsys.readouterr().err
     assert "can't be adopted" in shown
-    assert said in shown
+    assert output in shown
     assert list(tmp_path.iterdir()) == []
 
 
@@ -123,9 +123,9 @@ def test_what_is_no_plugin_library(foreign: Foreign, tmp_path: Path, capsys: pyt
     raw = bytearray(foreign().read_bytes())
     raw[18:20] = (183).to_bytes(2, "little")  # e_machine: EM_AARCH64
     other.write_bytes(raw)
-    for library, said in ((text, "ELF"), (other, "this machine is"), (tmp_path / "none.so", "no file")):
+    for library, output in ((text, "ELF"), (other, "this machine is"), (tmp_path / "none.so", "no file")):
         assert cli.run(["adopt", str(library), "--dir", str(tmp_path)]) == UsageError.exit_code
-        assert said in capsys.readouterr().err
+        assert output in capsys.readouterr().err
     assert cli.run(["adopt", str(foreign()), "--creator", "Shoft", "--dir", str(tmp_path)]) == UsageError.exit_code
     assert "It has Shift:1, GroupMax:2." in capsys.readouterr().err
 
@@ -137,7 +137,7 @@ def test_a_manifest_that_contradicts_the_library(
     (tmp_path / "reference.py").write_text(REFERENCE, encoding="utf-8")
     file = tmp_path / "pluginkit.toml"
     right = file.read_text(encoding="utf-8")
-    for old, new, code, said in (
+    for old, new, code, output in (
         ('name = "GroupMax"', 'name = "GroupMin"', 2, "has no creator ::GroupMin version 2"),
         ('path = "', 'path = "/nowhere/', 2, "there is no file"),
         ('# command = "cmake --build build"', 'command = "echo no compiler here; exit 7"', 5, "no compiler here"),
@@ -146,5 +146,5 @@ def test_a_manifest_that_contradicts_the_library(
         file.write_text(right.replace(old, new), encoding="utf-8")
         assert cli.run(["test", str(tmp_path), "--network", "plain"]) == code, new
         captured = capsys.readouterr()
-        assert said in captured.err + captured.out
+        assert output in captured.err + captured.out
         assert "Traceback" not in captured.err

@@ -54,12 +54,12 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
     shown = blocks("text")
     doctor, new, build_and_test, imported = blocks("sh")
     typed(doctor, monkeypatch, 1)
-    said = words(capfd.readouterr().out)
+    output = words(capfd.readouterr().out)
     head, row, _, _, command = shown[0].splitlines()
     # The table's last column wraps.
-    assert words(head) in said
-    assert words(row.partition("known to")[0]) in said
-    assert words(command) in said
+    assert words(head) in output
+    assert words(row.partition("known to")[0]) in output
+    assert words(command) in output
     assert command.strip() == new.strip()
     typed(new, monkeypatch, 0)
     (body,), (kernel,) = blocks("python"), blocks("cpp")
@@ -69,9 +69,9 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
     typed(build_and_test, monkeypatch, 0)
     assert "plain FP32 case-first" in words(capfd.readouterr().out)
     typed(imported, monkeypatch, 0)
-    said = words(capfd.readouterr().out)
+    output = words(capfd.readouterr().out)
     for line in filter(None, map(words, shown[1].splitlines())):
-        assert line in said
+        assert line in output
 
 
 def typed(block: str, monkeypatch: pytest.MonkeyPatch, code: int) -> None:

@@ -44,9 +44,9 @@ def command(
 ) -> int:
     """Say what keeps NVIDIA's parser and builder from taking a model, and what to do: no plugins are needed.
 
-    Every node that nobody serves, the rules that the model breaks, NVIDIA's build, a run by onnxruntime, and the
-    command that makes a plugin project of each operator that is missing. `pluginkit import` is the same with plugins.
-    Exit code 0 if all models are fine, 1 if something is wrong with one, 2 if one can't be read.
+    Every node that has no server (native, plugin or function), the rules that the model breaks, NVIDIA's build, a run
+    by onnxruntime, and the command that makes a plugin project of each operator that is missing. `pluginkit import` is
+    the same with plugins. Exit code 0 if all models are fine, 1 if something is wrong with one, 2 if one can't be read.
     """
     if (profiles or fixed) and len(models) > 1:
         option = "--profile" if profiles else "--fix"

@@ -27,7 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 NATIVE = 12
 """So many nodes that NVIDIA's parser serves itself are shown; all others are."""
 REFUSED = ("M1", "M5", "M7", "M11", "M12", "M15", "M17", "M18", "M19")
-"""Rules whose errors NVIDIA's parser or builder refuses: they say why in plainer words."""
+"""Rules whose errors NVIDIA's parser or builder refuses: they give the reason more plainly."""
 _STYLES = {"native": "dim", "plugin": "green", "function": "cyan", "nobody": "bold red"}
 _OPTIONS = (
     click.option(
@@ -84,7 +84,7 @@ def show(found: Imported, console: Console, title: str = "") -> None:
 
 
 def following(found: Imported) -> list[str]:
-    """The commands to type next, for what nobody serves."""
+    """The commands to type next, for unserved operators."""
     model = shlex.quote(str(found.model))
     fixed = shlex.quote(str(found.model.with_name(f"{found.model.stem}-fixed.onnx")))
     refusal = refusals.recognise(found.verdict) if found.verdict else None
@@ -142,7 +142,7 @@ def _build(found: Imported) -> Group:
     if verdict.ok:
         head.append(f" in {verdict.seconds:.1f} s; {verdict.message}")
     else:
-        head.append("; see the errors above. NVIDIA's own words:" if explained else "")
+        head.append("; see the errors above. NVIDIA's own message:" if explained else "")
         head.append(f"\n{verdict.message}", style="dim" if explained else "")
     lines = [head]
     if (fix := advice(verdict)) and not explained:

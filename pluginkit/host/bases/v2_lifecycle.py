@@ -22,7 +22,7 @@ D marks what IPluginV2DynamicExt alone has, IO what IPluginV2IOExt alone has.
 | first run | D: configurePlugin with the profile's opt as dims, where the run has other shapes | C11 |
 | new shapes, profile | D: configurePlugin with real dimensions, the profile's min, opt, max | C11; IO never again |
 | run | D: getWorkspaceSize, enqueue | the workspace has exactly that size, null for none |
-|  | IO: getWorkspaceSize(batchSize), enqueue(batchSize) | told no shapes |
+|  | IO: getWorkspaceSize(batchSize), enqueue(batchSize) | gets no shapes |
 | end | detachFromContext, destroy of the clone | L4 |
 |  | terminate, destroy of the engine's | L4, L6 |
 

@@ -1,6 +1,6 @@
 """The worker's side of `capture`: a model is run, and what the chosen nodes are given is kept.
 
-Nodes behind an operator that nobody can run have no values: they are left out, and so is what depends on them.
+Nodes behind an operator that can't be run here have no values: they are left out, and so is what depends on them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pluginkit.importing.model import subgraphs
 from pluginkit.network.model import Array
 
 Captured = tuple[list[Array | None], list[Array] | None]
-"""A node's inputs, None where it has none; and its outputs, None where nobody can run it."""
+"""A node's inputs, None where it has none; and its outputs, None where it can't be run."""
 
 
 def run(model: bytes, single: bytes, feeds: Mapping[str, Array]) -> dict[str, Captured]:

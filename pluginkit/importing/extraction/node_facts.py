@@ -1,4 +1,4 @@
-"""What a model tells of its chosen nodes' tensors: types, dimensions, and sizes at the profile's min, opt and max."""
+"""What a model shows of its chosen nodes' tensors: types, dimensions, and sizes at the profile's min, opt and max."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TensorFacts:
         kind: `onnx.TensorProto.DataType`; 0: not known.
         dims: numbers, names, None for what is open; None if even the rank isn't known.
         sizes: the shape at the profile's min, opt and max, as far as it is known.
-        assumed: whether kind and dims are those of the first floating input, for nothing tells them.
+        assumed: whether kind and dims are those of the first floating input, because the model doesn't have them.
     """
 
     kind: int

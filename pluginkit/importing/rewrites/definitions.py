@@ -67,7 +67,7 @@ def texts() -> dict[tuple[str, str], onnx.FunctionProto]:
 
 
 def of(model: onnx.ModelProto, node: onnx.NodeProto) -> Definition | None:
-    """How a node of a model is defined by others; None where nobody says so."""
+    """How a node of a model is defined by others; None where no definition is known."""
     domain = "" if node.domain == "ai.onnx" else node.domain
     if domain == _MICROSOFT and (domain, node.op_type) in texts():
         source = "onnxruntime's definition"

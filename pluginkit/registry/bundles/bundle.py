@@ -116,7 +116,7 @@ class Variant(File):
         target: `gpu` if it has GPU code, `cpu` if it is pluginkit's target cpu, else `unknown`.
         gpu_code: by architecture.
         cuda: the CUDA version that it was built with; empty if that is not known.
-        layouts: of TensorRT's V2 classes, `10` and `11`; empty for a library without, or where nobody has said.
+        layouts: of TensorRT's V2 classes, `10` and `11`; empty for a library without, or where that is unknown.
         hosts: the kinds of registries that listed its creators.
         toolchain: the compilers, by what they compiled.
     """
@@ -141,7 +141,7 @@ class Evidence(File):
         kind: `test` or `bench`.
         library: the digest of the library that it is about.
         passed: whether the run ended with exit code 0.
-        summary: in words.
+        summary: for people.
         where: what it ran on: runtimes with their versions, the GPU.
     """
 

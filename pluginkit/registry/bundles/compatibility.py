@@ -1,4 +1,4 @@
-"""Whether a variant of a bundle can be loaded, and its kernels run, on a system: each reason why not, in words."""
+"""Whether a variant of a bundle can be loaded, and its kernels run, on a system: each reason why not, as a sentence."""
 
 from __future__ import annotations
 

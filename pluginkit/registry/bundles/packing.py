@@ -45,7 +45,7 @@ class PackOptions:
             own builds have made.
         evidence: JSON reports of `pluginkit test` and `pluginkit bench`.
         release: the bundle's; it orders bundles of one name.
-        license: an SPDX expression; empty: not said.
+        license: an SPDX expression; empty: unknown.
         timeout: seconds that loading a library may take.
     """
 

@@ -37,7 +37,7 @@ class System:
     """What is known of a system; what isn't (None, or a floor that is not there) decides nothing.
 
     Attributes:
-        name: for a person: `this machine`, or what was said.
+        name: for a person: `this machine`, or the text of `--for`.
         os, machine: as `linux`, `x86_64`.
         floors: `{"GLIBC": "2.36", "GLIBCXX": "3.4.30", "CXXABI": "1.3.13"}`: the newest that is there.
         host: the kind of registry.

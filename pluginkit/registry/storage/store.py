@@ -129,7 +129,7 @@ class Store:
         """The one bundle that a person means.
 
         Args:
-            said: a digest or the beginning of one (with or without `sha256:`), `name`, or `name@release`. Of a name
+            text: a digest or the beginning of one (with or without `sha256:`), `name`, or `name@release`. Of a name
                 alone the newest release is meant.
 
         Raises:
@@ -194,9 +194,9 @@ class Store:
 
         Args:
             digest: the bundle's; None: all.
-            told: is told how many bundles are done, and of how many.
+            progress: called with how many bundles are done, and of how many.
 
-        A damaged index is all that is said: which bundles there are is known again when it was made anew.
+        A damaged index is the only finding: which bundles there are is known again when it was made anew.
         """
         if not digest and (problems := self._index.check()):
             return [Damage("", f"the index is damaged: {problems}")]

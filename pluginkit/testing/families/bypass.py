@@ -33,7 +33,7 @@ def source(setting: Setting, output: Tensor) -> Tensor | None:
 def add(body: Body, inputs: Sequence[str], *, count: str = "", lead: Sequence[Tensor] = ()) -> list[str]:
     """Outputs without the plugin: halves of inputs, or a constant; in manifest order.
 
-    Those with an axis more are constants: NVIDIA's builder crashes on an input that is expanded beside a loop's
+    Those with an axis more are constants: NVIDIA's builder crashes on an input that is expanded next to a loop's
     concatenation (TensorRT-RTX 1.7.1).
 
     Args:

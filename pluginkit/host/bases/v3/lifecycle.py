@@ -281,7 +281,7 @@ class V3Layer:
         )
 
     def select_tactic(self, built: BuiltPlugin) -> None:
-        """Tells the plugin the tactic of another profile, if it is another one."""
+        """Passes the plugin the tactic of another profile, if it is another one."""
         tactic = built.v3.tactic if built.v3 is not None else 0
         if tactic != self._tactic:
             self._tactic = tactic
