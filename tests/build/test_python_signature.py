@@ -1,4 +1,4 @@
-"""What pluginkit.toml says, as the C++ text that is compiled into a project's Python module."""
+"""The signature of pluginkit.toml, as the C++ text that is compiled into a project's Python module."""
 
 from __future__ import annotations
 

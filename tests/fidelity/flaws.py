@@ -13,7 +13,7 @@ class Flaw:
 
     Attributes:
         name: its name.
-        reason: a regular expression that NVIDIA's words match; empty for leniencies.
+        reason: a regular expression that NVIDIA's message matches; empty for leniencies.
         families: of the networks that can have it.
         fault: the number of chameleon.cpp's `Fault`, if it is one of the plugin.
         dynamic: whether a dimension must be open for it.

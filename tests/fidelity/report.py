@@ -60,7 +60,7 @@ def summary(judgements: Sequence[Judgement]) -> str:
 
 
 def reasons(judgements: Sequence[Judgement]) -> set[str]:
-    """NVIDIA's words for which it has refused flaws of a case, as patterns: two flaws with the same words are one."""
+    """NVIDIA's messages for refused flaws of a case, as patterns: two flaws with the same message are one."""
     return {judgement.case.flaw.reason for judgement in judgements if judgement.case.flaw and judgement.for_its_reason}
 
 

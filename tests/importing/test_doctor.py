@@ -32,7 +32,7 @@ def swish(name: str, source: str, made: str) -> onnx.NodeProto:
 
 
 def with_swish() -> onnx.ModelProto:
-    """Two nodes that nobody serves, one of them in a branch."""
+    """Two unserved nodes, one of them in a branch."""
     then = branch([swish("inner", "first", "t")], value("t", ["n", "c"]))
     other = branch([helper.make_node("Identity", ["first"], ["e"], "same")], value("e", ["n", "c"]))
     return model([swish("outer", "x", "first"), conditional(then, other)], [value("x", ["n", "c"]), CONDITION])

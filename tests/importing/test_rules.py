@@ -325,7 +325,7 @@ def test_m15_against_pluginkit_toml(tmp_path: Path) -> None:
 
 
 def test_m15_a_field_that_pluginkit_toml_does_not_have(tmp_path: Path) -> None:
-    """The plugin takes it, and reference.py isn't told of it: what they compute may well differ."""
+    """The plugin takes it, and reference.py doesn't get it: what they compute may well differ."""
     own = library(manifest=Manifest.parse(MANIFEST))
     problem = one(found(tmp_path, model([scale(mode=1)]), own), "M15")
     assert "its attribute mode is a field that pluginkit.toml does not have" in problem.text

@@ -32,7 +32,7 @@ def reference(x, *, factor):
 
 
 def library(folder: Path, fault: str) -> Path:
-    """The library; its name says what the plugin does wrong (tests/host/plugin.cpp)."""
+    """The library; its name has what the plugin does wrong (tests/host/plugin.cpp)."""
     path = folder / f"{fault}-probe.so"
     flags = ("-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-DPLUGINKIT_TRT_LAYOUT=11", "-DWITH_ENTRY")
     where = (f"-I{pluginkit.include_dir()}", str(SOURCE), "-o", str(path), "-ldl")

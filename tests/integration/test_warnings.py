@@ -1,4 +1,4 @@
-"""A plugin that lacks what nobody promises: `pluginkit test` warns and passes; with --strict or `strict = true` it
+"""A plugin that lacks what no document promises: `pluginkit test` warns and passes; with --strict or `strict = true` it
 fails."""
 
 from __future__ import annotations

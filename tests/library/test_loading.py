@@ -95,7 +95,7 @@ PLUGINKIT_PLUGINS(Picky, Picky<0>, Picky<1>, Picky<2>, Picky<3>, Picky<4>, behav
 
 
 def test_creators_that_end_the_process_for_want_of_a_field(make: Make) -> None:
-    """Nothing says that a creator makes a plugin of fields that nobody named: no finding, and no library lost."""
+    """No document promises that a creator makes a plugin of unknown fields: no finding, and no library lost."""
     behaving = Path(__file__).parents[1] / "runtimes" / "behaving.cpp"
     flags = ("-std=c++17", "-fvisibility=hidden", f"-I{INCLUDE}", "-ldl")
     one = loading.in_host(make(PICKY.replace("BEHAVING", str(behaving)), *flags), 110100)

@@ -1,4 +1,4 @@
-"""Archives: equal content gives equal bytes; nothing that an archive says is trusted."""
+"""Archives: equal content gives equal bytes; nothing in an archive is trusted."""
 
 from __future__ import annotations
 

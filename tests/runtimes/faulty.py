@@ -59,7 +59,7 @@ class Fault:
         name: what is wrong.
         library: `refused` or `refused_v3`.
         value: the field's value.
-        reason: a regular expression that NVIDIA's words match.
+        reason: a regular expression that NVIDIA's message matches.
         precision: in which it shows.
         only: the families and forms in which it is wrong; none: in all.
     """
@@ -79,7 +79,7 @@ INT32 = (
 )
 """What the plugin's output meets: the network's output, a recurrence, a branch of a conditional, an operator."""
 UNEQUAL_BRANCHES = r"graphScope\.cpp::analyze::396|MyelinCheckException: utils\.cpp:3613"
-"""RTX has no words for branches of different shapes: one of two assertions of its own ends the build."""
+"""RTX has no message for branches of different shapes: one of two assertions of its own ends the build."""
 FAULTS = (
     Fault("no-format", "refused", 1, NO_FORMAT),
     Fault("formats-look-ahead", "refused", 2, NO_FORMAT),

@@ -1,4 +1,4 @@
-"""What the host says of a network beside its plugins: profiles, nodes, and what plugins answer for what is around."""
+"""The host's checks of a network around its plugins: profiles, nodes, and whether the plugins' answers fit in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Concrete points as static networks, and what is built beside a plan's networks."""
+"""Concrete points as static networks, and what is built in addition to a plan's networks."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ def test_a_plugin_that_is_simply_wrong_costs_a_few_processes_and_no_word(made: P
     assert len(found) > kept_state.TRIES + 1
     doubted = [case for case in found if "field" in case.network]
     assert all(case.outcome is Outcome.FAILED for case in found if case not in doubted)
-    # Nobody has said that the plugin takes these fields' values.
+    # The manifest doesn't declare these fields' values.
     assert [case.outcome for case in doubted] == [Outcome.PASSED] * 3
     assert all(case.warnings[0].rule == "F6" for case in doubted)
     assert not any("alone" in case.message for case in found)

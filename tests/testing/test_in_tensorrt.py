@@ -185,7 +185,7 @@ def test_no_weak_network_without_both_precisions(whole: Plan) -> None:
 
 
 def status_of(options: Options, whole: Plan) -> str:
-    """What a run says of TensorRT's part, where nothing else takes part."""
+    """A run's status of TensorRT's part, where nothing else takes part."""
     work = RunWork(Manifest.parse(TOML), Path(), whole, whole, sanitize=options.sanitize)
     (part,) = [part for part in parts(work) if part.judge.NAME == tensorrt.NAME]
     found = {item: execute(item, work, place(options)) for item in part.items}
