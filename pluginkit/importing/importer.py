@@ -27,6 +27,7 @@ from pluginkit.importing.rules import structure as rules_structure
 from pluginkit.importing.rules.table import UNFIT
 from pluginkit.importing.running import RunOutcome
 from pluginkit.importing.serving import PluginLibrary, Served, serve
+from pluginkit.importing.sizes import profile as sizes
 from pluginkit.importing.unserved import UnservedOperator
 from pluginkit.library import Problem, inspect
 from pluginkit.manifest import FILE_NAME, Manifest
@@ -78,6 +79,7 @@ class Imported:
         ran: what came of running it.
         strict: as of `Options`.
         unserved: the unserved operators.
+        sizes_found: whether sizes that --profile does not give were found by trying, the defaults having been refused.
     """
 
     model: Path
@@ -91,6 +93,7 @@ class Imported:
     ran: RunOutcome = field(default_factory=lambda: RunOutcome("not run"))
     strict: bool = False
     unserved: tuple[UnservedOperator, ...] = ()
+    sizes_found: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -200,9 +203,13 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
         profile = None
         if verdict is None:
             profile = profiles.profile(inputs, shapes)
-            problems += tuple(rules_model.branch_shapes(proto, profile))
             progress("TensorRT-RTX: building")
             verdict = session.build(options.model, profile)
+            opened = profiles.defaulted(inputs, shapes)
+            if not verdict.ok and opened and all(one.by in {"native", "function"} for one in served):
+                progress("looking for sizes that the model takes")
+                verdict, profile = _with_sizes(session, options, proto, verdict, profile, opened)
+            problems += tuple(rules_model.branch_shapes(proto, profile))
             if verdict.ok:
                 problems = tuple(map(rules_signature.built_all_the_same, problems))
             problems += _liveness(served, verdict)
@@ -219,7 +226,28 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
         ran=ran,
         strict=options.strict,
         unserved=unserved.find(options.model, proto, served, lambda operator: operator in known),
+        sizes_found=profile is not None and profile != profiles.profile(inputs, shapes),
     )
+
+
+def _with_sizes(
+    session: ModelSession,
+    options: ImportOptions,
+    proto: onnx.ModelProto,
+    refused: BuildVerdict,
+    profile: NetworkProfile,
+    opened: Sequence[str],
+) -> tuple[BuildVerdict, NetworkProfile]:
+    """The verdict on the least sizes that onnxruntime runs the model with; what there was if none are found."""
+    found = sizes.least(proto, profile, opened, options.timeout)
+    if found == profile:
+        return refused, profile
+    verdict = session.build(options.model, found)
+    # An average over more than there is has no element in TensorRT, which onnxruntime takes for one.
+    narrow = sizes.from_opt(found, opened)
+    if not verdict.ok and narrow != found and (again := session.build(options.model, narrow)).ok:
+        return again, narrow
+    return verdict, found
 
 
 def _operators(proto: onnx.ModelProto) -> list[str]:

@@ -36,7 +36,7 @@ _OPTIONS = (
         multiple=True,
         metavar="NAME:SHAPES",
         help="An input's shapes: x:min=1x3x8x8,opt=4x3x8x8,max=8x3x8x8, or x:4x3x8x8 for all three. Default of an "
-        "open dimension: 1, 4, 16.",
+        "open dimension: 1, 4, 16; if NVIDIA's builder refuses these, the least sizes that onnxruntime runs.",
     ),
     click.option(
         "--seed", type=click.IntRange(0), default=0, show_default=True, help="What the run's inputs follow from."
@@ -148,13 +148,14 @@ def _build(found: Imported) -> Group:
     if (fix := advice(verdict)) and not explained:
         lines.append(Text.assemble(("  fix: ", "bold"), fix))
     if not verdict.ok and found.defaulted and not explained:
-        lines.append(Text(f"  The open dimensions of {', '.join(found.defaulted)} were given 1, 4 and 16: see below."))
+        lines.append(Text(f"  Nobody gave the open dimensions of {', '.join(found.defaulted)}: see below."))
     if not verdict.ok:
         lines += _log_lines("printed", verdict.printed)
     lines += _log_lines("", log_lines(verdict))
     if found.profile:
         for name, points in (*found.profile.shapes.items(), *found.profile.values.items()):
-            by = " (default; --profile sets it)" if name in found.defaulted else ""
+            by = " (found by trying; --profile sets it)" if found.sizes_found else " (default; --profile sets it)"
+            by = by if name in found.defaulted else ""
             what = " values" if name in found.profile.values and points is found.profile.values[name] else ""
             low, best, high = ("x".join(map(str, point)) or "scalar" for point in points)
             lines.append(Text(f"  {name}{what}: min {low}, opt {best}, max {high}{by}", style="dim"))

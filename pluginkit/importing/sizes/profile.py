@@ -1,0 +1,85 @@
+"""A profile with sizes that a model runs with, for inputs whose open dimensions nobody gave."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import onnx
+
+from pluginkit.errors import PluginkitError
+from pluginkit.importing.files import external
+from pluginkit.importing.model import dims
+from pluginkit.importing.sizes.search import Sizes
+from pluginkit.network.model import NetworkProfile, Range
+from pluginkit.process.worker import Worker
+
+CHILD = "pluginkit.importing.sizes.child"
+BATCH = "first dimension"
+"""The group of all first dimensions that have no name: they are the batch, mostly."""
+
+
+def least(
+    model: onnx.ModelProto, profile: NetworkProfile, open_inputs: Collection[str], timeout: float
+) -> NetworkProfile:
+    """The profile, with sizes that onnxruntime runs the model with in the place of defaults.
+
+    It is the same one if none were found: the model has operators that onnxruntime lacks, or no sizes fit.
+
+    Args:
+        model: the model.
+        profile: with defaults for the open dimensions.
+        open_inputs: the inputs of which nobody gave the shapes.
+        timeout: seconds for the whole search.
+    """
+    inputs = {value.name: value.type.tensor_type for value in model.graph.input if value.name in profile.shapes}
+    written = {name: _dims(name, tensor, profile, name in open_inputs) for name, tensor in inputs.items()}
+    groups = sorted({dim for shape in written.values() for dim in shape if isinstance(dim, str)}, key=_batch_first)
+    if not groups or external.left_out(model):
+        return profile
+    kinds = {name: _kind(tensor, profile.values.get(name), profile.shapes[name][1]) for name, tensor in inputs.items()}
+    try:
+        with Worker(CHILD, {}, timeout=timeout) as worker:
+            found = worker.call("search", model=model.SerializeToString(), groups=groups, dims=written, kinds=kinds)
+    except PluginkitError:
+        return profile
+    if found is None:
+        return profile
+    shapes = {name: _range(shape, found) for name, shape in written.items()}
+    return NetworkProfile(profile.name, {**profile.shapes, **shapes}, profile.values)
+
+
+def from_opt(profile: NetworkProfile, open_inputs: Collection[str]) -> NetworkProfile:
+    """The profile whose min is its opt, for a builder that wants more than onnxruntime."""
+    shapes = {
+        name: (ends[1], ends[1], ends[2]) if name in open_inputs else ends for name, ends in profile.shapes.items()
+    }
+    return NetworkProfile(profile.name, shapes, profile.values)
+
+
+def _dims(name: str, tensor: onnx.TypeProto.Tensor, profile: NetworkProfile, opened: bool) -> list[int | str]:
+    opt = profile.shapes[name][1]
+    if not opened or name in profile.values:
+        return list(opt)
+    declared = dims(tensor) or (None,) * len(opt)
+    return [dim if isinstance(dim, int) and dim > 0 else _group(name, axis, dim) for axis, dim in enumerate(declared)]
+
+
+def _group(name: str, axis: int, dim: int | str | None) -> str:
+    if isinstance(dim, str) and dim.strip("?"):
+        return f"dimension {dim}"
+    return BATCH if axis == 0 else f"{name}, axis {axis}"
+
+
+def _batch_first(group: str) -> tuple[bool, str]:
+    return not (group == BATCH or any(word in group.lower() for word in ("batch", "dimension n"))), group
+
+
+def _kind(tensor: onnx.TypeProto.Tensor, values: Range | None, shape: Sequence[int]) -> object:
+    kind = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+    return kind if values is None else np.array(values[1], kind).reshape(shape)
+
+
+def _range(shape: Sequence[int | str], found: tuple[Sizes, Sizes, Sizes]) -> Range:
+    low, best, high = (tuple(sizes[dim] if isinstance(dim, str) else dim for dim in shape) for sizes in found)
+    return low, best, high
