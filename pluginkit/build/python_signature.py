@@ -34,8 +34,8 @@ def _signature(manifest: Manifest) -> dict[str, Any]:
     return {
         "name": manifest.plugin.name,
         "description": manifest.plugin.description,
-        "inputs": [_tensor(tensor) for tensor in manifest.inputs],
-        "outputs": [_tensor(tensor) for tensor in manifest.outputs],
+        "inputs": [_tensor(manifest, tensor) for tensor in manifest.inputs],
+        "outputs": [_tensor(manifest, tensor) for tensor in manifest.outputs],
         "fields": [
             {"name": one.name, "type": one.dtype.value, "default": one.default, "description": one.description}
             for one in manifest.fields
@@ -43,8 +43,12 @@ def _signature(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _tensor(tensor: Tensor) -> dict[str, Any]:
-    return {"name": tensor.name, "types": ", ".join(kind.value for kind in tensor.types), "shape": list(tensor.shape)}
+def _tensor(manifest: Manifest, tensor: Tensor) -> dict[str, Any]:
+    return {
+        "name": tensor.name,
+        "types": ", ".join(kind.value for kind in tensor.types),
+        "shape": list(manifest.written(tensor)),
+    }
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from pluginkit import shapes
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.importing.model import dims
-from pluginkit.manifest import Manifest, Tensor
+from pluginkit.manifest import REST, Manifest, Tensor
 
 ELEMENTS = {
     TensorProto.FLOAT: DType.FLOAT32,
@@ -95,6 +95,9 @@ def outputs(
     if len(names) != len(manifest.inputs):
         return {}
     given = [known.get(name) for name in names]
+    if manifest.is_open and ranks(given)[_first_open(manifest)] is None:
+        return {}
+    manifest = manifest.like(ranks(given))
     kinds = {types for _, types in fitting(manifest, given)}
     if len(kinds) != 1:
         return {}
@@ -106,6 +109,16 @@ def outputs(
         element = next(number for number, one in ELEMENTS.items() if one is kind)
         found[name] = onnx.helper.make_tensor_type_proto(element, [_size(dim, values) for dim in tensor.shape])
     return {name: kind for name, kind in found.items() if name}
+
+
+def ranks(given: Sequence[onnx.TypeProto.Tensor | None]) -> list[int | None]:
+    """How many dimensions each tensor has, as far as that is known."""
+    sizes = [None if one is None else dims(one) for one in given]
+    return [None if one is None else len(one) for one in sizes]
+
+
+def _first_open(manifest: Manifest) -> int:
+    return next(index for index, one in enumerate(manifest.inputs) if REST in manifest.written(one))
 
 
 def _integers(node: onnx.NodeProto) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pluginkit.manifest.model import FILE_NAME, Manifest
+from pluginkit.manifest.open_ranks import REST
 from pluginkit.manifest.signature import (
     MAX_DIMS,
     MAX_NAME,
@@ -21,6 +22,7 @@ __all__ = [
     "MAX_DIMS",
     "MAX_NAME",
     "PARSER_ATTRIBUTES",
+    "REST",
     "Attribute",
     "Close",
     "Manifest",

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError, model_validator
 
 from pluginkit.errors import UsageError
-from pluginkit.manifest import rules
+from pluginkit.manifest import open_ranks, rules
 from pluginkit.manifest.mistakes import explain, unfilled
 from pluginkit.manifest.signature import ManifestModel
 
@@ -59,11 +59,15 @@ class Manifest(ManifestModel):
                 hint="Correct what stands before each mark '# FILL IN', and remove the mark.",
             )
         try:
-            return cls.model_validate(tomllib.loads(text))
+            content = tomllib.loads(text)
+            ranked = [cls.model_validate(one) for one in open_ranks.expand(content)]
         except tomllib.TOMLDecodeError as error:
             raise UsageError(f"{where} is not valid TOML: {error}.") from None
         except ValidationError as error:
             raise UsageError(f"{where}:\n" + "\n".join(f"  {line}" for line in explain(error, cls))) from None
+        except open_ranks.RankError as error:
+            raise UsageError(f"{where}:\n  {error}") from None
+        return ranked[0].of_ranks(content, ranked[1:])
 
     @model_validator(mode="after")
     def _consistent(self) -> Manifest:

@@ -6,15 +6,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 from typing_extensions import Self
 
 from pluginkit import bases, field_types, shapes
 from pluginkit.dtypes import PRECISIONS, DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import DLA_ONLY, Format
-from pluginkit.manifest import bench_section
+from pluginkit.manifest import bench_section, open_ranks
 from pluginkit.manifest.mistakes import toml, unknown
+from pluginkit.manifest.open_ranks import REST
 
 MAX_DIMS = 8
 """`nvinfer1::Dims::MAX_DIMS`."""
@@ -220,6 +221,53 @@ class ManifestModel(_SectionModel):
     test: Test = Test()
     library: LibrarySection | None = None
     bench: bench_section.BenchSection = bench_section.BenchSection()
+    _written: dict[str, tuple[str, ...]] = PrivateAttr(default_factory=dict)
+    _others: tuple[Any, ...] = PrivateAttr(())
+
+    def of_ranks(self, content: Mapping[str, Any], others: Sequence[Self]) -> Self:
+        """The signature, which knows its shapes as they are written, and itself with other ranks."""
+        tables = [*content["inputs"], *content["outputs"]]
+        if not any(REST in one["shape"] for one in tables):
+            return self
+        for one in (self, *others):
+            one._written = {table["name"]: tuple(str(dim) for dim in table["shape"]) for table in tables}
+        self._others = tuple(others)
+        return self
+
+    @property
+    def is_open(self) -> bool:
+        """Whether some tensor has any number of dimensions: `"..."` in its shape."""
+        return bool(self._written)
+
+    def written(self, tensor: Tensor) -> tuple[str, ...]:
+        """A tensor's shape as `pluginkit.toml` has it, `"..."` too."""
+        return self._written.get(tensor.name, tensor.shape)
+
+    def ranked(self) -> tuple[Self, ...]:
+        """The signature once for each number of dimensions that its profiles give `"..."`; itself is the first."""
+        return (self, *self._others)
+
+    def like(self, ranks: Sequence[int | None]) -> Self:
+        """The signature of any rank with the number of dimensions that the inputs have; None where it isn't known.
+
+        One that no profile has is made without profiles. Itself, if its ranks are fixed or the inputs fit none.
+        """
+        for one in self.ranked():
+            if all(rank in (None, len(tensor.shape)) for rank, tensor in zip(ranks, one.inputs, strict=False)):
+                return one
+        pairs = zip(ranks, self.inputs, strict=False)
+        counts = [rank - len(self.written(t)) + 1 for rank, t in pairs if rank is not None and REST in self.written(t)]
+        if not counts or counts[0] < 0:
+            return self
+        taken = {name for shape in self._written.values() for name in shape}
+        taken |= {one.name for one in (*self.inputs, *self.outputs)} | {field.name for field in self.fields}
+        rest = open_ranks.symbols(taken, counts[0])
+
+        def at(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            made = [open_ranks.replaced(self.written(tensor), rest) for tensor in tensors]
+            return tuple(t.model_copy(update={"shape": shape}) for t, shape in zip(tensors, made, strict=True))
+
+        return self.model_copy(update={"inputs": at(self.inputs), "outputs": at(self.outputs), "profiles": ()})
 
     @property
     def slug(self) -> str:

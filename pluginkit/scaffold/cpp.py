@@ -49,8 +49,9 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
     int8 = DType.INT8 in manifest.precisions()
     inputs = [_input(manifest, index) for index in range(len(manifest.inputs))]
     dims = [cpp_dimensions.statements(manifest, tensor) for tensor in manifest.outputs]
-    static = [cpp_dimensions.numbers(manifest, tensor) for tensor in manifest.outputs]
-    shown = dims if BASES[manifest.plugin.base].dynamic_shapes else static
+    open_shapes = BASES[manifest.plugin.base].dynamic_shapes
+    static = [[] if open_shapes else cpp_dimensions.numbers(manifest, tensor) for tensor in manifest.outputs]
+    shown = dims if open_shapes else static
     checks = cpp_dimensions.checks(manifest)
     name, nb_inputs = manifest.plugin.name, len(manifest.inputs)
     # fmt: off
@@ -68,7 +69,7 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
              "index": len(manifest.inputs) + k,
              "result": _result(t, k + 1), "dims": dims[k],
              "static_dims": ", ".join(static[k]),
-             "types": ", ".join(t.types), "shape": f"[{', '.join(t.shape)}]"}
+             "types": ", ".join(t.types), "shape": f"[{', '.join(manifest.written(t))}]"}
             for k, t in enumerate(manifest.outputs)
         ],
         "scaled": [
@@ -122,7 +123,7 @@ def _result(output: Tensor, number: int) -> str:
 
 def same_shape(manifest: Manifest, tensor: Tensor) -> bool:
     """Whether an input has every output's shape, so that element i goes to element i."""
-    return all(tensor.shape == output.shape for output in manifest.outputs)
+    return all(manifest.written(tensor) == manifest.written(output) for output in manifest.outputs)
 
 
 def _stored(manifest: Manifest, int8: bool) -> list[str]:
@@ -136,11 +137,12 @@ def _input(manifest: Manifest, index: int) -> dict[str, Any]:
         "name": tensor.name,
         "index": index,
         "rank": len(tensor.shape),
+        "rank_check": cpp_dimensions.rank_checks(manifest)[index],
         "cpp": _type(manifest, tensor),
         "int8": DType.INT8 in tensor.types,
         "load": "load" if same_shape(manifest, tensor) else "loadCyclic",
         "types": ", ".join(tensor.types),
-        "shape": f"[{', '.join(tensor.shape)}]",
+        "shape": f"[{', '.join(manifest.written(tensor))}]",
     }
 
 

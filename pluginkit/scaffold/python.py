@@ -42,7 +42,7 @@ def _body(manifest: Manifest) -> list[str]:
     fields = _plain(manifest)
     slope = fields[0].name if fields else "0.25"
     biases = [field.name for field in fields[1:]]
-    same = len({output.shape for output in manifest.outputs}) == 1
+    same = len({manifest.written(output) for output in manifest.outputs}) == 1
     lines = []
     groups = [list(manifest.outputs)] if same else [[output] for output in manifest.outputs]
     factor, results = 0, []

@@ -14,7 +14,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.field_types import SCALARS
 from pluginkit.formats import DLA_ONLY, Format
-from pluginkit.manifest import MAX_DIMS, MAX_NAME, Manifest
+from pluginkit.manifest import MAX_DIMS, MAX_NAME, REST, Manifest
 from pluginkit.scaffold import names
 
 _TENSOR_FORM = "Expected NAME:TYPE[,TYPE...]:DIM[,DIM...], as in x:float32,float16,int8:n,c,h,w"
@@ -26,6 +26,12 @@ _STATIC = {"default": ("[2, 2, 2]", "[8, 8, 8]"), "odd": ("[3, 3, 3]", "[5, 5, 5
 _DEEP_RANGES = {"default": ("[1, 2, 4]", "[1, 2, 4]")}
 _DEEP_STATIC = {"default": ("[2, 2, 2]", "[3, 3, 3]"), "odd": ("[3, 3, 3]", "[2, 2, 2]")}
 """The same where a tensor has more than `_USUAL_RANK` dimensions: 16 in each of six would be millions of elements."""
+_TEST_SECTION = (
+    "",
+    "[test]",
+    "# What no document of TensorRT asks of a plugin, and a good one does, fails too.",
+    "strict = true",
+)
 _USUAL_RANK = 4
 DEFAULT_INPUT = "x:float32,float16,int8:n,c,h,w"
 FORMATTED_INPUT = "x:float32,float16,int8:n,5,h,w"
@@ -167,6 +173,8 @@ def _names(names_: Sequence[str]) -> str:
 
 
 def _dim(dim: str, text: str) -> str:
+    if dim == REST:
+        return REST
     try:
         expr = shapes.parse(dim)
     except UsageError as error:
@@ -292,7 +300,10 @@ def _toml(
         lines += ["", "[[fields]]", f"name = {quote(item.name)}", f"type = {quote(item.type.value)}"]
         lines += [f"default = {item.default}"] if item.default is not None else []
         lines += [f"description = {quote(item.description)}"] if item.description else []
-    symbols = list(dict.fromkeys(s for t in inputs for dim in t.shape for s in shapes.symbols(shapes.parse(dim))))
+    dims = [dim for tensor in inputs for dim in tensor.shape if dim != REST]
+    symbols = list(dict.fromkeys(symbol for dim in dims for symbol in shapes.symbols(shapes.parse(dim))))
+    if any(REST in tensor.shape for tensor in (*inputs, *outputs)):
+        return "\n".join([*lines, *_profiles_of_ranks(inputs, outputs, symbols), *_TEST_SECTION])
     deep = max(len(tensor.shape) for tensor in (*inputs, *outputs)) > _USUAL_RANK
     ranges = (_RANGES, _DEEP_RANGES)[deep] if BASES[base].dynamic_shapes else (_STATIC, _DEEP_STATIC)[deep]
     for profile, (first, other) in ranges.items():
@@ -303,19 +314,27 @@ def _toml(
         lines += ["", "[[profiles]]", f"name = {quote(profile)}", f"symbols = {f'{{ {body} }}' if body else '{}'}"]
         if not symbols:
             break
-    lines += [
-        "",
-        "[test]",
-        "# What no document of TensorRT asks of a plugin, and a good one does, fails too.",
-        "strict = true",
-    ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_TEST_SECTION])
+
+
+def _profiles_of_ranks(inputs: Sequence[_Tensor], outputs: Sequence[_Tensor], symbols: Sequence[str]) -> list[str]:
+    """Profiles of several ranks: two dimensions in the place of "...", none, and as many as four."""
+    fixed = max(len(tensor.shape) - 1 for tensor in (*inputs, *outputs) if REST in tensor.shape)
+    first, other = _RANGES["default"]
+    few = _DEEP_RANGES["default"][1]
+    counts = {"default": (min(2, MAX_DIMS - fixed), other), "flat": (0, other), "deep": (min(4, MAX_DIMS - fixed), few)}
+    lines = ["", '# Each profile says by rest which dimensions "..." stands for: so these are of several ranks.']
+    for name, (count, ends) in counts.items():
+        body = ", ".join(f"{symbol} = {first if index == 0 else ends}" for index, symbol in enumerate(symbols))
+        lines += ["", "[[profiles]]", f"name = {quote(name)}", f"symbols = {f'{{ {body} }}' if body else '{}'}"]
+        lines.append(f"rest = [{', '.join([ends] * count)}]")
+    return lines
 
 
 def _broadcast(symbols: Sequence[str], outputs: Sequence[_Tensor]) -> list[tuple[str, str]]:
     """Which symbols outputs broadcast, the one that comes first in the inputs first."""
     found = []
-    for one in (one for t in outputs for dim in t.shape for one in shapes.broadcasts(shapes.parse(dim))):
+    for one in (one for t in outputs for dim in t.shape if dim != REST for one in shapes.broadcasts(shapes.parse(dim))):
         names_ = [name for name in symbols if name in (shapes.render(one.left), shapes.render(one.right))]
         found += [(names_[0], names_[1])] if len(names_) == 2 else []
     return found

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, NothingSelected
 from pluginkit.formats import Format
-from pluginkit.manifest import Manifest, Tolerances
+from pluginkit.manifest import REST, Manifest, Tolerances
 from pluginkit.network.api_model import ApiNetwork
 from pluginkit.network.model import Array, Case, FieldValues, Network, Tolerance
 from pluginkit.network.plan import Plan
@@ -22,7 +23,7 @@ from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_de
 from pluginkit.testing.families import FAMILIES, Family, selection
 from pluginkit.testing.families.base import Applier, OracleResult, Setting
 from pluginkit.testing.field_values import Varied, choose
-from pluginkit.testing.points import Point, generator, points, unaligned
+from pluginkit.testing.points import Point, generator, points, read_arrays, unaligned
 from pluginkit.testing.reference import Reference
 from pluginkit.testing.saved_cases import SavedCase
 from pluginkit.testing.shape_splits import ShapeSplit, shape_splits
@@ -42,7 +43,7 @@ def plan(
     calibration: Calibration = BY_DEFAULT,
     saved: Sequence[SavedCase] = (),
 ) -> Plan:
-    """The networks and cases of a run.
+    """The networks and cases of a run; of a signature of any rank those of each rank.
 
     Args:
         manifest: the signature.
@@ -61,12 +62,60 @@ def plan(
         CheckFailed: the reference is wrong.
     """
     wanted = _precisions(manifest, precisions)
-    chosen = selection.choose(manifest, families)
+    ranked = manifest.ranked()
+    chosen = selection.choose_ranked(ranked, families)
+    own = _of_rank(manifest, read_arrays(manifest, data)) if data and manifest.is_open else manifest
+    plans = [
+        _plan(
+            one,
+            reference,
+            wanted,
+            chosen[index],
+            seed=seed,
+            data=data if one is own else None,
+            random=random,
+            calibration=calibration if one is ranked[0] else replace(calibration, data=None),
+            saved=[case for case in saved if _of_rank(manifest, case.point.feeds) is one],
+            rank=_rank(one) if len(ranked) > 1 else "",
+            first=index == 0,
+        )
+        for index, one in enumerate(ranked)
+    ]
+    networks = tuple(network for one in plans for network in one.networks)
+    return Plan(networks, tuple(case for one in plans for case in one.cases), seed, plans[0].kept_fields)
+
+
+def _of_rank(manifest: Manifest, arrays: Mapping[str, Array]) -> Manifest:
+    """The signature with the rank that a person's arrays have; that of its first profile if none has it."""
+    found = manifest.like([arrays[tensor.name].ndim for tensor in manifest.inputs])
+    return next((one for one in manifest.ranked() if one is found), manifest)
+
+
+def _rank(manifest: Manifest) -> str:
+    """A word for the rank: that of the first input which has any number of dimensions."""
+    return f"rank{next(len(one.shape) for one in manifest.inputs if REST in manifest.written(one))}"
+
+
+def _plan(
+    manifest: Manifest,
+    reference: Reference,
+    wanted: Sequence[DType],
+    chosen: Sequence[Family],
+    *,
+    seed: int,
+    data: Path | None,
+    random: int,
+    calibration: Calibration,
+    saved: Sequence[SavedCase],
+    rank: str,
+    first: bool,
+) -> Plan:
+    """The plan of a signature of one rank; only the `first` of several is tried with other values of fields."""
     fields = field_values(manifest)
     shaped = manifest.with_fields(fields)
     tried = points(shaped, seed, random=random, data=data)
     factor = else_factor(manifest, reference, fields, tried)
-    plain_too = any(family.NAME == "plain" for family in chosen)
+    plain_too = first and any(family.NAME == "plain" for family in chosen)
     other = choose(manifest, reference, fields, tried, seed) if plain_too else Varied((), {})
     samples = read_samples(manifest, calibration.data) if calibration.data else []
     networks: list[Network | ApiNetwork] = []
@@ -79,11 +128,11 @@ def plan(
         for kind in kinds:
             every = family.NAME == "plain"
             for part in shape_splits(shaped, kind, tried, seed, all_counts=every, random=random):
-                plain = Setting(part.manifest, kind, fields, else_factor=factor, part=part.name)
+                plain = Setting(part.manifest, kind, fields, else_factor=factor, part=part.name, rank=rank)
                 # All networks of a dynamic signature have the same scales; a static one has its own for each shape.
                 ranging, there = (plain, part.points) if static else (replace(plain, manifest=manifest), tried)
                 settings = _usual(family, plain, ranging, calibration, samples or there, reference)
-                if every and kind is wanted[0]:
+                if every and first and kind is wanted[0]:
                     shown = _varied(family, plain, manifest, other, samples or there, reference)
                     settings = chain(settings, shown)
                 for setting in settings:
@@ -96,9 +145,9 @@ def plan(
                     cases += with_earlier(made) if every and not setting.variant else made
                 for case in saved if every and kind is wanted[0] else ():
                     if part.name in {"", case.point.profile}:
-                        mine = replace(ranging, fields=case.fields)
-                        scales = calibrated(family, mine, samples or there, reference, calibration.explicit).scales
-                        setting = replace(plain, fields=case.fields, saved=case.name, scales=scales)
+                        mine, mine_ranging = _with_fields(plain, manifest, case.fields, samples or there)
+                        found = calibrated(family, mine_ranging, samples or there, reference, calibration.explicit)
+                        setting = replace(mine, saved=case.name, scales=found.scales)
                         networks.append(family.build(setting))
                         cases += _cases(family, setting, case.point, reference, seed)
     return Plan(tuple(networks), tuple(cases), seed, other.kept)
@@ -156,15 +205,21 @@ def _varied(
     if setting.part and setting.part != setting.manifest.profiles[0].name:
         return
     absent = [FieldValues("", declared=False)] if _defaults(setting) else []
-    static = manifest.static() != (manifest,)
     for one in (*other.values, *absent):
         fields = {**setting.fields, one.name: one.value} if one.name else setting.fields
-        shaped = manifest.with_fields(fields)
-        splits = list(shape_splits(shaped, setting.precision, samples, 0, all_counts=False))
-        part = next((one for one in splits if one.name == setting.part), splits[0])
-        mine = replace(setting, manifest=part.manifest, fields=fields, varied=one)
-        ranging = mine if static else replace(mine, manifest=shaped)
-        yield replace(mine, scales=calibrated(family, ranging, samples, reference).scales)
+        mine, ranging = _with_fields(setting, manifest, fields, samples)
+        yield replace(mine, varied=one, scales=calibrated(family, ranging, samples, reference).scales)
+
+
+def _with_fields(
+    setting: Setting, manifest: Manifest, fields: dict[str, Any], samples: Sequence[Point]
+) -> tuple[Setting, Setting]:
+    """A setting with other values of fields, which its shapes may depend on; and what its scales are calibrated with."""
+    shaped = manifest.with_fields(fields)
+    splits = list(shape_splits(shaped, setting.precision, samples, 0, all_counts=False))
+    part = next((one for one in splits if one.name == setting.part), splits[0])
+    mine = replace(setting, manifest=part.manifest, fields=fields)
+    return mine, mine if manifest.static() != (manifest,) else replace(mine, manifest=shaped)
 
 
 def _defaults(setting: Setting) -> bool:

@@ -219,6 +219,7 @@ def place(manifest: Manifest, file: Path, feeds: dict[str, Array], name: str) ->
     Raises:
         UsageError: a wrong rank or dimension, inconsistent symbols, or shapes outside of every profile.
     """
+    manifest = manifest.like([feeds[tensor.name].ndim for tensor in manifest.inputs])
     try:
         env = bind(manifest, {name: array.shape for name, array in feeds.items()})
     except UsageError as error:

@@ -83,8 +83,9 @@ class Reference:
         names = [tensor.name for tensor in self._manifest.outputs]
         if len(outputs) != len(names):
             raise self._wrong(f"returned {len(outputs)} output(s); the manifest has {len(names)}: {', '.join(names)}")
-        env = bind(self._manifest, {t.name: np.shape(v) for t, v in zip(self._manifest.inputs, inputs, strict=True)})
-        shapes = self._manifest.with_fields(fields).output_shapes(env)
+        manifest = self._manifest.like([np.ndim(value) for value in inputs])
+        env = bind(manifest, {t.name: np.shape(v) for t, v in zip(manifest.inputs, inputs, strict=True)})
+        shapes = manifest.with_fields(fields).output_shapes(env)
         finite = all(bool(np.isfinite(value).all()) for value in inputs)
         return tuple(
             self._checked(index, value, shapes[name], finite)

@@ -33,6 +33,7 @@ def check(one: Served, creator: CreatorFacts, known: Mapping[str, onnx.TypeProto
     if len(names) != len(manifest.inputs):
         return
     given = [known.get(name) for name in names]
+    manifest = manifest.like(signature.ranks(given))
     yield from _types(one, manifest, names, given)
     yield from _shapes(one, manifest, names, given)
 
@@ -146,7 +147,7 @@ def _shapes(
         if sizes is None:
             continue
         who = f"its input {index}, {tensor.name}, gets {name} of shape {_shape(sizes)}"
-        written = f"{FILE_NAME} says [{', '.join(tensor.shape)}]"
+        written = f"{FILE_NAME} says [{', '.join(manifest.written(tensor))}]"
         if len(sizes) != len(tensor.shape):
             fault = f"{who}, of rank {len(sizes)}; {written}, of rank {len(tensor.shape)}."
             fix = "Put a Reshape, Squeeze or Unsqueeze before the node."

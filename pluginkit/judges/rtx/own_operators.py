@@ -42,7 +42,8 @@ def _replace(
             graph.node.append(node)
             continue
         given = {name: value for name, (_, value) in calls[node.name].fields.items()}
-        body = Body(replace(setting, manifest=manifest, fields=given), names, f"own_{node.name}")
+        ranked = manifest.like([len(shape) for shape, _, _ in calls[node.name].inputs[0]])
+        body = Body(replace(setting, manifest=ranked, fields=given), names, f"own_{node.name}")
         _fill(body, node, calls[node.name])
         graph.node.extend(body.nodes)
         graph.initializer.extend(body.constants)

@@ -71,6 +71,7 @@ def _live(graph: onnx.GraphProto, wanted: set[str]) -> set[str]:
 
 
 def _fixed_calls(call: PluginCall, case: Case, manifest: Manifest, seen: Sequence[bool]) -> list[PluginCall]:
+    manifest = manifest.like([len(shape) for shape, _, _ in call.inputs[0]])
     manifest = manifest.with_fields({name: value for name, (_, value) in call.fields.items()})
     inputs = tuple(tensor.dims(case.symbols) for tensor in manifest.inputs)
     behind = [

@@ -162,7 +162,7 @@ def _plugin(member: Member) -> BundlePlugin:
     def tensor(one: Any) -> BundleTensor:
         types = tuple(kind.value for kind in one.types)
         return BundleTensor(
-            name=one.name, types=types, shape=one.shape, formats=tuple(kind.value for kind in one.formats)
+            name=one.name, types=types, shape=manifest.written(one), formats=tuple(kind.value for kind in one.formats)
         )
 
     return BundlePlugin(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 from pluginkit import shapes
-from pluginkit.manifest import Manifest, Tensor
+from pluginkit.manifest import MAX_DIMS, REST, Manifest, Tensor
 
 _INFIX = ("+", "-", "*")
 _CALLS = {"//": "floorDiv", "ceil_div": "ceilDiv", "min": "std::min", "max": "std::max"}
@@ -21,24 +21,69 @@ NO_DIMENSION = "kNoDimension"
 
 def statements(manifest: Manifest, output: Tensor) -> list[str]:
     """The statements that fill `output`, a `DimsExprs`; intermediate results are called t0, t1, ..."""
-    dims = [shapes.lowered(shapes.parse(dim)) for dim in output.shape]
     fresh = count()
+    if REST in manifest.written(output):
+        return _of_any_rank(manifest, output, fresh)
+    dims = [shapes.lowered(shapes.parse(dim)) for dim in output.shape]
     if not any(isinstance(dim, shapes.Choice) and dim.otherwise is None for dim in dims):
         lines = [f"output.nbDims = {len(dims)};"]
         for index, dim in enumerate(dims):
             value = _expression(manifest, dim, lines, fresh)
             lines.append(f"output.d[{index}] = {value};")
         return lines
-    lines = ["output.nbDims = 0;"]
-    for dim in dims:
-        inner: list[str] = []
-        if isinstance(dim, shapes.Choice) and dim.otherwise is None:
-            inner.append(f"output.d[output.nbDims++] = {_expression(manifest, dim.then, inner, fresh)};")
-            lines += _block(f"if ({_condition(manifest, dim.condition)})", inner)
-        else:
-            inner.append(f"output.d[output.nbDims++] = {_expression(manifest, dim, inner, fresh)};")
-            lines += inner
+    return ["output.nbDims = 0;", *(line for dim in dims for line in _appended(manifest, dim, fresh))]
+
+
+def _appended(manifest: Manifest, dim: shapes.Expr, fresh: Iterator[int]) -> list[str]:
+    """The statements that append a dimension, if there is one."""
+    lines: list[str] = []
+    if isinstance(dim, shapes.Choice) and dim.otherwise is None:
+        lines.append(f"output.d[output.nbDims++] = {_expression(manifest, dim.then, lines, fresh)};")
+        return _block(f"if ({_condition(manifest, dim.condition)})", lines)
+    lines.append(f"output.d[output.nbDims++] = {_expression(manifest, dim, lines, fresh)};")
     return lines
+
+
+def _of_any_rank(manifest: Manifest, output: Tensor, fresh: Iterator[int]) -> list[str]:
+    lines = ["output.nbDims = 0;"]
+    for dim in manifest.written(output):
+        if dim != REST:
+            lines += _appended(manifest, shapes.lowered(shapes.parse(dim)), fresh)
+            continue
+        index, shape = first_open(manifest)
+        at, behind = shape.index(REST), len(shape) - shape.index(REST) - 1
+        last = f"inputs[{index}].nbDims" + (f" - {behind}" if behind else "")
+        lines += _block(
+            f"for (int32_t i = {at}; i < {last}; ++i)", [f"output.d[output.nbDims++] = inputs[{index}].d[i];"]
+        )
+    return lines
+
+
+def first_open(manifest: Manifest) -> tuple[int, tuple[str, ...]]:
+    """The first input of any rank: which it is, and its shape."""
+    written = [manifest.written(tensor) for tensor in manifest.inputs]
+    return next((index, shape) for index, shape in enumerate(written) if REST in shape)
+
+
+def rank_checks(manifest: Manifest) -> list[str]:
+    """For each input, what is true where it has a wrong number of dimensions."""
+    written = [manifest.written(tensor) for tensor in manifest.inputs]
+    found = []
+    for index, shape in enumerate(written):
+        if REST not in shape:
+            found.append(f"inputs[{index}].nbDims != {len(shape)}")
+            continue
+        first, first_shape = first_open(manifest)
+        if index != first:
+            more = len(shape) - len(first_shape)
+            rest = f" {'+' if more > 0 else '-'} {abs(more)}" if more else ""
+            found.append(f"inputs[{index}].nbDims != inputs[{first}].nbDims{rest}")
+            continue
+        # An output may have more dimensions beside the rest than the input has.
+        most = max((len(dims) for t in manifest.outputs if REST in (dims := manifest.written(t))), default=0)
+        above = f" || inputs[{index}].nbDims > {MAX_DIMS - (most - len(shape))}" if most > len(shape) else ""
+        found.append(f"inputs[{index}].nbDims < {len(shape) - 1}{above}")
+    return found
 
 
 def numbers(manifest: Manifest, output: Tensor) -> list[str]:
@@ -55,7 +100,9 @@ def checks(manifest: Manifest) -> list[str]:
     """What makes fields' values useless for shapes: a divisor of 0, where a shape divides whatever the fields are."""
     found: dict[str, None] = {}
     for tensor in manifest.outputs:
-        for dim in tensor.shape:
+        for dim in manifest.written(tensor):
+            if dim == REST:
+                continue
             for divisor in _divisors(shapes.lowered(shapes.parse(dim))):
                 if _is_fixed(manifest, divisor) and shapes.symbols(divisor):
                     if isinstance(divisor, shapes.Symbol):
@@ -98,7 +145,8 @@ def _expression(manifest: Manifest, expr: shapes.Expr, lines: list[str], fresh: 
         return name
     if isinstance(expr, shapes.Symbol):
         if expr.name in manifest.symbols():
-            return "inputs[{}].d[{}]".format(*_place(manifest, expr.name))
+            index, place = _place(manifest, expr.name)
+            return f"inputs[{index}].d[{place}]"
         return f"exprBuilder.constant(mParameters.{expr.name})"
     if _is_fixed(manifest, expr) and not any(True for _ in shapes.conditions(expr)):
         number = _dimension(manifest, expr)
@@ -172,8 +220,10 @@ def _named(manifest: Manifest, name: str, parameters: str = "mParameters") -> st
     return f"{parameters}.{name}"
 
 
-def _place(manifest: Manifest, symbol: str) -> tuple[int, int]:
+def _place(manifest: Manifest, symbol: str) -> tuple[int, str]:
     """The first input dimension that is the symbol: (input, dimension)."""
-    return next(
-        (i, d) for i, tensor in enumerate(manifest.inputs) for d, dim in enumerate(tensor.shape) if dim == symbol
-    )
+    written = [manifest.written(tensor) for tensor in manifest.inputs]
+    index, shape = next((index, shape) for index, shape in enumerate(written) if symbol in shape)
+    at = shape.index(symbol)
+    behind = len(shape) - at
+    return index, f"inputs[{index}].nbDims - {behind}" if REST in shape[:at] else str(at)

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from pluginkit import shapes
-from pluginkit.manifest import Manifest, Tensor
+from pluginkit.manifest import REST, Manifest, Tensor
 
 
 def dimensions(manifest: Manifest, output: Tensor) -> list[str]:
     """What stands in the tuple that is the output's shape, by the inputs' shapes and the fields."""
-    return [_dimension(manifest, shapes.parse(dim)) for dim in output.shape]
+    return [
+        _rest(manifest) if dim == REST else _dimension(manifest, shapes.parse(dim)) for dim in manifest.written(output)
+    ]
+
+
+def _rest(manifest: Manifest) -> str:
+    """The dimensions that "..." stands for."""
+    tensor = next(one for one in manifest.inputs if REST in manifest.written(one))
+    shape = manifest.written(tensor)
+    at, behind = shape.index(REST), len(shape) - shape.index(REST) - 1
+    return f"*{tensor.name}.shape[{at or ''}:{-behind if behind else ''}]"
 
 
 def _dimension(manifest: Manifest, expr: shapes.Expr) -> str:
     if isinstance(expr, shapes.Constant):
         return str(expr.value)
     if isinstance(expr, shapes.Symbol):
-        places = ((t.name, t.shape.index(expr.name)) for t in manifest.inputs if expr.name in t.shape)
-        return next((f"{name}.shape[{index}]" for name, index in places), expr.name)
+        written = ((t.name, manifest.written(t)) for t in manifest.inputs)
+        places = ((name, shape, shape.index(expr.name)) for name, shape in written if expr.name in shape)
+        at = ((name, index - len(shape) if REST in shape[:index] else index) for name, shape, index in places)
+        return next((f"{name}.shape[{index}]" for name, index in at), expr.name)
     if isinstance(expr, shapes.Choice):
         then, condition = _side(manifest, expr.then, in_choice=True), _condition(manifest, expr.condition)
         if expr.otherwise is None:

@@ -42,6 +42,7 @@ class Setting:
         implicit: how INT8 scales were calibrated that the plugin gets by descriptors; empty: it gets them by fields.
         varied: what of `fields` isn't as usual, if anything is.
         saved: the name of the saved case that it is for; empty for all others.
+        rank: as `rank3`, where the signature has several.
     """
 
     manifest: Manifest
@@ -54,6 +55,7 @@ class Setting:
     implicit: str = ""
     varied: FieldValues | None = None
     saved: str = ""
+    rank: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "manifest", self.manifest.with_fields(self.fields))
@@ -61,7 +63,7 @@ class Setting:
     def network_id(self, family: str) -> str:
         """What a network of that family is called."""
         kind = "-".join(filter(None, (self.precision.value, self.variant)))
-        return "/".join(filter(None, (family, kind, self.part)))
+        return "/".join(filter(None, (family, kind, "-".join(filter(None, (self.rank, self.part))))))
 
     @property
     def variant(self) -> str:

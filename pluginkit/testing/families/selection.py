@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pluginkit.errors import NothingSelected, UsageError
@@ -54,6 +54,30 @@ def choose(manifest: Manifest, wanted: Iterable[str] | None) -> list[Family]:
     if not names:
         raise NothingSelected("No network is selected.", hint=f"The networks are: {', '.join(FAMILIES)}.")
     return list(chosen.values())
+
+
+def choose_ranked(ranked: Sequence[Manifest], wanted: Iterable[str] | None) -> list[list[Family]]:
+    """The families of each rank of a signature; one that is asked for must be able to hold the plugin at some rank.
+
+    Raises:
+        UsageError, NothingSelected: as `choose`.
+    """
+    if wanted is None or len(ranked) == 1:
+        return [choose(one, wanted) for one in ranked]
+    names = list(dict.fromkeys(wanted))
+    found: list[list[Family]] = [[] for _ in ranked]
+    for name in names:
+        refused = []
+        for one, families in zip(ranked, found, strict=True):
+            held = [each.family for each in offered(one) if not each.refusal]
+            mine = [family for family in called(name) if family in held]
+            families += [family for family in mine if family not in families]
+            refused += [] if mine else [one]
+        if len(refused) == len(ranked):
+            choose(refused[0], [name])
+    if not names:
+        choose(ranked[0], names)
+    return found
 
 
 def called(name: str) -> list[Family]:

@@ -3,6 +3,7 @@
 
 #include <pluginkit/python/array.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <pybind11/stl.h>
@@ -63,25 +64,30 @@ struct Signature
         {
             std::vector<std::string> const& shape = inputs[i].shape;
             std::string const said = plugin + ": " + arrays[i].what + " has the shape " + shapeText(arrays[i].dims);
-            if (shape.size() != static_cast<size_t>(arrays[i].dims.nbDims))
+            size_t const rank = static_cast<size_t>(arrays[i].dims.nbDims);
+            bool const open = std::count(shape.begin(), shape.end(), kRest) > 0;
+            if (open ? rank + 1 < shape.size() : rank != shape.size())
             {
-                throw py::value_error(said + "; it takes " + std::to_string(shape.size()) +
-                                      (shape.size() == 1 ? " dimension, " : " dimensions, ") + bracketed(shape) + ".");
+                size_t const least = shape.size() - (open ? 1 : 0);
+                throw py::value_error(said + "; it takes " + std::to_string(least) + (open ? " or more" : "") +
+                                      (least == 1 && !open ? " dimension, " : " dimensions, ") + bracketed(shape) +
+                                      ".");
             }
-            for (size_t d = 0; d < shape.size(); ++d)
+            std::vector<std::string> const named = withRest(shape, rank);
+            for (size_t d = 0; d < named.size(); ++d)
             {
                 int64_t const there = arrays[i].dims.d[d];
                 char* end{nullptr};
-                int64_t const number = std::strtoll(shape[d].c_str(), &end, 10);
+                int64_t const number = std::strtoll(named[d].c_str(), &end, 10);
                 bool const constant = *end == '\0';
                 if (constant && number != there)
                 {
-                    throw py::value_error(said + "; its dimension " + std::to_string(d) + " must be " + shape[d] + ".");
+                    throw py::value_error(said + "; its dimension " + std::to_string(d) + " must be " + named[d] + ".");
                 }
-                auto const [symbol, first] = symbols.try_emplace(shape[d], there, arrays[i].what);
+                auto const [symbol, first] = symbols.try_emplace(named[d], there, arrays[i].what);
                 if (!first && symbol->second.first != there)
                 {
-                    throw py::value_error(said + ", so " + shape[d] + " is " + std::to_string(there) + ", but " +
+                    throw py::value_error(said + ", so " + named[d] + " is " + std::to_string(there) + ", but " +
                                           std::to_string(symbol->second.first) + " in " + symbol->second.second +
                                           "; inputs have the shapes " + shapes() + ".");
                 }
@@ -154,6 +160,27 @@ struct Signature
     }
 
 private:
+    static constexpr char const* kRest = "..."; //!< in a shape: any number of dimensions, the same ones in all inputs
+
+    //! A shape of so many dimensions, with `...[0]`, `...[1]` and so on in the place of `...`.
+    static std::vector<std::string> withRest(std::vector<std::string> const& shape, size_t rank)
+    {
+        std::vector<std::string> named;
+        for (std::string const& dim : shape)
+        {
+            if (dim != kRest)
+            {
+                named.push_back(dim);
+                continue;
+            }
+            for (size_t i = 0; i + shape.size() < rank + 1; ++i)
+            {
+                named.push_back(std::string{kRest} + "[" + std::to_string(i) + "]");
+            }
+        }
+        return named;
+    }
+
     static std::vector<Tensor> tensors(py::handle listed)
     {
         std::vector<Tensor> all;

@@ -62,7 +62,7 @@ DimsExprs @{ plugin.name }@::getOutputDimensions(int32_t outputIndex, DimsExprs 
         return impossible;
     }
 @% for tensor in plugin.inputs %@
-    if (inputs[@{ tensor.index }@].nbDims != @{ tensor.rank }@) // @{ tensor.name }@
+    if (@{ tensor.rank_check }@) // @{ tensor.name }@
     {
         return impossible;
     }

@@ -140,7 +140,7 @@ int32_t @{ plugin.name }@::getOutputShapes(DimsExprs const* inputs, int32_t nbIn
         return kFailed;
     }
 @% for tensor in plugin.inputs %@
-    if (inputs[@{ tensor.index }@].nbDims != @{ tensor.rank }@) // @{ tensor.name }@
+    if (@{ tensor.rank_check }@) // @{ tensor.name }@
     {
         return kFailed;
     }
