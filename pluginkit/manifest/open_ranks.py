@@ -10,6 +10,8 @@ import copy
 import re
 from typing import Any
 
+from pluginkit.manifest.mistakes import toml
+
 REST = "..."
 """What stands in a shape for any number of dimensions, the same ones in every tensor that has it."""
 
@@ -41,6 +43,12 @@ def expand(content: dict[str, Any]) -> list[dict[str, Any]]:
                 f'profile {_name(profile)}.rest is missing: the dimensions that "{REST}" stands for, as in '
                 "rest = [[1, 8, 16], [1, 8, 16]]; rest = [] for none"
             )
+        for number, ends in enumerate(profile["rest"], 1):
+            if not isinstance(ends, list) or len(ends) != 3 or any(type(size) is not int for size in ends):
+                raise RankError(
+                    f"profile {_name(profile)}.rest {number}: must be [min, opt, max], three whole numbers "
+                    f"(got {toml(ends)})"
+                )
     counts = dict.fromkeys(len(profile["rest"]) for profile in profiles)
     return [_at(content, count) for count in counts] or [content]
 

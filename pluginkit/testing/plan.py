@@ -214,7 +214,7 @@ def _varied(
 def _with_fields(
     setting: Setting, manifest: Manifest, fields: dict[str, Any], samples: Sequence[Point]
 ) -> tuple[Setting, Setting]:
-    """A setting with other values of fields, which its shapes may depend on; and what its scales are calibrated with."""
+    """A setting with other values of fields, on which shapes may depend; and what its scales are calibrated with."""
     shaped = manifest.with_fields(fields)
     splits = list(shape_splits(shaped, setting.precision, samples, 0, all_counts=False))
     part = next((one for one in splits if one.name == setting.part), splits[0])

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit.importing import model as model_
-from pluginkit.importing import typed
+from pluginkit.importing import signature, typed
 from pluginkit.importing.rules import plugins as rules_plugins
 from pluginkit.importing.rules import signature as rules_signature
 from pluginkit.importing.serving import PluginLibrary, serve
@@ -206,3 +206,45 @@ def test_bodies_of_functions_are_not_judged_by_what_the_main_graph_calls_alike()
 
 def test_without_a_manifest_nothing_is_held_against_it() -> None:
     assert not problems(model([scale(NAMES)], [value("x", ["n", 3, 1], INT8), BIAS, INDEX]), library())
+
+
+ANY_RANK = """
+[plugin]
+name = "P"
+[[inputs]]
+name = "x"
+types = ["float32"]
+shape = ["n", "...", "c"]
+[[outputs]]
+name = "y"
+types = ["float32"]
+shape = ["c", "...", "min(n, k)", "1 if k > 2"]
+[[fields]]
+name = "k"
+type = "int32"
+default = 2
+[[profiles]]
+symbols = { n = [1, 2, 4], c = [3, 3, 3] }
+rest = []
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "fields", "expected"),
+    [
+        ([7, 3], {}, [3, 2]),
+        ([7, 5, 6, 3], {}, [3, 5, 6, 2]),
+        (["n", 5, 3], {"k": 4}, [3, 5, None, 1]),
+        (None, {}, None),
+        ([7], {}, [None, None]),
+    ],
+)
+def test_a_node_of_any_rank_has_outputs_of_its_inputs_rank(
+    given: list[int | str] | None, fields: dict[str, int], expected: list[int | None] | None
+) -> None:
+    """And of its attributes' shape; of no known rank nothing is known, of a wrong one no size."""
+    node = helper.make_node("P", ["a"], ["b"], **fields)
+    known = {"a": helper.make_tensor_type_proto(FLOAT, given).tensor_type}
+    found = signature.outputs(Manifest.parse(ANY_RANK), node, known)
+    sizes = None if not found else model_.dims(found["b"].tensor_type)
+    assert (None if sizes is None else list(sizes)) == expected

@@ -56,7 +56,7 @@ FACTORS: dict[str, list[Any]] = {
     "types": list(TYPES),
     "fields": list(FIELDS),
     "names": list(NAMES),
-    "dims": ["symbols", "numbers", "mixed", "repeated"],
+    "dims": ["symbols", "numbers", "mixed", "repeated", "any rank"],
     "formats": ["linear", "declared"],
 }
 """Each factor's values; the pairs that make no sense are left out by `CONSTRAINTS`."""
@@ -72,6 +72,11 @@ CONSTRAINTS = [
     _without(lambda row: row["rank"] < 2 and row["dims"] in ("mixed", "repeated"), "rank", "dims"),
     _without(lambda row: row["rank"] < 3 and row["formats"] == "declared", "rank", "formats"),
     _without(lambda row: row["base"] == "ioext" and row["formats"] == "declared", "base", "formats"),
+    # "..." stands for some of a row's dimensions: here for all but the first and the last of three.
+    _without(lambda row: row["dims"] == "any rank" and row["base"] == "ioext", "dims", "base"),
+    _without(lambda row: row["dims"] == "any rank" and row["rank"] != 3, "dims", "rank"),
+    _without(lambda row: row["dims"] == "any rank" and row["formats"] == "declared", "dims", "formats"),
+    _without(lambda row: row["dims"] == "any rank" and row["outputs"] == "by fields", "dims", "outputs"),
     _without(lambda row: row["outputs"] == "by fields" and row["fields"] != "sizes", "outputs", "fields"),
     _without(lambda row: row["rank"] in (0, 6) and row["outputs"] == "by fields", "rank", "outputs"),
     _without(lambda row: row["formats"] == "declared" and row["outputs"] == "by fields", "formats", "outputs"),
@@ -136,6 +141,7 @@ def _shape(row: Row, symbols: list[str]) -> list[str]:
         # The channels of every format are a number.
         "mixed": [symbols[0], *numbers[1:]],
         "repeated": [symbols[0], symbols[0], *symbols[1:]][:rank],
+        "any rank": [symbols[0], "...", symbols[1]],
     }[row["dims"]]
 
 

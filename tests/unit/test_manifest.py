@@ -271,3 +271,109 @@ def test_shapes_that_fields_make_impossible(dim: str, field: str, output: str) -
     with pytest.raises(UsageError) as caught:
         shaped([dim], field)
     assert output in caught.value.message
+
+
+ANY_RANK = """
+[plugin]
+name = "P"
+{base}
+[[inputs]]
+name = "x"
+types = ["float32"]
+shape = {x}
+{formats}
+[[inputs]]
+name = "d1"
+types = ["float32"]
+shape = ["c"]
+[[outputs]]
+name = "y"
+types = ["float32"]
+shape = {y}
+[[profiles]]
+name = "images"
+symbols = {{ n = [1, 2, 4], c = [3, 3, 3] }}
+{rest}
+[[profiles]]
+name = "rows"
+symbols = {{ n = [1, 2, 4], c = [3, 3, 3] }}
+rest = []
+[[profiles]]
+name = "small"
+symbols = {{ n = [1, 1, 1], c = [3, 3, 3] }}
+rest = [[1, 2, 3], [4, 5, 6]]
+"""
+REST = "rest = [[1, 8, 16], [1, 4, 8]]"
+
+
+def any_rank(**changed: str) -> Manifest:
+    usual = {"x": '["n", "...", "c"]', "y": '["c", "..."]', "base": "", "formats": "", "rest": REST}
+    return Manifest.parse(ANY_RANK.format(**{**usual, **changed}))
+
+
+def test_a_signature_of_any_rank_is_one_for_each_rank_of_its_profiles() -> None:
+    first, rows = any_rank().ranked()
+    # d1 is taken by a tensor.
+    assert [tensor.shape for tensor in (*first.inputs, *first.outputs)] == [
+        ("n", "_d1", "_d2", "c"),
+        ("c",),
+        ("c", "_d1", "_d2"),
+    ]
+    assert [profile.name for profile in first.profiles] == ["images", "small"]
+    assert first.profiles[0].at("opt") == {"n": 2, "c": 3, "_d1": 8, "_d2": 4}
+    assert first.profiles[1].at("max") == {"n": 1, "c": 3, "_d1": 3, "_d2": 6}
+    assert [tensor.shape for tensor in (*rows.inputs, *rows.outputs)] == [("n", "c"), ("c",), ("c",)]
+    assert [profile.name for profile in rows.profiles] == ["rows"]
+    for one in (first, rows):
+        assert one.is_open
+        assert [one.written(tensor) for tensor in one.outputs] == [("c", "...")]
+
+
+def test_a_signature_like_inputs_of_some_rank() -> None:
+    first, rows = any_rank().ranked()
+    assert first.like([4, 1]) is first
+    assert first.like([2, 1]) is rows
+    assert first.like([None, 1]) is first
+    five = first.like([5, 1])
+    assert five.inputs[0].shape == ("n", "_d1", "_d2", "_d3", "c")
+    assert five.outputs[0].shape == ("c", "_d1", "_d2", "_d3")
+    assert five.profiles == ()
+    assert first.like([1, 1]) is first
+    fixed = shaped(["n"])
+    assert fixed.ranked() == (fixed,)
+    assert fixed.like([5]) is fixed
+    assert not fixed.is_open
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"x": '["...", "n", "...", "c"]'}, 'x.shape: "..." can stand in a shape once'),
+        ({"x": '["n", "c"]'}, 'y.shape: "..." is what it is in an input, and no input has it'),
+        ({"x": '["n", "c"]', "y": '["n"]'}, "profile 'images': rest says what \"...\" stands for, and no shape has it"),
+        (
+            {"rest": ""},
+            "profile 'images'.rest is missing: the dimensions that \"...\" stands for, as in rest =",
+        ),
+        ({"rest": "rest = 3"}, "profile 'images'.rest is missing"),
+        (
+            {"rest": "rest = [[1, 8]]"},
+            "profile 'images'.rest 1: must be [min, opt, max], three whole numbers (got [1, 8])",
+        ),
+        ({"rest": "rest = [[4, 2, 8]]"}, "profile 'images': _d1 = [4, 2, 8] must rise"),
+        ({"rest": f"rest = [{', '.join(['[1, 1, 1]'] * 7)}]"}, "inputs.1.shape: must be a list of 8 at most"),
+        ({"base": 'base = "ioext"'}, 'x.shape: base ioext has no "..."'),
+        ({"formats": 'formats = ["linear", "hwc8"]'}, 'x.formats: a tensor with "..." in its shape is linear'),
+        ({"y": '["..." , "m"]'}, "y.shape: unknown symbol 'm'"),
+    ],
+)
+def test_ranks_that_make_no_sense(changed: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        any_rank(**changed)
+    assert said in caught.value.message
+
+
+@pytest.mark.parametrize("content", ["inputs = 3", "[[inputs]]\nshape = 3", "[[profiles]]\nrest = 3", 'plugin = "..."'])
+def test_damaged_content_is_the_models_to_refuse(content: str) -> None:
+    with pytest.raises(UsageError):
+        Manifest.parse(content)

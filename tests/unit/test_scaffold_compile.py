@@ -38,6 +38,11 @@ SIGNATURES: dict[str, dict[str, Any]] = {
         "outputs": ["y:float32:broadcast(n,m),min(c,k),1 if keep", "z:float32:k*k*2 if k > keep + 1 else c,c//(k-1)+1"],
         "fields": ["k:int32=3", "keep:int32=1"],
     },
+    "any rank": {
+        "inputs": ["x:float32:n,...,c", "b:float32:...,1", "w:float32:...", "s:float32:c"],
+        "outputs": ["y:float32:n,...,c", "z:float32:1,...,c,min(n,k),1 if k", "v:float32:"],
+        "fields": ["k:int32=3"],
+    },
     "constant shape": {"inputs": ["x:float16:2,3"], "outputs": ["y:float16:6"]},
     "formats": {
         "inputs": ["x:float32,float16,bfloat16,int8:n,6,h,w", "b:float32,bfloat16,int8:6,h,w", "k:int32:6"],
