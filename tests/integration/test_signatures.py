@@ -40,7 +40,7 @@ def test_three_inputs_one_of_them_int32_and_two_outputs(tmp_path: Path) -> None:
     by_api = [verdict.network for verdict in report.verdicts if verdict.network.startswith("api-")]
     assert len(by_api) == len(FAMILIES) - len(ONNX)
     assert {verdict.network for verdict in report.verdicts} == judged_networks(report)
-    assert len(report.controls) == 38
+    assert len(report.controls) == 51
 
 
 def test_mixed_types_and_formats_from_no_element_on(tmp_path: Path) -> None:

@@ -128,6 +128,50 @@ def test_a_length_is_there_and_from_outside(length: str, message: str) -> None:
         api_structure.check(behind(network, *steps))
 
 
+def test_a_length_is_a_shape_tensor() -> None:
+    """The plugin's output's first dimension is one; what the plugin computes is none."""
+    network = made()
+    x = network.outputs[-1]
+    output = api.LoopOutput("zl", "CONCATENATE", "zl_twice", "zl_all", 0, "z_length")
+    loop = (*structures.loop("zl", x), output, api.NetworkOutput("zl_all"))
+    dimension = (
+        api.ShapeLayer(x, "z_shape"),
+        api.ConstantLayer("z_first", "int64", (0,)),
+        api.Gather("z_shape", "z_first", "z_length"),
+    )
+    api_structure.check(behind(network, *dimension, *loop))
+    with pytest.raises(CheckFailed, match=r"'zl_all' is computed from '\S+', of PluginLayer, which is no shape tensor"):
+        api_structure.check(behind(network, api.Cast(x, "z_length", "int64"), *loop))
+
+
+@pytest.mark.parametrize("loop", ["zl", "zk"])
+def test_a_condition_may_come_from_what_is_outside_of_its_loop(loop: str) -> None:
+    """An iterator of the loop around it is outside; one of its own is not."""
+    network = made()
+    around = tuple(step for step in structures.loop("zk", network.outputs[-1]) if not isinstance(step, api.Recur))
+    row = api.ConstantLayer("z_row", "int32", (1, 2), (2,))
+    inner = tuple(
+        step for step in structures.loop("zl", "zk_state") if not isinstance(step, (api.TripLimit, api.ConstantLayer))
+    )
+    steps = (
+        *around,
+        row,
+        inner[0],
+        api.IteratorLayer(loop, row.out, "z_item"),
+        api.Elementwise("LESS", "z_item", "zk_trips", "z_going"),
+        api.TripLimit("zl", "WHILE", "z_going"),
+        *inner[1:],
+        api.LoopOutput("zl", "LAST_VALUE", "zl_state", "zl_out"),
+        api.Recur("zk_state", "zl_out"),
+        *structures.last("zk"),
+    )
+    if loop == "zk":
+        api_structure.check(behind(network, *steps))
+        return
+    with pytest.raises(CheckFailed, match="the condition of loop 'zl' comes from 'z_item', of IteratorLayer in loop"):
+        api_structure.check(behind(network, *steps))
+
+
 def test_an_iterator_past_the_end_is_told_in_the_run_too() -> None:
     (past,) = [one for name, one in structures.networks(made()) if name == "iterator-past-end"]
     only = replace(past, steps=tuple(step for step in past.steps if getattr(step, "out", "z").startswith("z")))
