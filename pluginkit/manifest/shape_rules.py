@@ -29,6 +29,10 @@ def problems(manifest: ManifestModel) -> list[str]:
     for tensor in manifest.outputs:
         for dim in tensor.shape:
             found += [f"{tensor.name}.shape: {problem}" for problem in _dimension(manifest, dim)]
+            if isinstance(expr := _parse(dim), shapes.Choice) and expr.otherwise is None and len(tensor.formats) > 1:
+                found.append(
+                    f"{tensor.name}.formats: a tensor is linear if a field can take a dimension away ('{dim}')"
+                )
     if found:
         return found
     known = list(manifest.symbols())

@@ -227,6 +227,12 @@ def place(manifest: Manifest, file: Path, feeds: dict[str, Array], name: str) ->
     for profile in manifest.profiles:
         if holds(profile, env):
             return Point(profile.name, name, env, feeds, spread=False)
+    if not manifest.profiles:
+        ranks = ", ".join(f"{name} of {array.ndim}" for name, array in feeds.items())
+        raise UsageError(
+            f"{file}: no profile is for tensors of so many dimensions ({ranks}).",
+            hint="Write a profile with as many in its rest.",
+        )
     ranges = "; ".join(
         f"{profile.name}: " + ", ".join(f"{name} {ends[0]}..{ends[2]}" for name, ends in profile.symbols.items())
         for profile in manifest.profiles

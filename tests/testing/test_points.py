@@ -16,6 +16,7 @@ from pluginkit.manifest import Manifest
 from pluginkit.testing.families import FAMILIES
 from pluginkit.testing.plan import plan
 from pluginkit.testing.points import bind, holds, points, read_data
+from pluginkit.testing.reference import Reference
 
 from .conftest import BAR, EXAMPLES, LEAKY, TRIO
 
@@ -189,3 +190,46 @@ def test_selection() -> None:
     single = Manifest.model_validate(dump)
     with pytest.raises(NothingSelected, match="No input of Leaky is int8; on offer: float32"):
         plan(single, example.reference, precisions=[DType.INT8])
+
+
+ANY_RANK = """
+[plugin]
+name = "P"
+[[inputs]]
+name = "x"
+types = ["float32"]
+shape = ["n", "..."]
+[[outputs]]
+name = "y"
+types = ["float32"]
+shape = ["...", "n"]
+[[profiles]]
+name = "rows"
+symbols = { n = [1, 2, 4] }
+rest = [[1, 3, 5]]
+[[profiles]]
+name = "none"
+symbols = { n = [1, 2, 4] }
+rest = []
+"""
+
+
+def test_a_plan_has_every_rank_and_own_data_at_theirs(tmp_path: Path) -> None:
+    manifest = Manifest.parse(ANY_RANK)
+    reference = Reference(manifest, lambda x: 2 * np.moveaxis(x, 0, -1))
+    np.savez(tmp_path / "x.npz", x=np.ones(3, np.float32))
+    made = plan(manifest, reference, families=["plain", "chain"], data=tmp_path / "x.npz")
+    assert [network.id for network in made.networks] == [
+        "plain/float32/rank2",
+        "plain/float32/rank1",
+        "chain/float32/rank1",
+    ]
+    shapes = {case.id: case.expected["y"].shape for case in made.cases if case.id.startswith("plain")}
+    assert shapes["plain/float32/rank2/opt"] == (3, 2)
+    assert shapes["plain/float32/rank1/opt"] == (2,)
+    assert [name for name in shapes if name.endswith("/data")] == ["plain/float32/rank1/data"]
+    np.savez(tmp_path / "x.npz", x=np.ones((3, 1, 1), np.float32))
+    with pytest.raises(UsageError, match=r"no profile is for tensors of so many dimensions \(x of 3\)"):
+        plan(manifest, reference, data=tmp_path / "x.npz")
+    with pytest.raises(UsageError, match="The network 'chain' cannot hold P"):
+        plan(Manifest.parse(ANY_RANK.replace('["...", "n"]', '["1", "..."]')), reference, families=["chain"])

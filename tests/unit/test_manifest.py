@@ -273,6 +273,14 @@ def test_shapes_that_fields_make_impossible(dim: str, field: str, output: str) -
     assert output in caught.value.message
 
 
+def test_a_tensor_that_a_field_takes_a_dimension_from_is_linear() -> None:
+    text = SHAPED.format(shape=["n", "c", 2, "1 if k"], field="default = 2").replace(
+        "[[profiles]]", "formats = ['linear', 'chw2']\n[[profiles]]"
+    )
+    with pytest.raises(UsageError, match=r"y\.formats: a tensor is linear if a field can take a dimension away"):
+        Manifest.parse(text)
+
+
 ANY_RANK = """
 [plugin]
 name = "P"
