@@ -20,6 +20,7 @@ from pluginkit.network.plan import Plan
 from pluginkit.testing import precision as precisions_
 from pluginkit.testing import rounding
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_descriptor, ranges, read_samples
+from pluginkit.testing.edges import counts
 from pluginkit.testing.families import FAMILIES, Family, selection
 from pluginkit.testing.families.base import Applier, OracleResult, Setting
 from pluginkit.testing.field_values import Varied, choose
@@ -139,7 +140,7 @@ def _plan(
                     networks.append(family.build(setting))
                     made = [
                         case
-                        for point in _points(part, setting, seed)
+                        for point in _points(part, setting, seed, tails=every)
                         for case in _cases(family, setting, point, reference, seed)
                     ]
                     cases += with_earlier(made) if every and not setting.variant else made
@@ -153,12 +154,14 @@ def _plan(
     return Plan(tuple(networks), tuple(cases), seed, other.kept)
 
 
-def _points(part: ShapeSplit, setting: Setting, seed: int) -> list[Point]:
-    """The part's points, and in another format than linear those that leave lanes of a vector unused."""
+def _points(part: ShapeSplit, setting: Setting, seed: int, *, tails: bool) -> list[Point]:
+    """The part's points, those with all `tails` if asked for, and in another format than linear those that leave lanes
+    of a vector unused."""
     if setting.varied:
         return [point for point in part.points if point.name == "opt"]
     if not setting.variant:
-        return list(part.points)
+        more = counts.points(part.manifest, part.points, seed) if tails else []
+        return [*part.points, *more]
     forms = {tensor.name: setting.form(tensor) for tensor in (*part.manifest.inputs, *part.manifest.outputs)}
     return [*part.points, *unaligned(part.manifest, forms, part.points, seed)]
 

@@ -93,7 +93,7 @@ def points(manifest: Manifest, seed: int, *, random: int = 1, data: Path | None 
                 named[f"random-{number}"] = _draw(manifest, profile, generator(seed, profile.name, str(number)), taken)
                 taken.append(named[f"random-{number}"])
         found += [
-            Point(profile.name, name, env, _values(manifest, env, seed, f"{profile.name}/{name}"))
+            Point(profile.name, name, env, values(manifest, env, seed, f"{profile.name}/{name}"))
             for name, env in named.items()
         ]
     return [*found, read_data(manifest, data)] if data else found
@@ -117,8 +117,8 @@ def unaligned(manifest: Manifest, forms: Mapping[str, Format], tried: Sequence[P
             tries = ({**profile.at("opt"), channel: size} for size in counts)
             env = next((one for one in tries if manifest.possible(one)), None)
             if env is not None:
-                values = _values(manifest, env, seed, f"{profile.name}/unaligned")
-                found.append(Point(profile.name, "unaligned", env, values))
+                feeds = values(manifest, env, seed, f"{profile.name}/unaligned")
+                found.append(Point(profile.name, "unaligned", env, feeds))
                 break
     return found
 
@@ -157,7 +157,8 @@ def broadcastable(manifest: Manifest, profile: Profile, env: Mapping[str, int]) 
     return found
 
 
-def _values(manifest: Manifest, env: Mapping[str, int], seed: int, where: str) -> dict[str, Array]:
+def values(manifest: Manifest, env: Mapping[str, int], seed: int, where: str) -> dict[str, Array]:
+    """Each input's values for the symbols' values; `where` names the point in its random numbers."""
     sizes = manifest.input_shapes(env)
     # An INT32 input may be an index: below every dimension it is a valid one.
     bound = max(1, min((dim for size in sizes.values() for dim in size), default=2))

@@ -199,6 +199,15 @@ FAULTS = {
         Outcome.FAILED,
         "[I6] IPluginCreator::deserializePlugin: made a plugin in namespace ''; its creator is in 'pluginkit.host'",
     ),
+    "a tail of five elements that stays unwritten": Fault(
+        KERNEL,
+        "toElement(static_cast<T*>(output.data)[i], number",
+        "if (FAULT ? output.count % 16 != 5 || i + 1 < output.count : true)\n            "
+        "toElement(static_cast<T*>(output.data)[i], number",
+        "plain/float32/count-5",
+        Outcome.FAILED,
+        "left unwritten: 1 of 1029 elements of output 0, the first at index (2, 6, 6, 6)",
+    ),
     "a type that is not declared": Fault(
         PLUGIN,
         "findRow(pos + 1, ",

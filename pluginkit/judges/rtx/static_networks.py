@@ -15,6 +15,7 @@ from pluginkit.interpreter import walker
 from pluginkit.manifest import Manifest, Tensor
 from pluginkit.network.api_model import PROBE
 from pluginkit.network.model import Case, Dims, Network, NetworkProfile, PluginCall
+from pluginkit.testing import edges
 from pluginkit.testing.families.base import DOMAIN
 
 _BEHIND = "_probe"
@@ -23,11 +24,12 @@ _BEHIND = "_probe"
 def points(cases: Sequence[Case], network: Network) -> list[Case]:
     """The network's cases, one for each set of shapes and shape tensors' values.
 
-    Of other families than `plain` only the last: a random one where there is any.
+    Of other families than `plain` only the last: a random one where there is any. The points of `testing.edges` are
+    for kernels, and none runs here.
     """
     found: dict[tuple[object, ...], Case] = {}
     for case in cases:
-        if case.network_id == network.id:
+        if case.network_id == network.id and not edges.is_edge(case.point):
             shaping = [str(case.feeds[name].tolist()) for name in network.profiles[0].values]
             found.setdefault((tuple(case.symbols.items()), *shaping), case)
     return list(found.values()) if network.family == "plain" else list(found.values())[-1:]
