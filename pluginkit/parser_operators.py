@@ -36,7 +36,12 @@ OPERATORS = frozenset(
 NOT_IN_RTX = frozenset({"DeformConv", "TRT_PluginV2"})
 """Those that the full TensorRT alone has."""
 
-PLUGINS_OF_RTX = {"NonZero": ("NonZero", "1"), "RoiAlign": ("ROIAlign_TRT", "1")}
+PLUGINS_OF_RTX = {
+    "NonZero": ("NonZero", "1"),
+    "RoiAlign": ("ROIAlign_TRT", "1"),
+    "LinearAttention": ("LinearAttention", "1"),
+    "CausalConvWithState": ("CausalConvWithState", "1"),
+}
 """Operators of which the parser of TensorRT-RTX 1.7.1 makes a plugin (name, version) that its registry hasn't."""
 
 

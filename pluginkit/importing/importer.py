@@ -24,6 +24,7 @@ from pluginkit.importing.rules import model as rules_model
 from pluginkit.importing.rules import plugins as rules_plugins
 from pluginkit.importing.rules import signature as rules_signature
 from pluginkit.importing.rules import structure as rules_structure
+from pluginkit.importing.rules import tensors as rules_tensors
 from pluginkit.importing.rules.table import UNFIT
 from pluginkit.importing.running import RunOutcome
 from pluginkit.importing.serving import PluginLibrary, Served, serve
@@ -295,6 +296,7 @@ def _problems(
         *rules_plugins.check(served, libraries, known, typed.types(proto, served)),
         *rules_model.functions(proto, libraries, served),
         *rules_model.check(proto, places, known, path),
+        *rules_tensors.check(proto, known),
     ]
     if any(problem.level == "error" for problem in structure):
         # onnx's checker says the same once more, of the first only.

@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 NATIVE = 12
 """So many nodes that NVIDIA's parser serves itself are shown; all others are."""
-REFUSED = ("M1", "M5", "M7", "M11", "M12", "M15", "M17", "M18", "M19")
+REFUSED = ("M1", "M5", "M7", "M11", "M12", "M15", "M17", "M18", "M19", "M20", "M21", "M22")
 """Rules whose errors NVIDIA's parser or builder refuses: they give the reason more plainly."""
 _STYLES = {"native": "dim", "plugin": "green", "function": "cyan", "nobody": "bold red"}
 _OPTIONS = (

@@ -13,7 +13,7 @@ from pluginkit.creators import CreatorFacts
 from pluginkit.dtypes import DType
 from pluginkit.importing import signature
 from pluginkit.importing.model import dims
-from pluginkit.importing.rules.table import BUILDER_DECIDES
+from pluginkit.importing.rules.table import BUILDER_DECIDES, UNFIT
 from pluginkit.importing.serving import Served
 from pluginkit.library import Problem
 from pluginkit.manifest import FILE_NAME, Manifest
@@ -44,6 +44,7 @@ def built_all_the_same(problem: Problem) -> Problem:
         return problem
     fault = f"{problem.text} NVIDIA's builder took it all the same."
     fix = f"If the plugin's code is made for it, write so in {FILE_NAME}; if not, this engine computes something else."
+    fix = fix if problem.rule in UNFIT else problem.fix
     return replace(problem, level="warning", text=fault, fix=fix)
 
 

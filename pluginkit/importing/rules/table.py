@@ -143,6 +143,25 @@ RULES: dict[str, ImportRule] = {
         "TensorRT-RTX 1.7.1 refuses what is an error; onnxruntime refuses nodes of one name",
         unfit=True,
     ),
+    "M20": ImportRule(
+        "a type that TensorRT does not have (uint32, int16, strings, some float8, ...); float64, which becomes float32",
+        ("error", "warning"),
+        "TensorRT-RTX 1.7.1 refuses what is an error",
+        builder_decides=True,
+    ),
+    "M21": ImportRule(
+        "axes of Squeeze or a reduction, scales of Resize, or a quantization's zero point that are no constant",
+        ("error",),
+        _REFUSED,
+        builder_decides=True,
+    ),
+    "M22": ImportRule(
+        "a form of an operator that the parser does not have: pooling with dilations, more than one output of "
+        "Attention or LayerNormalization",
+        ("error",),
+        _REFUSED,
+        builder_decides=True,
+    ),
     "B10": ImportRule(
         "two libraries have a plugin of the same name, version and namespace",
         ("error",),
