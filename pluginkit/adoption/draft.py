@@ -21,6 +21,7 @@ from pluginkit.adoption.expressions import symbol
 from pluginkit.adoption.node import ModelNode
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
+from pluginkit.field_types import FieldType
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.mistakes import FILL_IN
@@ -266,7 +267,7 @@ class _Drafting:
 
     def _field_table(self, one: ListedField) -> str:
         answers, node = self._answers, self._node
-        kinds = {field_types.NUMBERS[kind]: kind for kind in field_types.SCALARS}
+        kinds = field_types.numbers()
         model = {name: (number, data, length) for name, number, data, length in node.given} if node else {}
         if node and one.name in node.missing and answers.made == "model":
             return f"# Left out: the model's node has no attribute '{one.name}', and the plugin is made without.\n"
@@ -290,7 +291,7 @@ class _Drafting:
         elif answers.made == "nothing":
             lines.append("default = 1  # check: a guess; the plugin's own default doesn't show")
         elif one.name in answers.needed and answers.made == "ones":
-            tested = 1 if kind is DType.INT32 else 0.5
+            tested = 1 if kind.is_integer else 0.5
             lines[-1] += f"  # check: no plugin is made without it; without a default tests give it {tested}"
         elif one.name in given:
             guess = 1 if answers.made == "ones" else 0
@@ -341,5 +342,5 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _number(kind: DType, value: float) -> str:
-    return field_types.SCALARS[kind].literal(value).rstrip("Ff") if kind is DType.FLOAT32 else str(int(value))
+def _number(kind: FieldType, value: float) -> str:
+    return str(int(value)) if kind.is_integer else repr(float(value))

@@ -20,8 +20,8 @@ from pluginkit import bases, field_types, host
 from pluginkit.adoption.answers import FieldValue, ListedField, PluginAnswers, TakenInputs
 from pluginkit.adoption.expressions import of_numbers, of_tree, with_names
 from pluginkit.creators.probing import other_base
-from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
+from pluginkit.field_types import FieldType
 from pluginkit.formats import Format
 from pluginkit.host.bases.dynamic.plugin import DynamicPlugin
 from pluginkit.host.bases.ioext.plugin import IOExtPlugin
@@ -179,22 +179,22 @@ class _Questions:
 
         An IPluginV3 names them. Of another the place of a field's value is found by giving it two others.
         """
-        kinds = {field_types.NUMBERS[kind]: kind for kind in field_types.SCALARS}
+        kinds = field_types.numbers()
         scalars = [(one, kinds[one.type]) for one in self._listed if one.type in kinds]
         found = self._ask([partial(self._default, one.name, kind) for one, kind in scalars])
         return {one.name: got.answer for (one, _), got in zip(scalars, found, strict=True) if got.answer is not None}
 
-    def _default(self, name: str, kind: DType) -> float | int | None:
+    def _default(self, name: str, kind: FieldType) -> float | int | None:
         plugin = self._create(())
         if isinstance(plugin, PluginV3):
             kept = {one.name: one for one in plugin.fields_to_serialize()}
             one = kept.get(name)
-            fits = one is not None and one.length == 1 and one.type == field_types.NUMBERS[kind]
+            fits = one is not None and one.length == 1 and one.type == kind.code
             return _scalar(kind, one.data) if one is not None and fits else None
         forms = [self._create([_field(name, kind, value)]).native for value in (1, 2)]
         first, second = (_serialized(form) for form in forms)
         before = _serialized(plugin.native)
-        size = kind.itemsize
+        size = kind.numpy.itemsize
         ones = [np.asarray(value, kind.numpy).tobytes() for value in (1, 2)]
         places = [
             at
@@ -251,7 +251,7 @@ class _Questions:
     def _shape_fields(self, taken: TakenInputs, outputs: int) -> tuple[str, ...]:
         """The int32 fields with another value of which a plugin answers other shapes."""
 
-        names = [one.name for one in self._listed if one.type == field_types.NUMBERS[DType.INT32] and one.length <= 1]
+        names = [one.name for one in self._listed if one.type == FieldType.INT32.code and one.length <= 1]
         found = []
         for name in names:
             answers = self._ask([partial(self._dims_with, taken.ranks, outputs, {name: value}) for value in (2, 3)])
@@ -262,7 +262,9 @@ class _Questions:
     def _dims_with(self, ranks: Sequence[int], outputs: int, values: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
         """The shapes of a plugin with other values of these fields."""
         others = [one for one in self._fields if one[0] not in values]
-        self._plugin = self._create([*others, *(_field(name, DType.INT32, value) for name, value in values.items())])
+        self._plugin = self._create(
+            [*others, *(_field(name, FieldType.INT32, value) for name, value in values.items())]
+        )
         return self._dims(ranks, outputs)
 
     def _shapes_by_fields(
@@ -391,13 +393,13 @@ def _guess(one: ListedField, kind: str, value: int) -> FieldValue:
     return one.name, one.type, np.full(count, value, kind).tobytes(), count
 
 
-def _field(name: str, kind: DType, value: float) -> FieldValue:
-    return name, field_types.NUMBERS[kind], np.asarray(value, kind.numpy).tobytes(), 1
+def _field(name: str, kind: FieldType, value: float) -> FieldValue:
+    return name, kind.code, np.asarray(value, kind.numpy).tobytes(), 1
 
 
-def _scalar(kind: DType, data: bytes) -> float | int:
+def _scalar(kind: FieldType, data: bytes) -> float | int:
     value = np.frombuffer(data, kind.numpy, 1)[0]
-    return field_types.SCALARS[kind].python(value)
+    return int(value) if kind.is_integer else float(value)
 
 
 def _serialized(native: Any) -> bytes:

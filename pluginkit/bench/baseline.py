@@ -16,6 +16,7 @@ from pluginkit.bench.model import Baseline
 from pluginkit.bench.timing import Launchable, Timer, Work
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
+from pluginkit.field_types import Value
 from pluginkit.manifest.bench_section import expression
 from pluginkit.network.model import Array
 
@@ -57,7 +58,7 @@ class Torch:
     def __init__(
         self,
         text: str,
-        fields: Mapping[str, float | int],
+        fields: Mapping[str, Value],
         named: Sequence[tuple[str, DType, tuple[int, ...]]],
         buffers: Buffers,
         stream: gpu.Stream,
@@ -122,7 +123,7 @@ class Torch:
 
 def measure(
     text: str,
-    fields: Mapping[str, float | int],
+    fields: Mapping[str, Value],
     named: Sequence[tuple[str, DType, tuple[int, ...]]],
     kinds: Sequence[DType],
     right: Sequence[Array],

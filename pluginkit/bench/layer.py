@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pluginkit import host
 from pluginkit.bench.model import BenchCase
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
+from pluginkit.field_types import FieldType, Value
 from pluginkit.formats import Format
 from pluginkit.host.bases.lifecycles import LIFECYCLES
 from pluginkit.manifest import Manifest, Tensor
@@ -76,9 +76,9 @@ def _spec(manifest: Manifest, tensor: Tensor, precision: DType, dims: tuple[int,
     return host.TensorSpec(kind, dims, dims, dims, dims)
 
 
-def _fields(manifest: Manifest, case: BenchCase, scales: Mapping[str, float]) -> dict[str, tuple[DType, Any]]:
-    values: dict[str, float | int] = {**field_values(manifest), **case.fields}
+def _fields(manifest: Manifest, case: BenchCase, scales: Mapping[str, float]) -> dict[str, tuple[FieldType, Value]]:
+    values: dict[str, Value] = {**field_values(manifest), **case.fields}
     for tensor in (*manifest.inputs, *manifest.outputs):
         if tensor.scale and tensor.name in scales:
             values[tensor.scale] = scales[tensor.name]
-    return {field.name: (field.dtype, values[field.name]) for field in manifest.fields if field.name in values}
+    return {field.name: (field.type, values[field.name]) for field in manifest.fields if field.name in values}

@@ -8,6 +8,7 @@ from typing import Any
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
+from pluginkit.field_types import Value
 from pluginkit.manifest.bench_section import Allowed
 
 
@@ -28,7 +29,7 @@ class BenchCase:
     shape: str
     precision: DType
     symbols: Mapping[str, int]
-    fields: Mapping[str, float | int]
+    fields: Mapping[str, Value]
     baseline: str
     allowed: Allowed | None
     bytes: int

@@ -10,6 +10,7 @@ import numpy as np
 
 from pluginkit.bench.model import BenchCase
 from pluginkit.dtypes import DType
+from pluginkit.field_types import Value, each
 from pluginkit.host import Finding
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Array
@@ -46,14 +47,14 @@ class Limits:
     steps: int
 
 
-def fields_of(manifest: Manifest, case: BenchCase) -> dict[str, float | int]:
+def fields_of(manifest: Manifest, case: BenchCase) -> dict[str, Value]:
     """The values of the fields that are no scales, as the reference gets them."""
-    values = field_values(manifest)
-    for field in manifest.fields:
-        if field.name in values and field.name in case.fields:
-            value = case.fields[field.name]
-            values[field.name] = float(np.float32(value)) if field.dtype is DType.FLOAT32 else int(value)
-    return values
+    others = {
+        field.name: each(case.fields[field.name], field.type.exact)
+        for field in manifest.plain_fields()
+        if field.name in case.fields
+    }
+    return {**field_values(manifest), **others}
 
 
 def make(manifest: Manifest, reference: Reference, case: BenchCase, seed: int) -> Values:
@@ -99,12 +100,12 @@ def _drawn(kind: DType, size: Sequence[int], bound: int, rng: np.random.Generato
 
 
 def _scales(
-    manifest: Manifest, reference: Reference, case: BenchCase, fields: Mapping[str, float | int], seed: int
+    manifest: Manifest, reference: Reference, case: BenchCase, fields: Mapping[str, Value], seed: int
 ) -> dict[str, float]:
     """Each INT8 tensor's scale: the case's field's, else by calibration on a small shape."""
     tensors = (*manifest.inputs, *manifest.outputs)
     wanted = [t for t in tensors if manifest.type_of(t, case.precision) is DType.INT8]
-    given = {t.name: float(np.float32(case.fields.get(t.scale or "", 0))) for t in wanted}
+    given = {t.name: _scale(case.fields.get(t.scale or "", 0)) for t in wanted}
     if all(scale > 0 for scale in given.values()):
         return given
     symbols = _small(manifest, case)
@@ -123,6 +124,10 @@ def _scales(
         ranges[tensor.name] = (float(finite.min(initial=0.0)), float(finite.max(initial=0.0)))
     found = precision.scales(manifest, case.precision, ranges)
     return {name: given[name] or scale for name, scale in found.items()}
+
+
+def _scale(value: Value) -> float:
+    return float(np.float32(value)) if isinstance(value, (int, float)) else 0.0
 
 
 def _small(manifest: Manifest, case: BenchCase) -> Mapping[str, int]:

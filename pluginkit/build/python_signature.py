@@ -37,7 +37,7 @@ def _signature(manifest: Manifest) -> dict[str, Any]:
         "inputs": [_tensor(manifest, tensor) for tensor in manifest.inputs],
         "outputs": [_tensor(manifest, tensor) for tensor in manifest.outputs],
         "fields": [
-            {"name": one.name, "type": one.dtype.value, "default": one.default, "description": one.description}
+            {"name": one.name, "type": one.written(), "default": one.default, "description": one.description}
             for one in manifest.fields
         ],
     }

@@ -32,7 +32,8 @@ _OPTIONS = (
         "fields",
         multiple=True,
         metavar="NAME:TYPE=DEFAULT",
-        help="A field (float32 or int32), as alpha:float32=0.5 (the default); without =DEFAULT it must be given.",
+        help="A field: alpha:float32=0.5 (the default), axes:int64[]=0,1, w:float32[c], mode:string=nearest; without "
+        "=DEFAULT it must be given.",
     ),
     click.option("--no-fields", is_flag=True, help="No fields but the INT8 scales."),
     click.option(

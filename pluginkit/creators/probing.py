@@ -42,8 +42,8 @@ def _base(creator: host.Creator, end: float) -> str:
 
 def _tries(creator: host.Creator) -> Iterator[Fields]:
     yield {}
-    kinds = {number: dtype for dtype, number in field_types.NUMBERS.items()}
-    ones = {field.name: (kinds[field.type], 1) for field in creator.fields if field.type in kinds}
+    kinds = {field.name: field_types.of_code(field.type) for field in creator.fields}
+    ones = {name: (kind, 1) for name, kind in kinds.items() if kind and not kind.is_text}
     if ones:
         yield ones
 

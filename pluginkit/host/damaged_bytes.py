@@ -76,8 +76,10 @@ def _kept(creator: Creator, built: BuiltPlugin) -> Iterator[tuple[str, Callable[
         given = [one.native() for one in (*fields[:index], other, *fields[index + 1 :])]
         return partial(creator.native.create_v3, built.layer, given, RUNTIME)
 
+    # Of a list or a text nobody says how long it is.
+    open_ended = {name for name, (_, value) in built.fields.items() if isinstance(value, (str, tuple))}
     for index, one in enumerate(fields):
-        if one.length > 0:
+        if one.length > 0 and one.name not in open_ended:
             yield f"the field '{one.name}' with length 0", with_(index, KeptField(one.name, one.type, 0, b""))
             twice = KeptField(one.name, one.type, 2 * one.length, 2 * one.data)
             yield f"the field '{one.name}' twice as long", with_(index, twice)

@@ -10,13 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
-from pluginkit import _native, field_types
+from pluginkit import _native
 from pluginkit.bases import BASES
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.field_types import FieldType, encode
 from pluginkit.host.bases.changed_fields import Fields
 from pluginkit.host.bases.v2_plugin import MAX_NAME, V2Plugin, must
 from pluginkit.host.bases.v3.plugin import KeptField, PluginV3, check_fields
@@ -177,7 +176,9 @@ class Creator:
         made = self._made_v3(layer, [field.native() for field in kept], RUNTIME)
         return PluginV3(must(_CREATE_V3, made, f"a plugin from the serialized fields ({named})", rule="S9"))
 
-    def _made_v3(self, layer: str, fields: list[tuple[str, int, bytes, int]], phase: int) -> _native.PluginV3 | None:
+    def _made_v3(
+        self, layer: str, fields: Sequence[tuple[str, int, bytes | None, int]], phase: int
+    ) -> _native.PluginV3 | None:
         return self._call(_CREATE_V3, lambda: self._native.create_v3(layer, fields, phase))
 
     def _call(self, method: str, call: Callable[[], T]) -> T:
@@ -286,7 +287,11 @@ def _fields(native: _native.Creator) -> tuple[Field, ...]:
     return tuple(result)
 
 
-def field_of(name: str, dtype: DType, value: Any) -> tuple[str, int, bytes, int]:
-    """A field as the native module takes it: name, type, data and number of elements."""
-    array = np.atleast_1d(np.asarray(value, dtype=dtype.numpy))
-    return name, field_types.NUMBERS[dtype], array.tobytes(), array.size
+def field_of(name: str, dtype: DType | FieldType, value: Any) -> tuple[str, int, bytes | None, int]:
+    """A field as the native module takes it: name, type, data and number of elements.
+
+    An empty list has no data, as NVIDIA's parser gives it.
+    """
+    kind = FieldType(dtype)
+    array = encode(kind, value)
+    return name, kind.code, array.tobytes() if array.size else None, array.size

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from pluginkit import bases
 from pluginkit.dtypes import DType
+from pluginkit.field_types import FieldType, decode, encode, same
 from pluginkit.host.bases.changed_fields import Fields
 from pluginkit.host.bases.v2_plugin import Serialized
 from pluginkit.host.bases.v3.plugin import KeptField
@@ -110,10 +109,13 @@ class BuiltPlugin:
         """Whether the engine keeps the value of a field; None if the serialized form is the plugin's own, which doesn't
         show it."""
         dtype, value = self.fields[name]
-        raw = np.asarray(value, dtype.numpy).tobytes()
-        if self.v3 is not None:
-            return next((kept.data == raw for kept in self.v3.kept if kept.name == name), None)
-        return raw in self.serialized.data or None
+        raw = encode(FieldType(dtype), value).tobytes()
+        if self.v3 is None:
+            return raw.removesuffix(b"\0" if isinstance(value, str) else b"") in self.serialized.data or None
+        # Kept in the field's own type, it may have come in another: the parser has no attribute of each.
+        given = decode(FieldType(dtype).code, raw)
+        found = next((kept for kept in self.v3.kept if kept.name == name), None)
+        return None if found is None else same(decode(found.type, found.data), given)
 
 
 @dataclass(frozen=True)

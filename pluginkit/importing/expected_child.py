@@ -16,12 +16,13 @@ import onnx
 
 from pluginkit.dtypes import PRECISIONS, DType
 from pluginkit.errors import CheckFailed, ToolMissing, UsageError
+from pluginkit.field_types import Value
 from pluginkit.importing.hosting import DOMAIN, Identity, identity
 from pluginkit.importing.model import subgraphs
 from pluginkit.importing.running import Expected
 from pluginkit.importing.serving import attribute
 from pluginkit.interpreter import walker
-from pluginkit.manifest import Manifest
+from pluginkit.manifest import Attribute, Manifest
 from pluginkit.network.model import Array
 from pluginkit.testing import precision
 from pluginkit.testing.families.base import MEANINGLESS
@@ -194,8 +195,8 @@ class Oracle:
     def _plugin(self, node: onnx.NodeProto, inputs: Sequence[Array]) -> list[Array]:
         """reference.py on what the inputs stand for, its outputs as the plugin's types hold them."""
         manifest, reference = self._plugins[identity(node)]
-        fields = {field.name: _field(node, field.name, field.default) for field in manifest.fields}
-        scales = {t.name: float(fields[t.scale]) if t.scale else 1.0 for t in (*manifest.inputs, *manifest.outputs)}
+        fields = {field.name: _field(node, field) for field in manifest.fields}
+        scales = {t.name: _scale(fields[t.scale]) if t.scale else 1.0 for t in (*manifest.inputs, *manifest.outputs)}
         # As NVIDIA's parser has it: float64 is float32.
         wide = any(value.dtype == np.float64 for value in inputs)
         kinds = [DType.FLOAT32 if value.dtype == np.float64 else DType(value.dtype.name) for value in inputs]
@@ -218,14 +219,21 @@ class Oracle:
         return outputs
 
 
-def _field(node: onnx.NodeProto, name: str, default: float | None) -> float | int:
-    found = attribute(node, name)
+def _field(node: onnx.NodeProto, field: Attribute) -> Value:
+    """What the plugin reads of a node's attribute: the default where there is none."""
+    found = attribute(node, field.name)
     if found is None:
-        return 0 if default is None else default
+        return field.example({field.symbol: 1} if field.symbol else {}, 0) if field.default is None else field.default
     value = onnx.helper.get_attribute_value(found)
-    number = onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
-    single: float | int = number.reshape(-1)[0].item()
-    return single
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    numbers = onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+    listed = tuple(numbers.reshape(-1).tolist())
+    return listed if field.is_list else listed[0]
+
+
+def _scale(value: Value) -> float:
+    return float(value) if isinstance(value, (int, float)) else 1.0
 
 
 def _value(name: str, known: Mapping[str, Array], constants: Mapping[str, onnx.TensorProto]) -> Array:

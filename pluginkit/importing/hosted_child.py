@@ -15,6 +15,7 @@ from onnx.reference.op_run import OpRun
 from pluginkit import host
 from pluginkit.dtypes import DType
 from pluginkit.errors import PluginkitError, UsageError
+from pluginkit.field_types import FieldType
 from pluginkit.host.memory.gpu_watch import FINDINGS
 from pluginkit.importing.hosting import DOMAIN, LAST, Identity, identity
 from pluginkit.importing.serving import RESERVED, SHAPE_INPUTS, attribute
@@ -23,11 +24,12 @@ from pluginkit.network.model import Array
 from pluginkit.process.child import Breadcrumb
 
 TENSORS = {
-    "float32": DType.FLOAT32,
-    "float64": DType.FLOAT32,
-    "float16": DType.FLOAT16,
-    "int32": DType.INT32,
-    "int8": DType.INT8,
+    "float32": FieldType.FLOAT32,
+    "float64": FieldType.FLOAT32,
+    "float16": FieldType.FLOAT16,
+    "bfloat16": FieldType.BFLOAT16,
+    "int32": FieldType.INT32,
+    "int8": FieldType.INT8,
 }
 """What NVIDIA's parser makes of a tensor's type, whatever type the creator advertises."""
 SEVERITIES = ("internal error", "error", "warning")
@@ -182,9 +184,9 @@ def _spec(node: onnx.NodeProto, value: Array, *, as_values: bool) -> host.Tensor
         raise UsageError(f"{node.name} has an input of {value.dtype}; pluginkit's host passes {known}") from None
 
 
-def _fields(node: onnx.NodeProto, kinds: Mapping[str, str]) -> dict[str, tuple[DType, Any]]:
+def _fields(node: onnx.NodeProto, kinds: Mapping[str, str]) -> dict[str, tuple[FieldType, Any]]:
     """The fields as the parser makes them of a node's attributes: those that the creator has."""
-    fields: dict[str, tuple[DType, Any]] = {}
+    fields: dict[str, tuple[FieldType, Any]] = {}
     for one in node.attribute:
         if one.name not in kinds or one.name in RESERVED:
             continue
@@ -192,15 +194,18 @@ def _fields(node: onnx.NodeProto, kinds: Mapping[str, str]) -> dict[str, tuple[D
         if one.type == AttributeProto.TENSOR:
             value = onnx.numpy_helper.to_array(value)
             kind = TENSORS.get(value.dtype.name)
+        elif one.type in {AttributeProto.STRING, AttributeProto.STRINGS}:
+            texts = [value] if one.type == AttributeProto.STRING else value
+            kind, value = FieldType.STRING, "".join(f"{text.decode('utf-8', 'surrogateescape')}\0" for text in texts)
         else:
             floats = one.type in {AttributeProto.FLOAT, AttributeProto.FLOATS}
             ints = one.type in {AttributeProto.INT, AttributeProto.INTS}
-            kind = DType.FLOAT32 if floats else DType.INT32 if ints else None
+            kind = FieldType.FLOAT32 if floats else FieldType.INT32 if ints else None
         if kind is None:
             what = "a tensor of " + value.dtype.name if one.type == AttributeProto.TENSOR else type(value).__name__
             raise UsageError(
-                f"{node.name}: its attribute {one.name} is {what}; pluginkit's host passes numbers, lists of them, and "
-                f"tensors of {', '.join(TENSORS)}"
+                f"{node.name}: its attribute {one.name} is {what}; pluginkit's host passes numbers, strings, lists of "
+                f"them, and tensors of {', '.join(TENSORS)}"
             )
         fields[one.name] = kind, value
     return fields

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from pluginkit.dtypes import DType
 from pluginkit.manifest.bench_section import TORCH, BenchShape, expression
+from pluginkit.manifest.field_rules import value_problem
 from pluginkit.manifest.signature import ManifestModel
 
 
@@ -32,8 +32,8 @@ def _shape(where: str, shape: BenchShape, manifest: ManifestModel) -> list[str]:
     for name, value in shape.fields.items():
         if name not in fields:
             found.append(f"{where}: there is no field '{name}'; known: {', '.join(fields) or 'none'}")
-        elif fields[name].dtype is DType.INT32 and not isinstance(value, int):
-            found.append(f"{where}: the field {name} is an int32, and {value} is none")
+        elif problem := value_problem(fields[name], value):
+            found.append(f"{where}: the field '{name}' {problem}")
     precisions = [kind.value for kind in manifest.precisions()]
     return found + [f"{where}: '{p}' is no precision of this plugin" for p in shape.allowed if p not in precisions]
 

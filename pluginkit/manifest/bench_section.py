@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
+from pluginkit.manifest.fields import FieldValue
+
 TORCH = "torch:"
 
 
@@ -27,7 +29,7 @@ class BenchShape(_BenchModel):
 
     name: str
     symbols: dict[str, int]
-    fields: dict[str, int | float] = {}
+    fields: dict[str, FieldValue] = {}
     baseline: str | None = None
     allowed: dict[str, Allowed] = {}
 

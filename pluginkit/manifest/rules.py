@@ -7,13 +7,11 @@ import re
 
 from pluginkit import shapes
 from pluginkit.dtypes import PRECISIONS
-from pluginkit.manifest import bench_rules, shape_rules, type_rules
+from pluginkit.manifest import bench_rules, field_rules, shape_rules, type_rules
 from pluginkit.manifest.mistakes import unknown
 from pluginkit.manifest.signature import (
     MAX_NAME,
     MAX_TENSOR_NAME,
-    PARSER_ATTRIBUTES,
-    Attribute,
     ManifestModel,
 )
 
@@ -51,41 +49,13 @@ def _naming(manifest: ManifestModel) -> list[str]:
         if not shapes.SYMBOL.match(name) or keyword.iskeyword(name)
     ]
     found += [f"two tensors or fields are called '{name}'" for name in dict.fromkeys(names) if names.count(name) > 1]
-    found += [
-        f"a field cannot be called '{field.name}': NVIDIA's ONNX parser has an attribute of that name"
-        for field in manifest.fields
-        if field.name in PARSER_ATTRIBUTES
-    ]
-    found += [problem for field in manifest.fields for problem in _field_problems(field)]
     by_name = {field.name: field for field in manifest.fields}
     for tensor in tensors:
         if tensor.scale is not None and tensor.scale not in by_name:
             found.append(f"{tensor.name}.scale: {unknown('field', tensor.scale, list(by_name))}")
-        elif tensor.scale is not None and by_name[tensor.scale].type != "float32":
-            found.append(f"{tensor.name}.scale: the field '{tensor.scale}' must be of type float32")
-    return found
-
-
-def _field_problems(field: Attribute) -> list[str]:
-    where = f"the field '{field.name}'"
-    low, high, default = field.min, field.max, field.default
-    if field.choices and (low is not None or high is not None):
-        return [f"{where} has choices, and min or max besides: give one of the two"]
-    declared = {
-        "min": low,
-        "max": high,
-        **{f"choices {number}": value for number, value in enumerate(field.choices, 1)},
-    }
-    if field.type == "int32" and (bad := [key for key, value in declared.items() if isinstance(value, float)]):
-        return [f"{where} is int32, and {bad[0]} is no whole number ({declared[bad[0]]})"]
-    if low is not None and high is not None and low > high:
-        return [f"{where} has a min above its max ({low} above {high})"]
-    inside = (low is None or default is None or low <= default) and (high is None or default is None or default <= high)
-    if not inside:
-        return [f"{where} has a default outside of min and max ({default})"]
-    if field.choices and default is not None and default not in field.choices:
-        return [f"{where} has a default that is none of its choices ({default})"]
-    return []
+        elif tensor.scale is not None and by_name[tensor.scale].written() != "float32":
+            found.append(f"{tensor.name}.scale: the field '{tensor.scale}' must be of type float32, and no list")
+    return [*found, *field_rules.problems(manifest)]
 
 
 def _typing(manifest: ManifestModel) -> list[str]:

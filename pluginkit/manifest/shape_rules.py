@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from pluginkit import bases, shapes
 from pluginkit.errors import UsageError
+from pluginkit.manifest import field_rules
+from pluginkit.manifest.fields import Attribute
 from pluginkit.manifest.mistakes import unknown
-from pluginkit.manifest.signature import Attribute, ManifestModel, Point, Profile, Tensor
+from pluginkit.manifest.signature import ManifestModel, Point, Profile, Tensor
 
 _POINTS: tuple[Point, ...] = ("min", "opt", "max")
 _EVERY = 64
@@ -38,6 +40,9 @@ def problems(manifest: ManifestModel) -> list[str]:
     known = list(manifest.symbols())
     for profile in manifest.profiles:
         found += _profile_problems(manifest, profile, known)
+    if found:
+        return found
+    found += field_rules.symbol_problems(manifest)
     names = [profile.name for profile in manifest.profiles]
     return found + [f"two profiles are called '{name}'" for name in dict.fromkeys(names) if names.count(name) > 1]
 
@@ -54,7 +59,7 @@ def _dimension(manifest: ManifestModel, dim: str) -> list[str]:
         if name in known or name in integers:
             continue
         if name in fields:
-            kind = fields[name].type
+            kind = fields[name].written()
             found.append(f"'{dim}' depends on the field '{name}', which is {kind}: only integer fields make a size")
         else:
             found.append(unknown("symbol", name, [*known, *integers]))

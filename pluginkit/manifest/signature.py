@@ -9,11 +9,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 from typing_extensions import Self
 
-from pluginkit import bases, field_types, shapes
+from pluginkit import bases, shapes
 from pluginkit.dtypes import PRECISIONS, DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import DLA_ONLY, Format
 from pluginkit.manifest import bench_section, open_ranks
+from pluginkit.manifest.fields import Attribute
 from pluginkit.manifest.mistakes import toml, unknown
 from pluginkit.manifest.open_ranks import REST
 
@@ -67,13 +68,6 @@ def _range(value: object) -> object:
     return value
 
 
-def _number(value: object) -> object:
-    # pydantic would take true for 1, and "2" for 2.
-    if value is not None and type(value) not in {int, float}:
-        raise ValueError(f"must be a number (got {toml(value)})")
-    return value
-
-
 Dim = Annotated[str, BeforeValidator(_dim)]
 Range = Annotated[tuple[int, int, int], BeforeValidator(_range)]
 
@@ -124,35 +118,6 @@ class Tensor(_SectionModel):
             return self
         found = [shapes.fold(shapes.parse(dim), env) for dim in self.shape]
         return self.model_copy(update={"shape": tuple(shapes.render(one) for one in found if one is not None)})
-
-
-Number = Annotated[int | float, BeforeValidator(_number)]
-
-
-class Attribute(_SectionModel):
-    """A field of the plugin's creator: an attribute of the ONNX node. No default means that it must be given.
-
-    `min` and `max`, or `choices`, declare which other values the plugin takes: tests draw from them. Without any of
-    them tests try values near the default, and leave out what the reference or the plugin refuses.
-    """
-
-    name: str
-    type: field_types.Scalar
-    default: Number | None = None
-    description: str = ""
-    min: Number | None = None
-    max: Number | None = None
-    choices: tuple[Number, ...] = ()
-
-    @property
-    def dtype(self) -> DType:
-        """The type of its value; `pluginkit.field_types` has TensorRT's name and number for it."""
-        return DType(self.type)
-
-    @property
-    def is_integer(self) -> bool:
-        """Whether it is one whole number, which an output's shape can be made of."""
-        return field_types.SCALARS[self.dtype].python is int
 
 
 class Profile(_SectionModel):
@@ -372,6 +337,11 @@ class ManifestModel(_SectionModel):
     def scale_fields(self) -> set[str]:
         """The names of the fields that carry INT8 scales."""
         return {tensor.scale for tensor in (*self.inputs, *self.outputs) if tensor.scale}
+
+    def plain_fields(self) -> tuple[Attribute, ...]:
+        """The fields that carry no INT8 scale: those that `reference()` gets."""
+        scales = self.scale_fields()
+        return tuple(field for field in self.fields if field.name not in scales)
 
 
 def slug(name: str) -> str:

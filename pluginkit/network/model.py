@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pluginkit.dtypes import DType
+from pluginkit.field_types import FieldType, Value
 from pluginkit.formats import Format
 
 Dims: TypeAlias = tuple[int, ...]
@@ -25,7 +26,8 @@ class PluginCall:
 
     Attributes:
         node: the node's name, unique in the whole model, subgraphs included.
-        fields: what the creator's field collection carries: name -> (type, value), scale fields included.
+        fields: what the creator's field collection carries: name -> (type, value), scale fields included. In
+            an ONNX network, types and texts are as NVIDIA's parser hands them over.
         types: the element type of each plugin input.
         output_types: the element type of each plugin output.
         inputs: per profile, the min/opt/max shape of each plugin input.
@@ -38,7 +40,7 @@ class PluginCall:
     """
 
     node: str
-    fields: dict[str, tuple[DType, float | int]]
+    fields: dict[str, tuple[FieldType, Value]]
     types: tuple[DType, ...]
     output_types: tuple[DType, ...]
     inputs: tuple[tuple[Range, ...], ...]
@@ -67,15 +69,13 @@ class FieldValues:
         name: the field's; empty where all that have a default are left out.
         value: the field's.
         default: what it has in the usual network.
-        dtype: the field's.
         declared: whether the manifest declares that the plugin takes it so; else the plugin may refuse it.
         number: of the field's values, from 1.
     """
 
     name: str
-    value: float | int = 0
-    default: float | int = 0
-    dtype: DType = DType.FLOAT32
+    value: Value = 0
+    default: Value = 0
     declared: bool = True
     number: int = 1
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pluginkit import field_types
 from pluginkit.bases import BASES
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
-from pluginkit.manifest import Attribute, Manifest, Tensor
+from pluginkit.manifest import Manifest, Tensor
+from pluginkit.scaffold.fields import cpp as cpp_fields
 from pluginkit.scaffold.shape_code import cpp_dimensions
 
 _CPP = {
@@ -43,9 +43,8 @@ _STORE = {
 def snippets(manifest: Manifest) -> dict[str, Any]:
     """The variables of the template's C++ files (`templates/README.md` lists them)."""
     tensors = (*manifest.inputs, *manifest.outputs)
-    scales = manifest.scale_fields()
-    plain = [field for field in manifest.fields if field.name not in scales]
-    floats = [field for field in manifest.fields if field.dtype is DType.FLOAT32]
+    fixed, open_ended = cpp_fields.stored(manifest)
+    fields = cpp_fields.snippets(manifest)
     int8 = DType.INT8 in manifest.precisions()
     inputs = [_input(manifest, index) for index in range(len(manifest.inputs))]
     dims = [cpp_dimensions.statements(manifest, tensor) for tensor in manifest.outputs]
@@ -57,8 +56,8 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
     # fmt: off
     return {
         "kernel": f"{name[0].lower()}{name[1:]}Kernel",
-        "fields": [_field(field) for field in manifest.fields],
-        "checks": [*(check for field in floats for check in _checks(field, scales)), *checks],
+        **fields,
+        "checks": [*fields["checks"], *checks],
         "precisions": [
             {"trt": p.trt, "cpp": _CPP[p], "row": ", ".join(f"DataType::{manifest.type_of(t, p).trt}" for t in tensors)}
             for p in manifest.precisions()
@@ -89,20 +88,21 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "stores": [_conversion(kind) for kind in _used(manifest, manifest.outputs)],
         "flattened": any(not is_whole(t) for t in manifest.outputs),
         "whole": any(is_whole(t) for t in manifest.outputs),
-        "slope": _number(plain[0]) if plain else "0.25F",
-        "biases": [field.name for field in plain[1:]],
         "operations": any("apply(" in line for lines in dims for line in lines),
         "computed_constants": any("fixed(" in line for lines in dims for line in lines),
         "dimension_header": cpp_dimensions.uses_dimension(made for lines in (*shown, checks) for made in lines),
         "optional_dims": any(cpp_dimensions.NO_DIMENSION in dim for dims in static for dim in dims),
         "constants": any("exprBuilder" in line for lines in dims for line in lines),
         "static": not BASES[manifest.plugin.base].dynamic_shapes,
-        "static_at": any("at(" in dim for texts in static for dim in texts),
+        "static_at": any("at(" in dim for texts in static for dim in texts) or bool(fields["counted_at"]),
         "static_helpers": [name for name in ("floorDiv", "ceilDiv") if any(name in d for dims in static for d in dims)],
         "batched": manifest.batch() is not None,
         # What a v3 plugin keeps in an engine: its fields, and the scales as one more.
         "kept_count": len(manifest.fields) + int8,
-        "serialized_size": f"pluginkit::serializedSize<{', '.join(_stored(manifest, int8))}>()",
+        "serialized_size": " + ".join([
+            f"pluginkit::serializedSize<{', '.join([*fixed, *_kept_scales(manifest, int8)])}>()",
+            *(f"pluginkit::storedSize(mParameters.{name})" for name in open_ended),
+        ]),
     }
     # fmt: on
 
@@ -126,9 +126,8 @@ def same_shape(manifest: Manifest, tensor: Tensor) -> bool:
     return all(manifest.written(tensor) == manifest.written(output) for output in manifest.outputs)
 
 
-def _stored(manifest: Manifest, int8: bool) -> list[str]:
-    scales = len(manifest.inputs) + len(manifest.outputs) if int8 else 0
-    return [_CPP[field.dtype] for field in manifest.fields] + ["float"] * scales
+def _kept_scales(manifest: Manifest, int8: bool) -> list[str]:
+    return ["float"] * (len(manifest.inputs) + len(manifest.outputs) if int8 else 0)
 
 
 def _input(manifest: Manifest, index: int) -> dict[str, Any]:
@@ -144,28 +143,6 @@ def _input(manifest: Manifest, index: int) -> dict[str, Any]:
         "types": ", ".join(tensor.types),
         "shape": f"[{', '.join(manifest.written(tensor))}]",
     }
-
-
-def _field(field: Attribute) -> dict[str, Any]:
-    value = 0 if field.default is None else field.default
-    return {
-        "name": field.name,
-        "cpp": _CPP[field.dtype],
-        "trt": field_types.NAMES[field_types.NUMBERS[field.dtype]],
-        "literal": field_types.SCALARS[field.dtype].literal(value),
-        "reader": "required" if field.default is None else "optional",
-    }
-
-
-def _checks(field: Attribute, scales: set[str]) -> list[str]:
-    """What makes a float field's value useless."""
-    member = f"parameters.{field.name}"
-    return [f"!std::isfinite({member})", *([f"{member} < 0.0F"] if field.name in scales else [])]
-
-
-def _number(field: Attribute) -> str:
-    member = f"args.parameters.{field.name}"
-    return member if field.dtype is DType.FLOAT32 else f"static_cast<float>({member})"
 
 
 def _used(manifest: Manifest, tensors: tuple[Tensor, ...]) -> list[DType]:

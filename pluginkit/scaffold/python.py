@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pluginkit.dtypes import DType
+from pluginkit.field_types import Number, Value
 from pluginkit.manifest import Attribute, Manifest
 from pluginkit.scaffold.cpp import is_whole, same_shape
+from pluginkit.scaffold.fields import cpp as cpp_fields
+from pluginkit.scaffold.fields.options import quote
 from pluginkit.scaffold.names import python_module
 from pluginkit.scaffold.shape_code import numpy_dimensions
 
@@ -19,29 +23,59 @@ _ATOL = {DType.FLOAT32: "1e-5", DType.FLOAT16: "2e-3", DType.INT32: "1"}
 
 def snippets(manifest: Manifest) -> dict[str, Any]:
     """The variables of the template's Python files."""
-    fields = _plain(manifest)
+    fields = manifest.plain_fields()
     given = [tensor.name for tensor in manifest.inputs]
     env = manifest.profiles[0].at("opt")
     keywords = ["*", *(field.name for field in fields)] if fields else []
     return {
         "py_def": call("def reference(", [*given, *keywords], "):"),
         "py_shapes": call("SHAPES = [", [str(list(t.dims(env))) for t in manifest.inputs], "]"),
-        "py_fields_doc": "; fields are numbers" if fields else "",
+        "py_fields_doc": _fields_doc(fields),
         "py_body": _body(manifest),
         "py_test": _test(manifest),
         **_eager(manifest),
     }
 
 
-def _plain(manifest: Manifest) -> list[Attribute]:
-    scales = manifest.scale_fields()
-    return [field for field in manifest.fields if field.name not in scales]
+def _fields_doc(fields: Sequence[Attribute]) -> str:
+    if not fields:
+        return ""
+    kinds = [
+        *(["numbers"] if any(field.is_number for field in fields) else []),
+        *(["arrays"] if any(field.is_list for field in fields) else []),
+        *(["strings"] if any(field.type.is_text for field in fields) else []),
+    ]
+    return f"; fields are {' or '.join(kinds)}"
+
+
+def _as_number(field: Attribute) -> str:
+    """The expression of what a field adds."""
+    if field.is_number:
+        return field.name
+    return f"sum({field.name}.encode()) / 1024" if field.type.is_text else f"np.sum({field.name})"
+
+
+def _number(value: Value) -> Number:
+    """What the expression of that value is."""
+    if isinstance(value, str):
+        return sum(value.encode()) / 1024
+    return sum(value) if isinstance(value, tuple) else value
+
+
+def _literal(field: Attribute, value: Value) -> str:
+    """A field's value as NumPy's code has it."""
+    if isinstance(value, str):
+        return quote(value)
+    if not isinstance(value, tuple):
+        return repr(value)
+    kind = ", np.int64" if field.type.is_integer else ""
+    return f"np.array({list(value)!r}{kind})"
 
 
 def _body(manifest: Manifest) -> list[str]:
-    fields = _plain(manifest)
-    slope = fields[0].name if fields else "0.25"
-    biases = [field.name for field in fields[1:]]
+    multiplied, added = cpp_fields.split(manifest.plain_fields())
+    slope = multiplied.name if multiplied else "0.25"
+    biases = [_as_number(field) for field in added]
     same = len({manifest.written(output) for output in manifest.outputs}) == 1
     lines = []
     groups = [list(manifest.outputs)] if same else [[output] for output in manifest.outputs]
@@ -85,12 +119,13 @@ def _result(number: int) -> str:
 
 def _test(manifest: Manifest) -> list[str]:
     """Inputs of ones make N + biases, inputs of minus that size the flattened negative."""
-    fields = _plain(manifest)
+    fields = manifest.plain_fields()
     env = manifest.profiles[0].at("opt")
-    known = {field.name: 1 if field.default is None else field.default for field in fields}
-    biases = list(known.values())[1:]
-    keywords = [f"{name}={value!r}" for name, value in known.items()]
-    slope = next(iter(known.values()), 0.25)
+    known = {field.name: field.example(env) for field in fields}
+    multiplied, added = cpp_fields.split(fields)
+    biases = [_number(known[field.name]) for field in added]
+    keywords = [f"{field.name}={_literal(field, known[field.name])}" for field in fields]
+    slope = _number(known[multiplied.name]) if multiplied else 0.25
     lines = ["reference = load_reference()"]
     for value in (1, -3):
         total = value * len(manifest.inputs) + sum(biases)
@@ -111,10 +146,10 @@ def _eager(manifest: Manifest) -> dict[str, list[str]]:
     if precision is None:
         return {"py_eager": [], "py_readme": []}
     name, env = manifest.plugin.name, manifest.profiles[0].at("opt")
-    fields = {field.name: 1 if field.default is None else field.default for field in _plain(manifest)}
-    required = [f"{f.name}=1" for f in manifest.fields if f.default is None and f.name not in fields]
+    fields = manifest.plain_fields()
+    required = [f"{f.name}=1" for f in manifest.fields if f.default is None and f not in fields]
     kinds = [f"np.{manifest.type_of(tensor, precision).value}" for tensor in manifest.inputs]
-    keywords = [f"{key}={value!r}" for key, value in fields.items()]
+    keywords = [f"{field.name}={_literal(field, field.example(env))}" for field in fields]
     made = [*keywords, *required]
     lines = call("kinds = [", kinds, "]", indent=4)
     lines += [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +11,14 @@ from pluginkit import shapes
 from pluginkit.bases import BASES, Name
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
-from pluginkit.field_types import SCALARS
+from pluginkit.field_types import FieldType
 from pluginkit.formats import DLA_ONLY, Format
 from pluginkit.manifest import MAX_DIMS, MAX_NAME, REST, Manifest
 from pluginkit.scaffold import names
+from pluginkit.scaffold.fields import options as field_options
+from pluginkit.scaffold.fields.options import FieldOption, quote
 
 _TENSOR_FORM = "Expected NAME:TYPE[,TYPE...]:DIM[,DIM...], as in x:float32,float16,int8:n,c,h,w"
-_FIELD_FORM = "Expected NAME:TYPE or NAME:TYPE=DEFAULT, as in alpha:float32=0.5; without a default it must be given"
 _MAX_NUMBER = 2**31 - 1
 _RANGES = {"default": ("[1, 2, 4]", "[1, 8, 16]")}
 _STATIC = {"default": ("[2, 2, 2]", "[8, 8, 8]"), "odd": ("[3, 3, 3]", "[5, 5, 5]")}
@@ -33,6 +33,8 @@ _TEST_SECTION = (
     "strict = true",
 )
 _USUAL_RANK = 4
+_COUNTED = "[4, 4, 4]"
+"""The profile of a dimension that a field has an element for each of."""
 DEFAULT_INPUT = "x:float32,float16,int8:n,c,h,w"
 FORMATTED_INPUT = "x:float32,float16,int8:n,5,h,w"
 """The default with `--format`: INT8 wants a number of channels, and 5 leaves lanes unused in every format."""
@@ -52,14 +54,6 @@ class _Tensor:
     def takes(self, form: Format) -> bool:
         """Whether the format is for one of its types, and for as many dimensions."""
         return len(self.shape) >= form.axis and bool(set(form.types) & set(self.types))
-
-
-@dataclass(frozen=True)
-class _Field:
-    name: str
-    type: DType
-    default: str | None
-    description: str = ""
 
 
 def manifest(
@@ -94,7 +88,7 @@ def manifest(
     outs = [_tensor(text, "an output") for text in outputs] or [_like(ins)]
     for form in forms:
         _check_form(form, [*ins, *outs])
-    attributes = [_field(text) for text in ([DEFAULT_FIELD] if fields is None else fields)]
+    attributes = [field_options.parse(text) for text in ([DEFAULT_FIELD] if fields is None else fields)]
     _check_names(ins, outs, attributes)
     _check_types(ins, outs)
     scales = [_scale(tensor.scale, tensor) for tensor in (*ins, *outs) if tensor.scale]
@@ -211,8 +205,8 @@ def _dtype(name: str, text: str, known: list[DType]) -> DType:
     raise UsageError(f"Unknown type '{name}' in '{text}'; {guess}", hint=f"Types here: {', '.join(values)}.")
 
 
-def _scale(name: str, tensor: _Tensor) -> _Field:
-    return _Field(name, DType.FLOAT32, "0.0", f"what an INT8 step of {tensor.name} is worth")
+def _scale(name: str, tensor: _Tensor) -> FieldOption:
+    return FieldOption(name, FieldType.FLOAT32, None, 0.0, f"what an INT8 step of {tensor.name} is worth")
 
 
 def _like(inputs: Sequence[_Tensor]) -> _Tensor:
@@ -222,30 +216,7 @@ def _like(inputs: Sequence[_Tensor]) -> _Tensor:
     return _Tensor(name, floating[0].types, floating[0].shape)
 
 
-def _field(text: str) -> _Field:
-    found = re.fullmatch(r"([^:=]*):([^:=]*)(?:=(.*))?", text)
-    if not found:
-        raise UsageError(f"'{text}' does not describe a field.", hint=_FIELD_FORM + ".")
-    name = found[1].strip()
-    names.check_member(name, "a field")
-    kind = _dtype(found[2].strip(), text, list(SCALARS))
-    return _Field(name, kind, None if found[3] is None else _default(found[3].strip(), kind, text))
-
-
-def _default(literal: str, kind: DType, text: str) -> str:
-    scalar = SCALARS[kind]
-    try:
-        value = scalar.python(literal)
-    except ValueError:
-        raise UsageError(
-            f"The default '{literal}' in '{text}' is not a {kind.value} number.", hint=_FIELD_FORM + "."
-        ) from None
-    if not scalar.least < value < scalar.most:
-        raise UsageError(f"The default '{literal}' in '{text}' is out of {kind.value}'s range.", hint=_FIELD_FORM + ".")
-    return repr(value)
-
-
-def _check_names(inputs: Sequence[_Tensor], outputs: Sequence[_Tensor], fields: Sequence[_Field]) -> None:
+def _check_names(inputs: Sequence[_Tensor], outputs: Sequence[_Tensor], fields: Sequence[FieldOption]) -> None:
     seen: dict[str, str] = {}
     owners = [(t.name, "an input") for t in inputs] + [(t.name, "an output") for t in outputs]
     owners += [(t.scale, f"the scale field of {t.name}") for t in (*inputs, *outputs) if t.scale]
@@ -276,7 +247,7 @@ def _toml(
     base: Name,
     inputs: Sequence[_Tensor],
     outputs: Sequence[_Tensor],
-    fields: Sequence[_Field],
+    fields: Sequence[FieldOption],
     forms: Sequence[Format],
 ) -> str:
     lines = ["[plugin]", f"name = {quote(name)}", f"version = {quote(version)}"]
@@ -297,19 +268,21 @@ def _toml(
             lines += [f"shape = {_list(tensor.shape)}", *([f"formats = {_list(taken)}"] if len(taken) > 1 else [])]
             lines += [f"scale = {quote(tensor.scale)}"] if tensor.scale else []
     for item in fields:
-        lines += ["", "[[fields]]", f"name = {quote(item.name)}", f"type = {quote(item.type.value)}"]
-        lines += [f"default = {item.default}"] if item.default is not None else []
-        lines += [f"description = {quote(item.description)}"] if item.description else []
+        lines += ["", *item.toml()]
     dims = [dim for tensor in inputs for dim in tensor.shape if dim != REST]
     symbols = list(dict.fromkeys(symbol for dim in dims for symbol in shapes.symbols(shapes.parse(dim))))
     if any(REST in tensor.shape for tensor in (*inputs, *outputs)):
         return "\n".join([*lines, *_profiles_of_ranks(inputs, outputs, symbols), *_TEST_SECTION])
     deep = max(len(tensor.shape) for tensor in (*inputs, *outputs)) > _USUAL_RANK
     ranges = (_RANGES, _DEEP_RANGES)[deep] if BASES[base].dynamic_shapes else (_STATIC, _DEEP_STATIC)[deep]
+    counted = {item.length for item in fields if isinstance(item.length, str)}
     for profile, (first, other) in ranges.items():
-        pairs = {symbol: first if index == 0 else other for index, symbol in enumerate(symbols)}
+        # A list with an element for each has so many in all profiles.
+        usual = {symbol: first if index == 0 else other for index, symbol in enumerate(symbols)}
+        pairs = {symbol: _COUNTED if symbol in counted else values for symbol, values in usual.items()}
         for one, another in _broadcast(symbols, outputs):
-            pairs[another] = pairs[one]  # sizes that an output broadcasts are equal, or one is 1
+            # Sizes that an output broadcasts are equal, or one is 1.
+            pairs[one] = pairs[another] = _COUNTED if counted & {one, another} else pairs[one]
         body = ", ".join(f"{symbol} = {values}" for symbol, values in pairs.items())
         lines += ["", "[[profiles]]", f"name = {quote(profile)}", f"symbols = {f'{{ {body} }}' if body else '{}'}"]
         if not symbols:
@@ -342,8 +315,3 @@ def _broadcast(symbols: Sequence[str], outputs: Sequence[_Tensor]) -> list[tuple
 
 def _list(items: Sequence[str]) -> str:
     return f"[{', '.join(item if item.isdigit() else quote(item) for item in items)}]"
-
-
-def quote(text: str) -> str:
-    """A string as TOML and C++ both write it (printable text: only the quote and the backslash are special)."""
-    return json.dumps(text, ensure_ascii=False)

@@ -22,6 +22,7 @@ from pluginkit.bases import BASES
 from pluginkit.errors import BuildFailed
 from pluginkit.manifest import Manifest, slug
 from pluginkit.scaffold import cpp, generated, names, python, signature
+from pluginkit.scaffold.fields import options as field_options
 from pluginkit.scaffold.generated import Generated
 
 PROJECT = Path(__file__).resolve().parents[1] / "templates" / "project"
@@ -93,9 +94,9 @@ def _of_manifest(text: str) -> dict[str, Any]:
         "changes_with_signature": BASES[plugin.base].changes_with_signature,
         "namespace_cpp": names.cpp_namespace(plugin.name),
         "py_module": names.python_module(plugin.name),
-        "name_literal": signature.quote(plugin.name),
-        "version_literal": signature.quote(plugin.version),
-        "namespace_literal": signature.quote(plugin.namespace),
+        "name_literal": field_options.quote(plugin.name),
+        "version_literal": field_options.quote(plugin.version),
+        "namespace_literal": field_options.quote(plugin.namespace),
         "manifest": text,
         **cpp.snippets(manifest),
         **python.snippets(manifest),
@@ -119,7 +120,7 @@ def render(text: str, folder: Path, made: Generated, template: Path | None = Non
 
     # Not into the home folder, and without its settings: the answers are all there.
     settings = folder / "cookiecutter.yaml"
-    settings.write_text(f"replay_dir: {signature.quote(str(folder / 'replay'))}\n", encoding="utf-8")
+    settings.write_text(f"replay_dir: {field_options.quote(str(folder / 'replay'))}\n", encoding="utf-8")
     path = cookiecutter(
         str(template or PROJECT),
         no_input=True,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.field_types import Number, Value, is_carried, shown
 from pluginkit.manifest import Attribute, Manifest
 from pluginkit.network.model import Array, FieldValues
 from pluginkit.testing.points import Point, generator
@@ -40,7 +40,7 @@ class Varied:
 def choose(
     manifest: Manifest,
     reference: Reference,
-    fields: Mapping[str, float | int],
+    fields: Mapping[str, Value],
     tried: Sequence[Point],
     seed: int,
 ) -> Varied:
@@ -60,22 +60,24 @@ def choose(
         unseen: list[FieldValues] = []
         why = "its declared values leave none but the default"
         for value in dict.fromkeys(_candidates(field, fields[field.name], generator(seed, "field", field.name))):
-            if len(mine) == (MOST if declared(field) or field.dtype is DType.FLOAT32 else 1):
+            if len(mine) == (1 if field.type.is_integer and not field.declares_values and field.is_number else MOST):
                 break
-            one = FieldValues(field.name, value, fields[field.name], field.dtype, declared(field))
+            one = FieldValues(field.name, value, fields[field.name], field.declares_values)
             if shapeless := _no_shape(manifest, {**fields, field.name: value}, fields):
-                why = f"{shapeless} with other values, as {value:g}"
+                why = f"{shapeless} with other values, as {shown(value)}"
                 continue
             try:
                 answers = [_outputs(manifest, reference, {**fields, field.name: value}, point) for point in points]
             except CheckFailed as refusal:
                 if one.declared:
-                    message = f"{refusal.message}\nThat is with {field.name} = {value:g}, which pluginkit.toml allows."
+                    message = (
+                        f"{refusal.message}\nThat is with {field.name} = {shown(value)}, which pluginkit.toml allows."
+                    )
                     raise CheckFailed(message, hint=f"Narrow the field's min, max or choices: {refusal.hint}") from None
-                why = f"the reference raises, or gives another shape, with other values, as {value:g}"
+                why = f"the reference raises, or gives another shape, with other values, as {shown(value)}"
                 continue
             if not one.declared and not _tame(answers, usual):
-                why = f"outputs are too large with other values, as {value:g}"
+                why = f"outputs are too large with other values, as {shown(value)}"
                 continue
             (mine if _differs(answers, usual) else unseen).append(replace(one, number=len(mine) + 1))
         found += mine or unseen[:1]
@@ -84,7 +86,7 @@ def choose(
     return Varied(tuple(found), kept)
 
 
-def _no_shape(manifest: Manifest, fields: Mapping[str, float | int], usual: Mapping[str, float | int]) -> str:
+def _no_shape(manifest: Manifest, fields: Mapping[str, Value], usual: Mapping[str, Value]) -> str:
     """Why the outputs can't be tried in the shapes that other values give them; empty if they can."""
     try:
         shaped, wonted = manifest.with_fields(fields), manifest.with_fields(usual)
@@ -94,50 +96,80 @@ def _no_shape(manifest: Manifest, fields: Mapping[str, float | int], usual: Mapp
         points = [profile.at("min"), profile.at("opt"), profile.at("max")]
         if not all(map(shaped.possible, points)):
             return "outputs have no shape"
-        if any(_elements(shaped, env) > _GROWTH * max(_SMALL, _elements(wonted, env)) for env in points):
+        if any(_size(shaped, env) > _GROWTH * max(_SMALL, _size(wonted, env)) for env in points):
             return "outputs have too many elements"
     return ""
 
 
-def _elements(manifest: Manifest, env: Mapping[str, int]) -> int:
+def _size(manifest: Manifest, env: Mapping[str, int]) -> int:
     return sum(math.prod(dims) for dims in manifest.output_shapes(env).values())
 
 
-def declared(field: Attribute) -> bool:
-    """Whether the manifest declares which values there are."""
-    return bool(field.choices) or field.min is not None or field.max is not None
+def _candidates(field: Attribute, usual: Value, rng: np.random.Generator) -> Iterator[Value]:
+    """Values to try, the best first, as the plugin gets them."""
+    found = _texts(field, usual) if isinstance(usual, str) else _numbers(field, usual, rng)
+    yield from (value for value in found if value != usual and is_carried(field.type, value))
 
 
-def _candidates(field: Attribute, usual: float, rng: np.random.Generator) -> Iterator[float]:
-    """Values to try, the best first, in the field's precision."""
-    for value in _declared(field, usual, rng) if declared(field) else _near(field, usual, rng):
+def _numbers(field: Attribute, usual: Number | tuple[Number, ...], rng: np.random.Generator) -> Iterator[Value]:
+    if not isinstance(usual, tuple):
+        yield from _elements(field, usual, rng)
+        return
+    for length in dict.fromkeys(_lengths(field, len(usual))):
+        starts = [usual[index] if index < len(usual) else _beyond(field, usual) for index in range(length)]
+        # An empty list has no element to begin with; a longer one repeats its last.
+        yield tuple(next(_elements(field, start, rng), start) for start in starts)
+    yield usual[::-1]
+
+
+def _lengths(field: Attribute, usual: int) -> Iterator[int]:
+    """The lengths of lists to try: one more, one less, the same."""
+    least, most = field.bounds
+    if not field.symbol:
+        yield from (length for length in (usual + 1, usual - 1) if least <= length <= most)
+    yield usual
+
+
+def _beyond(field: Attribute, usual: tuple[Number, ...]) -> Number:
+    """What an element would usually be that the list hasn't."""
+    if usual:
+        return usual[-1]
+    return next((one for one in (*field.choices, field.min, field.max) if isinstance(one, (int, float))), 1)
+
+
+def _texts(field: Attribute, usual: str) -> Iterator[Value]:
+    if field.choices:
+        yield from (str(one) for one in field.choices)
+        return
+    least, most = field.bounds
+    yield from (text for text in (f"{usual}x", usual[:-1], usual[::-1]) if least <= len(text.encode()) <= most)
+
+
+def _elements(field: Attribute, usual: Number, rng: np.random.Generator) -> Iterator[Number]:
+    """Other numbers than the usual one, in the field's precision."""
+    for value in _declared(field, usual, rng) if field.declares_values else _near(field, usual, rng):
         # The neighbours of a type's ends are no values of it.
-        if field.dtype is DType.FLOAT32 and abs(value) <= float(np.finfo(np.float32).max):
-            exact: float = float(np.float32(value))
-        elif field.dtype is DType.INT32 and -(2**31) <= value < 2**31:
-            exact = int(value)
-        else:
-            continue
-        if exact != usual:
+        number = int(value) if field.type.is_integer else value
+        if field.type.holds(number) and (exact := field.type.exact(number)) != usual:
             yield exact
 
 
-def _declared(field: Attribute, usual: float, rng: np.random.Generator) -> Iterator[float]:
+def _declared(field: Attribute, usual: Number, rng: np.random.Generator) -> Iterator[Number]:
     if field.choices:
-        yield from field.choices
+        yield from (one for one in field.choices if not isinstance(one, str))
         return
     # Without one of the ends: as far beyond the usual value as the other end is from it, or by one.
     reach = max(1.0, abs(usual), *(abs(usual - end) for end in (field.min, field.max) if end is not None))
     low = field.min if field.min is not None else usual - reach
     high = field.max if field.max is not None else usual + reach
-    if field.dtype is DType.FLOAT32:
+    if not field.type.is_integer:
         yield float(rng.uniform(low, high))
     yield from (high, low)
     yield from (low + (high - low) * part for part in rng.uniform(size=MOST))
 
 
-def _near(field: Attribute, usual: float, rng: np.random.Generator) -> Iterator[float]:
-    if field.dtype is DType.INT32:
+def _near(field: Attribute, usual: Number, rng: np.random.Generator) -> Iterator[Number]:
+    if field.type.is_integer:
         yield from (usual + 1, usual + 2, usual - 1) if usual >= 0 else (usual - 1, usual + 1)
         return
     for low, high in ((1.25, 1.75), (0.25, 0.75), (20.0, 60.0), (0.01, 0.05)):
@@ -145,9 +177,7 @@ def _near(field: Attribute, usual: float, rng: np.random.Generator) -> Iterator[
         yield float(rng.uniform(low, high)) * (usual or 0.5)
 
 
-def _outputs(
-    manifest: Manifest, reference: Reference, fields: Mapping[str, float | int], point: Point
-) -> tuple[Array, ...]:
+def _outputs(manifest: Manifest, reference: Reference, fields: Mapping[str, Value], point: Point) -> tuple[Array, ...]:
     entered = [
         array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
         for array in (point.feeds[tensor.name] for tensor in manifest.inputs)

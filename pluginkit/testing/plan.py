@@ -12,6 +12,7 @@ import numpy as np
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, NothingSelected
+from pluginkit.field_types import Value, each
 from pluginkit.formats import Format
 from pluginkit.manifest import REST, Manifest, Tolerances
 from pluginkit.network.api_model import ApiNetwork
@@ -229,21 +230,19 @@ def _defaults(setting: Setting) -> bool:
     return any(field.default is not None for field in setting.manifest.fields if field.name in setting.fields)
 
 
-def field_values(manifest: Manifest) -> dict[str, float | int]:
-    """The fields' values in tests: their defaults; a required one gets 0.5, or 1 if it is int32."""
-    values: dict[str, float | int] = {}
-    for field in manifest.fields:
-        if field.name not in manifest.scale_fields():
-            fallback = 0.5 if field.dtype is DType.FLOAT32 else 1
-            value = fallback if field.default is None else field.default
-            # What the plugin sees is a float32: the reference must get the same number.
-            values[field.name] = float(np.float32(value)) if field.dtype is DType.FLOAT32 else int(value)
-    return values
+def field_values(manifest: Manifest) -> dict[str, Value]:
+    """The fields' values in tests: their defaults; a required one gets 0.5, or 1 if it is a whole number.
+
+    They are as the plugin sees them (a float32 field's 0.1 is a float32's): the reference must get the same numbers.
+    """
+    sizes = manifest.profiles[0].at("opt")
+    return {
+        field.name: each(field.example(sizes, 1 if field.type.is_integer else 0.5), field.type.exact)
+        for field in manifest.plain_fields()
+    }
 
 
-def else_factor(
-    manifest: Manifest, reference: Reference, fields: dict[str, float | int], tried: Sequence[Point]
-) -> float:
+def else_factor(manifest: Manifest, reference: Reference, fields: Mapping[str, Value], tried: Sequence[Point]) -> float:
     """The first factor on the inputs that changes the reference's outputs (so a swapped branch is seen).
 
     -1 unless the reference is even, or not defined there; -1 too if no factor changes anything.

@@ -13,6 +13,7 @@ import numpy as np
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.field_types import Value
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Array
 from pluginkit.testing.points import bind
@@ -59,7 +60,7 @@ class Reference:
             raise UsageError(f"{file} has no function 'reference'.", hint=_form(manifest))
         return cls(manifest, function, str(file))
 
-    def __call__(self, inputs: Sequence[Array], fields: Mapping[str, float | int]) -> tuple[Array, ...]:
+    def __call__(self, inputs: Sequence[Array], fields: Mapping[str, Value]) -> tuple[Array, ...]:
         """The outputs for real-valued inputs (float64; int64 for INT32 tensors), in manifest order; 0 where masked.
 
         Raises:
@@ -67,7 +68,7 @@ class Reference:
         """
         return tuple(np.ma.filled(output, 0) for output in self.masked(inputs, fields))
 
-    def masked(self, inputs: Sequence[Array], fields: Mapping[str, float | int]) -> tuple[Array, ...]:
+    def masked(self, inputs: Sequence[Array], fields: Mapping[str, Value]) -> tuple[Array, ...]:
         """As a call, but for elements that mean nothing: where there are any, the output is a masked array (numpy.ma).
 
         Raises:
@@ -76,7 +77,7 @@ class Reference:
         """
         try:
             with np.errstate(all="ignore"):
-                answer = self._function(*[np.array(value) for value in inputs], **fields)
+                answer = self._function(*[np.array(value) for value in inputs], **self._arguments(fields))
         except (Exception, SystemExit) as error:
             raise self._raised(error) from error
         outputs = answer if isinstance(answer, (tuple, list)) else (answer,)
@@ -91,6 +92,14 @@ class Reference:
             self._checked(index, value, shapes[name], finite)
             for index, (name, value) in enumerate(zip(names, outputs, strict=True))
         )
+
+    def _arguments(self, fields: Mapping[str, Value]) -> dict[str, Any]:
+        """The fields as keyword arguments: a list is an array, of int64 or float64."""
+        whole = {field.name for field in self._manifest.fields if field.type.is_integer}
+        return {
+            name: np.array(value, np.int64 if name in whole else np.float64) if isinstance(value, tuple) else value
+            for name, value in fields.items()
+        }
 
     def _checked(self, index: int, value: Any, shape: tuple[int, ...], finite: bool) -> Array:
         tensor = self._manifest.outputs[index]
@@ -127,7 +136,7 @@ class Reference:
 
 
 def _form(manifest: Manifest) -> str:
-    named = [field.name for field in manifest.fields if field.name not in manifest.scale_fields()]
+    named = [field.name for field in manifest.plain_fields()]
     return _FORM.format(
         inputs=", ".join(tensor.name for tensor in manifest.inputs),
         fields=", *, " + ", ".join(named) if named else "",

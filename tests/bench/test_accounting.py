@@ -110,7 +110,7 @@ BAD = {
     SHAPE + "field = {}": "bench.shapes.1.field: unknown key 'field'; did you mean 'fields'?",
     SHAPE + SHAPE: "two shapes of \\[bench\\] are called 'one'",
     SHAPE + "fields = { mod = 1 }": "bench shape 'one': there is no field 'mod'; known: x_scale, y_scale, mode",
-    SHAPE + "fields = { mode = 0.5 }": "the field mode is an int32, and 0.5 is none",
+    SHAPE + "fields = { mode = 0.5 }": "the field 'mode' is int32, and the value is no whole number .0.5.",
     SHAPE + "allowed = { bfloat16 = {} }": "'bfloat16' is no precision of this plugin",
     SHAPE.replace(", c = 3", ""): "no number for the symbol 'c'",
     SHAPE.replace("c = 3", "c = 0"): "c = 0 must be 1 or more",

@@ -344,6 +344,32 @@ def test_m12_a_list_for_a_number(tmp_path: Path) -> None:
     assert "0 elements" in one(found(tmp_path, model([nothing]), library()), "M12").text
 
 
+LISTS = """
+[[fields]]
+name = "factor"
+type = "float32"
+length = [1, 2]
+[[fields]]
+name = "mode"
+type = "int64"
+default = 1
+"""
+
+
+def test_m12_of_a_project_is_what_its_code_reads(tmp_path: Path) -> None:
+    """An int64 comes as kINT32, which the generated code takes; and lengths are those of pluginkit.toml."""
+    head, _, rest = MANIFEST.partition("[[fields]]")
+    text = head + LISTS + rest[rest.index("[[profiles]]") :]
+    fields = (FieldFacts("factor", "kFLOAT32", 0), FieldFacts("mode", "kINT64", 1))
+    own = library(fields=fields, manifest=Manifest.parse(text))
+    assert not found(tmp_path, model([scale(factor=[1.0, 2.0], mode=3)]), own)
+    problem = one(found(tmp_path, model([scale(factor=[1.0, 2.0, 3.0], mode=3)]), own), "M12")
+    assert "has 3 elements, the field has 1 to 2." in problem.text and problem.level == "error"
+    assert "comes to the plugin as kFLOAT32" in one(found(tmp_path, model([scale(mode=3.0)]), own), "M12").text
+    # Of a library without pluginkit.toml nobody knows that it takes an int32 too.
+    assert "the field is kINT64" in one(found(tmp_path, model([scale(mode=3)]), library(fields=fields)), "M12").text
+
+
 def test_b10_two_libraries_with_one_plugin(tmp_path: Path) -> None:
     problem = one(found(tmp_path, model([scale()]), library(), library(path="libother.so")), "B10")
     assert "libscale.so and libother.so" in problem.text

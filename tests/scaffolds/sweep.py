@@ -28,7 +28,7 @@ NAMES: dict[str, dict[str, Any]] = {
         "name": "Stream",
         "inputs": ["stream", "args", "inputs", "desc"],
         "outputs": ["output", "workspace", "scale"],
-        "fields": ["parameters", "result", "count"],
+        "fields": ["parameters", "result", "count", "numbers", "items", "text", "length"],
         "symbols": ["shape", "size", "min", "i", "N", "total"],
     },
     "of headers": {
@@ -36,7 +36,7 @@ NAMES: dict[str, dict[str, Any]] = {
         "namespace": "nvinfer1",
         "inputs": ["nvinfer1", "std", "cudaStream_t", "threadIdx"],
         "outputs": ["blockDim", "DataType", "T"],
-        "fields": ["kFLOAT", "name", "version"],
+        "fields": ["kFLOAT", "name", "version", "size", "data", "Length", "string"],
         "symbols": ["x", "batch", "int", "float", "d", "long"],
     },
 }
@@ -47,6 +47,9 @@ FIELDS = {
     "required": ["float32", "int32"],
     "sizes": ["int32=2", "int32=3", "int32=1"],
     "large": ["float32=1e-30", "int32=-2147483648", "float32=-1e30"],
+    "lists": ["int64[]=0,1", "string=nearest", "float32[3]=0.1,-0.2,0.3", "float32=0.5", "int8[1..2]"],
+    "widths": ["float16=0.1", "bfloat16=-0.3", "float64=0.1", "int8=-3", "int16=300", "int64=-5"],
+    "wanted": ["string", "int16[2]", "float64[]", "int64", "float16[0..3]", "bfloat16[4]"],
 }
 FACTORS: dict[str, list[Any]] = {
     "base": ["dynamic", "v3", "ioext"],
@@ -90,6 +93,11 @@ CONSTRAINTS = [
     _without(
         lambda row: (row["dims"], row["rank"], row["formats"]) == ("mixed", 3, "declared"), "dims", "rank", "formats"
     ),
+    # A sum of numbers is no number of channels.
+    _without(
+        lambda row: (row["rank"], row["formats"]) == (3, "declared") and row["outputs"] in ("computed", "three"),
+        *("rank", "formats", "outputs"),
+    ),
 ]
 
 
@@ -115,6 +123,7 @@ class Options:
     def of(cls, row: Row) -> Options:
         """The arguments that a row stands for."""
         called = NAMES[row["names"]]
+        fields = called.get("fields", ["alpha", "shift", "beta", "axes", "mode", "w", "k"])
         ins = called.get("inputs", ["x", "b", "c", "index"])
         outs = called.get("outputs", ["y", "z", "k"])
         types, shape = TYPES[row["types"]], _shape(row, called.get("symbols", ["n", "c", "d", "h", "w", "t"]))
@@ -123,8 +132,8 @@ class Options:
             {
                 "base": row["base"],
                 "inputs": _inputs(row, ins, types, shape),
-                "outputs": _outputs(row, outs, types, shape, called.get("fields", ["alpha", "shift", "beta"])),
-                "fields": _fields(row, called.get("fields", ["alpha", "shift", "beta"])),
+                "outputs": _outputs(row, outs, types, shape, fields),
+                "fields": _fields(row, fields),
                 "formats": _formats(row),
                 "namespace": called.get("namespace", ""),
                 "version": called.get("version", "1"),
@@ -171,7 +180,7 @@ def _inputs(row: Row, names: list[str], types: str, shape: list[str]) -> list[st
 def _outputs(row: Row, names: list[str], types: str, shape: list[str], fields: list[str]) -> list[str]:
     one = _tensor(names[0], types, shape)
     computed = [f"{shape[0]} + 1", *shape[1:]] if shape else []
-    count, size, keep = fields
+    count, size, keep, *_ = fields
     by_fields = [*(f"broadcast({dim}, 1)" for dim in shape[:1]), f"1 if {keep}"]
     by_fields += [f"min({dim}, {size})" for dim in shape[1:2]] + [f"ceil_div({dim}, {count})" for dim in shape[2:]]
     found = {

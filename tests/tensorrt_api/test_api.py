@@ -119,12 +119,13 @@ import os, sys
 import tensorrt_bindings
 sys.modules["tensorrt"] = tensorrt_bindings
 os.environ["PLUGINKIT_BINDINGS"] = "tensorrt"
-from pluginkit.dtypes import DType
+from pluginkit.field_types import FieldType
 from pluginkit.runtimes.nvidia import bindings as nvidia, engine_child, engine_contexts, network_api
 from pluginkit.runtimes.tensorrt import child as tensorrt_child, plugins as tensorrt_plugins
 from pluginkit.runtimes.nvidia.bindings import trt
 from pluginkit.network.model import PluginCall
-fields = {"alpha": (DType.FLOAT32, 2.5), "steps": (DType.INT32, 3)}
+one_of_each = {kind.name: (kind, "text" if kind.is_text else (1, 2)) for kind in FieldType}
+fields = {"alpha": (FieldType.FLOAT32, 2.5), "steps": (FieldType.INT32, 3), **one_of_each}
 call = PluginCall("n", fields, (), (), (), (), ())
 held = []
 for field in tensorrt_plugins.collection(call, held):
@@ -142,9 +143,13 @@ if trt.__version__.startswith("10."):
 
 def test_what_needs_no_library_runs_on_the_real_bindings(bindings: Bindings) -> None:
     lines = bindings.python("-c", FIELDS).splitlines()
-    assert lines[:3] == ["alpha FLOAT32 1", "steps INT32 1", "TensorRT: bad"]
+    kinds = {"FLOAT32", "FLOAT16", "FLOAT64", "INT8", "INT16", "INT32", "INT64"}
+    listed = {*(f"{kind} {kind} 2" for kind in kinds), "BFLOAT16 BF16 2", "STRING CHAR 4"}
+    assert lines[:2] == ["alpha FLOAT32 1", "steps INT32 1"]
+    assert set(lines[2:11]) == listed
+    assert lines[11] == "TensorRT: bad"
     # STRONGLY_TYPED is bit 1 of NetworkDefinitionCreationFlag; TensorRT 11 has no other networks.
-    assert lines[3:] == (["2", "1 [] None"] if bindings.major == 10 else ["0"])
+    assert lines[12:] == (["2", "1 [] None"] if bindings.major == 10 else ["0"])
 
 
 def test_a_session_reaches_nvidias_first_function(

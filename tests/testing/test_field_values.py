@@ -170,3 +170,69 @@ def test_a_plan_has_a_fields_shapes_where_it_differs() -> None:
     assert len(shown.type.tensor_type.shape.dim) == 1
     (case,) = (one for one in plan.cases if one.network_id == varied.id)
     assert case.lost["y"].shape == (2, 1)
+
+
+AXES = 'type = "int64"\nlength = [0, 3]\ndefault = [0, 1]'
+
+
+def test_a_list_is_tried_longer_and_shorter() -> None:
+    longer, shorter = tried(AXES, lambda x, *, k: x + np.sum(k) + 10 * len(k)).values
+    assert (len(longer.value), len(shorter.value)) == (3, 1)  # type: ignore[arg-type]
+    assert (longer.default, longer.declared, longer.variant) == ((0, 1), False, "field-k")
+
+
+def test_a_list_of_fixed_length_is_tried_with_other_elements_and_in_another_order() -> None:
+    lines = 'type = "float32"\nlength = 2\ndefault = [0.5, 1.5]'
+    other, reversed_ = tried(lines, lambda x, *, k: x * k[0]).values
+    assert len(other.value) == 2 and not set(other.value) & {0.5, 1.5}  # type: ignore[arg-type]
+    assert reversed_.value == (1.5, 0.5)
+
+
+def test_the_elements_of_a_list_stay_within_what_is_declared() -> None:
+    lines = f"{AXES}\nchoices = [0, 1, 2]"
+    values = tried(lines, lambda x, *, k: x + np.sum(k)).values
+    assert values and all(one.declared and set(one.value) <= {0, 1, 2} for one in values)  # type: ignore[arg-type]
+    bounded = tried('type = "int8"\nlength = [0, 9]\ndefault = []\nmin = 5\nmax = 6', lambda x, *, k: x + np.sum(k))
+    assert [set(one.value) <= {5, 6} for one in bounded.values] == [True]  # type: ignore[arg-type]
+
+
+def test_a_text_is_tried_with_each_choice() -> None:
+    lines = 'type = "string"\ndefault = "a"\nchoices = ["a", "b", "c"]'
+    assert [one.value for one in tried(lines, lambda x, *, k: x + ord(k)).values] == ["b", "c"]
+
+
+def test_a_text_without_choices_is_tried_near_its_default() -> None:
+    lines = 'type = "string"\ndefault = "ab"'
+    assert [one.value for one in tried(lines, lambda x, *, k: x + sum(k.encode())).values] == ["abx", "a"]
+    picky = tried(lines, lambda x, *, k: {"ab": x}[k])
+    assert picky.kept == {"k": 'the reference raises, or gives another shape, with other values, as "ba"'}
+
+
+def test_what_no_attribute_carries_is_not_tried() -> None:
+    found = tried(f'type = "int64"\ndefault = {2**31 - 1}', lambda x, *, k: x + k / 2**31)
+    assert [one.value for one in found.values] == [2**31 - 2]
+
+
+def test_the_reference_gets_arrays_and_texts() -> None:
+    seen: list[Any] = []
+
+    def reference(x: Any, *, k: Any) -> Any:
+        seen.append(k)
+        return x
+
+    tried(AXES, reference)
+    assert seen[0].dtype == np.int64 and seen[0].tolist() == [0, 1]
+    seen.clear()
+    tried('type = "float16"\nlength = [0, 2]\ndefault = []', reference)
+    assert seen[0].dtype == np.float64 and seen[0].shape == (0,)
+    seen.clear()
+    tried('type = "string"\ndefault = "ab"', reference)
+    assert seen[0] == "ab"
+
+
+def test_a_number_is_as_the_plugin_sees_it() -> None:
+    manifest = Manifest.parse(TOML.format(field='type = "float16"\ndefault = 0.1'))
+    assert plans.field_values(manifest) == {"k": float(np.float16(0.1))}
+    # An attribute of a node holds a float32.
+    manifest = Manifest.parse(TOML.format(field='type = "float64"\nlength = 1\ndefault = [0.1]'))
+    assert plans.field_values(manifest) == {"k": (float(np.float32(0.1)),)}

@@ -83,7 +83,11 @@ BAD = {
     "no dimension": ('["m"]', "[1.5]", "inputs.2.shape.1: must be a symbol, an expression or a whole number (got 1.5)"),
     "two of three": ("n = [1, 2, 4]", "n = [1, 4]", "symbols.n: must be [min, opt, max], three whole numbers"),
     "a truth for a size": ("n = [1, 2, 4]", "n = [true, 2, 4]", "must be [min, opt, max], three whole numbers"),
-    "a truth for a default": ("default = 0.0", "default = true", "fields.1.default: must be a number (got true)"),
+    "a truth for a default": (
+        "default = 0.0",
+        "default = true",
+        "fields.1.default: must be a number, a string or a list of numbers (got true)",
+    ),
     "unknown element type": ('"float16", "int8"]', '"float61", "int8"]', "did you mean 'float16'?"),
     "a float field in a shape": (
         '"n + m"',

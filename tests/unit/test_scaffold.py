@@ -112,7 +112,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "field as scale": ({"fields": ["x_scale:float32=1"]}, "the scale field of x and a field"),
     "two fields": ({"fields": ["a:float32=1", "a:int32=1"]}, "a field and a field"),
     "unknown type": ({"inputs": ["x:float61:n"]}, "did you mean 'float16'?"),
-    "field type": ({"fields": ["a:float16=1"]}, "Unknown type 'float16'"),
+    "field type": ({"fields": ["a:flota32=1"]}, "Unknown type 'flota32' in 'a:flota32=1'; did you mean 'float32'?"),
     "type twice": ({"inputs": ["x:float32,float32:n"]}, "names a type twice"),
     "no type": ({"inputs": ["x::n"]}, "Unknown type ''"),
     "unknown symbol": (

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from pluginkit.dtypes import DType
+from pluginkit.field_types import FieldType
 
-Fields = Mapping[str, tuple[DType, Any]]
+Fields = Mapping[str, tuple[DType | FieldType, Any]]
 """What createPlugin was given."""
 
 
@@ -24,7 +25,7 @@ def changed(fields: Fields, before: bytes, after: bytes, template: str) -> str:
     """
     for name, (dtype, value) in fields.items():
         # A value as common as 0 or 1 stands in more places than its own.
-        if dtype not in (DType.FLOAT32, DType.INT32) or np.ndim(value):
+        if dtype not in (FieldType.FLOAT32, FieldType.INT32) or np.ndim(value):
             continue
         raw = np.asarray(value, dtype.numpy).tobytes()
         place = before.find(raw)

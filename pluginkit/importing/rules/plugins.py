@@ -14,6 +14,7 @@ from onnx import AttributeProto
 
 from pluginkit import nvidia_plugins, parser_operators
 from pluginkit.creators import CreatorFacts, FieldFacts
+from pluginkit.field_types import NAMES
 from pluginkit.importing.model import dims
 from pluginkit.importing.rules import signature
 from pluginkit.importing.serving import (
@@ -29,6 +30,7 @@ from pluginkit.importing.serving import (
 from pluginkit.importing.typed import Types
 from pluginkit.interpreter.preflight import CHANNEL_AXIS, INT8_CHANNELS
 from pluginkit.library import Problem
+from pluginkit.manifest import Attribute
 
 Known: TypeAlias = "dict[str, onnx.TypeProto.Tensor]"
 
@@ -55,6 +57,10 @@ WRITE = {
     "kFLOAT32": "a float (2.0, not 2)",
     "kINT32": "an integer (2, not 2.0)",
     "kCHAR": "a string",
+    "kFLOAT64": "a float (2.0, not 2)",
+    "kBF16": "a tensor of bfloat16",
+    "kINT16": "an integer (2, not 2.0)",
+    "kINT64": "an integer (2, not 2.0)",
     "kFLOAT16": "a tensor of float16",
     "kINT8": "a tensor of int8",
 }
@@ -269,7 +275,7 @@ def _field(one: Served, found: AttributeProto, field: FieldFacts) -> Iterator[Pr
         kind = AttributeProto.AttributeType.Name(found.type)
         fault = f"its attribute {found.name} is of type {kind}, which the parser cannot pass to a plugin."
         yield Problem("error", fault, "Use numbers, a list of them, a string or a tensor.", "M12", one.place.label)
-    elif field.type not in {given, "kUNKNOWN"}:
+    elif not _is_taken(one, found.name, field, given):
         yield Problem(
             "error",
             f"its attribute {found.name} comes to the plugin as {given}, and the field is {field.type}: a careful "
@@ -278,17 +284,40 @@ def _field(one: Served, found: AttributeProto, field: FieldFacts) -> Iterator[Pr
             "M12",
             one.place.label,
         )
-    elif (count := _length(found)) is not None and field.length >= 1 and count != field.length:
-        # A project's fields are numbers, one each; of other creators' lengths no document promises that they are kept.
-        scalar = one.member is not None and found.name in {known.name for known in one.member.manifest.fields}
-        many = f"{count} element{'' if count == 1 else 's'}"
-        yield Problem(
-            "error" if scalar else "warning",
-            f"its attribute {found.name} has {many}, the field {'is one number' if scalar else field.length}.",
-            "Write one number, without brackets." if field.length == 1 else "Give as many as the field has.",
-            "M12",
-            one.place.label,
-        )
+    elif (count := _length(found)) is not None:
+        yield from _count(one, found, field, count)
+
+
+def _is_taken(one: Served, name: str, field: FieldFacts, given: str) -> bool:
+    """Whether the plugin reads the field from what the parser makes of the attribute."""
+    declared = _declared(one, name)
+    if declared is not None and field.type == declared.type.trt:
+        return declared.type.takes(NAMES.index(given))
+    return field.type in {given, "kUNKNOWN"}
+
+
+def _declared(one: Served, name: str) -> Attribute | None:
+    """The field of a project's pluginkit.toml."""
+    fields = one.member.manifest.fields if one.member is not None else ()
+    return next((field for field in fields if field.name == name), None)
+
+
+def _count(one: Served, found: AttributeProto, field: FieldFacts, count: int) -> Iterator[Problem]:
+    many = f"{count} element{'' if count == 1 else 's'}"
+    declared = _declared(one, found.name)
+    if declared is None:
+        # Of other creators' lengths nobody promises that they are kept.
+        if field.length >= 1 and count != field.length:
+            fault = f"its attribute {found.name} has {many}, the field {field.length}."
+            fix = "Write one number, without brackets." if field.length == 1 else "Give as many as the field has."
+            yield Problem("warning", fault, fix, "M12", one.place.label)
+        return
+    least, most = declared.bounds
+    if not least <= count <= most:
+        has = "is one number" if declared.is_number else f"has {least}" if least == most else f"has {least} to {most}"
+        fix = "Write one number, without brackets." if declared.is_number else "Give as many as the field has."
+        fault = f"its attribute {found.name} has {many}, the field {has}."
+        yield Problem("error", fault, fix, "M12", one.place.label)
 
 
 def _length(found: AttributeProto) -> int | None:

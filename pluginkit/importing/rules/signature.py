@@ -68,13 +68,11 @@ def _fields(one: Served, creator: CreatorFacts, manifest: Manifest) -> Iterator[
     given = {found.name for found in one.place.node.attribute}
     for name in unknown_fields(one, creator, manifest):
         fault = f"its attribute {name} is a field that {FILE_NAME} does not have: reference.py is not told of it."
-        yield Problem(
-            "warning", fault, "Add it to [[fields]] and reference.py, if it is a number.", "M15", one.place.label
-        )
+        yield Problem("warning", fault, "Add it to [[fields]] and to reference.py.", "M15", one.place.label)
     for field in manifest.fields:
         if field.default is None and field.name not in given:
             fault = f"the field {field.name} must be given and is not."
-            fix = f"Add the attribute {field.name} ({DType(field.type).value})."
+            fix = f"Add the attribute {field.name} ({field.written()})."
             yield Problem("error", fault, fix, "M15", one.place.label)
 
 

@@ -93,8 +93,8 @@ RULES: dict[str, ImportRule] = {
         _REFUSED,
     ),
     "M12": ImportRule(
-        "an attribute comes as another type than the field's (INT for a kFLOAT32); a list where "
-        "`pluginkit.toml` has one number; another length than the creator lists",
+        "an attribute comes as another type than the field's (INT for a kFLOAT32); a length that "
+        "`pluginkit.toml` doesn't allow; another length than the creator lists",
         ("error", "warning"),
         _REFUSED,
     ),

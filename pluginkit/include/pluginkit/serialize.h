@@ -1,12 +1,16 @@
 //! Writing a plugin's state down and reading it back: bounded, at any alignment, with a version tag.
 //!
 //! The bytes are: a magic number, the version that the plugin gives, and the values one after another without padding.
+//! Before the elements of a list or the bytes of a text stands how many they are, as an uint32_t.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 namespace pluginkit
 {
@@ -32,6 +36,13 @@ constexpr size_t serializedSize() noexcept
     return sizeof(detail::StateHeader) + (size_t{0} + ... + sizeof(Values));
 }
 
+//! The bytes that a list or a text takes. It has fewer than 2^32 elements: a field's length is an int32_t.
+template <typename List>
+size_t storedSize(List const& list) noexcept
+{
+    return sizeof(uint32_t) + list.size() * sizeof(typename List::value_type);
+}
+
 //! Writes into a buffer that TensorRT has sized by getSerializationSize(). Never writes past its end.
 class Writer
 {
@@ -55,7 +66,28 @@ public:
         mLeft -= sizeof value;
     }
 
+    template <typename Element>
+    void put(std::vector<Element> const& list) noexcept
+    {
+        putList(list);
+    }
+
+    void put(std::string const& text) noexcept
+    {
+        putList(text);
+    }
+
 private:
+    template <typename List>
+    void putList(List const& list) noexcept
+    {
+        put(static_cast<uint32_t>(list.size()));
+        for (auto const& element : list)
+        {
+            put(element);
+        }
+    }
+
     std::byte* mNext;
     size_t mLeft;
 };
@@ -86,6 +118,18 @@ public:
         return true;
     }
 
+    //! Reads a list of at least `least` and at most `most` elements; no memory is taken for more than there are.
+    template <typename Element>
+    bool get(std::vector<Element>& list, size_t least, size_t most) noexcept
+    {
+        return getList(list, least, most);
+    }
+
+    bool get(std::string& text, size_t least, size_t most) noexcept
+    {
+        return getList(text, least, most);
+    }
+
     //! Whether everything was read, and nothing is left over.
     bool finished() const noexcept
     {
@@ -93,6 +137,32 @@ public:
     }
 
 private:
+    template <typename List>
+    bool getList(List& list, size_t least, size_t most) noexcept
+    {
+        using Element = typename List::value_type;
+        uint32_t count{0};
+        mGood = get(count) && count >= least && count <= most && count <= mLeft / sizeof(Element);
+        if (!mGood)
+        {
+            return false;
+        }
+        try
+        {
+            List read(count, Element{});
+            for (Element& element : read)
+            {
+                get(element);
+            }
+            list.swap(read);
+        }
+        catch (std::exception const&)
+        {
+            mGood = false; // no memory
+        }
+        return mGood;
+    }
+
     std::byte const* mNext;
     size_t mLeft;
     bool mGood{true};

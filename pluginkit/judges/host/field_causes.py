@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pluginkit.demands import Doubt
+from pluginkit.field_types import shown
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.model import Array, Case, FieldValues, Network
 from pluginkit.runtimes import BuildVerdict
@@ -26,8 +27,8 @@ def refused(network: AnyNetwork, verdict: BuildVerdict) -> str:
     if one is None or not one.name or one.declared or verdict.ok or not verdict.method.endswith(_CREATES):
         return ""
     return (
-        f"createPlugin refuses {one.name} = {one.value:g}, which pluginkit.toml doesn't declare, so this was not run.\n"
-        "Say which values the field takes: min and max, or choices."
+        f"createPlugin refuses {one.name} = {shown(one.value)}, which pluginkit.toml doesn't declare, so this was not "
+        "run.\nSay which values the field takes: min and max, or choices."
     )
 
 
@@ -37,7 +38,11 @@ def doubted(network: AnyNetwork, result: CaseResult) -> CaseResult:
     one = _varied(network)
     if one is None or one.declared or not result.outcome.bad:
         return result
-    how = f"with {one.name} = {one.value:g}, near its default" if one.name else "without the fields that have a default"
+    how = (
+        f"with {one.name} = {shown(one.value)}, near its default"
+        if one.name
+        else "without the fields that have a default"
+    )
     only = Doubt("F6", "createPlugin", f"{how}: {result.message}")
     return replace(result, outcome=Outcome.PASSED, message="", warnings=(*result.warnings, only))
 
@@ -58,7 +63,7 @@ def describe(session: HostSession, network: AnyNetwork, case: Case, outputs: Map
         where = f"the engine {'has' if kept else 'has not'} the value, so look at {where}"
     else:
         where = f"look at {where}"
-    return f"These are the outputs for {one.name} = {one.default:g}, and the node has {one.value:g}: {where}."
+    return f"These are the outputs for {one.name} = {shown(one.default)}, and the node has {shown(one.value)}: {where}."
 
 
 def _varied(network: AnyNetwork) -> FieldValues | None:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import onnx
-from onnx import helper
 
 from pluginkit.interpreter import walker
+from pluginkit.network.attributes import field_attribute
 from pluginkit.network.model import Case, Network
 from pluginkit.network.plan import Plan
 from pluginkit.network.weak_types import Weak, WeakKind
@@ -52,5 +52,5 @@ def _with_fields(full: Network, low: Network) -> Network:
             kept = [attribute for attribute in node.attribute if attribute.name not in fields[node.name]]
             del node.attribute[:]
             node.attribute.extend(kept)
-            node.attribute.extend(helper.make_attribute(name, value) for name, (_, value) in fields[node.name].items())
+            node.attribute.extend(field_attribute(name, *given) for name, given in fields[node.name].items())
     return replace(full, model=model.SerializeToString())

@@ -174,7 +174,7 @@ def _plugin(member: Member) -> BundlePlugin:
         inputs=tuple(map(tensor, manifest.inputs)),
         outputs=tuple(map(tensor, manifest.outputs)),
         fields=tuple(
-            PluginField(name=one.name, type=one.type, default=one.default, description=one.description)
+            PluginField(name=one.name, type=one.written(), default=one.default, description=one.description)
             for one in manifest.fields
         ),
     )

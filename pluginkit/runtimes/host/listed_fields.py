@@ -25,9 +25,9 @@ def check(manifest: Manifest, listed: Sequence[Field]) -> None:
             names = ", ".join(by_name) or "none"
             message = f"does not list the field '{field.name}' of pluginkit.toml (it lists {names})"
             raise Finding(_METHOD, message, rule="F8", hint="NVIDIA's parser passes on those alone that are listed.")
-        expected = field_types.NUMBERS[field.dtype]
+        expected = field.type.code
         if found.type != expected:
             known = found.type in range(len(field_types.NAMES))
             its = field_types.NAMES[found.type] if known else f"PluginFieldType {found.type}"
             message = f"lists the field '{field.name}' as {its}, expected {field_types.NAMES[expected]}"
-            doubt("F9", _METHOD, f"{message}: pluginkit.toml says {field.type}")
+            doubt("F9", _METHOD, f"{message}: pluginkit.toml says {field.type.value}")

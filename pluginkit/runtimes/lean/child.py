@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
-from pluginkit.field_types import NUMBERS
+from pluginkit.field_types import FieldType, Value, encode
 from pluginkit.process.child import Breadcrumb
 from pluginkit.runtimes.lean.log_lines import explain
 from pluginkit.runtimes.nvidia import creator_names
@@ -161,7 +160,7 @@ class LeanChild:
         if self._registry.get_creator(name, version, f"{namespace}.other") is not None:
             raise CheckFailed(f"{self._who()} finds {name} {version} in a namespace that it is not in")
 
-    def check(self, node: str, fields: dict[str, tuple[DType, float | int]]) -> None:
+    def check(self, node: str, fields: dict[str, tuple[FieldType, Value]]) -> None:
         """Makes a plugin, serializes it, makes another of the bytes, and clones both.
 
         Raises:
@@ -195,7 +194,7 @@ class LeanChild:
                 raise CheckFailed(f"{self._who()}: {what} has {other.num_outputs} outputs, not {plugin.num_outputs}")
 
     def check_v3(
-        self, node: str, fields: dict[str, tuple[DType, float | int]], kept: list[tuple[str, int, bytes]]
+        self, node: str, fields: dict[str, tuple[FieldType, Value]], kept: list[tuple[str, int, bytes]]
     ) -> None:
         """Makes an IPluginV3 for the build and, of the fields `kept` (name, type, data), for the run.
 
@@ -232,12 +231,11 @@ class LeanChild:
             if found != self._identity:
                 raise CheckFailed(f"{self._who()}: createPlugin({phase}) made {found}, its creator is {self._identity}")
 
-    def _made(self, fields: dict[str, tuple[DType, float | int]]) -> Any:
+    def _made(self, fields: dict[str, tuple[FieldType, Value]]) -> Any:
         kinds = {int(kind): kind for kind in self._trt.PluginFieldType.__members__.values()}
         # The collection copies pointers, and keeps neither the fields nor their arrays.
         self._held = [
-            self._trt.PluginField(name, np.array([value], dtype.numpy), kinds[NUMBERS[dtype]])
-            for name, (dtype, value) in fields.items()
+            self._trt.PluginField(name, encode(kind, value), kinds[kind.code]) for name, (kind, value) in fields.items()
         ]
         return self._trt.PluginFieldCollection(self._held)
 

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
-from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
+from pluginkit.field_types import FieldType, encode
 from pluginkit.network import api_model as api
 from pluginkit.network.model import PluginCall
 from pluginkit.runtimes.nvidia.bindings import trt
 from pluginkit.runtimes.nvidia.network_api import Player
 
 FIELD_TYPES = {
-    DType.FLOAT32: trt.PluginFieldType.FLOAT32,
-    DType.FLOAT16: trt.PluginFieldType.FLOAT16,
-    DType.INT8: trt.PluginFieldType.INT8,
-    DType.INT32: trt.PluginFieldType.INT32,
+    FieldType.FLOAT32: trt.PluginFieldType.FLOAT32,
+    FieldType.FLOAT16: trt.PluginFieldType.FLOAT16,
+    FieldType.BFLOAT16: trt.PluginFieldType.BF16,
+    FieldType.FLOAT64: trt.PluginFieldType.FLOAT64,
+    FieldType.INT8: trt.PluginFieldType.INT8,
+    FieldType.INT16: trt.PluginFieldType.INT16,
+    FieldType.INT32: trt.PluginFieldType.INT32,
+    FieldType.INT64: trt.PluginFieldType.INT64,
+    FieldType.STRING: trt.PluginFieldType.CHAR,
 }
 """What a creator's field collection can carry of a manifest's types."""
 
@@ -91,7 +94,7 @@ def collection(call: PluginCall, held: list[object]) -> trt.PluginFieldCollectio
 
     What must live until the creator has read them goes into `held`: the collection copies pointers alone.
     """
-    values = [np.array([value], kind.numpy) for kind, value in call.fields.values()]
+    values = [encode(kind, value) for kind, value in call.fields.values()]
     fields = [
         trt.PluginField(name, value, FIELD_TYPES[kind])
         for (name, (kind, _)), value in zip(call.fields.items(), values, strict=True)

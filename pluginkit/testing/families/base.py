@@ -12,8 +12,10 @@ from onnx import TensorProto, helper
 
 from pluginkit import shapes
 from pluginkit.dtypes import DType
+from pluginkit.field_types import FieldType, Value, as_parsed, is_carried
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest, Point, Tensor
+from pluginkit.network.attributes import field_attribute
 from pluginkit.network.model import Array, FieldValues, Network, NetworkProfile, PluginCall, Range
 from pluginkit.testing.precision import represent
 from pluginkit.testing.reference import Reference
@@ -47,7 +49,7 @@ class Setting:
 
     manifest: Manifest
     precision: DType
-    fields: dict[str, float | int]
+    fields: dict[str, Value]
     scales: dict[str, float] = field(default_factory=dict)
     else_factor: float = -1.0
     part: str = ""
@@ -90,20 +92,23 @@ class Setting:
         """Whether a tensor is float32 outside of the plugin's surroundings."""
         return self.kind(tensor) is not DType.INT32
 
-    def attributes(self) -> dict[str, tuple[DType, float | int]]:
-        """All fields that the creator gets: the scales of INT8 tensors, and the others' values."""
-        given: dict[str, tuple[DType, float | int]] = {}
+    def attributes(self) -> dict[str, tuple[FieldType, Value]]:
+        """All fields that the creator gets, as declared: the scales of INT8 tensors, and the others' values.
+
+        What no attribute of a node can carry is left out: the plugin's default stands for it.
+        """
+        given: dict[str, tuple[FieldType, Value]] = {}
         scale_of = {t.scale: self.scale(t) for t in (*self.manifest.inputs, *self.manifest.outputs) if t.scale}
         absent = self.varied is not None and not self.varied.name
         for attribute in self.manifest.fields:
             if attribute.name not in scale_of:
-                if absent and attribute.default is not None:
-                    continue
-                given[attribute.name] = (attribute.dtype, self.fields[attribute.name])
+                value = self.fields[attribute.name]
+                if attribute.default is None or not (absent or not is_carried(attribute.type, value)):
+                    given[attribute.name] = (attribute.type, value)
             elif scale_of[attribute.name] > 0 and not self.implicit:
-                given[attribute.name] = (attribute.dtype, scale_of[attribute.name])
+                given[attribute.name] = (attribute.type, scale_of[attribute.name])
             elif attribute.default is None:
-                given[attribute.name] = (attribute.dtype, 1.0)
+                given[attribute.name] = (attribute.type, 1.0)
         return given
 
     def ranges(self, tensor: Tensor) -> tuple[Range, ...]:
@@ -227,15 +232,15 @@ def plugin_node(
     inputs: Sequence[str],
     outputs: Sequence[str],
     name: str,
-    fields: Mapping[str, tuple[DType, float | int]],
+    fields: Mapping[str, tuple[FieldType, Value]],
 ) -> onnx.NodeProto:
     """A plugin's node: `identity` is its name, version and namespace."""
     kind, version, namespace = identity
     node = helper.make_node(kind, inputs, outputs, name, domain=DOMAIN)
-    attributes: dict[str, Any] = {field: value for field, (_, value) in fields.items()}
-    attributes |= {"plugin_version": version, "plugin_namespace": namespace}
+    own = {"plugin_version": version, "plugin_namespace": namespace}
+    attributes = {**fields, **{name: (FieldType.STRING, text) for name, text in own.items()}}
     # Not as make_node's keywords: a field may be called `name`.
-    node.attribute.extend(helper.make_attribute(field, value) for field, value in sorted(attributes.items()))
+    node.attribute.extend(field_attribute(field, *attributes[field]) for field in sorted(attributes))
     return node
 
 
@@ -285,7 +290,7 @@ class Body:
         ranges = [setting.ranges(tensor) for tensor in manifest.inputs]
         call = PluginCall(
             node=node.name,
-            fields=setting.attributes(),
+            fields={name: as_parsed(*given) for name, given in setting.attributes().items()},
             types=tuple(setting.kind(tensor) for tensor in manifest.inputs),
             output_types=tuple(setting.kind(tensor) for tensor in manifest.outputs),
             inputs=tuple(zip(*ranges, strict=True)),

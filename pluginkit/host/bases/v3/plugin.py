@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from pluginkit import _native, bases, field_types
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
@@ -397,14 +395,9 @@ def difference(first: Sequence[KeptField], second: Sequence[KeptField]) -> str:
     if [f.name for f in first] != [f.name for f in second]:
         return f"fields {[f.name for f in first]} are {[f.name for f in second]}"
     a, b = next((a, b) for a, b in zip(first, second, strict=True) if a != b)
-    dtype = _SCALARS.get(a.type)
-    if dtype and (a.type, a.length, b.length) == (b.type, 1, 1):
-        before, after = (np.frombuffer(one.data, dtype.numpy, 1)[0] for one in (a, b))
-        return f"field '{a.name}' is {after:.9g}, and was {before:.9g}"
+    before, after = (field_types.decode(one.type, one.data) for one in (a, b))
+    if isinstance(before, tuple) and isinstance(after, tuple) and (a.type, a.length, b.length) == (b.type, 1, 1):
+        return f"field '{a.name}' is {after[0]:.9g}, and was {before[0]:.9g}"
     return (
         f"field {a.name!r} of {len(a.data)} bytes {a.data[:32].hex()} has the {len(b.data)} bytes {b.data[:32].hex()}"
     )
-
-
-_SCALARS = {field_types.NUMBERS[dtype]: dtype for dtype in (DType.FLOAT32, DType.INT32)}
-"""Numbers of `nvinfer1::PluginFieldType` whose values are worth reading."""

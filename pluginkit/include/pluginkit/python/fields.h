@@ -98,8 +98,13 @@ private:
                 ++length;
             }
         };
+        nvinfer1::PluginFieldType type{listed.type};
         switch (listed.type)
         {
+        case nvinfer1::PluginFieldType::kFLOAT16:
+        case nvinfer1::PluginFieldType::kBF16:
+            type = nvinfer1::PluginFieldType::kFLOAT32; // as TensorRT's ONNX parser gives a float to such a field
+            [[fallthrough]];
         case nvinfer1::PluginFieldType::kFLOAT32:
             each([&](py::handle one) { append(bytes, static_cast<float>(real(what, one, kFloatMax))); });
             break;
@@ -133,7 +138,7 @@ private:
         }
         mNames.emplace_back(listed.name);
         bytes.push_back('\0'); // an address, also where there are no elements
-        mFields.push_back({mNames.back().c_str(), bytes.data(), listed.type, length});
+        mFields.push_back({mNames.back().c_str(), bytes.data(), type, length});
     }
 
     template <typename T>

@@ -8,6 +8,7 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from pluginkit.dtypes import DType
+from pluginkit.field_types import FieldType, Value
 from pluginkit.manifest import Profile, Tensor
 from pluginkit.network import api_model as api
 from pluginkit.network.api_model import PROBE
@@ -124,7 +125,7 @@ class Draft:
         identity: tuple[str, str, str],
         inputs: Sequence[Tensor],
         outputs: Sequence[Tensor],
-        fields: dict[str, tuple[DType, float | int]],
+        fields: dict[str, tuple[FieldType, Value]],
         *,
         behind: bool = False,
         live: bool,

@@ -9,7 +9,19 @@
 #include <pluginkit/shape.h>
 @% endif %@
 
+@% if plugin.arrays %@
+#include <array>
+@% endif %@
 #include <cstdint>
+@% if plugin.limits %@
+#include <limits>
+@% endif %@
+@% if plugin.texts %@
+#include <string>
+@% endif %@
+@% if plugin.vectors %@
+#include <vector>
+@% endif %@
 
 namespace @{ plugin.namespace_cpp }@
 {
@@ -22,6 +34,18 @@ struct @{ plugin.name }@Parameters
 @% endfor %@
 };
 
+@% if plugin.wide %@
+//! What the kernel gets of them: plain numbers, for a kernel's arguments are copied byte by byte. For the generated layer
+//! a list or a text is one number. Give your kernel what it needs: a short list as a member `float weights[4]`, a long
+//! one as the address of device memory.
+struct @{ plugin.name }@Numbers
+{
+@% for number in plugin.numbers %@
+    @{ number.cpp }@ @{ number.name }@;@{ " //!< " ~ number.says if number.says }@
+@% endfor %@
+};
+
+@% endif %@
 //! The types that the layer computes in; a row of kTypes in @{ plugin.slug }@.cpp each.
 enum class @{ plugin.name }@Precision : int32_t
 {
@@ -88,7 +112,7 @@ struct @{ plugin.name }@Arguments
 @% endfor %@
     };
 
-    @{ plugin.name }@Parameters parameters;
+    @{ plugin.name }@@{ "Numbers" if plugin.wide else "Parameters" }@ parameters;
     Inputs inputs;
     Outputs outputs;
     int64_t count; //!< elements of the largest output

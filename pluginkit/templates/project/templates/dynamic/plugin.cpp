@@ -14,6 +14,9 @@
 #include <iterator>
 @% endif %@
 #include <memory>
+@% if plugin.lists %@
+#include <numeric>
+@% endif %@
 
 namespace @{ plugin.namespace_cpp }@
 {
@@ -32,6 +35,7 @@ using nvinfer1::TensorFormat;
 @% include "parts/formats.cpp" %@
 @% include "parts/v2_count.cpp" %@
 @% include "parts/scales.cpp" %@
+@% include "parts/numbers.cpp" %@
 @% include "parts/v2_namespace.cpp" %@
 } // namespace
 

@@ -15,6 +15,9 @@
 #include <limits>
 @% endif %@
 #include <memory>
+@% if plugin.lists %@
+#include <numeric>
+@% endif %@
 
 namespace @{ plugin.namespace_cpp }@
 {
@@ -73,6 +76,7 @@ int64_t ceilDiv(int64_t a, int64_t b) noexcept
 
 @% endif %@
 @% include "parts/scales.cpp" %@
+@% include "parts/numbers.cpp" %@
 @% include "parts/v2_namespace.cpp" %@
 } // namespace
 
@@ -124,6 +128,12 @@ Dims @{ plugin.name }@::getOutputDimensions(int32_t index, Dims const* inputs, i
     auto const at = [inputs](int32_t input, int32_t dim) { return inputs[input].d[dim]; };
 @% endif %@
 @% endif %@
+@% for field in plugin.counted_at %@
+    if (at(@{ field.input }@, @{ field.axis }@) != static_cast<int64_t>(mParameters.@{ field.name }@.size()))
+    {
+        return impossible; // @{ field.name }@ has an element for each @{ field.symbol }@
+    }
+@% endfor %@
     switch (index)
     {
 @% for tensor in plugin.outputs %@
@@ -205,7 +215,7 @@ int32_t @{ plugin.name }@::enqueue(int32_t batchSize, void const* const* inputs,
     auto const countOf = [this, batchSize](size_t i) { return mCounts[i] * batchSize; };
 
     @{ plugin.name }@Arguments args{};
-    args.parameters = mParameters;
+    args.parameters = @{ "numbersOf(mParameters)" if plugin.wide else "mParameters" }@;
 @% for tensor in plugin.inputs %@
     args.inputs.@{ tensor.name }@.data = inputs[@{ loop.index0 }@];
     args.inputs.@{ tensor.name }@.count = countOf(@{ tensor.index }@);

@@ -18,9 +18,15 @@
         }
     }
 @% endif %@
+@% for field in plugin.counted %@
+    if (inputDesc[@{ field.input }@].dims.d[@{ field.axis }@] != static_cast<int64_t>(mParameters.@{ field.name }@.size()))
+    {
+        return kFailed; // @{ field.name }@ has an element for each @{ field.symbol }@
+    }
+@% endfor %@
 
     @{ plugin.name }@Arguments args{};
-    args.parameters = mParameters;
+    args.parameters = @{ "numbersOf(mParameters)" if plugin.wide else "mParameters" }@;
 @% for tensor in plugin.inputs %@
     args.inputs.@{ tensor.name }@.data = inputs[@{ loop.index0 }@];
     args.inputs.@{ tensor.name }@.count = elementCount(inputDesc[@{ loop.index0 }@]);

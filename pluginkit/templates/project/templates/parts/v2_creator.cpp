@@ -3,7 +3,7 @@
 @% if plugin.fields %@
     // Each field's name, type and number of elements; the values come from the node.
 @% for field in plugin.fields %@
-    mFields[@{ loop.index0 }@] = {"@{ field.name }@", nullptr, PluginFieldType::@{ field.trt }@, 1};
+    mFields[@{ loop.index0 }@] = {"@{ field.name }@", nullptr, PluginFieldType::@{ field.trt }@, @{ field.length }@};
 @% endfor %@
     mFieldNames.nbFields = static_cast<int32_t>(mFields.size());
     mFieldNames.fields = mFields.data();
@@ -33,12 +33,16 @@ nvinfer1::IPluginV2* @{ plugin.name }@Creator::createPlugin(char const* /*name*/
     {
         return nullptr;
     }
+@% if plugin.wide %@
+    try
+    {
+@% endif %@
     // A field that is absent keeps its default; one of a wrong type or length makes no plugin.
     pluginkit::FieldReader const reader{fields};
     @{ plugin.name }@Parameters parameters;
     bool read = true;
 @% for field in plugin.fields %@
-    read = read && reader.@{ field.reader }@("@{ field.name }@", parameters.@{ field.name }@);
+    read = read && reader.@{ field.reader }@("@{ field.name }@", parameters.@{ field.name }@@{ field.bounds }@@{ field.also }@);
 @% endfor %@
     if (!read@{ " || !isValid(parameters)" if plugin.checks }@)
     {
@@ -51,8 +55,10 @@ nvinfer1::IPluginV2* @{ plugin.name }@Creator::createPlugin(char const* /*name*/
     }
     @{ plugin.name }@Parameters const parameters;
 @% endif %@
+@% if not plugin.wide %@
     try
     {
+@% endif %@
         auto plugin = std::make_unique<@{ plugin.name }@>(parameters);
         plugin->setPluginNamespace(mNamespace.c_str());
         return plugin.release();

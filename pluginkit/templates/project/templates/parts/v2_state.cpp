@@ -40,7 +40,7 @@ bool @{ plugin.name }@::restore(void const* data, size_t length) noexcept
     pluginkit::Reader reader{data, length, kSerialVersion};
     bool read = true;
 @% for field in plugin.fields %@
-    read = read && reader.get(mParameters.@{ field.name }@);
+    read = read && reader.get(mParameters.@{ field.name }@@{ field.stored_bounds }@);
 @% endfor %@
 @% if plugin.int8 %@
     for (float& scale : mScales)

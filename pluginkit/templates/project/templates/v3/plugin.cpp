@@ -16,6 +16,9 @@
 #include <iterator>
 @% endif %@
 #include <memory>
+@% if plugin.lists %@
+#include <numeric>
+@% endif %@
 
 namespace @{ plugin.namespace_cpp }@
 {
@@ -62,6 +65,7 @@ int64_t elementCount(nvinfer1::PluginTensorDesc const& desc) noexcept
 }
 
 @% include "parts/scales.cpp" %@
+@% include "parts/numbers.cpp" %@
 } // namespace
 
 @{ plugin.name }@::@{ plugin.name }@(@{ plugin.name }@Parameters const& parameters, std::string const& pluginNamespace) : mParameters{parameters}, mNamespace{pluginNamespace}@{ "" if plugin.scaled else " {}" }@
@@ -215,7 +219,7 @@ size_t @{ plugin.name }@::getWorkspaceSize(nvinfer1::DynamicPluginTensorDesc con
 nvinfer1::PluginFieldCollection const* @{ plugin.name }@::getFieldsToSerialize() noexcept
 {
 @% for field in plugin.fields %@
-    mKept[@{ loop.index0 }@] = PluginField{"@{ field.name }@", &mParameters.@{ field.name }@, PluginFieldType::@{ field.trt }@, 1};
+    mKept[@{ loop.index0 }@] = PluginField{"@{ field.name }@", @{ field.kept_data }@, PluginFieldType::@{ field.kept_trt }@, @{ field.kept_length }@};
 @% endfor %@
 @% if plugin.int8 %@
     mKept[@{ plugin.fields|length }@] = PluginField{kScalesField, mScales.data(), PluginFieldType::kFLOAT32, kNbTensors};
@@ -238,7 +242,7 @@ bool @{ plugin.name }@::restore(nvinfer1::PluginFieldCollection const* fields) n
 @% endif %@
     bool read = fields != nullptr;
 @% for field in plugin.fields %@
-    read = read && reader.required("@{ field.name }@", mParameters.@{ field.name }@);
+    read = read && reader.required("@{ field.name }@", mParameters.@{ field.name }@@{ field.bounds }@);
 @% endfor %@
 @% if plugin.int8 %@
     read = read && reader.required(kScalesField, mScales);
@@ -256,7 +260,7 @@ bool @{ plugin.name }@::restoreV2(void const* data, size_t length) noexcept
     pluginkit::Reader reader{data, length, kSerialVersion};
     bool read = true;
 @% for field in plugin.fields %@
-    read = read && reader.get(mParameters.@{ field.name }@);
+    read = read && reader.get(mParameters.@{ field.name }@@{ field.stored_bounds }@);
 @% endfor %@
 @% if plugin.int8 %@
     for (float& scale : mScales)
@@ -294,7 +298,7 @@ int32_t @{ plugin.name }@::enqueue(nvinfer1::PluginTensorDesc const* inputDesc, 
 @% if plugin.fields %@
     // Each field's name, type and number of elements; the values come from the node.
 @% for field in plugin.fields %@
-    mFields[@{ loop.index0 }@] = {"@{ field.name }@", nullptr, PluginFieldType::@{ field.trt }@, 1};
+    mFields[@{ loop.index0 }@] = {"@{ field.name }@", nullptr, PluginFieldType::@{ field.trt }@, @{ field.length }@};
 @% endfor %@
     mFieldNames.nbFields = static_cast<int32_t>(mFields.size());
     mFieldNames.fields = mFields.data();
@@ -341,7 +345,7 @@ nvinfer1::IPluginV3* @{ plugin.name }@Creator::createPlugin(char const* /*name*/
         @{ plugin.name }@Parameters parameters;
         bool read = true;
 @% for field in plugin.fields %@
-        read = read && reader.@{ field.reader }@("@{ field.name }@", parameters.@{ field.name }@);
+        read = read && reader.@{ field.reader }@("@{ field.name }@", parameters.@{ field.name }@@{ field.bounds }@@{ field.also }@);
 @% endfor %@
         if (!read@{ " || !isValid(parameters)" if plugin.checks }@)
         {

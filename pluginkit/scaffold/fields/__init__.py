@@ -1,0 +1,1 @@
+"""Fields: from `--field` to `pluginkit.toml`, and from there to C++."""

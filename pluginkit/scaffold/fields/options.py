@@ -1,0 +1,123 @@
+"""From `--field` to a field: `alpha:float32=0.5`, `axes:int64[]=0,1`, `mode:string=nearest`, `weights:float32[n]`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from dataclasses import dataclass
+
+from pluginkit.errors import UsageError
+from pluginkit.field_types import REFUSED, FieldType, Number, Value
+from pluginkit.manifest import Attribute
+from pluginkit.manifest.field_rules import value_problem
+from pluginkit.scaffold import names
+
+_FORM = (
+    "Expected NAME:TYPE or NAME:TYPE=DEFAULT, as in alpha:float32=0.5, axes:int64[]=0,1, weights:float32[n] or "
+    "mode:string=nearest; without a default it must be given."
+)
+OPEN_LENGTH = (0, 64)
+"""The least and the most elements of a list with empty brackets."""
+
+
+@dataclass(frozen=True)
+class FieldOption:
+    """What a `--field` says."""
+
+    name: str
+    type: FieldType
+    length: int | str | tuple[int, int] | None
+    default: Value | None
+    description: str = ""
+
+    def toml(self) -> list[str]:
+        """The lines of its `[[fields]]`."""
+        lines = ["[[fields]]", f"name = {quote(self.name)}", f"type = {quote(self.type.value)}"]
+        lines += [] if self.length is None else [f"length = {_written(self.length)}"]
+        lines += [] if self.default is None else [f"default = {_written(self.default)}"]
+        return lines + ([f"description = {quote(self.description)}"] if self.description else [])
+
+
+def quote(text: str) -> str:
+    """A string as TOML and C++ both write it (printable text: only the quote and the backslash are special)."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _written(value: Value) -> str:
+    if isinstance(value, str):
+        return quote(value)
+    return f"[{', '.join(map(repr, value))}]" if isinstance(value, tuple) else repr(value)
+
+
+def parse(text: str) -> FieldOption:
+    """The field that a `--field` describes.
+
+    Raises:
+        UsageError: another form, an unknown type, or a default that the field can't have.
+    """
+    found = re.fullmatch(r"([^:=]*):([^:=\[\]]*)(?:\[([^\]=]*)\]\s*)?(?:=(.*))?", text, re.DOTALL)
+    if not found:
+        raise UsageError(f"'{text}' does not describe a field.", hint=_FORM)
+    name = found[1].strip()
+    names.check_member(name, "a field")
+    kind = _kind(found[2].strip(), text)
+    length = None if found[3] is None else _length(found[3].strip(), kind, text)
+    default = None if found[4] is None else _default(found[4], kind, text, several=length is not None)
+    option = FieldOption(name, kind, length, default)
+    made = Attribute(name=name, type=kind, length=length, default=default)
+    if default is not None and not made.symbol and (problem := value_problem(made, default, "the default")):
+        raise UsageError(f"In '{text[:60]}': '{name}' {problem}.", hint=_FORM)
+    return option
+
+
+def _kind(word: str, text: str) -> FieldType:
+    values = [kind.value for kind in FieldType]
+    if word in values:
+        return FieldType(word)
+    if word in REFUSED:
+        raise UsageError(f"In '{text}': a field of type {word} can't be given.", hint=f"{REFUSED[word]}.".capitalize())
+    close = difflib.get_close_matches(word, values, n=1)
+    guess = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(values)}"
+    raise UsageError(f"Unknown type '{word}' in '{text}'; {guess}", hint=f"Types of fields: {', '.join(values)}.")
+
+
+def _length(word: str, kind: FieldType, text: str) -> int | str | tuple[int, int]:
+    if kind.is_text:
+        raise UsageError(
+            f"In '{text}': a string has no brackets.",
+            hint="Lists of strings can't be given: NVIDIA's parser joins them to one field. Write name:string=DEFAULT.",
+        )
+    if not word:
+        return OPEN_LENGTH
+    if found := re.fullmatch(r"(\d+)\s*\.\.\s*(\d+)", word):
+        return int(found[1]), int(found[2])
+    if word.isdigit():
+        return int(word)
+    if not re.fullmatch(r"[A-Za-z_]\w*", word):
+        raise UsageError(
+            f"In '{text}': '{word}' is no length.",
+            hint="Write a number, a dimension's symbol, LEAST..MOST, or nothing between the brackets.",
+        )
+    return word
+
+
+def _default(words: str, kind: FieldType, text: str, *, several: bool) -> Value:
+    if kind.is_text:
+        if not words.isprintable():
+            raise UsageError(f"In {text!r}: the default has a character that can't be printed.", hint=_FORM)
+        return words
+    if not several:
+        return _read(words.strip(), kind, text)
+    return tuple(_read(word.strip(), kind, text) for word in words.split(",")) if words.strip() else ()
+
+
+def _read(word: str, kind: FieldType, text: str) -> Number:
+    try:
+        value = kind.read(word)
+    except ValueError:
+        hint = f"For a list write {kind.value}[]." if "," in word else _FORM
+        raise UsageError(f"The default '{word}' in '{text}' is not a {kind.value} number.", hint=hint) from None
+    if not kind.holds(value):
+        raise UsageError(f"The default '{word}' in '{text}' is out of {kind.value}'s range.", hint=_FORM)
+    return value
