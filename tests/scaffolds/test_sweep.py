@@ -18,7 +18,7 @@ from pluginkit.testing.report import Outcome, Verdict
 from tests.scaffolds import sweep
 
 ROWS = sweep.rows()
-TOGETHER = 19
+TOGETHER = 20
 """How many rows the fast test has in one library: more than half of all pairs."""
 FAMILIES = ("plain", "loop-in-if", "if-in-if", "api-loop-while")
 """The networks of the fast test: those that signatures have broken."""
