@@ -99,7 +99,7 @@ def adopt(
         place = places[one.index]
         facts = LibraryFacts(
             os.path.relpath(library.resolve(), place.resolve()),
-            layout if one.kind == "v2" and layout != 11 else None,
+            layout if answers.made and not _in_other(library, listed, one, layout, answers, timeout) else None,
         )
         plugins.append(
             AdoptedPlugin(one, answers.base, place, draft(one, answers, facts, nodes.get(one.index)), answers)
@@ -198,6 +198,25 @@ def _answers(
         first = first or (layout, found)
     assert first is not None
     return first
+
+
+def _in_other(
+    library: Path,
+    listed: dict[int, list[ListedCreator]],
+    creator: ListedCreator,
+    layout: int,
+    answers: PluginAnswers,
+    timeout: float,
+) -> bool:
+    """Whether the plugin can be made in a host of another layout too."""
+    for other, creators in listed.items():
+        index = next((one.index for one in creators if _same(one, creator)), None)
+        if other == layout or index is None:
+            continue
+        with Worker(CHILD, {"library": library.resolve(), "version": HOSTS[other]}, timeout=timeout) as worker:
+            if worker.call("makes", index=index, given=answers.given):
+                return True
+    return False
 
 
 def _same(one: ListedCreator, other: ListedCreator) -> bool:

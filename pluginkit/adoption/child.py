@@ -43,6 +43,10 @@ class AdoptedLibrary:
             for index, one in enumerate(self._library.creators)
         ]
 
+    def makes(self, index: int, given: Sequence[FieldValue]) -> bool:
+        """Whether the host drives the plugin that a creator makes of these fields."""
+        return questions.makes(self._library.creators[index], given, self._crumb)
+
     def answers(self, index: int, given: Sequence[FieldValue] | None, ranks: Sequence[int] | None) -> PluginAnswers:
         """What the plugin of a creator answers; the arguments are those of `questions.ask`."""
         listed = self.creators()[index].fields

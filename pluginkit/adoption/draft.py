@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import keyword
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from pluginkit.manifest.mistakes import FILL_IN
 SIZES = {"n": (1, 2, 4), "c": (1, 3, 8), "h": (1, 8, 16), "w": (1, 8, 16)}
 """min, opt and max of the usual names; `OTHER` of all others."""
 OTHER = (1, 4, 8)
+MOST_DIVISOR = 64
 LADDER = (1, 2, 4, 8, 16)
 """What sizes are multiplied by until the output shapes are none below 0."""
 
@@ -82,6 +84,8 @@ class _Drafting:
         self._fields: list[str] = []
         self._symbols = ["n"]
         self._sizes: dict[str, tuple[int, int, int]] = {}
+        self._shapes: list[str] = []
+        self._values: dict[str, int] = {}
 
     def whole(self) -> DraftTexts:
         text = ""
@@ -169,6 +173,7 @@ class _Drafting:
             place = len(taken.ranks) + index
             shape = taken.shapes[index] if index < len(taken.shapes) else ()
             dims = [_quoted(naming.renamed(one, names) or "1") for one in shape]
+            self._shapes += dims
             found.append(
                 self._table(
                     "outputs",
@@ -299,6 +304,8 @@ class _Drafting:
         else:
             lines.append(f"default = 1  {FILL_IN} a value that the plugin takes")
         self._fields.append(one.name)
+        if kind is DType.INT32 and (number := re.match(r"default = (\d+)", lines[-1])):
+            self._values[one.name] = int(number[1])
         return "\n".join([*lines, ""])
 
     def _profile(self, factor: int) -> str:
@@ -307,12 +314,18 @@ class _Drafting:
         known = self._sizes
         rows = []
         for one in symbols:
-            low, best, high = (size * factor for size in SIZES.get(one, OTHER))
+            low, best, high = (size * factor * self._divisor(one) for size in SIZES.get(one, OTHER))
             low, best, high = known.get(one, (low, best, high))
             low, best, high = (best, best, best) if static else (low, best, high)
             rows.append(f"{one} = [{low}, {best}, {high}]")
         note = "" if all(one in known for one in symbols) else "  # check: sizes that the plugin is used with"
         return f'[[profiles]]\nname = "default"\nsymbols = {{ {", ".join(rows)} }}{note}\n'
+
+    def _divisor(self, name: str) -> int:
+        """What an output's shape divides a symbol by: layers that do so mostly mean a whole number."""
+        found = [one for shape in self._shapes for one in re.findall(rf"\b{name} // (\w+)", shape)]
+        values = [int(one) if one.isdigit() else self._values.get(one, 1) for one in found]
+        return math.lcm(*(value for value in values if 0 < value <= MOST_DIVISOR)) if values else 1
 
     # -------------------------------------------------------------------------------------------- reference
 

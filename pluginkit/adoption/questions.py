@@ -74,6 +74,11 @@ def ask(
     return _Questions(creator, listed, crumb).all(given, ranks)
 
 
+def makes(creator: host.Creator, given: Sequence[FieldValue], crumb: Path) -> bool:
+    """Whether the host, as the TensorRT that it plays, can drive the plugin that a creator makes of these fields."""
+    return bool(_Questions(creator, (), crumb).base_of(given))
+
+
 class _Questions:
     def __init__(self, creator: host.Creator, listed: Sequence[ListedField], crumb: Path) -> None:
         self._creator = creator
@@ -135,6 +140,12 @@ class _Questions:
                 self._problems[f"createPlugin: {made.refusal}"] = None
         self._fields = ()
         return "", ""
+
+    def base_of(self, given: Sequence[FieldValue]) -> str:
+        """The class of the plugin that is made of these fields; empty where none is."""
+        self._fields = tuple(given)
+        (made,) = self._ask([self._base])
+        return str(made.answer) if made.ok else ""
 
     def _base(self) -> str:
         try:

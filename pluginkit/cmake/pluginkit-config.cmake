@@ -4,6 +4,10 @@
 #   pluginkit_add_plugin(my_plugin NAME MyPlugin SOURCES src/entry.cpp src/my_plugin.cpp src/my_plugin_kernel.cu)
 #   pluginkit_add_python_module(my_plugin PLUGIN my_plugin SOURCES python/my_plugin.cpp)
 #
+# A project that has its own way to build a plugin library adds one line a target, and changes nothing else:
+#
+#   pluginkit_test_plugin(existing_target)
+#
 # Cache variables (`pluginkit build` sets them; by hand only what differs from what is found):
 #   PLUGINKIT_TARGET              cpu: the .cu sources run on the host, by pluginkit's CUDA-on-CPU layer (default);
 #                                 gpu: nvcc.
@@ -148,6 +152,128 @@ function(pluginkit_add_plugin slug)
     pluginkit_export_only(${slug} ${exports})
     set_target_properties(${slug} PROPERTIES PLUGINKIT_NAME ${arg_NAME})
     _pluginkit_describe(${slug} ${arg_NAME} "${from_10}" "${from_11}")
+endfunction()
+
+# pluginkit_test_plugin(<target> [SOURCES <file>...] [LAYOUTS 10 11])
+#
+# Makes the target <target>_pluginkit: lib<target>_pluginkit.so in the build folder, of the same sources, include folders
+# and definitions as the existing target <target>, compiled for target cpu beside it: `pluginkit adopt` and `pluginkit
+# test` run that. SOURCES are further ones, as of a static library that <target> links; where there is no target of that
+# name, they are all. LAYOUTS are the TensorRT majors whose plugin classes it holds: 11 without it, or the major of the
+# NvInfer.h that is in <target>'s include folders. Its creators are those of REGISTER_TENSORRT_PLUGIN, of
+# getPluginRegistry()->registerCreator, and of the sources' own getCreators.
+#
+# A .cu source of a target is compiled so whether CUDA is enabled in the project or not.
+function(pluginkit_test_plugin target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LAYOUTS")
+    set(where "pluginkit_test_plugin(${target} ...)")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "${where}: '${arg_UNPARSED_ARGUMENTS}' is none of SOURCES and LAYOUTS.")
+    endif()
+    if(NOT PLUGINKIT_TARGET STREQUAL "cpu")
+        return()
+    endif()
+    set(slug ${target}_pluginkit)
+    set(sources ${arg_SOURCES})
+    set(folders)
+    if(TARGET ${target})
+        get_target_property(own ${target} SOURCES)
+        get_target_property(base ${target} SOURCE_DIR)
+        foreach(source IN LISTS own)
+            if(source MATCHES "\\.(cpp|cc|cxx|cu)$")
+                get_filename_component(source "${source}" ABSOLUTE BASE_DIR "${base}")
+                list(APPEND sources "${source}")
+            endif()
+        endforeach()
+        get_target_property(folders ${target} INCLUDE_DIRECTORIES)
+        get_target_property(linker ${target} LINKER_LANGUAGE)
+        if(NOT CMAKE_CUDA_COMPILER_LOADED AND NOT linker)
+            # Of .cu sources alone CMake can't tell, and fails for the whole project, where CUDA is not enabled.
+            set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+        endif()
+    endif()
+    if(NOT sources)
+        message(FATAL_ERROR "${where}: there is no target ${target} above it with .cpp or .cu sources, and no SOURCES.")
+    endif()
+    foreach(folder IN LISTS folders)
+        if(EXISTS "${folder}/NvInferVersion.h")
+            # TensorRT's own headers, which its sources were written for, go before pluginkit's.
+            file(STRINGS "${folder}/NvInferVersion.h" lines REGEX "define (NV_TENSORRT|TRT)_MAJOR")
+            string(REGEX MATCH "MAJOR(_ENTERPRISE)? ([0-9]+)" _ "${lines}")
+            set(major "${CMAKE_MATCH_2}")
+            if(major MATCHES "^(10|11)$")
+                set(PLUGINKIT_TRT${major}_INCLUDE_DIR "${folder}")
+                if(NOT arg_LAYOUTS)
+                    set(arg_LAYOUTS ${major})
+                endif()
+            endif()
+        endif()
+    endforeach()
+    if(NOT arg_LAYOUTS)
+        set(arg_LAYOUTS 11)
+    endif()
+
+    set(entry "${CMAKE_CURRENT_BINARY_DIR}/${slug}_entry.cpp")
+    file(CONFIGURE OUTPUT "${entry}" @ONLY
+        CONTENT "#include <pluginkit/existing.h>\nPLUGINKIT_EXISTING_PLUGINS(@target@)\n")
+    add_library(${slug} SHARED "${entry}")
+    # The entry is among the joined objects; CMake wants a source all the same.
+    set_source_files_properties("${entry}" PROPERTIES HEADER_FILE_ONLY ON)
+    set_target_properties(${slug} PROPERTIES LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
+    target_compile_options(${slug} PRIVATE -w)
+    if(TARGET ${target})
+        target_include_directories(${slug} PRIVATE "$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>")
+        get_target_property(definitions ${target} COMPILE_DEFINITIONS)
+        if(definitions)
+            # $<COMPILE_LANGUAGE:...> has no meaning where one compiler takes all sources.
+            list(FILTER definitions EXCLUDE REGEX "COMPILE_LANG")
+            target_compile_definitions(${slug} PRIVATE ${definitions})
+        endif()
+        get_target_property(standard ${target} CXX_STANDARD)
+        if(standard GREATER 17)
+            target_compile_options(${slug} PRIVATE -std=c++${standard})
+        endif()
+    endif()
+    set(primary ON)
+    foreach(layout IN ITEMS 11 10)
+        set(from_${layout} none)
+        if(NOT layout IN_LIST arg_LAYOUTS)
+            continue()
+        endif()
+        pluginkit_layout_headers(${layout} headers from_${layout})
+        set(defines PLUGINKIT_TRT_LAYOUT=${layout})
+        set(keep getCreators setLoggerFinder init${target}Plugins)
+        if(NOT primary)
+            list(APPEND defines PLUGINKIT_SECONDARY)
+            set(keep pluginkitSecondaryLayout)
+        endif()
+        if(NOT from_${layout} STREQUAL "pluginkit")
+            list(APPEND defines PLUGINKIT_EXISTING_SOURCES)
+            target_compile_options(${slug} PRIVATE -include pluginkit/registered.h)
+        endif()
+        pluginkit_cpu_objects(objects ${slug} layout${layout} SOURCES ${sources} HEADERS ${headers} DEFINES ${defines})
+        pluginkit_cpu_objects(half ${slug} entry${layout} SOURCES "${entry}" HEADERS ${headers} DEFINES ${defines})
+        set(joined "${CMAKE_CURRENT_BINARY_DIR}/${slug}-layout${layout}.o")
+        list(TRANSFORM keep PREPEND --keep-global-symbol=)
+        # The sources' own exports would be the library's; the entry calls them under these names.
+        add_custom_command(
+            OUTPUT "${joined}"
+            COMMAND "${PLUGINKIT_LD}" -r --force-group-allocation -o "${joined}.own" ${objects}
+            COMMAND
+                "${PLUGINKIT_OBJCOPY}" --redefine-sym getCreators=pluginkitOwnGetCreators
+                --redefine-sym setLoggerFinder=pluginkitOwnSetLoggerFinder "${joined}.own"
+            COMMAND "${PLUGINKIT_LD}" -r --force-group-allocation -o "${joined}" "${joined}.own" ${half}
+            COMMAND "${PLUGINKIT_OBJCOPY}" ${keep} "${joined}"
+            DEPENDS ${objects} ${half}
+            COMMENT "Joining ${joined}"
+            COMMAND_EXPAND_LISTS
+            VERBATIM)
+        target_sources(${slug} PRIVATE "${joined}")
+        set(primary OFF)
+    endforeach()
+    pluginkit_link_cpu_runtime(${slug})
+    pluginkit_export_only(${slug} getCreators setLoggerFinder init${target}Plugins pluginkit_cpu_control)
+    _pluginkit_describe(${slug} ${target} "${from_10}" "${from_11}")
 endfunction()
 
 # pluginkit_add_python_module(<module> PLUGIN <slug> SOURCES <file>...)

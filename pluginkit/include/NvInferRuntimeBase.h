@@ -11,6 +11,7 @@
 #define TRT_DEPRECATED
 #define TRT_DEPRECATED_ENUM
 #define TRT_DEPRECATED_API
+#define TRT_DEPRECATED_BECAUSE(...)
 
 // The interfaces name a CUDA stream only by pointer: a plugin's class needs no CUDA header.
 struct CUstream_st;

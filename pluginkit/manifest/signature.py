@@ -166,7 +166,8 @@ class LibrarySection(_SectionModel):
     Attributes:
         path: of the library, relative to the folder of `pluginkit.toml`.
         command: builds it; run by a shell in that folder before each test. Empty: the library is taken as it is.
-        layout: the TensorRT, 10 or 11, whose plugin classes it was compiled with, where the host is to be that one.
+        layout: the only TensorRT, 10 or 11, that it can be loaded by: the host is that one, and NVIDIA's registries of
+            the other are not asked. Without it the library is for both.
     """
 
     path: str

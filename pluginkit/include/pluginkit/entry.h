@@ -117,7 +117,7 @@ struct Layout
     static std::vector<CreatorMaker> makers()
     {
         std::vector<CreatorMaker> all{makerOf<Creators>()...};
-#ifdef PLUGINKIT_NV_INFER
+#if defined(PLUGINKIT_NV_INFER) || defined(PLUGINKIT_EXISTING_SOURCES)
         for (RegisteredCreator const* one = gRegisteredCreators; one != nullptr; one = one->next)
         {
             bool known{false};

@@ -57,7 +57,8 @@ constexpr CreatorMaker makerOf() noexcept
 
 } // namespace pluginkit
 
-#ifdef PLUGINKIT_NV_INFER // a TensorRT SDK's headers have a macro of that name
+// A TensorRT SDK's headers have a macro of that name, which calls the registry of libnvinfer.
+#if defined(PLUGINKIT_NV_INFER) || defined(PLUGINKIT_EXISTING_SOURCES)
 
 namespace pluginkit
 {
@@ -79,7 +80,12 @@ __attribute__((visibility("hidden"))) inline RegisteredCreator* gRegisteredCreat
 
 } // namespace pluginkit
 
+#ifdef PLUGINKIT_NV_INFER
 namespace nvinfer1
+#else
+#undef REGISTER_TENSORRT_PLUGIN
+namespace pluginkit::existing
+#endif
 {
 
 //! Puts a creator class on this library's list. Unlike a TensorRT SDK's, which calls the registry while the library is
@@ -104,10 +110,15 @@ private:
     pluginkit::detail::RegisteredCreator mEntry{pluginkit::detail::makerOf<T>(), nullptr};
 };
 
-} // namespace nvinfer1
+} // namespace nvinfer1, or pluginkit::existing beside a TensorRT SDK's
 
 //! `name` is a creator class's name without its namespace.
+#ifdef PLUGINKIT_NV_INFER
 #define REGISTER_TENSORRT_PLUGIN(name)                                                                                 \
     static nvinfer1::PluginRegistrar<name> pluginRegistrar##name {}
+#else
+#define REGISTER_TENSORRT_PLUGIN(name)                                                                                 \
+    static pluginkit::existing::PluginRegistrar<name> pluginRegistrar##name {}
+#endif
 
 #endif

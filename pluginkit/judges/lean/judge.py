@@ -25,13 +25,12 @@ class LeanJudge:
         return CHECKED if work.sanitize else ""
 
     def ids(self, work: RunWork) -> Sequence[str]:
-        """`registry/` with the version of each that is here."""
-        del work
-        return [_id(one) for one in lean.installed()]
+        """`registry/` with the version of each that is here and that the library is for."""
+        return [_id(one) for one in _served(work)]
 
     def items(self, work: RunWork) -> Sequence[Item]:
         """One for each registry."""
-        found = [Item(_id(one), self.NAME, "registries", subject=one, build=work.builds[0]) for one in lean.installed()]
+        found = [Item(_id(one), self.NAME, "registries", subject=one, build=work.builds[0]) for one in _served(work)]
         return [item for item in found if work.asks_for(item.id)]
 
     def execute(
@@ -50,6 +49,13 @@ class LeanJudge:
         del work
         asked = [one.network for findings in found for one in findings.results if isinstance(one, Verdict)]
         return f"NVIDIA's registries: {', '.join(asked)}"
+
+
+def _served(work: RunWork) -> list[lean.Lean]:
+    """The registries that load the library: of another build's, with the plugin classes of one TensorRT, that one's."""
+    section = work.manifest.library
+    layout = section.layout if section is not None else None
+    return [one for one in lean.installed() if layout is None or one.version.split(".")[0] == str(layout)]
 
 
 def _id(one: lean.Lean) -> str:

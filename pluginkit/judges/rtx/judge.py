@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pluginkit.bases import BASES
+from pluginkit.build import existing
+from pluginkit.build.exports import exported
 from pluginkit.judges.host.judge import JUDGE as HOST
 from pluginkit.judges.protocol import Answers, Item, RunWork, Workplace
 from pluginkit.runtimes import Availability, Configured
@@ -14,6 +16,19 @@ from pluginkit.runtimes.rtx import session as rtx
 if TYPE_CHECKING:
     from pluginkit.judges.rtx.build import Builder
     from pluginkit.judges.rtx.negative_controls import Control
+
+
+NO_ADAPTER = "it takes IPluginV3 alone, and the library, which another build made, has no adapter for IPluginV2"
+
+
+def without_adapter(work: RunWork) -> str:
+    """Why TensorRT-RTX has nothing to load in the library that `[library]` names; empty where it has."""
+    section = work.manifest.library
+    if section is None or BASES[work.manifest.plugin.base].generation == "v3":
+        return ""
+    # Where pluginkit's CMake package made it, its entry has given it the adapter.
+    file = work.project / section.path
+    return "" if not file.is_file() or existing.CONTROL in exported(file) else NO_ADAPTER
 
 
 class RtxJudge:
@@ -26,8 +41,8 @@ class RtxJudge:
         return rtx.probe()
 
     def obstacle(self, work: RunWork) -> str:
-        """Libraries with checks compiled in are not for it."""
-        return CHECKED if work.sanitize else ""
+        """Libraries with checks compiled in are not for it, nor another build's with IPluginV2 classes alone."""
+        return CHECKED if work.sanitize else without_adapter(work)
 
     def ids(self, work: RunWork) -> Sequence[str]:
         """The negative controls."""

@@ -1,0 +1,298 @@
+//! The entry of a library of sources that were written without pluginkit, for `pluginkit_test_plugin` of its CMake
+//! package, which compiles it once for each layout.
+//!
+//! Its creators are those that REGISTER_TENSORRT_PLUGIN names, those that are given to
+//! getPluginRegistry()->registerCreator while the library is loaded, and those of a getCreators of the sources' own,
+//! which CMake has renamed. getPluginRegistry() and getLogger(), which belong to libnvinfer, are defined here: the
+//! registry is this library's own, and the logger that of the library that loads it.
+#pragma once
+
+#include <NvInfer.h>
+#include <pluginkit/entry.h>
+
+#include <algorithm>
+#include <cstring>
+
+//! getCreators and setLoggerFinder of the sources; null where they have none.
+extern "C" __attribute__((weak)) nvinfer1::IPluginCreatorInterface* const* pluginkitOwnGetCreators(int32_t& count);
+extern "C" __attribute__((weak)) void pluginkitOwnSetLoggerFinder(nvinfer1::ILoggerFinder* finder);
+
+namespace pluginkit
+{
+
+namespace detail
+{
+
+using CreatorList = std::vector<nvinfer1::IPluginCreatorInterface*>;
+
+//! Keeps what it is given while the library is loaded, so that getCreators can give it; knows no other plugins.
+class OwnRegistry final : public nvinfer1::IPluginRegistry
+{
+public:
+    static OwnRegistry& get()
+    {
+        // Never destroyed: creators of static objects are deregistered in any order.
+        static auto* const registry = new OwnRegistry;
+        return *registry;
+    }
+
+    CreatorList const& creators() const noexcept
+    {
+        return mCreators;
+    }
+
+#if NV_TENSORRT_MAJOR == 10
+    bool registerCreator(nvinfer1::IPluginCreator& creator, nvinfer1::AsciiChar const* name) noexcept override
+    {
+        return add(creator, name);
+    }
+    nvinfer1::IPluginCreator* const* getPluginCreatorList(int32_t* count) const noexcept override
+    {
+        if (count != nullptr)
+        {
+            *count = 0;
+        }
+        return nullptr;
+    }
+    nvinfer1::IPluginCreator* getPluginCreator(nvinfer1::AsciiChar const*, nvinfer1::AsciiChar const*,
+                                               nvinfer1::AsciiChar const*) noexcept override
+    {
+        return nullptr;
+    }
+    bool deregisterCreator(nvinfer1::IPluginCreator const& creator) noexcept override
+    {
+        return remove(creator);
+    }
+#endif
+    void setErrorRecorder(nvinfer1::IErrorRecorder* recorder) noexcept override
+    {
+        mRecorder = recorder;
+    }
+    nvinfer1::IErrorRecorder* getErrorRecorder() const noexcept override
+    {
+        return mRecorder;
+    }
+    bool isParentSearchEnabled() const override
+    {
+        return mParentSearch;
+    }
+    void setParentSearchEnabled(bool enabled) override
+    {
+        mParentSearch = enabled;
+    }
+    PluginLibraryHandle loadLibrary(nvinfer1::AsciiChar const*) noexcept override
+    {
+        return nullptr;
+    }
+    void deregisterLibrary(PluginLibraryHandle) noexcept override {}
+    bool registerCreator(nvinfer1::IPluginCreatorInterface& creator, nvinfer1::AsciiChar const* name) noexcept override
+    {
+        return add(creator, name);
+    }
+    nvinfer1::IPluginCreatorInterface* const* getAllCreators(int32_t* count) const noexcept override
+    {
+        if (count != nullptr)
+        {
+            *count = static_cast<int32_t>(mCreators.size());
+        }
+        return mCreators.data();
+    }
+    nvinfer1::IPluginCreatorInterface* getCreator(nvinfer1::AsciiChar const*, nvinfer1::AsciiChar const*,
+                                                  nvinfer1::AsciiChar const*) noexcept override
+    {
+        return nullptr;
+    }
+    bool deregisterCreator(nvinfer1::IPluginCreatorInterface const& creator) noexcept override
+    {
+        return remove(creator);
+    }
+    nvinfer1::IPluginResource* acquirePluginResource(nvinfer1::AsciiChar const*,
+                                                     nvinfer1::IPluginResource*) noexcept override
+    {
+        return nullptr;
+    }
+    int32_t releasePluginResource(nvinfer1::AsciiChar const*) noexcept override
+    {
+        return -1;
+    }
+    nvinfer1::IPluginCreatorInterface* const* getAllCreatorsRecursive(int32_t* count) noexcept
+#if NV_TENSORRT_MAJOR > 10 || NV_TENSORRT_MINOR >= 10
+        override
+#endif
+    {
+        return getAllCreators(count);
+    }
+
+private:
+    bool add(nvinfer1::IPluginCreatorInterface& creator, char const* /*name*/) noexcept
+    {
+        try
+        {
+            mCreators.push_back(&creator);
+            return true;
+        }
+        catch (...)
+        {
+            return false;
+        }
+    }
+
+    bool remove(nvinfer1::IPluginCreatorInterface const& creator) noexcept
+    {
+        auto const found = std::find(mCreators.begin(), mCreators.end(), &creator);
+        if (found == mCreators.end())
+        {
+            return false;
+        }
+        mCreators.erase(found);
+        return true;
+    }
+
+    CreatorList mCreators;
+    nvinfer1::IErrorRecorder* mRecorder{nullptr};
+    bool mParentSearch{true};
+};
+
+//! This layout's half of a library of such sources.
+struct ExistingLayout
+{
+    struct Creators
+    {
+        CreatorSet registered{Layout<>::makers()};
+        std::vector<std::unique_ptr<V3AdapterCreator>> adapters;
+        CreatorList v2{registered.listed(false)};
+        CreatorList v3{registered.listed(true)};
+
+        void add(nvinfer1::IPluginCreatorInterface* creator)
+        {
+            if (creator == nullptr || std::find(v2.begin(), v2.end(), creator) != v2.end())
+            {
+                return;
+            }
+            v2.push_back(creator);
+            if (std::strcmp(creator->getInterfaceInfo().kind, "PLUGIN CREATOR_V1") == 0)
+            {
+                adapters.push_back(
+                    std::make_unique<V3AdapterCreator>(*static_cast<nvinfer1::IPluginCreator*>(creator)));
+                creator = adapters.back().get();
+            }
+            v3.push_back(creator);
+        }
+    };
+
+    static Creators& creators()
+    {
+        // Registries keep pointers to creators as long as the process lives.
+        static Creators* const all = []
+        {
+            auto* const made = new Creators;
+            for (auto* const creator : OwnRegistry::get().creators())
+            {
+                made->add(creator);
+            }
+            auto* const own = &pluginkitOwnGetCreators;
+            if (own != nullptr)
+            {
+                int32_t count{0};
+                nvinfer1::IPluginCreatorInterface* const* const list = own(count);
+                for (int32_t i = 0; i < count; ++i)
+                {
+                    made->add(list[i]);
+                }
+            }
+            return made;
+        }();
+        return *all;
+    }
+
+    static nvinfer1::IPluginCreatorInterface* const* listed(bool v3, int32_t& count) noexcept
+    {
+        try
+        {
+            CreatorList const& list = v3 ? creators().v3 : creators().v2;
+            count = static_cast<int32_t>(list.size());
+            return list.data();
+        }
+        catch (...)
+        {
+            count = 0;
+            return nullptr;
+        }
+    }
+
+    static bool enroll(void* where, char const* pluginNamespace, bool v3) noexcept
+    {
+        try
+        {
+            static auto* const mutex = new std::mutex;
+            static auto* const enrolled = new std::vector<std::pair<void*, std::string>>;
+            std::lock_guard<std::mutex> const lock{*mutex};
+            std::pair<void*, std::string> const key{where, pluginNamespace};
+            if (std::find(enrolled->begin(), enrolled->end(), key) != enrolled->end())
+            {
+                return true;
+            }
+            if (!Layout<>::addAll(*static_cast<nvinfer1::IPluginRegistry*>(where), v3 ? creators().v3 : creators().v2,
+                                  pluginNamespace))
+            {
+                return false;
+            }
+            enrolled->push_back(key);
+            stayLoaded(&hooks);
+            return true;
+        }
+        catch (...)
+        {
+            return false;
+        }
+    }
+
+    static void hear(void* finder) noexcept
+    {
+        Layout<>::hear(finder);
+        auto* const own = &pluginkitOwnSetLoggerFinder;
+        if (own != nullptr)
+        {
+            own(static_cast<nvinfer1::ILoggerFinder*>(finder));
+        }
+    }
+
+    static constexpr LayoutHooks hooks{&listed, &enroll, &hear};
+};
+
+//! Where nobody listens.
+class StderrLogger final : public nvinfer1::ILogger
+{
+public:
+    void log(Severity severity, nvinfer1::AsciiChar const* text) noexcept override
+    {
+        if (severity <= Severity::kWARNING)
+        {
+            static_cast<void>(std::fprintf(stderr, "%s\n", text));
+        }
+    }
+};
+
+} // namespace detail
+
+} // namespace pluginkit
+
+extern "C" nvinfer1::IPluginRegistry* getPluginRegistry() noexcept
+{
+    return &pluginkit::detail::OwnRegistry::get();
+}
+
+extern "C" nvinfer1::ILogger* getLogger() noexcept
+{
+    auto* const finder = pluginkit::detail::gLoggerFinder;
+    nvinfer1::ILogger* const found = finder != nullptr ? finder->findLogger() : nullptr;
+    static auto* const nobody = new pluginkit::detail::StderrLogger;
+    return found != nullptr ? found : nobody;
+}
+
+#define PLUGINKIT_EXISTING_PLUGINS(Stem)                                                                               \
+    namespace                                                                                                          \
+    {                                                                                                                  \
+    using PluginkitHalf = pluginkit::detail::ExistingLayout;                                                           \
+    }                                                                                                                  \
+    PLUGINKIT_ENTRY(Stem, PluginkitHalf)
