@@ -10,8 +10,10 @@ import pytest
 from onnx import helper
 
 from pluginkit import scaffold
+from pluginkit.judges.host.kept_state import TRIES
 from pluginkit.network.model import Network
 from pluginkit.network.plan import Plan
+from pluginkit.process import worker
 from pluginkit.run import runner
 from pluginkit.run.options import Options
 from pluginkit.testing import planning
@@ -507,6 +509,28 @@ def test_without_a_fault_the_same_cases_pass(project: Path) -> None:
         report = run(project, only)
         assert [(case.id, case.outcome) for case in report.cases] == [(only, Outcome.PASSED)]
         assert report.bad == []
+
+
+def test_a_failing_case_costs_no_more_than_its_run(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What costs time are processes: a few for the question whether state is kept, and none for each case."""
+    started: list[str] = []
+    start = worker.Worker.__init__
+
+    def counted(self: worker.Worker, *args: object, **kwargs: object) -> None:
+        started.append(str(args[0]))
+        start(self, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(worker.Worker, "__init__", counted)
+    library = project / "build" / "cpu" / "libmy_plugin.so"
+    options = Options(project=project, library=library, only=("plain/float16/*", "plain/int8/*"), jobs=1)
+    monkeypatch.setenv("FAULT", "0")
+    assert runner.run(options).bad == []
+    right = len(started)
+    monkeypatch.setenv("FAULT", str(NUMBERS["an output that stays unwritten"]))
+    started.clear()
+    report = runner.run(options)
+    assert sum(case.outcome is Outcome.FAILED for case in report.cases) > 20
+    assert len(started) <= right + TRIES + 2
 
 
 def test_a_branch_swapped(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
