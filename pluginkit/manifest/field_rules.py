@@ -33,14 +33,10 @@ def symbol_problems(manifest: ManifestModel) -> list[str]:
     """What is wrong with lengths that are dimensions; for a manifest whose shapes and profiles are right."""
     found = []
     known = list(manifest.symbols())
-    open_rank = next((t.name for t in (*manifest.inputs, *manifest.outputs) if REST in t.shape), "")
     for field in manifest.fields:
         if field.symbol is None:
             continue
         where = f"the field '{field.name}'"
-        if open_rank:
-            found.append(f"{where} has {field.symbol} elements, and {open_rank} is of any rank: write [least, most]")
-            continue
         if field.symbol not in known:
             found.append(f"{where} has a length that is no dimension: {unknown('symbol', field.symbol, known)}")
             continue
@@ -53,6 +49,17 @@ def symbol_problems(manifest: ManifestModel) -> list[str]:
         elif sizes == {0}:
             found.append(f"{where} has {field.symbol} elements, and {field.symbol} is 0: give it one at least")
     return found
+
+
+def rank_problems(manifest: ManifestModel) -> list[str]:
+    """What is wrong with lengths that are dimensions in a signature of any rank: generated code finds none there."""
+    tensors = (*manifest.inputs, *manifest.outputs)
+    open_rank = next((tensor.name for tensor in tensors if REST in manifest.written(tensor)), "")
+    return [
+        f"the field '{field.name}' has {field.symbol} elements, and {open_rank} is of any rank: write [least, most]"
+        for field in manifest.fields
+        if open_rank and field.symbol
+    ]
 
 
 def _lengths(field: Attribute) -> Iterator[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError, model_validator
 
 from pluginkit.errors import UsageError
-from pluginkit.manifest import open_ranks, rules
+from pluginkit.manifest import field_rules, open_ranks, rules
 from pluginkit.manifest.mistakes import explain, unfilled
 from pluginkit.manifest.signature import ManifestModel
 
@@ -67,7 +67,10 @@ class Manifest(ManifestModel):
             raise UsageError(f"{where}:\n" + "\n".join(f"  {line}" for line in explain(error, cls))) from None
         except open_ranks.RankError as error:
             raise UsageError(f"{where}:\n  {error}") from None
-        return ranked[0].of_ranks(content, ranked[1:])
+        manifest = ranked[0].of_ranks(content, ranked[1:])
+        if problems := field_rules.rank_problems(manifest):
+            raise UsageError(f"{where}:\n" + "\n".join(f"  {line}" for line in problems))
+        return manifest
 
     @model_validator(mode="after")
     def _consistent(self) -> Manifest:

@@ -35,11 +35,12 @@ def problems(manifest: ManifestModel) -> list[str]:
                 found.append(
                     f"{tensor.name}.formats: a tensor is linear if a field can take a dimension away ('{dim}')"
                 )
-    if found:
-        return found
+    return found or _profiles(manifest)
+
+
+def _profiles(manifest: ManifestModel) -> list[str]:
     known = list(manifest.symbols())
-    for profile in manifest.profiles:
-        found += _profile_problems(manifest, profile, known)
+    found = [problem for profile in manifest.profiles for problem in _profile_problems(manifest, profile, known)]
     if found:
         return found
     found += field_rules.symbol_problems(manifest)

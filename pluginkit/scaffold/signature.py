@@ -272,6 +272,12 @@ def _toml(
     dims = [dim for tensor in inputs for dim in tensor.shape if dim != REST]
     symbols = list(dict.fromkeys(symbol for dim in dims for symbol in shapes.symbols(shapes.parse(dim))))
     if any(REST in tensor.shape for tensor in (*inputs, *outputs)):
+        for item in fields:
+            if isinstance(item.length, str):
+                raise UsageError(
+                    f"The field '{item.name}' has {item.length} elements, and a shape is of any rank ('{REST}').",
+                    hint=f"Write {item.name}:{item.type.value}[] or {item.name}:{item.type.value}[LEAST..MOST].",
+                )
         return "\n".join([*lines, *_profiles_of_ranks(inputs, outputs, symbols), *_TEST_SECTION])
     deep = max(len(tensor.shape) for tensor in (*inputs, *outputs)) > _USUAL_RANK
     ranges = (_RANGES, _DEEP_RANGES)[deep] if BASES[base].dynamic_shapes else (_STATIC, _DEEP_STATIC)[deep]

@@ -138,6 +138,14 @@ def test_a_length_that_is_a_dimension_needs_one_number_of_elements() -> None:
     assert "has c elements, and c is 0" in refused(lines, "[0, 0, 0]")
 
 
+def test_a_length_that_is_a_dimension_needs_fixed_ranks() -> None:
+    text = TOML.format(c="[4, 4, 4]", field='type = "float32"\nlength = "n"').replace('"n", "c"', '"n", "..."')
+    text = text.replace("n = [1, 8, 16], c = [4, 4, 4] }", "n = [4, 4, 4] }\nrest = [[2, 2, 2]]")
+    with pytest.raises(UsageError, match=r"has n elements, and x is of any rank: write \[least, most\]"):
+        Manifest.parse(text)
+    Manifest.parse(text.replace('length = "n"', "length = [1, 4]"))
+
+
 def test_a_scale_is_one_number() -> None:
     text = TOML.format(c="[4, 4, 4]", field='type = "float32"\nlength = 2').replace(
         'types = ["float32"]\nshape = ["n", "c"]\n[[outputs]]',
