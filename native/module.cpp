@@ -1,6 +1,7 @@
 #include "bind.h"
 #include "breadcrumb.h"
 #include "buffer.h"
+#include "heap.h"
 #include "library.h"
 
 #include <utility>
@@ -47,6 +48,22 @@ PYBIND11_MODULE(_native, module)
              })
         .def_buffer([](Buffer& buffer)
                     { return py::buffer_info(buffer.data(), static_cast<py::ssize_t>(buffer.size()), false); });
+    py::class_<HeapCount>(module, "HeapCount")
+        .def(py::init<std::string const&>(), py::arg("library"))
+        .def("last", &HeapCount::last)
+        .def("stop", &HeapCount::stop)
+        .def(
+            "left",
+            [](HeapCount const& heap, std::uint64_t after)
+            {
+                std::vector<std::pair<std::size_t, std::vector<std::size_t>>> found;
+                for (auto const& block : heap.left(after))
+                {
+                    found.emplace_back(block.size, block.offsets);
+                }
+                return found;
+            },
+            py::arg("after"));
     bindExpressions(module);
     bindPluginV3(module);
     bindPlugin(module);

@@ -88,6 +88,20 @@ class Findings:
         self._ask({code})
         return self._shown(self._choose(self._frames.get(code, [])))
 
+    def place_in_project(self, library: Path, offsets: Sequence[int]) -> str:
+        """Which line of the project has called what is called there, innermost first; empty if none has, or
+        pluginkit's own code stands between. Headers of the compiler's are passed over."""
+        codes = [(str(library), offset) for offset in offsets]
+        self._ask(codes)
+        for frame in (frame for code in codes for frame in self._frames.get(code, [])):
+            file = self._file(frame)
+            # The runtime of target cpu has no lines.
+            if not frame.line or file.is_relative_to(include_dir().parent):
+                return ""
+            if file.is_relative_to(self._project):
+                return self._shown(frame)
+        return ""
+
     def _defect(self, record: dict[str, Any]) -> Defect:
         recorded = [Frame(str(record["file"]), int(record.get("line", 0)))] if record.get("file") else []
         code, other = _codes(record, "offset", "offsets"), _codes(record, "other_offset")

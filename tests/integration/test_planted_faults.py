@@ -409,6 +409,31 @@ FAULTS = {
         Outcome.FAILED,
         "as TensorRT 10 with tactics of cuDNN and cuBLAS: attachToContext is given their handles (without that it",
     ),
+    "host memory of initialize that terminate keeps": Fault(
+        PLUGIN,
+        INITIALIZE,
+        INITIALIZE
+        + before("", "auto* volatile taken = new char[4096];  // LINE FAULT\n        static_cast<void>(taken);"),
+        FIRST,
+        Outcome.FAILED,
+        "does not give back what initialize took: LINE: 4096 bytes of host memory from new or malloc",
+    ),
+    "a vector of each clone": Fault(
+        PLUGIN,
+        CLONE,
+        before(CLONE, "auto* kept = new std::vector<int>;\n        kept->push_back(1);  // LINE FAULT"),
+        FIRST,
+        Outcome.FAILED,
+        "LINE: 4 bytes of host memory from new or malloc",
+    ),
+    "a cache that is made once, which is no fault": Fault(
+        PLUGIN,
+        CLONE,
+        before(CLONE, "static auto* volatile cache = new char[64];\n        static_cast<void>(cache);"),
+        FIRST,
+        Outcome.PASSED,
+        "",
+    ),
     "a stream of each clone": Fault(
         PLUGIN,
         CLONE,
@@ -444,7 +469,7 @@ static int fault()
 }
 
 """
-USUAL = "#include <cstdlib>\n#include <cuda_runtime_api.h>\n#include <mutex>\n"
+USUAL = "#include <cstdlib>\n#include <cuda_runtime_api.h>\n#include <mutex>\n#include <vector>\n"
 INCLUDED = {PLUGIN: USUAL, KERNEL: f"{USUAL}static __device__ float gScratch[1 << 16];\n"}
 INCLUDE, NAMESPACE = "#include <cmath>\n", "namespace my_plugin"
 

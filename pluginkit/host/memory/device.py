@@ -109,6 +109,7 @@ class Taken:
         function: the one that gave it.
         size: of memory, in bytes; else 0.
         library, offset: where that was called, as addr2line takes it.
+        callers: of host memory, where in the library that was called, further out.
     """
 
     kind: str
@@ -116,6 +117,7 @@ class Taken:
     size: int
     library: Path
     offset: int
+    callers: tuple[int, ...] = ()
 
 
 class _Object(ctypes.Structure):
@@ -172,6 +174,7 @@ class Device:
         self._stream: int | None = None
         self._second_stream: int | None = None
         self._version = 0
+        self.library = library
         if library is None:
             return
         # The library is loaded: this only asks for its handle.

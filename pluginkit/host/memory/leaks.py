@@ -1,17 +1,22 @@
-"""What a plugin takes in each life and never gives back, by a library's own counting (target cpu)."""
+"""What a plugin takes in each life and never gives back (target cpu): by the library's own counting what it takes of
+CUDA, cuBLAS and cuDNN, and host memory by the host's (`_native.HeapCount`).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from pluginkit import _native
 from pluginkit.host.memory.device import Device, Taken
 
 ROUNDS = 3
 
-Site = tuple[str, str, str, int]
-"""What is taken, by which function, and which call of it: its library and offset."""
+HOST_MEMORY = "host memory"
+Site = tuple[str, str, str, int, tuple[int, ...]]
+"""What is taken, by which function, and which call of it: its library and offset, and those of its callers."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +53,16 @@ def find_leaks(device: Device, live: Callable[[], object]) -> tuple[Leak, ...]:
         live: creates a plugin, uses it, and destroys it.
     """
     rounds = []
-    for _ in range(ROUNDS):
-        since = device.mark()
-        live()
-        rounds.append(device.left(since))
+    heap = _native.HeapCount(str(device.library)) if device.library is not None else None
+    try:
+        for _ in range(ROUNDS):
+            since, heap_since = device.mark(), heap.last() if heap else 0
+            live()
+            blocks = heap.left(heap_since) if heap else []
+            rounds.append((*device.left(since), *(_host_memory(device, *block) for block in blocks)))
+    finally:
+        if heap:
+            heap.stop()
     counts = [Counter(site_of(each) for each in one) for one in rounds]
     one_of = {site_of(each): each for each in rounds[-1]}
     return tuple(
@@ -63,4 +74,9 @@ def find_leaks(device: Device, live: Callable[[], object]) -> tuple[Leak, ...]:
 
 def site_of(taken: Taken) -> Site:
     """The line that took an object."""
-    return (taken.kind, taken.function, str(taken.library), taken.offset)
+    return (taken.kind, taken.function, str(taken.library), taken.offset, taken.callers)
+
+
+def _host_memory(device: Device, size: int, offsets: Sequence[int]) -> Taken:
+    offset, *callers = offsets
+    return Taken(HOST_MEMORY, "new or malloc", size, device.library or Path(), offset, tuple(callers))

@@ -17,7 +17,7 @@ from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.host.bases.v3.plugin import KeptField
 from pluginkit.host.errors import Finding
 from pluginkit.host.memory.gpu_watch import CHECK, FINDINGS
-from pluginkit.host.memory.leaks import Leak
+from pluginkit.host.memory.leaks import HOST_MEMORY, Leak
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import ApiNetwork
 from pluginkit.network.model import Case, Network
@@ -307,11 +307,17 @@ class HostSession:
         except (CheckFailed, WorkerError):
             self._end_runner()
             raise
-        initialized, other = (tuple(self._leak(one) for one in some) for some in found)
+        initialized, other = (tuple(filter(None, map(self._leak, some))) for some in found)
         return initialized, other
 
     def _leak(self, leak: Leak) -> str:
-        place = self._findings.place(leak.taken.library, leak.taken.offset)
+        """In words, with the line; empty for host memory that no line of the project has taken: target cpu's own
+        runtime is in the library, too."""
+        taken = leak.taken
+        if taken.kind == HOST_MEMORY:
+            place = self._findings.place_in_project(taken.library, (taken.offset, *taken.callers))
+            return f"{place}: {leak}" if place else ""
+        place = self._findings.place(taken.library, taken.offset)
         return f"{place}: {leak}" if place else str(leak)
 
     @property
