@@ -212,20 +212,28 @@ void countedFree(void* memory) noexcept
     std::free(memory);
 }
 
+//! What another library calls.
+void* movedRealloc(void* memory, std::size_t size) noexcept
+{
+    gaveBack(memory);
+    return std::realloc(memory, size);
+}
+
 struct Function
 {
     std::string_view name;
     void* counted;
+    void* elsewhere{nullptr}; //!< In libraries that aren't counted.
 };
 
 Function const kFUNCTIONS[] = {
     {"malloc", reinterpret_cast<void*>(&countedMalloc)},
     {"calloc", reinterpret_cast<void*>(&countedCalloc)},
-    {"realloc", reinterpret_cast<void*>(&countedRealloc)},
+    {"realloc", reinterpret_cast<void*>(&countedRealloc), reinterpret_cast<void*>(&movedRealloc)},
     {"aligned_alloc", reinterpret_cast<void*>(&countedAlignedAlloc)},
     {"posix_memalign", reinterpret_cast<void*>(&countedPosixMemalign)},
     {"strdup", reinterpret_cast<void*>(&countedStrdup)},
-    {"free", reinterpret_cast<void*>(&countedFree)},
+    {"free", reinterpret_cast<void*>(&countedFree), reinterpret_cast<void*>(&countedFree)},
 };
 
 Range rangeOf(dl_phdr_info const& info) noexcept
@@ -341,17 +349,25 @@ HeapCount::HeapCount(std::string const& library)
             std::array<char, PATH_MAX> path{};
             std::string_view const name{realpath(info->dlpi_name, path.data()) != nullptr ? path.data() : ""};
             bool const standard = name.find("/libstdc++.so") != std::string_view::npos;
-            if (name == asked.library || standard)
+            bool const counted = name == asked.library || standard;
+            if (counted)
             {
                 (standard ? gHeap.standard : gHeap.library) = rangeOf(*info);
-                asked.self.redirect(info);
+            }
+            // This file calls what it stands for, and so does the C library.
+            bool const own = rangeOf(*info).has(reinterpret_cast<void const*>(&countedFree));
+            bool const libc =
+                name.find("/libc.so") != std::string_view::npos || name.find("/ld-linux") != std::string_view::npos;
+            if (counted || (!own && !libc && !name.empty()))
+            {
+                asked.self.redirect(info, counted);
             }
             return 0;
         },
         &search);
 }
 
-void HeapCount::redirect(void* info)
+void HeapCount::redirect(void* info, bool counted)
 {
     Dynamic const dynamic{*static_cast<dl_phdr_info*>(info)};
     for (auto const& [first, count] : dynamic.relocations)
@@ -362,11 +378,12 @@ void HeapCount::redirect(void* info)
             std::string_view const name{dynamic.names + dynamic.symbols[ELF64_R_SYM(relocation.r_info)].st_name};
             auto const* const found = std::find_if(std::begin(kFUNCTIONS), std::end(kFUNCTIONS),
                                                    [&](Function const& each) { return each.name == name; });
-            if (found != std::end(kFUNCTIONS) && isSlot(ELF64_R_TYPE(relocation.r_info)))
+            bool const known = found != std::end(kFUNCTIONS) && (counted || found->elsewhere != nullptr);
+            if (known && isSlot(ELF64_R_TYPE(relocation.r_info)))
             {
                 auto** const place = reinterpret_cast<void**>(dynamic.base + relocation.r_offset);
                 mSlots.push_back({place, *place});
-                write(place, found->counted);
+                write(place, counted ? found->counted : found->elsewhere);
             }
         }
     }

@@ -17,7 +17,7 @@ struct HeapBlock
     std::vector<std::size_t> offsets; //!< Where in the library it was taken, innermost first, as addr2line takes it.
 };
 
-//! One at a time. Blocks of the library that are freed by a library other than these two stay counted.
+//! One at a time. What another library frees is counted as given back, too.
 class HeapCount
 {
 public:
@@ -41,7 +41,7 @@ private:
         void* before;
     };
 
-    void redirect(void* info);
+    void redirect(void* info, bool counted);
     std::vector<Slot> mSlots;
 };
 
