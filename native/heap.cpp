@@ -414,17 +414,26 @@ std::uint64_t HeapCount::last() const
 
 std::vector<HeapBlock> HeapCount::left(std::uint64_t after) const
 {
-    std::vector<HeapBlock> found;
-    found.reserve(kROOM); // with the lock held nothing may be taken by what is counted
-    Lock const lock;
-    for (std::size_t i = 0; gHeap.entries != nullptr && i < kROOM; ++i)
+    std::vector<Entry> entries;
+    entries.reserve(kROOM); // while the lock is held nothing may be taken or freed
     {
-        Entry const& entry = (*gHeap.entries)[i];
-        if (entry.memory != nullptr && entry.number > after)
+        Lock const lock;
+        for (std::size_t i = 0; gHeap.entries != nullptr && i < kROOM; ++i)
         {
-            auto const end = std::find(entry.offsets.begin(), entry.offsets.end(), 0U);
-            found.push_back({entry.number, entry.size, {entry.offsets.begin(), end}});
+            Entry const& entry = (*gHeap.entries)[i];
+            if (entry.memory != nullptr && entry.number > after)
+            {
+                entries.push_back(entry);
+            }
         }
+    }
+    std::sort(entries.begin(), entries.end(),
+              [](Entry const& one, Entry const& other) { return one.number < other.number; });
+    std::vector<HeapBlock> found;
+    for (Entry const& entry : entries)
+    {
+        auto const end = std::find(entry.offsets.begin(), entry.offsets.end(), 0U);
+        found.push_back({entry.number, entry.size, {entry.offsets.begin(), end}});
     }
     return found;
 }
