@@ -304,7 +304,7 @@ class _Drafting:
         else:
             lines.append(f"default = 1  {FILL_IN} a value that the plugin takes")
         self._fields.append(one.name)
-        if kind is DType.INT32 and (number := re.match(r"default = (\d+)", lines[-1])):
+        if kind.is_integer and (number := re.match(r"default = (\d+)", lines[-1])):
             self._values[one.name] = int(number[1])
         return "\n".join([*lines, ""])
 
