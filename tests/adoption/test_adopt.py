@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,19 @@ def test_a_draft_is_tested(foreign: Foreign, tmp_path: Path, capsys: pytest.Capt
     assert cli.run(command) == UsageError.exit_code
     assert "is there already; nothing was written" in capsys.readouterr().err
     assert (tmp_path / "reference.py").read_text(encoding="utf-8") == REFERENCE
+
+
+def test_a_library_with_its_manifest_next_to_it(
+    foreign: Foreign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    library = Path(shutil.copy(foreign(), tmp_path / "libown.so"))
+    assert cli.run(["adopt", str(library), "--creator", "GroupMax", "--dir", str(tmp_path)]) == 0
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert cli.run(["test", "--library", str(library), "--only", "plain/float32/opt"]) == 1
+    assert "say what the layer means" in capsys.readouterr().err
+    assert cli.run(["test", "--only", "plain/float32/opt"]) == UsageError.exit_code
+    assert "There is no pluginkit.toml" in capsys.readouterr().err
 
 
 def test_a_library_of_layout_10_runs_in_a_host_of_that_layout(foreign: Foreign, tmp_path: Path) -> None:

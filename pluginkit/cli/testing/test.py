@@ -13,6 +13,7 @@ from rich.console import Console
 from pluginkit.cli import progress, table
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
+from pluginkit.manifest import FILE_NAME
 from pluginkit.reporting import page
 from pluginkit.run import messages, several_plugins
 from pluginkit.run.options import Options
@@ -64,7 +65,12 @@ from pluginkit.testing.report import Report
     help="cpu: the kernels run on the host; gpu: on the GPU; auto: on the host, and where there are a GPU and nvcc on "
     "the GPU too.",
 )
-@click.option("--library", type=click.Path(path_type=Path), metavar="LIB.so", help="Test this library; build nothing.")
+@click.option(
+    "--library",
+    type=click.Path(path_type=Path),
+    metavar="LIB.so",
+    help="Test this library; build nothing. Without a pluginkit.toml in PROJECT, the one next to it is taken.",
+)
 @click.option(
     "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a plugin hangs."
 )
@@ -133,6 +139,9 @@ def command(
         check_writable(file)
     if html is not None:
         page.check()
+    if library is not None and not (project / FILE_NAME).exists() and (library.parent / FILE_NAME).is_file():
+        # The library's own manifest, as `pluginkit adopt` may have put it next to it.
+        project = library.parent
     options = Options(
         project=project,
         precisions=tuple(DType(name) for name in dict.fromkeys(precisions)) or None,
