@@ -35,6 +35,8 @@ REFUSED = {
     "test_reduce_log_sum_exp_do_not_keepdims_example": "M21",
     "test_resize_upsample_scales_linear": "M21",
     "test_quantizelinear_axis": "M21",
+    "test_resize_downsample_sizes_linear_antialias": "M22",
+    "test_upsample_nearest": "M21",
     "test_averagepool_3d_dilations_large_count_include_pad_is_0_ceil_mode_is_True": "M22",
     "test_layer_normalization_4d_axis_negative_3": "M22",
     "test_attention_4d_with_qk_matmul": "M22",
@@ -43,6 +45,7 @@ EXPLAINED = {
     r"MyelinCheckException|Could not find any implementation|layerImpls\.empty": "a kernel that TensorRT-RTX lacks",
     r"datatype (FP4|Int4|INT4)|unsupported input type of UINT8": "4 bits, or uint8 with scales, at a network's ends",
     r"reshape of empty tensor|empty tensor|zero volume": "tensors without elements",
+    r"ShapeException|kOPT values": "values of a shape tensor that nobody gave, and that the model doesn't take",
     r"must be 4D|past_cache": "TensorScatter of 4-D caches only",
     r"API Usage Error|Invalid Node|Assertion failed|This version of TensorRT": "a limit of one operator's importer",
 }

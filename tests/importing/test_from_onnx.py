@@ -73,6 +73,14 @@ def test_a_case_has_the_real_data(tmp_path: Path) -> None:
     assert "output.y" not in case.files
 
 
+def test_a_base_of_static_shapes_has_the_shape_of_opt(tmp_path: Path) -> None:
+    found = extracted(tmp_path, with_weights(), base="ioext")
+    first, other = Manifest.load(found.project).profiles
+    assert first.symbols == {"n": (4, 4, 4), "c": (6, 6, 6)}
+    assert other.symbols != first.symbols
+    assert np.load(found.cases["first"])["input.x"].shape == (4, 6)
+
+
 def test_data_for_no_input_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", q=np.ones(3))
     with pytest.raises(UsageError, match="the model has no input 'q'"):

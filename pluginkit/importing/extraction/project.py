@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from pluginkit.bases import BASES
 from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.importing import model as model_
 from pluginkit.importing import profiles
@@ -103,7 +104,10 @@ def extract(
         version=text(selection.nodes[0], VERSION, "1"),
         base=base,
     )
-    toml = _with_choices(_with_ranges(toml, found.ranges), found)
+    ranges = found.ranges
+    if not BASES[manifest.plugin.base].dynamic_shapes:
+        ranges = {symbol: (opt, opt, opt) for symbol, (_, opt, _) in ranges.items()}
+    toml = _with_choices(_with_ranges(toml, ranges), found)
     kinds = {index: _wide(facts.kind) for index, facts in nodes[0].inputs.items()}
     alone = capture.single(selection, kinds)
     computed = _runnable(alone, notes, timeout)
@@ -213,10 +217,10 @@ def _narrow(array: Array) -> Array:
 
 
 def _with_ranges(toml: str, ranges: Mapping[str, tuple[int, int, int]]) -> str:
-    """The manifest with the model's sizes in its profiles."""
+    """The manifest with the model's sizes in its first profile."""
     for symbol, points in ranges.items():
         pattern = rf"(?m)^(symbols = \{{.*?\b{re.escape(symbol)} = )\[[^\]]*\]"
-        toml = re.sub(pattern, rf"\g<1>{list(points)}", toml)
+        toml = re.sub(pattern, rf"\g<1>{list(points)}", toml, count=1)
     return toml
 
 

@@ -150,14 +150,15 @@ RULES: dict[str, ImportRule] = {
         builder_decides=True,
     ),
     "M21": ImportRule(
-        "axes of Squeeze or a reduction, scales of Resize, or a quantization's zero point that are no constant",
+        "axes of Squeeze or a reduction, scales of Resize or Upsample, or a quantization's zero point that are no "
+        "constant",
         ("error",),
         _REFUSED,
         builder_decides=True,
     ),
     "M22": ImportRule(
-        "a form of an operator that the parser does not have: pooling with dilations, more than one output of "
-        "Attention or LayerNormalization",
+        "a form of an operator that the parser does not have: pooling with dilations, Resize with antialias, more "
+        "than one output of Attention or LayerNormalization",
         ("error",),
         _REFUSED,
         builder_decides=True,

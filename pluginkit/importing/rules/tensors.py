@@ -32,6 +32,7 @@ CONSTANTS: Mapping[str, Mapping[int, str]] = {
     **{f"Reduce{name}": {1: "axes"} for name in _REDUCTIONS.split()},
     "Squeeze": {1: "axes"},
     "Resize": {2: "scales"},
+    "Upsample": {1: "scales"},
     "QuantizeLinear": {2: "zero_point"},
     "DequantizeLinear": {2: "zero_point"},
 }
@@ -62,6 +63,9 @@ def _form(place: Place) -> Iterator[Problem]:
     if node.op_type in POOLING and any(size != 1 for size in dilations):
         text = f"its dilations are {list(dilations)}; NVIDIA's parser has pooling without dilations only."
         yield Problem("error", text, "Compute it by slices with steps, or write a plugin.", "M22", place.label)
+    if node.op_type == "Resize" and any(one.name == "antialias" and one.i for one in node.attribute):
+        text = "its attribute antialias is set, which NVIDIA's parser does not have."
+        yield Problem("error", text, "Leave it out, or blur before the Resize.", "M22", place.label)
     if node.op_type in ONE_OUTPUT and any(node.output[1:]):
         text = f"it gives {len(list(filter(None, node.output)))} outputs; NVIDIA's parser has the first one only."
         yield Problem("error", text, "Compute the others by operators of their own.", "M22", place.label)
