@@ -161,3 +161,55 @@ def test_what_divides_whatever_the_fields_are_is_checked() -> None:
         "parameters.k == 0",
         "(pluginkit::Dimension{parameters.l} - pluginkit::Dimension{1}).value() == 0",
     ]
+
+
+ANY_RANK = """
+[plugin]
+name = "P"
+[[inputs]]
+name = "x"
+types = ["float32"]
+shape = ["n", "...", "c"]
+[[inputs]]
+name = "b"
+types = ["float32"]
+shape = ["...", 1, "m", 1]
+[[outputs]]
+name = "y"
+types = ["float32"]
+shape = ["c", "...", "m", "n + 1", "1 if k"]
+[[profiles]]
+symbols = { n = [1, 8, 16], m = [1, 8, 16], c = [1, 8, 16] }
+rest = []
+[[fields]]
+name = "k"
+type = "int32"
+default = 2
+"""
+
+
+def test_the_dimensions_of_any_rank_are_counted_from_both_ends() -> None:
+    manifest = Manifest.parse(ANY_RANK)
+    assert cpp_dimensions.rank_checks(manifest) == [
+        # The output has two more than x: with all eight dimensions of x it would have ten.
+        "inputs[0].nbDims < 2 || inputs[0].nbDims > 6",
+        "inputs[1].nbDims != inputs[0].nbDims + 1",
+    ]
+    assert cpp_dimensions.statements(manifest, manifest.outputs[0]) == [
+        "output.nbDims = 0;",
+        "output.d[output.nbDims++] = inputs[0].d[inputs[0].nbDims - 1];",
+        "for (int32_t i = 1; i < inputs[0].nbDims - 1; ++i)",
+        "{",
+        "    output.d[output.nbDims++] = inputs[0].d[i];",
+        "}",
+        "output.d[output.nbDims++] = inputs[1].d[inputs[1].nbDims - 2];",
+        "output.d[output.nbDims++] = apply(DimensionOperation::kSUM, inputs[0].d[0], exprBuilder.constant(1));",
+        "if (mParameters.k != 0)",
+        "{",
+        "    output.d[output.nbDims++] = exprBuilder.constant(1);",
+        "}",
+    ]
+    text = ", ".join(numpy_dimensions.dimensions(manifest, manifest.outputs[0]))
+    for rest in ((), (4,), (4, 5)):
+        scope = {"x": np.empty((2, *rest, 3)), "b": np.empty((*rest, 1, 7, 1)), "k": 1}
+        assert eval(f"({text})", scope) == (3, *rest, 7, 3, 1)
