@@ -73,6 +73,21 @@ def test_a_case_has_the_real_data(tmp_path: Path) -> None:
     assert "output.y" not in case.files
 
 
+def test_lists_and_texts_are_fields(tmp_path: Path) -> None:
+    node = helper.make_node("Own", ["x"], ["y"], "own", domain="acme", axes=[0, 1], mode="nearest", weights=[0.5, 2.0])
+    found = extracted(tmp_path, model([node]), "acme::Own")
+    manifest = Manifest.load(found.project)
+    assert {one.name: one.default for one in manifest.fields} == {
+        "axes": (0, 1), "mode": "nearest", "weights": (0.5, 2.0)
+    }  # fmt: skip
+    reference = found.project / "reference.py"
+    text = reference.read_text()
+    reference.write_text(text[: text.index("    raise ")] + "    return x * weights[1] * (mode == 'nearest')\n")
+    made = planning_child.plan(manifest, found.project, None, ["plain"], 0, None, BY_DEFAULT)
+    (case,) = [case for case in made.cases if "case-own" in case.network_id]
+    np.testing.assert_allclose(case.expected["y"], 2 * case.feeds["x"])
+
+
 def test_a_base_of_static_shapes_has_the_shape_of_opt(tmp_path: Path) -> None:
     found = extracted(tmp_path, with_weights(), base="ioext")
     first, other = Manifest.load(found.project).profiles
