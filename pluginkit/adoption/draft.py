@@ -257,7 +257,8 @@ class _Drafting:
             kind = self._node.types[index]
             odd = kind is not None and kind not in taken_types
             return "# check: the plugin does not take the type that it has in the model" if odd else ""
-        if index and taken.ranks[index] != taken.ranks[0]:
+        others = {row[index] for row in taken.rows} != {row[0] for row in taken.rows}
+        if index and (taken.ranks[index] != taken.ranks[0] or (other and others)):
             return f"{FILL_IN} which dimensions are numbers, or those of another input?"
         notes = []
         if other:
@@ -290,7 +291,9 @@ class _Drafting:
         lines = ["[[fields]]", f"name = {_quoted(one.name)}", f'type = "{kind.value}"']
         if one.name in model:
             value = np.frombuffer(model[one.name][1] or b"", kind.numpy, 1)[0]
-            lines.append(f"default = {_number(kind, value.item())}")
+            # As few digits as the type has.
+            shown = float(str(value)) if kind is FieldType.FLOAT32 else value.item()
+            lines.append(f"default = {_number(kind, shown)}")
         elif one.name in answers.defaults:
             lines.append(f"default = {_number(kind, answers.defaults[one.name])}")
         elif answers.made == "nothing":
