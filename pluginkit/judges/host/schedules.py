@@ -78,7 +78,9 @@ def other_contexts(
     if isinstance(network, Network) and network.family == "plain" and not network.variant and case.point == "opt":
         first = network.precision is manifest.precisions()[0] and case.profile == manifest.profiles[0].name
         found += [Schedule(way="concurrent")] if target == "cpu" else []
-        found += [Schedule(way="handles")] if first and BASES[manifest.plugin.base].generation == "v2" else []
+        # A library that another build made for TensorRT 11 can't be loaded as by 10: their loggers differ.
+        both = manifest.library is None or manifest.library.layout == 10
+        found += [Schedule(way="handles")] if first and both and BASES[manifest.plugin.base].generation == "v2" else []
     return tuple(found)
 
 
