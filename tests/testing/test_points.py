@@ -233,3 +233,10 @@ def test_a_plan_has_every_rank_and_own_data_at_theirs(tmp_path: Path) -> None:
         plan(manifest, reference, data=tmp_path / "x.npz")
     with pytest.raises(UsageError, match="The network 'chain' cannot hold P"):
         plan(Manifest.parse(ANY_RANK.replace('["...", "n"]', '["1", "..."]')), reference, families=["chain"])
+
+
+def test_no_symbol_is_alone_at_0_where_an_output_broadcasts_it() -> None:
+    text = ANY_RANK.replace('["n", "..."]', '["n", "m", "..."]').replace("[1, 2, 4] }", "[0, 2, 4], m = [0, 2, 4] }")
+    manifest = Manifest.parse(text.replace('["...", "n"]', '["broadcast(n, m)"]'))
+    reference = Reference(manifest, lambda x: np.ones(np.broadcast_shapes(x.shape[0], x.shape[1])))
+    assert not [case for case in plan(manifest, reference, families=["plain"]).cases if "empty" in case.point]

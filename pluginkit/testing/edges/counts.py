@@ -38,6 +38,8 @@ def points(manifest: Manifest, tried: Sequence[Point], seed: int) -> list[Point]
         zeros = [name for name, (low, _, high) in profile.symbols.items() if low == 0 < high]
         for symbol in zeros if len(zeros) > 1 else ():
             env, name = {**profile.at("opt"), symbol: 0}, f"{EMPTY}{symbol}"
+            if not manifest.possible(env):
+                continue  # an output divides by it, or broadcasts it
             found.append(Point(profile.name, name, env, values(manifest, env, seed, f"{profile.name}/{name}")))
     return found
 
