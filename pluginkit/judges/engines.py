@@ -87,7 +87,7 @@ class EngineRuns(Generic[Session]):
 
     def cases(self, network: AnyNetwork) -> list[Case]:
         """The plan's cases of a network."""
-        return [case for case in self.plan.cases if case.network_id == network.id]
+        return [case for case in self.plan.cases if case.network_id == network.id and not case.doubt]
 
     def verdict(self, name: str, built: BuildVerdict) -> Verdict:
         """The verdict on a build."""

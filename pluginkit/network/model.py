@@ -164,6 +164,7 @@ class Case:
         clear: graph output -> which of its INT8 elements have one nearest step, where that one is asked for.
         saturated: graph output -> which of its INT8 elements are beyond an end of INT8, where that is asked for.
         earlier: cases of the same network, of other shapes and profiles, for a run in a context that has run them.
+        doubt: whether no document makes the case's demand (E14), so that wrong outputs are a warning.
         lost: what would come out if the field that differs had the value of the usual network; empty if none differs.
     """
 
@@ -183,6 +184,7 @@ class Case:
     lost: dict[str, Array] = field(default_factory=dict)
     clear: dict[str, Array] = field(default_factory=dict)
     saturated: dict[str, Array] = field(default_factory=dict)
+    doubt: bool = False
     earlier: tuple[Case, ...] = ()
 
     def defined(self, outputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -21,7 +21,7 @@ from pluginkit.network.plan import Plan
 from pluginkit.testing import precision as precisions_
 from pluginkit.testing import rounding
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_descriptor, ranges, read_samples
-from pluginkit.testing.edges import counts
+from pluginkit.testing.edges import SPECIAL, counts, special_values
 from pluginkit.testing.families import FAMILIES, Family, selection
 from pluginkit.testing.families.base import Applier, OracleResult, Setting
 from pluginkit.testing.field_values import Varied, choose
@@ -145,6 +145,8 @@ def _plan(
                         for case in _cases(family, setting, point, reference, seed)
                     ]
                     cases += with_earlier(made) if every and not setting.variant else made
+                    if every and not setting.variant and kind is not DType.INT8:
+                        cases += _special(family, setting, made, reference)
                 for case in saved if every and kind is wanted[0] else ():
                     if part.name in {"", case.point.profile}:
                         mine, mine_ranging = _with_fields(plain, manifest, case.fields, samples or there)
@@ -341,6 +343,24 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
                 )
             )
     return found
+
+
+def _special(family: Family, setting: Setting, cases: Sequence[Case], reference: Reference) -> list[Case]:
+    """The first opt with NaN, infinities and denormals in its inputs, where there is room for them."""
+    usual = next((case for case in cases if case.point == "opt"), None)
+    if usual is None:
+        return []
+
+    def oracle(feeds: dict[str, Array]) -> dict[str, Array]:
+        return family.oracle(Applier(setting, reference), feeds).outputs
+
+    found = special_values.make(usual.feeds, setting.precision, usual.seed, oracle, usual.tolerance)
+    if found is None:
+        return []
+    arbitrary = {name: mask | usual.arbitrary.get(name, False) for name, mask in found.arbitrary.items()}
+    name = usual.id.removesuffix("opt") + SPECIAL
+    made = replace(usual, id=name, point=SPECIAL, feeds=found.feeds, expected=found.expected, arbitrary=arbitrary)
+    return [replace(made, doubt=True, lost={}, earlier=())]
 
 
 def with_earlier(cases: Sequence[Case]) -> list[Case]:

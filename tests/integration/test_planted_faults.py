@@ -210,6 +210,15 @@ FAULTS = {
         Outcome.FAILED,
         "left unwritten: 1 of 1029 elements of output 0, the first at index (2, 6, 6, 6)",
     ),
+    "a NaN that spoils its neighbour": Fault(
+        KERNEL,
+        "        store<T>(args.outputs.y, i, result);",
+        "        float const spoiled = result + 0.0F * load<T>(args.inputs.x, i > 0 ? i - 1 : 0);\n"
+        "        store<T>(args.outputs.y, i, FAULT ? spoiled : result);",
+        "plain/float32/special",
+        Outcome.FAILED,
+        "[E14] enqueue: with NaN, infinities and denormals elsewhere in the inputs: output 'y' is NaN at",
+    ),
     "a type that is not declared": Fault(
         PLUGIN,
         "findRow(pos + 1, ",

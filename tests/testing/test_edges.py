@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import product
 
+import numpy as np
 import pytest
 
+from pluginkit.dtypes import DType
+from pluginkit.errors import CheckFailed
 from pluginkit.manifest import Manifest
-from pluginkit.testing.edges import counts, is_edge
+from pluginkit.network.model import Array, Tolerance
+from pluginkit.testing.edges import counts, is_edge, special_values
 from pluginkit.testing.points import points
 
 SIGNATURE = """
@@ -61,3 +66,40 @@ def test_each_symbol_that_may_be_0_is_so_alone() -> None:
     assert empty == {"empty-n": {"n": 0, "c": 8, "w": 4}, "empty-c": {"n": 2, "c": 0, "w": 4}}
     one = made(n="[0, 2, 4]")
     assert not [p for p in counts.points(one, points(one, 0), 0) if p.name.startswith("empty")], "the min is that"
+
+
+FEEDS = {"x": np.arange(1.0, 65.0, dtype=np.float32).reshape(8, 8)}
+CLOSE = Tolerance("close", rtol=1e-5, atol=1e-5)
+
+
+def special(function: Callable[[Array], Array]) -> special_values.Special | None:
+    return special_values.make(FEEDS, DType.FLOAT32, 0, lambda feeds: {"y": function(feeds["x"].astype(float))}, CLOSE)
+
+
+def test_what_depends_on_special_values_means_nothing() -> None:
+    each = special(np.negative)
+    assert each is not None
+    not_finite = ~np.isfinite(each.feeds["x"])
+    assert not_finite.sum() == 3
+    assert ((each.feeds["x"] != 0) & (np.abs(each.feeds["x"]) < 1e-30)).sum() == 2
+    assert (each.arbitrary["y"] == not_finite).all(), "a denormal is as good as 0"
+    assert np.isfinite(each.expected["y"]).all()
+    rows = special(lambda x: x.max(axis=1))
+    assert rows is not None
+    assert (rows.arbitrary["y"] == not_finite.any(axis=1)).all(), "a large value elsewhere hides none of them"
+    whole = special(lambda x: np.full(3, x.sum()))
+    assert whole is not None
+    assert whole.arbitrary["y"].all()
+    with np.errstate(divide="ignore"):
+        inverse = special(np.reciprocal)
+    assert inverse is not None
+    assert inverse.arbitrary["y"].sum() == 5, "of 1/x a denormal may be taken for 0"
+
+
+def test_a_reference_that_refuses_them_is_not_asked() -> None:
+    def refuses(x: Array) -> Array:
+        if not np.isfinite(x).all():
+            raise CheckFailed("finite values only")
+        return x
+
+    assert special(refuses) is None

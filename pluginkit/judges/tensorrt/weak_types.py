@@ -29,7 +29,7 @@ def networks(plan: Plan) -> Iterator[tuple[Network, Weak, list[Case]]]:
         if full is None or low is None:
             continue
         name = f"plain/{kind}"
-        cases = [replace(case, network_id=name) for case in plan.cases if case.network_id == low.id]
+        cases = [replace(case, network_id=name) for case in plan.cases if case.network_id == low.id and not case.doubt]
         batches = tuple(case.feeds for case in cases if case.point == "opt" and case.profile == low.profiles[0].name)
         if kind == "int8-calibrator" and not batches:
             continue
