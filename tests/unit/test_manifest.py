@@ -393,14 +393,11 @@ def test_damaged_content_is_the_models_to_refuse(content: str) -> None:
 
 
 def test_lines_to_fill_in_are_listed_and_no_mark_within_a_string_is_one() -> None:
-    text = "\n".join(
-        (
-            'a = "# FILL IN: not this"',
-            "b = 1  # FILL IN: which one?",
-            "c = '# FILL IN:' # FILL IN: and this",
-            "# FILL IN: that",
-        )
-    )
+    text = """a = "# FILL IN: not this"
+b = 1  # FILL IN: which one?
+c = '# FILL IN:' # FILL IN: and this
+# FILL IN: that
+"""
     assert unfilled(text) == [(2, "which one?"), (3, "and this"), (4, "that")]
     with pytest.raises(UsageError, match=r"has 3 lines to fill in:\n  line 2: which one\?"):
         Manifest.parse(text)
