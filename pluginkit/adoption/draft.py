@@ -6,26 +6,23 @@ that begins with `check:`.
 
 from __future__ import annotations
 
-import json
 import keyword
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from pluginkit import bases, field_types
+from pluginkit import bases
 from pluginkit.adoption import naming, types
-from pluginkit.adoption.answers import ListedCreator, ListedField, PluginAnswers, TakenInputs
+from pluginkit.adoption.answers import ListedCreator, PluginAnswers, TakenInputs
 from pluginkit.adoption.expressions import symbol
+from pluginkit.adoption.field_tables import FieldTables
 from pluginkit.adoption.node import ModelNode
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
-from pluginkit.field_types import FieldType
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest
-from pluginkit.manifest.mistakes import FILL_IN
+from pluginkit.manifest.mistakes import FILL_IN, toml
 
 SIZES = {"n": (1, 2, 4), "c": (1, 3, 8), "h": (1, 8, 16), "w": (1, 8, 16)}
 """min, opt and max of the usual names; `OTHER` of all others."""
@@ -81,11 +78,10 @@ class _Drafting:
         self._outputs = _names(node.outputs if node else (), "y", outputs)
         # No tensor and no field are called alike.
         self._outputs = [name if name not in self._inputs else f"{name}_out" for name in self._outputs]
-        self._fields: list[str] = []
+        self._field_tables = FieldTables(creator.fields, answers, node)
         self._symbols = ["n"]
         self._sizes: dict[str, tuple[int, int, int]] = {}
         self._shapes: list[str] = []
-        self._values: dict[str, int] = {}
 
     def whole(self) -> DraftTexts:
         text = ""
@@ -111,7 +107,7 @@ class _Drafting:
     # --------------------------------------------------------------------------------------------- manifest
 
     def _manifest(self, factor: int) -> str:
-        parts = [self._head(), self._tensors(), self._field_tables(), self._profile(factor)]
+        parts = [self._head(), self._tensors(), self._field_tables.text, self._profile(factor)]
         return "\n".join(part for part in parts if part)
 
     def _head(self) -> str:
@@ -123,14 +119,14 @@ class _Drafting:
         lines += [f"# Ended when it was asked something (no finding): {one}" for one in answers.problems]
         lines += [
             "[plugin]",
-            f"name = {_quoted(creator.name)}",
-            f"version = {_quoted(creator.version)}",
-            f"namespace = {_quoted(creator.namespace)}",
+            f"name = {toml(creator.name)}",
+            f"version = {toml(creator.version)}",
+            f"namespace = {toml(creator.namespace)}",
             f'base = "{self._base or "dynamic"}"{self._no_base()}',
             'description = ""',
             "",
             "[library]",
-            f"path = {_quoted(self._library.path)}",
+            f"path = {toml(self._library.path)}",
             '# command = "cmake --build build"  # builds it before each test',
         ]
         if self._library.layout:
@@ -164,7 +160,7 @@ class _Drafting:
         self._symbols = list(dict.fromkeys(names.values()))
         found = []
         for index, (name, rank) in enumerate(zip(self._inputs, taken.ranks, strict=True)):
-            dims = [_quoted(names[symbol(index, dim)]) for dim in range(rank)]
+            dims = [toml(names[symbol(index, dim)]) for dim in range(rank)]
             note = self._input_note(index, taken)
             found.append(
                 self._table("inputs", name, self._types(kinds, index), dims, note, self._formats(kinds, index))
@@ -172,7 +168,7 @@ class _Drafting:
         for index, name in enumerate(self._outputs):
             place = len(taken.ranks) + index
             shape = taken.shapes[index] if index < len(taken.shapes) else ()
-            dims = [_quoted(naming.renamed(one, names) or "1") for one in shape]
+            dims = [toml(naming.renamed(one, names) or "1") for one in shape]
             self._shapes += dims
             found.append(
                 self._table(
@@ -228,17 +224,17 @@ class _Drafting:
     ) -> str:
         lines = [
             f"[[{kind}]]",
-            f"name = {_quoted(name)}",
+            f"name = {toml(name)}",
             f"types = [{', '.join(types_)}]" + ("" if types_ else f"  {FILL_IN} no types were accepted"),
             f"shape = [{', '.join(dims)}]" + (f"  {note}" if note else ""),
         ]
         if len(formats) > 1:
-            lines.append(f"formats = [{', '.join(map(_quoted, formats))}]")
+            lines.append(f"formats = [{', '.join(map(toml, formats))}]")
         return "\n".join([*lines, ""])
 
     @staticmethod
     def _types(kinds: types.TensorTypes, index: int) -> list[str]:
-        return [_quoted(one.value) for one in kinds.tensors[index]] if index < len(kinds.tensors) else []
+        return [toml(one.value) for one in kinds.tensors[index]] if index < len(kinds.tensors) else []
 
     def _formats(self, kinds: types.TensorTypes, index: int) -> list[str]:
         found = [Format.LINEAR]
@@ -267,50 +263,6 @@ class _Drafting:
             notes.append("taken to have the first input's dimensions")
         return f"# check: {'; '.join(notes)}" if notes else ""
 
-    def _field_tables(self) -> str:
-        found = [self._field_table(one) for one in self._creator.fields]
-        return "\n".join(one for one in found if one)
-
-    def _field_table(self, one: ListedField) -> str:
-        answers, node = self._answers, self._node
-        kinds = field_types.numbers()
-        model = {name: (number, data, length) for name, number, data, length in node.given} if node else {}
-        if node and one.name in node.missing and answers.made == "model":
-            return f"# Left out: the model's node has no attribute '{one.name}', and the plugin is made without.\n"
-        if one.name in model:
-            # As NVIDIA's parser passes it, whatever the creator lists.
-            one = ListedField(one.name, model[one.name][0], model[one.name][2])
-        listed = field_types.NAMES[one.type] if 0 <= one.type < len(field_types.NAMES) else f"type {one.type}"
-        several = one.length != 1 if one.name in model else one.length > 1
-        if one.type not in kinds or several or not re.fullmatch(r"[A-Za-z_]\w*", one.name):
-            needed = one.name in answers.needed or not answers.made
-            mark = f"{FILL_IN} the plugin needs it: " if needed else "# Left out: "
-            return f"{mark}the field '{one.name}' ({listed} × {one.length}) has no form in pluginkit.toml\n"
-        kind = kinds[one.type]
-        given = {name: data for name, _, data, _ in answers.given}
-        lines = ["[[fields]]", f"name = {_quoted(one.name)}", f'type = "{kind.value}"']
-        if one.name in model:
-            value = np.frombuffer(model[one.name][1] or b"", kind.numpy, 1)[0]
-            # As few digits as the type has.
-            shown = float(str(value)) if kind is FieldType.FLOAT32 else value.item()
-            lines.append(f"default = {_number(kind, shown)}")
-        elif one.name in answers.defaults:
-            lines.append(f"default = {_number(kind, answers.defaults[one.name])}")
-        elif answers.made == "nothing":
-            lines.append("default = 1  # check: a guess; the plugin's own default doesn't show")
-        elif one.name in answers.needed and answers.made == "ones":
-            tested = 1 if kind.is_integer else 0.5
-            lines[-1] += f"  # check: no plugin is made without it; without a default tests give it {tested}"
-        elif one.name in given:
-            guess = 1 if answers.made == "ones" else 0
-            lines.append(f"default = {guess}  # check: a guess that the plugin takes")
-        else:
-            lines.append(f"default = 1  {FILL_IN} a value that the plugin takes")
-        self._fields.append(one.name)
-        if kind.is_integer and (number := re.match(r"default = (\d+)", lines[-1])):
-            self._values[one.name] = int(number[1])
-        return "\n".join([*lines, ""])
-
     def _profile(self, factor: int) -> str:
         symbols = self._symbols
         static = self._base is not None and not bases.BASES[self._base].dynamic_shapes
@@ -327,14 +279,14 @@ class _Drafting:
     def _divisor(self, name: str) -> int:
         """What an output's shape divides a symbol by: layers that do so mostly mean a whole number."""
         found = [one for shape in self._shapes for one in re.findall(rf"\b{name} // (\w+)", shape)]
-        values = [int(one) if one.isdigit() else self._values.get(one, 1) for one in found]
+        values = [int(one) if one.isdigit() else self._field_tables.integers.get(one, 1) for one in found]
         return math.lcm(*(value for value in values if 0 < value <= MOST_DIVISOR)) if values else 1
 
     # -------------------------------------------------------------------------------------------- reference
 
     def _reference(self) -> str:
         inputs, outputs = ", ".join(self._inputs), ", ".join(self._outputs)
-        fields = list(dict.fromkeys(self._fields))
+        fields = list(dict.fromkeys(self._field_tables.names))
         named = f", *, {', '.join(fields)}" if fields else ""
         one = "an array" if len(self._outputs) == 1 else f"a tuple of {len(self._outputs)} arrays"
         return (
@@ -352,11 +304,3 @@ def _names(given: Sequence[str], stem: str, count: int) -> list[str]:
     plain = [stem] if count == 1 else [f"{stem}{number}" for number in range(1, count + 1)]
     usable = [name for name in given if name.isidentifier() and name.isascii() and not keyword.iskeyword(name)]
     return list(given) if len(given) == count and len(set(usable)) == count else plain
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _number(kind: FieldType, value: float) -> str:
-    return str(int(value)) if kind.is_integer else repr(float(value))

@@ -10,12 +10,29 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit import cli
-from pluginkit.adoption.answers import ListedCreator, ListedField
+from pluginkit.adoption.answers import ListedCreator, ListedField, PluginAnswers
+from pluginkit.adoption.field_tables import FieldTables
 from pluginkit.adoption.node import read
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
+from pluginkit.manifest.mistakes import FILL_IN
 
 from .conftest import Foreign
+
+SIGNATURE = """
+[plugin]
+name = "P"
+[[inputs]]
+name = "x"
+types = ["float32"]
+shape = ["n"]
+[[outputs]]
+name = "y"
+types = ["float32"]
+shape = ["n"]
+[[profiles]]
+symbols = { n = [1, 2, 4] }
+"""
 
 
 @pytest.fixture
@@ -43,7 +60,8 @@ def test_a_models_node_is_drafted(
     # Only the plugin that the model has a node of.
     assert not (drafts / "plugins").exists()
     assert [one.name for one in (*manifest.inputs, *manifest.outputs)] == ["r", "w", "y"]
-    assert [(one.name, one.default) for one in manifest.fields] == [("by", 1.5), ("mode", 3)]
+    fields = [(one.name, one.default) for one in manifest.fields]
+    assert fields == [("by", 1.5), ("mode", 3), ("table", (1.0, 2.0, 3.0, 4.0))]
     (profile,) = manifest.profiles
     assert profile.symbols == {
         "n": (1, 4, 16),
@@ -85,6 +103,37 @@ def test_text_has_its_zero_and_an_empty_list_no_data(tmp_path: Path) -> None:
     assert given["names"] == (6, b"a\0bc\0", 5)
     assert given["big"] == (5, (5).to_bytes(4, "little"), 1)  # cut to 32 bits
     assert given["none"] == (5, None, 0)
+
+
+def test_lists_and_texts_have_their_length_and_a_default(tmp_path: Path) -> None:
+    attributes = {"mode": 'a "b"', "axes": [0, -1], "scale": [0.1], "weights": [0.1, 2.0], "names": ["a", "b"]}
+    node = helper.make_node("P", ["x"], ["y"], **attributes)
+    empty = node.attribute.add()
+    empty.name, empty.type = "none", onnx.AttributeProto.INTS
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+    onnx.save(helper.make_model(helper.make_graph([node], "g", [x], [y])), tmp_path / "m.onnx")
+    listed = tuple(ListedField(name, 8, 0) for name in (*attributes, "none"))
+    found = read(tmp_path / "m.onnx", [ListedCreator(0, "P", "1", "", "v2", listed)])[0]
+    tables = FieldTables(listed, PluginAnswers(), found)
+    fields = Manifest.parse(SIGNATURE + tables.text.replace(FILL_IN, "#")).fields
+    assert [(one.name, one.type.value, one.length, one.default) for one in fields] == [
+        ("mode", "string", None, 'a "b"'),
+        ("axes", "int32", 2, (0, -1)),
+        ("scale", "float32", None, 0.1),
+        ("weights", "float32", 2, (0.1, 2.0)),
+        ("none", "int32", (0, 8), ()),
+    ]
+    assert tables.names == ["mode", "axes", "scale", "weights", "none"]
+    assert "the field 'names' (kCHAR × 4) has no form in pluginkit.toml" in tables.text
+
+
+def test_a_list_without_a_model_is_left_out() -> None:
+    answers = PluginAnswers(made="nothing")
+    tables = FieldTables([ListedField("table", 1, 4), ListedField("mode", 6, 0)], answers, None)
+    assert tables.names == []
+    assert tables.text.count("its values don't show without a model (--model MODEL.onnx)") == 2
+    needing = FieldTables([ListedField("table", 1, 4)], PluginAnswers(made="nothing", needed=("table",)), None)
+    assert needing.text.startswith(FILL_IN)
 
 
 def test_a_model_without_the_plugin(model: Path) -> None:

@@ -75,10 +75,12 @@ def test_a_case_has_the_real_data(tmp_path: Path) -> None:
 
 def test_lists_and_texts_are_fields(tmp_path: Path) -> None:
     node = helper.make_node("Own", ["x"], ["y"], "own", domain="acme", axes=[0, 1], mode="nearest", weights=[0.5, 2.0])
+    empty = node.attribute.add()
+    empty.name, empty.type = "pads", onnx.AttributeProto.INTS
     found = extracted(tmp_path, model([node]), "acme::Own")
     manifest = Manifest.load(found.project)
     assert {one.name: one.default for one in manifest.fields} == {
-        "axes": (0, 1), "mode": "nearest", "weights": (0.5, 2.0)
+        "axes": (0, 1), "mode": "nearest", "weights": (0.5, 2.0), "pads": ()
     }  # fmt: skip
     reference = found.project / "reference.py"
     text = reference.read_text()

@@ -261,7 +261,8 @@ def _field(name: str, attributes: Sequence[AttributeProto], against: list[str]) 
 
 def _length(values: Sequence[Value]) -> str:
     lengths = {len(value) for value in values if isinstance(value, tuple)}
-    return f"[{lengths.pop()}]" if len(lengths) == 1 else "[]"
+    # A list that is empty in every node says nothing of its length.
+    return f"[{lengths.pop()}]" if len(lengths) == 1 and lengths != {0} else "[]"
 
 
 def _text(value: Value) -> str:
