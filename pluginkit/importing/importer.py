@@ -17,9 +17,10 @@ from pluginkit.build.artifact import library_path
 from pluginkit.creators import CreatorFacts, Loaded, loading
 from pluginkit.errors import CheckFailed, PluginCrashed, ToolMissing, UsageError
 from pluginkit.importing import model as model_
-from pluginkit.importing import profiles, running, typed, unserved
+from pluginkit.importing import profiles, recorded, running, typed, unserved
 from pluginkit.importing.building import ModelSession, advice
 from pluginkit.importing.files import external
+from pluginkit.importing.recorded import Recorded
 from pluginkit.importing.rules import model as rules_model
 from pluginkit.importing.rules import plugins as rules_plugins
 from pluginkit.importing.rules import signature as rules_signature
@@ -54,6 +55,8 @@ class ImportOptions:
         seed: what the inputs of the run follow from.
         timeout: seconds for each step that may hang.
         strict: whether warnings, and what was not built or not run, count as wrong.
+        data: an .npz with inputs for the run; those that it lacks are drawn.
+        expected: an .npz with the outputs that the run must give.
     """
 
     model: Path
@@ -62,6 +65,8 @@ class ImportOptions:
     seed: int = 0
     timeout: float = 60.0
     strict: bool = False
+    data: Path | None = None
+    expected: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -161,13 +166,14 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
     """Do all of it.
 
     Raises:
-        UsageError: the model, a library or --profile can't be read.
+        UsageError: the model, a library, --profile, --data or --expected can't be read, or they don't fit.
         BuildFailed, ToolMissing: a project doesn't build.
         PluginCrashed: a library takes the process down on loading, or hangs.
         CheckFailed: no host takes a library.
     """
     shapes = [profiles.parse(text) for text in options.profiles]
     proto = model_.load(options.model)
+    given = recorded.read(proto, options.data, options.expected)
     libraries = [_library(path, options.timeout, progress) for path in options.plugins]
     found = tensorrt_rtx.probe()
     progress("asking who serves each node")
@@ -179,7 +185,7 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
             problems += tuple(
                 rules_model.branch_shapes(proto, profiles.profile(profiles.declared_inputs(proto), shapes))
             )
-        ran = _run(options, proto, served, problems, None, progress)
+        ran = _run(options, given, proto, served, problems, None, progress)
         reason = f"{found.reason}. {found.remedy}"
         problems = _sorted((*problems, *ran.problems))
         open_ones = unserved.find(options.model, proto, served, onnx.defs.has)
@@ -215,7 +221,7 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
                 problems = tuple(map(rules_signature.built_all_the_same, problems))
             problems += _liveness(served, verdict)
     judge = f"the parser of TensorRT-RTX {found.version}"
-    ran = _run(options, proto, served, problems, profile, progress)
+    ran = _run(options, given, proto, served, problems, profile, progress)
     return Imported(
         options.model,
         tuple(served),
@@ -257,6 +263,7 @@ def _operators(proto: onnx.ModelProto) -> list[str]:
 
 def _run(
     options: ImportOptions,
+    given: Recorded,
     proto: onnx.ModelProto,
     served: Sequence[Served],
     problems: Sequence[Problem],
@@ -281,7 +288,7 @@ def _run(
             return RunOutcome(
                 "not run", f"its inputs have no known shapes: {error.message}", remedy="give them by --profile"
             )
-    return running.run(proto, served, profile, seed=options.seed, timeout=options.timeout)
+    return running.run(proto, served, profile, given, seed=options.seed, timeout=options.timeout)
 
 
 def _problems(

@@ -14,9 +14,10 @@ import onnx.inliner
 from pluginkit.bases import BASES
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing
-from pluginkit.importing import hosting, inputs
+from pluginkit.importing import hosting, inputs, recorded
 from pluginkit.importing.hosting import HostRun
 from pluginkit.importing.model import function_name, places
+from pluginkit.importing.recorded import NOTHING, Recorded
 from pluginkit.importing.rules.signature import unknown_fields
 from pluginkit.importing.serving import NAMESPACE, RESERVED, VERSION, Served, attribute
 from pluginkit.library import Problem
@@ -61,6 +62,7 @@ class RunOutcome:
         log: what the plugins logged and printed, where something went wrong.
         problems: what the host and the device in the libraries found, the errors first: a run with an error has failed.
         drawn: the graph's inputs, and what random values they got.
+        against: the file of expected outputs; empty if they are those of onnxruntime and reference.py.
         lacks: what is not installed, so that there was no run or no comparison; `remedy` is the command to type.
     """
 
@@ -72,6 +74,7 @@ class RunOutcome:
     problems: tuple[Problem, ...] = ()
     drawn: tuple[str, ...] = ()
     lacks: str = ""
+    against: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; an error that is no number (NaN, another shape) is null."""
@@ -83,13 +86,23 @@ class RunOutcome:
             for one in self.outputs
         ]
         message = {"status": self.status, "message": self.message, "fix": self.remedy, "log": list(self.log)}
-        return {**message, "inputs": list(self.drawn), "outputs": outputs}
+        return {**message, "against": self.against, "inputs": list(self.drawn), "outputs": outputs}
 
 
 def run(
-    model: onnx.ModelProto, served: Sequence[Served], profile: NetworkProfile, *, seed: int, timeout: float
+    model: onnx.ModelProto,
+    served: Sequence[Served],
+    profile: NetworkProfile,
+    given: Recorded = NOTHING,
+    *,
+    seed: int,
+    timeout: float,
 ) -> RunOutcome:
-    """Run the model once at the profile's opt, on random inputs."""
+    """Run the model once at the profile's opt, on random inputs where none are given.
+
+    Raises:
+        UsageError: a given input has another type or shape.
+    """
     plugins = [one for one in served if one.by == "plugin"]
     if impossible := _impossible(served, plugins):
         return impossible
@@ -98,8 +111,16 @@ def run(
         feeds, drawn = inputs.draw(whole, profile, hosting.DOMAIN, np.random.default_rng(seed))
     except Exception as error:  # noqa: BLE001 - onnx has many, and each of them means that this model can't be run
         return RunOutcome("not run", f"the model can't be made ready: {str(error).splitlines()[0]}")
-    ran = _with_plugins(whole, at, feeds, timeout) if plugins else _without_plugins(whole, feeds, timeout)
-    return replace(ran, drawn=drawn)
+    if given.data:
+        feeds = recorded.fed(given.data, given.inputs, feeds)
+        # A line of drawn begins with the input's name.
+        others = (line for line in drawn if line.partition(": ")[0] not in given.inputs)
+        drawn = (f"{', '.join(given.inputs)}: of {given.data}", *others)
+    if plugins:
+        ran = _with_plugins(whole, at, feeds, given.outputs, timeout)
+    else:
+        ran = _without_plugins(whole, feeds, given.outputs, timeout)
+    return replace(ran, drawn=drawn, against=str(given.expected or ""))
 
 
 def standard(model: onnx.ModelProto, feeds: dict[str, Array], timeout: float) -> dict[str, Array]:
@@ -113,7 +134,9 @@ def standard(model: onnx.ModelProto, feeds: dict[str, Array], timeout: float) ->
     return _expected(model, (), feeds, timeout).outputs
 
 
-def _without_plugins(model: onnx.ModelProto, feeds: dict[str, Array], timeout: float) -> RunOutcome:
+def _without_plugins(
+    model: onnx.ModelProto, feeds: dict[str, Array], wanted: Mapping[str, Array], timeout: float
+) -> RunOutcome:
     """By onnxruntime alone: a difference of another implementation would be no evidence on this model."""
     try:
         got = standard(model, feeds, timeout)
@@ -121,6 +144,8 @@ def _without_plugins(model: onnx.ModelProto, feeds: dict[str, Array], timeout: f
         return RunOutcome("not run", error.message, remedy=error.hint, lacks=error.message)
     except PluginkitError as error:
         return RunOutcome("not run", error.message, remedy=_LONGER if isinstance(error, WorkerTimeout) else _SIZES)
+    if wanted:
+        return _compared(got, wanted, ())
     return RunOutcome("ran", f"{_count(len(got))} by onnxruntime; no plugin takes part, so there is nothing to compare")
 
 
@@ -129,7 +154,11 @@ _SIZES = "give it other shapes by --profile, if these are not what the model is 
 
 
 def _with_plugins(
-    model: onnx.ModelProto, at: Mapping[str, Served], feeds: dict[str, Array], timeout: float
+    model: onnx.ModelProto,
+    at: Mapping[str, Served],
+    feeds: dict[str, Array],
+    wanted: Mapping[str, Array],
+    timeout: float,
 ) -> RunOutcome:
     plugins = list(at.values())
     expected: Expected | PluginkitError | str = _incomparable(at)
@@ -139,6 +168,11 @@ def _with_plugins(
             expected = _expected(model, plugins, feeds, timeout)
         except PluginkitError as error:
             expected = error
+    if wanted:
+        # The reference still says which elements mean nothing.
+        known = expected if isinstance(expected, Expected) else Expected({})
+        arbitrary = {name: mask for name, mask in known.arbitrary.items() if name in wanted}
+        expected = Expected(dict(wanted), arbitrary, known.free)
     free = expected.free if isinstance(expected, Expected) else {}
     hosted = hosting.run(model, at, feeds, free, timeout)
     outcome = _failed(hosted) if hosted.error else _outcome(hosted.outputs, expected, plugins)
@@ -174,7 +208,7 @@ def _outcome(got: dict[str, Array], expected: Expected | PluginkitError | str, p
             return RunOutcome("failed", expected.message)
         return RunOutcome("ran", f"{_count(len(got))}, not compared, because there is nothing to: {expected.message}")
     for name, mask in expected.arbitrary.items():
-        if got[name].shape == mask.shape:
+        if got[name].shape == mask.shape == expected.outputs[name].shape:
             got[name] = np.where(mask, expected.outputs[name].astype(got[name].dtype), got[name])
     return _compared(got, expected.outputs, plugins)
 
@@ -314,7 +348,7 @@ def _expected(model: onnx.ModelProto, plugins: Sequence[Served], feeds: dict[str
     return found
 
 
-def _compared(got: dict[str, Array], expected: dict[str, Array], plugins: Sequence[Served]) -> RunOutcome:
+def _compared(got: Mapping[str, Array], expected: Mapping[str, Array], plugins: Sequence[Served]) -> RunOutcome:
     result = compare(
         {name: _plain(value) for name, value in got.items()},
         {name: _wide(value) for name, value in expected.items()},
@@ -337,7 +371,7 @@ def _wide(value: Array) -> Array:
     return value.astype(np.float64 if value.dtype.kind == "f" else np.int64)
 
 
-def _tolerance(plugins: Sequence[Served], expected: dict[str, Array]) -> Tolerance:
+def _tolerance(plugins: Sequence[Served], expected: Mapping[str, Array]) -> Tolerance:
     """The sum of what the plugins may be off by, and of what other implementations are off by anyhow."""
     rtol, atol = RTOL, ATOL
     half = any(value.dtype == np.float16 for value in expected.values())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from pluginkit import shapes
+from pluginkit import npz, shapes
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import Format
@@ -195,15 +194,7 @@ def read_arrays(manifest: Manifest, file: Path) -> dict[str, Array]:
     """
     wanted = [tensor.name for tensor in manifest.inputs]
     hint = f"Write it with numpy.savez({str(file.name)!r}, {', '.join(f'{name}=...' for name in wanted)})."
-    try:
-        # numpy.load leaves a file open that it opened itself and could not read.
-        with file.open("rb") as stream:
-            loaded = np.load(stream, allow_pickle=False)
-            if not isinstance(loaded, np.lib.npyio.NpzFile):
-                raise UsageError(f"{file} is no .npz archive of named arrays.", hint=hint)
-            arrays = {name: loaded[name] for name in loaded.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{file} cannot be read as .npz: {error}.", hint=hint) from None
+    arrays = npz.read(file, hint)
     missing = [name for name in wanted if name not in arrays]
     unknown = [name for name in arrays if name not in wanted]
     if missing or unknown:

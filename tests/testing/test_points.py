@@ -160,7 +160,7 @@ def test_files_that_are_no_npz(tmp_path: Path, content: bytes | None) -> None:
 
 def test_a_single_npy_is_no_archive(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros(3))
-    with pytest.raises(UsageError, match=r"x.npy is no \.npz archive of named arrays"):
+    with pytest.raises(UsageError, match=r"x.npy cannot be read as \.npz: it is no archive of named arrays"):
         read_data(LEAKY, tmp_path / "x.npy")
 
 

@@ -26,6 +26,18 @@ from pluginkit.reporting import model_page
 )
 @click.option("--resolve", "resolving", is_flag=True, help="Take the plugins' libraries from the stores (see resolve).")
 @store_option
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="IN.npz",
+    help="Inputs for the run on the CPU, under the model's names. Inputs that it lacks are drawn.",
+)
+@click.option(
+    "--expected",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="OUT.npz",
+    help="Outputs that the run on --data must give, instead of those of onnxruntime and reference.py.",
+)
 @model_report.options
 def command(
     *,
@@ -33,6 +45,8 @@ def command(
     plugins: tuple[Path, ...],
     resolving: bool,
     named: tuple[Path, ...],
+    data: Path | None,
+    expected: Path | None,
     profiles: tuple[str, ...],
     seed: int,
     timeout: float,
@@ -51,7 +65,7 @@ def command(
     with progress.spinner("reading the model", console) as show:
         if resolving:
             plugins = (*plugins, *libraries_for(model, named))
-        options = ImportOptions(model, plugins, profiles, seed, timeout, strict)
+        options = ImportOptions(model, plugins, profiles, seed, timeout, strict, data, expected)
         found = run(options, show)
     if html:
         model_page.write([found], html)

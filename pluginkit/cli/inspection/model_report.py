@@ -173,7 +173,8 @@ def _ran(found: Imported) -> Group:
     ran = found.ran
     style = {"compared": "green", "ran": "yellow", "not run": "yellow"}.get(ran.status, "bold red")
     alone = not any(one.by == "plugin" for one in found.served)
-    what = "run on the CPU, by onnxruntime: " if alone else "run on the CPU, against onnxruntime and reference.py: "
+    what = "run on the CPU, by onnxruntime" if alone else "run on the CPU, against onnxruntime and reference.py"
+    what = f"run on the CPU, against {ran.against}: " if ran.against else f"{what}: "
     lines = [Text.assemble(("\n" + what, "bold"), (ran.status, style), f": {ran.message}" if ran.message else "")]
     if ran.remedy:
         lines.append(Text.assemble(("  fix: ", "bold"), f"{ran.remedy[0].upper()}{ran.remedy[1:]}."))

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from pluginkit.errors import UsageError
-from pluginkit.importing import hosting, inputs
+from pluginkit.importing import hosting, inputs, recorded
 from pluginkit.importing.extraction.capture_child import Captured
 from pluginkit.importing.extraction.selection import MARK, Selection
 from pluginkit.importing.model import places
-from pluginkit.network.model import Array, NetworkProfile
+from pluginkit.network.model import NetworkProfile
 from pluginkit.process.worker import Worker
 
 CHILD = "pluginkit.importing.extraction.capture_child"
@@ -72,7 +71,7 @@ def run(
             node.domain = hosting.DOMAIN
     feeds, _ = inputs.draw(model, profile, hosting.DOMAIN, np.random.default_rng(seed))
     if data is not None:
-        feeds = {**feeds, **_read(data, feeds)}
+        feeds = recorded.fed(data, recorded.arrays(data, feeds, "input"), feeds)
     with Worker(CHILD, {}, timeout=timeout) as worker:
         found = worker.call(
             "run", model=model.SerializeToString(), single=single(selection).SerializeToString(), feeds=feeds
@@ -89,21 +88,3 @@ def runnable(model: onnx.ModelProto, timeout: float) -> bool:
     """
     with Worker(CHILD, {}, timeout=timeout) as worker:
         return not worker.call("loads", single=model.SerializeToString())
-
-
-def _read(data: Path, feeds: Mapping[str, Array]) -> dict[str, Array]:
-    try:
-        with np.load(data, allow_pickle=False) as loaded:
-            arrays = {name: loaded[name] for name in loaded.files}
-    except (OSError, ValueError, EOFError, AttributeError) as error:
-        raise UsageError(f"{data} cannot be read as .npz: {error}.") from None
-    for name, array in arrays.items():
-        if name not in feeds:
-            raise UsageError(f"{data}: the model has no input {name!r}.", hint=f"It has {', '.join(feeds)}.")
-        if array.dtype != feeds[name].dtype or array.shape != feeds[name].shape:
-            expected = f"{feeds[name].dtype} {list(feeds[name].shape)}"
-            raise UsageError(
-                f"{data}: {name} is {array.dtype} {list(array.shape)}, and the model is run on {expected}.",
-                hint="Give the shape by --profile.",
-            )
-    return arrays

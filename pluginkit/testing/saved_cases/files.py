@@ -7,14 +7,12 @@ out has its usual value; without outputs the reference alone says what must come
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from pluginkit import npz
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Array
@@ -76,13 +74,9 @@ def _value(array: Array) -> Any:
 
 def _arrays(file: Path) -> dict[str, dict[str, Array]]:
     parts: dict[str, dict[str, Array]] = {"input": {}, "field": {}, "output": {}}
-    try:
-        with np.load(file, allow_pickle=False) as loaded:
-            for key in loaded.files:
-                kind, _, name = key.partition(".")
-                if kind not in parts or not name:
-                    raise UsageError(f"{file} has an array {key!r}.", hint="Keys are input.x, field.alpha, output.y.")
-                parts[kind][name] = loaded[key]
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{file} cannot be read as .npz: {error}.") from None
+    for key, array in npz.read(file).items():
+        kind, _, name = key.partition(".")
+        if kind not in parts or not name:
+            raise UsageError(f"{file} has an array {key!r}.", hint="Keys are input.x, field.alpha, output.y.")
+        parts[kind][name] = array
     return parts
