@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from pluginkit.cuda_cpu import addresses, dependent, launches, scopes, shared
+from pluginkit.cuda_cpu import addresses, dependent_templates, launches, scopes, shared
 from pluginkit.cuda_cpu.ptx import translation as ptx
 from pluginkit.cuda_cpu.tokens import MARKER, Tokens, Unbalanced
 from pluginkit.errors import BuildFailed
@@ -37,7 +37,7 @@ def rewrite(source: str) -> str:
     try:
         ptx.rewrite(tokens)
         shared.rewrite(tokens)
-        dependent.rewrite(tokens)
+        dependent_templates.rewrite(tokens)
     except Unbalanced:
         raise BuildFailed(
             "A template, a __shared__ variable or an asm statement lacks a bracket, a name or a ';'.",

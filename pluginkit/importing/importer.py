@@ -17,7 +17,7 @@ from pluginkit.build.artifact import library_path
 from pluginkit.creators import CreatorFacts, Loaded, loading
 from pluginkit.errors import CheckFailed, PluginCrashed, ToolMissing, UsageError
 from pluginkit.importing import model as model_
-from pluginkit.importing import profiles, recorded, running, typed, unserved
+from pluginkit.importing import profiles, recorded, running, tensor_types, unserved
 from pluginkit.importing.building import ModelSession, advice
 from pluginkit.importing.files import external
 from pluginkit.importing.recorded import Recorded
@@ -300,7 +300,7 @@ def _problems(
     found = [
         *rules_plugins.clashes(libraries),
         *structure,
-        *rules_plugins.check(served, libraries, known, typed.types(proto, served)),
+        *rules_plugins.check(served, libraries, known, tensor_types.types(proto, served)),
         *rules_model.functions(proto, libraries, served),
         *rules_model.check(proto, places, known, path),
         *rules_tensors.check(proto, known),

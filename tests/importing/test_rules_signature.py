@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit.importing import model as model_
-from pluginkit.importing import signature, typed
+from pluginkit.importing import signature, tensor_types
 from pluginkit.importing.rules import plugins as rules_plugins
 from pluginkit.importing.rules import signature as rules_signature
 from pluginkit.importing.serving import PluginLibrary, serve
@@ -63,7 +63,7 @@ def problems(proto: onnx.ModelProto, *libraries: PluginLibrary) -> list[Problem]
     """What the rules of `rules.signature` and M12 say."""
     served = serve(proto, libraries, onnx.defs.has)
     known = model_.shapes(proto)
-    output = rules_plugins.check(served, libraries, known, typed.types(proto, served))
+    output = rules_plugins.check(served, libraries, known, tensor_types.types(proto, served))
     return [problem for problem in output if problem.rule in {"M12", "M15", "M17", "M18"}]
 
 

@@ -27,7 +27,7 @@ from pluginkit.importing.serving import (
     attribute,
     text,
 )
-from pluginkit.importing.typed import Types
+from pluginkit.importing.tensor_types import Types
 from pluginkit.interpreter.preflight import CHANNEL_AXIS, INT8_CHANNELS
 from pluginkit.library import Problem
 from pluginkit.manifest import Attribute
