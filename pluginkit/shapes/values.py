@@ -137,6 +137,8 @@ def bounds(expr: Expr, env: Mapping[str, tuple[int, int]]) -> tuple[int, int] | 
 def _computed(expr: Operation, left: int, right: int, env: Mapping[str, int]) -> int:
     if expr.op in _DIVISIONS and right == 0:
         raise UsageError(f"'{render(expr)}' divides by zero at {_at(expr, env)}.")
+    if expr.op == BROADCAST and min(left, right) < 0:
+        raise UsageError(f"'{render(expr)}' is of {left} and {right}, which can't be broadcast: one is negative.")
     if expr.op == BROADCAST and left != right and 1 not in (left, right):
         raise UsageError(f"'{render(expr)}' is of {left} and {right}, which can't be broadcast: one must be 1.")
     return _within(_COMPUTE[expr.op](left, right), expr)

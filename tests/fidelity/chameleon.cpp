@@ -111,12 +111,21 @@ public:
     }
     IPluginV2DynamicExt* clone() const noexcept override
     {
-        return mFields.fault == kNULL_CLONE ? nullptr : new Chameleon(mFields);
+        if (mFields.fault == kNULL_CLONE)
+        {
+            return nullptr;
+        }
+        auto* const copy = new Chameleon(mFields);
+        copy->mNamespace = mNamespace;
+        return copy;
     }
-    void setPluginNamespace(char const* /*space*/) noexcept override {}
+    void setPluginNamespace(char const* space) noexcept override
+    {
+        mNamespace = space;
+    }
     char const* getPluginNamespace() const noexcept override
     {
-        return "";
+        return mNamespace.c_str();
     }
     DataType getOutputDataType(int32_t index, DataType const* types, int32_t nbInputs) const noexcept override
     {
@@ -214,6 +223,7 @@ private:
     }
 
     Fields mFields;
+    std::string mNamespace;
 };
 
 class ChameleonCreator : public IPluginCreator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -175,7 +176,9 @@ def test_a_reference_that_is_wrong_only_at_max(
     assert "at [3, 15, 15, 15]" in text
     assert "(1 of 16384 values are off)" in text
     assert "--only plain/float32/max --seed 0" in text
-    assert "6 passed, 1 failed of 7 cases" in text
+    counts = re.search(r"(\d+) passed, 1 failed of (\d+) cases", text)
+    assert counts is not None
+    assert int(counts[1]) + 1 == int(counts[2])
 
 
 def test_nothing_selected(project: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 namespace refused
 {
@@ -72,13 +73,16 @@ public:
             return nullptr;
         }
         auto* copy = new Refused(mFault);
-        copy->setPluginNamespace(mNamespace);
+        copy->setPluginNamespace(mNamespace.c_str());
         return copy;
     }
-    void setPluginNamespace(char const* /*space*/) noexcept override {}
+    void setPluginNamespace(char const* space) noexcept override
+    {
+        mNamespace = space;
+    }
     char const* getPluginNamespace() const noexcept override
     {
-        return mNamespace;
+        return mNamespace.c_str();
     }
     DataType getOutputDataType(int32_t, DataType const* types, int32_t) const noexcept override
     {
@@ -144,7 +148,7 @@ public:
 
 private:
     int32_t mFault;
-    char const* mNamespace{""};
+    std::string mNamespace;
 };
 
 class RefusedCreator : public IPluginCreator

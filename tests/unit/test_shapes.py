@@ -102,6 +102,11 @@ def test_bounds_hold_every_value(expr: shapes.Expr, data: st.DataObject) -> None
         assert within is None or within[0] <= value <= within[1]
 
 
+def test_a_negative_size_can_not_be_broadcast() -> None:
+    with pytest.raises(UsageError, match="one is negative"):
+        shapes.evaluate(shapes.parse("broadcast(n - 3, n - 3)"), {"n": 2})
+
+
 def test_bounds_are_no_ends() -> None:
     assert shapes.bounds(shapes.parse("9 - n"), {"n": (1, 4)}) == (5, 8)
     assert shapes.bounds(shapes.parse("n - m"), {"n": (1, 4), "m": (1, 4)}) == (-3, 3)
