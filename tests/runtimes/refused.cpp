@@ -76,10 +76,14 @@ public:
         copy->setPluginNamespace(mNamespace.c_str());
         return copy;
     }
+#ifdef REFUSED_FORGETS
+    void setPluginNamespace(char const* /*space*/) noexcept override {}
+#else
     void setPluginNamespace(char const* space) noexcept override
     {
         mNamespace = space;
     }
+#endif
     char const* getPluginNamespace() const noexcept override
     {
         return mNamespace.c_str();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -58,9 +58,16 @@ def test_registry(which: lean.Lean, library: Path, manifest: Manifest, networks:
         assert session.build(networks(fault=SERIALIZE_OTHER)).ok
 
 
-def compiled(compile_library: Callable[..., Path], which: lean.Lean, source: str, to: Path, layout: int = 0) -> Path:
+def compiled(
+    compile_library: Callable[..., Path],
+    which: lean.Lean,
+    source: str,
+    to: Path,
+    layout: int = 0,
+    flags: Sequence[str] = (),
+) -> Path:
     major = layout or int(which.version.split(".")[0])
-    return compile_library(Path(__file__).parent / f"{source}.cpp", to, f"-DPLUGINKIT_TRT_LAYOUT={major}")
+    return compile_library(Path(__file__).parent / f"{source}.cpp", to, f"-DPLUGINKIT_TRT_LAYOUT={major}", *flags)
 
 
 @pytest.mark.compile
@@ -100,7 +107,7 @@ def test_two_versions_of_one_name_are_not_unloaded(
 def test_a_namespace_that_is_forgotten(
     which: lean.Lean, compile_library: Callable[..., Path], networks: Callable[..., Network], tmp_path: Path
 ) -> None:
-    library = compiled(compile_library, which, "refused", tmp_path / "librefused.so")
+    library = compiled(compile_library, which, "refused", tmp_path / "librefused.so", flags=("-DREFUSED_FORGETS",))
     with lean.open(library, faulty.manifest(), lean=which) as session:
         verdict = session.build(faulty.networks(faulty.manifest())["plain/float32"])
     assert verdict.status == "refused"
