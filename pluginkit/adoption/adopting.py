@@ -66,7 +66,7 @@ def adopt(
     timeout: float = 60.0,
     step: Step = lambda _: None,
 ) -> Adopted:
-    """DraftTexts `pluginkit.toml` and `reference.py` for the plugins of a library.
+    """Draft `pluginkit.toml` and `reference.py` for the plugins of a library.
 
     Args:
         library: the `.so`.

@@ -57,7 +57,7 @@ class LibraryFacts:
 
 
 def draft(creator: ListedCreator, answers: PluginAnswers, library: LibraryFacts, node: ModelNode | None) -> DraftTexts:
-    """DraftTexts both files for a creator's plugin."""
+    """The texts of both files for a creator's plugin."""
     return _Drafting(creator, answers, library, node).whole()
 
 

@@ -15,8 +15,9 @@ import numpy as np
 import onnx
 
 from pluginkit.dtypes import PRECISIONS, DType
-from pluginkit.errors import CheckFailed, ToolMissing, UsageError
+from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.field_types import Value
+from pluginkit.importing import onnx_sessions
 from pluginkit.importing.hosting import DOMAIN, Identity, identity
 from pluginkit.importing.model import subgraphs
 from pluginkit.importing.running import Expected
@@ -116,15 +117,7 @@ class Oracle:
         wanted: set[str],
     ) -> None:
         """Nodes without a plugin, by onnxruntime."""
-        try:
-            import onnxruntime
-        except ModuleNotFoundError as error:
-            if error.name != "onnxruntime":
-                raise
-            raise ToolMissing(
-                "onnxruntime, which runs what is no plugin, is not installed",
-                hint="type pip install 'pluginkit[model]'",
-            ) from None
+        onnx_sessions.runtime("onnxruntime, which runs what is no plugin,")
         made = {name for node in nodes for name in node.output if name}
         needed = {name for node in nodes for name in used(node)} - made
         inputs = [name for name in sorted(needed) if name in known]
@@ -143,12 +136,8 @@ class Oracle:
         model = onnx.helper.make_model(
             graph, opset_imports=self._model.opset_import, ir_version=min(self._model.ir_version, 10)
         )
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
         try:
-            session = onnxruntime.InferenceSession(
-                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-            )
+            session = onnx_sessions.session(model.SerializeToString())
             made_now = session.run(outputs, {name: known[name] for name in inputs})
         except Exception as error:  # noqa: BLE001 - it has a class for each of its codes, and they have no base of their own
             raise UsageError(_plain(str(error))) from None

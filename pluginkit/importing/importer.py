@@ -17,10 +17,10 @@ from pluginkit.build.artifact import library_path
 from pluginkit.creators import CreatorFacts, Loaded, loading
 from pluginkit.errors import CheckFailed, PluginCrashed, ToolMissing, UsageError
 from pluginkit.importing import model as model_
-from pluginkit.importing import profiles, recorded, running, tensor_types, unserved
+from pluginkit.importing import profiles, running, tensor_types, unserved
 from pluginkit.importing.building import ModelSession, advice
-from pluginkit.importing.files import external
-from pluginkit.importing.recorded import Recorded
+from pluginkit.importing.files import external, recorded
+from pluginkit.importing.files.recorded import Recorded
 from pluginkit.importing.rules import model as rules_model
 from pluginkit.importing.rules import plugins as rules_plugins
 from pluginkit.importing.rules import signature as rules_signature
@@ -83,7 +83,7 @@ class Imported:
         verdict: TensorRT-RTX's; None if it could not be asked.
         not_built: why not.
         ran: what came of running it.
-        strict: as of `Options`.
+        strict: as of `ImportOptions`.
         unserved: the unserved operators.
         sizes_found: whether sizes that --profile does not give were found by trying, the defaults having been refused.
     """

@@ -14,10 +14,11 @@ import onnx.inliner
 from pluginkit.bases import BASES
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing
-from pluginkit.importing import hosting, inputs, recorded
+from pluginkit.importing import hosting, inputs
+from pluginkit.importing.files import recorded
+from pluginkit.importing.files.recorded import NOTHING, Recorded
 from pluginkit.importing.hosting import HostRun
 from pluginkit.importing.model import function_name, places
-from pluginkit.importing.recorded import NOTHING, Recorded
 from pluginkit.importing.rules.signature import unknown_fields
 from pluginkit.importing.serving import NAMESPACE, RESERVED, VERSION, Served, attribute
 from pluginkit.library import Problem

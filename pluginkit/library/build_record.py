@@ -38,6 +38,11 @@ class BuildRecord:
     content: dict[str, Any] | None
     same: bool
 
+    @property
+    def layouts(self) -> tuple[str, ...]:
+        """The layouts that are in the library: `10`, `11`."""
+        return tuple(sorted(self.content.get("layouts", {}))) if self.content else ()
+
 
 def path(library: Path) -> Path:
     """Where the record of a library lies."""

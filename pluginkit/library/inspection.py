@@ -62,8 +62,7 @@ class Inspection:
     @property
     def layouts(self) -> tuple[str, ...]:
         """The layouts that are in it by its build record: `10`, `11`."""
-        content = self.record.content if self.record else None
-        return tuple(sorted(content.get("layouts", {}))) if content else ()
+        return self.record.layouts if self.record else ()
 
     @property
     def broken(self) -> bool:

@@ -11,7 +11,8 @@ from onnx import helper
 
 from pluginkit import cli
 from pluginkit.errors import UsageError
-from pluginkit.importing import ImportOptions, recorded, run
+from pluginkit.importing import ImportOptions, run
+from pluginkit.importing.files import recorded
 from pluginkit.network.model import Array
 
 from .models import model, scale, value
@@ -43,6 +44,20 @@ def test_a_model_without_plugins_is_held_against_what_is_expected(
     assert found.to_json()["run"]["against"] == str(files["expected"])
 
 
+def test_integers_scalars_and_some_of_the_outputs_are_compared(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["all"], keepdims=0),
+        helper.make_node("ArgMax", ["x"], ["where"], axis=1, keepdims=0),
+        helper.make_node("Neg", ["x"], ["y"]),
+    ]
+    outputs = [value("all", []), value("where", ["n"], onnx.TensorProto.INT64), value("y", ["n", 3])]
+    right = {"all": np.float32(-6), "where": np.full(4, 2)}
+    for expected, status in ((right, "compared"), ({**right, "where": np.array([2, 2, 1, 2])}, "failed")):
+        path, files = saved(tmp_path, model(nodes, SHAPES[0], outputs), data={"x": X}, expected=expected)
+        found = run(ImportOptions(path, **files))
+        assert (found.ran.status, [one.name for one in found.ran.outputs]) == (status, ["all", "where"])
+
+
 @pytest.mark.compile
 def test_a_plugin_is_held_against_what_is_expected_not_the_reference(
     scale_project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -62,6 +77,9 @@ def test_a_plugin_is_held_against_what_is_expected_not_the_reference(
         (None, {"y": X}, "its input x is not given"),
         ({"q": X}, None, "the model has no input 'q'"),
         ({"x": X}, {"z": X}, "the model has no output 'z'"),
+        ({"x": X}, {}, "has no arrays, so nothing would be compared"),
+        ({"x": X}, {"y": np.array(["one"])}, "y is of type <U3, not of numbers"),
+        ({"x": X.astype(complex)}, None, "x is of type complex128, not of numbers"),
     ],
 )
 def test_files_that_do_not_fit_the_model(

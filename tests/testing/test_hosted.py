@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -208,3 +210,25 @@ def test_when_there_are_no_tries_left_the_known_one_is_named(made: Plan) -> None
 
     found, _ = all_of(made, second_is_wrong)
     assert found[-1].message.startswith(f"(Not tried alone; {found[1].id} failed too, and passes alone.)")
+
+
+@pytest.mark.parametrize(
+    ("record", "known"),
+    [
+        (None, False),
+        ({"layouts": {"10": {}, "11": {}}}, True),
+        ({"layouts": {"11": {}}}, False),
+        ({"layouts": {"10": {}}, "sha256": "of another file"}, False),
+    ],
+)
+def test_only_a_library_that_tensorrt_10_can_load_is_run_as_by_it(
+    tmp_path: Path, record: dict[str, Any] | None, known: bool
+) -> None:
+    """One of another build without a record may have TensorRT 11's classes alone: 10 would call wrong methods."""
+    library = tmp_path / "lib.so"
+    library.write_bytes(b"a library")
+    if record is not None:
+        sha256 = hashlib.sha256(library.read_bytes()).hexdigest()
+        (tmp_path / "lib.json").write_text(json.dumps({"sha256": sha256, **record}))
+    hosted = Hosted(library, PLAIN, LEAKY, tmp_path, 60.0, (Schedule(),))
+    assert hosted.for_tensorrt_10 is known

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from pluginkit.importing import hosting, inputs, recorded
+from pluginkit.importing import hosting, inputs
 from pluginkit.importing.extraction.capture_child import Captured
 from pluginkit.importing.extraction.selection import MARK, Selection
+from pluginkit.importing.files import recorded
 from pluginkit.importing.model import places
 from pluginkit.network.model import NetworkProfile
 from pluginkit.process.worker import Worker

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 
 from pluginkit.errors import CheckFailed, ToolMissing, UsageError
+from pluginkit.importing import onnx_sessions
 from pluginkit.importing.expected_child import Oracle, used
 from pluginkit.importing.extraction.selection import MARK
 from pluginkit.importing.hosting import DOMAIN
@@ -45,7 +46,7 @@ def loads(single: bytes) -> str:
         ToolMissing: onnxruntime isn't installed.
     """
     try:
-        _session(single)
+        onnx_sessions.session(single)
     except ToolMissing:
         raise
     except Exception as error:  # noqa: BLE001 - it has a class for each of its codes, and no common one
@@ -142,7 +143,7 @@ class _Recorder(Oracle):
         for value in single.graph.output:
             value.ClearField("type")
         try:
-            return list(_session(single.SerializeToString()).run(None, feeds))
+            return list(onnx_sessions.session(single.SerializeToString()).run(None, feeds))
         except ToolMissing:
             raise
         except Exception:  # noqa: BLE001 - it has a class for each of its codes, and no common one
@@ -163,20 +164,8 @@ def compute(single: bytes, feeds: Mapping[str, Array]) -> list[Array]:
         ToolMissing: onnxruntime isn't installed.
     """
     try:
-        return list(_session(single).run(None, dict(feeds)))
+        return list(onnx_sessions.session(single).run(None, dict(feeds)))
     except ToolMissing:
         raise
     except Exception as error:  # noqa: BLE001 - it has a class for each of its codes, and no common one
         raise CheckFailed(str(error).splitlines()[0]) from None
-
-
-def _session(model: bytes):  # type: ignore[no-untyped-def]
-    try:
-        import onnxruntime
-    except ModuleNotFoundError as error:
-        if error.name != "onnxruntime":
-            raise
-        raise ToolMissing("onnxruntime is not installed", hint="type pip install 'pluginkit[model]'") from None
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

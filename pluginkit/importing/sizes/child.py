@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pluginkit.errors import ToolMissing
+from pluginkit.importing import onnx_sessions
 from pluginkit.importing.sizes.search import Sizes, find
 
 SECONDS = 20.0
@@ -32,18 +32,9 @@ def search(
     Raises:
         ToolMissing: onnxruntime isn't installed.
     """
+    onnx_sessions.runtime()
     try:
-        import onnxruntime
-    except ModuleNotFoundError as error:
-        if error.name != "onnxruntime":
-            raise
-        raise ToolMissing("onnxruntime is not installed", hint="type pip install 'pluginkit[model]'") from None
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    # A graph that is fused for one size may be checked less.
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    try:
-        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        session = onnx_sessions.session(model, optimized=False)
     except Exception:  # noqa: BLE001 - it has a class for each of its codes, and no common one
         return None
     names = {one.name for one in session.get_inputs()}

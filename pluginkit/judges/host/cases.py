@@ -16,6 +16,7 @@ from pluginkit.judges.digests import digest
 from pluginkit.judges.host import field_causes, leaks, outside_profile
 from pluginkit.judges.host.kept_state import KeptState
 from pluginkit.judges.host.schedules import Schedule, other_contexts
+from pluginkit.library import build_record
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.model import Array, Case
@@ -62,6 +63,14 @@ class Hosted:
         """The library's content, and how it is loaded and run."""
         return ("host", digest(self.library), self.flavour, self.target, self.timeout, self.project, self.strict)
 
+    @property
+    def for_tensorrt_10(self) -> bool:
+        """Whether the library is known to have classes of TensorRT 10's layout; of others wrong methods are called."""
+        if self.manifest.library is not None:
+            return self.manifest.library.layout == 10
+        record = build_record.read(self.library, digest(self.library))
+        return record is not None and record.same and "10" in record.layouts
+
     def open(self) -> Hosting:
         """Load it.
 
@@ -107,6 +116,7 @@ class Hosting:
 
     def __init__(self, hosted: Hosted, session: HostSession) -> None:
         self._hosted = hosted
+        self._for_tensorrt_10 = hosted.for_tensorrt_10
         self._session = session
         self._built: dict[str, _Built] = {}
         self._kept = KeptState(session)
@@ -169,7 +179,14 @@ class Hosting:
         results: list[CaseResult] = []
         schedules = self._hosted.schedules
         hosted = self._hosted
-        more = other_contexts(network, case, hosted.manifest, hosted.target, checked=bool(hosted.flavour.name))
+        more = other_contexts(
+            network,
+            case,
+            hosted.manifest,
+            hosted.target,
+            checked=bool(hosted.flavour.name),
+            for_tensorrt_10=self._for_tensorrt_10,
+        )
         for schedule, convention in product((*schedules, *more), session.ways(case)):
             before = session.asked
             again = partial(self._once, session, network, case, schedule, convention)

@@ -65,12 +65,13 @@ _WAYS = {
 
 
 def other_contexts(
-    network: AnyNetwork, case: Case, manifest: Manifest, target: Target, *, checked: bool
+    network: AnyNetwork, case: Case, manifest: Manifest, target: Target, *, checked: bool, for_tensorrt_10: bool
 ) -> tuple[Schedule, ...]:
     """How a case is run once more; not in a build with checks.
 
     In a context that has run the case's earlier ones, if it has any. At opt of the plain network, which is enough: on
-    target cpu with a second context at work; and, once for the plugin, with handles of cuDNN and cuBLAS.
+    target cpu with a second context at work; and, once for the plugin, with handles of cuDNN and cuBLAS, where
+    TensorRT 10 can load the library.
     """
     if checked:
         return ()
@@ -78,9 +79,8 @@ def other_contexts(
     if isinstance(network, Network) and network.family == "plain" and not network.variant and case.point == "opt":
         first = network.precision is manifest.precisions()[0] and case.profile == manifest.profiles[0].name
         found += [Schedule(way="concurrent")] if target == "cpu" else []
-        # A library that another build made for TensorRT 11 can't be loaded as by 10: their loggers differ.
-        both = manifest.library is None or manifest.library.layout == 10
-        found += [Schedule(way="handles")] if first and both and BASES[manifest.plugin.base].generation == "v2" else []
+        once = first and for_tensorrt_10
+        found += [Schedule(way="handles")] if once and BASES[manifest.plugin.base].generation == "v2" else []
     return tuple(found)
 
 

@@ -45,6 +45,8 @@ def read(model: onnx.ModelProto, data: Path | None, expected: Path | None) -> Re
     names = [value.name for value in model.graph.input if value.name not in constants]
     given = arrays(data, names, "input") if data else {}
     wanted = arrays(expected, [value.name for value in model.graph.output], "output") if expected else {}
+    if expected and not wanted:
+        raise UsageError(f"{expected} has no arrays, so nothing would be compared.")
     missing = [name for name in names if name not in given]
     if expected and missing:
         raise UsageError(
@@ -67,9 +69,11 @@ def arrays(file: Path, names: Collection[str], what: str) -> dict[str, Array]:
         UsageError: it can't be read, or has another name.
     """
     found = npz.read(file)
-    for name in found:
+    for name, array in found.items():
         if name not in names:
             raise UsageError(f"{file}: the model has no {what} {name!r}.", hint=f"It has {', '.join(names) or 'none'}.")
+        if array.dtype.kind not in "biuf":
+            raise UsageError(f"{file}: {name} is of type {array.dtype}, not of numbers or truth values.")
     return found
 
 
