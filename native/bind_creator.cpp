@@ -118,6 +118,44 @@ public:
         return made == nullptr ? nullptr : std::make_unique<PyPluginV3>(made);
     }
 
+    //! As `create`; a read beyond a value ends the process, and the values are gone after the call.
+    py::object createClosed(std::string const& layer, std::vector<PyField> const& fields)
+    {
+        nvinfer1::IPluginV2* made = nullptr;
+        {
+            ClosedFields const given{fields};
+            Call const call{"IPluginCreator::createPlugin"};
+            made = v2().createPlugin(layer.c_str(), given.get());
+        }
+        return wrap(made);
+    }
+
+    //! As `createV3`; see `createClosed`.
+    std::unique_ptr<PyPluginV3> createV3Closed(std::string const& layer, std::vector<PyField> const& fields,
+                                               std::int32_t phase)
+    {
+        nvinfer1::IPluginV3* made = nullptr;
+        {
+            ClosedFields const given{fields};
+            Call const call{"IPluginCreatorV3One::createPlugin"};
+            made = v3().createPlugin(layer.c_str(), given.get(), static_cast<nvinfer1::TensorRTPhase>(phase));
+        }
+        return made == nullptr ? nullptr : std::make_unique<PyPluginV3>(made);
+    }
+
+    //! As `deserialize`; see `createClosed`. No bytes lie at null.
+    py::object deserializeClosed(std::string const& layer, py::bytes const& data) const
+    {
+        nvinfer1::IPluginV2* made = nullptr;
+        {
+            ClosedBytes const bytes{data};
+            Call const call{"IPluginCreator::deserializePlugin"};
+            auto const size = static_cast<std::size_t>(PyBytes_Size(data.ptr()));
+            made = v2().deserializePlugin(layer.c_str(), size == 0 ? nullptr : bytes.data(), size);
+        }
+        return wrap(made);
+    }
+
     py::object deserialize(std::string const& layer, py::bytes const& data) const
     {
         std::string const text{data};
@@ -163,8 +201,8 @@ private:
         return *static_cast<nvinfer1::IPluginCreatorV3One*>(mCreator);
     }
 
-    //! Null is None. Throws std::invalid_argument for a plugin that is neither an IPluginV2DynamicExt nor an
-    //! IPluginV2IOExt of this host's layout: the only methods that may be called on it then are those of IPluginV2.
+    //! Null is None. Throws std::invalid_argument for a plugin of another layout than this host's, or of an interface
+    //! that it doesn't know: the only methods that may be called on it then are those of IPluginV2.
     py::object wrap(nvinfer1::IPluginV2* made) const
     {
         if (made == nullptr)
@@ -181,7 +219,8 @@ private:
         std::int32_t const layout = layoutOf(mLibrary->version());
         bool const dynamic = base == static_cast<std::int32_t>(nvinfer1::PluginVersion::kV2_DYNAMICEXT);
         bool const ioext = base == static_cast<std::int32_t>(nvinfer1::PluginVersion::kV2_IOEXT);
-        bool const known = dynamic || ioext;
+        bool const ext = base == static_cast<std::int32_t>(nvinfer1::PluginVersion::kV2_EXT);
+        bool const known = dynamic || ioext || ext || base == static_cast<std::int32_t>(nvinfer1::PluginVersion::kV2);
         if (!known || (compiled >= 110000 ? 11 : 10) != layout)
         {
             Call const call{"IPluginV2::destroy"};
@@ -191,15 +230,26 @@ private:
                             std::to_string(mLibrary->version()) + " and calls the vtable of layout " +
                             std::to_string(layout)
                       : "getTensorRTVersion answered the base " + std::to_string(base) +
-                            " in its top byte, expected 3 (IPluginV2DynamicExt) or 2 (IPluginV2IOExt)"};
+                            " in its top byte, expected 3 (IPluginV2DynamicExt), 2 (IPluginV2IOExt), 1 (IPluginV2Ext) "
+                            "or 0 (IPluginV2)"};
         }
         if (dynamic)
         {
             auto plugin = layout == 10 ? layout10::wrapDynamic(made) : layout11::wrapDynamic(made);
             return py::cast(std::make_unique<PyDynamicPlugin>(std::move(plugin)));
         }
-        auto plugin = layout == 10 ? layout10::wrapIOExt(made) : layout11::wrapIOExt(made);
-        return py::cast(std::make_unique<PyIOExtPlugin>(std::move(plugin)));
+        if (ioext)
+        {
+            auto plugin = layout == 10 ? layout10::wrapIOExt(made) : layout11::wrapIOExt(made);
+            return py::cast(std::make_unique<PyIOExtPlugin>(std::move(plugin)));
+        }
+        if (ext)
+        {
+            auto plugin = layout == 10 ? layout10::wrapExt(made) : layout11::wrapExt(made);
+            return py::cast(std::make_unique<PyExtPlugin>(std::move(plugin)));
+        }
+        auto plugin = layout == 10 ? layout10::wrapBasic(made) : layout11::wrapBasic(made);
+        return py::cast(std::make_unique<PyBasicPlugin>(std::move(plugin)));
     }
 
     std::shared_ptr<Library> mLibrary;
@@ -223,7 +273,10 @@ void bindCreator(py::module_& module)
         .def("field_names", &PyCreator::fieldNames)
         .def("create", &PyCreator::create, py::arg("layer"), py::arg("fields"))
         .def("create_v3", &PyCreator::createV3, py::arg("layer"), py::arg("fields"), py::arg("phase"))
-        .def("deserialize", &PyCreator::deserialize, py::arg("layer"), py::arg("data"));
+        .def("deserialize", &PyCreator::deserialize, py::arg("layer"), py::arg("data"))
+        .def("create_closed", &PyCreator::createClosed, py::arg("layer"), py::arg("fields"))
+        .def("create_v3_closed", &PyCreator::createV3Closed, py::arg("layer"), py::arg("fields"), py::arg("phase"))
+        .def("deserialize_closed", &PyCreator::deserializeClosed, py::arg("layer"), py::arg("data"));
     py::class_<Library, std::shared_ptr<Library>>(module, "Library")
         .def(py::init<std::string const&, std::int32_t>(), py::arg("path"), py::arg("version"))
         .def("creators",

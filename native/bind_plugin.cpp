@@ -1,6 +1,15 @@
 #include "bind.h"
 #include "py_plugins.h"
 
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <malloc.h>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
 namespace py = pybind11;
 
 namespace pluginkit
@@ -8,6 +17,59 @@ namespace pluginkit
 
 namespace
 {
+
+//! A copy that lives as long as the process: no header says for how long a plugin may use what it is given.
+char const* kept(std::string const& text)
+{
+    static auto* const texts = new std::set<std::string>;
+    return texts->insert(text).first->c_str();
+}
+
+//! Leaves a byte in the stack below its caller, where the next call's variables begin.
+__attribute__((noinline)) void fillStack(int fill)
+{
+    constexpr std::size_t kBytes = std::size_t{16} * 1024;
+    std::array<unsigned char volatile, kBytes> below;
+    for (std::size_t i = 0; i < kBytes; ++i)
+    {
+        below[i] = static_cast<unsigned char>(fill);
+    }
+}
+
+//! Leaves a byte in what malloc gives next: of small blocks glibc keeps some apart, which M_PERTURB doesn't reach.
+void fillHeap(int fill)
+{
+    constexpr std::size_t kLargest = 1040;
+    constexpr std::size_t kStep = 16;
+    constexpr int kKept = 7;
+    std::vector<void*> blocks;
+    for (std::size_t size = kStep; size <= kLargest; size += kStep)
+    {
+        for (int i = 0; i < kKept; ++i)
+        {
+            if (void* const block = std::malloc(size - sizeof(std::size_t)); block != nullptr)
+            {
+                blocks.push_back(std::memset(block, fill, size - sizeof(std::size_t)));
+            }
+        }
+    }
+    for (void* const block : blocks)
+    {
+        std::free(block);
+    }
+}
+
+//! A clone over memory that holds `fill` wherever the plugin writes nothing.
+std::unique_ptr<PyPlugin> cloneOver(PyPlugin const& plugin, int fill)
+{
+    // glibc writes the complement of it into what it allocates.
+    ::mallopt(M_PERTURB, ~fill & 0xFF);
+    fillHeap(fill);
+    fillStack(fill);
+    auto copy = plugin.clone();
+    ::mallopt(M_PERTURB, 0);
+    return copy;
+}
 
 void bindCommon(py::module_& module)
 {
@@ -24,9 +86,13 @@ void bindCommon(py::module_& module)
             { p.common().serialize(reinterpret_cast<void*>(buffer)); }, py::arg("buffer"))
         .def("destroy", &PyPlugin::destroy)
         .def("clone", &PyPlugin::clone)
+        .def("clone_over", &cloneOver, py::arg("fill"))
         .def(
             "set_plugin_namespace", [](PyPlugin const& p, std::string const& value)
-            { p.common().setPluginNamespace(value.c_str()); }, py::arg("value"))
+            { p.common().setPluginNamespace(kept(value)); }, py::arg("value"))
+        .def(
+            "keeps_namespace", [](PyPlugin const& p, std::string const& value)
+            { return p.common().getPluginNamespace() == kept(value); }, py::arg("value"))
         .def("plugin_namespace", [](PyPlugin const& p) { return text(p.common().getPluginNamespace()); })
         .def(
             "output_data_type",
@@ -91,12 +157,14 @@ void bindDynamic(py::module_& module)
             py::arg("inputs"), py::arg("outputs"), py::arg("workspace"), py::arg("stream"), py::arg("times") = 1);
 }
 
-void bindIOExt(py::module_& module)
+//! What the interfaces with static shapes share: they get no shapes at run time but a batch size.
+template <class PyStatic>
+py::class_<PyStatic, PyPlugin> bindStatic(py::module_& module, char const* name)
 {
-    py::class_<PyIOExtPlugin, PyPlugin>(module, "IOExtPlugin")
-        .def(
+    py::class_<PyStatic, PyPlugin> face(module, name);
+    face.def(
             "output_dimensions",
-            [](PyIOExtPlugin const& p, std::int32_t index, std::vector<PyDims> const& inputs)
+            [](PyStatic const& p, std::int32_t index, std::vector<PyDims> const& inputs)
             {
                 std::vector<nvinfer1::Dims64> dims;
                 for (PyDims const& one : inputs)
@@ -109,22 +177,17 @@ void bindIOExt(py::module_& module)
             },
             py::arg("index"), py::arg("inputs"))
         .def(
-            "is_output_broadcast_across_batch", [](PyIOExtPlugin const& p, std::int32_t index, std::int32_t nbInputs)
+            "is_output_broadcast_across_batch", [](PyStatic const& p, std::int32_t index, std::int32_t nbInputs)
             { return p.get().isOutputBroadcastAcrossBatch(index, nbInputs); }, py::arg("index"), py::arg("nb_inputs"))
         .def(
-            "can_broadcast_input_across_batch", [](PyIOExtPlugin const& p, std::int32_t index)
+            "can_broadcast_input_across_batch", [](PyStatic const& p, std::int32_t index)
             { return p.get().canBroadcastInputAcrossBatch(index); }, py::arg("index"))
         .def(
-            "configure_plugin",
-            [](PyIOExtPlugin const& p, std::vector<PyDesc> const& in, std::vector<PyDesc> const& out)
-            { p.get().configurePlugin(toDescs(in).data(), count(in), toDescs(out).data(), count(out)); },
-            py::arg("inputs"), py::arg("outputs"))
-        .def(
-            "workspace_size", [](PyIOExtPlugin const& p, std::int32_t maxBatchSize)
+            "workspace_size", [](PyStatic const& p, std::int32_t maxBatchSize)
             { return p.get().getWorkspaceSize(maxBatchSize); }, py::arg("max_batch_size"))
         .def(
             "enqueue",
-            [](PyIOExtPlugin const& p, std::int32_t batchSize, std::vector<std::uintptr_t> const& inputs,
+            [](PyStatic const& p, std::int32_t batchSize, std::vector<std::uintptr_t> const& inputs,
                std::vector<std::uintptr_t> const& outputs, std::uintptr_t workspace, std::uintptr_t stream,
                std::int64_t times)
             {
@@ -140,6 +203,46 @@ void bindIOExt(py::module_& module)
             },
             py::call_guard<py::gil_scoped_release>(), py::arg("batch_size"), py::arg("inputs"), py::arg("outputs"),
             py::arg("workspace"), py::arg("stream"), py::arg("times") = 1);
+    return face;
+}
+
+void bindIOExt(py::module_& module)
+{
+    bindStatic<PyIOExtPlugin>(module, "IOExtPlugin")
+        .def(
+            "configure_plugin",
+            [](PyIOExtPlugin const& p, std::vector<PyDesc> const& in, std::vector<PyDesc> const& out)
+            { p.get().configurePlugin(toDescs(in).data(), count(in), toDescs(out).data(), count(out)); },
+            py::arg("inputs"), py::arg("outputs"));
+}
+
+//! Dimensions and types of tensors, of which the plugin gets no more.
+std::pair<std::vector<nvinfer1::Dims64>, std::vector<nvinfer1::DataType>> plain(std::vector<PyDesc> const& given)
+{
+    std::pair<std::vector<nvinfer1::Dims64>, std::vector<nvinfer1::DataType>> found;
+    for (auto const& one : toDescs(given))
+    {
+        found.first.push_back(one.dims);
+        found.second.push_back(one.type);
+    }
+    return found;
+}
+
+template <class PyStatic>
+void bindBatched(py::module_& module, char const* name)
+{
+    bindStatic<PyStatic>(module, name)
+        .def(
+            "configure",
+            [](PyStatic const& p, std::vector<PyDesc> const& in, std::vector<PyDesc> const& out, std::int32_t format,
+               std::int32_t maxBatchSize)
+            {
+                auto const [inDims, inTypes] = plain(in);
+                auto const [outDims, outTypes] = plain(out);
+                p.get().configure(inDims, outDims, inTypes, outTypes, static_cast<nvinfer1::TensorFormat>(format),
+                                  maxBatchSize);
+            },
+            py::arg("inputs"), py::arg("outputs"), py::arg("form"), py::arg("max_batch_size"));
 }
 
 } // namespace
@@ -150,6 +253,8 @@ void bindPlugin(py::module_& module)
     bindCommon(module);
     bindDynamic(module);
     bindIOExt(module);
+    bindBatched<PyExtPlugin>(module, "ExtPlugin");
+    bindBatched<PyBasicPlugin>(module, "BasicPlugin");
 }
 
 } // namespace pluginkit

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "guard.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -9,19 +11,10 @@
 namespace pluginkit
 {
 
-//! Bytes on each side of a buffer that a plugin must not touch: a page, at which a buffer begins. (cudaMalloc promises
-//! an alignment of 256 bytes.)
+//! Bytes on each side of a buffer that a plugin must not touch.
 constexpr std::size_t kGUARD_BYTES = 4096;
 
-//! Where a guard was damaged: the offset is relative to the buffer's first byte (negative: before it; size or more:
-//! behind it), with what was found there.
-struct Damage
-{
-    std::ptrdiff_t offset;
-    std::uint8_t found;
-};
-
-//! `size` bytes between two guards, in pages that are this buffer's alone.
+//! `size` bytes of host memory between two guards.
 class Buffer
 {
 public:

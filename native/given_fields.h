@@ -1,6 +1,9 @@
 #pragma once
 
+#include "closed_bytes.h"
 #include "descs.h"
+
+#include <memory>
 
 namespace pluginkit
 {
@@ -52,6 +55,39 @@ public:
 private:
     std::vector<std::string> mNames;
     std::vector<std::vector<char>> mValues;
+    std::vector<nvinfer1::PluginField> mList;
+    nvinfer1::PluginFieldCollection mCollection{};
+};
+
+//! Fields whose values each lie before a closed page.
+class ClosedFields
+{
+public:
+    explicit ClosedFields(std::vector<PyField> const& fields)
+    {
+        for (auto const& [name, type, value, length] : fields)
+        {
+            mNames.push_back(std::make_unique<ClosedBytes>(name + '\0'));
+            if (value)
+            {
+                mValues.push_back(std::make_unique<ClosedBytes>(*value));
+            }
+            mList.push_back({reinterpret_cast<char const*>(mNames.back()->data()),
+                             value ? mValues.back()->data() : nullptr, static_cast<nvinfer1::PluginFieldType>(type),
+                             length});
+        }
+        mCollection.nbFields = count(mList);
+        mCollection.fields = mList.data();
+    }
+
+    nvinfer1::PluginFieldCollection const* get() const
+    {
+        return &mCollection;
+    }
+
+private:
+    std::vector<std::unique_ptr<ClosedBytes>> mNames;
+    std::vector<std::unique_ptr<ClosedBytes>> mValues;
     std::vector<nvinfer1::PluginField> mList;
     nvinfer1::PluginFieldCollection mCollection{};
 };

@@ -137,18 +137,20 @@ __attribute__((noinline)) void* took(void* memory, std::size_t size) noexcept
     return memory;
 }
 
-void gaveBack(void* memory) noexcept
+//! Takes the memory's entry out and returns it; one without memory if there was none.
+Entry gaveBack(void* memory) noexcept
 {
     if (memory == nullptr)
     {
-        return;
+        return {};
     }
     Lock const lock;
     Entry* entry = gHeap.entries == nullptr ? nullptr : find(memory);
     if (entry == nullptr || entry->memory == nullptr)
     {
-        return;
+        return {};
     }
+    Entry const found = *entry;
     // What follows moves up, so that it is found without this one.
     std::size_t hole = static_cast<std::size_t>(entry - gHeap.entries->data());
     for (std::size_t next = (hole + 1) % kROOM; (*gHeap.entries)[next].memory != nullptr; next = (next + 1) % kROOM)
@@ -162,6 +164,21 @@ void gaveBack(void* memory) noexcept
         }
     }
     (*gHeap.entries)[hole].memory = nullptr;
+    return found;
+}
+
+void putBack(Entry const& entry) noexcept
+{
+    if (entry.memory == nullptr)
+    {
+        return;
+    }
+    Lock const lock;
+    Entry* const place = gHeap.entries == nullptr ? nullptr : find(entry.memory);
+    if (place != nullptr)
+    {
+        *place = entry;
+    }
 }
 
 void* countedMalloc(std::size_t size) noexcept
@@ -176,10 +193,12 @@ void* countedCalloc(std::size_t count, std::size_t size) noexcept
 
 void* countedRealloc(void* memory, std::size_t size) noexcept
 {
+    // Before: another thread may get the same address as soon as it is free.
+    Entry const before = gaveBack(memory);
     void* const moved = std::realloc(memory, size);
-    if (moved != nullptr || size == 0)
+    if (moved == nullptr && size != 0)
     {
-        gaveBack(memory);
+        putBack(before);
     }
     return took(moved, size);
 }

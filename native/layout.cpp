@@ -3,6 +3,8 @@
 
 #include "breadcrumb.h"
 
+#include <type_traits>
+
 namespace pluginkit
 {
 
@@ -13,8 +15,17 @@ template <class Plugin>
 constexpr char const* kInterface = "IPluginV2DynamicExt";
 template <>
 constexpr char const* kInterface<nvinfer1::IPluginV2IOExt> = "IPluginV2IOExt";
+template <>
+constexpr char const* kInterface<nvinfer1::IPluginV2Ext> = "IPluginV2Ext";
+template <>
+constexpr char const* kInterface<nvinfer1::IPluginV2> = "IPluginV2";
 
-//! `Face` is DynamicPlugin or IOExtPlugin, `Plugin` the TensorRT class behind it.
+template <class Plugin>
+constexpr bool kIsBasic = std::is_same_v<Plugin, nvinfer1::IPluginV2>;
+template <class Plugin>
+constexpr bool kHasCombinations = !kIsBasic<Plugin> && !std::is_same_v<Plugin, nvinfer1::IPluginV2Ext>;
+
+//! `Face` is DynamicPlugin, IOExtPlugin or StaticPlugin, `Plugin` the TensorRT class behind it.
 template <class Face, class Plugin>
 class Wrapped : public Face
 {
@@ -92,27 +103,48 @@ public:
     nvinfer1::DataType getOutputDataType(std::int32_t index, nvinfer1::DataType const* inputTypes,
                                          std::int32_t nbInputs) const override
     {
-        Call const call{kInterface<Plugin>, "getOutputDataType"};
-        return mPlugin->getOutputDataType(index, inputTypes, nbInputs);
+        if constexpr (kIsBasic<Plugin>)
+        {
+            return nbInputs > 0 ? inputTypes[0] : nvinfer1::DataType::kFLOAT;
+        }
+        else
+        {
+            Call const call{kInterface<Plugin>, "getOutputDataType"};
+            return mPlugin->getOutputDataType(index, inputTypes, nbInputs);
+        }
     }
 
     void attachToContext(void* cudnn, void* cublas) override
     {
-        Call const call{kInterface<Plugin>, "attachToContext"};
-        mPlugin->attachToContext(static_cast<cudnnContext*>(cudnn), static_cast<cublasContext*>(cublas), nullptr);
+        if constexpr (!kIsBasic<Plugin>)
+        {
+            Call const call{kInterface<Plugin>, "attachToContext"};
+            mPlugin->attachToContext(static_cast<cudnnContext*>(cudnn), static_cast<cublasContext*>(cublas), nullptr);
+        }
     }
 
     void detachFromContext() override
     {
-        Call const call{kInterface<Plugin>, "detachFromContext"};
-        mPlugin->detachFromContext();
+        if constexpr (!kIsBasic<Plugin>)
+        {
+            Call const call{kInterface<Plugin>, "detachFromContext"};
+            mPlugin->detachFromContext();
+        }
     }
 
     bool supportsFormatCombination(std::int32_t pos, nvinfer1::PluginTensorDesc const* inOut, std::int32_t nbInputs,
                                    std::int32_t nbOutputs) override
     {
-        Call const call{kInterface<Plugin>, "supportsFormatCombination"};
-        return mPlugin->supportsFormatCombination(pos, inOut, nbInputs, nbOutputs);
+        if constexpr (kHasCombinations<Plugin>)
+        {
+            Call const call{kInterface<Plugin>, "supportsFormatCombination"};
+            return mPlugin->supportsFormatCombination(pos, inOut, nbInputs, nbOutputs);
+        }
+        else
+        {
+            Call const call{kInterface<Plugin>, "supportsFormat"};
+            return mPlugin->supportsFormat(inOut[pos].type, inOut[pos].format);
+        }
     }
 
 protected:
@@ -226,6 +258,91 @@ public:
     }
 };
 
+template <class Plugin>
+class WrappedStatic final : public Wrapped<StaticPlugin, Plugin>
+{
+public:
+    using Wrapped<StaticPlugin, Plugin>::Wrapped;
+    using Wrapped<StaticPlugin, Plugin>::mPlugin;
+
+    std::unique_ptr<StaticPlugin> clone() const override
+    {
+        Call const call{kInterface<Plugin>, "clone"};
+        Plugin* const copy = mPlugin->clone();
+        return copy == nullptr ? nullptr : std::make_unique<WrappedStatic>(copy);
+    }
+
+    nvinfer1::Dims64 getOutputDimensions(std::int32_t index, nvinfer1::Dims64 const* inputs,
+                                         std::int32_t nbInputs) override
+    {
+        Call const call{kInterface<Plugin>, "getOutputDimensions"};
+        return mPlugin->getOutputDimensions(index, inputs, nbInputs);
+    }
+
+    bool isOutputBroadcastAcrossBatch([[maybe_unused]] std::int32_t index,
+                                      [[maybe_unused]] std::int32_t nbInputs) const override
+    {
+#if PLUGINKIT_TRT_LAYOUT == 10
+        if constexpr (!kIsBasic<Plugin>)
+        {
+            Call const call{kInterface<Plugin>, "isOutputBroadcastAcrossBatch"};
+            auto const broadcast = std::make_unique<bool[]>(static_cast<std::size_t>(nbInputs));
+            return mPlugin->isOutputBroadcastAcrossBatch(index, broadcast.get(), nbInputs);
+        }
+#endif
+        return false;
+    }
+
+    bool canBroadcastInputAcrossBatch([[maybe_unused]] std::int32_t index) const override
+    {
+#if PLUGINKIT_TRT_LAYOUT == 10
+        if constexpr (!kIsBasic<Plugin>)
+        {
+            Call const call{kInterface<Plugin>, "canBroadcastInputAcrossBatch"};
+            return mPlugin->canBroadcastInputAcrossBatch(index);
+        }
+#endif
+        return false;
+    }
+
+    void configure(std::vector<nvinfer1::Dims64> const& inputs, std::vector<nvinfer1::Dims64> const& outputs,
+                   std::vector<nvinfer1::DataType> const& inputTypes,
+                   [[maybe_unused]] std::vector<nvinfer1::DataType> const& outputTypes, nvinfer1::TensorFormat format,
+                   std::int32_t maxBatchSize) override
+    {
+        auto const nbInputs = static_cast<std::int32_t>(inputs.size());
+        auto const nbOutputs = static_cast<std::int32_t>(outputs.size());
+        if constexpr (kIsBasic<Plugin>)
+        {
+            Call const call{kInterface<Plugin>, "configureWithFormat"};
+            mPlugin->configureWithFormat(inputs.data(), nbInputs, outputs.data(), nbOutputs,
+                                         inputTypes.empty() ? nvinfer1::DataType::kFLOAT : inputTypes.front(), format,
+                                         maxBatchSize);
+        }
+        else
+        {
+            auto const inBroadcast = std::make_unique<bool[]>(inputs.size());
+            auto const outBroadcast = std::make_unique<bool[]>(outputs.size());
+            Call const call{kInterface<Plugin>, "configurePlugin"};
+            mPlugin->configurePlugin(inputs.data(), nbInputs, outputs.data(), nbOutputs, inputTypes.data(),
+                                     outputTypes.data(), inBroadcast.get(), outBroadcast.get(), format, maxBatchSize);
+        }
+    }
+
+    std::size_t getWorkspaceSize(std::int32_t maxBatchSize) const override
+    {
+        Call const call{kInterface<Plugin>, "getWorkspaceSize"};
+        return mPlugin->getWorkspaceSize(maxBatchSize);
+    }
+
+    std::int32_t enqueue(std::int32_t batchSize, void const* const* inputs, void* const* outputs, void* workspace,
+                         void* stream) override
+    {
+        Call const call{kInterface<Plugin>, "enqueue"};
+        return mPlugin->enqueue(batchSize, inputs, outputs, workspace, static_cast<cudaStream_t>(stream));
+    }
+};
+
 class Logger final : public nvinfer1::ILogger
 {
 public:
@@ -264,6 +381,16 @@ std::unique_ptr<DynamicPlugin> wrapDynamic(nvinfer1::IPluginV2* plugin)
 std::unique_ptr<IOExtPlugin> wrapIOExt(nvinfer1::IPluginV2* plugin)
 {
     return std::make_unique<WrappedIOExt>(static_cast<nvinfer1::IPluginV2IOExt*>(plugin));
+}
+
+std::unique_ptr<StaticPlugin> wrapExt(nvinfer1::IPluginV2* plugin)
+{
+    return std::make_unique<WrappedStatic<nvinfer1::IPluginV2Ext>>(static_cast<nvinfer1::IPluginV2Ext*>(plugin));
+}
+
+std::unique_ptr<StaticPlugin> wrapBasic(nvinfer1::IPluginV2* plugin)
+{
+    return std::make_unique<WrappedStatic<nvinfer1::IPluginV2>>(plugin);
 }
 
 void* loggerFinder()

@@ -1,12 +1,18 @@
+#include "backtrace.h"
 #include "bind.h"
 #include "breadcrumb.h"
 #include "buffer.h"
 #include "heap.h"
 #include "library.h"
+#include "paged_buffer.h"
 
 #include <utility>
 
 #include <pybind11/stl.h>
+
+#ifndef PLUGINKIT_INTERFACE
+#define PLUGINKIT_INTERFACE "" // CMakeLists.txt has it; clang-tidy reads this file without
+#endif
 
 namespace py = pybind11;
 using namespace pluginkit;
@@ -29,9 +35,11 @@ PYBIND11_MODULE(_native, module)
                 PyErr_SetObject(loadError, args.ptr());
             }
         });
+    module.attr("INTERFACE") = PLUGINKIT_INTERFACE;
     module.attr("BREADCRUMB_BYTES") = kBREADCRUMB_BYTES;
     module.attr("GUARD_BYTES") = kGUARD_BYTES;
     module.def("set_breadcrumb_file", &setBreadcrumbFile, py::arg("path"));
+    module.def("set_backtrace_file", &setBacktraceFile, py::arg("path"));
     module.def("host_version", &hostVersion);
     module.def("layout_of", &layoutOf, py::arg("version"));
     module.def("take_log", &takeLog);
@@ -47,6 +55,29 @@ PYBIND11_MODULE(_native, module)
                  return damage ? std::optional{std::pair{damage->offset, damage->found}} : std::nullopt;
              })
         .def_buffer([](Buffer& buffer)
+                    { return py::buffer_info(buffer.data(), static_cast<py::ssize_t>(buffer.size()), false); });
+    py::class_<PagedBuffer>(module, "PagedBuffer", py::buffer_protocol())
+        .def(py::init(
+                 [](std::size_t size, bool atStart, py::bytes const& around)
+                 {
+                     std::string_view const bytes{around};
+                     guard::Pattern pattern{};
+                     pattern.count = std::min(bytes.size(), pattern.bytes.size());
+                     std::copy_n(bytes.begin(), pattern.count, pattern.bytes.begin());
+                     return std::make_unique<PagedBuffer>(size, atStart, pattern);
+                 }),
+             py::arg("size"), py::arg("at_start"), py::arg("around"))
+        .def_property_readonly("address",
+                               [](PagedBuffer& buffer) { return reinterpret_cast<std::uintptr_t>(buffer.data()); })
+        .def_property_readonly("size", &PagedBuffer::size)
+        .def("damage",
+             [](PagedBuffer const& buffer)
+             {
+                 auto const damage = buffer.damage();
+                 return damage ? std::optional{std::pair{damage->offset, damage->found}} : std::nullopt;
+             })
+        .def("touched", &PagedBuffer::touched)
+        .def_buffer([](PagedBuffer& buffer)
                     { return py::buffer_info(buffer.data(), static_cast<py::ssize_t>(buffer.size()), false); });
     py::class_<HeapCount>(module, "HeapCount")
         .def(py::init<std::string const&>(), py::arg("library"))

@@ -156,6 +156,40 @@ auto traced(char const* method, std::string const& node, Function&& function)
     return traced(method, node, std::string{}, std::forward<Function>(function));
 }
 
+//! Whether an experiment hides something of the plugin from the builder: PLUGINKIT_PROBE_HIDES lists what, with commas.
+bool hides(std::string const& what)
+{
+    char const* const hidden = std::getenv("PLUGINKIT_PROBE_HIDES");
+    return hidden != nullptr && ("," + std::string{hidden} + ",").find("," + what + ",") != std::string::npos;
+}
+
+//! The builder's expressions where size tensors are hidden: each is its upper bound.
+class Bounded final : public IExprBuilder, public apiv::VExprBuilder
+{
+public:
+    explicit Bounded(IExprBuilder& inner) noexcept : mInner{inner}
+    {
+        mImpl = this;
+    }
+    IDimensionExpr const* constant(int64_t value) override
+    {
+        return mInner.constant(value);
+    }
+    IDimensionExpr const* operation(DimensionOperation op, IDimensionExpr const& first,
+                                    IDimensionExpr const& second) override
+    {
+        return mInner.operation(op, first, second);
+    }
+    IDimensionExpr const* declareSizeTensor(int32_t /*outputIndex*/, IDimensionExpr const& /*opt*/,
+                                            IDimensionExpr const& upper) override
+    {
+        return &upper;
+    }
+
+private:
+    IExprBuilder& mInner;
+};
+
 //! Whether a tensor may have its format: PLUGINKIT_PROBE_FORMATS lists the one number for each position, as in "2,2,0".
 //! So a builder is held to one layout of those that the plugin offers.
 bool wanted(TensorFormat format, int32_t pos)
@@ -226,8 +260,10 @@ public:
         return traced("IPluginV3OneBuild::getOutputShapes", mNode,
                       [&]
                       {
+                          Bounded bounded{exprBuilder};
+                          IExprBuilder& builder = hides("sizes") ? bounded : exprBuilder;
                           return mPlugin.getOutputShapes(inputs, nbInputs, shapeInputs, nbShapeInputs, outputs,
-                                                         nbOutputs, exprBuilder);
+                                                         nbOutputs, builder);
                       });
     }
     bool supportsFormatCombination(int32_t pos, DynamicPluginTensorDesc const* inOut, int32_t nbInputs,
@@ -251,7 +287,7 @@ public:
         auto const size = traced("IPluginV3OneBuild::getWorkspaceSize", mNode,
                                  [&] { return mPlugin.getWorkspaceSize(inputs, nbInputs, outputs, nbOutputs); });
         // An experiment: would the network be built if the plugin wanted none?
-        return std::getenv("PLUGINKIT_PROBE_NO_WORKSPACE") != nullptr ? 0 : size;
+        return hides("workspace") ? 0 : size;
     }
     int32_t getValidTactics(int32_t* tactics, int32_t nbTactics) noexcept override
     {
@@ -290,8 +326,9 @@ public:
 
     int32_t getAliasedInput(int32_t outputIndex) noexcept override
     {
-        return traced("IPluginV3OneBuildV2::getAliasedInput", mNode,
-                      [&] { return mPlugin.getAliasedInput(outputIndex); });
+        auto const input =
+            traced("IPluginV3OneBuildV2::getAliasedInput", mNode, [&] { return mPlugin.getAliasedInput(outputIndex); });
+        return hides("aliases") ? -1 : input;
     }
 };
 

@@ -11,7 +11,8 @@
 namespace pluginkit
 {
 
-//! What all heirs of IPluginV2Ext have in Python. Python sees the class that it is (pybind11 asks the vtable).
+//! What all plugins of the second generation have in Python. Python sees the class that it is (pybind11 asks the
+//! vtable).
 class PyPlugin
 {
 public:
@@ -25,7 +26,7 @@ public:
     virtual void destroy() = 0;
 };
 
-//! `Face` is DynamicPlugin or IOExtPlugin, `Self` the class that derives from this one.
+//! `Face` is DynamicPlugin, IOExtPlugin or StaticPlugin, `Self` the class that derives from this one.
 template <class Self, class Face>
 class PyOwner : public PyPlugin
 {
@@ -123,5 +124,19 @@ class PyIOExtPlugin final : public PyOwner<PyIOExtPlugin, IOExtPlugin>
 public:
     explicit PyIOExtPlugin(std::unique_ptr<IOExtPlugin> plugin) : PyOwner{std::move(plugin)} {}
 };
+
+//! An IPluginV2Ext. `Basic`: an IPluginV2.
+template <bool Basic>
+class PyStaticPlugin final : public PyOwner<PyStaticPlugin<Basic>, StaticPlugin>
+{
+public:
+    explicit PyStaticPlugin(std::unique_ptr<StaticPlugin> plugin)
+        : PyOwner<PyStaticPlugin<Basic>, StaticPlugin>{std::move(plugin)}
+    {
+    }
+};
+
+using PyExtPlugin = PyStaticPlugin<false>;
+using PyBasicPlugin = PyStaticPlugin<true>;
 
 } // namespace pluginkit

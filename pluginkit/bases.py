@@ -1,6 +1,6 @@
 """The interfaces that a plugin can be written against, by their names in `pluginkit.toml` and for `--base`.
 
-The calls of each are in `pluginkit/host/bases/<name>`, its class for new projects in
+The calls of each are in `pluginkit/host/bases/<name>`, its class for new projects, where it is one for those, in
 `pluginkit/templates/project/templates/<name>`; `docs/extending/base.md` shows how one is added.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Name = Literal["dynamic", "ioext", "v3"]
+Name = Literal["dynamic", "ioext", "v3", "v2ext", "v2"]
 Generation = Literal["v2", "v3"]
 
 _V2 = "`getOutputDimensions`, `serialize` (raise `kSerialVersion`)"
@@ -27,6 +27,11 @@ class Base:
         dynamic_shapes: whether a layer's dimensions may be open. Without, a profile is one static shape, and each has
             a network of its own.
         implicit_batch: whether a plugin may get its batch size apart from the shapes (implicit batch), too.
+        batch_apart: whether it always gets it so: the shapes that it sees and gives never have the batch.
+        one_format: whether all floating tensors have one format, of those that TensorRT 5 had, and the plugin is not
+            given any INT8 scale.
+        one_type: whether all tensors have one type.
+        for_new: whether there is a template for new projects; the others are in libraries that exist.
         advice: what `pluginkit new` prints on the choice; empty where there is nothing to know.
     """
 
@@ -35,6 +40,10 @@ class Base:
     changes_with_signature: str
     dynamic_shapes: bool = True
     implicit_batch: bool = False
+    batch_apart: bool = False
+    one_format: bool = False
+    one_type: bool = False
+    for_new: bool = True
     advice: str = ""
 
 
@@ -51,5 +60,19 @@ BASES: dict[Name, Base] = {
         "(IPluginV3) for TensorRT 10 and later: pluginkit new --base dynamic.",
     ),
     "v3": Base("IPluginV3", "v3", "`getOutputShapes`, `getFieldsToSerialize`"),
+    "v2ext": Base("IPluginV2Ext", "v2", _V2, dynamic_shapes=False, batch_apart=True, one_format=True, for_new=False),
+    "v2": Base(
+        "IPluginV2",
+        "v2",
+        _V2,
+        dynamic_shapes=False,
+        batch_apart=True,
+        one_format=True,
+        one_type=True,
+        for_new=False,
+    ),
 }
-"""Those that there are templates for; `docs/bases.md` compares them."""
+"""All that the host runs; `docs/bases.md` compares them."""
+
+FOR_NEW: dict[Name, Base] = {name: base for name, base in BASES.items() if base.for_new}
+"""Those that there are templates for."""

@@ -1,26 +1,78 @@
 """The demands that the host makes on a plugin, by their ids, and what becomes of one that isn't met.
 
-docs/demands.md has what each one asks, and its source. Breaking a `contract` (TensorRT's headers or documents, or
+demands.toml has what each one asks, and its source; `python -m pluginkit.demands docs/demands.md` writes the tables of
+that page. Breaking a `contract` (TensorRT's headers or documents, or
 NVIDIA's own code insist on it), what the project has `declared`, or a `limit` of this host is a Finding. Nobody
 promises `robustness`: breaking that is a doubt, and the run goes on as TensorRT would.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
 from typing import Literal
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 Kind = Literal["contract", "robustness", "declared", "limit"]
 
-_IDS: dict[Kind, str] = {
-    "contract": "B3 B4 C1 C11 C13 C14 E1 E2 E5 E10 E16 F1 F3 F5 F12 I1 I4 I5 I7 I8 L1 L2 L4 L6 L9 L10 L11 L12 S1 S3 S9 "
-    "S10 T1 T6 T8 T9 T10 T12 T14 T16 T17 V1 V2 V3 V4 V8",
-    "robustness": "B1 B5 C2 C17 C18 E3 E4 E13 E14 F2 F6 F7 F9 I6 L7 S2 S4 S5 S8 S11 T11 T18 V5 V6 V7",
-    "declared": "C3 C16 E6 E7 F8 T19",
-    "limit": "T2 T7",
+
+@dataclass(frozen=True)
+class Demand:
+    """What the host asks of a plugin.
+
+    Attributes:
+        kind: who promises it.
+        of: of whom it is asked.
+        asked: what, a sentence.
+        source: who says so.
+    """
+
+    kind: Kind
+    of: str
+    asked: str
+    source: str
+
+
+def _read() -> dict[str, Demand]:
+    text = resources.files("pluginkit").joinpath("demands.toml").read_text(encoding="utf-8")
+    return {name: Demand(**values) for name, values in tomllib.loads(text).items()}
+
+
+DEMANDS = _read()
+"""Every demand by its id."""
+
+SECTIONS: dict[str, Kind] = {
+    "The contract": "contract",
+    "Robustness": "robustness",
+    "What the project declares": "declared",
+    "Where this host ends": "limit",
 }
-DEMANDS: dict[str, Kind] = {name: kind for kind, names in _IDS.items() for name in names.split()}
-"""Every demand's id and kind."""
+"""The page's sections, which have a table each."""
+
+
+def page(text: str) -> str:
+    """docs/demands.md with its tables as they should be.
+
+    Args:
+        text: the page as it is.
+    """
+    lines: list[str] = []
+    kind: Kind | None = None
+    for line in text.splitlines():
+        if line.startswith("## "):
+            kind = SECTIONS.get(line.removeprefix("## "))
+        if kind is None or not line.startswith("|") or line.startswith("| id |"):
+            lines.append(line)
+        elif line.startswith("| --- |"):
+            of_kind = [(name, one) for name, one in DEMANDS.items() if one.kind == kind]
+            lines += [line, *(f"| {name} | {one.of} | {one.asked} | {one.source} |" for name, one in of_kind)]
+    return "\n".join(lines) + "\n"
 
 
 @dataclass(frozen=True)
@@ -56,3 +108,8 @@ def take_doubts() -> tuple[Doubt, ...]:
     found = tuple(_noted)
     _noted.clear()
     return found
+
+
+if __name__ == "__main__":
+    _page = Path(sys.argv[1])
+    _page.write_text(page(_page.read_text(encoding="utf-8")), encoding="utf-8")

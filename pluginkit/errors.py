@@ -79,6 +79,14 @@ def native_missing() -> ToolMissing:
     )
 
 
+def native_stale() -> ToolMissing:
+    """The error of a checkout whose sources are newer than what is compiled of them."""
+    return ToolMissing(
+        f"The native module of pluginkit in {Path(__file__).parent} was built of other sources than those there.",
+        hint="In a checkout: make setup. Elsewhere: pip install --force-reinstall pluginkit",
+    )
+
+
 def from_import(error: ModuleNotFoundError) -> ToolMissing | None:
     """The error for a person, where what is missing is pluginkit's native module; None for others, which are bugs."""
     return native_missing() if error.name == "pluginkit._native" else None

@@ -221,4 +221,4 @@ def shown(value: Value) -> str:
     if isinstance(value, tuple):
         first = ", ".join(f"{number:g}" if isinstance(number, float) else str(number) for number in value[:16])
         return f"[{first}{', ...' if len(value) > 16 else ''}]"
-    return f"{value:g}"
+    return f"{value:g}" if isinstance(value, float) else str(value)

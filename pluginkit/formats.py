@@ -112,9 +112,13 @@ _FACTS: dict[Format, _Facts] = {
     Format.DHWC8: _Facts("kDHWC8", 6, _HALVES, lanes=8, axis=4, minor=True),
     Format.CDHW32: _Facts("kCDHW32", 7, (DType.FLOAT16, DType.INT8), lanes=32, axis=4),
     Format.HWC: _Facts("kHWC", 8, (DType.FLOAT32,), axis=3, minor=True),
-    Format.HWC16: _Facts("kHWC16", 11, (DType.FLOAT16, DType.INT8), lanes=16, axis=3, minor=True),
+    Format.HWC16: _Facts("kHWC16", 11, (DType.FLOAT16, DType.INT8, DType.FLOAT8), lanes=16, axis=3, minor=True),
     Format.DHWC: _Facts("kDHWC", 12, (DType.FLOAT32,), axis=4, minor=True),
 }
 
 DLA_ONLY = ("chw16", "dla_linear", "dla_hwc4")
 """TensorRT's formats for DLA cores, which run no plugins."""
+
+NEVER_IN_V2EXT = (Format.CHW4, Format.CHW32)
+"""What an IPluginV2 or IPluginV2Ext never gets: NvInferRuntimePlugin.h, IPluginV2::supportsFormat ("the values
+PluginFormat::kCHW4, PluginFormat::kCHW16, and PluginFormat::kCHW32 will not be passed in")."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +13,27 @@ except PackageNotFoundError:  # a source tree that is only on the path; what nee
     __version__ = "0+not.installed"
 
 ROOT = Path(__file__).resolve().parent
+
+
+def user_folder(variable: str, default: str) -> Path:
+    """Pluginkit's own folder among a user's, by the XDG Base Directory Specification.
+
+    Args:
+        variable: as `XDG_CACHE_HOME`; the specification has relative paths ignored.
+        default: below the home folder where the variable has none, as `.cache`.
+
+    Raises:
+        UsageError: the user has no home folder.
+    """
+    named = os.environ.get(variable, "")
+    if named.startswith("/"):
+        return Path(named) / "pluginkit"
+    try:
+        return Path.home() / default / "pluginkit"
+    except RuntimeError:
+        from pluginkit.errors import UsageError  # as in built_dir()
+
+        raise UsageError("This user has no home folder.", hint=f"Set HOME, or {variable}.") from None
 
 
 def include_dir() -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit.build import toolchain
+from pluginkit.build import coverage, toolchain
 from pluginkit.errors import ToolMissing
 
 
@@ -32,3 +32,11 @@ def nvcc() -> Path:
         return toolchain.nvcc().best().path
     except ToolMissing:
         pytest.skip("nvcc is not on this machine")
+
+
+def libfuzzer() -> coverage.FuzzerArchive:
+    """clang's libFuzzer; without one, the test is skipped."""
+    try:
+        return coverage.find()
+    except ToolMissing:
+        pytest.skip("no clang++ with libFuzzer is on this machine")

@@ -106,6 +106,7 @@ def scale_project(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> P
         inputs=["x:float32,float16,int8:n,c"],
         fields=["factor:float32=2.0", "mode:int32=1"],
         namespace="acme",
+        kernel="loop",
     )
     kernel = project / "src" / "scale_kernel.cu"
     text, launch, sum_ = kernel.read_text(), "    int64_t const wanted", "        float sum = 0.0F;\n"
@@ -130,8 +131,9 @@ def three_plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = scaffold.new(
         "Scale",
         directory=tmp_path_factory.mktemp("three"),
-        inputs=["x:float32,float16,bfloat16,int8:n,c"],
+        inputs=["x:float32,float16,bfloat16,int8,float8:n,c"],
         fields=["factor:float32=2.0", "mode:int32=1"],
+        kernel="loop",
     )
     scaffold.add(
         "Shift", project=project, base="v3", inputs=["a:float32,float16:n,c", "b:float32,float16:n,c"],

@@ -11,7 +11,7 @@ import pybind11
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-CPP = ("native", "pluginkit/include", "pluginkit/cuda_cpu", "samples", "tests")
+CPP = ("native", "pluginkit/include", "pluginkit/cuda_cpu", "pluginkit/validation", "samples", "tests")
 RECORDED = "tests/update/projects/"
 """Projects as an earlier version made them: no later tool may have a say in them."""
 TIDIED = ("native/", "samples/bar_plugin/src/")

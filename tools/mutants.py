@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
 import os
 import random
@@ -25,6 +26,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 from mutation import trial
@@ -42,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if waiting:
         run(waiting, done, options)
     plugin = trial.planned(trial.generated(options.results / "plan" / BASES[0], BASES[0]))
-    report = Summary(everything, equivalents, done.known)
+    report = Summary(everything, equivalents, done.known, sampled=options.sample is not None)
     report.write(options.results / "mutants.json", plugin.present, plugin.absent)
     print(report.text(plugin.present, plugin.absent))
     for one in equivalents.stale:
@@ -91,7 +93,8 @@ class Results:
         if self._file.exists():
             for line in self._file.read_text(encoding="utf-8").splitlines():
                 found = json.loads(line)
-                self.known[found.pop("id")] = trial.Outcome(**found)
+                name = found.pop("id")
+                self.known[name] = trial.Outcome(**found)
 
     def add(self, mutant: Mutant, outcome: trial.Outcome) -> None:
         """Keep an outcome."""
@@ -132,7 +135,15 @@ def _try(results: Path, mutant: Mutant, limit: float) -> trial.Outcome:
 class Summary:
     """Mutants with what came of them."""
 
-    def __init__(self, everything: Sequence[Mutant], equivalents: Equivalents, known: dict[str, trial.Outcome]) -> None:
+    def __init__(
+        self,
+        everything: Sequence[Mutant],
+        equivalents: Equivalents,
+        known: dict[str, trial.Outcome],
+        *,
+        sampled: bool = False,
+    ) -> None:
+        self._sampled = sampled
         self._reasons = {one.id: reason for one in everything if (reason := equivalents.reason(one))}
         self._everything = everything
         self._known = {one.id: known[one.id] for one in everything if one.id in known and one.id not in self._reasons}
@@ -184,6 +195,18 @@ class Summary:
         left = len(self._everything) - len(self._known) - len(self._reasons)
         if left:
             yield f"{left} are not tried yet: the same command goes on with them"
+        if self._sampled and (tried := sum(one.result != trial.NOT_COMPILED for one in self._known.values())):
+            low, high = interval(self.share, tried)
+            yield f"a sample: with 95 % confidence the share of all mutants is {low:.1%} to {high:.1%}"
+
+
+def interval(share: float, count: int) -> tuple[float, float]:
+    """Between what a share of all lies with 95 % confidence, by that of `count` drawn ones: E. B. Wilson, Probable
+    inference, the law of succession, and statistical inference, JASA 22 (1927)."""
+    z = NormalDist().inv_cdf(0.975)
+    middle = share + z * z / (2 * count)
+    spread = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    return (middle - spread) / (1 + z * z / count), (middle + spread) / (1 + z * z / count)
 
 
 def _judges(present: Sequence[str], absent: dict[str, str]) -> Iterator[str]:

@@ -1,19 +1,21 @@
-"""CUDA on the CPU beside numba's CUDA simulator and a plain C++ loop: `python benchmarks/cuda_on_cpu/bench.py`.
+"""CPU time of CUDA on the CPU: `python benchmarks/cuda_on_cpu/bench.py [--before OTHER_PYTHON] [--numba PYTHON]`.
 
-Needs numba: in the environment that has pluginkit, or in that of another Python, named as the argument. Times are the
-best of several runs, but for numba's, which are too long to repeat; its counts are smaller, and all times are given per
-element or per block.
+Beside a plain C++ loop; with `--before`, beside the target cpu of another checkout, whose environment's Python it is;
+with `--numba`, beside numba's CUDA simulator in that Python's environment. Times are seconds of CPU of this process, so
+that other work on the machine matters little: one worker, rounds of all libraries in turn, the least of them. numba's
+are too long to repeat; it gets fewer elements.
 """
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,54 +23,88 @@ from rich.console import Console
 from rich.table import Table
 
 HERE = Path(__file__).parent
-ELEMENTS, BLOCKS = 1 << 20, 1 << 14
-NUMBA_ELEMENTS, NUMBA_BLOCKS = 2048, 4
-REPEATS = 7
+SIZES = (1 << 16, 1 << 18, 1 << 20)
+NUMBA_ELEMENTS = 2048
+ROUNDS = 9
 FLAGS = ["-O2", "-g", "-shared", "-fPIC", "-fvisibility=hidden"]
+KERNELS = {
+    "multiply-add": "runMultiplyAdd",
+    "SiLU": "runSilu",
+    "exchange, 1 barrier": "runExchange",
+    "block sum, 9 barriers": "runBlockSum",
+    "warp sum, 5 shuffles": "runWarpSum",
+    "launch of one block": "runLaunches",
+}
+COUNTS = {"launch of one block": 256}
+"""Elements for each thing that is counted, where that is no element."""
 
 
 def main() -> None:
     """Build, time, print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--before", metavar="PYTHON", help="of an environment that has another pluginkit")
+    parser.add_argument("--numba", metavar="PYTHON", help="of an environment that has numba")
+    arguments = parser.parse_args()
+    os.environ["PLUGINKIT_CPU_WORKERS"] = "1"  # before any launch
+    pythons = {"now": sys.executable} | ({"before": arguments.before} if arguments.before else {})
     with tempfile.TemporaryDirectory() as folder:
-        emulated, plain = Path(folder) / "emulated.so", Path(folder) / "plain.so"
-        ours = [sys.executable, "-m", "pluginkit.cuda_cpu", *FLAGS, "-o", str(emulated), str(HERE / "kernels.cu")]
-        subprocess.run(ours, check=True)
+        libraries = {name: _emulated(python, Path(folder) / f"{name}.so") for name, python in pythons.items()}
+        plain = Path(folder) / "plain.so"
         subprocess.run(["g++", "-std=c++17", *FLAGS, "-o", str(plain), str(HERE / "plain.cpp")], check=True)
-        ours_seconds, plain_seconds = _time(ctypes.CDLL(str(emulated))), _time(ctypes.CDLL(str(plain)))
-    python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
-    command = [python, str(HERE / "numba_kernels.py"), str(NUMBA_ELEMENTS), str(NUMBA_BLOCKS)]
-    numba_seconds = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    table = Table("kernel", "per", "C++ loop", "target cpu", "numba", "× C++", "numba ×")
-    for name in ours_seconds:
-        per, count, numba_count = ("block", BLOCKS, NUMBA_BLOCKS)
-        if name != "block sum":
-            per, count, numba_count = ("element", ELEMENTS, NUMBA_ELEMENTS)
-        each = (plain_seconds[name] / count, ours_seconds[name] / count, numba_seconds[name] / numba_count)
-        ratios = (each[1] / each[0], each[2] / each[1])
-        table.add_row(name, per, *(f"{1e9 * s:,.2f} ns" for s in each), *(f"{ratio:,.1f}" for ratio in ratios))
+        libraries["C++ loop"] = ctypes.CDLL(str(plain))
+        seconds = {size: _time(libraries, size) for size in SIZES}
+    numba = _numba(arguments.numba) if arguments.numba else {}
+    columns = [*(["before"] if arguments.before else []), *(f"now, {size:,}" for size in SIZES), "C++ loop"]
+    table = Table("ns of CPU", *columns, *(["numba"] if numba else []))
+    for kernel in KERNELS:
+        each = {size: _nanoseconds(kernel, times, size) for size, times in seconds.items()}
+        middle = each[SIZES[1]]
+        row = [*([middle["before"]] if arguments.before else []), *(each[size]["now"] for size in SIZES)]
+        row.append(middle.get("C++ loop", float("nan")))
+        if numba:
+            name = kernel.partition(",")[0]
+            row.append(1e9 * numba[name] / NUMBA_ELEMENTS if name in numba else float("nan"))
+        table.add_row(kernel, *("" if np.isnan(ns) else f"{ns:,.2f}" if ns < 10 else f"{ns:,.0f}" for ns in row))
     Console(width=110).print(table)
 
 
-def _time(library: ctypes.CDLL) -> dict[str, float]:
-    """The best seconds of each kernel, its result checked."""
-    x = np.random.default_rng(1).standard_normal(max(ELEMENTS, 64 * BLOCKS)).astype(np.float32)
-    y = np.zeros_like(x)
-    at_x, at_y = ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data)
-    runs: dict[str, Callable[[], int]] = {
-        "axpy": lambda: library.runAxpy(at_x, at_y, ELEMENTS),
-        "gelu": lambda: library.runGelu(at_x, at_y, ELEMENTS),
-        "block sum": lambda: library.runBlockSum(at_x, at_y, 64 * BLOCKS),
-    }
-    best = {}
-    for name, run in runs.items():
-        times = []
-        for _ in range(REPEATS):
-            started = time.perf_counter()
-            assert run() == 0
-            times.append(time.perf_counter() - started)
-        best[name] = min(times)
-    np.testing.assert_allclose(y[:BLOCKS], x[: 64 * BLOCKS].reshape(-1, 64).sum(1), rtol=1e-4, atol=1e-4)
+def _emulated(python: str, library: Path) -> ctypes.CDLL:
+    command = [python, "-m", "pluginkit.cuda_cpu", *FLAGS, "-o", str(library), str(HERE / "kernels.cu")]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(library))
+
+
+def _time(libraries: dict[str, ctypes.CDLL], elements: int) -> dict[tuple[str, str], float]:
+    """The least seconds of each kernel of each library; the results are the loop's."""
+    x = np.random.default_rng(1).standard_normal(elements + 1).astype(np.float32)
+    best: dict[tuple[str, str], float] = {}
+    results: dict[str, np.ndarray] = {}
+    for _ in range(ROUNDS):
+        for kernel, function in KERNELS.items():
+            for name, library in reversed(libraries.items()):
+                if not hasattr(library, function):
+                    continue
+                y = np.zeros(elements, np.float32)
+                started = time.process_time()
+                error = getattr(library, function)(
+                    ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data), elements
+                )
+                spent = time.process_time() - started
+                assert error == 0, (kernel, name, error)
+                np.testing.assert_allclose(y, results.setdefault(kernel, y), rtol=1e-4, atol=1e-4)
+                best[name, kernel] = min(spent, best.get((name, kernel), spent))
     return best
+
+
+def _nanoseconds(kernel: str, best: dict[tuple[str, str], float], elements: int) -> dict[str, float]:
+    count = elements / COUNTS.get(kernel, 1)
+    return {name: 1e9 * seconds / count for (name, each), seconds in best.items() if each == kernel}
+
+
+def _numba(python: str) -> dict[str, float]:
+    command = [python, str(HERE / "numba_kernels.py"), str(NUMBA_ELEMENTS)]
+    seconds: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return seconds
 
 
 if __name__ == "__main__":

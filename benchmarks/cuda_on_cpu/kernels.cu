@@ -7,32 +7,45 @@
 namespace
 {
 
-__global__ void axpy(float a, float const* x, float* y, int n)
+constexpr unsigned int kTHREADS = 256;
+
+__global__ void multiplyAdd(float a, float const* x, float* y, int n)
 {
     int const i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i < n)
     {
-        y[i] = a * x[i] + y[i];
+        y[i] = a * x[i] + 1.0F;
     }
 }
 
-__global__ void gelu(float const* x, float* y, int n)
+__global__ void silu(float const* x, float* y, int n)
 {
     int const i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i < n)
     {
-        y[i] = 0.5F * x[i] * (1.0F + tanhf(0.7978845608F * (x[i] + 0.044715F * x[i] * x[i] * x[i])));
+        y[i] = x[i] / (1.0F + expf(-x[i]));
     }
 }
 
-//! The sum of each block's elements, by a tree in shared memory.
+//! Each element by its neighbour in the block, through shared memory: one barrier.
+__global__ void exchange(float const* x, float* y)
+{
+    __shared__ float tile[kTHREADS];
+    unsigned int const t = threadIdx.x;
+    unsigned int const i = blockIdx.x * kTHREADS + t;
+    tile[t] = x[i];
+    __syncthreads();
+    y[i] = tile[t ^ 1U];
+}
+
+//! The sum of each block's elements, by a tree in shared memory: nine barriers.
 __global__ void blockSum(float const* x, float* sums)
 {
-    __shared__ float partial[64];
+    __shared__ float partial[kTHREADS];
     unsigned int const t = threadIdx.x;
-    partial[t] = x[blockIdx.x * blockDim.x + t];
+    partial[t] = x[blockIdx.x * kTHREADS + t];
     __syncthreads();
-    for (unsigned int width = blockDim.x / 2; width > 0; width /= 2)
+    for (unsigned int width = kTHREADS / 2; width > 0; width /= 2)
     {
         if (t < width)
         {
@@ -46,22 +59,69 @@ __global__ void blockSum(float const* x, float* sums)
     }
 }
 
+//! The same by shuffles within warps: five of them and a barrier.
+__global__ void warpSum(float const* x, float* sums)
+{
+    __shared__ float partial[kTHREADS / 32];
+    unsigned int const t = threadIdx.x;
+    float sum = x[blockIdx.x * kTHREADS + t];
+    for (int width = 16; width > 0; width /= 2)
+    {
+        sum += __shfl_down_sync(0xFFFFFFFFU, sum, width);
+    }
+    if (t % 32 == 0)
+    {
+        partial[t / 32] = sum;
+    }
+    __syncthreads();
+    if (t == 0)
+    {
+        for (unsigned int warp = 1; warp < kTHREADS / 32; ++warp)
+        {
+            sum += partial[warp];
+        }
+        sums[blockIdx.x] = sum;
+    }
+}
+
 } // namespace
 
-EXPORT int runAxpy(float const* x, float* y, int n)
+EXPORT int runMultiplyAdd(float const* x, float* y, int n)
 {
-    axpy<<<(n + 255) / 256, 256>>>(2.0F, x, y, n);
+    multiplyAdd<<<(n + 255) / 256, 256>>>(2.0F, x, y, n);
     return cudaDeviceSynchronize();
 }
 
-EXPORT int runGelu(float const* x, float* y, int n)
+EXPORT int runSilu(float const* x, float* y, int n)
 {
-    gelu<<<(n + 255) / 256, 256>>>(x, y, n);
+    silu<<<(n + 255) / 256, 256>>>(x, y, n);
     return cudaDeviceSynchronize();
 }
 
-EXPORT int runBlockSum(float const* x, float* sums, int n)
+EXPORT int runExchange(float const* x, float* y, int n)
 {
-    blockSum<<<n / 64, 64>>>(x, sums);
+    exchange<<<n / 256, 256>>>(x, y);
+    return cudaDeviceSynchronize();
+}
+
+EXPORT int runBlockSum(float const* x, float* y, int n)
+{
+    blockSum<<<n / 256, 256>>>(x, y);
+    return cudaDeviceSynchronize();
+}
+
+EXPORT int runWarpSum(float const* x, float* y, int n)
+{
+    warpSum<<<n / 256, 256>>>(x, y);
+    return cudaDeviceSynchronize();
+}
+
+//! A launch of one block for each 256 elements.
+EXPORT int runLaunches(float const* x, float* y, int n)
+{
+    for (int i = 0; i < n / 256; ++i)
+    {
+        multiplyAdd<<<1, 32>>>(2.0F, x + i, y + i, 1);
+    }
     return cudaDeviceSynchronize();
 }

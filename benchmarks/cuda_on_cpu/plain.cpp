@@ -4,34 +4,48 @@
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-EXPORT int runAxpy(float const* x, float* y, int n)
+EXPORT int runMultiplyAdd(float const* x, float* y, int n)
 {
     for (int i = 0; i < n; ++i)
     {
-        y[i] = 2.0F * x[i] + y[i];
+        y[i] = 2.0F * x[i] + 1.0F;
     }
     return 0;
 }
 
-EXPORT int runGelu(float const* x, float* y, int n)
+EXPORT int runSilu(float const* x, float* y, int n)
 {
     for (int i = 0; i < n; ++i)
     {
-        y[i] = 0.5F * x[i] * (1.0F + std::tanh(0.7978845608F * (x[i] + 0.044715F * x[i] * x[i] * x[i])));
+        y[i] = x[i] / (1.0F + std::exp(-x[i]));
     }
     return 0;
 }
 
-EXPORT int runBlockSum(float const* x, float* sums, int n)
+EXPORT int runExchange(float const* x, float* y, int n)
 {
-    for (int block = 0; block < n / 64; ++block)
+    for (int i = 0; i < n; ++i)
+    {
+        y[i] = x[i ^ 1];
+    }
+    return 0;
+}
+
+EXPORT int runBlockSum(float const* x, float* y, int n)
+{
+    for (int block = 0; block < n / 256; ++block)
     {
         float sum = 0;
-        for (int t = 0; t < 64; ++t)
+        for (int t = 0; t < 256; ++t)
         {
-            sum += x[64 * block + t];
+            sum += x[256 * block + t];
         }
-        sums[block] = sum;
+        y[block] = sum;
     }
     return 0;
+}
+
+EXPORT int runWarpSum(float const* x, float* y, int n)
+{
+    return runBlockSum(x, y, n);
 }

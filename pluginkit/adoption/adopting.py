@@ -145,21 +145,30 @@ def _creators(library: Path, version: int, timeout: float) -> list[ListedCreator
     return creators
 
 
+def selected(creators: Sequence[ListedCreator], wanted: Sequence[str]) -> list[ListedCreator]:
+    """The creators that a person has named, as `Name` or `Name:version`; all where he has named none.
+
+    Raises:
+        UsageError: there is no such creator.
+    """
+    names = {name for one in creators for name in (one.name, one.full_name)}
+    for name in wanted:
+        if name not in names:
+            listed = ", ".join(one.full_name for one in creators)
+            raise UsageError(f"The library has no creator {name}.", hint=f"It has {listed}.")
+    return [one for one in creators if not wanted or {one.name, one.full_name} & set(wanted)]
+
+
 def _chosen(creators: Sequence[ListedCreator], wanted: Sequence[str]) -> tuple[list[ListedCreator], list[str]]:
-    names = [f"{one.name}:{one.version}" for one in creators]
-    unknown = [name for name in wanted if name not in names and name not in [one.name for one in creators]]
-    if unknown:
-        raise UsageError(f"The library has no creator {unknown[0]}.", hint=f"It has {', '.join(names)}.")
     found: dict[str, ListedCreator] = {}
     left = []
-    for one in creators:
-        full = f"{one.name}:{one.version}"
-        if wanted and one.name not in wanted and full not in wanted:
-            continue
+    for one in selected(creators, wanted):
         # Files and folders are called by the name alone, so that two versions of it need two projects.
         if slug(one.name) in found:
+            twice = found[slug(one.name)].version == one.version
+            why = "the library lists it twice" if twice else "one version of a name is drafted"
             left.append(
-                f"{one.name} {one.version}: one version of a name is drafted; --creator {full} --dir ... drafts it"
+                f"{one.full_name}: {why}" + ("" if twice else f"; --creator {one.full_name} --dir ... drafts it")
             )
         else:
             found[slug(one.name)] = one
@@ -186,13 +195,13 @@ def _answers(
     """What a creator's plugin answers, and the layout in which it does."""
     first: tuple[int, PluginAnswers] | None = None
     for layout, creators in listed.items():
-        index = next((one.index for one in creators if _same(one, creator)), None)
+        index = next((one.index for one in creators if one.identity == creator.identity), None)
         if index is None:
             continue
-        given, ranks = (asked.given, asked.ranks) if asked else (None, None)
+        given, ranks, sizes = (asked.given, asked.ranks, asked.opt_sizes()) if asked else (None, None, ())
         init = {"library": library.resolve(), "version": HOSTS[layout]}
         with Worker(CHILD, init, timeout=timeout + questions.ALL) as worker:
-            found: PluginAnswers = worker.call("answers", index=index, given=given, ranks=ranks)
+            found: PluginAnswers = worker.call("answers", index=index, given=given, ranks=ranks, sizes=sizes)
         if found.made:
             return layout, found
         first = first or (layout, found)
@@ -210,14 +219,10 @@ def _in_other(
 ) -> bool:
     """Whether the plugin can be made in a host of another layout too."""
     for other, creators in listed.items():
-        index = next((one.index for one in creators if _same(one, creator)), None)
+        index = next((one.index for one in creators if one.identity == creator.identity), None)
         if other == layout or index is None:
             continue
         with Worker(CHILD, {"library": library.resolve(), "version": HOSTS[other]}, timeout=timeout) as worker:
-            if worker.call("makes", index=index, given=answers.given):
+            if worker.call("base", index=index, given=answers.given):
                 return True
     return False
-
-
-def _same(one: ListedCreator, other: ListedCreator) -> bool:
-    return (one.name, one.version, one.namespace) == (other.name, other.version, other.namespace)

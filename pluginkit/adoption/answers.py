@@ -28,6 +28,34 @@ class ListedCreator:
     kind: str
     fields: tuple[ListedField, ...]
 
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What a registry knows it by. Its place may be another one in the other layout."""
+        return self.name, self.version, self.namespace
+
+    @property
+    def full_name(self) -> str:
+        """As people name it in options."""
+        return f"{self.name}:{self.version}"
+
+
+@dataclass(frozen=True)
+class SizeTensor:
+    """An output that carries a dimension which only enqueue knows: `upper` and `opt` are what a plugin declares of it,
+    as expressions of the inputs' dimensions; empty text where there is none."""
+
+    output: int
+    upper: str
+    opt: str
+
+
+@dataclass(frozen=True)
+class OutputShapes:
+    """The outputs' dimensions as expressions, and the size tensors that they may name."""
+
+    dims: tuple[tuple[str, ...], ...]
+    sizes: tuple[SizeTensor, ...] = ()
+
 
 @dataclass(frozen=True)
 class TakenInputs:
@@ -35,15 +63,17 @@ class TakenInputs:
 
     Attributes:
         ranks: of each input.
-        shapes: of each output its dimensions, as expressions of `d0_1` (dimension 1 of input 0); empty text where
-            it depends on what the plugin computes or has no form in a pluginkit.toml.
+        shapes: of each output its dimensions, as expressions of `d0_1` (dimension 1 of input 0) and
+            `size_of_output_1` (what that size tensor carries); empty text where it has no form in a pluginkit.toml.
         rows: combinations of types that it takes, of all inputs and then all outputs, as numbers of
             `nvinfer1::DataType`; all tensors are linear.
+        sizes: the outputs that are size tensors.
     """
 
     ranks: tuple[int, ...]
     shapes: tuple[tuple[str, ...], ...]
     rows: tuple[tuple[int, ...], ...]
+    sizes: tuple[SizeTensor, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,6 +91,9 @@ class PluginAnswers:
         other_ranks: for each input of the least number of them, which ranks it takes while the others stay.
         formats: names of tensor formats that go with a row of types, by the row.
         shape_fields: the int32 fields that an output's shape depends on.
+        every_rank: whether it takes its inputs in each rank from 1 to 5, and its outputs have the first one's
+            dimensions.
+        aliases: of each output the input whose memory it is written into, None for its own; empty where none is.
         problems: a sentence for each question that ended its process, once each.
     """
 
@@ -74,4 +107,6 @@ class PluginAnswers:
     other_ranks: tuple[tuple[int, ...], ...] = ()
     formats: dict[tuple[int, ...], tuple[str, ...]] = field(default_factory=dict)
     shape_fields: tuple[str, ...] = ()
+    every_rank: bool = False
+    aliases: tuple[int | None, ...] = ()
     problems: tuple[str, ...] = ()

@@ -43,11 +43,17 @@ class AdoptedLibrary:
             for index, one in enumerate(self._library.creators)
         ]
 
-    def makes(self, index: int, given: Sequence[FieldValue]) -> bool:
-        """Whether the host drives the plugin that a creator makes of these fields."""
-        return questions.makes(self._library.creators[index], given, self._crumb)
+    def base(self, index: int, given: Sequence[FieldValue]) -> str:
+        """The class of the plugin that a creator makes of these fields; empty where the host can't drive it."""
+        return questions.base(self._library.creators[index], given, self._crumb)
 
-    def answers(self, index: int, given: Sequence[FieldValue] | None, ranks: Sequence[int] | None) -> PluginAnswers:
+    def answers(
+        self,
+        index: int,
+        given: Sequence[FieldValue] | None,
+        ranks: Sequence[int] | None,
+        sizes: Sequence[Sequence[int]] = (),
+    ) -> PluginAnswers:
         """What the plugin of a creator answers; the arguments are those of `questions.ask`."""
         listed = self.creators()[index].fields
-        return questions.ask(self._library.creators[index], listed, given, ranks, self._crumb)
+        return questions.ask(self._library.creators[index], listed, given, ranks, self._crumb, sizes)

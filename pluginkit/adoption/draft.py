@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pluginkit import bases
 from pluginkit.adoption import naming, types
 from pluginkit.adoption.answers import ListedCreator, PluginAnswers, TakenInputs
-from pluginkit.adoption.expressions import symbol
+from pluginkit.adoption.expressions import size_symbol, symbol
 from pluginkit.adoption.field_tables import FieldTables
 from pluginkit.adoption.node import ModelNode
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import Format
-from pluginkit.manifest import Manifest
+from pluginkit.manifest import Manifest, open_ranks
 from pluginkit.manifest.mistakes import FILL_IN, toml
 
 SIZES = {"n": (1, 2, 4), "c": (1, 3, 8), "h": (1, 8, 16), "w": (1, 8, 16)}
@@ -43,6 +43,12 @@ class DraftTexts:
     fill_in: int
     check: int
 
+
+TOLERANCES = """
+# A layer that computes positions, or adds up in its own type, needs more than the default:
+# [tolerances]
+# float32 = { rtol = 1e-5, atol = 1e-6 }
+"""
 
 DATA = "model_data.npz"
 """The inputs that are constants in a model, with some numbers for the others: for `pluginkit test --data`."""
@@ -69,7 +75,7 @@ class _Drafting:
         self._answers = answers
         self._library = library
         self._node = node
-        self._taken = answers.taken[0] if answers.taken else None
+        self._taken = answers.taken[0] if answers.taken else _of_node(node, max(1, answers.outputs))
         base = [name for name, one in bases.BASES.items() if one.interface == answers.base]
         self._base: bases.Name | None = base[0] if base else None
         outputs = max(1, answers.outputs)
@@ -80,6 +86,7 @@ class _Drafting:
         self._outputs = [name if name not in self._inputs else f"{name}_out" for name in self._outputs]
         self._field_tables = FieldTables(creator.fields, answers, node)
         self._symbols = ["n"]
+        self._open = False
         self._sizes: dict[str, tuple[int, int, int]] = {}
         self._shapes: list[str] = []
 
@@ -139,6 +146,8 @@ class _Drafting:
         if self._answers.base:
             known = ", ".join(one.interface for one in bases.BASES.values())
             return f"  {FILL_IN} it is an {self._answers.base}, and pluginkit's host runs only {known}"
+        if self._node:
+            return f"  {FILL_IN} no plugin is made of the values in the model's node, as NVIDIA's parser passes them"
         return f"  {FILL_IN} no plugin could be made without a model's values for its fields (--model MODEL.onnx)"
 
     def _tensors(self) -> str:
@@ -157,7 +166,11 @@ class _Drafting:
             self._node.shapes if self._node else (),
         )
         self._sizes = self._model_sizes(names)
+        named_sizes = {size_symbol(one.output): self._outputs[one.output] for one in taken.sizes}
         self._symbols = list(dict.fromkeys(names.values()))
+        names |= named_sizes
+        self._open = self._any_rank(kinds)
+        self._symbols = [] if self._open else self._symbols
         found = []
         for index, (name, rank) in enumerate(zip(self._inputs, taken.ranks, strict=True)):
             dims = [toml(names[symbol(index, dim)]) for dim in range(rank)]
@@ -179,6 +192,7 @@ class _Drafting:
                     self._output_note(index, shape),
                     self._formats(kinds, place),
                 )
+                + self._output_keys(index, taken, names)
             )
         text = "\n".join(found)
         if kinds.left:
@@ -189,6 +203,13 @@ class _Drafting:
             counts = ", ".join(str(len(one.ranks)) for one in self._answers.taken)
             text = f"{FILL_IN} how many inputs? The plugin answers alike for {counts}; the least is drafted\n{text}"
         return text
+
+    def _any_rank(self, kinds: types.TensorTypes) -> bool:
+        """Whether the draft is of any rank: not where a vector format needs an axis, or shapes are static."""
+        count = len(kinds.tensors)
+        linear = all(len(self._formats(kinds, index)) == 1 for index in range(count))
+        dynamic = self._base is not None and bases.BASES[self._base].dynamic_shapes
+        return self._answers.every_rank and linear and dynamic
 
     def _model_sizes(self, names: Mapping[str, str]) -> dict[str, tuple[int, int, int]]:
         """min, opt and max of each symbol in the model, if there is one."""
@@ -213,6 +234,20 @@ class _Drafting:
             )
         return ""
 
+    def _output_keys(self, index: int, taken: TakenInputs, names: dict[str, str]) -> str:
+        """What only outputs of an IPluginV3 have: the input that one is written into, a size tensor's bounds."""
+        aliases = self._answers.aliases
+        source = aliases[index] if index < len(aliases) else None
+        lines = [f"alias = {toml(self._inputs[source])}"] if source is not None else []
+        for one in taken.sizes:
+            if one.output == index:
+                upper, opt = (naming.renamed(written, names) for written in (one.upper, one.opt))
+                unknown = "" if one.upper else f"  {FILL_IN} its upper bound, which no expression fits"
+                lines.append(f"upper = {toml(upper or '1')}{unknown}")
+                if opt and opt != upper:
+                    lines.append(f"opt = {toml(opt)}")
+        return "".join(f"{line}\n" for line in lines)
+
     def _table(
         self,
         kind: str,
@@ -222,6 +257,7 @@ class _Drafting:
         note: str = "",
         formats: Sequence[str] = (),
     ) -> str:
+        dims = [toml(open_ranks.REST)] if self._open else dims
         lines = [
             f"[[{kind}]]",
             f"name = {toml(name)}",
@@ -248,16 +284,18 @@ class _Drafting:
     def _input_note(self, index: int, taken: TakenInputs) -> str:
         ranks = self._answers.other_ranks[index] if index < len(self._answers.other_ranks) else ()
         other = [str(rank) for rank in ranks if rank != taken.ranks[index]]
-        if self._node and self._node.ranks:
+        if self._node and self._node.ranks and self._answers.taken:
             taken_types = {row[index] for row in taken.rows}
             kind = self._node.types[index]
             odd = kind is not None and kind not in taken_types
             return "# check: the plugin does not take the type that it has in the model" if odd else ""
+        if not self._answers.taken:
+            return ""
         others = {row[index] for row in taken.rows} != {row[0] for row in taken.rows}
         if index and (taken.ranks[index] != taken.ranks[0] or (other and others)):
             return f"{FILL_IN} which dimensions are numbers, or those of another input?"
         notes = []
-        if other:
+        if other and not self._open:
             notes.append(f"the rank is a guess, {', '.join(other)} are taken too")
         if index:
             notes.append("taken to have the first input's dimensions")
@@ -265,6 +303,10 @@ class _Drafting:
 
     def _profile(self, factor: int) -> str:
         symbols = self._symbols
+        if self._open:
+            rest = ", ".join(str([size * factor for size in one]) for one in SIZES.values())
+            note = "# check: sizes that the plugin is used with"
+            return f'[[profiles]]\nname = "default"\nrest = [{rest}]  {note}\n{TOLERANCES}'
         static = self._base is not None and not bases.BASES[self._base].dynamic_shapes
         known = self._sizes
         rows = []
@@ -274,7 +316,7 @@ class _Drafting:
             low, best, high = (best, best, best) if static else (low, best, high)
             rows.append(f"{one} = [{low}, {best}, {high}]")
         note = "" if all(one in known for one in symbols) else "  # check: sizes that the plugin is used with"
-        return f'[[profiles]]\nname = "default"\nsymbols = {{ {", ".join(rows)} }}{note}\n'
+        return f'[[profiles]]\nname = "default"\nsymbols = {{ {", ".join(rows)} }}{note}\n{TOLERANCES}'
 
     def _divisor(self, name: str) -> int:
         """What an output's shape divides a symbol by: layers that do so mostly mean a whole number."""
@@ -297,6 +339,14 @@ class _Drafting:
             f'    """Takes float64 arrays (int64 for integers), returns {one}: {outputs}."""\n'
             '    raise NotImplementedError("say what the layer means")\n'
         )
+
+
+def _of_node(node: ModelNode | None, outputs: int) -> TakenInputs | None:
+    """What a model says of the inputs of a plugin that answers nothing; its outputs are taken to be of their type."""
+    kinds = [kind for kind in node.types if kind is not None] if node else []
+    if node is None or node.ranks is None or not kinds or len(kinds) != len(node.types):
+        return None
+    return TakenInputs(node.ranks, (), ((*kinds, *(kinds[:1] * outputs)),))
 
 
 def _names(given: Sequence[str], stem: str, count: int) -> list[str]:

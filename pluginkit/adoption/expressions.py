@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pluginkit import shapes
+from pluginkit.adoption.answers import OutputShapes, SizeTensor
 from pluginkit.errors import UsageError
 from pluginkit.host.expressions import ShapeProgram
 
@@ -25,24 +26,41 @@ def symbol(tensor: int, dimension: int) -> str:
     return f"d{tensor}_{dimension}"
 
 
-def of_tree(program: ShapeProgram, ranks: Sequence[int]) -> tuple[str, ...]:
-    """Each dimension that a plugin described to the expression builder, all dimensions of its inputs being open.
+def size_symbol(output: int) -> str:
+    """The name of what a size tensor carries, until its output has one."""
+    return f"size_of_output_{output}"
+
+
+def of_trees(programs: Sequence[ShapeProgram], ranks: Sequence[int]) -> OutputShapes:
+    """What a plugin described to the expression builder, all dimensions of its inputs being open.
 
     Returns:
-        Shape expressions; empty text for a dimension that has none: it is of a size tensor, or compares (kEQUAL,
-        kLESS).
+        Shape expressions; empty text for what has none: it compares (kEQUAL, kLESS).
     """
+    sizes = programs[0].sizes if programs else ()
+    bounds = _rendered(programs[0], ranks, [root for size in sizes for root in (size.upper, size.opt)]) if sizes else ()
+    pairs = zip(bounds[::2], bounds[1::2], strict=True)
+    return OutputShapes(
+        tuple(_rendered(one, ranks, one.roots) for one in programs),
+        tuple(SizeTensor(size.output, upper, opt) for size, (upper, opt) in zip(sizes, pairs, strict=True)),
+    )
+
+
+def _rendered(program: ShapeProgram, ranks: Sequence[int], roots: Sequence[int]) -> tuple[str, ...]:
     names = [symbol(tensor, dim) for tensor, rank in enumerate(ranks) for dim in range(rank)]
+    names += [size_symbol(size.output) for size in program.sizes]
     known: list[shapes.Expr | None] = []
     for kind, op, left, right, value in program.nodes:
         known.append(_node(names, known, (kind, op, left, right, value)))
-    found = [known[root] for root in program.roots]
+    found = [known[root] for root in roots]
     return tuple("" if one is None else shapes.render(simplified(one)) for one in found)
 
 
 def with_names(written: str, values: Mapping[str, int]) -> str:
-    """An expression in which these numbers stand by name."""
-    names = {str(value): name for name, value in values.items()}
+    """An expression in which these numbers, and products of two of them, stand by name."""
+    pairs = itertools.combinations_with_replacement(values.items(), 2)
+    products = {str(one * other): f"({name} * {second})" for (name, one), (second, other) in pairs}
+    names = products | {str(value): name for name, value in values.items()}
     return re.sub(r"\b\d+\b", lambda number: names.get(number[0], number[0]), written)
 
 
@@ -79,12 +97,17 @@ def simplified(expr: shapes.Expr) -> shapes.Expr:
     return shapes.Operation(expr.op, left, right)
 
 
-def of_numbers(inputs: Sequence[Sequence[Sequence[int]]], outputs: Sequence[Sequence[int]]) -> tuple[str, ...]:
+def of_numbers(
+    inputs: Sequence[Sequence[Sequence[int]]],
+    outputs: Sequence[Sequence[int]],
+    fields: Sequence[Mapping[str, int]] = (),
+) -> tuple[str, ...]:
     """The simplest expression for each dimension of an output that fits all that a plugin answered.
 
     Args:
         inputs: the shapes of the inputs, in each of several questions.
         outputs: the output's shape, in each of them.
+        fields: the values of fields that the shape may depend on, in each of them.
 
     Returns:
         Shape expressions; empty text for a dimension that none was found for.
@@ -94,11 +117,16 @@ def of_numbers(inputs: Sequence[Sequence[Sequence[int]]], outputs: Sequence[Sequ
         return ()
     names = [symbol(tensor, dim) for tensor, rank in enumerate(ranks) for dim in range(rank)]
     values = [dict(zip(names, itertools.chain(*asked), strict=True)) for asked in inputs]
-    return tuple(_fit([shape[dim] for shape in outputs], values, names) for dim in range(len(outputs[0])))
+    known = list(fields[0]) if fields else []
+    if fields:
+        values = [{**sizes, **given} for sizes, given in zip(values, fields, strict=True)]
+    return tuple(_fit([shape[dim] for shape in outputs], values, names, known) for dim in range(len(outputs[0])))
 
 
-def _fit(answers: Sequence[int], values: Sequence[Mapping[str, int]], names: Sequence[str]) -> str:
-    for candidate in _candidates(answers, values, names):
+def _fit(
+    answers: Sequence[int], values: Sequence[Mapping[str, int]], names: Sequence[str], fields: Sequence[str]
+) -> str:
+    for candidate in (*_candidates(answers, values, names), *_of_fields(names, fields)):
         try:
             fits = all(
                 shapes.evaluate(candidate, known) == answer for known, answer in zip(values, answers, strict=True)
@@ -124,12 +152,32 @@ def _candidates(answers: Sequence[int], values: Sequence[Mapping[str, int]], nam
         ]
     for one, other in itertools.permutations(every, 2):
         found += [shapes.Operation(op, one, other) for op in ("+", "*", "-", "min", "max")]
-    product: shapes.Expr | None = None
-    for one in every:
-        product = one if product is None else shapes.Operation("*", product, one)
-        found.append(product)
-    product = None
-    for one in reversed(every):
-        product = one if product is None else shapes.Operation("*", one, product)
-        found.append(product)
+    for start, end in itertools.combinations(range(len(every) + 1), 2):
+        whole = _product(every[start:end])
+        try:
+            first = shapes.evaluate(whole, values[0])
+        except UsageError:  # more than 64 bits, which no shape has
+            continue
+        found += [whole, shapes.Operation("*", whole, shapes.Constant(max(1, answers[0] // max(1, first))))]
+    return found
+
+
+def _of_fields(names: Sequence[str], fields: Sequence[str]) -> Iterator[shapes.Expr]:
+    """What a dimension usually is of fields: one, two, or a dimension with one or two of them."""
+    known = [shapes.Symbol(name) for name in fields]
+    yield from known
+    for one, other in itertools.combinations_with_replacement(known, 2):
+        yield from (shapes.Operation(op, one, other) for op in ("*", "+"))
+    for dim in map(shapes.Symbol, names):
+        for one in known:
+            yield from (shapes.Operation(op, dim, one) for op in ("*", "//", "ceil_div", "+", "-"))
+        for one, other in itertools.combinations_with_replacement(known, 2):
+            for inner, outer in (("*", "*"), ("*", "//"), ("+", "+"), ("+", "-")):
+                yield shapes.Operation(outer, dim, shapes.Operation(inner, one, other))
+
+
+def _product(some: Sequence[shapes.Expr]) -> shapes.Expr:
+    found = some[0]
+    for one in some[1:]:
+        found = shapes.Operation("*", found, one)
     return found

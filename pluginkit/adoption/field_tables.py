@@ -30,6 +30,9 @@ class FieldTables:
         self._node = node
         self._model: dict[str, FieldValue] = {one[0]: one for one in node.given} if node else {}
         self._given = {name for name, *_ in answers.given}
+        # Of fields that are listed by name alone: what the plugin was made of.
+        untyped = {one.name for one in fields if one.type == field_types.NAMES.index("kUNKNOWN")}
+        self._guessed_types = {name: code for name, code, *_ in answers.given if name in untyped}
         self.text = "\n".join(self._table(one) for one in fields)
 
     def _table(self, one: ListedField) -> str:
@@ -44,11 +47,13 @@ class FieldTables:
             if not lines:
                 return self._left_out(ListedField(one.name, code, length), "has no form in pluginkit.toml")
         else:
-            kind = field_types.numbers().get(one.type)
+            kind = field_types.numbers().get(self._guessed_types.get(one.name, one.type))
             if kind is None or one.length > 1:
                 why = "is a list or a text: its values don't show without a model (--model MODEL.onnx)"
                 return self._left_out(one, why if field_types.of_code(one.type) else "has no form in pluginkit.toml")
             lines = self._guessed(one, kind)
+            if one.name in self._guessed_types:
+                lines[0] += f"{'; ' if '#' in lines[0] else '  # check: '}the creator lists no type, this one is taken"
         self.names.append(one.name)
         whole = any(f'"{kind.value}"' in lines[0] for kind in FieldType if kind.is_integer)
         if whole and (number := re.match(r"default = (\d+)", lines[-1])):

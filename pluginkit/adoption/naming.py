@@ -54,7 +54,7 @@ def name(
             shared = tensor == 0 or (
                 rank == ranks[0] and (tensor, dim) not in together and (size is None or size == first)
             )
-            chosen = own if shared else f"{own}{tensor + 1}"
+            chosen = own if shared else f"{own}{'_' * own[-1].isdigit()}{tensor + 1}"
             chosen = f"{chosen}_dim" if chosen in taken else chosen
             if isinstance(size, str) and (tensor, dim) not in together:
                 chosen = by_size.setdefault(size, chosen)
@@ -69,4 +69,4 @@ def _apart(used: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
 
 def renamed(written: str, names: dict[str, str]) -> str:
     """An expression with these names."""
-    return _SYMBOL.sub(lambda one: names.get(one[0], one[0]), written)
+    return re.sub(r"\w+", lambda one: names.get(one[0], one[0]), written)

@@ -23,6 +23,7 @@ DATA_TYPES = {
     TensorProto.DOUBLE: 0,  # NVIDIA's parser makes float32 of it
     TensorProto.FLOAT16: 1,
     TensorProto.INT8: 2,
+    TensorProto.FLOAT8E4M3FN: 6,
     TensorProto.INT32: 3,
     TensorProto.BOOL: 4,
     TensorProto.BFLOAT16: 7,
@@ -69,13 +70,25 @@ class ModelNode:
         low, best, high = (dim if isinstance(dim, int) else DEFAULT[point] for point in POINTS)
         return low, best, high
 
+    def network(self) -> tuple[tuple[int, ...], ...]:
+        """The inputs' dimensions with -1 where they are open; none where a shape is not known."""
+        if self.ranks is None:
+            return ()
+        return tuple(tuple(dim if isinstance(dim, int) else -1 for dim in shape or ()) for shape in self.shapes)
+
+    def opt_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """The inputs' dimensions at opt; none where a shape is not known."""
+        if self.ranks is None:
+            return ()
+        return tuple(tuple(self.sizes(dim)[1] for dim in shape or ()) for shape in self.shapes)
+
     def data(self) -> list[Array]:
         """The inputs for `pluginkit test --data`: constants as they are, other numbers drawn; none where the model has
         no constant inputs, or a shape is not known."""
         if not self.constants or self.ranks is None:
             return []
         draw = np.random.default_rng(0)
-        sizes = [[self.sizes(dim)[1] for dim in shape or ()] for shape in self.shapes]
+        sizes = self.opt_sizes()
         whole = [kind in _WHOLE for kind in self.types]
         return [
             self.constants[index]
@@ -120,8 +133,9 @@ def _node(
 ) -> ModelNode:
     inputs = [name for name in node.input if name]
     tensors = [known.get(name) for name in inputs]
-    listed = {one.name for one in creator.fields}
-    attributes = {one.name: one for one in node.attribute if one.name in listed}
+    by_name = {one.name: one for one in node.attribute}
+    # NVIDIA's parser passes them in the creator's order, and some creators read them by their places.
+    attributes = {one.name: by_name[one.name] for one in creator.fields if one.name in by_name}
     return ModelNode(
         node.name or (node.output[0] if node.output else node.op_type),
         tuple(inputs),

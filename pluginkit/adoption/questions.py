@@ -16,20 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from pluginkit import bases, field_types, host
-from pluginkit.adoption.answers import FieldValue, ListedField, PluginAnswers, TakenInputs
-from pluginkit.adoption.expressions import of_numbers, of_tree, with_names
+from pluginkit import _native, bases, field_types, host
+from pluginkit.adoption import static_shapes
+from pluginkit.adoption.answers import FieldValue, ListedField, OutputShapes, PluginAnswers, SizeTensor, TakenInputs
+from pluginkit.adoption.expressions import of_trees, symbol, with_names
 from pluginkit.creators.probing import other_base
 from pluginkit.errors import CheckFailed
 from pluginkit.field_types import FieldType
 from pluginkit.formats import Format
 from pluginkit.host.bases.dynamic.plugin import DynamicPlugin
-from pluginkit.host.bases.ioext.plugin import IOExtPlugin
+from pluginkit.host.bases.static_plugin import StaticPlugin
 from pluginkit.host.bases.v2_plugin import MAX_OUTPUTS, V2Plugin
 from pluginkit.host.bases.v3.plugin import PluginV3
 from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.formats import POISON
-from pluginkit.host.memory.buffers import HostBuffer
 from pluginkit.process import isolated
 from pluginkit.process.isolated import ForkOutcome
 
@@ -39,18 +39,22 @@ MOST_MIXED = 3
 """Inputs whose ranks are tried in all combinations."""
 RANKS = (4, 3, 2, 5, 1)
 """Tried first; what is taken in all ranks is drafted in the first one that is."""
-TYPES = (0, 1, 7, 2, 3, 8, 4)
-"""`nvinfer1::DataType` of what is tried: FP32, FP16, BF16, INT8, INT32, INT64, BOOL."""
+TYPES = (0, 1, 7, 2, 6, 3, 8, 4)
+"""`nvinfer1::DataType` of what is tried: FP32, FP16, BF16, INT8, FP8, INT32, INT64, BOOL."""
 EACH, ALL = 4.0, 60.0
 """Seconds for one question, and for those to one creator."""
+MOST_HUNG = 2
+"""Questions that hang, after which no more is asked."""
 MOST_ROWS = 64
 """Combinations of types that are followed at once."""
-SIZES = ((3, 17, 13, 11, 7), (5, 19, 23, 29, 31), (2, 37, 41, 43, 47))
-"""Dimensions of inputs in questions with static shapes: no two alike, of several primes."""
-PRIMES = ((61, 67, 71, 73), (79, 83, 89, 97))
+PRIMES = ((61, 67, 71, 73, 79, 83), (89, 97, 101, 103, 107, 109))
 """Values of fields that shapes may depend on: numbers that stand in an expression for no other reason."""
+LONGEST = 8
+"""Elements of a list that shapes are held against."""
 SIZE = 32
 """A dimension where types and formats are asked for: a whole number of vectors of every format."""
+
+UNKNOWN = field_types.NAMES.index("kUNKNOWN")
 
 AnyPlugin = V2Plugin[Any] | PluginV3
 
@@ -61,6 +65,7 @@ def ask(
     given: Sequence[FieldValue] | None,
     ranks: Sequence[int] | None,
     crumb: Path,
+    sizes: Sequence[Sequence[int]] = (),
 ) -> PluginAnswers:
     """All that is found out about a creator's plugin.
 
@@ -70,30 +75,44 @@ def ask(
         given: a model's values for them; None: they are guessed.
         ranks: of a model's inputs; None: they are tried, for up to `MOST_INPUTS` inputs.
         crumb: the file that holds the last native call.
+        sizes: of a model's inputs, asked for where a plugin with static shapes takes no others.
     """
-    return _Questions(creator, listed, crumb).all(given, ranks)
+    return _Questions(creator, listed, crumb, sizes).all(given, ranks)
 
 
-def makes(creator: host.Creator, given: Sequence[FieldValue], crumb: Path) -> bool:
-    """Whether the host, as the TensorRT that it plays, can drive the plugin that a creator makes of these fields."""
-    return bool(_Questions(creator, (), crumb).base_of(given))
+def base(creator: host.Creator, given: Sequence[FieldValue], crumb: Path) -> str:
+    """The class of the plugin that a creator makes of these fields; empty where the host can't drive it as
+    the TensorRT that it plays."""
+    return _Questions(creator, (), crumb).base_of(given)
 
 
 class _Questions:
-    def __init__(self, creator: host.Creator, listed: Sequence[ListedField], crumb: Path) -> None:
+    def __init__(
+        self,
+        creator: host.Creator,
+        listed: Sequence[ListedField],
+        crumb: Path,
+        sizes: Sequence[Sequence[int]] = (),
+    ) -> None:
         self._creator = creator
         self._listed = listed
         self._crumb = crumb
+        self._sizes = [tuple(one) for one in sizes]
+        self._static = False
+        self._choice: static_shapes.Choice = "alike"
         self._end = time.monotonic() + ALL
         self._fields: tuple[FieldValue, ...] = ()
         self._plugin: AnyPlugin | None = None
         self._problems: dict[str, None] = {}
+        self._of_guesses: dict[str, None] = {}
+        self._hung = 0
 
     def all(self, given: Sequence[FieldValue] | None, ranks: Sequence[int] | None) -> PluginAnswers:
-        made, base = self._instance(given)
-        if not made or base not in {one.interface for one in bases.BASES.values()}:
-            return PluginAnswers(base=base, made=made, given=self._fields, problems=tuple(self._problems))
-        (answer,) = self._ask([self._count])
+        made, kind = self._instance(given)
+        if not made or kind not in {one.interface for one in bases.BASES.values()}:
+            return PluginAnswers(base=kind, made=made, given=self._fields, problems=tuple(self._problems))
+        self._static = not next(one for one in bases.BASES.values() if one.interface == kind).dynamic_shapes
+        (answer,) = self._ask([self._count], guess=False)
         outputs = int(answer.answer) if answer.ok else 0
         taken = tuple(self._taken(outputs, ranks)) if 0 < outputs <= MAX_OUTPUTS else ()
         defaults = self._defaults() if made == "nothing" else {}
@@ -102,21 +121,29 @@ class _Questions:
         formats = {row: self._formats(taken[0], row, outputs) for row in taken[0].rows} if taken else {}
         on = self._shape_fields(taken[0], outputs) if taken else ()
         if on and (by_name := self._shapes_by_fields(taken[0], outputs, on)):
-            taken, on = (replace(taken[0], shapes=by_name), *taken[1:]), ()
+            taken, on = (replace(taken[0], shapes=by_name.dims, sizes=by_name.sizes), *taken[1:]), ()
+        every = bool(others) and self._every_rank(taken[0], outputs)
+        aliases = self._aliases(taken[0], outputs) if taken else ()
+        # Where nothing is known of the inputs, how it refused the guessed ones is all there is to say.
+        problems = tuple(self._problems if taken else self._problems | self._of_guesses)
         return PluginAnswers(
-            base, self._fields, made, defaults, needed, outputs, taken, others, formats, on, tuple(self._problems)
+            kind, self._fields, made, defaults, needed, outputs, taken, others, formats, on, every, aliases, problems
         )
 
     # ---------------------------------------------------------------------------------------------- plugins
 
     def _ask(self, questions: Sequence[Callable[[], Any]], *, guess: bool = True) -> list[ForkOutcome]:
-        """Ask; endings of what isn't a guess are remembered."""
-        found = isolated.ask(questions, each=EACH, end=self._end)
+        """Ask; endings of what isn't a guess are remembered, and whatever hangs."""
+        found = isolated.ask(questions, each=EACH, end=self._end, most_hung=MOST_HUNG - self._hung)
         for one in found:
             if one.ending == "not asked":
-                self._problems[f"not all questions were asked within {ALL:g} s"] = None
-            elif one.ending and not guess:
+                limit = f"{ALL:g} s" if self._hung < MOST_HUNG else f"{MOST_HUNG} that hung"
+                self._problems[f"not all questions were asked: the limit is {limit}"] = None
+            elif one.ending == "hung" or (one.ending and not guess):
+                self._hung += one.ending == "hung"
                 self._problems[f"{one.ending}{self._where()}"] = None
+            elif one.ending:
+                self._of_guesses[f"{one.ending}{self._where()}"] = None
         return found
 
     def _where(self) -> str:
@@ -131,14 +158,18 @@ class _Questions:
     def _instance(self, given: Sequence[FieldValue] | None) -> tuple[str, str]:
         """How a plugin could be made, and its class; both empty where none could."""
         tries = [("model", tuple(given))] if given is not None else [*_guesses(self._listed)]
+        endings: dict[str, None] = {}
         for name, fields in tries:
             self._fields = fields
             (made,) = self._ask([self._base], guess=name != "model")
             if made.ok and made.answer:
                 return name, str(made.answer)
+            if made.ending:
+                endings[f"{made.ending}{self._where()}"] = None
             if made.refusal and name == "model":
                 self._problems[f"createPlugin: {made.refusal}"] = None
         self._fields = ()
+        self._problems |= endings
         return "", ""
 
     def base_of(self, given: Sequence[FieldValue]) -> str:
@@ -223,7 +254,8 @@ class _Questions:
             for ranks in same_count:
                 rows = self._rows(ranks, outputs)
                 if rows:
-                    yield TakenInputs(ranks, self._shapes(ranks, outputs), rows)
+                    shapes = self._shapes(ranks, outputs)
+                    yield TakenInputs(ranks, shapes.dims, rows, shapes.sizes)
                     break
 
     def _ranks(self, count: int, outputs: int) -> Iterator[tuple[int, ...]]:
@@ -241,58 +273,110 @@ class _Questions:
             if one.ok:
                 yield ranks
 
-    def _dims(self, ranks: Sequence[int], outputs: int) -> tuple[tuple[str, ...], ...]:
+    def _dims(self, ranks: Sequence[int], outputs: int, choice: static_shapes.Choice | None = None) -> OutputShapes:
         plugin = self._made()
-        if isinstance(plugin, IOExtPlugin):
-            asked = [[SIZES[turn][:rank] for rank in ranks] for turn in range(len(SIZES))]
-            return tuple(
-                of_numbers(asked, [plugin.output_dimensions(index, [*map(tuple, one)]) for one in asked])
-                for index in range(outputs)
-            )
+        if isinstance(plugin, StaticPlugin):
+            asked = static_shapes.sizes(plugin, ranks, choice or self._choice, self._sizes)
+            return static_shapes.shapes(plugin, asked, outputs)
         open_ = [(-1,) * rank for rank in ranks]
         if isinstance(plugin, PluginV3):
-            return tuple(of_tree(one, ranks) for one in plugin.output_shapes(open_, (), outputs))
+            return of_trees(plugin.output_shapes(open_, (), outputs), ranks)
         assert isinstance(plugin, DynamicPlugin)
-        return tuple(of_tree(plugin.output_dimensions(index, open_), ranks) for index in range(outputs))
+        return of_trees([plugin.output_dimensions(index, open_) for index in range(outputs)], ranks)
 
-    def _shapes(self, ranks: Sequence[int], outputs: int) -> tuple[tuple[str, ...], ...]:
-        (found,) = self._ask([partial(self._dims, ranks, outputs)])
-        return tuple(found.answer) if found.ok else ()
+    def _shapes(self, ranks: Sequence[int], outputs: int) -> OutputShapes:
+        choices = [one for one in static_shapes.CHOICES if self._sizes or one != "model"]
+        for choice in choices if self._static else choices[:1]:
+            (found,) = self._ask([partial(self._dims, ranks, outputs, choice)])
+            if found.ok:
+                self._choice = choice
+                answer: OutputShapes = found.answer
+                return answer
+        return OutputShapes(())
+
+    def _aliases(self, taken: TakenInputs, outputs: int) -> tuple[int | None, ...]:
+        """Of each output the input whose memory it shares; nothing where no output does."""
+
+        def aliases() -> tuple[int | None, ...]:
+            plugin = self._made()
+            return plugin.aliases(len(taken.ranks), outputs) if isinstance(plugin, PluginV3) else ()
+
+        (found,) = self._ask([aliases])
+        return tuple(found.answer) if found.ok and any(one is not None for one in found.answer) else ()
 
     def _shape_fields(self, taken: TakenInputs, outputs: int) -> tuple[str, ...]:
-        """The int32 fields with another value of which a plugin answers other shapes."""
-
-        names = [one.name for one in self._listed if one.type == FieldType.INT32.code and one.length <= 1]
+        """The int32 fields, and elements of lists, with another value of which a plugin answers other shapes."""
+        lists = {
+            name: length
+            for name, kind, data, length in self._fields
+            if kind == FieldType.INT32.code and data and 1 < length <= LONGEST
+        }
+        numbers = [one.name for one in self._listed if one.type == FieldType.INT32.code and one.length <= 1] + [
+            name for name, kind, _, length in self._fields if kind == FieldType.INT32.code and length == 1
+        ]
+        names = [one for one in dict.fromkeys(numbers) if one not in lists]
+        names += [f"{name}[{at}]" for name, length in lists.items() for at in range(length)]
         found = []
         for name in names:
             answers = self._ask([partial(self._dims_with, taken.ranks, outputs, {name: value}) for value in (2, 3)])
-            if any(one.ok and tuple(one.answer) != taken.shapes for one in answers):
+            if any(one.ok and one.answer != OutputShapes(taken.shapes, taken.sizes) for one in answers):
                 found.append(name)
         return tuple(found)
 
-    def _dims_with(self, ranks: Sequence[int], outputs: int, values: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
-        """The shapes of a plugin with other values of these fields."""
-        others = [one for one in self._fields if one[0] not in values]
-        self._plugin = self._create(
-            [*others, *(_field(name, FieldType.INT32, value) for name, value in values.items())]
-        )
+    def _dims_with(self, ranks: Sequence[int], outputs: int, values: Mapping[str, int]) -> OutputShapes:
+        """The shapes of a plugin with other values of these fields, and elements of lists."""
+        self._plugin = self._with_values(values)
         return self._dims(ranks, outputs)
 
-    def _shapes_by_fields(
-        self, taken: TakenInputs, outputs: int, names: Sequence[str]
-    ) -> tuple[tuple[str, ...], ...] | None:
+    def _with_values(self, values: Mapping[str, int]) -> AnyPlugin:
+        """A plugin with other values of these fields, and elements of lists."""
+        fields = {one[0]: one for one in self._fields}
+        for key, value in values.items():
+            name, _, place = key.rstrip("]").partition("[")
+            if place:
+                _, kind, data, length = fields[name]
+                array = np.frombuffer(data or b"", np.int32).copy()
+                array[int(place)] = value
+                fields[name] = (name, kind, array.tobytes(), length)
+            else:
+                fields[name] = _field(name, FieldType.INT32, value)
+        return self._create([*fields.values()])
+
+    def _shapes_by_fields(self, taken: TakenInputs, outputs: int, names: Sequence[str]) -> OutputShapes | None:
         """The shapes with fields' names for the numbers that they are; None where they are not such numbers."""
+        if self._static:
+            return self._static_by_fields(taken, outputs, names)
         first, second = (dict(zip(names, primes, strict=False)) for primes in PRIMES)
         if len(first) < len(names):
             return None
         given = self._ask([partial(self._dims_with, taken.ranks, outputs, values) for values in (first, second)])
         if not all(one.ok for one in given):
             return None
-        written = [
-            tuple(tuple(with_names(dim, values) for dim in shape) for shape in one.answer)
-            for one, values in zip(given, (first, second), strict=True)
-        ]
+        written = [_named(one.answer, values) for one, values in zip(given, (first, second), strict=True)]
         return written[0] if written[0] == written[1] else None
+
+    def _static_by_fields(self, taken: TakenInputs, outputs: int, names: Sequence[str]) -> OutputShapes | None:
+        """The same of a plugin that answers numbers."""
+        values = [dict(zip(names, turn, strict=False)) for turn in static_shapes.FIELD_TURNS]
+        if len(values[0]) < len(names) or self._choice == "model":
+            return None
+
+        def answer(turn: int, factor: int) -> tuple[static_shapes.Sizes, list[tuple[int, ...]]]:
+            plugin = self._with_values(values[turn])
+            assert isinstance(plugin, StaticPlugin)
+            every = static_shapes.sizes(plugin, taken.ranks, self._choice, (), factor=factor)
+            asked = every[turn % len(every)]
+            return asked, static_shapes.numbers(plugin, asked, outputs)
+
+        # Sizes that the fields divide, and others, which tell how a plugin rounds; some refuse those.
+        turns = [(turn, factor) for factor in (static_shapes.WHOLE, 1) for turn in range(len(values))]
+        found = self._ask([partial(answer, *turn) for turn in turns])
+        if not all(one.ok for one in found[: len(values)]):
+            return None
+        known = [(values[turn], one.answer) for (turn, _), one in zip(turns, found, strict=True) if one.ok]
+        return static_shapes.of_answers(
+            [asked for _, (asked, _) in known], [given for given, _ in known], [one for _, (_, one) in known]
+        )
 
     def _other_ranks(self, taken: TakenInputs, outputs: int) -> tuple[tuple[int, ...], ...]:
         """For each input the ranks that it takes while the others stay, by shapes, and by types of the first row."""
@@ -307,6 +391,18 @@ class _Questions:
             answers = self._ask([partial(takes, ranks) for ranks in tried])
             found.append(tuple(r[index] for r, one in zip(tried, answers, strict=True) if one.ok and one.answer))
         return tuple(found)
+
+    def _every_rank(self, taken: TakenInputs, outputs: int) -> bool:
+        """Whether all ranks are taken, and the outputs have the first input's dimensions in each."""
+
+        def like_the_input(rank: int) -> bool:
+            ranks = (rank,) * len(taken.ranks)
+            own = tuple(symbol(0, dim) for dim in range(rank))
+            alike = all(shape == own for shape in self._dims(ranks, outputs).dims)
+            return alike and self._supports(_descs(ranks, outputs, taken.rows[0]), len(ranks))
+
+        found = self._ask([partial(like_the_input, rank) for rank in sorted(RANKS)])
+        return all(one.ok and one.answer for one in found)
 
     # ------------------------------------------------------------------------------------ types and formats
 
@@ -348,7 +444,8 @@ class _Questions:
         if isinstance(plugin, PluginV3):
             dynamic = [DynamicDesc(one, one.dims, one.dims, one.dims) for one in known]
             return plugin.supports_format_combination(position, dynamic, inputs, outputs)
-        return plugin.supports_format_combination(position, known, inputs, outputs)
+        # Of an IPluginV2Ext the answer for integers counts for nothing in a test; here it is all that is known.
+        return V2Plugin.supports_format_combination(plugin, position, known, inputs, outputs)
 
     def _formats(self, taken: TakenInputs, row: tuple[int, ...], outputs: int) -> tuple[str, ...]:
         """The formats that all tensors may have at once for which TensorRT documents them, the others being linear."""
@@ -362,6 +459,16 @@ class _Questions:
 
         found = self._ask([partial(takes, form) for form in tried])
         return tuple(form.value for form, one in zip(tried, found, strict=True) if one.ok and one.answer)
+
+
+def _named(found: OutputShapes, values: Mapping[str, int]) -> OutputShapes:
+    """The same with the names of fields for the numbers that they are."""
+    return OutputShapes(
+        tuple(tuple(with_names(dim, values) for dim in shape) for shape in found.dims),
+        tuple(
+            SizeTensor(one.output, with_names(one.upper, values), with_names(one.opt, values)) for one in found.sizes
+        ),
+    )
 
 
 def _descs(ranks: Sequence[int], outputs: int, row: Sequence[int]) -> list[Desc]:
@@ -378,10 +485,15 @@ def _fits(desc: Desc, form: Format) -> bool:
 
 def _guesses(listed: Sequence[ListedField]) -> Iterator[tuple[str, tuple[FieldValue, ...]]]:
     yield "nothing", ()
-    numbers = [(one, _NUMPY[one.type]) for one in listed if one.type in _NUMPY]
-    if numbers:
+    # Many creators list names alone (kUNKNOWN), and read what they get as the type that they want.
+    for unknown in (FieldType.INT32, FieldType.FLOAT32):
+        typed = [replace(one, type=unknown.code, length=1) if one.type == UNKNOWN else one for one in listed]
+        numbers = [(one, _NUMPY[one.type]) for one in typed if one.type in _NUMPY]
         for name, value in (("ones", 1), ("zeros", 0)):
-            yield name, tuple(_guess(one, kind, value) for one, kind in numbers)
+            if numbers:
+                yield name, tuple(_guess(one, kind, value) for one, kind in numbers)
+        if typed == [*listed]:
+            return
 
 
 _NUMPY: dict[int, str] = {
@@ -415,6 +527,6 @@ def _scalar(kind: FieldType, data: bytes) -> float | int:
 
 def _serialized(native: Any) -> bytes:
     size = native.serialization_size()
-    buffer = HostBuffer(size)
+    buffer = _native.Buffer(size)
     native.serialize(buffer.address)
-    return buffer.contents.tobytes()
+    return bytes(memoryview(buffer))

@@ -50,6 +50,8 @@ def _fits(row: Sequence[int], precision: DType, kinds: Sequence[Sequence[DType]]
     known = {kind.code: kind for kind in DType}
     if any(code not in known for code in row):
         return False
+    if {DType.INT8.code, DType.FLOAT8.code} <= set(row):
+        return False  # pluginkit.toml has not both at once (manifest/type_rules.py)
     for code, one in zip(row, kinds, strict=True):
         if code == precision.code:
             continue

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from pluginkit import host
 from pluginkit.bench.model import BenchCase
 from pluginkit.dtypes import DType
@@ -12,6 +14,7 @@ from pluginkit.field_types import FieldType, Value
 from pluginkit.formats import Format
 from pluginkit.host.bases.lifecycles import LIFECYCLES
 from pluginkit.manifest import Manifest, Tensor
+from pluginkit.network.model import Scale
 from pluginkit.testing.plan import field_values
 
 
@@ -23,7 +26,7 @@ class BenchLayer:
         UsageError: a tensor that is never linear.
     """
 
-    def __init__(self, creator: host.Creator, manifest: Manifest, case: BenchCase, scales: Mapping[str, float]) -> None:
+    def __init__(self, creator: host.Creator, manifest: Manifest, case: BenchCase, scales: Mapping[str, Scale]) -> None:
         shapes = manifest.input_shapes(case.symbols)
         specs = [_spec(manifest, tensor, case.precision, shapes[tensor.name]) for tensor in manifest.inputs]
         built = host.build(creator, "bench", _fields(manifest, case, scales), [specs])
@@ -76,9 +79,14 @@ def _spec(manifest: Manifest, tensor: Tensor, precision: DType, dims: tuple[int,
     return host.TensorSpec(kind, dims, dims, dims, dims)
 
 
-def _fields(manifest: Manifest, case: BenchCase, scales: Mapping[str, float]) -> dict[str, tuple[FieldType, Value]]:
+def _fields(manifest: Manifest, case: BenchCase, scales: Mapping[str, Scale]) -> dict[str, tuple[FieldType, Value]]:
     values: dict[str, Value] = {**field_values(manifest), **case.fields}
     for tensor in (*manifest.inputs, *manifest.outputs):
         if tensor.scale and tensor.name in scales:
-            values[tensor.scale] = scales[tensor.name]
+            scale = scales[tensor.name]
+            values[tensor.scale] = scale if isinstance(scale, float) else tuple(np.ravel(scale).tolist())
+        elif tensor.scale and tensor.scale_axis is not None:
+            # A list can't be left out; in other precisions than INT8 its numbers mean nothing.
+            sizes = tensor.dims({**manifest.shape_values(case.fields), **case.symbols})
+            values.setdefault(tensor.scale, (1.0,) * sizes[tensor.scale_axis])
     return {field.name: (field.type, values[field.name]) for field in manifest.fields if field.name in values}

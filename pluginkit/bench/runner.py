@@ -60,6 +60,18 @@ def run(options: BenchOptions, step: Step = lambda *_: None) -> BenchReport:
         PluginkitError: the run could not take place otherwise. What the plugin does wrong is in the report.
     """
     manifest = Manifest.load(options.project)
+    if sizes := [tensor.name for tensor in manifest.size_tensors()]:
+        raise UsageError(
+            f"pluginkit bench doesn't measure {manifest.plugin.name}: '{sizes[0]}' is a size that only enqueue knows, "
+            "so how many bytes a call moves follows from no shape.",
+            hint="pluginkit test runs it; measure its kernel with a profiler.",
+        )
+    if given := manifest.shape_inputs():
+        raise UsageError(
+            f"pluginkit bench doesn't measure {manifest.plugin.name}: '{given[0].name}' is a shape input, and it makes "
+            "layers of shapes alone.",
+            hint="pluginkit test runs it; measure its kernel with a profiler.",
+        )
     chosen = select(cases(manifest, options.precisions), options.only)
     arch = _gpu()
     step("building", 0, None)

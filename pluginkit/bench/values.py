@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pluginkit.bench.model import BenchCase
-from pluginkit.dtypes import DType
+from pluginkit.dtypes import QUANTIZED, DType
 from pluginkit.field_types import Value, each
+from pluginkit.float8 import place
 from pluginkit.host import Finding
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Array
+from pluginkit.network.model import Array, Scale
 from pluginkit.testing import precision
 from pluginkit.testing.plan import field_values
 from pluginkit.testing.points import generator, is_integer
@@ -24,23 +25,23 @@ PERIOD = 4_194_301
 PIECE = 1 << 22
 """How many elements are compared at once."""
 STEP = 0.05
-"""The INT8 scale of inputs in the calibration: values from -6.4 to 6.35."""
+"""The INT8 scale of inputs in the calibration: values from -6.4 to 6.35, for FP8 too."""
 SMALL = 1 << 16
 """Elements of the largest input that a calibration is made on, where the signature's profiles have one so small."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """A case's tensors as they lie in memory (INT8 in steps), and each INT8 tensor's scale."""
+    """A case's tensors as they lie in memory (quantized ones in steps), and each one's scale, or its channels'."""
 
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
-    scales: Mapping[str, float]
+    scales: Mapping[str, Scale]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How far off an output may be: INT8 in steps, others as `|got - expected| <= max(atol, rtol * |expected|)`."""
+    """How far off an output may be: in steps, or as `|got - expected| <= max(atol, rtol * |expected|)`."""
 
     rtol: float
     atol: float
@@ -64,7 +65,7 @@ def make(manifest: Manifest, reference: Reference, case: BenchCase, seed: int) -
         CheckFailed: the reference is wrong.
     """
     fields = fields_of(manifest, case)
-    scales = _scales(manifest, reference, case, fields, seed)
+    scales = _of_channels(manifest, case, _scales(manifest, reference, case, fields, seed))
     sizes = manifest.input_shapes(case.symbols)
     inputs, real = [], []
     for tensor in manifest.inputs:
@@ -73,18 +74,18 @@ def make(manifest: Manifest, reference: Reference, case: BenchCase, seed: int) -
         bound = max(1, min(size, default=1)) if is_integer(tensor) else 0
         array = _drawn(kind, size, bound, generator(seed, case.id, tensor.name))
         inputs.append(array)
-        real.append(precision.dequantize(array, scales[tensor.name]) if kind is DType.INT8 else _wide(array))
+        real.append(precision.dequantize(array, scales[tensor.name]) if kind.is_quantized else _wide(array))
     outputs = []
     for tensor, answer in zip(manifest.outputs, reference(real, fields), strict=True):
         kind = manifest.type_of(tensor, case.precision)
-        steps = precision.quantize(answer, scales[tensor.name]) if kind is DType.INT8 else answer
+        steps = precision.quantize(answer, scales[tensor.name], kind) if kind.is_quantized else answer
         with np.errstate(over="ignore"):
             outputs.append(np.asarray(steps.astype(kind.numpy), order="C"))
     return Values(tuple(inputs), tuple(outputs), scales)
 
 
 def _wide(array: Array) -> Array:
-    return array.astype(np.int64 if array.dtype == np.int32 else np.float64)
+    return array.astype(np.int64 if array.dtype in (np.int32, np.int64) else np.float64)
 
 
 def _drawn(kind: DType, size: Sequence[int], bound: int, rng: np.random.Generator) -> Array:
@@ -92,8 +93,10 @@ def _drawn(kind: DType, size: Sequence[int], bound: int, rng: np.random.Generato
     few = min(count, PERIOD)
     if kind is DType.INT8:
         values: Array = rng.integers(-128, 128, few, np.int8)
-    elif kind is DType.INT32:
-        values = rng.integers(0, bound, few).astype(np.int32)
+    elif kind is DType.FLOAT8:
+        values = (QUANTIZED[kind] / 4 * rng.standard_normal(few, np.float32)).clip(-448, 448).astype(kind.numpy)
+    elif kind.is_integer:
+        values = rng.integers(0, bound, few).astype(kind.numpy)
     else:
         values = (2 * rng.standard_normal(few, np.float32)).astype(kind.numpy)
     return np.resize(values, count).reshape(size)
@@ -102,9 +105,9 @@ def _drawn(kind: DType, size: Sequence[int], bound: int, rng: np.random.Generato
 def _scales(
     manifest: Manifest, reference: Reference, case: BenchCase, fields: Mapping[str, Value], seed: int
 ) -> dict[str, float]:
-    """Each INT8 tensor's scale: the case's field's, else by calibration on a small shape."""
+    """Each quantized tensor's scale: the case's field's, else by calibration on a small shape."""
     tensors = (*manifest.inputs, *manifest.outputs)
-    wanted = [t for t in tensors if manifest.type_of(t, case.precision) is DType.INT8]
+    wanted = [t for t in tensors if manifest.type_of(t, case.precision).is_quantized]
     given = {t.name: _scale(case.fields.get(t.scale or "", 0)) for t in wanted}
     if all(scale > 0 for scale in given.values()):
         return given
@@ -126,6 +129,19 @@ def _scales(
     return {name: given[name] or scale for name, scale in found.items()}
 
 
+def _of_channels(manifest: Manifest, case: BenchCase, scales: Mapping[str, float]) -> dict[str, Scale]:
+    """The same, with the scales of channels for tensors that have such: the case's field's, else drawn."""
+    found: dict[str, Scale] = dict(scales)
+    for tensor in (*manifest.inputs, *manifest.outputs):
+        if tensor.scale_axis is not None and tensor.scale is not None and tensor.name in scales:
+            count = tensor.dims({**manifest.shape_values(case.fields), **case.symbols})[tensor.scale_axis]
+            given = case.fields.get(tensor.scale)
+            drawn = precision.channel_scales(tensor.scale, scales[tensor.name], count)
+            numbers = given if isinstance(given, tuple) else drawn
+            found[tensor.name] = precision.along(numbers, tensor.scale_axis, len(tensor.shape))
+    return found
+
+
 def _scale(value: Value) -> float:
     return float(np.float32(value)) if isinstance(value, (int, float)) else 0.0
 
@@ -144,7 +160,7 @@ def limits(manifest: Manifest, case: BenchCase) -> Limits:
     if case.allowed is not None:
         return Limits(case.allowed.rtol, case.allowed.atol, case.allowed.steps)
     tolerance = precision.close(manifest, case.precision)
-    return Limits(tolerance.rtol, tolerance.atol, precision.int8_steps(manifest))
+    return Limits(tolerance.rtol, tolerance.atol, precision.steps_of(manifest, case.precision))
 
 
 def check(name: str, got: Array, want: Array, allowed: Limits, method: str) -> None:
@@ -155,14 +171,16 @@ def check(name: str, got: Array, want: Array, allowed: Limits, method: str) -> N
     """
     if np.array_equal(got.view(np.uint8), want.view(np.uint8)):
         return
-    steps = got.dtype == np.int8
+    float8 = got.dtype == DType.FLOAT8.numpy
+    steps = float8 or got.dtype == np.int8
     wrong, worst = 0, (-1.0, 0)
     flat, right = got.reshape(-1), want.reshape(-1)
     for start in range(0, flat.size, PIECE):
         here, there = _wide(flat[start : start + PIECE]), _wide(right[start : start + PIECE])
         with np.errstate(invalid="ignore"):
             same = (here == there) | (np.isnan(here) & np.isnan(there))
-            off = np.where(same, 0.0, np.abs(here - there))
+            apart = place(here) - place(there) if float8 else here - there
+            off = np.where(same, 0.0, np.abs(apart))
             bound = np.full(off.shape, float(allowed.steps)) if steps else _bound(there, allowed)
         off = np.nan_to_num(off, nan=np.inf)
         wrong += int(np.count_nonzero(off > bound))
@@ -173,9 +191,10 @@ def check(name: str, got: Array, want: Array, allowed: Limits, method: str) -> N
     if not wrong:
         return
     index = [int(axis) for axis in np.unravel_index(worst[1], got.shape)]
+    mine, its = float(flat[worst[1]]), float(right[worst[1]])
     raise Finding(
         method,
-        f"output '{name}' is {flat[worst[1]]:g} at {index}, expected {right[worst[1]]:g}: off by {worst[0]:.4g}"
+        f"output '{name}' is {mine:g} at {index}, expected {its:g}: off by {worst[0]:.4g}"
         f"{' steps' if steps else ''} ({wrong} of {flat.size} values are off)",
         rule="E7",
         hint="pluginkit test finds out more.",

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
-import shutil
 import sysconfig
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from pluginkit.build import cache, existing, python_module, toolchain
 from pluginkit.build.artifact import TARGETS, Artifact, library_path
-from pluginkit.build.exports import check_exports, exported
-from pluginkit.build.output import BuildOutput, hint_for
+from pluginkit.build.cmake import Progress, configure, install, put, run_tool, tools
+from pluginkit.build.exports import exported
 from pluginkit.build.sanitizers import PLAIN, Flavour
 from pluginkit.errors import BuildFailed, UsageError, from_os
-from pluginkit.library import build_record
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import members, root
-from pluginkit.paths import __version__
-from pluginkit.process.programs import run
-
-Progress = Callable[[str], None]
-"""Called with a line of Ninja's progress (`[3/7] ...`), a compiler's output, and why all is compiled anew."""
 
 
 def build(
@@ -102,18 +94,17 @@ def _build_one(
     library: Path, manifest: Manifest, target: str, settings: dict[str, str], python: bool, progress: Progress
 ) -> Artifact:
     project, folder = library.parent.parent.parent, library.parent / "cmake"
-    cmake, ninja = toolchain.cmake().best(), toolchain.ninja().best()
-    settings = {**settings, "CMAKE_MAKE_PROGRAM": str(ninja.path)}
-    settings["PLUGINKIT_TOOLS"] += f", CMake {cmake.version}, Ninja {ninja.version}"
+    cmake, ninja, settings = tools(settings)
     library.parent.mkdir(parents=True, exist_ok=True)
     with (library.parent / ".lock").open("w", encoding="utf-8") as lock:
         # Two builds at once would write the same objects; the second waits, and then finds all done.
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            _configure(project, folder, cmake.path, settings, progress)
+            if configure(project, folder, cmake, settings, progress):
+                _show_to_editors(project / "build", folder)
             module = _module(folder, manifest, progress) if python else {}
-            _run([ninja.path, "-C", folder, "all", *([module["target"]] if module else [])], folder, progress)
-            made = _install(_described(folder, manifest), library, manifest.plugin.name)
+            run_tool([ninja, "-C", folder, "all", *([module["target"]] if module else [])], folder, progress)
+            made = install(_described(folder, manifest), library, manifest.plugin.name)
             return replace(made, module=_install_module(module, library.parent)) if module else made
         except BuildFailed as error:
             raise _with_place(error, target, library) from None
@@ -127,54 +118,12 @@ def _with_place(error: BuildFailed, target: str, library: Path) -> BuildFailed:
     )
 
 
-def _configure(project: Path, folder: Path, cmake: Path, settings: dict[str, str], progress: Progress) -> None:
-    """Configure once, and anew when a setting has changed: a stale cache would keep the old compiler or headers."""
-    script = cache.script({**settings, "PLUGINKIT_PROJECT": str(project)})
-    init = folder / "pluginkit-init.cmake"
-    before = init.read_text(encoding="utf-8") if init.exists() else ""
-    if (folder / "build.ninja").exists() and before == script:
-        return
-    if (folder / "build.ninja").exists():
-        progress(f"Everything is compiled anew: {cache.difference(before, script)}.")
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
-    init.write_text(script, encoding="utf-8")
-    _run([cmake, "-G", "Ninja", "-C", init, "-S", project, "-B", folder], folder, progress)
-    _show_to_editors(project / "build", folder)
-
-
 def _show_to_editors(build: Path, folder: Path) -> None:
     """Editors look for compile_commands.json in the project's build folder; target cpu's is the one to show."""
     link = build / "compile_commands.json"
     if "cpu" in folder.relative_to(build).parts or not link.exists():
         link.unlink(missing_ok=True)
         link.symlink_to((folder / link.name).relative_to(build))
-
-
-def _run(command: Sequence[str | Path], folder: Path, progress: Progress) -> None:
-    """Run CMake or Ninja, and write all its output to pluginkit.log.
-
-    Raises:
-        BuildFailed: with the errors of the compiler, the linker or CMake.
-    """
-    log = folder / "pluginkit.log"
-    # Ninja's progress distinguishes its own lines from the compilers', so NINJA_STATUS may not change it.
-    env = {"NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": None}
-    output = BuildOutput(progress)
-    with log.open("w", encoding="utf-8") as file:
-
-        def on_line(line: str) -> None:
-            file.write(line + "\n")
-            output.take(line)
-
-        result = run(command, env=env, on_line=on_line)
-    if not result.ok:
-        tail = result.stdout.splitlines()[-20:]
-        message = "\n".join(output.errors or tail or [f"{command[0]} ended with {result.status}."])
-        raise BuildFailed(
-            message, hint="\n  ".join(filter(None, (hint_for(message), f"The whole output is in {log}.")))
-        )
 
 
 def _described(folder: Path, manifest: Manifest) -> dict[str, object]:
@@ -223,28 +172,5 @@ def _install_module(module: dict[str, str], place: Path) -> Path:
         )
     path = place / built.name
     if not path.exists() or path.read_bytes() != built.read_bytes():
-        _put(path, built.read_bytes(), 0o755)
+        put(path, built.read_bytes(), 0o755)
     return path
-
-
-def _put(path: Path, content: bytes, mode: int) -> None:
-    """Write a new file and rename it."""
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    new.write_bytes(content)
-    new.chmod(mode)
-    new.replace(path)
-
-
-def _install(described: dict[str, object], library: Path, name: str) -> Artifact:
-    """Check the library and put it in place by renaming, so that a process that has the old one open keeps it."""
-    built = Path(str(described["library"]))
-    exports = check_exports(built, name)
-    data = built.read_bytes()
-    info = build_record.make(described, exports, data, __version__)
-    record, text = build_record.path(library), build_record.text(info)
-    artifact = Artifact(library, info)
-    if library.exists() and library.read_bytes() == data and record.exists() and record.read_text() == text:
-        return artifact
-    _put(library, data, 0o755)
-    _put(record, text.encode(), 0o644)
-    return replace(artifact, fresh=True)

@@ -22,13 +22,14 @@ from pluginkit.paths import __version__, built_dir, cmake_dir
 def settings(
     target: str, *, archs: Sequence[str] = (), werror: bool = False, sanitize: Sequence[str] = ()
 ) -> dict[str, str]:
-    """CMake's cache variables for a target; `sanitize` are the checks to be compiled in on target cpu.
+    """CMake's cache variables for a target; `sanitize` are the checks to be compiled in on target cpu, or
+    `coverage`, which takes clang++.
 
     Raises:
         ToolMissing: no usable compiler, or no CUDA headers.
         UsageError: a GPU architecture that nvcc doesn't know.
     """
-    cxx = toolchain.cxx_compiler().best()
+    cxx = (toolchain.clang_compiler() if "coverage" in sanitize else toolchain.cxx_compiler()).best()
     values = {
         "CMAKE_CXX_COMPILER": str(cxx.path),
         "pluginkit_DIR": str(cmake_dir()),

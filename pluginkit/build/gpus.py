@@ -11,6 +11,7 @@ import json
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from uuid import UUID
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR of cuda.h
 _DEVICES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/nvhost-gpu", "/dev/dxg")
@@ -18,10 +19,19 @@ _DEVICES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/nvhost-gpu", "/dev/dxg")
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU: its name and its compute capability, e.g. `9.0`."""
+    """A GPU.
+
+    Attributes:
+        name: as the driver has it.
+        capability: its compute capability, e.g. `9.0`.
+        memory: bytes of its memory; 0 where the driver doesn't say.
+        uuid: what tells it from another one, as nvidia-smi writes it; empty where the driver doesn't say.
+    """
 
     name: str
     capability: str
+    memory: int = 0
+    uuid: str = ""
 
     @property
     def arch(self) -> str:
@@ -31,11 +41,15 @@ class Gpu:
 
 @dataclass(frozen=True)
 class DriverInfo:
-    """What the driver reports: the highest CUDA version it supports and its GPUs; `problem` if it doesn't answer."""
+    """What the driver reports: the highest CUDA version it supports and its GPUs; `problem` if it doesn't answer.
+
+    `version` is the driver's own, empty where NVIDIA's management library isn't there (Jetson, WSL).
+    """
 
     cuda: str = ""
     gpus: tuple[Gpu, ...] = ()
     problem: str = ""
+    version: str = ""
 
 
 def find_driver(timeout: float = 20.0) -> DriverInfo:
@@ -52,7 +66,7 @@ def find_driver(timeout: float = 20.0) -> DriverInfo:
     if not answer.ok:
         return DriverInfo(problem=f"asking libcuda ended with {answer.status}: {answer.stderr.strip()[-200:]}")
     facts = json.loads(answer.stdout)
-    return DriverInfo(facts["cuda"], tuple(Gpu(**gpu) for gpu in facts["gpus"]), facts["problem"])
+    return DriverInfo(facts["cuda"], tuple(Gpu(**gpu) for gpu in facts["gpus"]), facts["problem"], facts["version"])
 
 
 def _ask_driver() -> DriverInfo:
@@ -74,8 +88,26 @@ def _ask_driver() -> DriverInfo:
         cuda.cuDeviceGetName(name, len(name), device)
         cuda.cuDeviceGetAttribute(ctypes.byref(major), _MAJOR, device)
         cuda.cuDeviceGetAttribute(ctypes.byref(minor), _MINOR, device)
-        gpus.append(Gpu(name.value.decode(errors="replace"), f"{major.value}.{minor.value}"))
-    return DriverInfo(version, tuple(gpus))
+        memory, identity = ctypes.c_size_t(), (ctypes.c_ubyte * 16)()
+        cuda.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
+        # CUuuid of cuda.h: 16 bytes, which nvidia-smi writes as any UUID. Of a MIG instance _v2 gives its own.
+        ask = getattr(cuda, "cuDeviceGetUuid_v2", None) or cuda.cuDeviceGetUuid
+        unique = "" if ask(identity, device) else f"GPU-{UUID(bytes=bytes(identity))}"
+        text = name.value.decode(errors="replace")
+        gpus.append(Gpu(text, f"{major.value}.{minor.value}", memory.value, unique))
+    return DriverInfo(version, tuple(gpus), version=_driver_version())
+
+
+def _driver_version() -> str:
+    """By nvmlSystemGetDriverVersion of nvml.h, whose buffer is of 80 bytes."""
+    try:
+        management = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return ""
+    text = ctypes.create_string_buffer(80)
+    if management.nvmlInit_v2() or management.nvmlSystemGetDriverVersion(text, 80):
+        return ""
+    return text.value.decode(errors="replace")
 
 
 if __name__ == "__main__":

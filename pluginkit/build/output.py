@@ -30,11 +30,15 @@ _HINTS = (
     ),
     (
         r"fatal error: ([\w./]+): No such file|fatal error: '([\w./]+)' file not found",
-        "{0} is in none of the include folders: see target_include_directories.",
+        "{0} is in none of the include folders: see target_include_directories, or --include of build --sources.",
     ),
     (
         r"multiple definition of .?(getCreators|setLoggerFinder)",
         "{0} is defined twice: PLUGINKIT_PLUGINS stands in one source only.",
+    ),
+    (
+        r"undefined reference to .?([^'`\n]+)",
+        "{0} is in none of the sources: name the one that defines it too, or link its library.",
     ),
 )
 
@@ -76,7 +80,9 @@ class BuildOutput:
 
 
 def hint_for(text: str) -> str:
-    """What to do about an error that plugin authors meet; empty if it is none of the known ones."""
+    """What to do about an error that plugin authors meet; empty if it is none of the known ones, or says so itself."""
+    if re.search(r"^  fix: ", text, re.MULTILINE):
+        return ""
     for pattern, hint in _HINTS:
         if match := re.search(pattern, text):
             return hint.format(next(filter(None, match.groups())))

@@ -46,8 +46,9 @@ def _signature(manifest: Manifest) -> dict[str, Any]:
 def _tensor(manifest: Manifest, tensor: Tensor) -> dict[str, Any]:
     return {
         "name": tensor.name,
-        "types": ", ".join(kind.value for kind in tensor.types),
+        "types": ", ".join(kind.numpy.name for kind in tensor.types),
         "shape": list(manifest.written(tensor)),
+        "shape_input": tensor.is_shape_input,
     }
 
 

@@ -179,6 +179,20 @@ def cxx_compiler() -> Tool:
 _COMPILER_NAMES = (r"g\+\+", r"clang\+\+", r"g\+\+-\d+", r"clang\+\+-\d+")
 
 
+def clang_compiler() -> Tool:
+    """clang++ of whatever name, for its libFuzzer: LLVMFuzzerRunDriver came with clang 12."""
+    patterns = [pattern for pattern in _COMPILER_NAMES if pattern.startswith("clang")]
+
+    def ask(path: Path) -> Found:
+        found = _ask_compiler(path)
+        if found.usable and (found.note != "clang++" or (found.version and found.version.major < 12)):
+            return replace(found, why_not=f"{found.note} {found.version} is not clang++ 12 or newer")
+        return found
+
+    remedy = "sudo apt-get install clang libclang-rt-dev"
+    return Tool("clang++", "clang++ 12 or newer", remedy, "PATH (clang++, clang++-N)", tuple(_on_path(*patterns)), ask)
+
+
 def cmake() -> Tool:
     """CMake: the wheel's, else the machine's."""
     ask = _asking(SpecifierSet(">=3.24"), r"cmake version (\d+\.\d+(?:\.\d+)?)")

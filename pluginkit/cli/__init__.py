@@ -9,9 +9,8 @@ import traceback
 from collections.abc import Sequence
 
 import click
-from rich.console import Console
-from rich.text import Text
 
+from pluginkit.cli.errors import show, show_error
 from pluginkit.errors import PluginkitError, UsageError, from_import, from_os
 from pluginkit.paths import __version__
 
@@ -22,13 +21,17 @@ _COMMANDS = {
     "update": ("project.update", "Bring what a later pluginkit writes into a project."),
     "build": ("project.build", "Build the project's plugin library."),
     "test": ("testing.test", "Test the plugin in networks, and have NVIDIA's builder judge it."),
+    "history": ("testing.history", "Show what began to fail in the runs that test --history kept, and what is slower."),
     "bench": ("testing.bench", "Measure the plugin on a GPU, compared with the speed of a copy."),
     "networks": ("testing.networks", "List the networks that plugins are tested in; write them as ONNX models."),
     "inspect": ("inspection.inspect", "Show what a plugin library holds, and what is wrong with it."),
+    "check": ("inspection.check", "Ask of a plugin library what TensorRT's contract asks."),
     "doctor": ("inspection.doctor", "Say what keeps TensorRT from taking a model, and what to do."),
     "adopt": ("inspection.adopt", "Draft pluginkit.toml for a plugin library that you already have."),
     "import": ("inspection.import_", "Parse a model with your plugins: who serves each node, and what is wrong."),
+    "graft": ("inspection.graft", "Replace subgraphs of a model by a plugin's node."),
     "pack": ("store.pack", "Pack a project's builds into a bundle."),
+    "wheel": ("store.wheel", "Make a wheel of a project's builds or of a bundle."),
     "registry": (
         "store.registry",
         "Bundles of built plugins in stores: add, list, show, search, verify, ...",
@@ -36,6 +39,7 @@ _COMMANDS = {
     "resolve": ("store.resolve", "Say which bundle serves each node of a model on a system, and why others don't."),
     "fetch": ("store.fetch", "Bring the bundles that a model needs into the store."),
     "engine": ("store.engine", "Write down what an engine needs of plugins; check whether it is here."),
+    "farm": ("inspection.farm", "Show the workers of a farm, and what can be tested on it."),
     "info": ("inspection.info", "Show every tool, header set, runtime and GPU found."),
     "demo": ("testing.demo", "Run new, build and test in a temporary folder."),
 }
@@ -99,10 +103,10 @@ def run(args: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one way ou
         error.show()
         return UsageError.exit_code
     except (click.Abort, KeyboardInterrupt):
-        _print("stopped", "Stopped.", "")
+        show("stopped", "Stopped.", "")
         return 130
     except PluginkitError as error:
-        _print("error", error.message, error.hint)
+        show_error(error)
         return error.exit_code
     except BrokenPipeError:
         # The reader of our output went away (`pluginkit info | head`): nothing left to print, and no traceback at exit.
@@ -112,7 +116,7 @@ def run(args: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one way ou
         known = from_os(error) if isinstance(error, OSError) else from_import(error)
         if known is None:
             return _bug()
-        _print("error", known.message, known.hint)
+        show_error(known)
         return known.exit_code
     except Exception:  # noqa: BLE001 - whatever is left is a bug of ours, and must differ from the user's errors
         return _bug()
@@ -122,12 +126,5 @@ def run(args: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one way ou
 def _bug() -> int:
     """Print the exception that is being handled; the exit code."""
     traceback.print_exc()
-    _print("bug", "This is a bug in pluginkit.", "Please report it with the lines above.")
+    show("bug", "This is a bug in pluginkit.", "Please report it with the lines above.")
     return PluginkitError.exit_code
-
-
-def _print(kind: str, message: str, hint: str) -> None:
-    console = Console(stderr=True, soft_wrap=True)
-    console.print(Text.assemble((f"{kind}: ", "bold red"), message))
-    if hint:
-        console.print(Text.assemble(("  fix: ", "bold"), hint))

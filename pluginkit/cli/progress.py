@@ -1,13 +1,31 @@
-"""Progress on a terminal; nothing on a pipe. What is printed to the console meanwhile stands above it."""
+"""Progress: a line that changes on a terminal; elsewhere, as in a CI's log, a line on stderr each half minute.
+
+What is printed to the console meanwhile stands above it on a terminal.
+"""
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TransferSpeedColumn,
+)
 from rich.progress import TimeElapsedColumn as Elapsed
+
+EVERY = 30.0
+"""Seconds between two lines where there is no terminal."""
 
 Step = Callable[[str, int, int | None], None]
 """Called with what is being done, how much of it is done, and of how much (None: not known)."""
@@ -30,8 +48,43 @@ def bar(text: str, console: Console, *, elapsed: bool = False) -> Iterator[Step]
 
 
 @contextmanager
+def transfer(text: str, console: Console) -> Iterator[Step]:
+    """A bar for bytes that are moved, with their speed."""
+    columns = [TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()]
+    with _shown(text, console, columns, elapsed=False) as step:
+        yield step
+
+
+@contextmanager
 def _shown(text: str, console: Console, columns: list[ProgressColumn], *, elapsed: bool) -> Iterator[Step]:
+    if not console.is_terminal:
+        with _logged(text) as step:
+            yield step
+        return
     columns = [*columns, *([Elapsed()] if elapsed else [])]
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+    with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task(text, total=None)
         yield lambda what, done, total: shown.update(task, description=what, completed=done, total=total)
+
+
+@contextmanager
+def _logged(text: str) -> Iterator[Step]:
+    """Lines on stderr, for stdout may be read by a program."""
+    begun, ended = time.monotonic(), threading.Event()
+    shown = [text]
+
+    def write() -> None:
+        # Without a stderr (2>&-) print would take stdout.
+        while not ended.wait(EVERY) and sys.stderr is not None:
+            print(f"{shown[0]} ({time.monotonic() - begun:.0f} s so far)", file=sys.stderr, flush=True)
+
+    def step(what: str, done: int, total: int | None) -> None:
+        shown[0] = what if total is None else f"{what}: {done} of {total}"
+
+    writer = threading.Thread(target=write, name="progress", daemon=True)
+    writer.start()
+    try:
+        yield step
+    finally:
+        ended.set()
+        writer.join()

@@ -7,33 +7,41 @@ from typing import Any, TypeVar
 
 import click
 
-from pluginkit.bases import BASES
+from pluginkit.bases import FOR_NEW
 from pluginkit.errors import UsageError
+from pluginkit.scaffold.kernels.patterns import PATTERNS
 
 F = TypeVar("F", bound=Callable[..., Any])
-_BASES = ", ".join(f"{name} ({base.interface})" for name, base in BASES.items())
+_BASES = ", ".join(f"{name} ({base.interface})" for name, base in FOR_NEW.items())
 _OPTIONS = (
     click.option(
         "--input",
         "inputs",
         multiple=True,
         metavar="NAME:TYPES:SHAPE",
-        help="An input, as x:float32,float16,int8:n,c,h,w (the default). May be repeated.",
+        help="An input, as x:float32,float16,int8:n,c,h,w (the default); x:float32:n,... is of any rank, k:int64: a "
+        "scalar. size:int64:2:values=oh,ow (base v3) is a shape input: its elements are symbols for the outputs' "
+        "shapes. With :scale=s behind it the field s carries its INT8 scale; of s:float32[c], one for each of its c. "
+        "May be repeated.",
     ),
     click.option(
         "--output",
         "outputs",
         multiple=True,
         metavar="NAME:TYPES:SHAPE",
-        help="An output; its shape may compute: y:float32:n + m,c. Default: one y like the first input.",
+        help="An output; its shape may compute: y:float32:n + m,c. Default: one y like the first input. Behind it "
+        ":valid=k says that only its first k rows mean something, k being another output; :alias=x (base v3) that it "
+        "is written into the memory of the input x; :upper=n * c and :opt=n (base v3) what a size tensor is at most "
+        "and usually. May be repeated.",
     ),
     click.option(
         "--field",
         "fields",
         multiple=True,
-        metavar="NAME:TYPE=DEFAULT",
+        metavar="NAME:TYPE[:VALUES][=DEFAULT]",
         help="A field: alpha:float32=0.5 (the default), axes:int64[]=0,1, w:float32[c], mode:string=nearest; without "
-        "=DEFAULT it must be given.",
+        "=DEFAULT it must be given. VALUES are those that it takes: k:int32:1..8=3, s:float32:0..=1, "
+        "mode:string:nearest,linear=nearest.",
     ),
     click.option("--no-fields", is_flag=True, help="No fields but the INT8 scales."),
     click.option(
@@ -42,6 +50,19 @@ _OPTIONS = (
         multiple=True,
         metavar="FORMAT",
         help="A tensor format other than linear, as chw32 or hwc8, for the tensors that can have it. May be repeated.",
+    ),
+    click.option(
+        "--workspace",
+        default="",
+        metavar="BYTES",
+        help="Scratch memory of a run, an expression as a shape's: '4 * n * h * w'. Default: none.",
+    ),
+    click.option(
+        "--kernel",
+        default="",
+        metavar="PATTERN",
+        help=f"What the kernel begins as: {'; '.join(f'{name}, {one.about}' for name, one in PATTERNS.items())}. "
+        "Default: elementwise, where the signature fits.",
     ),
     click.option("--namespace", default="", help="TensorRT plugin namespace."),
     click.option(

@@ -12,6 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pluginkit.demands import DEMANDS
 from pluginkit.dtypes import DType
 from pluginkit.run import messages
 from pluginkit.testing.report import NVIDIAS, CaseResult, Outcome, Report, Verdict, Warned
@@ -25,11 +26,19 @@ _STYLE = {
 }
 _MARKS = {"target": "cpu", "sanitizers": ""}
 """What else a row may show of its cases: shown where it is another value for any."""
+_GPU = re.compile(r"^NVIDIA |, driver for CUDA .*")
+"""What a GPU's name goes without in a column."""
 PIPE_WIDTH = 120
 """Columns where there is no terminal: nothing may be cut in a log."""
 
 FAILURES = 8
 """How many failures are explained; a wrong kernel fails everywhere in the same way."""
+
+
+def console(*, stderr: bool = False) -> Console:
+    """The terminal; on a pipe, wide enough that nothing is cut. `stderr` where stdout has the result itself."""
+    found = Console(stderr=stderr)
+    return found if found.is_terminal else Console(stderr=stderr, width=PIPE_WIDTH)
 
 
 def show(report: Report, console: Console, *, command: str, every: bool = False) -> None:
@@ -78,6 +87,7 @@ def cases_table(report: Report, *, every: bool = False) -> RenderableType:
     table.add_column("cases", no_wrap=True)
     shown = every or any(case.outcome is not Outcome.PASSED for case in report.cases)
     marks = [name for name, usual in _MARKS.items() if any(getattr(case, name) != usual for case in report.cases)]
+    marks += ["gpu"] * (len(report.gpus) > 1)
     if shown:
         table.add_column("shape")
     for name in marks:
@@ -95,14 +105,16 @@ def cases_table(report: Report, *, every: bool = False) -> RenderableType:
             network,
             what,
             *([shape] if shown else []),
-            *(getattr(case, name) for name in marks),
+            *(_GPU.sub("", getattr(case, name)) for name in marks),
             number(case.error, case.unit),
             number(case.allowed, case.unit),
             ended,
             *verdicts,
         )
 
-    for (*_, network), group in groupby(report.cases, lambda case: (case.target, case.sanitizers, case.network)):
+    for (*_, network), group in groupby(
+        report.cases, lambda case: (case.target, case.gpu, case.sanitizers, case.network)
+    ):
         cases = list(group)
         ran = [report.verdict(name, network) for name in others]
         verdicts = [
@@ -209,9 +221,10 @@ def _own(alike: Sequence[Verdict]) -> RenderableType:
 
 
 def _warning(one: Warned) -> RenderableType:
+    page = "demands" if one.doubt.rule in DEMANDS else "checks"
     return Group(
         Text.assemble(("\nwarning ", "bold yellow"), one.doubt.text),
-        Text(f"  {one.where}; no document of TensorRT asks for it (docs/demands.md), and --strict makes it a failure"),
+        Text(f"  {one.where}; no document of TensorRT asks for it (docs/{page}.md), and --strict makes it a failure"),
     )
 
 

@@ -13,7 +13,8 @@
 #                                 gpu: nvcc.
 #   PLUGINKIT_WERROR              Warnings in the project's sources are errors.
 #   PLUGINKIT_SANITIZE            Checks compiled into a library of target cpu: address, undefined, or thread and memory (the
-#                                 same instrumentation); `pluginkit test --sanitize` runs it.
+#                                 same instrumentation); `pluginkit test --sanitize` runs it. Or coverage: counted edges,
+#                                 by clang++, for `pluginkit check --fuzz`, which brings libFuzzer into the process.
 #   PLUGINKIT_PYTHON              The Python that has pluginkit; it runs the CUDA-on-CPU compiler.
 #   PLUGINKIT_CUDA_INCLUDE_DIRS   CUDA's headers.
 #   PLUGINKIT_CPU_RUNTIME_DIR     Folder of the runtime that libraries of target cpu are linked with.
@@ -159,8 +160,9 @@ endfunction()
 # Makes the target <target>_pluginkit: lib<target>_pluginkit.so in the build folder, of the same sources, include folders
 # and definitions as the existing target <target>, compiled for target cpu beside it: `pluginkit adopt` and `pluginkit
 # test` run that. SOURCES are further ones, as of a static library that <target> links; where there is no target of that
-# name, they are all. LAYOUTS are the TensorRT majors whose plugin classes it holds: 11 without it, or the major of the
-# NvInfer.h that is in <target>'s include folders. Its creators are those of REGISTER_TENSORRT_PLUGIN, of
+# name, they are all. LAYOUTS are the TensorRT majors whose plugin classes it holds: without it the major of the NvInfer.h
+# that is in the include folders of <target> or of what it links, else that of the one TensorRT SDK that is found, else
+# 11. Its creators are those of REGISTER_TENSORRT_PLUGIN, of
 # getPluginRegistry()->registerCreator, and of the sources' own getCreators.
 #
 # A .cu source of a target is compiled so whether CUDA is enabled in the project or not.
@@ -185,7 +187,7 @@ function(pluginkit_test_plugin target)
                 list(APPEND sources "${source}")
             endif()
         endforeach()
-        get_target_property(folders ${target} INCLUDE_DIRECTORIES)
+        _pluginkit_include_folders(folders ${target})
         get_target_property(linker ${target} LINKER_LANGUAGE)
         if(NOT CMAKE_CUDA_COMPILER_LOADED AND NOT linker)
             # Of .cu sources alone CMake can't tell, and fails for the whole project, where CUDA is not enabled.
@@ -211,6 +213,9 @@ function(pluginkit_test_plugin target)
     endforeach()
     if(NOT arg_LAYOUTS)
         set(arg_LAYOUTS 11)
+        if(PLUGINKIT_TRT10_INCLUDE_DIR AND NOT PLUGINKIT_TRT11_INCLUDE_DIR)
+            set(arg_LAYOUTS 10)
+        endif()
     endif()
 
     set(entry "${CMAKE_CURRENT_BINARY_DIR}/${slug}_entry.cpp")
@@ -274,6 +279,37 @@ function(pluginkit_test_plugin target)
     pluginkit_link_cpu_runtime(${slug})
     pluginkit_export_only(${slug} getCreators setLoggerFinder init${target}Plugins pluginkit_cpu_control)
     _pluginkit_describe(${slug} ${target} "${from_10}" "${from_11}")
+endfunction()
+
+# pluginkit_add_validation(<target> [LEVEL <n>] [MODEL <file>] [BASELINE <file>] [STRICT])
+#
+# Makes the test <target>_validation for CTest: `pluginkit check` of the library that <target> makes, whatever makes it.
+# LEVEL, MODEL, BASELINE and STRICT are its options.
+function(pluginkit_add_validation target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "STRICT" "LEVEL;MODEL;BASELINE" "")
+    set(where "pluginkit_add_validation(${target} ...)")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "${where}: unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    if(NOT TARGET ${target})
+        message(FATAL_ERROR "${where}: there is no target ${target}. Call it behind add_library(${target} ...).")
+    endif()
+    set(options)
+    if(arg_LEVEL)
+        list(APPEND options --level ${arg_LEVEL})
+    endif()
+    foreach(file IN ITEMS MODEL BASELINE)
+        if(arg_${file})
+            string(TOLOWER ${file} option)
+            get_filename_component(path "${arg_${file}}" ABSOLUTE)
+            list(APPEND options --${option} "${path}")
+        endif()
+    endforeach()
+    if(arg_STRICT)
+        list(APPEND options --strict)
+    endif()
+    add_test(NAME ${target}_validation
+        COMMAND "${PLUGINKIT_PYTHON}" -m pluginkit check "$<TARGET_FILE:${target}>" ${options})
 endfunction()
 
 # pluginkit_add_python_module(<module> PLUGIN <slug> SOURCES <file>...)
@@ -495,8 +531,10 @@ function(pluginkit_export_only target)
     set(script "${CMAKE_CURRENT_BINARY_DIR}/${target}.version")
     list(JOIN ARGN ";\n        " symbols)
     file(CONFIGURE OUTPUT "${script}" CONTENT "{\n    global:\n        @symbols@;\n    local:\n        *;\n};\n" @ONLY)
-    target_link_options(${target} PRIVATE
-        "LINKER:--version-script=${script}" "LINKER:--no-undefined" "LINKER:-z,now")
+    target_link_options(${target} PRIVATE "LINKER:--version-script=${script}" "LINKER:-z,now")
+    if(NOT "coverage" IN_LIST PLUGINKIT_SANITIZE)
+        target_link_options(${target} PRIVATE "LINKER:--no-undefined")
+    endif()
     set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${script}")
 endfunction()
 
@@ -597,8 +635,11 @@ function(_pluginkit_sanitizer_flags out)
             endif()
         elseif(check STREQUAL "thread" OR check STREQUAL "memory")
             list(APPEND flags -fsanitize=thread -DPLUGINKIT_CPU_CHECKED)
+        elseif(check STREQUAL "coverage")
+            # For libFuzzer, as -fsanitize=fuzzer-no-link has it but for the stack's depth.
+            list(APPEND flags -fsanitize-coverage=inline-8bit-counters,pc-table,trace-cmp,indirect-calls)
         else()
-            message(FATAL_ERROR "PLUGINKIT_SANITIZE has '${check}'; it must be address, undefined, thread or memory.")
+            message(FATAL_ERROR "PLUGINKIT_SANITIZE has '${check}'; it must be address, undefined, thread, memory or coverage.")
         endif()
     endforeach()
     list(REMOVE_DUPLICATES flags)
@@ -618,6 +659,34 @@ function(_pluginkit_object_name out source)
     set(${out} "${name}" PARENT_SCOPE)
 endfunction()
 
+# Sets <out> to the include folders of a target and of the targets that it links.
+function(_pluginkit_include_folders out target)
+    set(folders)
+    set(waiting ${target})
+    set(seen)
+    while(waiting)
+        list(POP_FRONT waiting one)
+        if(NOT TARGET "${one}" OR "${one}" IN_LIST seen)
+            continue()
+        endif()
+        list(APPEND seen "${one}")
+        foreach(property IN ITEMS INCLUDE_DIRECTORIES INTERFACE_INCLUDE_DIRECTORIES)
+            get_target_property(value "${one}" ${property})
+            if(value)
+                list(TRANSFORM value REPLACE "^\\$<BUILD_INTERFACE:(.*)>$" "\\1")
+                list(APPEND folders ${value})
+            endif()
+        endforeach()
+        foreach(property IN ITEMS LINK_LIBRARIES INTERFACE_LINK_LIBRARIES)
+            get_target_property(value "${one}" ${property})
+            if(value)
+                list(APPEND waiting ${value})
+            endif()
+        endforeach()
+    endwhile()
+    set(${out} ${folders} PARENT_SCOPE)
+endfunction()
+
 # Writes pluginkit-<slug>.json, from which `pluginkit build` learns what was made, and by what.
 function(_pluginkit_describe slug name from_10 from_11)
     set(info "{}")
@@ -625,7 +694,12 @@ function(_pluginkit_describe slug name from_10 from_11)
         string(REGEX MATCH "^([^=]*)=(.*)$" _ "${pair}")
         string(JSON info SET "${info}" "${CMAKE_MATCH_1}" "\"${CMAKE_MATCH_2}\"")
     endforeach()
-    string(JSON info SET "${info}" layouts "{\"10\": {\"headers\": \"${from_10}\"}, \"11\": {\"headers\": \"${from_11}\"}}")
+    string(JSON info SET "${info}" layouts "{}")
+    foreach(layout IN ITEMS 10 11)
+        if(NOT from_${layout} STREQUAL "none")
+            string(JSON info SET "${info}" layouts ${layout} "{\"headers\": \"${from_${layout}}\"}")
+        endif()
+    endforeach()
     string(JSON info SET "${info}" compiler "{\"id\": \"${CMAKE_CXX_COMPILER_ID}\", \"version\": \"${CMAKE_CXX_COMPILER_VERSION}\"}")
     if(PLUGINKIT_TARGET STREQUAL "gpu")
         list(JOIN CMAKE_CUDA_ARCHITECTURES "\", \"" archs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pluginkit.cuda_cpu import symbols
+from pluginkit.cuda_cpu import missing_names, symbols
+from pluginkit.cuda_cpu.prelude import precompiled
 from pluginkit.cuda_cpu.rewrite import rewrite
 from pluginkit.cuda_cpu.scopes import own_lines
 from pluginkit.errors import BuildFailed, PluginkitError, UsageError
@@ -21,11 +23,13 @@ TAKES_VALUE = frozenset({"-I", "-D", "-U", "-isystem", "-include", "-iquote", "-
 # Volatile accesses are distinguished; and clang++ reports both halves of x += y.
 _CLANG_WATCHES = ("-tsan-distinguish-volatile=1", "-tsan-instrument-read-before-write=1")
 _PREPROCESSOR = ("-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafter", "-M")
-_LIBRARIES = re.compile(
-    r'^\s*#\s*include\s*[<"]((?:cublas|cudnn|cufft|cusparse|cusolver|curand|nccl|nvrtc)\w*\.h)', re.MULTILINE
-)
 _CLUSTERS = re.compile(r"\b(pluginkit_cpu_cluster_dims|this_cluster|cluster_group)\b")
 _TENSOR_CORES = re.compile(r'^# \d+ "[^"]*/mma\.h"', re.MULTILINE)
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[mK]")
+_LAYOUT = re.compile(r"-DPLUGINKIT_TRT_LAYOUT=(10|11)$")
+_SDK_FOLDER = re.compile(r"/trt1[01]-headers$")
+"""Where pluginkit's CMake package links the headers of a TensorRT SDK."""
+_THREAD_LOCAL = re.compile(r"\b(?:thread_local|__thread|_Thread_local)\b")
 _NO_PRAGMAS = "-Wno-unknown-pragmas"
 """nvcc knows `#pragma unroll`; a loop is as right without it."""
 
@@ -35,7 +39,8 @@ class _Command:
     cxx: str = "g++"
     output: Path | None = None
     source: Path | None = None
-    preprocess: list[str] = field(default_factory=list)
+    layout: int | None = None
+    preprocess: list[list[str]] = field(default_factory=list)  # each option with its value
     compile: list[str] = field(default_factory=list)
 
 
@@ -49,53 +54,55 @@ def compile_source(arguments: Sequence[str]) -> None:
     command = _parse(arguments)
     if command.source is None or command.output is None:
         raise UsageError("cuda_cpu.compile needs one source and -o OUTPUT.")
-    cuda = command.source.suffix == ".cu"
-    prelude = include_dir() / "pluginkit" / "cpu" / "prelude.h"
-    target = [] if any(flag.startswith(("-MT", "-MQ")) for flag in command.preprocess) else ["-MT", str(command.output)]
-    dependencies = target if any(flag.startswith("-M") for flag in command.preprocess) else []
-    defines = ["-DPLUGINKIT_CPU_CUDA_SOURCE"] if cuda else []
     with tempfile.TemporaryDirectory(prefix="pluginkit-cuda-") as folder:
         plain = Path(folder) / f"{command.source.name}.ii"
-        headers = ["-isystem", str(include_dir()), "-idirafter", str(prelude.with_name("toolkit"))]
-        libraries = f"-I{prelude.with_name('libraries')}"  # before NVIDIA's headers, wherever those are
-        ours = [*dependencies, *defines, *headers, "-include", str(prelude)]
-        source = [str(command.source), "-o", str(plain)]
-        _preprocess(
-            [
-                command.cxx,
-                "-x",
-                "c++",
-                "-E",
-                libraries,
-                *command.compile,
-                _NO_PRAGMAS,
-                *command.preprocess,
-                *ours,
-                *source,
-            ],
-            command.source,
-        )
-        text = plain.read_text(encoding="utf-8", errors="surrogateescape")
+        text, options = _preprocess(command, plain, _thread_storage(command))
+        if any(_THREAD_LOCAL.search(line) for _, line in own_lines(text)):
+            text, options = _preprocess(command, plain, [])
         _refuse_tensor_cores(text, command.source)
         _refuse_clusters(text)
         plain.write_text(rewrite(text), encoding="utf-8", errors="surrogateescape")
-        options = [*command.compile, *_watches(command), *_for_device_code(command.cxx, text)]
-        _run([command.cxx, "-x", "c++-cpp-output", *options, "-c", str(plain), "-o", str(command.output)])
+        options += _for_device_code(command.cxx, text)
+        compiler = [command.cxx, "-x", "c++-cpp-output", *options, "-c", str(plain), "-o", str(command.output)]
+        _run(compiler, command.layout)
     symbols.rename(command.output, str(command.source), text, [command.cxx, *command.compile])
 
 
-def _preprocess(command: list[str], source: Path) -> None:
-    try:
-        _run(command)
-    except BuildFailed:
-        text = source.read_text(encoding="utf-8", errors="replace") if source.exists() else ""
-        if library := _LIBRARIES.search(text):
-            raise BuildFailed(
-                f"{source} includes {library[1]}: NVIDIA's library is not there on the CPU (target cpu).",
-                hint="Leave its use out by #ifndef PLUGINKIT_TARGET_CPU, with C++ instead, or build gpu only. Of "
-                "NVIDIA's libraries there are cublas_v2.h, cublasLt.h and cudnn.h (docs/cpu-target.md).",
-            ) from None
-        raise
+def _preprocess(command: _Command, output: Path, more: list[str]) -> tuple[str, list[str]]:
+    """The source with the prelude in front, and the options to compile it by; `more` are for both."""
+    assert command.source is not None
+    prelude = include_dir() / "pluginkit" / "cpu" / "prelude.h"
+    writes = [flag[0] for flag in command.preprocess if flag[0].startswith("-M")]
+    target = [] if not writes or {"-MT", "-MQ"} & {flag[:3] for flag in writes} else ["-MT", str(command.output)]
+    defines = ["-DPLUGINKIT_CPU_CUDA_SOURCE"] if command.source.suffix == ".cu" else []
+    headers = ["-isystem", str(include_dir()), "-idirafter", str(prelude.with_name("toolkit"))]
+    libraries = f"-I{prelude.with_name('libraries')}"  # before NVIDIA's headers, wherever those are
+    options = [*command.compile, *_watches(command), _NO_PRAGMAS, *more]
+    rules = next((Path(flag[1]) for flag in command.preprocess if flag[0] == "-MF"), None)
+    ready = None
+    if rules or not writes:
+        ready = precompiled(command.cxx, [*options, *defines, *headers], command.preprocess, prelude)
+        options += ["-fpch-preprocess"] * bool(ready)
+    own = [each for flag in command.preprocess for each in flag]
+    ours = [*target, *defines, *headers, "-include", str(ready.header if ready else prelude)]
+    source = [str(command.source), "-o", str(output)]
+    _run([command.cxx, "-x", "c++", "-E", libraries, *options, *own, *ours, *source], command.layout)
+    if ready and rules:
+        ready.add_dependencies(rules)
+    return output.read_text(encoding="utf-8", errors="surrogateescape"), options
+
+
+def _thread_storage(command: _Command) -> list[str]:
+    """What halves the time of an elementwise kernel, which reads threadIdx: no call for thread-local variables.
+
+    Not with checks that ask where they are (AddressSanitizer, races), and not beside thread-local variables of the
+    user's: before glibc 2.40 the first use in a host thread may change vector registers that the compiler takes to be
+    kept (https://sourceware.org/bugzilla/show_bug.cgi?id=31372). The runtime's own is inside of a function's call.
+    """
+    device = command.source is not None and command.source.suffix == ".cu" and platform.machine() == "x86_64"
+    watched = any(re.match("-fsanitize=.*(?:address|thread)", flag) for flag in command.compile)
+    gcc = not re.search("clang|aarch64", Path(command.cxx).name)
+    return ["-mtls-dialect=gnu2"] if device and gcc and not watched else []
 
 
 def _refuse_tensor_cores(text: str, source: Path) -> None:
@@ -124,8 +131,8 @@ def _for_device_code(cxx: str, text: str) -> list[str]:
     """Options without which correct device code would be refused or warned about."""
     # cub's classes declare names anew that they have used before, which g++ takes for an error without the first, and
     # inlined into a kernel they look to g++ as if they used unset values.
-    for_cub = ["-fpermissive", "-Wno-maybe-uninitialized"] if "/cub/" in text and "clang" not in Path(cxx).name else []
-    return [_NO_PRAGMAS, *for_cub]
+    for_cub = "/cub/" in text and "clang" not in Path(cxx).name
+    return ["-fpermissive", "-Wno-maybe-uninitialized"] if for_cub else []
 
 
 def _parse(arguments: Sequence[str]) -> _Command:
@@ -141,11 +148,14 @@ def _parse(arguments: Sequence[str]) -> _Command:
         elif flag in {"-x", "-c"}:
             continue
         elif flag.startswith(_PREPROCESSOR):
-            command.preprocess += [flag, *value]
+            command.preprocess.append([flag, *value])
         elif flag.endswith(SOURCES) and not flag.startswith("-"):
             command.source = Path(flag)
         else:
             command.compile += [flag, *value]
+    layout = [found[1] for flag in command.preprocess if (found := _LAYOUT.match(flag[0]))]
+    if layout and not any(_SDK_FOLDER.search(flag[-1]) for flag in command.preprocess):
+        command.layout = int(layout[-1])
     return command
 
 
@@ -158,10 +168,18 @@ def _watches(command: _Command) -> list[str]:
     return ["--param=tsan-distinguish-volatile=1"]
 
 
-def _run(command: list[str]) -> None:
-    # The compiler's output goes to our stderr as they are, colours included.
-    if subprocess.run(command, check=False).returncode:
-        raise BuildFailed("")
+def _run(command: list[str], layout: int | None) -> None:
+    """Run a compiler; its output goes to stderr as it is.
+
+    Raises:
+        BuildFailed: with what is lacking of NVIDIA's, where the first error says so; else without a message.
+    """
+    done = subprocess.run(command, check=False, stderr=subprocess.PIPE)
+    sys.stderr.buffer.write(done.stderr)
+    sys.stderr.flush()
+    if done.returncode:
+        lacks = missing_names.find(_COLOURS.sub("", done.stderr.decode("utf-8", "replace")), layout)
+        raise BuildFailed(lacks.message, hint=lacks.hint) if lacks else BuildFailed("")
 
 
 def main() -> int:

@@ -8,8 +8,20 @@ from __future__ import annotations
 
 from pluginkit.gpu.context import GpuContext
 from pluginkit.gpu.driver import CudaError, Driver, load
-from pluginkit.gpu.memory import Memory
+from pluginkit.gpu.memory import Flag, Memory
 from pluginkit.gpu.module import Module
 from pluginkit.gpu.stream import Event, Executable, Graph, Stream
 
-__all__ = ["CudaError", "Driver", "Event", "Executable", "GpuContext", "Graph", "Memory", "Module", "Stream", "load"]
+__all__ = [
+    "CudaError",
+    "Driver",
+    "Event",
+    "Executable",
+    "Flag",
+    "GpuContext",
+    "Graph",
+    "Memory",
+    "Module",
+    "Stream",
+    "load",
+]

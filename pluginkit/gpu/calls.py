@@ -8,6 +8,7 @@ tests compile both and compare. Names carry versions (`_v2`), since a version ma
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 STREAM_AT = {
     "cuGraphLaunch": 8,
@@ -85,6 +86,58 @@ ALLOCATES = {
 """Functions, without their versions, that allocate or free memory."""
 
 
+@dataclass(frozen=True)
+class Taking:
+    """A function that gives an object which is to be given back.
+
+    Attributes:
+        kind: of the object, for messages.
+        family: which functions of `GIVES_BACK` end it.
+        size_at: at which byte of its arguments the object's size in bytes stands; None where none does.
+        given: whether its first argument is the object itself, not the place where it is put.
+    """
+
+    kind: str
+    family: str
+    size_at: int | None = None
+    given: bool = False
+
+
+TAKES = {
+    "cuArray3DCreate_v2": Taking("array", "array"),
+    "cuArrayCreate_v2": Taking("array", "array"),
+    "cuEventCreate": Taking("event", "event"),
+    "cuMemAllocAsync": Taking("device memory", "address", 8),
+    "cuMemAllocFromPoolAsync": Taking("device memory", "address", 8),
+    "cuMemAllocHost_v2": Taking("pinned memory", "address", 8),
+    "cuMemAllocManaged": Taking("managed memory", "address", 8),
+    "cuMemAllocPitch_v2": Taking("device memory", "address"),
+    "cuMemAlloc_v2": Taking("device memory", "address", 8),
+    "cuMemCreate": Taking("device memory", "physical memory", 8),
+    "cuMemHostAlloc": Taking("pinned memory", "address", 8),
+    "cuMemHostRegister_v2": Taking("registered memory", "registered", 8, given=True),
+    "cuMemPoolCreate": Taking("memory pool", "pool"),
+    "cuMipmappedArrayCreate": Taking("array", "mipmapped array"),
+    "cuStreamCreate": Taking("stream", "stream"),
+    "cuStreamCreateWithPriority": Taking("stream", "stream"),
+}
+"""Functions that give an object: their first argument points to where it is put."""
+
+GIVES_BACK = {
+    "cuArrayDestroy": "array",
+    "cuEventDestroy_v2": "event",
+    "cuMemFreeAsync": "address",
+    "cuMemFreeHost": "address",
+    "cuMemFree_v2": "address",
+    "cuMemHostUnregister": "registered",
+    "cuMemPoolDestroy": "pool",
+    "cuMemRelease": "physical memory",
+    "cuMipmappedArrayDestroy": "mipmapped array",
+    "cuStreamDestroy_v2": "stream",
+}
+"""Functions that end an object, which is their first argument: its family."""
+
+
 def plain(name: str) -> tuple[str, bool]:
     """A function's name without the suffix by which stream 0 is the thread's default stream, and whether it was
     there."""
@@ -94,7 +147,7 @@ def plain(name: str) -> tuple[str, bool]:
 
 def unversioned(name: str) -> str:
     """A function's name as its callers write it: `cuMemAlloc`, `cudaMalloc`."""
-    return re.sub(r"_v\d+$", "", plain(name)[0])
+    return re.sub(r"(_v\d+|_pt[sd][sz])+$", "", name)
 
 
 def copies_at_once(name: str) -> bool:

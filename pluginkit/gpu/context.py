@@ -12,7 +12,7 @@ from typing_extensions import Self
 
 from pluginkit.errors import ToolMissing
 from pluginkit.gpu.driver import load
-from pluginkit.gpu.memory import Memory
+from pluginkit.gpu.memory import Flag, Memory
 from pluginkit.gpu.module import Module
 from pluginkit.gpu.stream import Event, Stream
 
@@ -90,6 +90,10 @@ class GpuContext:
     def alloc(self, size: int) -> Memory:
         """`size` bytes of device memory, aligned to at least 256 bytes."""
         return Memory(self.driver, size)
+
+    def flag(self) -> Flag:
+        """What streams wait for until the host sets it."""
+        return Flag(self.driver)
 
     def stream(self) -> Stream:
         """A stream that does not wait for the legacy default stream (CU_STREAM_NON_BLOCKING)."""

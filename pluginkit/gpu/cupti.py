@@ -76,14 +76,15 @@ class Cupti:
         """CUPTI's API version, as 130000."""
 
     def watch(self, on_call: OnCall, on_return: OnReturn) -> None:
-        """From now on the two are called."""
-        self._hub.on_call, self._hub.on_return = on_call, on_return
+        """From now on the two are called, and those of earlier calls too."""
+        self._hub.listeners.append((on_call, on_return))
         self._enable(1)
 
     def stop(self) -> None:
-        """From now on they are not."""
-        self._enable(0)
-        self._hub.on_call = self._hub.on_return = None
+        """From now on those of the last `watch` are not."""
+        self._hub.listeners.pop()
+        if not self._hub.listeners:
+            self._enable(0)
 
     def _enable(self, on: int) -> None:
         for domain in (_DRIVER_API, _RUNTIME_API):
@@ -98,8 +99,7 @@ class _Hub:
     """What CUPTI calls: makes a `Call` of what it is given, with the runtime's function around it."""
 
     def __init__(self) -> None:
-        self.on_call: OnCall | None = None
-        self.on_return: OnReturn | None = None
+        self.listeners: list[tuple[OnCall, OnReturn]] = []
         self._around: dict[int, str] = {}
 
     def __call__(self, _user: int, domain: int, _callback_id: int, given: ctypes._Pointer[CallbackData]) -> None:
@@ -110,26 +110,43 @@ class _Hub:
         if domain == _RUNTIME_API:
             self._around[thread] = calls.unversioned(name) if entering else ""
         elif domain == _DRIVER_API:
-            call = read(name, self._around.get(thread, ""), data)
-            if entering and self.on_call is not None:
-                self.on_call(call)
-            elif not entering and self.on_return is not None:
-                code = ctypes.cast(data.functionReturnValue, POINTER(c_int))
-                self.on_return(call, code[0] if data.functionReturnValue else 0)
+            code = 0
+            if not entering and data.functionReturnValue:
+                code = ctypes.cast(data.functionReturnValue, POINTER(c_int))[0]
+            # What a call that has failed was to give isn't there.
+            call = read(name, self._around.get(thread, ""), data, done=not entering and code == 0)
+            for on_call, on_return in self.listeners:
+                if entering:
+                    on_call(call)
+                else:
+                    on_return(call, code)
 
 
-def read(name: str, caller: str, data: CallbackData) -> Call:
-    """A call of the driver, as CUPTI describes it."""
+def read(name: str, caller: str, data: CallbackData, *, done: bool) -> Call:
+    """A call of the driver, as CUPTI describes it; `done` once it has returned without an error."""
     known, _ = calls.plain(name)
     at, event = calls.STREAM_AT.get(known), 0
     start = data.functionParams or 0
+    taken, size = _object(known, start, done=done) if start else (0, 0)
     if known in calls.RECORDS or known in calls.WAITS_FOR_EVENT:
         where, at = {**calls.RECORDS, **calls.WAITS_FOR_EVENT}[known]
         event = _pointer(start + where)
     if known == calls.LAUNCH_EX:
         start, at = _pointer(start), calls.LAUNCH_EX_STREAM_AT
     stream = _pointer(start + at) if at is not None and start else 0
-    return Call(name, caller, _demangled(data.symbolName or b""), stream, event)
+    return Call(name, caller, _demangled(data.symbolName or b""), stream, event, taken, size)
+
+
+def _object(known: str, arguments: int, *, done: bool) -> tuple[int, int]:
+    """The object that a function gives or ends, and its size."""
+    first = _pointer(arguments) if known in calls.GIVES_BACK or known in calls.TAKES else 0
+    taking = calls.TAKES.get(known)
+    if taking is None or not first:
+        return first, 0
+    if not done:
+        return 0, 0
+    size = _pointer(arguments + taking.size_at) if taking.size_at is not None else 0
+    return first if taking.given else _pointer(first), size
 
 
 def _pointer(address: int) -> int:

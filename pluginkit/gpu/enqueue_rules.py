@@ -25,6 +25,8 @@ class Call:
         kernel: the kernel that it launches.
         stream: the handle of the stream that it concerns; 0 where it has none.
         event: the handle of the event that it concerns.
+        object: the address or handle that it gives back, or, once it has returned, that it has given (`calls.TAKES`).
+        size: of the memory that it gives, in bytes.
     """
 
     name: str
@@ -32,6 +34,8 @@ class Call:
     kernel: str = ""
     stream: int = 0
     event: int = 0
+    object: int = 0
+    size: int = 0
 
     @property
     def description(self) -> str:

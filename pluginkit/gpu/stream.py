@@ -58,10 +58,6 @@ class Stream:
         """Has later work wait until the 4 bytes at a device address are at least `value`."""
         self._driver.call("cuStreamWaitValue32_v2", self.handle, address, value, _AT_LEAST)
 
-    def put(self, address: int, value: int) -> None:
-        """Writes the 4 bytes at a device address when its work so far is done."""
-        self._driver.call("cuStreamWriteValue32_v2", self.handle, address, value, 0)
-
     def begin_capture(self, mode: Literal["global", "thread_local", "relaxed"] = "thread_local") -> None:
         """From now on its work is not done but put into a graph.
 

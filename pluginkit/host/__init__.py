@@ -5,12 +5,13 @@ Call it in a process that may die: what a plugin does wrong in C++ ends it, and 
 
 from __future__ import annotations
 
+import pluginkit.host.native_interface  # noqa: F401 - before anything is asked of the native module
 from pluginkit._native import take_log
 from pluginkit.demands import Doubt, take_doubts
 from pluginkit.host import damaged_bytes
 from pluginkit.host.bases.v2_plugin import V2Plugin
 from pluginkit.host.bases.v3.lifecycle import with_tactic
-from pluginkit.host.breadcrumb import read_breadcrumb, set_breadcrumb_file
+from pluginkit.host.breadcrumb import read_breadcrumb, set_backtrace_file, set_breadcrumb_file
 from pluginkit.host.building import build
 from pluginkit.host.context import Context
 from pluginkit.host.descriptors import Desc, DynamicDesc
@@ -42,6 +43,7 @@ __all__ = [
     "build",
     "damaged_bytes",
     "read_breadcrumb",
+    "set_backtrace_file",
     "set_breadcrumb_file",
     "take_doubts",
     "take_log",

@@ -16,6 +16,16 @@ def set_breadcrumb_file(path: str | Path) -> None:
     _native.set_breadcrumb_file(str(path))
 
 
+def set_backtrace_file(path: str | Path) -> None:
+    """From now on a signal or exit() that ends this process, or a fork of it, leaves its native frames in `path`, which
+    `pluginkit.process.backtrace` reads. An empty path: no more.
+
+    Raises:
+        OSError: the file can't be made.
+    """
+    _native.set_backtrace_file(str(path))
+
+
 def read_breadcrumb(path: str | Path) -> tuple[str, bool] | None:
     """The last C++ method called, and whether the plugin was still in it; None when none was called."""
     try:

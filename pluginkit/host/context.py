@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,15 @@ from pluginkit.host.library import Creator
 from pluginkit.host.memory.buffers import Allocate, Buffer, Bytes, HostBuffer
 from pluginkit.host.memory.device import AnyDevice, Device, Job, Region, Use
 from pluginkit.host.memory.guarded_tensors import (
+    OTHER_LANES,
+    OTHER_SURROUNDINGS,
+    USUAL,
     GuardedInput,
     GuardedTensor,
     check_guards,
-    check_padding_unread,
     report_unwritten,
 )
+from pluginkit.host.memory.surroundings import check_padding_unread, check_surroundings_unread
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
 
 if TYPE_CHECKING:
@@ -41,7 +45,8 @@ class Context:
     """An execution context of one layer; a context manager. `enqueues` counts the calls of `run`.
 
     With `concurrent` a second context of the same engine is at work in every run, on other data. `with_handles` gives
-    the plugin handles of cuDNN and cuBLAS.
+    the plugin handles of cuDNN and cuBLAS. With `surrounded` each run whose inputs have bytes beside them that can be
+    read unnoticed is made with other such bytes too.
 
     Raises:
         Finding: deserialize, initialize, clone, ... answer wrongly, or the plugin serializes to other bytes than it was
@@ -57,13 +62,17 @@ class Context:
         *,
         concurrent: bool = False,
         with_handles: bool = False,
+        surrounded: bool = False,
     ) -> None:
         self.built = built
+        self._surrounded = surrounded
         self._device: AnyDevice = device or Device()
         self.specs = tuple(input_specs)
         self.enqueues = 0
         self._shapes: list[tuple[int, ...]] = []
         self._changed = False  # of the profile, since the last run
+        self._whole = True  # whether the plugin is to write each element of its outputs, in this run
+        self._open_around = False  # in the last enqueue: whether bytes beside an input can be read unnoticed
         self._shape_inputs = built.v3.shape_inputs if built.v3 else ()
         self._aliases = built.v3.aliases if built.v3 else (None,) * len(built.shapes)
         self._profile = built.profile_of(self._tensor_specs())
@@ -95,24 +104,29 @@ class Context:
             self._reshape(ins, outs)
             self._shapes, self._changed = shapes, False
         self.enqueues += 1
-        outputs = self._enqueue(arrays, ins, outs, turn=0)
+        self._whole = not self.built.shapes[0].sizes and all(mask is None for mask in free)
+        enqueue = partial(self._enqueue, arrays, ins, outs)
+        outputs = enqueue(USUAL)
         dims = self._settled(shapes, outputs)
         masks: list[Array | None] = list(free) or [None] * len(dims)
+        meant = [_wanted(mask, d) for mask, d in zip(masks, dims, strict=True)]
         suspects = [
-            self._unwritten(i, o, d, 0) & _wanted(mask, d)
-            for i, (o, d, mask) in enumerate(zip(outputs, dims, masks, strict=True))
+            self._unwritten(i, o, d, 0) & m for i, (o, d, m) in enumerate(zip(outputs, dims, meant, strict=True))
         ]
+        wanted = [_padded(m, o.shape) for m, o in zip(meant, outputs, strict=True)]
         specs = zip(self._tensor_specs(), arrays, strict=True)
         padded = any(Format.from_code(s.format).pads(a.shape) for s, a in specs)
         if padded or any(mask.any() for mask in suspects):
             # The pattern can be a plugin's honest result: an element that keeps another one as well is not.
-            again = self._enqueue(arrays, ins, outs, turn=1)
+            again = enqueue(OTHER_LANES)
             for i, (output, mask, other, there) in enumerate(zip(outputs, suspects, again, dims, strict=True)):
                 both = mask & self._unwritten(i, other, there, 1)
                 if both.any():
                     report_unwritten(output, both)
-                if padded:
-                    check_padding_unread(output, other, _wanted(masks[i], output.shape))
+            if padded:
+                check_padding_unread(outputs, again, wanted, enqueue)
+        if self._surrounded and self._open_around:
+            check_surroundings_unread(outputs, enqueue(OTHER_SURROUNDINGS), wanted, enqueue)
         return [_part(o.array, d).copy() for o, d in zip(outputs, dims, strict=True)]
 
     def switch_profile(self, built: BuiltPlugin, input_specs: Sequence[TensorSpec]) -> None:
@@ -232,6 +246,7 @@ class Context:
         for index, one in enumerate(prepared.inputs):
             if index not in self._aliases:
                 one.check_unmodified()
+        self._open_around = any(one.buffer.open_around for one in prepared.inputs)
         return prepared.outputs
 
     def _prepare(
@@ -253,7 +268,7 @@ class Context:
         ]
         for output in own:
             if output is not None:
-                output.poison(turn)
+                output.poison(turn % 2)
         outputs = [inputs[source or 0] if one is None else one for one, source in zip(own, self._aliases, strict=True)]
         size = layer.workspace_size(ins, outs)
         if size > self.built.workspace:
@@ -281,7 +296,7 @@ class Context:
 
         regions = [
             *(Region(t.buffer, Use.INPUT, other(i)) for i, t in enumerate(inputs)),
-            *(Region(t.buffer, Use.OUTPUT) for t in own if t is not None),
+            *(Region(t.buffer, Use.OUTPUT, whole=self._whole and not t.padded) for t in own if t is not None),
             Region(workspace, Use.WORKSPACE),
         ]
         return _Prepared(inputs, outputs, workspace, Job(regions, launch))
@@ -309,6 +324,13 @@ def changed(array: Array) -> Array:
 def _wanted(free: Array | None, dims: tuple[int, ...]) -> Array:
     """Which elements of an output of that shape must be written: all of a shape that the mask is not of."""
     return ~free if free is not None and free.shape == dims else np.ones(dims, bool)
+
+
+def _padded(part: Array, dims: tuple[int, ...]) -> Array:
+    """The opposite of `_part` for a mask: what comes after its elements is left out."""
+    whole = np.zeros(math.prod(dims), bool)
+    whole[: part.size] = part.ravel()
+    return whole.reshape(dims)
 
 
 def _part(array: Array, dims: tuple[int, ...]) -> Array:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 
 from pluginkit.demands import doubt
 from pluginkit.host.bases.v3.plugin import KeptField
-from pluginkit.host.breadcrumb import set_breadcrumb_file
+from pluginkit.host.breadcrumb import set_backtrace_file, set_breadcrumb_file
 from pluginkit.host.library import BUILD, RUNTIME, Creator, field_of
 from pluginkit.host.spec import BuiltPlugin
 
@@ -36,10 +36,27 @@ _DESERIALIZE, _CREATE, _CREATE_V3 = (
 
 def check(creator: Creator, built: BuiltPlugin) -> None:
     """Asks for plugins of the damaged bytes of a layer, or of its damaged fields (S5)."""
-    v3 = creator.kind == "v3"
-    asked = _kept(creator, built) if v3 else _bytes(creator, built)
+    if creator.kind == "v3":
+        # Of a list or a text nobody says how long it is.
+        open_ended = {name for name, (_, value) in built.fields.items() if isinstance(value, (str, tuple))}
+        check_kept(creator, built.layer, built.v3.kept if built.v3 is not None else (), open_ended)
+    else:
+        check_bytes(creator, built.layer, built.serialized.data)
+
+
+def check_bytes(creator: Creator, layer: str, data: bytes) -> None:
+    """Asks a V2 creator for plugins of damaged bytes (S5)."""
+    _check(_DESERIALIZE, _damaged(creator, layer, data))
+
+
+def check_kept(creator: Creator, layer: str, fields: Sequence[KeptField], open_ended: Collection[str]) -> None:
+    """Asks a V3 creator for plugins of serialized fields, one of another length, which is none of `open_ended` (S5)."""
+    _check(_CREATE_V3, _of_other_length(creator, layer, fields, open_ended))
+
+
+def _check(method: str, asked: Iterable[tuple[str, Callable[[], object]]]) -> None:
     if problems := _summary([(what, _ask(ask)) for what, ask in asked]):
-        doubt("S5", _CREATE_V3 if v3 else _DESERIALIZE, problems)
+        doubt("S5", method, problems)
 
 
 def check_fields(creator: Creator, built: BuiltPlugin) -> None:
@@ -60,24 +77,21 @@ def _summary(found: list[tuple[str, str]]) -> str:
     return f"{bad[0][1]} of {bad[0][0]}{more}; null is the answer for an error"
 
 
-def _bytes(creator: Creator, built: BuiltPlugin) -> Iterator[tuple[str, Callable[[], object]]]:
-    data = built.serialized.data
+def _damaged(creator: Creator, layer: str, data: bytes) -> Iterator[tuple[str, Callable[[], object]]]:
     size = len(data)
     for length in sorted({0, 1, size // 2, size - 1} & set(range(size))):
-        yield f"{length} of its {size} bytes", partial(creator.native.deserialize, built.layer, data[:length])
+        yield f"{length} of its {size} bytes", partial(creator.native.deserialize, layer, data[:length])
     longer = data + bytes(LONGER)
-    yield f"its {size} bytes and {LONGER} more", partial(creator.native.deserialize, built.layer, longer)
+    yield f"its {size} bytes and {LONGER} more", partial(creator.native.deserialize, layer, longer)
 
 
-def _kept(creator: Creator, built: BuiltPlugin) -> Iterator[tuple[str, Callable[[], object]]]:
-    fields = built.v3.kept if built.v3 is not None else ()
-
+def _of_other_length(
+    creator: Creator, layer: str, fields: Sequence[KeptField], open_ended: Collection[str]
+) -> Iterator[tuple[str, Callable[[], object]]]:
     def with_(index: int, other: KeptField) -> Callable[[], object]:
         given = [one.native() for one in (*fields[:index], other, *fields[index + 1 :])]
-        return partial(creator.native.create_v3, built.layer, given, RUNTIME)
+        return partial(creator.native.create_v3, layer, given, RUNTIME)
 
-    # Of a list or a text nobody says how long it is.
-    open_ended = {name for name, (_, value) in built.fields.items() if isinstance(value, (str, tuple))}
     for index, one in enumerate(fields):
         if one.length > 0 and one.name not in open_ended:
             yield f"the field '{one.name}' with length 0", with_(index, KeptField(one.name, one.type, 0, b""))
@@ -102,6 +116,7 @@ def _ask(question: Callable[[], object]) -> str:
         code = _REFUSED
         try:
             set_breadcrumb_file("")
+            set_backtrace_file("")
             nowhere = os.open(os.devnull, os.O_RDWR)
             os.dup2(nowhere, 1)
             os.dup2(nowhere, 2)

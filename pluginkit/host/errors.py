@@ -20,6 +20,11 @@ class Finding(CheckFailed):
         self.rule = rule
         self.contained = contained
 
+    @property
+    def observed(self) -> str:
+        """The message without the method, which it begins with."""
+        return self.message.removeprefix(f"{self.method}: ")
+
 
 class HostBug(PluginkitError):
     """pluginkit called a plugin as TensorRT never would: a bug in pluginkit, never a finding."""

@@ -45,13 +45,14 @@ def walk(plugin: Walked, descs: Sequence[Desc], nb_inputs: int) -> None:
         answers = [
             plugin.supports_format_combination(pos, list(d), nb_inputs, nb_outputs) for d in (poisoned, asked, poisoned)
         ]
+        shown = [str(answer).lower() for answer in answers]
         if answers[0] != answers[2]:
-            doubt("C2", method, f"answered {answers[0]} for pos {pos}, and {answers[2]} when asked again")
+            doubt("C2", method, f"answered {shown[0]} for pos {pos}, and {shown[2]} when asked again")
         elif answers[0] != answers[1]:
             raise Finding(
                 method,
-                f"the answer for pos {pos} depends on tensors behind it: {answers[1]} when they are "
-                f"set, {answers[0]} when they are not; only inOut[0..pos] may be read",
+                f"the answer for pos {pos} depends on tensors behind it: {shown[1]} when they are "
+                f"set, {shown[0]} when they are not; only inOut[0..pos] may be read",
                 rule="C1",
             )
         rows.append(f"  pos {pos} ({_place(pos, nb_inputs)}): {_text(desc)}: {'yes' if answers[0] else 'NO'}")

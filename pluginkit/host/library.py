@@ -132,7 +132,7 @@ class Creator:
         """
         method = "IPluginCreator::createPlugin"
         raw = self._call(method, lambda: self._native.create(layer, given))
-        return _faced(must(method, raw, f"a plugin for the fields ({shown})", rule="F3"))
+        return _faced(must(method, raw, f"a plugin for {_listed(shown)}", rule="F3"))
 
     def deserialize(self, layer: str, data: bytes) -> V2Plugin[Any]:
         """`deserializePlugin`; `data` is wiped after the call.
@@ -164,7 +164,7 @@ class Creator:
         """
         given = ", ".join(f"{name}={value!r}" for name, (_, value) in fields.items())
         made = self._made_v3(layer, [field_of(n, *tv) for n, tv in fields.items()], BUILD)
-        return PluginV3(must(_CREATE_V3, made, f"a plugin for the fields ({given})", rule="F3"))
+        return PluginV3(must(_CREATE_V3, made, f"a plugin for {_listed(given)}", rule="F3"))
 
     def restore_v3(self, layer: str, kept: Sequence[KeptField]) -> PluginV3:
         """`createPlugin` with kRUNTIME, of a creator of kind "v3"; the field data is wiped after the call.
@@ -211,7 +211,7 @@ class Library:
         except _native.LoadError as e:
             raise _load_error(self.path, *e.args) from None
         if not first:
-            message = f"no creator for a host of version {host_version} in {self.path}"
+            message = f"answered no creator to a host of version {host_version}: {self.path.name} has none for it"
             raise Finding("getCreators", message, rule="B4")
         if self._native.unresolved:
             doubt("B1", "dlopen", f"{self._native.unresolved}: the process ends where that is called")
@@ -266,6 +266,10 @@ def _load_error(path: Path, step: str, message: str) -> CheckFailed:
     return CheckFailed(
         f"{path} can't be loaded: {message}", hint="A plugin library links everything it uses, and no libnvinfer."
     )
+
+
+def _listed(fields: str) -> str:
+    return f"the fields ({fields})" if fields else "no fields"
 
 
 def _shown(text: str) -> str:

@@ -12,6 +12,11 @@ _NAMES = (
 _NOT_FOR_PLUGINS = {"kBOOL", "kUINT8"}
 
 
+def type_name(code: int) -> str:
+    """What nvinfer1::DataType calls that number; the number itself where it is none."""
+    return _NAMES[code] if 0 <= code < len(_NAMES) else str(code)
+
+
 def output_type(method: str, index: int, code: int) -> DType:
     """The type of that number for output `index`.
 

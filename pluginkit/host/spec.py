@@ -146,6 +146,22 @@ class LayerConfig:
         """Each output's scale and format."""
         return list(zip(self.scales or [1.0] * count, self.formats or [LINEAR] * count, strict=True))
 
+    def check_count(self, method: str, answered: int) -> None:
+        """Looks at what a plugin's getNbOutputs (`method`) has answered.
+
+        Raises:
+            Finding: another number than the manifest has outputs.
+        """
+        declared = len(self.types or self.formats or self.scales)
+        if declared and answered != declared:
+            raise Finding(
+                method,
+                f"answered {answered}, and the manifest has {declared} output{'s' * (declared > 1)}",
+                rule="T19",
+                hint="Correct [[outputs]] in pluginkit.toml. If the number follows from a field, leave that field "
+                "out, and write a manifest for each number.",
+            )
+
     def check_types(self, method: str, inputs: Sequence[DType], answered: Sequence[DType]) -> None:
         """Looks at what a plugin's getOutputDataType (`method`, or that of all outputs at once) has answered.
 

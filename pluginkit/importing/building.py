@@ -63,23 +63,33 @@ class ModelSession(RtxProcess):
     def __init__(self, libraries: Sequence[Path], wheel: Path, timeout: float) -> None:
         super().__init__(wheel, timeout)
         self._libraries = list(libraries)
+        self._lacks_libraries = True
+        self._marked: tuple[str, ...] = ()
+        self._names: tuple[str, ...] = ()
         self._trace.write_bytes(b"")
 
     def native(self, operators: Sequence[str]) -> set[str]:
-        """Those operators that NVIDIA's parser knows itself.
+        """Those operators that NVIDIA's parser knows itself; asked before the libraries are loaded.
 
         Raises:
             WorkerCrashed, WorkerTimeout: its process died, which no plugin has had a part in.
         """
-        with self._start() as worker:
-            return set(worker.call("supported", operators=list(operators)))
+        assert self._worker is None
+        self._worker = self._start()
+        return set(self._worker.call("supported", operators=list(operators)))
 
-    def inputs(self, model: Path) -> tuple[list[ModelInput], BuildVerdict | None]:
-        """The model's inputs, or the verdict that it isn't parsed."""
+    def inputs(
+        self, model: Path, marked: Sequence[str] = (), names: Sequence[str] = ()
+    ) -> tuple[list[ModelInput], BuildVerdict | None]:
+        """The model's inputs, or the verdict that it isn't parsed.
+
+        `marked` are outputs that are shape tensors; `names` the inputs', which the parser changes in places.
+        """
+        self._marked, self._names = tuple(marked), tuple(names)
         return self._guarded(lambda: self._parse(model), [])
 
     def build(self, model: Path, profile: NetworkProfile) -> BuildVerdict:
-        """Parses and builds, and keeps what the plugins' configure saw."""
+        """Parses and builds, with the outputs marked as for `inputs`, and keeps what the plugins' configure saw."""
         begun = time.monotonic()
         self._trace.write_bytes(b"")
         verdict, died = self._guarded(lambda: self._build(model, profile), BuildVerdict("refused", ""))
@@ -89,25 +99,36 @@ class ModelSession(RtxProcess):
 
     def _parse(self, model: Path) -> tuple[list[ModelInput], BuildVerdict | None]:
         worker = self._loaded()
-        inputs, reason, log = worker.call("parse_file", path=str(model))
+        inputs, reason, log = worker.call("parse_file", path=str(model), names=self._names, marked=self._marked)
         return inputs, BuildVerdict("refused", reason, log, printed=_printed(worker, log)) if reason else None
 
     def _build(self, model: Path, profile: NetworkProfile) -> tuple[BuildVerdict, None]:
         worker = self._loaded()
-        ok, message, log = worker.call("build_file", path=str(model), profiles=(profile,))
+        ok, message, log = worker.call(
+            "build_file", path=str(model), names=self._names, profiles=(profile,), marked=self._marked
+        )
         return BuildVerdict("built" if ok else "refused", message, log, printed=_printed(worker, log)), None
 
     def _loaded(self) -> Worker:
         """The worker, with each library behind a copy of the probe: a copy has globals of its own."""
         if self._worker is None:
             self._worker = self._start()
+            self._lacks_libraries = True
+        if self._lacks_libraries:
             source = probe_library()
             assert source is not None
             for index, library in enumerate(self._libraries):
                 probe = self._folder / f"probe{index}.so"
                 shutil.copyfile(source, probe)
                 self._worker.call("load_probed", probe=str(probe), library=str(library))
+            self._lacks_libraries = False
         return self._worker
+
+    def _ended(self, how: str, log_tail: str) -> str:
+        """How the process ended, and where, if a plugin can have had a part in it."""
+        if self._libraries:
+            return self._died(how, log_tail)
+        return f"TensorRT-RTX: {how} in NVIDIA's own code: no plugin is loaded" + (f"\n{log_tail}" if log_tail else "")
 
     def _guarded(
         self, action: Callable[[], tuple[T, BuildVerdict | None]], nothing: T
@@ -116,10 +137,10 @@ class ModelSession(RtxProcess):
             return action()
         except WorkerTimeout as error:
             self._worker = None
-            return nothing, BuildVerdict("hung", self._died(f"no end within {error.seconds:g} s", error.log_tail))
+            return nothing, BuildVerdict("hung", self._ended(f"no end within {error.seconds:g} s", error.log_tail))
         except WorkerCrashed as error:
             self._worker = None
-            return nothing, BuildVerdict("crashed", self._died(error.how, error.log_tail))
+            return nothing, BuildVerdict("crashed", self._ended(error.how, error.log_tail))
         except (CheckFailed, WorkerError) as error:
             self._end_worker()
             return nothing, BuildVerdict("refused", str(error))

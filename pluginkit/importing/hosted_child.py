@@ -88,15 +88,13 @@ class HostedPlugins:
         masks = {name: iter(calls) for name, calls in free.items()}
 
         def call(node: onnx.NodeProto, inputs: Sequence[Array]) -> Sequence[Array]:
-            return self._call(node, inputs, next(masks.get(node.name, iter(())), ()))
+            return self.call(node, inputs, next(masks.get(node.name, iter(())), ()))
 
         try:
             outputs = walker.run_nodes(proto, [(DOMAIN, name) for name in operators], call, feeds)
-            for name, context in self._contexts.values():
-                self._begin(name)
-                context.close()
+            self.close()
         except PluginkitError as error:
-            error.__dict__["log"] = _logged()
+            error.__dict__["log"] = logged()
             raise
         except Exception as error:
             node = _node_of(error)
@@ -108,8 +106,19 @@ class HostedPlugins:
             ) from None
         finally:
             self._note()
-        self._contexts.clear()
         return outputs
+
+    def close(self) -> None:
+        """Terminate and destroy the layers that were built.
+
+        Raises:
+            Finding: a plugin does something wrong meanwhile.
+        """
+        for name, context in self._contexts.values():
+            self._begin(name)
+            context.close()
+        self._note()
+        self._contexts.clear()
 
     def doubts(self) -> list[tuple[str, host.Doubt]]:
         """The plugins' warnings, once for each node; those of loading have no node."""
@@ -127,7 +136,13 @@ class HostedPlugins:
     def _note(self) -> None:
         self._doubts.update(dict.fromkeys((self._name, one) for one in host.take_doubts()))
 
-    def _call(self, node: onnx.NodeProto, inputs: Sequence[Array], free: Sequence[Array]) -> Sequence[Array]:
+    def call(self, node: onnx.NodeProto, inputs: Sequence[Array], free: Sequence[Array] = ()) -> Sequence[Array]:
+        """A node's outputs. Of each output `free` says which elements need not be written.
+
+        Raises:
+            Finding: the plugin does something wrong.
+            UsageError: it is given what the host can't pass.
+        """
         self._begin(node.name)
         # NVIDIA's parser makes float32 of float64; around the plugin it keeps onnx's type.
         wide = any(value.dtype == np.float64 for value in inputs)
@@ -151,7 +166,7 @@ class HostedPlugins:
         return host.Context(creator, built, specs, self._devices[path])
 
 
-def _logged() -> list[str]:
+def logged() -> list[str]:
     """What plugins gave their logger (`nvinfer1::ILogger::Severity`), warnings and worse."""
     return [f"{SEVERITIES[severity]}: {text}" for severity, text in host.take_log() if severity < len(SEVERITIES)]
 
@@ -178,18 +193,18 @@ def _spec(node: onnx.NodeProto, value: Array, *, as_values: bool) -> host.Tensor
     actual = tuple(int(number) for number in value.ravel()) if as_values else value.shape
     dims = (-1,) * len(actual) if as_values else actual
     try:
-        return host.TensorSpec(DType(value.dtype.name), dims, actual, actual, actual)
+        return host.TensorSpec(DType.from_numpy(value.dtype), dims, actual, actual, actual)
     except ValueError:
         known = ", ".join(kind.value for kind in DType)
         raise UsageError(f"{node.name} has an input of {value.dtype}; pluginkit's host passes {known}") from None
 
 
 def _fields(node: onnx.NodeProto, kinds: Mapping[str, str]) -> dict[str, tuple[FieldType, Any]]:
-    """The fields as the parser makes them of a node's attributes: those that the creator has."""
+    """The fields as the parser makes them of a node's attributes: those that the creator has, in the creator's order,
+    by which some creators read them."""
     fields: dict[str, tuple[FieldType, Any]] = {}
-    for one in node.attribute:
-        if one.name not in kinds or one.name in RESERVED:
-            continue
+    by_name = {one.name: one for one in node.attribute if one.name not in RESERVED}
+    for one in [by_name[name] for name in kinds if name in by_name]:
         value = onnx.helper.get_attribute_value(one)
         if one.type == AttributeProto.TENSOR:
             value = onnx.numpy_helper.to_array(value)

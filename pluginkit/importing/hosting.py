@@ -9,6 +9,7 @@ from pathlib import Path
 
 import onnx
 
+from pluginkit.build import PLAIN, Flavour
 from pluginkit.demands import Doubt
 from pluginkit.errors import PluginkitError
 from pluginkit.importing.serving import NAMESPACE, VERSION, Served, text
@@ -96,6 +97,7 @@ def run(
     feeds: Mapping[str, Array],
     free: Mapping[str, Sequence[Sequence[Array]]],
     timeout: float,
+    flavour: Flavour = PLAIN,
 ) -> HostRun:
     """Run a model once.
 
@@ -104,24 +106,24 @@ def run(
         plugins: who serves these nodes, by name.
         feeds: the graph's inputs.
         free: of each node, for each of its runs and each output, which elements need not be written.
-        timeout: seconds.
+        timeout: seconds that the plain build may take; checks take longer.
+        flavour: the build of the libraries that is run.
+
+    Raises:
+        ToolMissing: what the checks need isn't there.
     """
-    creators = {
-        key: (one.library.path, {field.name: field.type for field in one.creator.fields})
-        for key, one in identities(list(plugins.values())).items()
-        if one.library is not None and one.creator is not None
-    }
+    timeout *= flavour.slowdown
     with tempfile.TemporaryDirectory(prefix="pluginkit-import-") as name:
         folder, names = Path(name), list(plugins)
-        given = {"creators": creators, "names": names, "findings": folder}
+        given = {"creators": creators(plugins, flavour), "names": names, "findings": folder}
         # A kernel that does not end is to be named before the call's own time is over.
-        limits = {"PLUGINKIT_CPU_TIME_LIMIT": str(max(1, int(timeout / 2)))}
+        environment = {**flavour.environment(), "PLUGINKIT_CPU_TIME_LIMIT": str(max(1, int(timeout / 2)))}
         outputs: dict[str, Array] = {}
         doubts: tuple[tuple[str, Doubt], ...] = ()
         log: tuple[str, ...] = ()
         failed: PluginkitError | None = None
         try:
-            with Worker(CHILD, given, timeout=timeout, env=limits) as worker:
+            with Worker(CHILD, given, timeout=timeout, env=environment) as worker:
                 try:
                     outputs = worker.call("run", model=model.SerializeToString(), feeds=dict(feeds), free=dict(free))
                 except (WorkerCrashed, WorkerTimeout):
@@ -131,13 +133,28 @@ def run(
                 doubts = tuple(worker.call("doubts"))
         except PluginkitError as error:
             failed = error
-        defects = [
-            (name, defect)
-            for index, name in enumerate(names)
-            for defect in Findings(folder / str(index), _sources(plugins[name])).take()
-        ]
+        defects = [(name, defect) for name, found in findings(folder, plugins) for defect in found.take()]
         last = _last(folder, names)
     return HostRun(outputs, failed, last, tuple(defects), doubts, log)
+
+
+def creators(plugins: Mapping[str, Served], flavour: Flavour = PLAIN) -> dict[Identity, tuple[Path, dict[str, str]]]:
+    """The creators that serve these nodes: each with its library's build, and its fields' types."""
+    return {
+        key: (one.library.of(flavour), {field.name: field.type for field in one.creator.fields})
+        for key, one in identities(list(plugins.values())).items()
+        if one.library is not None and one.creator is not None
+    }
+
+
+def findings(folder: Path, plugins: Mapping[str, Served]) -> list[tuple[str, Findings]]:
+    """What the device in the libraries finds, of each node.
+
+    Args:
+        folder: of a child, its argument `findings`.
+        plugins: of the child's nodes, in its order, who serves them.
+    """
+    return [(name, Findings(folder / str(index), _sources(one))) for index, (name, one) in enumerate(plugins.items())]
 
 
 def _last(folder: Path, names: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -12,36 +13,41 @@ from typing import Any
 import onnx
 
 from pluginkit import parser_operators
-from pluginkit.build import build
-from pluginkit.build.artifact import library_path
-from pluginkit.creators import CreatorFacts, Loaded, loading
+from pluginkit.build import PLAIN, flavours
 from pluginkit.errors import CheckFailed, PluginCrashed, ToolMissing, UsageError
 from pluginkit.importing import model as model_
 from pluginkit.importing import profiles, running, tensor_types, unserved
 from pluginkit.importing.building import ModelSession, advice
-from pluginkit.importing.files import external, recorded
+from pluginkit.importing.files import external, libraries, recorded
 from pluginkit.importing.files.recorded import Recorded
+from pluginkit.importing.rules import dynamic as rules_dynamic
+from pluginkit.importing.rules import loop_sizes as rules_loop_sizes
 from pluginkit.importing.rules import model as rules_model
+from pluginkit.importing.rules import operators as rules_operators
+from pluginkit.importing.rules import parser_limits as rules_parser_limits
 from pluginkit.importing.rules import plugins as rules_plugins
+from pluginkit.importing.rules import recurrences as rules_recurrences
 from pluginkit.importing.rules import signature as rules_signature
 from pluginkit.importing.rules import structure as rules_structure
 from pluginkit.importing.rules import tensors as rules_tensors
-from pluginkit.importing.rules.table import UNFIT
+from pluginkit.importing.rules.constants import Constants
+from pluginkit.importing.rules.table import FORESEES, UNFIT
 from pluginkit.importing.running import RunOutcome
 from pluginkit.importing.serving import PluginLibrary, Served, serve
+from pluginkit.importing.shape_tensors import TensorClass, classify
 from pluginkit.importing.sizes import profile as sizes
 from pluginkit.importing.unserved import UnservedOperator
-from pluginkit.library import Problem, inspect
-from pluginkit.manifest import FILE_NAME, Manifest
-from pluginkit.manifest.project import Member, members, root
+from pluginkit.library import Problem
 from pluginkit.network.model import NetworkProfile
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict
 
 Progress = Callable[[str], None]
 LEVELS = ("error", "warning")
-RTX_VERSION = 10701
-"""The version that pluginkit's host passes as TensorRT-RTX."""
+SINGLE = (32, 48, 64, 128, 224, 320, 640)
+"""Sizes that NVIDIA's builder is asked for at last, each for all open dimensions."""
+SIZES = r"violate shape constraints|dimensions must be equal|ShapeException|volume mismatch|reshape would change"
+BUILT, REFUSED = "built", "refused"
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,8 @@ class ImportOptions:
         strict: whether warnings, and what was not built or not run, count as wrong.
         data: an .npz with inputs for the run; those that it lacks are drawn.
         expected: an .npz with the outputs that the run must give.
+        sanitize: checks to be compiled into the plugins for the run, of `pluginkit.build.SANITIZERS`.
+        marked: outputs that a later engine has as shape tensors: INetworkDefinition::markOutputForShapes.
     """
 
     model: Path
@@ -67,6 +75,8 @@ class ImportOptions:
     strict: bool = False
     data: Path | None = None
     expected: Path | None = None
+    sanitize: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,9 +92,11 @@ class Imported:
         defaulted: the inputs without given shapes.
         verdict: TensorRT-RTX's; None if it could not be asked.
         not_built: why not.
+        foreseen: what the rules alone say of NVIDIA's build: `built` or `refused`.
         ran: what came of running it.
         strict: as of `ImportOptions`.
         unserved: the unserved operators.
+        tensors: which tensors are shape tensors, execution tensors or both.
         sizes_found: whether sizes that --profile does not give were found by trying, the defaults having been refused.
     """
 
@@ -96,10 +108,12 @@ class Imported:
     defaulted: tuple[str, ...] = ()
     verdict: BuildVerdict | None = None
     not_built: str = ""
+    foreseen: str = BUILT
     ran: RunOutcome = field(default_factory=lambda: RunOutcome("not run"))
     strict: bool = False
     unserved: tuple[UnservedOperator, ...] = ()
     sizes_found: bool = False
+    tensors: tuple[TensorClass, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -108,7 +122,9 @@ class Imported:
         4 if nothing is wrong, and the run or its comparison needs a package that isn't installed. Warnings, and a build
         or run that did not take place, are wrong if `strict`.
         """
-        if self.ran.status in {"crashed", "hung"} or (self.verdict and self.verdict.status in {"crashed", "hung"}):
+        ends = {self.ran.status, self.verdict.status if self.verdict else ""}
+        # Of a model without plugins it is NVIDIA's builder that ended.
+        if ends & {"crashed", "hung"} and any(one.by == "plugin" for one in self.served):
             return PluginCrashed.exit_code
         wrong = any(problem.level == "error" for problem in self.problems)
         refused = self.verdict is not None and not self.verdict.ok
@@ -146,11 +162,13 @@ class Imported:
             "model": str(self.model),
             "nodes": [one.to_json() for one in self.served],
             "unserved": [one.to_json() for one in self.unserved],
+            "tensors": [{**asdict(one), "kind": one.kind} for one in self.tensors],
             "native_by": self.judge,
             "problems": [asdict(problem) for problem in self.problems],
             "profile": {"shapes": self.profile.shapes, "values": self.profile.values} if self.profile else None,
             "profile_defaulted": list(self.defaulted),
             "build": {
+                "foreseen": self.foreseen,
                 "status": verdict.status if verdict else "not asked",
                 "message": verdict.message if verdict else self.not_built,
                 "fix": advice(verdict) if verdict else "",
@@ -174,17 +192,17 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
     shapes = [profiles.parse(text) for text in options.profiles]
     proto = model_.load(options.model)
     given = recorded.read(proto, options.data, options.expected)
-    libraries = [_library(path, options.timeout, progress) for path in options.plugins]
+    plugins = libraries.read(options.plugins, options.sanitize, options.timeout, progress)
     found = tensorrt_rtx.probe()
     progress("asking who serves each node")
     if not found.found:
         judge = "the onnx package, for TensorRT-RTX isn't here"
-        served = serve(proto, libraries, onnx.defs.has)
-        problems = _problems(options.model, proto, served, libraries)
+        served = serve(proto, plugins, onnx.defs.has)
+        problems = find_problems(options.model, proto, served, plugins, options.marked)
         with contextlib.suppress(UsageError):
-            problems += tuple(
-                rules_model.branch_shapes(proto, profiles.profile(profiles.declared_inputs(proto), shapes))
-            )
+            declared = profiles.profile(profiles.declared_inputs(proto), shapes)
+            problems += tuple(rules_model.branch_shapes(proto, declared))
+            problems += tuple(rules_operators.squeezed(proto, declared))
         ran = _run(options, given, proto, served, problems, None, progress)
         reason = f"{found.reason}. {found.remedy}"
         problems = _sorted((*problems, *ran.problems))
@@ -195,28 +213,35 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
             problems,
             judge,
             not_built=reason,
+            foreseen=_foreseen(problems),
             ran=ran,
             strict=options.strict,
             unserved=open_ones,
+            tensors=classify(proto, options.marked),
         )
-    with ModelSession([one.path for one in libraries], Path(found.where), options.timeout) as session:
+    with ModelSession([one.path for one in plugins], Path(found.where), options.timeout) as session:
         # With those that may be written in their place.
         known = session.native(sorted({*_operators(proto), *parser_operators.OPERATORS}))
-        served = serve(proto, libraries, lambda operator: operator in known)
-        problems = _problems(options.model, proto, served, libraries)
-        problems += tuple(rules_plugins.in_rtx(served, libraries))
+        served = serve(proto, plugins, lambda operator: operator in known)
+        problems = find_problems(options.model, proto, served, plugins, options.marked)
+        problems += tuple(rules_plugins.in_rtx(served, plugins))
         progress("TensorRT-RTX: parsing")
-        inputs, verdict = session.inputs(options.model)
+        foreseen = _foreseen(problems)
+        names = [one.name for one in profiles.given(proto)]
+        inputs, verdict = session.inputs(options.model, options.marked, names)
         profile = None
         if verdict is None:
             profile = profiles.profile(inputs, shapes)
             progress("TensorRT-RTX: building")
             verdict = session.build(options.model, profile)
             opened = profiles.defaulted(inputs, shapes)
-            if not verdict.ok and opened and all(one.by in {"native", "function"} for one in served):
+            if verdict.status == "refused" and opened and all(one.by in {"native", "function"} for one in served):
                 progress("looking for sizes that the model takes")
                 verdict, profile = _with_sizes(session, options, proto, verdict, profile, opened)
             problems += tuple(rules_model.branch_shapes(proto, profile))
+            problems += tuple(rules_operators.squeezed(proto, profile))
+            problems += tuple(rules_dynamic.loops(proto, profile))
+            foreseen = _foreseen(problems)
             if verdict.ok:
                 problems = tuple(map(rules_signature.built_all_the_same, problems))
             problems += _liveness(served, verdict)
@@ -230,10 +255,12 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
         profile,
         tuple(profiles.defaulted(inputs, shapes)),
         verdict,
+        foreseen=foreseen,
         ran=ran,
         strict=options.strict,
         unserved=unserved.find(options.model, proto, served, lambda operator: operator in known),
         sizes_found=profile is not None and profile != profiles.profile(inputs, shapes),
+        tensors=classify(proto, options.marked),
     )
 
 
@@ -247,14 +274,22 @@ def _with_sizes(
 ) -> tuple[BuildVerdict, NetworkProfile]:
     """The verdict on the least sizes that onnxruntime runs the model with; what there was if none are found."""
     found = sizes.least(proto, profile, opened, options.timeout)
-    if found == profile:
-        return refused, profile
-    verdict = session.build(options.model, found)
+    verdict = refused if found == profile else session.build(options.model, found)
     # An average over more than there is has no element in TensorRT, which onnxruntime takes for one.
     narrow = sizes.from_opt(found, opened)
-    if not verdict.ok and narrow != found and (again := session.build(options.model, narrow)).ok:
-        return again, narrow
+    others = [] if verdict.ok else [narrow]
+    others += [sizes.single(found, size, opened) for size in SINGLE] if _by_sizes(verdict) else []
+    tried = [profile, found]
+    for other in others:
+        if other not in tried and (again := session.build(options.model, other)).ok:
+            return again, other
+        tried.append(other)
     return verdict, found
+
+
+def _by_sizes(verdict: BuildVerdict) -> bool:
+    """Whether other sizes may mend a refusal, by the builder's words."""
+    return not verdict.ok and re.search(SIZES, verdict.message) is not None
 
 
 def _operators(proto: onnx.ModelProto) -> list[str]:
@@ -288,27 +323,54 @@ def _run(
             return RunOutcome(
                 "not run", f"its inputs have no known shapes: {error.message}", remedy="give them by --profile"
             )
-    return running.run(proto, served, profile, given, seed=options.seed, timeout=options.timeout)
+    checks = flavours(options.sanitize) if options.sanitize else (PLAIN,)
+    ran = running.run(proto, served, profile, given, seed=options.seed, timeout=options.timeout, flavours=checks)
+    if ran.status == "not run" and any(problem.rule == "M13" for problem in problems):
+        return replace(ran, remedy="mend what rule M13 says of its opset")
+    return ran
 
 
-def _problems(
-    path: Path, proto: onnx.ModelProto, served: Sequence[Served], libraries: Sequence[PluginLibrary]
+def find_problems(
+    model: Path,
+    proto: onnx.ModelProto,
+    served: Sequence[Served],
+    libraries: Sequence[PluginLibrary],
+    marked: Sequence[str] = (),
 ) -> tuple[Problem, ...]:
+    """What breaks the rules that need neither sizes nor a builder, the errors first.
+
+    Args:
+        model: the model's file.
+        proto: what it holds.
+        served: its nodes, and who serves them.
+        libraries: those that were given with it.
+        marked: as of `ImportOptions`.
+    """
     known = model_.shapes(proto)
+    constants = Constants(proto)
     places = [one.place for one in served]
-    structure = tuple(rules_structure.check(proto))
+    structure = (*rules_structure.check(proto), *rules_parser_limits.check(proto))
     found = [
         *rules_plugins.clashes(libraries),
         *structure,
-        *rules_plugins.check(served, libraries, known, tensor_types.types(proto, served)),
+        *rules_plugins.check(served, libraries, known, tensor_types.types(proto, served), model),
         *rules_model.functions(proto, libraries, served),
-        *rules_model.check(proto, places, known, path),
-        *rules_tensors.check(proto, known),
+        *rules_model.check(proto, places, known, constants, model),
+        *rules_tensors.check(proto, known, constants),
+        *rules_operators.check(proto, known, constants),
+        *rules_recurrences.check(proto, constants),
+        *rules_loop_sizes.check(proto),
+        *rules_dynamic.check(proto, known, classify(proto, marked)),
     ]
     if any(problem.level == "error" for problem in structure):
         # onnx's checker says the same once more, of the first only.
         found = [problem for problem in found if not (problem.rule == "M14" and not problem.node)]
     return _sorted(found)
+
+
+def _foreseen(problems: Iterable[Problem]) -> str:
+    """What NVIDIA will do with the model, by the rules."""
+    return REFUSED if any(one.level == "error" and one.rule in FORESEES for one in problems) else BUILT
 
 
 def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -333,56 +395,4 @@ def _liveness(served: Sequence[Served], verdict: BuildVerdict) -> tuple[Problem,
         for one in served
         # Names of nodes in functions and of nameless nodes are the parser's own.
         if one.by == "plugin" and one.place.node.name and not one.place.path and one.place.node.name not in seen
-    )
-
-
-def _library(path: Path, timeout: float, progress: Progress) -> PluginLibrary:
-    """A library or a project's library, with its creators."""
-    project: Path | None
-    if path.is_dir() or path.name == FILE_NAME:
-        project = path if path.is_dir() else path.parent
-        progress(f"building {project}")
-        library = build(project, "cpu")[0].library
-    else:
-        library, project = path, _project_of(path)
-    facts = inspect(library)
-    progress(f"loading {library.name}")
-    creators = _creators(library, timeout)
-    plugins = members(root(project)) if project else _without_project(library)
-    return PluginLibrary(library.resolve(), creators, plugins, facts.target)
-
-
-def _without_project(library: Path) -> tuple[Member, ...]:
-    """The plugins by the manifest in the library's own folder, for a library that comes without its project."""
-    folder = library.resolve().parent
-    return (Member(folder, Manifest.load(folder)),) if (folder / FILE_NAME).is_file() else ()
-
-
-def _project_of(library: Path) -> Path | None:
-    """The project whose build made it, by where it lies."""
-    parents = library.resolve().parents
-    if len(parents) < 3 or not (parents[2] / FILE_NAME).is_file():
-        return None
-    project = parents[2]
-    try:
-        slug = Manifest.load(project).slug
-    except UsageError:
-        return None
-    own = [library_path(project, slug, target).resolve() for target in ("cpu", "gpu")]
-    return project if library.resolve() in own else None
-
-
-def _creators(library: Path, timeout: float) -> tuple[CreatorFacts, ...]:
-    """As pluginkit's host has them, as the first TensorRT that gets any: a V2 library gives V2 creators."""
-    answers: list[Loaded] = []
-    for version in (*loading.HOST_VERSIONS, RTX_VERSION):
-        answers.append(loading.in_host(library, version, timeout=timeout))
-        if answers[-1].status == "loaded":
-            return answers[-1].creators
-        if answers[-1].status in {"crashed", "hung"}:
-            raise PluginCrashed(
-                f"{library} cannot be loaded: {answers[-1].message}", hint=f"pluginkit inspect --load {library}"
-            )
-    raise CheckFailed(
-        f"no host takes {library}: {answers[0].message}", hint=f"pluginkit inspect --load {library} shows more."
     )

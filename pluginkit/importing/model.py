@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +56,11 @@ def load(path: Path) -> onnx.ModelProto:
     if path.is_dir():
         if found := foreign.of_folder(path):
             raise foreign.refuse(path, found)
-        raise UsageError(f"{path} is a folder.", hint="Name the model's file.")
+        inside = sorted(path.glob("*.onnx"))
+        hint = "Name the model's file" + (f": {', '.join(map(str, inside[:3]))}." if inside else ".")
+        raise UsageError(f"{path} is a folder.", hint=hint)
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is no file: a pipe or a device.", hint="Write the model to a file first.")
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -75,7 +80,60 @@ def load(path: Path) -> onnx.ModelProto:
             raise foreign.refuse(path, found)
         raise UsageError(f"{path} is no ONNX model: it has no {'graph' if model.ir_version else 'IR version'}.")
     external.load(model, path)
+    separate(model)
     return model
+
+
+def separate(model: onnx.ModelProto) -> None:
+    """Give tensors that bodies side by side have in common names of their own, in place: the second `k` is `k_2`.
+
+    ONNX lets the two branches of an If, or two loops, use one name. All that reads a model here goes by names, so what
+    one body's tensor is would be taken for what the other's is. Names of the main graph and of functions stay, and so
+    do names that a graph makes twice or that a body has in common with a graph around it: those are faults.
+    """
+    own = set(_own(model.graph))
+    every = places(model.graph)
+    taken = own | {name for place in every for name in (*place.node.input, *place.node.output)}
+    taken |= {name for place in every for _, inner in subgraphs(place.node) for name in _own(inner)}
+    _separate(model.graph, own, set(own), taken, {})
+
+
+def _separate(graph: onnx.GraphProto, around: set[str], used: set[str], taken: set[str], names: dict[str, str]) -> None:
+    """One graph and those in it.
+
+    Args:
+        graph: the graph.
+        around: its own names and those of the graphs around it.
+        used: the names of all graphs before.
+        taken: names that no tensor can be given.
+        names: the new names that hold in it.
+    """
+    for node in graph.node:
+        if names:
+            node.input[:] = [names.get(name, name) for name in node.input]
+            node.output[:] = [names.get(name, name) for name in node.output]
+        for _, inner in subgraphs(node):
+            own = set(_own(inner))
+            here = {name: new for name, new in names.items() if name not in own}
+            here |= {name: _unused(name, taken) for name in sorted(own & used - around)}
+            used |= own
+            values = (*inner.input, *inner.output, *inner.value_info, *inner.initializer)
+            for value in (*values, *(tensor.values for tensor in inner.sparse_initializer)) if here else ():
+                value.name = here.get(value.name, value.name)
+            _separate(inner, around | own, used, taken, here)
+
+
+def _own(graph: onnx.GraphProto) -> Iterator[str]:
+    """What a graph itself gives a name: its inputs, its constants and what its nodes make."""
+    yield from (value.name for value in (*graph.input, *graph.initializer) if value.name)
+    yield from (tensor.values.name for tensor in graph.sparse_initializer if tensor.values.name)
+    yield from (name for node in graph.node for name in node.output if name)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    new = next(made for number in itertools.count(2) if (made := f"{name}_{number}") not in taken)
+    taken.add(new)
+    return new
 
 
 def _no_model(path: Path, data: bytes) -> UsageError:
@@ -84,6 +142,8 @@ def _no_model(path: Path, data: bytes) -> UsageError:
         return UsageError(f"{path} is a pointer of Git LFS, not the model itself.", hint="git lfs pull")
     if found := foreign.of_file(path, data):
         return foreign.refuse(path, found)
+    if known := foreign.no_model(data):
+        return UsageError(f"{path} is {known[0]}.", hint=known[1])
     start = data[:4096].decode(errors="replace")
     if all(char.isprintable() or char.isspace() for char in start):
         return UsageError(
@@ -98,6 +158,12 @@ def _no_model(path: Path, data: bytes) -> UsageError:
             hint="Was it downloaded or written to its end? Compare its size, or export it again.",
         )
     return UsageError(f"{path} is no ONNX model.", hint="Export the model to ONNX.")
+
+
+def type_name(kind: int) -> str:
+    """A tensor's type as it is written in messages: `float16`, or `type 77` where onnx has none of that number."""
+    names = onnx.TensorProto.DataType
+    return names.Name(kind).lower() if kind in names.values() else f"type {kind}"
 
 
 def places(graph: onnx.GraphProto | onnx.FunctionProto) -> list[Place]:

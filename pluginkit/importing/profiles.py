@@ -1,7 +1,8 @@
 """The shapes that a model is built for: those of --profile, and defaults for the others.
 
 `name:min=1x3x224x224,opt=4x3x224x224,max=8x3x224x224`; one shape alone, `name:1x3x224x224`, stands for all three. For
-an input whose values are shapes the numbers are its values: `trips:min=1,opt=4,max=8`.
+an input whose values are shapes the numbers are its values: `trips:min=1,opt=4,max=8`. These may be negative
+(NvInferRuntime.h, IOptimizationProfile::setShapeValuesV2): `shape:-1x64`, `starts:min=-4,opt=-1,max=-1`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 import onnx
 
 from pluginkit.errors import UsageError
-from pluginkit.importing.model import dims
+from pluginkit.importing.model import dims, type_name
 from pluginkit.network.model import Dims, NetworkProfile, Range
 from pluginkit.runtimes.verdict import ModelInput
 
@@ -63,9 +64,12 @@ def parse(text: str) -> Shapes:
 
 
 def _shape(text: str, whole: str) -> Dims:
-    if not re.fullmatch(r"\d+(x\d+)*", text):
+    if not re.fullmatch(r"-?\d{1,20}(x-?\d{1,20})*", text):
         raise UsageError(f"--profile {whole!r}: {text!r} is no shape.", hint="Write the dimensions as 1x3x224x224.")
-    return tuple(int(size) for size in text.split("x"))
+    numbers = tuple(int(size) for size in text.split("x"))
+    if large := [number for number in numbers if not -(2**63) <= number < 2**63]:
+        raise UsageError(f"--profile {whole!r}: {large[0]} does not fit 64 bits, which a dimension or value has.")
+    return numbers
 
 
 def profile(inputs: Sequence[ModelInput], requested: Sequence[Shapes]) -> NetworkProfile:
@@ -112,6 +116,11 @@ def _points(one: ModelInput, points: Range | None) -> Range:
                 raise UsageError(
                     f"--profile: dimension {index} of {one.name} is fixed as {have}; {point} gives {want}."
                 )
+            if want < 0:
+                raise UsageError(
+                    f"--profile: {point} gives dimension {index} of {one.name} the size {want}.",
+                    hint="Only the values of an input that shapes follow from may be negative.",
+                )
     return points
 
 
@@ -127,21 +136,24 @@ def _values(one: ModelInput, points: Range | None) -> Range:
     return points
 
 
+def given(proto: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    """The inputs that are given: before IR version 4 those of the weights stand among them."""
+    constants = {tensor.name for tensor in proto.graph.initializer}
+    return [value for value in proto.graph.input if value.name not in constants]
+
+
 def declared_inputs(proto: onnx.ModelProto) -> list[ModelInput]:
     """The inputs as the model declares them, where NVIDIA's parser can't be asked: none is a shape tensor.
 
     Raises:
         UsageError: an input has no shape.
     """
-    constants = {tensor.name for tensor in proto.graph.initializer}
     found = []
-    for value in proto.graph.input:
+    for value in given(proto):
         shape = dims(value.type.tensor_type)
-        if value.name in constants:
-            continue
         if shape is None:
             raise UsageError(f"{value.name} has no shape")
         sizes = tuple(dim if isinstance(dim, int) else -1 for dim in shape)
-        kind = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type)
+        kind = type_name(value.type.tensor_type.elem_type).upper()
         found.append(ModelInput(value.name, sizes, False, kind))
     return found

@@ -12,6 +12,7 @@ import onnx
 import onnx.inliner
 
 from pluginkit.bases import BASES
+from pluginkit.build import PLAIN, Flavour
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing
 from pluginkit.importing import hosting, inputs
@@ -43,11 +44,13 @@ class Expected:
         outputs: the graph's outputs.
         arbitrary: of these, which elements mean nothing, of those that have any.
         free: of each plugin's node, for each of its runs and each output, which elements need not be written.
+        steps: what each of the plugins' nodes that has INT8 tensors may be off by, in what the steps stand for.
     """
 
     outputs: dict[str, Array]
     arbitrary: dict[str, Array] = field(default_factory=dict)
     free: dict[str, list[tuple[Array, ...]]] = field(default_factory=dict)
+    steps: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class RunOutcome:
         log: what the plugins logged and printed, where something went wrong.
         problems: what the host and the device in the libraries found, the errors first: a run with an error has failed.
         drawn: the graph's inputs, and what random values they got.
+        checks: what the plugins were run with, a build after the other, as in `address+undefined`.
         against: the file of expected outputs; empty if they are those of onnxruntime and reference.py.
         lacks: what is not installed, so that there was no run or no comparison; `remedy` is the command to type.
     """
@@ -76,6 +80,7 @@ class RunOutcome:
     drawn: tuple[str, ...] = ()
     lacks: str = ""
     against: str = ""
+    checks: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; an error that is no number (NaN, another shape) is null."""
@@ -87,7 +92,8 @@ class RunOutcome:
             for one in self.outputs
         ]
         message = {"status": self.status, "message": self.message, "fix": self.remedy, "log": list(self.log)}
-        return {**message, "against": self.against, "inputs": list(self.drawn), "outputs": outputs}
+        more = {"against": self.against, "checks": list(self.checks)}
+        return {**message, **more, "inputs": list(self.drawn), "outputs": outputs}
 
 
 def run(
@@ -98,17 +104,21 @@ def run(
     *,
     seed: int,
     timeout: float,
+    flavours: Sequence[Flavour] = (PLAIN,),
 ) -> RunOutcome:
-    """Run the model once at the profile's opt, on random inputs where none are given.
+    """Run the model at the profile's opt, on random inputs where none are given, once with each build of the plugins.
 
     Raises:
         UsageError: a given input has another type or shape.
     """
     plugins = [one for one in served if one.by == "plugin"]
-    if impossible := _impossible(served, plugins):
-        return impossible
+    if reason := impossible(served, plugins):
+        return reason
+    constants = {tensor.name for tensor in model.graph.initializer}
+    if renamed := [v.name for v in model.graph.input if v.name not in {*constants, *profile.shapes}]:
+        return RunOutcome("not run", f"NVIDIA's parser gives another name to {renamed[0]}", remedy="see M29")
     try:
-        whole, at = _ready(model, served)
+        whole, at = ready(model, served)
         feeds, drawn = inputs.draw(whole, profile, hosting.DOMAIN, np.random.default_rng(seed))
     except Exception as error:  # noqa: BLE001 - onnx has many, and each of them means that this model can't be run
         return RunOutcome("not run", f"the model can't be made ready: {str(error).splitlines()[0]}")
@@ -118,7 +128,7 @@ def run(
         others = (line for line in drawn if line.partition(": ")[0] not in given.inputs)
         drawn = (f"{', '.join(given.inputs)}: of {given.data}", *others)
     if plugins:
-        ran = _with_plugins(whole, at, feeds, given.outputs, timeout)
+        ran = _with_plugins(whole, at, feeds, given.outputs, timeout, flavours)
     else:
         ran = _without_plugins(whole, feeds, given.outputs, timeout)
     return replace(ran, drawn=drawn, against=str(given.expected or ""))
@@ -135,6 +145,23 @@ def standard(model: onnx.ModelProto, feeds: dict[str, Array], timeout: float) ->
     return _expected(model, (), feeds, timeout).outputs
 
 
+def standards(model: onnx.ModelProto, several: Sequence[dict[str, Array]], timeout: float) -> list[dict[str, Array]]:
+    """As `standard`, on several inputs in one process."""
+    proto = model.SerializeToString()
+    with Worker(EXPECTED, {}, timeout=timeout) as worker:
+        return [worker.call("run", model=proto, projects={}, feeds=feeds).outputs for feeds in several]
+
+
+def expected(model: onnx.ModelProto, served: Sequence[Served], feeds: dict[str, Array], timeout: float) -> Expected:
+    """What a model gives by onnxruntime and the plugins' reference.py.
+
+    Raises:
+        UsageError, ToolMissing, CheckFailed, WorkerCrashed, WorkerTimeout: it can't be computed.
+    """
+    whole, at = ready(model, served)
+    return _expected(whole, list(at.values()), feeds, timeout)
+
+
 def _without_plugins(
     model: onnx.ModelProto, feeds: dict[str, Array], wanted: Mapping[str, Array], timeout: float
 ) -> RunOutcome:
@@ -144,9 +171,11 @@ def _without_plugins(
     except ToolMissing as error:
         return RunOutcome("not run", error.message, remedy=error.hint, lacks=error.message)
     except PluginkitError as error:
-        return RunOutcome("not run", error.message, remedy=_LONGER if isinstance(error, WorkerTimeout) else _SIZES)
+        return RunOutcome(
+            "not run", error.message, remedy=_LONGER if isinstance(error, WorkerTimeout) else error.hint or _SIZES
+        )
     if wanted:
-        return _compared(got, wanted, ())
+        return _compared(got, Expected(dict(wanted)), ())
     return RunOutcome("ran", f"{_count(len(got))} by onnxruntime; no plugin takes part, so there is nothing to compare")
 
 
@@ -160,6 +189,7 @@ def _with_plugins(
     feeds: dict[str, Array],
     wanted: Mapping[str, Array],
     timeout: float,
+    flavours: Sequence[Flavour],
 ) -> RunOutcome:
     plugins = list(at.values())
     expected: Expected | PluginkitError | str = _incomparable(at)
@@ -173,11 +203,22 @@ def _with_plugins(
         # The reference still says which elements mean nothing.
         known = expected if isinstance(expected, Expected) else Expected({})
         arbitrary = {name: mask for name, mask in known.arbitrary.items() if name in wanted}
-        expected = Expected(dict(wanted), arbitrary, known.free)
+        expected = replace(known, outputs=dict(wanted), arbitrary=arbitrary)
     free = expected.free if isinstance(expected, Expected) else {}
-    hosted = hosting.run(model, at, feeds, free, timeout)
-    outcome = _failed(hosted) if hosted.error else _outcome(hosted.outputs, expected, plugins)
-    return _with_problems(outcome, hosted)
+    outcomes = []
+    for flavour in flavours:
+        hosted = hosting.run(model, at, feeds, free, timeout, flavour)
+        outcome = _failed(hosted) if hosted.error else _outcome(hosted.outputs, expected, plugins)
+        outcomes.append(_with_problems(outcome, hosted))
+    return replace(worst(outcomes), checks=tuple(flavour.name for flavour in flavours if flavour.sanitizers))
+
+
+def worst(outcomes: Sequence[RunOutcome]) -> RunOutcome:
+    """The first that went wrong, or else the first that was not run, with the problems of all."""
+    order = ({"crashed", "hung", "failed"}, {"not run"})
+    found = next((one for status in order for one in outcomes if one.status in status), outcomes[0])
+    problems = dict.fromkeys(problem for one in outcomes for problem in one.problems)
+    return replace(found, problems=tuple(sorted(problems, key=lambda problem: problem.level)))
 
 
 def _failed(hosted: HostRun) -> RunOutcome:
@@ -211,7 +252,7 @@ def _outcome(got: dict[str, Array], expected: Expected | PluginkitError | str, p
     for name, mask in expected.arbitrary.items():
         if got[name].shape == mask.shape == expected.outputs[name].shape:
             got[name] = np.where(mask, expected.outputs[name].astype(got[name].dtype), got[name])
-    return _compared(got, expected.outputs, plugins)
+    return _compared(got, expected, plugins)
 
 
 def _with_problems(outcome: RunOutcome, hosted: HostRun) -> RunOutcome:
@@ -244,7 +285,7 @@ def _incomparable(at: Mapping[str, Served]) -> str:
     return ""
 
 
-def _impossible(served: Sequence[Served], plugins: Sequence[Served]) -> RunOutcome | None:
+def impossible(served: Sequence[Served], plugins: Sequence[Served]) -> RunOutcome | None:
     """Why this model can't be run here, and what would run it; None if it can be tried."""
     unserved = [one.place.label for one in served if one.by == "nobody"]
     if unserved:
@@ -264,7 +305,7 @@ def _impossible(served: Sequence[Served], plugins: Sequence[Served]) -> RunOutco
     return None
 
 
-def _ready(model: onnx.ModelProto, served: Sequence[Served]) -> tuple[onnx.ModelProto, dict[str, Served]]:
+def ready(model: onnx.ModelProto, served: Sequence[Served]) -> tuple[onnx.ModelProto, dict[str, Served]]:
     """The model with its local functions written out, and who serves its plugins' nodes, by name.
 
     Those have a domain of their own, because another node may have the same type and be NVIDIA's own; version and
@@ -276,10 +317,13 @@ def _ready(model: onnx.ModelProto, served: Sequence[Served]) -> tuple[onnx.Model
     functions = {function_name(function): function for function in copied.functions}
     inside = {one.place.path[0] for one in served if one.place.path} & set(functions)
     seen = [*places(copied.graph), *(place for name in _in_order(served, inside) for place in places(functions[name]))]
+    newest = onnx.defs.onnx_opset_version()
+    opset = min(next((one.version for one in model.opset_import if one.domain in {"", "ai.onnx"}), newest), newest)
     for index, (one, place) in enumerate(zip(served, seen, strict=True)):
         node = place.node
-        if one.by == "native" and onnx.defs.has(node.op_type):
-            # As NVIDIA's parser has it, which looks at no domain.
+        if one.by == "native" and onnx.defs.has(node.op_type, opset):
+            # As NVIDIA's parser has it, which looks at no domain; where the model's opset is older than ONNX's own
+            # operator of that name, only the node's domain has it for others.
             _as_standard(node)
         if one.by != "plugin" or one.creator is None:
             continue
@@ -349,14 +393,14 @@ def _expected(model: onnx.ModelProto, plugins: Sequence[Served], feeds: dict[str
     return found
 
 
-def _compared(got: Mapping[str, Array], expected: Mapping[str, Array], plugins: Sequence[Served]) -> RunOutcome:
+def _compared(got: Mapping[str, Array], expected: Expected, plugins: Sequence[Served]) -> RunOutcome:
     result = compare(
-        {name: _plain(value) for name, value in got.items()},
-        {name: _wide(value) for name, value in expected.items()},
-        _tolerance(plugins, expected),
+        {name: narrow(value) for name, value in got.items()},
+        {name: wide(value) for name, value in expected.outputs.items()},
+        tolerance(plugins, expected),
     )
     if result.ok:
-        return RunOutcome("compared", f"{_count(len(expected))} as expected", result.outputs)
+        return RunOutcome("compared", f"{_count(len(expected.outputs))} as expected", result.outputs)
     return RunOutcome("failed", result.message, result.outputs)
 
 
@@ -364,25 +408,23 @@ def _count(number: int) -> str:
     return f"{number} output{'' if number == 1 else 's'}"
 
 
-def _plain(value: Array) -> Array:
-    return value.astype(np.float32 if value.dtype.kind == "f" else np.int32)
+def narrow(value: Array) -> Array:
+    """A run's output in a type that `compare` takes."""
+    whole = np.int64 if value.dtype == np.int64 else np.int32
+    return value.astype(np.float32 if value.dtype.kind == "f" else whole)
 
 
-def _wide(value: Array) -> Array:
+def wide(value: Array) -> Array:
+    """An expected output in a type that `compare` takes."""
     return value.astype(np.float64 if value.dtype.kind == "f" else np.int64)
 
 
-def _tolerance(plugins: Sequence[Served], expected: Mapping[str, Array]) -> Tolerance:
+def tolerance(plugins: Sequence[Served], expected: Expected) -> Tolerance:
     """The sum of what the plugins may be off by, and of what other implementations are off by anyhow."""
-    rtol, atol = RTOL, ATOL
-    half = any(value.dtype == np.float16 for value in expected.values())
+    rtol, atol = RTOL, ATOL + sum(expected.steps.values())
+    half = any(value.dtype == np.float16 for value in expected.outputs.values())
     for one in plugins:
-        if one.member is None:
-            continue
-        manifest = one.member.manifest
-        close = precision.close(manifest, DType.FLOAT16 if half else DType.FLOAT32)
-        rtol, atol = rtol + close.rtol, atol + close.atol
-        scales = [attribute(one.place.node, name) for name in manifest.scale_fields()]
-        steps = [abs(found.f) * precision.int8_steps(manifest) for found in scales if found is not None]
-        atol += max(steps, default=0.0)
+        if one.member is not None:
+            close = precision.close(one.member.manifest, DType.FLOAT16 if half else DType.FLOAT32)
+            rtol, atol = rtol + close.rtol, atol + close.atol
     return Tolerance("close", rtol=rtol, atol=atol)

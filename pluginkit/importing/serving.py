@@ -8,17 +8,20 @@ function of that name, whatever its domain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import onnx
 
 from pluginkit import nvidia_plugins
+from pluginkit.build import Flavour
 from pluginkit.creators import CreatorFacts
+from pluginkit.field_types import Value
 from pluginkit.importing.model import Place, function_name, places
-from pluginkit.manifest import PARSER_ATTRIBUTES
+from pluginkit.manifest import PARSER_ATTRIBUTES, Attribute
 from pluginkit.manifest.project import Member
 
 By = Literal["native", "plugin", "function", "nobody"]
@@ -36,12 +39,18 @@ class PluginLibrary:
         creators: what it brings.
         plugins: its plugins' manifests, where it is a project's library.
         target: `cpu`, `gpu` or `unknown`.
+        checked: the same sources built with checks of `pluginkit.build.SANITIZERS`, for target cpu.
     """
 
     path: Path
     creators: tuple[CreatorFacts, ...]
     plugins: tuple[Member, ...] = ()
     target: str = "unknown"
+    checked: Mapping[Flavour, Path] = field(default_factory=dict)
+
+    def of(self, flavour: Flavour) -> Path:
+        """The library with these checks, or the plain one."""
+        return self.checked[flavour] if flavour.sanitizers else self.path
 
 
 @dataclass(frozen=True)
@@ -148,6 +157,19 @@ def wanted(node: onnx.NodeProto, *, native: bool) -> list[tuple[str, str, str]]:
 def attribute(node: onnx.NodeProto, name: str) -> onnx.AttributeProto | None:
     """An attribute of a node."""
     return next((one for one in node.attribute if one.name == name), None)
+
+
+def field_value(node: onnx.NodeProto, field: Attribute) -> Value:
+    """What the plugin reads of a node's attribute: the default where there is none."""
+    found = attribute(node, field.name)
+    if found is None:
+        return field.example({field.symbol: 1} if field.symbol else {}, 0) if field.default is None else field.default
+    value = onnx.helper.get_attribute_value(found)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    numbers = onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+    listed = tuple(numbers.reshape(-1).tolist())
+    return listed if field.is_list else listed[0]
 
 
 def text(node: onnx.NodeProto, name: str, default: str) -> str:

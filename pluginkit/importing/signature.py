@@ -18,7 +18,9 @@ ELEMENTS = {
     TensorProto.FLOAT16: DType.FLOAT16,
     TensorProto.BFLOAT16: DType.BFLOAT16,
     TensorProto.INT8: DType.INT8,
+    TensorProto.FLOAT8E4M3FN: DType.FLOAT8,
     TensorProto.INT32: DType.INT32,
+    TensorProto.INT64: DType.INT64,
     # NVIDIA's parser makes float32 of it, with a warning.
     TensorProto.DOUBLE: DType.FLOAT32,
 }
@@ -101,7 +103,10 @@ def outputs(
     kinds = {types for _, types in fitting(manifest, given)}
     if len(kinds) != 1:
         return {}
-    manifest = manifest.with_fields(_integers(node))
+    try:
+        manifest = manifest.with_fields(_integers(node))
+    except UsageError:
+        return {}  # the plugin's creator says more of such a value
     sizes = {symbol: set(numbers.values()) for symbol, numbers in symbols(manifest.inputs, given).items()}
     values = {symbol: numbers.pop() for symbol, numbers in sizes.items() if len(numbers) == 1}
     found = {}
@@ -121,8 +126,16 @@ def _first_open(manifest: Manifest) -> int:
     return next(index for index, one in enumerate(manifest.inputs) if REST in manifest.written(one))
 
 
-def _integers(node: onnx.NodeProto) -> dict[str, int]:
-    return {one.name: one.i for one in node.attribute if one.type == onnx.AttributeProto.INT}
+def _integers(node: onnx.NodeProto) -> dict[str, int | tuple[int, ...]]:
+    found: dict[str, int | tuple[int, ...]] = {}
+    for one in node.attribute:
+        if one.type == onnx.AttributeProto.INT:
+            found[one.name] = one.i
+        elif one.type == onnx.AttributeProto.INTS:
+            found[one.name] = tuple(one.ints)
+        elif one.type == onnx.AttributeProto.FLOATS:
+            found[one.name] = (0,) * len(one.floats)  # of other lists a shape has the length alone
+    return found
 
 
 def _size(dim: str, values: Mapping[str, int]) -> int | None:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import onnx
 
+from pluginkit.importing.control_flow.types import declare
 from pluginkit.importing.model import own_types, subgraphs
 from pluginkit.importing.serving import Served
 from pluginkit.importing.signature import outputs
@@ -27,7 +28,7 @@ def types(model: onnx.ModelProto, served: Sequence[Served]) -> list[Types]:
     """
     model = _inferred(model)
     for _ in range(ROUNDS):
-        added = False
+        added = declare(model.graph)
         seen = list(walk(model.graph, ChainMap()))
         for one, (graph, node, known) in zip(served, seen, strict=False):
             if one.member is None or one.by != "plugin":

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.interpreter import walker
 from pluginkit.network import api_model as api
@@ -34,6 +35,7 @@ _OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
     "SUM": np.add,
     "PROD": np.multiply,
     "LESS": np.less,
+    "DIV": np.divide,
     "FLOOR_DIV": np.floor_divide,
 }
 
@@ -58,14 +60,14 @@ def _resize(step: api.Resize, x: Array, sizes: Array) -> Array:
 
 
 def _quantize(step: api.Quantize, x: Array, scale: Array) -> Array:
-    del step
-    return walker.quantized(x, scale, np.zeros((), np.int8))
+    return walker.quantized(x, scale, np.zeros((), DType(step.dtype).numpy))
 
 
 _LAYERS: dict[type, Callable[..., Any]] = {
     api.ConstantLayer: lambda step: np.array(step.values, step.dtype).reshape(step.dims),
     api.Cast: lambda step, x: x.astype(step.dtype),
     api.Elementwise: lambda step, left, right: _OPERATIONS[step.op](left, right),
+    api.MatrixMultiply: lambda _, left, right: left @ right,
     api.Concat: lambda step, *inputs: np.concatenate(inputs, step.axis),
     api.ShapeLayer: lambda _, x: np.array(x.shape, np.int64),
     api.Reshape: lambda step, x: x.reshape(step.dims),

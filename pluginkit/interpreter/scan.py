@@ -10,7 +10,9 @@ import numpy as np
 import onnx
 from onnx.reference.op_run import OpRun
 
+from pluginkit.dtypes import QUANTIZED
 from pluginkit.errors import CheckFailed
+from pluginkit.manifest import MAX_DIMS
 from pluginkit.network.model import Array, Dims
 
 
@@ -60,8 +62,10 @@ class Slicing:
             for value, axis, backwards in zip(scanned, self.axes, self.backwards, strict=True)
         ]
 
-    def together(self, index: int, values: Sequence[Array]) -> Array:
-        """An output of all trips; there is at least one."""
+    def together(self, index: int, values: Sequence[Array], output: onnx.ValueInfoProto) -> Array:
+        """An output of all trips; `output` is the body's."""
+        if not values:
+            return _no_trips(output, self.output_axes[index])
         ordered = values[::-1] if self.output_backwards[index] else values
         return np.stack(ordered, axis=self.output_axes[index])
 
@@ -97,10 +101,7 @@ class Scan(OpRun):  # type: ignore[misc]
             for values, value in zip(found, left[count:], strict=True):
                 values.append(value)
         ends = zip(found, body.proto_.output[count:], strict=True)
-        together = [
-            slicing.together(i, values) if values else _no_trips(output, slicing.output_axes[i])
-            for i, (values, output) in enumerate(ends)
-        ]
+        together = [slicing.together(index, values, output) for index, (values, output) in enumerate(ends)]
         return (*states, *together)
 
 
@@ -141,7 +142,8 @@ def once(where: str) -> type[OpRun]:
             own = dict(zip(body.input_names, [*states, *pieces], strict=True))
             left = body.run(None, {**(context or {}), **own}, attributes=attributes)
             check_states(f"Scan {self.onnx_node.name!r}", states, left, where)
-            check_int8(f"Scan {self.onnx_node.name!r}", states, scanned, left[count:])
+            check_quantized(f"Scan {self.onnx_node.name!r}", states, scanned, left[count:])
+            check_ranks(f"Scan {self.onnx_node.name!r}", left[count:], where)
             together = [
                 np.zeros((*value.shape[:axis], trips, *value.shape[axis:]), value.dtype)
                 for value, axis in zip(left[count:], slicing.output_axes, strict=True)
@@ -178,16 +180,42 @@ def check_states(loop: str, before: Sequence[Array], after: Sequence[Array], whe
             )
 
 
-def check_int8(loop: str, states: Sequence[Array], iterated: Sequence[Array], outputs: Sequence[Array]) -> None:
-    """Look whether INT8 tensors cross a loop's boundary.
+def check_ranks(loop: str, outputs: Sequence[Array], where: str) -> None:
+    """Look whether each output of a trip has a dimension to spare for the trips.
+
+    Args:
+        loop: its name with the operator.
+        outputs: what the body gives besides the states.
+        where: profile and point.
+
+    Raises:
+        CheckFailed: one hasn't. NVIDIA's builder refuses it: "output would have 9 dimensions which is more than
+            Dims::MAX_DIMS" (TensorRT-RTX 1.7.1).
+    """
+    for index, value in enumerate(outputs):
+        if value.ndim >= MAX_DIMS:
+            raise CheckFailed(
+                f"{loop}: scan output {index} would have {value.ndim + 1} dimensions ({where})",
+                hint=f"A tensor of TensorRT has {MAX_DIMS} dimensions at most: keep it as a state, or flatten it in "
+                "the body.",
+            )
+
+
+def quantized_type(value: Array) -> str:
+    """INT8 or FP8 if a tensor is quantized; else nothing."""
+    return next((kind.short for kind in QUANTIZED if value.dtype == kind.numpy), "")
+
+
+def check_quantized(loop: str, states: Sequence[Array], iterated: Sequence[Array], outputs: Sequence[Array]) -> None:
+    """Look whether INT8 or FP8 tensors cross a loop's boundary.
 
     Raises:
         CheckFailed: one does.
     """
     for what, values in (("state", states), ("iterated input", iterated), ("concatenated output", outputs)):
         for index, value in enumerate(values):
-            if value.dtype == np.int8:
+            if kind := quantized_type(value):
                 raise CheckFailed(
-                    f"{loop}: {what} {index} is INT8",
+                    f"{loop}: {what} {index} is {kind}",
                     hint="TensorRT's loops compute in FP32 and FP16. Quantize and dequantize within the body.",
                 )

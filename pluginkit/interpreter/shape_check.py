@@ -25,7 +25,9 @@ POINTS = ("min", "opt", "max")
 Outputs = dict[str, tuple[str, Dims]]
 """Graph output -> NumPy's name of its type, and its shape."""
 
-INT8_HINT = "Quantize and dequantize within the branch: TensorRT's documents let no INT8 tensor cross an If."
+QUANTIZED_HINT = (
+    "Quantize and dequantize within the branch: TensorRT's documents let no INT8 or FP8 tensor cross an If."
+)
 
 
 def walk(network: Network, op_type: str, built: Mapping[str, BuiltPlugin]) -> list[list[Outputs]]:
@@ -37,14 +39,16 @@ def walk(network: Network, op_type: str, built: Mapping[str, BuiltPlugin]) -> li
         built: node -> what was built.
 
     Raises:
-        CheckFailed: an If's branches differ, INT8 crosses its boundary, a state changes in a loop, or an operator
-            can't take what it gets.
+        CheckFailed: an If's branches differ, a quantized tensor crosses its boundary, a state changes in a loop, or an
+            operator can't take what it gets.
     """
     model = onnx.load_from_string(network.model)
 
     def zeros(node: onnx.NodeProto, inputs: Sequence[Array]) -> Sequence[Array]:
         plugin = built[node.name]
-        actual = [value.shape for value in inputs]
+        chosen = plugin.v3.shape_inputs if plugin.v3 is not None else ()
+        actual = [value.shape for index, value in enumerate(inputs) if index not in chosen]
+        actual += [tuple(int(number) for number in inputs[index].ravel()) for index in chosen]
         _check_inputs(node.name, plugin.input_dims, actual)
         return [
             np.zeros(shape.at(plugin.input_dims, actual), spec.dtype.numpy)
@@ -105,14 +109,15 @@ def _if(where: str, constants: set[str]) -> type[OpRun]:
             no = super()._run(np.array(False), context=context, **more)
             for attribute in self.onnx_node.attribute:
                 used = {tensor for node in walker.nodes(attribute.g) for tensor in node.input if tensor}
-                int8 = [one for one in sorted(used - constants) if one in outer and outer[one].dtype == np.int8]
-                if int8:
-                    raise CheckFailed(
-                        f"If {name!r}: the INT8 tensor {int8[0]!r} goes into {attribute.name}", hint=INT8_HINT
-                    )
+                for tensor in sorted(used - constants):
+                    if tensor in outer and (kind := scan.quantized_type(outer[tensor])):
+                        raise CheckFailed(
+                            f"If {name!r}: the {kind} tensor {tensor!r} goes into {attribute.name}",
+                            hint=QUANTIZED_HINT,
+                        )
             for index, (one, other) in enumerate(zip(yes, no, strict=True)):
-                if np.int8 in (one.dtype, other.dtype):
-                    raise CheckFailed(f"If {name!r}: output {index} of a branch is INT8", hint=INT8_HINT)
+                if kind := scan.quantized_type(one) or scan.quantized_type(other):
+                    raise CheckFailed(f"If {name!r}: output {index} of a branch is {kind}", hint=QUANTIZED_HINT)
                 if (one.dtype, one.shape) != (other.dtype, other.shape):
                     raise CheckFailed(
                         f"If {name!r}: output {index} is {_text(one)} in then_branch and {_text(other)} in else_branch "
@@ -145,7 +150,8 @@ def _loop(where: str) -> type[OpRun]:
             _, *left = self.trip(body, 0, states, context, attributes)
             name = f"Loop {self.onnx_node.name!r}"
             scan.check_states(name, states, left, where)
-            scan.check_int8(name, states, (), left[len(states) :])
+            scan.check_quantized(name, states, (), left[len(states) :])
+            scan.check_ranks(name, left[len(states) :], where)
             trips = 1 if trip_limit is None else int(np.asarray(trip_limit).item())
             scanned = [np.zeros((trips, *value.shape), value.dtype) for value in left[len(states) :]]
             return (*left[: len(states)], *scanned)

@@ -16,6 +16,7 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
+from pluginkit.dtypes import QUANTIZED, DType
 from pluginkit.interpreter.scan import Scan
 from pluginkit.network.model import Array
 
@@ -178,7 +179,11 @@ class DequantizeLinear(OpRun):  # type: ignore[misc]
 
 
 def quantized(x: Array, scale: Array, zero: Array, axis: int = 1) -> Array:
-    """round_half_even(x / scale) + zero point, saturated to the zero point's type."""
+    """round_half_even(x / scale) + zero point, saturated to the zero point's type; FP8's is always 0."""
+    if zero.dtype == DType.FLOAT8.numpy:
+        most = QUANTIZED[DType.FLOAT8]
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.clip(x / _along(scale, x, axis), -most, most).astype(zero.dtype))
     limits = np.iinfo(zero.dtype)
     steps = np.rint(x / _along(scale, x, axis)) + _along(zero, x, axis)
     found: Array = np.clip(steps, limits.min, limits.max).astype(zero.dtype)
@@ -186,7 +191,9 @@ def quantized(x: Array, scale: Array, zero: Array, axis: int = 1) -> Array:
 
 
 def dequantized(q: Array, scale: Array, zero: Array | None = None, axis: int = 1) -> Array:
-    """(q - zero point) * scale, in the scale's type."""
+    """(q - zero point) * scale, in the scale's type; FP8's zero point is always 0."""
+    if q.dtype == DType.FLOAT8.numpy:
+        return np.asarray((q.astype(scale.dtype) * _along(scale, q, axis)).astype(scale.dtype))
     steps = q.astype(np.int32) - (0 if zero is None else _along(zero, q, axis).astype(np.int32))
     found: Array = (steps.astype(scale.dtype) * _along(scale, q, axis)).astype(scale.dtype)
     return found

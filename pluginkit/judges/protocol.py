@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from pluginkit.build import PLAIN, Flavour
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
+from pluginkit.network.large import LargeCase
 from pluginkit.network.plan import Plan
 from pluginkit.process.crew import Opener, Session_co
 from pluginkit.runtimes.verdict import Availability, Configured, Target
@@ -57,6 +58,7 @@ class RunWork:
         builds: the library's, in the order in which cases run on them.
         timeout: seconds that any one call into the plugin may take.
         sanitize, schedules, strict: as of `pluginkit.run.options.Options`.
+        large: the case of more than 2^31 elements; or why there is none, empty if none was asked for.
     """
 
     manifest: Manifest
@@ -69,6 +71,7 @@ class RunWork:
     sanitize: tuple[str, ...] = ()
     schedules: int = 0
     strict: bool = False
+    large: LargeCase | str = ""
 
     def network(self, name: str) -> AnyNetwork:
         """The network of an item.

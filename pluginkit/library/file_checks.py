@@ -28,7 +28,7 @@ def of_exports(facts: Elf) -> Iterator[Problem]:
     missing = [name for name in ("getCreators", "setLoggerFinder") if name not in names]
     if missing:
         old = " getPluginCreators alone is what TensorRT 8 and 9 look for." if "getPluginCreators" in names else ""
-        yield Problem("error", f"It does not export {' and '.join(missing)}: no host can load it.{old}", _ENTRY)
+        yield Problem("error", f"It does not export {' and '.join(missing)}: no host can load it.{old}", _ENTRY, "B3")
     # libstdc++ has this function once: whoever exports it has its archive inside, whatever flags its own code has.
     inside = _STANDARD_INSIDE if "__cxa_throw" in names else ""
     # What is instantiated of the standard library is the same in all that are compiled alike.
@@ -40,6 +40,7 @@ def of_exports(facts: Elf) -> Iterator[Problem]:
             "get the other's code.",
             "Compile with -fvisibility=hidden -fvisibility-inlines-hidden; pluginkit_add_plugin() exports three names."
             + inside,
+            "B19",
         )
     unique = [symbol.name for symbol in facts.exports if symbol.binding == "STB_LOOS"]
     if unique:
@@ -47,34 +48,41 @@ def of_exports(facts: Elf) -> Iterator[Problem]:
             "warning",
             f"{len(unique)} of its symbols are unique in the process ({_some(unique)}): it is never unloaded.",
             f"Compile with -fno-gnu-unique.{inside}",
+            "B19",
         )
 
 
 def of_linkage(path: Path, facts: Elf, linkage: Linkage) -> Iterator[Problem]:
-    """Libraries that are missing, too old or of the wrong kind; symbols that are nowhere defined (rules B1, B2,
-    B12)."""
+    """Libraries that are missing, too old or of the wrong kind; symbols that are nowhere defined (rules B1, B2, B12,
+    B20, B21)."""
     for one in linkage.needed:
         if one.path is None:
             yield Problem(
-                "error", f"It needs {one.name}, which is not found here.", "Install it, or put it on LD_LIBRARY_PATH."
+                "error",
+                f"It needs {one.name}, which is not found here.",
+                "Install it, or put it on LD_LIBRARY_PATH.",
+                "B12",
             )
         if _HOSTS.match(one.name):
             yield Problem(
                 "warning",
                 f"It is linked against {one.name}: only hosts of that very library can load it.",
                 "Link no library of TensorRT: PLUGINKIT_PLUGINS needs none.",
+                "B2",
             )
         elif _RUNTIMES.match(one.name):
             yield Problem(
                 "warning",
                 f"It is linked against {one.name} dynamically: where that version is missing it does not load.",
                 "Link CUDA's runtime statically (nvcc --cudart static; CMake: CUDA_RUNTIME_LIBRARY Static).",
+                "B21",
             )
     for name, version in linkage.too_old:
         yield Problem(
             "error",
             f"It needs {version} of {name}, which is newer than what is here.",
             "Build it on the oldest system that it is to run on.",
+            "B12",
         )
     if linkage.unresolved:
         yield Problem(
@@ -82,6 +90,7 @@ def of_linkage(path: Path, facts: Elf, linkage: Linkage) -> Iterator[Problem]:
             f"{len(linkage.unresolved)} undefined symbols are in no library that it names: "
             f"{_some(linkage.unresolved)}.",
             _for_symbols(linkage.unresolved),
+            "B1",
         )
     for folder in facts.runpath:
         if not folder.startswith("$"):
@@ -89,12 +98,14 @@ def of_linkage(path: Path, facts: Elf, linkage: Linkage) -> Iterator[Problem]:
                 "warning",
                 f"Its rpath names a folder of the machine that built it: {folder}.",
                 "Use $ORIGIN, or link with -Wl,--disable-new-dtags and no -rpath.",
+                "B20",
             )
     if facts.soname and facts.soname != path.name:
         yield Problem(
             "warning",
             f"Its SONAME is {facts.soname}, the file's name {path.name}: a process that has both loads one.",
             "Keep the file's name, or link it anew.",
+            "B20",
         )
 
 
@@ -114,6 +125,7 @@ def of_gpu_code(codes: GpuCodes | None) -> Iterator[Problem]:
             "warning",
             f"It has machine code only, up to sm_{newest}, and no PTX: GPUs of a later major version cannot run it.",
             "pluginkit build --target gpu --arch NN puts PTX of the last architecture in.",
+            "B11",
         )
 
 

@@ -23,10 +23,14 @@ def problems(manifest: ManifestModel) -> list[str]:
         if field.name in PARSER_ATTRIBUTES
     ]
     for field in manifest.fields:
-        where = f"the field '{field.name}'"
-        # One sentence a field: the next ones would often follow from it.
-        found += [f"{where} {problem}" for problem in (*_lengths(field), *_limits(field), *_defaults(field))][:1]
+        found += [f"the field '{field.name}' {problem}"] if (problem := field_problem(field)) else []
     return found
+
+
+def field_problem(field: Attribute) -> str:
+    """What is wrong with a field by itself, as the end of a sentence that begins with its name; or nothing."""
+    # One sentence: the next ones would often follow from it.
+    return next((problem for part in (_lengths, _limits, _defaults) for problem in part(field)), "")
 
 
 def symbol_problems(manifest: ManifestModel) -> list[str]:

@@ -10,12 +10,14 @@ import copy
 import re
 from typing import Any
 
+from pluginkit.bases import BASES
 from pluginkit.manifest.mistakes import toml
 
 REST = "..."
 """What stands in a shape for any number of dimensions, the same ones in every tensor that has it."""
 
 _TABLES = ("inputs", "outputs")
+_STATIC = tuple(name for name, base in BASES.items() if not base.dynamic_shapes)
 
 
 class RankError(Exception):
@@ -80,10 +82,10 @@ def _check(content: dict[str, Any], open_: list[dict[str, Any]]) -> None:
     if not any(REST in _shape(one) for one in _tables(content, "inputs")):
         raise RankError(f'{open_[0].get("name")}.shape: "{REST}" is what it is in an input, and no input has it')
     plugin = content.get("plugin")
-    if isinstance(plugin, dict) and plugin.get("base") == "ioext":
+    if isinstance(plugin, dict) and plugin.get("base") in _STATIC:
         raise RankError(
-            f'{open_[0].get("name")}.shape: base ioext has no "{REST}": whether the batch is among the dimensions '
-            "shows in their number alone"
+            f'{open_[0].get("name")}.shape: base {plugin["base"]} has no "{REST}": whether the batch is among the '
+            "dimensions shows in their number alone"
         )
 
 
@@ -92,6 +94,7 @@ def _at(content: dict[str, Any], count: int) -> dict[str, Any]:
     tensors = [one for table in _TABLES for one in _tables(found, table)]
     taken = names([_shape(one) for one in tensors])
     taken |= {str(one.get("name")) for one in (*tensors, *_tables(found, "fields"))}
+    taken |= names([one["values"] for one in tensors if isinstance(one.get("values"), list)])
     rest = symbols(taken, count)
     for tensor in tensors:
         if REST in _shape(tensor):

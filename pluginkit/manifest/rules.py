@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Mapping
 
 from pluginkit import shapes
-from pluginkit.dtypes import PRECISIONS
-from pluginkit.manifest import bench_rules, field_rules, shape_rules, type_rules
+from pluginkit.dtypes import PRECISIONS, DType
+from pluginkit.field_types import FieldType
+from pluginkit.manifest import (
+    base_rules,
+    bench_rules,
+    field_rules,
+    shape_rules,
+    type_rules,
+    v3_rules,
+    workspace_rules,
+)
+from pluginkit.manifest.fields import Attribute
 from pluginkit.manifest.mistakes import unknown
+from pluginkit.manifest.open_ranks import REST
 from pluginkit.manifest.signature import (
     MAX_NAME,
     MAX_TENSOR_NAME,
     ManifestModel,
+    Tensor,
 )
 
 
@@ -22,7 +35,16 @@ def problems(manifest: ManifestModel) -> list[str]:
         f"{key}: at least one is needed" for key in ("inputs", "outputs", "profiles") if not getattr(manifest, key)
     ]
     empty += [f"{t.name}.types: at least one is needed" for t in (*manifest.inputs, *manifest.outputs) if not t.types]
-    return empty or [*_naming(manifest), *shape_rules.problems(manifest), *_typing(manifest)]
+    if empty:
+        return empty
+    shaped = v3_rules.problems(manifest) or shape_rules.problems(manifest)
+    return [
+        *_naming(manifest),
+        *shaped,
+        *([] if shaped else [*workspace_rules.problems(manifest), *v3_rules.bounds_problems(manifest)]),
+        *_typing(manifest),
+        *_special(manifest),
+    ]
 
 
 def _naming(manifest: ManifestModel) -> list[str]:
@@ -53,14 +75,46 @@ def _naming(manifest: ManifestModel) -> list[str]:
     for tensor in tensors:
         if tensor.scale is not None and tensor.scale not in by_name:
             found.append(f"{tensor.name}.scale: {unknown('field', tensor.scale, list(by_name))}")
-        elif tensor.scale is not None and by_name[tensor.scale].written() != "float32":
-            found.append(f"{tensor.name}.scale: the field '{tensor.scale}' must be of type float32, and no list")
+        elif problem := _scale(manifest, tensor, by_name):
+            found.append(f"{tensor.name}.{problem}")
     return [*found, *field_rules.problems(manifest)]
+
+
+def _scale(manifest: ManifestModel, tensor: Tensor, fields: Mapping[str, Attribute]) -> str:
+    """What is wrong with the scale of a tensor, behind the tensor's name; empty if nothing is."""
+    axis = tensor.scale_axis
+    field = fields[tensor.scale] if tensor.scale is not None else None
+    if field is None:
+        return "scale_axis: there is no scale: write the field that carries it as `scale`" if axis is not None else ""
+    if field.type is not FieldType.FLOAT32 or isinstance(field.length, tuple):
+        return (
+            f"scale: the field '{field.name}' must be of type float32: one number, or a list with an element for each "
+            "channel (length: the dimension, as it stands in the shape)"
+        )
+    if not field.is_list:
+        wrong = f"scale_axis: the field '{field.name}' is one number: leave scale_axis out"
+        return wrong if axis is not None else ""
+    shape = manifest.written(tensor)
+    if REST in shape or any(re.search(r"\bif\b(?!.*\belse\b)", dim) for dim in shape):
+        return f"scale: '{field.name}' is a list, and {list(shape)} has not always the same number of dimensions"
+    if axis is None or axis >= len(shape) or shape[axis] != str(field.length):
+        places = [str(index) for index, dim in enumerate(shape) if dim == str(field.length)]
+        there = f"write scale_axis = {' or '.join(places)}" if places else f"no dimension of {list(shape)} is that"
+        return f"scale_axis: the field '{field.name}' has {field.length} elements, one for each along an axis: {there}"
+    return ""
+
+
+def _special(manifest: ManifestModel) -> list[str]:
+    given = manifest.test.special
+    if len(set(given)) < len(given):
+        return [f"test.special: {given[0]} stands there twice"]
+    floating = any(kind is not DType.INT8 and not kind.is_integer for t in manifest.inputs for kind in t.types)
+    return ["test.special: no input is of a type that has NaN or infinities"] if given and not floating else []
 
 
 def _typing(manifest: ManifestModel) -> list[str]:
     if not manifest.precisions():
-        return ["no input is of type float32, float16, bfloat16 or int8: there would be nothing to test"]
+        return ["no input is of type float32, float16, bfloat16, int8 or float8: there would be nothing to test"]
     available = set(manifest.precisions())
     found = [
         f"{tensor.name}.types: {kind.value} is no input's type, so no precision would ever choose it"
@@ -68,4 +122,4 @@ def _typing(manifest: ManifestModel) -> list[str]:
         for kind in tensor.types
         if kind in PRECISIONS and kind not in available
     ]
-    return [*found, *type_rules.problems(manifest), *bench_rules.problems(manifest)]
+    return [*found, *type_rules.problems(manifest), *base_rules.problems(manifest), *bench_rules.problems(manifest)]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pluginkit import bases, shapes
 from pluginkit.errors import UsageError
+from pluginkit.field_types import shown
 from pluginkit.manifest import field_rules
 from pluginkit.manifest.fields import Attribute
 from pluginkit.manifest.mistakes import unknown
 from pluginkit.manifest.signature import ManifestModel, Point, Profile, Tensor
 
+Value = int | tuple[int, ...]
 _POINTS: tuple[Point, ...] = ("min", "opt", "max")
 _EVERY = 64
-"""A field's range of so many values is tried whole, a wider one at its ends and at 0."""
+"""A field's range of so many values, or lengths, is tried whole, a wider one at its ends; values at 0 too."""
+_LONGEST = 4096
+"""The longest list that is tried where its field allows more."""
 
 
 def problems(manifest: ManifestModel) -> list[str]:
@@ -29,8 +33,12 @@ def problems(manifest: ManifestModel) -> list[str]:
     if found:
         return found
     for tensor in manifest.outputs:
+        for key, bound in (("upper", tensor.upper), ("opt", tensor.opt)):
+            expr = _parse(bound) if bound is not None else None
+            if expr is not None and not set(shapes.symbols(expr)) & {one.name for one in manifest.size_tensors()}:
+                found += [f"{tensor.name}.{key}: {problem}" for problem in dimension_problems(manifest, str(bound))]
         for dim in tensor.shape:
-            found += [f"{tensor.name}.shape: {problem}" for problem in _dimension(manifest, dim)]
+            found += [f"{tensor.name}.shape: {problem}" for problem in dimension_problems(manifest, dim)]
             if isinstance(expr := _parse(dim), shapes.Choice) and expr.otherwise is None and len(tensor.formats) > 1:
                 found.append(
                     f"{tensor.name}.formats: a tensor is linear if a field can take a dimension away ('{dim}')"
@@ -48,18 +56,27 @@ def _profiles(manifest: ManifestModel) -> list[str]:
     return found + [f"two profiles are called '{name}'" for name in dict.fromkeys(names) if names.count(name) > 1]
 
 
-def _dimension(manifest: ManifestModel, dim: str) -> list[str]:
-    """What is wrong with a dimension of an output by itself."""
+def dimension_problems(manifest: ManifestModel, dim: str) -> list[str]:
+    """What is wrong with an expression, a dimension of an output or the workspace, by itself."""
     expr = _parse(dim)
     if expr is None:
         return [f"'{dim}' is not a dimension"]
-    known, fields = manifest.symbols(), {field.name: field for field in manifest.fields}
+    symbols, fields = manifest.symbols(), {field.name: field for field in manifest.fields}
+    known = (*symbols, *(tensor.name for tensor in manifest.size_tensors()))
     integers = [name for name, field in fields.items() if field.is_integer]
-    found = []
+    found = [problem for element in shapes.elements(expr) if (problem := _element(manifest, element, dim))]
+    found += [problem for name in sorted(shapes.lengths(expr)) if (problem := _length(manifest, name, dim))]
+    indexed = {element.name for element in shapes.elements(expr)} | shapes.lengths(expr)
     for name in shapes.symbols(expr):
-        if name in known or name in integers:
+        if name in known or name in integers or (found and name in indexed):
             continue
-        if name in fields:
+        if name in shapes.lengths(expr) and name not in shapes.plain_symbols(expr):
+            continue
+        if name in fields and fields[name].is_list and fields[name].type.is_integer:
+            if name not in shapes.plain_symbols(expr):
+                continue
+            found.append(f"'{dim}' has the list '{name}' as a number: write one of its elements, as {name}[0]")
+        elif name in fields:
             kind = fields[name].written()
             found.append(f"'{dim}' depends on the field '{name}', which is {kind}: only integer fields make a size")
         else:
@@ -72,6 +89,42 @@ def _dimension(manifest: ManifestModel, dim: str) -> list[str]:
             if name in known
         ]
     return found
+
+
+def _element(manifest: ManifestModel, element: shapes.Element, dim: str) -> str:
+    """What is wrong with an element in a dimension: every value of the list must have it."""
+    name, fields = element.name, {field.name: field for field in manifest.fields}
+    if name in manifest.symbols():
+        return f"'{dim}' has an element of the dimension '{name}': only lists have elements, fields with a length"
+    if name not in fields:
+        return unknown("field", name, [one.name for one in manifest.fields if one.is_list])
+    field = fields[name]
+    if not field.is_list or not field.type.is_integer:
+        return (
+            f"'{dim}' has an element of the field '{name}', which is {field.written()}: only lists of integers have any"
+        )
+    if field.symbol:
+        return f"'{dim}' has an element of '{name}', whose length is a dimension: write a number as its length"
+    if element.index >= field.bounds[0]:
+        return (
+            f"'{dim}' has {shapes.render(element)}, and '{name}' may have {field.bounds[0]} elements: "
+            f"write a length of at least {element.index + 1}"
+        )
+    return ""
+
+
+def _length(manifest: ManifestModel, name: str, dim: str) -> str:
+    """What is wrong with the length of a list in a dimension."""
+    field = next((one for one in manifest.fields if one.name == name), None)
+    if name in manifest.symbols():
+        return f"'{dim}' has the length of the dimension '{name}': only lists have one, fields with a length"
+    if field is None:
+        return unknown("field", name, [one.name for one in manifest.fields if one.is_list])
+    if not field.is_list:
+        return f"'{dim}' has the length of the field '{name}', which is {field.written()}: only lists have one"
+    if field.symbol:
+        return f"'{dim}' has len({name}), which is {field.symbol}: write {field.symbol}"
+    return ""
 
 
 def _profile_problems(manifest: ManifestModel, profile: Profile, known: list[str]) -> list[str]:
@@ -93,19 +146,21 @@ def _profile_problems(manifest: ManifestModel, profile: Profile, known: list[str
     if found:
         return found
     for values in _field_values(manifest):
-        fields_shown = f" with {', '.join(f'{name} = {value}' for name, value in values.items())}" if values else ""
+        pairs = (f"{name} = {shown(value)}" for name, value in values.items())
+        fields_shown = f" with {', '.join(pairs)}" if values else ""
         for tensor in manifest.outputs:
             for point in _POINTS:
                 problem = _at(manifest, tensor, values, profile.at(point))
                 if problem:
-                    return [f"{tensor.name}.shape at {where}'s {point}{fields_shown}{problem}"]
+                    return [f"{tensor.name}.shape in {where} at {point}{fields_shown}{problem}"]
     return found
 
 
-def _at(manifest: ManifestModel, tensor: Tensor, values: dict[str, int], symbols: dict[str, int]) -> str:
+def _at(manifest: ManifestModel, tensor: Tensor, values: dict[str, Value], symbols: dict[str, int]) -> str:
     """What is wrong with an output's shape at the fields' and symbols' values; empty if nothing."""
     try:
-        dims = tensor.dims({**manifest.shape_values(values), **symbols})
+        env = {**manifest.shape_values(values), **symbols}
+        dims = tensor.dims({**manifest.upper_bounds(env), **env})
     except UsageError as error:
         return f": {error.message}"
     if any(dim < 0 for dim in dims):
@@ -113,11 +168,42 @@ def _at(manifest: ManifestModel, tensor: Tensor, values: dict[str, int], symbols
     return ""
 
 
-def _field_values(manifest: ManifestModel) -> Iterator[dict[str, int]]:
-    """The defaults; then what the manifest declares of each field that a shape depends on, the others as by default."""
+def _field_values(manifest: ManifestModel) -> Iterator[dict[str, Value]]:
+    """The defaults; then what the manifest declares of each field that a shape depends on, the others as by default.
+
+    Of a list each element by itself, and all of them at once.
+    """
     yield {}
-    for field in manifest.shape_fields():
-        yield from ({field.name: value} for value in _declared(field))
+    yield from declared_values(manifest, manifest.shape_fields())
+
+
+def declared_values(manifest: ManifestModel, fields: Sequence[Attribute]) -> Iterator[dict[str, Value]]:
+    """What the manifest declares of each of these fields, one at a time."""
+    usual = manifest.field_values(fields, {})
+    for field in fields:
+        if isinstance(elements := usual[field.name], tuple):
+            for length in _lengths(field):
+                yield {field.name: _of_length(elements, length)}
+        for value in _declared(field):
+            elements = usual[field.name]
+            if not isinstance(elements, tuple):
+                yield {field.name: value}
+                continue
+            for index in range(len(elements)):
+                yield {field.name: (*elements[:index], value, *elements[index + 1 :])}
+            yield {field.name: (value,) * len(elements)}
+
+
+def _lengths(field: Attribute) -> list[int]:
+    least, most = field.bounds
+    if most - least < _EVERY:
+        return list(range(least, most + 1))
+    return [least, min(most, _LONGEST)]
+
+
+def _of_length(elements: tuple[int, ...], length: int) -> tuple[int, ...]:
+    """As many of the elements, the last one repeated."""
+    return (*elements, *((elements or (1,))[-1:] * length))[:length]
 
 
 def _declared(field: Attribute) -> list[int]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 from typing_extensions import Self
 
 from pluginkit import bases, shapes
-from pluginkit.dtypes import PRECISIONS, DType
+from pluginkit.dtypes import PRECISIONS, REFUSED, DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import DLA_ONLY, Format
 from pluginkit.manifest import bench_section, open_ranks
@@ -33,6 +33,8 @@ Point = Literal["min", "opt", "max"]
 
 
 def _type(value: object) -> object:
+    if isinstance(value, str) and value in REFUSED:
+        raise ValueError(f"no type of a plugin's tensor: {REFUSED[value]}")
     if isinstance(value, str) and value not in [kind.value for kind in DType]:
         raise ValueError(unknown("type", value, [kind.value for kind in DType]))
     return value
@@ -62,13 +64,37 @@ def _dim(value: object) -> object:
     return str(value)
 
 
+def _axis(value: object) -> object:
+    if value is not None and (type(value) is not int or not 0 <= value < MAX_DIMS):
+        raise ValueError(f"must be the number of a dimension, from 0 (got {toml(value)})")
+    return value
+
+
+def _workspace(value: object) -> object:
+    if type(value) not in {int, str}:
+        raise ValueError(f"must be an expression or a whole number, in bytes (got {toml(value)})")
+    return str(value)
+
+
+def _bound(value: object) -> object:
+    return value if value is None else _dim(value)
+
+
 def _range(value: object) -> object:
     if not isinstance(value, (list, tuple)) or len(value) != 3 or any(type(size) is not int for size in value):
         raise ValueError(f"must be [min, opt, max], three whole numbers (got {toml(value)})")
     return value
 
 
+def _reason(value: object) -> object:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"must be a text that says why the check is switched off (got {toml(value)})")
+    return value
+
+
 Dim = Annotated[str, BeforeValidator(_dim)]
+Reason = Annotated[str, BeforeValidator(_reason)]
+"""Why a check of `pluginkit check` is switched off, by its id."""
 Range = Annotated[tuple[int, int, int], BeforeValidator(_range)]
 
 
@@ -77,25 +103,60 @@ class _SectionModel(BaseModel):
 
 
 class Plugin(_SectionModel):
-    """What TensorRT finds the plugin by, and which interface it is written against."""
+    """What TensorRT finds the plugin by, and which interface it is written against.
+
+    `workspace` is an expression as an output's dimension is: the bytes of scratch memory that a run needs.
+    """
 
     name: str
     version: str = "1"
     namespace: str = ""
     base: Annotated[bases.Name, BeforeValidator(_base)] = "dynamic"
     description: str = ""
+    workspace: Annotated[str, BeforeValidator(_workspace)] | None = None
 
 
 class Tensor(_SectionModel):
-    """An input or output. `scale` names the float32 field that carries its INT8 scale."""
+    """An input or output.
+
+    Attributes:
+        scale: the float32 field that carries its INT8 or FP8 scale, or a list with the scale of each channel.
+        scale_axis: of a list, the dimension that it has an element for each of.
+        alias: of an output, the input whose memory it is written into (IPluginV3OneBuildV2::getAliasedInput).
+        upper: of an output that is a size tensor, its upper bound, an expression; other outputs' shapes may have its
+            name (IExprBuilder::declareSizeTensor).
+        opt: the value of a size tensor that TensorRT optimizes for, an expression; None: the upper bound.
+        valid: of an output, the output that says how many of its rows mean something, from the first on.
+        values: of an input that is a shape input, its elements: symbols, with values by the profiles, and whole
+            numbers (INetworkDefinition::addPluginV3).
+    """
 
     name: str
     types: tuple[ElementType, ...]
     shape: tuple[Dim, ...] = Field(max_length=MAX_DIMS)
     formats: tuple[TensorFormat, ...] = (Format.LINEAR,)
     scale: str | None = None
+    scale_axis: Annotated[int | None, BeforeValidator(_axis)] = None
+    alias: str | None = None
+    upper: Annotated[str | None, BeforeValidator(_bound)] = None
+    opt: Annotated[str | None, BeforeValidator(_bound)] = None
+    valid: str | None = None
+    values: tuple[Dim, ...] | None = None
 
-    def dims(self, env: Mapping[str, int]) -> tuple[int, ...]:
+    @property
+    def is_shape_input(self) -> bool:
+        """Whether getOutputShapes gets its values, and no other method the tensor."""
+        return self.values is not None
+
+    def elements(self, env: shapes.Values) -> tuple[int, ...]:
+        """The elements of a shape input, each symbol having the value that `env` gives it.
+
+        Raises:
+            UsageError: as `pluginkit.shapes.evaluate`.
+        """
+        return tuple(shapes.evaluate(shapes.parse(value), env) for value in self.values or ())
+
+    def dims(self, env: shapes.Values) -> tuple[int, ...]:
         """The shape, each symbol having the value that `env` gives it; each field too, before `with_fields`.
 
         Raises:
@@ -105,19 +166,29 @@ class Tensor(_SectionModel):
         return tuple(shapes.evaluate(expr, env) for expr in exprs if shapes.exists(expr, env))
 
     def names(self) -> tuple[str, ...]:
-        """The symbols and fields in its shape, in the order of their first use."""
-        return tuple(dict.fromkeys(name for dim in self.shape for name in shapes.symbols(shapes.parse(dim))))
+        """The symbols, fields and size tensors in its shape, bounds and elements, in the order of their first use."""
+        dims = [*self.shape, *(bound for bound in (self.upper, self.opt) if bound is not None), *(self.values or ())]
+        return tuple(dict.fromkeys(name for dim in dims for name in shapes.symbols(shapes.parse(dim))))
 
-    def folded(self, env: Mapping[str, int]) -> Self:
+    def folded(self, env: shapes.Values) -> Self:
         """The tensor with numbers in the place of some names of its shape, without dimensions that there aren't then.
 
         Raises:
             UsageError: as `pluginkit.shapes.fold`.
         """
-        if env.keys().isdisjoint(self.names()):
+        exprs = [shapes.parse(dim) for dim in self.shape]
+        # A condition of numbers alone chooses too.
+        if env.keys().isdisjoint(self.names()) and not any(True for expr in exprs for _ in shapes.conditions(expr)):
             return self
-        found = [shapes.fold(shapes.parse(dim), env) for dim in self.shape]
-        return self.model_copy(update={"shape": tuple(shapes.render(one) for one in found if one is not None)})
+        found = [shapes.fold(expr, env) for expr in exprs]
+        changed: dict[str, Any] = {"shape": tuple(shapes.render(one) for one in found if one is not None)}
+        for key, bound in (("upper", self.upper), ("opt", self.opt)):
+            number = None if bound is None else shapes.fold(shapes.parse(bound), env)
+            changed[key] = bound if number is None else shapes.render(number)
+        if self.values is not None:
+            elements = [shapes.fold(shapes.parse(value), env) for value in self.values]
+            changed["values"] = tuple(shapes.render(one) for one in elements if one is not None)
+        return self.model_copy(update=changed)
 
 
 class Profile(_SectionModel):
@@ -140,7 +211,7 @@ class Close(_SectionModel):
 
 
 class Steps(_SectionModel):
-    """An INT8 tolerance, in quantization steps of the output's scale."""
+    """A tolerance of a quantized output: in INT8 in steps of its scale, in FP8 in numbers that FP8 has."""
 
     steps: int = Field(ge=0)
 
@@ -152,12 +223,19 @@ class Tolerances(_SectionModel):
     float16: Close | None = None
     bfloat16: Close | None = None
     int8: Steps | None = None
+    float8: Steps | None = None
 
 
 class Test(_SectionModel):
-    """How the plugin is tested. `strict`: a warning is a failure, as with `pluginkit test --strict`."""
+    """How the plugin is tested.
+
+    Attributes:
+        strict: a warning is a failure, as with `pluginkit test --strict`.
+        special: the values for which the layer is defined: what comes of them is compared with reference().
+    """
 
     strict: bool = False
+    special: tuple[Literal["nan", "infinity"], ...] = ()
 
 
 class LibrarySection(_SectionModel):
@@ -187,8 +265,10 @@ class ManifestModel(_SectionModel):
     test: Test = Test()
     library: LibrarySection | None = None
     bench: bench_section.BenchSection = bench_section.BenchSection()
+    checks: dict[str, Reason] = {}
     _written: dict[str, tuple[str, ...]] = PrivateAttr(default_factory=dict)
     _others: tuple[Any, ...] = PrivateAttr(())
+    _sized: frozenset[str] = PrivateAttr(frozenset())
 
     def of_ranks(self, content: Mapping[str, Any], others: Sequence[Self]) -> Self:
         """The signature, which knows its shapes as they are written, and itself with other ranks."""
@@ -227,6 +307,7 @@ class ManifestModel(_SectionModel):
             return self
         taken = {name for shape in self._written.values() for name in shape}
         taken |= {one.name for one in (*self.inputs, *self.outputs)} | {field.name for field in self.fields}
+        taken |= self.value_symbols()
         rest = open_ranks.symbols(taken, counts[0])
 
         def at(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -262,13 +343,31 @@ class ManifestModel(_SectionModel):
         fitting = [one for one in tensor.formats if kind in one.types]
         return layout if layout in fitting else fitting[0]
 
+    def shape_inputs(self) -> tuple[Tensor, ...]:
+        """The inputs whose values are for getOutputShapes."""
+        return tuple(tensor for tensor in self.inputs if tensor.is_shape_input)
+
+    def execution_inputs(self) -> tuple[Tensor, ...]:
+        """The inputs that every method but getOutputShapes knows alone: all that are no shape inputs."""
+        return tuple(tensor for tensor in self.inputs if not tensor.is_shape_input)
+
+    def value_symbols(self) -> frozenset[str]:
+        """The symbols that are elements of shape inputs and no dimension of an input: getOutputShapes alone knows
+        them."""
+        dims = {dim for tensor in self.inputs for dim in tensor.shape}
+        elements = {name for tensor in self.shape_inputs() for name in tensor.names()}
+        return frozenset(elements - dims)
+
     def symbols(self) -> tuple[str, ...]:
-        """The symbols of the inputs' shapes, in the order of their first use."""
+        """The symbols of the inputs' shapes, and of shape inputs' elements, in the order of their first use."""
         return tuple(dict.fromkeys(name for tensor in self.inputs for name in tensor.names()))
 
     def shape_fields(self) -> tuple[Attribute, ...]:
         """The fields that outputs' shapes depend on. A name that a symbol has too is the symbol's."""
-        used = {name for tensor in self.outputs for name in tensor.names()} - set(self.symbols())
+        return self._fields_of(name for tensor in self.outputs for name in tensor.names())
+
+    def _fields_of(self, names: Iterable[str]) -> tuple[Attribute, ...]:
+        used = set(names) - set(self.symbols())
         return tuple(field for field in self.fields if field.name in used)
 
     def with_fields(self, values: Mapping[str, Any]) -> Self:
@@ -278,32 +377,96 @@ class ManifestModel(_SectionModel):
             values: the fields' values, those of other fields too. One that is missing has its default, or 1.
 
         Raises:
-            UsageError: a shape divides by zero or overflows then.
+            UsageError: a shape divides by zero or overflows then, or a list lacks an element of it.
         """
-        if not self.shape_fields():
-            return self
         env = self.shape_values(values)
-        return self.model_copy(update={"outputs": tuple(tensor.folded(env) for tensor in self.outputs)})
+        outputs = tuple(tensor.folded(env) for tensor in self.outputs)
+        if all(one is other for one, other in zip(outputs, self.outputs, strict=True)):
+            return self
+        return self.model_copy(update={"outputs": outputs})
 
-    def shape_values(self, values: Mapping[str, Any]) -> dict[str, int]:
-        """What `shape_fields` are worth: one that is not in `values` its default, or 1."""
-        usual = {field.name: 1 if field.default is None else field.default for field in self.shape_fields()}
-        return {name: int(values.get(name, value)) for name, value in usual.items()}
+    def shape_values(self, values: Mapping[str, Any]) -> dict[str, int | tuple[int, ...]]:
+        """What `shape_fields` are worth: as of `field_values`."""
+        return self.field_values(self.shape_fields(), values)
+
+    @staticmethod
+    def field_values(fields: Sequence[Attribute], values: Mapping[str, Any]) -> dict[str, int | tuple[int, ...]]:
+        """What integer fields are worth: one that is not in `values` its default, or 1; a list its elements."""
+        found: dict[str, int | tuple[int, ...]] = {}
+        for field in fields:
+            if field.is_list:
+                found[field.name] = tuple(map(int, values.get(field.name, field.example({}))))
+            else:
+                found[field.name] = int(values.get(field.name, 1 if field.default is None else field.default))
+        return found
+
+    def workspace_fields(self) -> tuple[Attribute, ...]:
+        """The fields that the workspace depends on."""
+        return self._fields_of(shapes.symbols(shapes.parse(self.plugin.workspace or 0)))
+
+    def workspace_bytes(self, values: Mapping[str, Any], env: Mapping[str, int]) -> int:
+        """What a run needs as workspace, in bytes; 0 where the manifest says none.
+
+        Args:
+            values: the fields' values, as of `with_fields`.
+            env: the symbols' values.
+
+        Raises:
+            UsageError: as `pluginkit.shapes.evaluate`.
+        """
+        expr = shapes.parse(self.plugin.workspace or 0)
+        return shapes.evaluate(expr, {**self.field_values(self.workspace_fields(), values), **env})
+
+    def size_tensors(self) -> tuple[Tensor, ...]:
+        """The outputs that carry a size that only enqueue knows."""
+        return tuple(tensor for tensor in self.outputs if tensor.upper is not None)
+
+    def is_sized(self, tensor: Tensor) -> bool:
+        """Whether an output has a dimension that only enqueue knows."""
+        return tensor.name in self._sized or not {one.name for one in self.size_tensors()}.isdisjoint(tensor.names())
+
+    def bounded(self) -> Self:
+        """The signature with size tensors' upper bounds in the place of their names; `is_sized` is as before."""
+        sizes = {tensor.name: shapes.parse(tensor.upper) for tensor in self.outputs if tensor.upper is not None}
+        sized = frozenset(tensor.name for tensor in self.outputs if self.is_sized(tensor))
+        if not sized:
+            return self
+
+        def at(tensor: Tensor) -> Tensor:
+            dims = (shapes.render(shapes.substituted(shapes.parse(dim), sizes)) for dim in tensor.shape)
+            return tensor.model_copy(update={"shape": tuple(dims)})
+
+        found = self.model_copy(update={"outputs": tuple(map(at, self.outputs))})
+        found._sized = sized
+        return found
+
+    def upper_bounds(self, env: shapes.Values) -> dict[str, int]:
+        """The largest value of each size tensor at the symbols' values."""
+        return {
+            tensor.name: shapes.evaluate(shapes.parse(tensor.upper), env)
+            for tensor in self.outputs
+            if tensor.upper is not None
+        }
 
     def possible(self, env: Mapping[str, int]) -> bool:
         """Whether the outputs have shapes at the symbols' values: none that divides by zero, or is below 0."""
         try:
-            return all(size >= 0 for tensor in self.outputs for size in tensor.dims(env))
+            return all(size >= 0 for sizes in self.output_shapes(env).values() for size in sizes)
         except UsageError:
             return False
+
+    def aliased(self, tensor: Tensor) -> bool:
+        """Whether an output is written into an input's memory."""
+        return any(output.alias == tensor.name for output in self.outputs)
 
     def input_shapes(self, env: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
         """Each input's shape at the symbols' values."""
         return {tensor.name: tensor.dims(env) for tensor in self.inputs}
 
     def output_shapes(self, env: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-        """Each output's shape at the symbols' values."""
-        return {tensor.name: tensor.dims(env) for tensor in self.outputs}
+        """Each output's shape at the symbols' values; a size tensor that `env` doesn't have is its upper bound."""
+        known = {**self.upper_bounds(env), **env}
+        return {tensor.name: tensor.dims(known) for tensor in self.outputs}
 
     def static(self) -> tuple[Self, ...]:
         """The signature as it is tested: itself, or one for each profile with numbers for symbols if its base has
@@ -322,7 +485,11 @@ class ManifestModel(_SectionModel):
         def at(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
             return tuple(tensor.folded(env) for tensor in tensors)
 
-        changed = {"inputs": at(self.inputs), "outputs": at(self.outputs), "profiles": tuple(profiles)}
+        changed: dict[str, Any] = {"inputs": at(self.inputs), "outputs": at(self.outputs), "profiles": tuple(profiles)}
+        if self.plugin.workspace is not None:
+            left = shapes.fold(shapes.parse(self.plugin.workspace), env)
+            text = None if left is None else shapes.render(left)
+            changed["plugin"] = self.plugin.model_copy(update={"workspace": text})
         return self.model_copy(update=changed)
 
     def batch(self) -> str | None:
@@ -336,11 +503,11 @@ class ManifestModel(_SectionModel):
         return symbol if symbol in self.symbols() and symbol not in used else None
 
     def scale_fields(self) -> set[str]:
-        """The names of the fields that carry INT8 scales."""
+        """The names of the fields that carry scales."""
         return {tensor.scale for tensor in (*self.inputs, *self.outputs) if tensor.scale}
 
     def plain_fields(self) -> tuple[Attribute, ...]:
-        """The fields that carry no INT8 scale: those that `reference()` gets."""
+        """The fields that carry no scale: those that `reference()` gets."""
         scales = self.scale_fields()
         return tuple(field for field in self.fields if field.name not in scales)
 

@@ -12,12 +12,39 @@ from pluginkit.manifest.signature import ManifestModel, Tensor
 CALIBRATION = "rule int8-calibration: TensorRT Developer Guide, 'INT8 I/O' of custom layers"
 """Calibration runs the network in FP32; without it every INT8 tensor's scale must be set."""
 
+BOTH_QUANTIZED = (
+    "NVIDIA's builder makes no layer of a plugin that has INT8 and FP8 at once (TensorRT-RTX 1.7.1 ends on "
+    "!(int8SupportRequired && fp8SupportRequired))"
+)
+
 
 def problems(manifest: ManifestModel) -> Iterator[str]:
     """What can't be, a sentence each."""
     for tensor in (*manifest.inputs, *manifest.outputs):
         yield from _formats(tensor)
     yield from _calibration(manifest)
+    yield from _both_quantized(manifest)
+    yield from _one_answer(manifest)
+
+
+def _one_answer(manifest: ManifestModel) -> Iterator[str]:
+    """Two precisions in which the inputs have the same types, and an output has others."""
+    seen: dict[tuple[DType, ...], DType] = {}
+    for precision in manifest.precisions():
+        key = tuple(manifest.type_of(tensor, precision) for tensor in manifest.execution_inputs())
+        first = seen.setdefault(key, precision)
+        for tensor in manifest.outputs:
+            kinds = [manifest.type_of(tensor, one) for one in (first, precision)]
+            if kinds[0] is not kinds[1]:
+                inputs = ", ".join(
+                    f"{one.name} {kind.value}" for one, kind in zip(manifest.execution_inputs(), key, strict=True)
+                )
+                yield (
+                    f"{tensor.name}.types: in {first.value} and in {precision.value} the inputs are the same "
+                    f"({inputs}), so {tensor.name} can't be {kinds[0].value} and {kinds[1].value}: TensorRT tells "
+                    f"getOutputDataType(s) the inputs' types alone (NvInferRuntime.h); give an input that has "
+                    f"{first.value} the type {precision.value} too, or leave that out of {tensor.name}"
+                )
 
 
 def _formats(tensor: Tensor) -> Iterator[str]:
@@ -53,7 +80,7 @@ def undeclared(manifest: ManifestModel, kinds: Sequence[DType]) -> list[tuple[in
     Returns:
         Numbers of `nvinfer1::TensorFormat`; none where the types are of another number of tensors.
     """
-    tensors = (*manifest.inputs, *manifest.outputs)
+    tensors = (*manifest.execution_inputs(), *manifest.outputs)
     if len(tensors) != len(kinds):
         return []
     pairs = list(zip(tensors, kinds, strict=True))
@@ -66,7 +93,7 @@ def undeclared(manifest: ManifestModel, kinds: Sequence[DType]) -> list[tuple[in
 
 def undeclared_types(manifest: ManifestModel, kinds: Sequence[DType]) -> list[tuple[int, DType]]:
     """For each tensor, inputs first, the types that the manifest lacks for it; none as of `undeclared`."""
-    tensors = (*manifest.inputs, *manifest.outputs)
+    tensors = (*manifest.execution_inputs(), *manifest.outputs)
     if len(tensors) != len(kinds):
         return []
     return [(pos, kind) for pos, tensor in enumerate(tensors) for kind in DType if kind not in tensor.types]
@@ -87,6 +114,19 @@ def _calibration(manifest: ManifestModel) -> Iterator[str]:
             f"{without[0].name}.types: int8 without float32, and no scale for '{unscaled[0].name}': a plugin with INT8 "
             f"must offer FP32 too, or have the scale of every INT8 tensor set by a field ({CALIBRATION})"
         )
+
+
+def _both_quantized(manifest: ManifestModel) -> Iterator[str]:
+    tensors = (*manifest.inputs, *manifest.outputs)
+    for precision in manifest.precisions():
+        by_kind = {manifest.type_of(tensor, precision): tensor for tensor in reversed(tensors)}
+        if by_kind.keys() >= {DType.INT8, DType.FLOAT8}:
+            yield (
+                f"{by_kind[DType.FLOAT8].name}.types: where the precision is {precision.value}, this is float8 and "
+                f"{by_kind[DType.INT8].name} int8. {BOTH_QUANTIZED}; list other types, or the same for both, first "
+                "one that isn't quantized"
+            )
+            return
 
 
 def _listed(kinds: tuple[DType, ...]) -> str:

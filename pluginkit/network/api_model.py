@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from pluginkit.dtypes import DType
 from pluginkit.network.model import Dims, Network, NetworkProfile, PluginCall
 
-TypeName: TypeAlias = Literal["float32", "float16", "bfloat16", "int8", "int32", "int64", "bool"]
+TypeName: TypeAlias = Literal["float32", "float16", "bfloat16", "int8", "float8", "int32", "int64", "bool"]
 OutputKind: TypeAlias = Literal["LAST_VALUE", "CONCATENATE", "REVERSE"]
 
 PROBE = ("PluginkitProbe", "1", "pluginkit")
@@ -41,11 +41,25 @@ class ConstantLayer:
 
 @dataclass(frozen=True)
 class PluginLayer:
-    """The layer that the parser made of a node of `ApiNetwork.model`, its inputs set to these tensors."""
+    """The layer that the parser made of a node of `ApiNetwork.model`, its inputs set to these tensors.
+
+    `inputs` are in the node's order. Those with the indices `shape_inputs` are shape inputs, which IPluginV3Layer has
+    behind all others.
+    """
 
     node: str
     inputs: tuple[str, ...]
     outs: tuple[str, ...]
+    shape_inputs: tuple[int, ...] = ()
+
+    @property
+    def split(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The inputs that are no shape inputs, and those that are."""
+        given = enumerate(self.inputs)
+        return (
+            tuple(name for index, name in given if index not in self.shape_inputs),
+            tuple(self.inputs[index] for index in self.shape_inputs),
+        )
 
 
 @dataclass(frozen=True)
@@ -67,11 +81,12 @@ class IdentityLayer:
 
 @dataclass(frozen=True)
 class Quantize:
-    """IQuantizeLayer to INT8, per tensor."""
+    """IQuantizeLayer to INT8 or FP8, per tensor."""
 
     x: str
     scale: str
     out: str
+    dtype: TypeName = "int8"
 
 
 @dataclass(frozen=True)
@@ -87,7 +102,16 @@ class Dequantize:
 class Elementwise:
     """IElementWiseLayer; both operands have one rank."""
 
-    op: Literal["SUM", "PROD", "LESS", "FLOOR_DIV"]
+    op: Literal["SUM", "PROD", "DIV", "LESS", "FLOOR_DIV"]
+    left: str
+    right: str
+    out: str
+
+
+@dataclass(frozen=True)
+class MatrixMultiply:
+    """IMatrixMultiplyLayer, neither operand transposed; both have one rank."""
+
     left: str
     right: str
     out: str
@@ -268,6 +292,7 @@ Step: TypeAlias = (
     | Quantize
     | Dequantize
     | Elementwise
+    | MatrixMultiply
     | Concat
     | ShapeLayer
     | Reshape

@@ -18,6 +18,8 @@ Range: TypeAlias = tuple[Dims, Dims, Dims]
 """A shape (or a shape tensor's values) at min, opt and max."""
 
 Array: TypeAlias = npt.NDArray[Any]
+Scale: TypeAlias = float | npt.NDArray[Any]
+"""What a quantization step is worth: of a tensor, or of each channel, as an array that broadcasts to the tensor."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,13 @@ class PluginCall:
         types: the element type of each plugin input.
         output_types: the element type of each plugin output.
         inputs: per profile, the min/opt/max shape of each plugin input.
-        scales: the INT8 scale of each plugin input (0.0 for tensors that aren't INT8).
+        scales: the scale of each plugin input (0.0 for tensors that aren't INT8 or FP8).
         output_scales: the same of each plugin output.
         formats: the format of each plugin input; none means linear. `output_formats`: the same of each output.
         implicit: whether the plugin gets the scales by `desc.scale`, as TensorRT 10 gives them in implicit
             quantization, and not by fields.
+        shape_inputs: the indices of the plugin inputs that are shape inputs: of these `inputs` has the values, in the
+            place of shapes.
         live: whether a network output can depend on it. A builder may leave out nodes of which none does.
     """
 
@@ -50,6 +54,20 @@ class PluginCall:
     output_formats: tuple[Format, ...] = ()
     implicit: bool = False
     live: bool = True
+    shape_inputs: tuple[int, ...] = ()
+
+    @property
+    def execution_types(self) -> tuple[DType, ...]:
+        """The types of the inputs that are no shape inputs, then those of the outputs."""
+        taken = (kind for index, kind in enumerate(self.types) if index not in self.shape_inputs)
+        return (*taken, *self.output_types)
+
+    @property
+    def ranks(self) -> tuple[int | None, ...]:
+        """The number of dimensions of each plugin input; None of shape inputs, whose values stand there."""
+        return tuple(
+            None if index in self.shape_inputs else len(low) for index, (low, _, _) in enumerate(self.inputs[0])
+        )
 
 
 @dataclass(frozen=True)
@@ -123,7 +141,9 @@ class Network:
         """The formats of the plugin's inputs and outputs that a builder is held to; none if it may choose."""
         if not self.variant or self.implicit or self.fields:
             return ()
-        return (*self.calls[0].formats, *self.calls[0].output_formats)
+        first = self.calls[0]
+        inputs = (form for index, form in enumerate(first.formats) if index not in first.shape_inputs)
+        return (*inputs, *first.output_formats)
 
 
 @dataclass(frozen=True)
@@ -132,14 +152,20 @@ class Tolerance:
 
     `close`: `|got - expected| <= max(atol, rtol * |expected|)`: within the absolute or within the relative one.
     `steps`: `|got - expected| <= steps * scale`, where scale is one quantization step of that output; `scales` gives it
-    by output name. An output without one is compared as `close`.
+    by output name: one, or one for each channel, as an array that broadcasts to the output. An output without one is
+    compared as `close`. FP8's numbers are not equally far apart: a step of an output in `float8` is from one of them to
+    the next, and what is computed before it is rounded to one may be off as `close` has it.
+
+    What is compared as `close` may also be as far off as `moved` says: graph output -> an array of its shape.
     """
 
     kind: Literal["close", "steps"]
     rtol: float = 0.0
     atol: float = 0.0
     steps: int = 0
-    scales: dict[str, float] = field(default_factory=dict)
+    scales: dict[str, Scale] = field(default_factory=dict)
+    moved: dict[str, Array] = field(default_factory=dict)
+    float8: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -161,8 +187,8 @@ class Case:
         padded: graph output -> its length along axis 0, where that is more than `expected` has: the rest is arbitrary.
         arbitrary: graph output -> which of its elements mean nothing, of those that have any.
         free: of each call of the plugin, for each output which elements need not be written; empty if all must be.
-        clear: graph output -> which of its INT8 elements have one nearest step, where that one is asked for.
-        saturated: graph output -> which of its INT8 elements are beyond an end of INT8, where that is asked for.
+        clear: graph output -> which of its INT8 or FP8 elements have one nearest step, where that one is asked for.
+        saturated: graph output -> which of its INT8 or FP8 elements are beyond an end of it, where that is asked for.
         earlier: cases of the same network, of other shapes and profiles, for a run in a context that has run them.
         doubt: whether no document makes the case's demand (E14), so that wrong outputs are a warning.
         lost: what would come out if the field that differs had the value of the usual network; empty if none differs.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pluginkit.network.api_model import ApiNetwork
+from pluginkit.network.large import LargeCase
 from pluginkit.network.model import Case, Network
 
 
@@ -17,6 +18,8 @@ class Plan:
     seed: int
     kept_fields: dict[str, str] = field(default_factory=dict)
     """The fields that have one value in all networks, and why."""
+    large: LargeCase | str = ""
+    """The plugin on tensors of more than 2^31 elements, in the first precision; or why that can't be, a sentence."""
 
     @property
     def usual(self) -> tuple[Network, ...]:

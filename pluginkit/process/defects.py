@@ -34,6 +34,10 @@ KINDS = {
         "a barrier that not all threads of the block come to",
         "Put the barrier outside of the condition, and no return in front of it.",
     ),
+    "divergent-warp": (
+        "lanes of a warp that do not meet",
+        "Have all lanes that the mask names, the calling one too, come to one operation.",
+    ),
     "endless-kernel": ("a kernel that does not end", "Look at the loop's condition: who changes what it waits for?"),
     "host-access": ("host code that uses device memory", "Copy it by cudaMemcpyAsync, or use it in a kernel."),
     "host-pointer": (

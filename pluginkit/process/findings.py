@@ -82,11 +82,12 @@ class Findings:
         self._ask({code for one in records for code in _codes(one)})
         return unique(self._defect(one) for one in records)
 
-    def place(self, library: Path, offset: int) -> str:
-        """Where in the project's sources a call returns to that address: `src/plugin.cpp:42`, or empty."""
-        code = (str(library), offset)
-        self._ask({code})
-        return self._shown(self._choose(self._frames.get(code, [])))
+    def place(self, library: Path, *offsets: int) -> str:
+        """Where in the project's sources calls return to these addresses, innermost first: `src/plugin.cpp:42`, or
+        empty."""
+        codes = [(str(library), offset) for offset in offsets]
+        self._ask(codes)
+        return self._shown(self._choose([frame for code in codes for frame in self._frames.get(code, [])]))
 
     def place_in_project(self, library: Path, offsets: Sequence[int]) -> str:
         """Which line of the project has called what is called there, innermost first; empty if none has, or

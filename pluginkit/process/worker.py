@@ -32,12 +32,15 @@ from typing import Any, BinaryIO
 from typing_extensions import Self
 
 from pluginkit.errors import PluginCrashed, PluginkitError
-from pluginkit.process import fork_server
+from pluginkit.process import backtrace, fork_server
+from pluginkit.process.backtrace import NativeFrame
 from pluginkit.process.fork_server import Forked
 from pluginkit.process.protocol import HEADER
 
 LOG_TAIL = 4000
 """How many bytes of the child's stdout and stderr a failure carries."""
+TO_TELL = 1.0
+"""Seconds in which a child that gives no answer may leave its native frames."""
 PRINTED = 65536
 """How many bytes of them a worker keeps of one call."""
 
@@ -50,10 +53,14 @@ class WorkerCrashed(PluginCrashed):
         last_call: the last native call; empty if there was none.
         inside: whether that call was still under way.
         log_tail: the last of what the child printed.
+        frames: the native frames, where the child was to leave them.
     """
 
-    def __init__(self, how: str, last_call: str, inside: bool, log_tail: str) -> None:
+    def __init__(
+        self, how: str, last_call: str, inside: bool, log_tail: str, frames: tuple[NativeFrame, ...] = ()
+    ) -> None:
         super().__init__(f"the process ended with {how}{_where(last_call, inside)}{_printed(log_tail)}")
+        self.frames = frames
         self.how = how
         self.last_call = last_call
         self.inside = inside
@@ -65,13 +72,16 @@ class WorkerTimeout(PluginCrashed):
 
     Attributes:
         seconds: how long it had.
-        last_call, inside, log_tail: as of `WorkerCrashed`.
+        last_call, inside, log_tail, frames: as of `WorkerCrashed`.
     """
 
-    def __init__(self, seconds: float, last_call: str, inside: bool, log_tail: str) -> None:
+    def __init__(
+        self, seconds: float, last_call: str, inside: bool, log_tail: str, frames: tuple[NativeFrame, ...] = ()
+    ) -> None:
         super().__init__(
             f"no answer within {seconds:g} s{_where(last_call, inside)}; the process was killed{_printed(log_tail)}"
         )
+        self.frames = frames
         self.seconds = seconds
         self.last_call = last_call
         self.inside = inside
@@ -260,6 +270,7 @@ class Worker:
             kind, value = pickle.loads(self._receive(deadline))
             self._keep_printed()
         except TimeoutError:
+            self._quit()
             remains = self._remains()
             self.close()
             raise WorkerTimeout(timeout, *remains) from None
@@ -326,15 +337,23 @@ class Worker:
                 return f"signal {-code}"
         return f"exit code {code}"
 
-    def _remains(self) -> tuple[str, bool, str]:
-        """The last native call, whether it is under way, and the tail of the log."""
+    def _quit(self) -> None:
+        """Has a child that is to leave its frames do so."""
+        if self._process is not None and backtrace.beside(self.breadcrumb).exists():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process.pid, signal.SIGQUIT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(TO_TELL)
+
+    def _remains(self) -> tuple[str, bool, str, tuple[NativeFrame, ...]]:
+        """The last native call, whether it is under way, the tail of the log, and the native frames."""
         self._keep_printed()
         crumb = self.breadcrumb.read_bytes()
         last = crumb[1:].split(b"\0", 1)[0].decode(errors="replace")
         with self._log.open("rb") as log:
             log.seek(max(0, self._log.stat().st_size - LOG_TAIL))
             tail = log.read().decode(errors="replace").strip()
-        return last, crumb[:1] == b"I", tail
+        return last, crumb[:1] == b"I", tail, backtrace.read(backtrace.beside(self.breadcrumb))
 
     def _keep_printed(self) -> None:
         with self._log.open("rb") as log:

@@ -78,9 +78,9 @@ class Checked:
         return CheckFailed.exit_code if any(one.level == "error" for one in self.problems) else 0
 
     @property
-    def libraries(self) -> tuple[tuple[Path, str], ...]:
-        """The stores and digests of the libraries that are to be loaded before the engine."""
-        found = [(one.chosen.store, one.chosen.variant.digest) for one in self.plugins if one.chosen]
+    def libraries(self) -> tuple[tuple[str, str, str], ...]:
+        """The libraries that are to be loaded before the engine: where each is, its bundle's digest and its own."""
+        found = [(one.chosen.store, one.chosen.digest, one.chosen.variant.digest) for one in self.plugins if one.chosen]
         return tuple(dict.fromkeys(found))
 
     def to_json(self) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def check(engine: Path, resolver: Resolver) -> Checked:
         problems += _sms(guess.sms, resolver.system)
     else:
         meant = {shown(one.identity): frozenset({one.bundle}) for one in note.plugins}
-        exact = Resolver(resolver.stores, resolver.system, meant)
+        exact = Resolver(resolver.stores, resolver.system, meant, policy=resolver.policy)
         found = [exact.plugin(one.identity) for one in note.plugins]
         answers = [one if one.chosen else resolver.plugin(one.identity) for one in found]
         problems += _differences(note, answers, resolver)
@@ -221,7 +221,7 @@ def _missing(answer: PluginResolution) -> Problem:
         return Problem(
             "error",
             f"{shown(answer.identity)}: no variant fits:{reasons}",
-            "Add a bundle that has one.",
+            answer.fix("Add a bundle that has one."),
         )
     return Problem(
         "error",

@@ -14,9 +14,11 @@ from packaging.version import Version
 from typing_extensions import Self
 
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.registry import sources
 from pluginkit.registry.bundles import systems
 from pluginkit.registry.resolving import Identity, Resolver, shown
 from pluginkit.registry.storage import stores as stores_
+from pluginkit.registry.trust.policy import Policy
 
 MODULES = {"tensorrt": "tensorrt", "tensorrt_rtx": "rtx", "tensorrt_lean": "lean"}
 """NVIDIA's Python modules, and what `systems` calls the kind."""
@@ -78,6 +80,9 @@ def load(
     release: str = "",
     target: Literal["cpu", "gpu"] | None = None,
     stores: Sequence[Path] = (),
+    registries: Sequence[str] = (),
+    trust: Path | None = None,
+    unsigned: bool = False,
     tensorrt: ModuleType | None = None,
 ) -> LoadedPlugins:
     """Find a plugin's library, verify it, and hand it to the registry of the TensorRT in this process.
@@ -88,25 +93,31 @@ def load(
         release: the bundle's; empty: the newest that fits.
         target: the kind of library; None: `gpu` where there is a GPU, else `cpu` before `gpu`.
         stores: folders; none: those of PLUGINKIT_STORE, or the one in XDG's data folder.
+        registries: `HOST/REPOSITORY`, asked after the stores; what is chosen there is pulled. None: those of
+            PLUGINKIT_REGISTRY, or none.
+        trust: the file that says whose bundles are taken; None: that of PLUGINKIT_TRUST, else the user's trust.toml.
+        unsigned: whether bundles are taken without the signature that it asks for.
         tensorrt: NVIDIA's module; None: the one that is imported (tensorrt, tensorrt_rtx or tensorrt_lean).
 
     Raises:
         UsageError: none of NVIDIA's modules is imported, or several are; or no store has the plugin.
-        CheckFailed: no variant fits this process; the library was changed; or the registry refuses it.
+        CheckFailed: no variant fits this process, or whose bundle it is isn't trusted; the library was changed; or
+            TensorRT's registry refuses it.
+        RegistryUnavailable: a registry of bundles doesn't answer.
     """
     module = tensorrt or _imported()
     kind = MODULES.get(module.__name__, "tensorrt")
     host = systems.host_of(kind, Version(module.__version__)), str(module.__version__)
     namespace, _, name = plugin.rpartition("::")
     identity: Identity = (name, version, namespace)
-    with stores_.opened(stores) as opened:
+    policy = Policy.find(trust, unsigned=unsigned)
+    with sources.opened(stores, registries, policy=policy) as opened:
         system = replace(systems.this_machine(host), target=target)
-        resolver = Resolver(opened, system, release=release)
+        resolver = Resolver(opened, system, release=release, policy=policy)
         chosen = resolver.plugin(identity).chosen
         if chosen is None:
             raise _nothing(identity, release, resolver)
-        store = next(one for one in opened.stores if one.folder == chosen.store)
-        library = store.file(chosen.variant.digest)
+        library = opened.library(chosen.store, chosen.digest, chosen.variant.digest)
     did = [
         f"chose {chosen.bundle.label} ({chosen.variant.file}, target {chosen.variant.target}) of {chosen.store}",
         f"verified {chosen.variant.digest}",
@@ -153,7 +164,14 @@ def _nothing(identity: Identity, release: str, resolver: Resolver) -> CheckFaile
     wanted = shown(identity) + (f" of release {release}" if release else "")
     if answer.rejected:
         reasons = "".join(f"\n  {one.bundle} {one.target}: {'; '.join(one.reasons)}" for one in answer.rejected)
-        return CheckFailed(f"No variant of {wanted} fits this process:{reasons}", hint="Add a bundle that has one.")
-    where = ", ".join(str(one) for one in stores_.folders([store.folder for store in resolver.stores.stores]))
+        return CheckFailed(
+            f"No variant of {wanted} fits this process:{reasons}", hint=answer.fix("Add a bundle that has one.")
+        )
+    where = ", ".join(
+        [
+            *map(str, stores_.folders([store.folder for store in resolver.stores.stores])),
+            *(one.place for one in resolver.stores.registries),
+        ]
+    )
     others = "; there is " + ", ".join(map(shown, answer.others)) if answer.others else ""
     return UsageError(f"{wanted} is in none of {where}{others}.", hint="pluginkit registry add BUNDLE puts it in.")

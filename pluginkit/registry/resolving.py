@@ -6,7 +6,7 @@ that identity the newest release with a variant that fits is taken, unless a loc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -23,8 +23,8 @@ from pluginkit.registry.bundles import compatibility, conflicts
 from pluginkit.registry.bundles.bundle import Bundle, Variant
 from pluginkit.registry.bundles.systems import System
 from pluginkit.registry.storage.index import Entry
-from pluginkit.registry.storage.store import Store
-from pluginkit.registry.storage.stores import Stores
+from pluginkit.registry.storage.stores import BundlePlace, Stores
+from pluginkit.registry.trust.policy import Policy
 
 Identity = tuple[str, str, str]
 """A plugin's name, version and namespace."""
@@ -33,13 +33,14 @@ By = Literal["native", "TensorRT's plugins", "bundle", "function", "nobody"]
 
 @dataclass(frozen=True)
 class Rejected:
-    """A bundle, or a variant of one (`file`, `target`), that isn't taken, and why."""
+    """A bundle, or a variant of one (`file`, `target`), that isn't taken, why, and what to do if that is known."""
 
     bundle: str
     digest: str
     file: str
     target: str
     reasons: tuple[str, ...]
+    fix: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,14 +48,14 @@ class Chosen:
     """What serves a plugin.
 
     Attributes:
-        store: the folder of the store that has it.
+        store: the folder of the store, or the registry's repository, that has it.
         digest: the bundle's.
         bundle: its manifest.
         variant: the library.
         remarks: what a person must know of it.
     """
 
-    store: Path
+    store: str
     digest: str
     bundle: Bundle
     variant: Variant
@@ -70,6 +71,10 @@ class PluginResolution:
     rejected: tuple[Rejected, ...] = ()
     others: tuple[Identity, ...] = ()
     """Plugins of that name with another version or namespace, where there is none of the identity."""
+
+    def fix(self, usual: str) -> str:
+        """What to do where nothing serves it: what a rejected bundle needs, else the usual."""
+        return next((one.fix for one in self.rejected if one.fix), usual)
 
 
 @dataclass(frozen=True)
@@ -135,12 +140,14 @@ class Resolver:
         system: what a library must fit.
         locked: the digests of the bundles that may be taken, by plugin (as `acme::Scale 1`); None: any.
         release: the only release that may be taken; empty: the newest that fits.
+        policy: whose bundles may be taken; None: anyone's.
     """
 
     stores: Stores
     system: System
     locked: Mapping[str, frozenset[str]] | None = None
     release: str = ""
+    policy: Policy | None = None
     _answers: dict[Identity, PluginResolution] = field(default_factory=dict)
 
     def plugin(self, identity: Identity) -> PluginResolution:
@@ -155,12 +162,11 @@ class Resolver:
 
     def _look(self, identity: Identity) -> PluginResolution:
         rejected: list[Rejected] = []
-        for store, entry in self.stores.having(*identity):
-            bundle = store.bundle(entry.digest)
+        for sources, entry in self.stores.having(*identity):
             if reason := self._unwanted(identity, entry):
-                rejected.append(Rejected(bundle.label, entry.digest, "", "", (reason,)))
+                rejected.append(Rejected(entry.label, entry.digest, "", "", (reason,)))
                 continue
-            chosen, why = self._variant(store, entry, bundle)
+            chosen, why = self._variant(sources, entry, sources[0].bundle(entry.digest))
             rejected += why
             if chosen:
                 return PluginResolution(identity, chosen, tuple(rejected))
@@ -172,18 +178,33 @@ class Resolver:
             return "the lock names another bundle"
         return f"release {self.release} is asked for" if self.release not in {"", entry.release} else ""
 
-    def _variant(self, store: Store, entry: Entry, bundle: Bundle) -> tuple[Chosen | None, list[Rejected]]:
-        fitting_, rejected = list[Variant](), list[Rejected]()
+    def _variant(
+        self, sources: Sequence[BundlePlace], entry: Entry, bundle: Bundle
+    ) -> tuple[Chosen | None, list[Rejected]]:
+        fitting, rejected = list[Variant](), list[Rejected]()
+        having: dict[str, BundlePlace] = {}
+        for source in reversed(sources):
+            having |= dict.fromkeys(source.here(entry.digest), source)
         for variant in bundle.variants:
-            if reasons := compatibility.misfits(variant, self.system):
+            reasons = compatibility.misfits(variant, self.system)
+            if not reasons and variant.digest not in having:
+                reasons = ["it was not pulled: pluginkit registry pull --all, or --for this system, brings it"]
+            if reasons:
                 rejected.append(Rejected(bundle.label, entry.digest, variant.file, variant.target, tuple(reasons)))
             else:
-                fitting_.append(variant)
-        if not fitting_:
+                fitting.append(variant)
+        if not fitting:
             return None, rejected
-        best = max(fitting_, key=lambda one: compatibility.preference(one, self.system))
+        best = max(fitting, key=lambda one: compatibility.preference(one, self.system))
+        source = having[best.digest]
+        if self.policy is not None:
+            signatures = source.signatures(entry.digest)
+            if reason := self.policy.refusal(bundle, entry.digest, signatures, remote=source.remote):
+                why, fix = (f"refused: {reason}",), self.policy.hint(reason)
+                refused = Rejected(bundle.label, entry.digest, best.file, best.target, why, fix)
+                return None, [*rejected, refused]
         remarks = tuple(compatibility.remarks(best, self.system))
-        return Chosen(store.folder, entry.digest, bundle, best, remarks), rejected
+        return Chosen(source.place, entry.digest, bundle, best, remarks), rejected
 
 
 def resolve(model: Path, resolver: Resolver) -> Resolution:
@@ -258,6 +279,9 @@ def _problems(answers: Mapping[Identity, PluginResolution], resolver: Resolver) 
 
 
 def _unserved(label: str, version: str, answer: PluginResolution) -> tuple[str, str]:
+    for one in answer.rejected:
+        if one.fix:
+            return f"{label} {version}: {one.bundle} is {'; '.join(one.reasons)}.", one.fix
     if answer.rejected:
         tried = len({one.digest for one in answer.rejected})
         what = "no bundle that has it fits" if tried > 1 else "the bundle that has it doesn't fit"
@@ -284,7 +308,7 @@ def _answer(one: PluginResolution) -> dict[str, Any]:
         "namespace": one.identity[2],
         "chosen": chosen
         and {
-            "store": str(chosen.store),
+            "store": chosen.store,
             "bundle": chosen.digest,
             "label": chosen.bundle.label,
             "variant": chosen.variant.model_dump(mode="json"),

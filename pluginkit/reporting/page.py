@@ -136,7 +136,8 @@ def _cell(report: Report, family: str, precision: str, anchors: dict[int, str]) 
 
 def _mark(item: CaseResult | Verdict, anchors: dict[int, str]) -> Mark:
     if isinstance(item, CaseResult):
-        checks = "".join(f" ({one})" for one in ("on the GPU" if item.target == "gpu" else "", item.sanitizers) if one)
+        where = f"on {item.gpu or 'the GPU'}" if item.target == "gpu" else ""
+        checks = "".join(f" ({one})" for one in (where, item.sanitizers) if one)
         title = f"{item.id}{checks}, {item.shape}: {item.outcome.value}"
     else:
         title = f"{item.network} in {item.runtime}: {item.word}"

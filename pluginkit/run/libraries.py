@@ -12,8 +12,11 @@ from pluginkit.errors import BuildFailed, ToolMissing, UsageError
 from pluginkit.judges.protocol import ON_CPU, Build
 from pluginkit.library import gpu_code
 from pluginkit.run import on_gpu
+from pluginkit.run.on_gpu import FirstGpu, GpuSource, OnGpu
 from pluginkit.run.options import Options, Step
 from pluginkit.runtimes import Target
+
+FIRST_GPU = FirstGpu()
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class BuiltLibrary:
     build: Build = ON_CPU
 
 
-def targets(options: Options) -> tuple[tuple[Target, ...], str]:
+def targets(options: Options, gpus: GpuSource = FIRST_GPU) -> tuple[tuple[Target, ...], str]:
     """Where the cases run; and of a run without --target, why not on the GPU.
 
     Raises:
@@ -44,11 +47,13 @@ def targets(options: Options) -> tuple[tuple[Target, ...], str]:
         return (wanted,), ""
     if only_cpu:
         return ("cpu",), f"target gpu took no part: {only_cpu} is for target cpu"
-    why = on_gpu.obstacle()
+    why = gpus.obstacle()
     return (("cpu",), f"target gpu took no part: {why}") if why else (("cpu", "gpu"), "")
 
 
-def make(options: Options, wanted_targets: Sequence[Target], step: Step) -> list[BuiltLibrary]:
+def make(
+    options: Options, wanted_targets: Sequence[Target], step: Step, gpus: GpuSource = FIRST_GPU
+) -> list[BuiltLibrary]:
     """The library of each build that the run takes.
 
     Raises:
@@ -62,36 +67,37 @@ def make(options: Options, wanted_targets: Sequence[Target], step: Step) -> list
         flavour.environment()
     if options.schedules < 0:
         raise UsageError(f"--schedules is {options.schedules}; it must be 1 or more.")
-    here = on_gpu.find() if "gpu" in wanted_targets and not _missing(options.library) else None
+    there = gpus.find() if "gpu" in wanted_targets and not _missing(options.library) else ()
     if options.library is None:
         made = []
         for flavour in wanted if "cpu" in wanted_targets else ():
             step(f"building {flavour.name}".rstrip(), 0, None)
             made.append(BuiltLibrary(build(options.project, "cpu", flavour=flavour)[0].library, Build("cpu", flavour)))
-        if here is not None:
+        if there:
             step("building for the GPU", 0, None)
-            made += _under(on_gpu.library(options.project, here), wanted, here.description)
+            made += _under(gpus.library(options.project), wanted, there)
         return made
-    if options.sanitize and here is None:
+    if options.sanitize and not there:
         raise UsageError(
             f"--sanitize compiles its checks in, and {options.library} is tested as it is.",
             hint="Leave out --library, or --sanitize where [library] in pluginkit.toml names another build's library.",
         )
-    if options.schedules and not _on_cpu(options.library):
+    if options.schedules and not on_cpu(options.library):
         raise UsageError(
             f"--schedules is for target cpu, and {options.library} was not built for it by this pluginkit.",
             hint="pluginkit build --target cpu",
         )
-    if here is None:
+    if not there:
         return [BuiltLibrary(options.library)]
-    on_gpu.check(options.library, here)
-    return _under(options.library, wanted, here.description)
+    for one in there:
+        on_gpu.check(options.library, one)
+    return _under(options.library, wanted, there)
 
 
-def _under(library: Path, wanted: Sequence[Flavour], where: str) -> list[BuiltLibrary]:
-    """A library of target gpu under each tool of compute-sanitizer that is asked for, or by itself."""
+def _under(library: Path, wanted: Sequence[Flavour], there: Sequence[OnGpu]) -> list[BuiltLibrary]:
+    """A library of target gpu on each GPU, under each tool of compute-sanitizer that is asked for, or by itself."""
     tools = [flavour for flavour in wanted if flavour.tool] or [PLAIN]
-    return [BuiltLibrary(library, Build("gpu", flavour, where)) for flavour in tools]
+    return [BuiltLibrary(library, Build("gpu", flavour, one.description)) for one in there for flavour in tools]
 
 
 def _missing(library: Path | None) -> bool:
@@ -101,7 +107,7 @@ def _missing(library: Path | None) -> bool:
 
 def _built_for(library: Path) -> Target:
     """By what is in it: the control of target cpu, or code for GPUs; cpu if there is neither."""
-    return "gpu" if not _on_cpu(library) and gpu_code.read(library) is not None else "cpu"
+    return "gpu" if not on_cpu(library) and gpu_code.read(library) is not None else "cpu"
 
 
 def _has_control(library: Path) -> bool:
@@ -112,7 +118,7 @@ def _has_control(library: Path) -> bool:
         return False
 
 
-def _on_cpu(library: Path) -> bool:
+def on_cpu(library: Path) -> bool:
     """Whether a library is one of target cpu. If it is none at all, the host's message is better."""
     try:
         return not library.exists() or "pluginkit_cpu_control" in exported(library)
@@ -130,6 +136,6 @@ def gpu_library(options: Options) -> Path:
     """
     if options.library is None:
         return build(options.project, "gpu")[0].library
-    if _on_cpu(options.library):
+    if on_cpu(options.library):
         raise ToolMissing(f"{options.library} is built for target cpu", hint="pluginkit build --target gpu")
     return options.library

@@ -8,10 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pluginkit.manifest import FILE_NAME
+from pluginkit.network.large import NAME as LARGE
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration
 from pluginkit.testing.report import BUILT, NOT_REFUSED, NVIDIAS, CaseResult, Outcome, Report, Verdict
 
 RTX = "tensorrt-rtx"
+MANY = ("...", "\N{HORIZONTAL ELLIPSIS}")
+"""What a path ends with that stands for all projects below a folder."""
 NAMED = 3
 """How many broken networks that were not refused the last line names."""
 LOG_LINES = 12
@@ -45,7 +49,8 @@ def failure(item: CaseResult | Verdict, report: Report, command: str) -> Failure
     """The message on one item of a report; `command` is what repeats the whole run."""
     before: tuple[str, ...] = ()
     if isinstance(item, CaseResult):
-        head, case, before = f"{item.id}: {item.outcome.value}", item.id, item.after
+        where = f" on {item.gpu}" if item.gpu and len(report.gpus) > 1 else ""
+        head, case, before = f"{item.id}{where}: {item.outcome.value}", item.id, item.after
         log: tuple[str, ...] = ()
     else:
         # An error that is the message is not printed twice.
@@ -57,9 +62,26 @@ def failure(item: CaseResult | Verdict, report: Report, command: str) -> Failure
             log = log if item.how != NOT_REFUSED else ()
         elif item in report.registries:
             case = item.network
+    if item in report.checks:
+        again_ = _check_again(item.network, command)
+        return Failure(head, tuple(item.message.splitlines()), (), again_)
     only = " ".join(f"--only {shlex.quote(one)}" for one in (*before, case))
     again_ = f"{command} {only} --seed {report.seed}{_as_before(item, report, command)}"
     return Failure(head, tuple(item.message.splitlines()), log[:LOG_LINES], again_)
+
+
+def _check_again(name: str, command: str) -> str:
+    """The command that asks one check alone: of the project and library of the run."""
+    words = shlex.split(command)
+    project = [word for word in words[2:3] if not word.startswith("-")]
+    if project and project[0].endswith(MANY):
+        home = Path(project[0]).parent
+        project = [str(one) for one in (home / name).parents if (one / FILE_NAME).is_file()][:1]
+    at = words.index("--library") if "--library" in words else len(words)
+    library = words[at : at + 2]
+    if library and not project:
+        project = ["."]
+    return shlex.join(["pluginkit", "check", *project, *library, "--include", name.rpartition("/")[2]])
 
 
 def closing(report: Report) -> str:
@@ -67,8 +89,10 @@ def closing(report: Report) -> str:
     facts = list(_facts(report))
     failed = [text for bad, text in facts if bad]
     rest = [text for bad, text in facts if not bad]
-    if report.absent:
+    if report.absent and facts:
         rest.append(f"not judged by {', '.join(report.absent)}")
+    if report.shard:
+        rest.append(f"shard {report.shard}" + ("" if facts else ", which has nothing of it"))
     text = "; ".join([*failed, *rest, f"seed {report.seed}"])
     return f"{report.plugin}: {'FAILED: ' if failed else ''}{text}"
 
@@ -79,6 +103,7 @@ def _facts(report: Report) -> Iterator[tuple[bool, str]]:
         parts = [f"{report.count(kind)} {kind.value}" for kind in Outcome if report.count(kind)]
         bad = any(case.outcome.bad for case in report.cases)
         yield bad, f"{', '.join(parts)} of {len(report.cases)} cases"
+    yield from _library_checks(report)
     for runtime, group in _grouped(report.verdicts):
         bad = any(verdict.outcome.bad for verdict in group)
         if runtime == RTX:
@@ -104,6 +129,13 @@ def _facts(report: Report) -> Iterator[tuple[bool, str]]:
         yield False, f"{count} warning{'' if count == 1 else 's'}"
 
 
+def _library_checks(report: Report) -> Iterator[tuple[bool, str]]:
+    asked = [one for one in report.checks if one.outcome is not Outcome.SKIPPED]
+    if asked:
+        passed = report.count(Outcome.PASSED, asked)
+        yield passed < len(asked), f"{passed} of {len(asked)} checks of the library passed"
+
+
 def _grouped(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, list[Verdict]]]:
     for runtime in dict.fromkeys(verdict.runtime for verdict in verdicts):
         yield runtime, [verdict for verdict in verdicts if verdict.runtime == runtime]
@@ -115,8 +147,8 @@ def _worth_saying(verdict: Verdict) -> bool:
 
 
 def _as_before(item: CaseResult | Verdict, report: Report, command: str) -> str:
-    """The options that a case needs to fail again: its target, its checks, and the orders if it failed in one of
-    those."""
+    """The options that a case needs to fail again: its target, its checks, the orders if it failed in one of those, and
+    that for very large tensors."""
     if not isinstance(item, CaseResult):
         return ""
     # Cases of several networks run in one process only where nothing else runs at the same time.
@@ -125,7 +157,8 @@ def _as_before(item: CaseResult | Verdict, report: Report, command: str) -> str:
     target = f" --target {item.target}" if both and " --target " not in command else ""
     checks = f" --sanitize {item.sanitizers.replace('+', ',')}" if item.sanitizers else ""
     orders = f" --schedules {report.schedules}" if item.schedule and report.schedules else ""
-    return target + checks + orders + one_by_one
+    large = " --large" if item.point == LARGE else ""
+    return target + checks + orders + large + one_by_one
 
 
 def again(
@@ -137,6 +170,8 @@ def again(
     strict: bool = False,
     target: str = "auto",
     timeout: float = 60.0,
+    farm: str | None = None,
+    on: Sequence[str] = (),
 ) -> str:
     """The command that repeats a run, without what chooses a part of it: a case's own command has that."""
     parts = ["pluginkit", "test"]
@@ -148,6 +183,8 @@ def again(
     parts += ["--strict"] if strict else []
     parts += ["--target", target] if target != "auto" else []
     parts += ["--timeout", f"{timeout:g}"] if timeout != 60 else []
+    parts += ["--farm", farm] if farm else []
+    parts += [part for one in on for part in ("--on", one)]
     return shlex.join(parts)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 from packaging.version import Version
 
-from pluginkit.build import Artifact, build, toolchain
+from pluginkit.build import build, toolchain
 from pluginkit.build.gpus import DriverInfo, Gpu, find_driver
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.library import gpu_code
@@ -16,15 +18,23 @@ from pluginkit.library.gpu_code import GpuCode
 
 @dataclass(frozen=True)
 class OnGpu:
-    """The GPU that cases run on: the first that the driver lists."""
+    """A GPU that cases run on: of a machine, the first that the driver lists.
+
+    Attributes:
+        gpu: the GPU.
+        cuda: the highest version of CUDA that its driver takes.
+        which: what tells it from others of its kind, in a run on several.
+    """
 
     gpu: Gpu
     cuda: str
+    which: str = ""
 
     @property
     def description(self) -> str:
         """For people."""
-        return f"{self.gpu.name}, sm_{self.gpu.arch}, driver for CUDA {self.cuda}"
+        parts = (self.gpu.name, self.which, f"sm_{self.gpu.arch}", f"driver for CUDA {self.cuda}")
+        return ", ".join(filter(None, parts))
 
 
 def find() -> OnGpu:
@@ -57,16 +67,22 @@ def obstacle() -> str:
     return ""
 
 
-def library(project: Path, here: OnGpu) -> Path:
-    """The project's library of target gpu, built for this machine's GPU.
+def library(project: Path, there: Sequence[OnGpu], archs: Sequence[str] = ()) -> Path:
+    """The project's library of target gpu, built for these GPUs.
+
+    Args:
+        project: the folder with `pluginkit.toml`.
+        there: the GPUs that it is to run on.
+        archs: as of `build`; none: those of this machine's GPUs.
 
     Raises:
-        ToolMissing, BuildFailed: it can't be built; or the driver is too old for it.
-        CheckFailed: it has no code for the GPU.
+        ToolMissing, BuildFailed: it can't be built; or a driver is too old for it.
+        CheckFailed: it has no code for a GPU.
     """
-    (artifact,) = build(project, "gpu")
-    _check_driver(artifact, here)
-    check(artifact.library, here)
+    (artifact,) = build(project, "gpu", archs=archs)
+    for one in there:
+        check_driver(artifact.library, artifact.info, one)
+        check(artifact.library, one)
     return artifact.library
 
 
@@ -104,15 +120,58 @@ def check(library: Path, here: OnGpu) -> None:
     )
 
 
-def _check_driver(artifact: Artifact, here: OnGpu) -> None:
+def check_driver(library: Path, info: Mapping[str, Any], here: OnGpu) -> None:
     """Whether the driver is new enough for the CUDA runtime inside the library; minor versions of CUDA go together.
+
+    Args:
+        library: the file.
+        info: its build record.
+        here: where it is to run.
 
     Raises:
         ToolMissing: it is older.
     """
-    made_by = str(artifact.info.get("cuda_compiler", {}).get("version", ""))
+    made_by = str(info.get("cuda_compiler", {}).get("version", ""))
     if made_by and Version(made_by).major > Version(here.cuda).major:
+        whose = f"the driver of {here.which}" if here.which else "this machine's driver"
         raise ToolMissing(
-            f"{artifact.library} was made by nvcc {made_by}, and this machine's driver is for CUDA {here.cuda}.",
+            f"{library} was made by nvcc {made_by}, and {whose} is for CUDA {here.cuda}.",
             hint=f"Install a driver for CUDA {Version(made_by).major}, or name an older toolkit by CUDA_HOME.",
         )
+
+
+class GpuSource(Protocol):
+    """The GPUs that a run's cases of target gpu run on, and the library for them."""
+
+    def obstacle(self) -> str:
+        """Why a run that was not asked for target gpu goes without it; empty if it can have it."""
+
+    def find(self) -> Sequence[OnGpu]:
+        """The GPUs: each case of target gpu runs once on each.
+
+        Raises:
+            ToolMissing: there is none.
+        """
+
+    def library(self, project: Path) -> Path:
+        """The project's library of target gpu for all of them.
+
+        Raises:
+            PluginkitError: it can't be built, or has no code for one of them.
+        """
+
+
+class FirstGpu:
+    """This machine's first GPU (a `GpuSource`)."""
+
+    def obstacle(self) -> str:
+        """As `on_gpu.obstacle`."""
+        return obstacle()
+
+    def find(self) -> Sequence[OnGpu]:
+        """As `on_gpu.find`."""
+        return (find(),)
+
+    def library(self, project: Path) -> Path:
+        """As `on_gpu.library`, for what nvcc makes by default."""
+        return library(project, self.find())

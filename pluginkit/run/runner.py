@@ -2,69 +2,46 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from pluginkit.judges import judges
 from pluginkit.judges.digests import digest
 from pluginkit.judges.protocol import Answers, Build, Item, RunWork, Section
 from pluginkit.manifest import Manifest
-from pluginkit.process.crew import Crew, Sessions
+from pluginkit.network.large import LargeCase
 from pluginkit.run import libraries
-from pluginkit.run.execution import LocalWorkplace, execute
-from pluginkit.run.items import JudgePart, groups, parts
-from pluginkit.run.options import Options, Step
+from pluginkit.run.executors import Executor, LocalExecutor
+from pluginkit.run.items import JudgePart, part_of
+from pluginkit.run.options import Options, Shard, Step
 from pluginkit.run.selection import named_families, named_precision, select
-from pluginkit.runtimes import Target
 from pluginkit.testing import planning
 from pluginkit.testing.report import CaseResult, Report, Verdict
 
-ON_GPU = 8
-"""Processes at once that share the GPU: each has a context of its own, some hundred megabytes of its memory.
-On an H100 with 16 cores 4 were as fast as 16."""
 
-
-class _Steps:
-    """Reports how far a run is, from any thread."""
-
-    def __init__(self, step: Step, total: int) -> None:
-        self._step = step
-        self._lock = threading.Lock()
-        self._done, self._total = 0, total
-
-    def begin(self, what: str) -> None:
-        """This begins."""
-        with self._lock:
-            self._step(what, self._done, self._total or None)
-
-    def end(self) -> None:
-        """One is done."""
-        with self._lock:
-            self._done += 1
-
-
-def run(options: Options, step: Step = lambda *_: None) -> Report:
+def run(options: Options, step: Step = lambda *_: None, executor: Executor | None = None) -> Report:
     """Test a plugin.
+
+    Args:
+        options: what to do.
+        step: told how far it is.
+        executor: where the items are executed; None: on this machine.
 
     Raises:
         PluginkitError: the run could not take place (no project, build failed, wrong reference, no such library).
             What the plugin does wrong is in the report.
     """
-    targets, without = libraries.targets(options)
-    made = libraries.make(options, targets, step)
+    place = executor or LocalExecutor(options)
+    targets, without = libraries.targets(options, place.gpus)
+    made = libraries.make(options, targets, step, place.gpus)
     step("asking the reference", 0, None)
-    work = _plan(options, [one.build for one in made])
-    taking_part = list(parts(work))
-    found = _execute(options, work, taking_part, {one.build: one.path for one in made}, targets, step)
-    return assemble(work, taking_part, found, made[0].path, without)
+    work = _plan(options, [one.build for one in made], place)
+    taking_part = part_of(place.parts(work), options.shard)
+    found = place.execute(work, taking_part, {one.build: one.path for one in made}, step)
+    return assemble(work, taking_part, found, made[0].path, without, place, options.shard)
 
 
-def _plan(options: Options, builds: Sequence[Build]) -> RunWork:
+def _plan(options: Options, builds: Sequence[Build], executor: Executor) -> RunWork:
     """The first step: networks and cases, and what of them was chosen."""
     manifest = Manifest.load(options.project)
     whole = planning.make(
@@ -89,52 +66,29 @@ def _plan(options: Options, builds: Sequence[Build]) -> RunWork:
         options.schedules,
         options.strict or manifest.test.strict,
     )
-    others = [name for judge in judges() if judge.probe().found for name in judge.ids(work)]
-    return replace(work, plan=select(whole, options.only, others))
+    if options.large:
+        work = replace(work, large=_large(options, manifest))
+    return replace(work, plan=select(whole, options.only, executor.ids(work)))
 
 
-def _execute(
-    options: Options,
-    work: RunWork,
-    taking_part: Sequence[JudgePart],
-    paths: Mapping[Build, Path],
-    targets: Sequence[Target],
-    step: Step,
-) -> dict[Item, Answers]:
-    """The third step: all items, several at once. What comes out doesn't depend on which ends first."""
-    steps = _Steps(step, sum(len(part.items) for part in taking_part))
-    gpu = threading.Lock()
-
-    def gpu_library() -> Path:
-        with gpu:
-            return libraries.gpu_library(options)
-
-    def task(group: Sequence[Item], waits: Future[dict[Item, Answers]] | None, own: Sessions) -> dict[Item, Answers]:
-        place = LocalWorkplace(own, paths.__getitem__, gpu_library, steps.begin)
-        known = {one.network: findings.configured for one, findings in waits.result().items()} if waits else {}
-        found = {}
-        for item in group:
-            found[item] = execute(item, work, place, known)
-            steps.end()
-        return found
-
-    with Crew(options.jobs or _jobs(targets)) as crew:
-        # All is given to the crew before anything is waited for.
-        given: list[Future[dict[Item, Answers]]] = []
-        first: dict[str, Future[dict[Item, Answers]]] = {}
-        for part in taking_part:
-            for group in groups(part.items):
-                network = group[0].network
-                waits = first.get(network) if group[0].needs else None
-                future = crew.submit(partial(task, group, waits))
-                given.append(future)
-                if network and part is taking_part[0]:
-                    first.setdefault(network, future)
-        return {item: findings for one in given for item, findings in one.result().items()}
+def _large(options: Options, manifest: Manifest) -> LargeCase | str:
+    return planning.make_large(
+        manifest,
+        options.project,
+        precisions=options.precisions or named_precision(options.only),
+        seed=options.seed,
+        timeout=options.timeout,
+    )
 
 
 def assemble(
-    work: RunWork, taking_part: Sequence[JudgePart], found: Mapping[Item, Answers], library: Path, more: str
+    work: RunWork,
+    taking_part: Sequence[JudgePart],
+    found: Mapping[Item, Answers],
+    library: Path,
+    more: str,
+    executor: Executor,
+    shard: Shard | None = None,
 ) -> Report:
     """The fourth step: a report of what came of all items, in the plan's order.
 
@@ -144,6 +98,8 @@ def assemble(
         found: what came of each item.
         library: the first build's file.
         more: what else there is to report of the host's part.
+        executor: what executed them.
+        shard: the part of the run that this is.
     """
     sections: dict[Section, list[CaseResult | Verdict]] = {
         "cases": [], "verdicts": [], "controls": [], "registries": [],
@@ -152,10 +108,10 @@ def assemble(
     for part in taking_part:
         findings = [found[item] for item in part.items]
         for item in part.items:
-            sections[item.section] += found[item].results
+            sections[item.section] += [_located(one, item.build) for one in found[item].results]
         absent = next((one.absent for one in findings if one.absent), part.absent)
         statuses[part.judge.NAME] = (
-            replace(part, absent=absent).status if absent else part.judge.summary(work, findings)
+            replace(part, absent=absent).status if absent else executor.summary(part, work, findings)
         )
     host = taking_part[0].judge.NAME
     statuses[host] = "; ".join(filter(None, (statuses[host], more)))
@@ -175,17 +131,13 @@ def assemble(
         networks=tuple(one for one in work.whole.networks if one.id in ran),
         kept_fields=work.whole.kept_fields,
         strict=work.strict,
+        shard=str(shard) if shard else "",
     )
+
+
+def _located(one: CaseResult | Verdict, build: Build) -> CaseResult | Verdict:
+    return replace(one, gpu=build.where) if isinstance(one, CaseResult) else one
 
 
 def _verdicts(found: Sequence[CaseResult | Verdict]) -> tuple[Verdict, ...]:
     return tuple(one for one in found if isinstance(one, Verdict))
-
-
-def _jobs(targets: Sequence[Target]) -> int:
-    return min(cores(), ON_GPU) if "gpu" in targets else cores()
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0))

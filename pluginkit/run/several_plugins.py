@@ -14,6 +14,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, NothingSelected, PluginCrashed, PluginkitError, UsageError
 from pluginkit.manifest.project import Member, members, root
 from pluginkit.run import runner
+from pluginkit.run.executors import Executor
 from pluginkit.run.options import Options, Step
 from pluginkit.testing.families import selection
 from pluginkit.testing.report import CaseResult, Report, Verdict
@@ -25,7 +26,7 @@ class Runs:
 
     Attributes:
         reports: of each plugin that was run.
-        errors: why others could not be run.
+        errors: why others could not be run, or the library's checks not be asked.
     """
 
     reports: tuple[Report, ...]
@@ -45,8 +46,13 @@ class Runs:
         return first.worded("\n".join(error.message for error in self.errors))
 
 
-def run(options: Options, step: Step = lambda *_: None) -> Runs:
+def run(options: Options, step: Step = lambda *_: None, executor: Executor | None = None) -> Runs:
     """Test every plugin of a project's library, or the added plugin that `options.project` is the folder of.
+
+    Args:
+        options: what to do.
+        step: told how far it is.
+        executor: as of `runner.run`.
 
     Raises:
         PluginkitError: as `runner.run`, where no plugin could be run. Where one could, the others' errors are in the
@@ -55,7 +61,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Runs:
     options = _with_library(options, step)
     there = members(options.project)
     if len(there) == 1:
-        return Runs((runner.run(options, step),))
+        return Runs((runner.run(options, step, executor),))
     names = [one.name for one in there]
     asked = [(one, part) for one in there if (part := _part(one, names, options))]
     # Nothing for any plugin: the first one's message has what there would be.
@@ -70,7 +76,7 @@ def run(options: Options, step: Step = lambda *_: None) -> Runs:
             step(f"{name}: {what}", done, total)
 
         try:
-            reports.append(named(runner.run(part, named_step), one.name))
+            reports.append(named(runner.run(part, named_step, executor), one.name))
         except NothingSelected as error:
             empty.append(error)
         except (CheckFailed, PluginCrashed, UsageError) as error:
@@ -97,7 +103,8 @@ def _part(one: Member, names: Sequence[str], options: Options) -> Options | None
     families = options.families and tuple(name for name in options.families if _holds(one, name))
     if (options.only and not only) or (options.precisions and not kinds) or (options.families and not families):
         return None
-    return replace(options, project=one.folder, only=only, precisions=kinds, families=families)
+    shard = options.shard and options.shard.within(one.name)
+    return replace(options, project=one.folder, only=only, precisions=kinds, families=families, shard=shard)
 
 
 def only_of(name: str, names: Sequence[str], only: Sequence[str]) -> tuple[str, ...]:
@@ -140,6 +147,7 @@ def named(report: Report, name: str) -> Report:
         verdicts=tuple(named_verdict(verdict, name) for verdict in report.verdicts),
         controls=tuple(named_verdict(verdict, name) for verdict in report.controls),
         registries=tuple(named_verdict(verdict, name) for verdict in report.registries),
+        checks=tuple(named_verdict(verdict, name) for verdict in report.checks),
         networks=tuple(replace(one, id=f"{name}/{one.id}", family=f"{name}/{one.family}") for one in report.networks),
     )
 
@@ -172,10 +180,14 @@ def _joined(reports: Sequence[Report]) -> Report:
     return replace(
         first,
         plugin=", ".join(report.plugin for report in reports),
+        library=", ".join(dict.fromkeys(report.library for report in reports)),
+        sha256=", ".join(dict.fromkeys(report.sha256 for report in reports)),
         cases=tuple(case for report in reports for case in report.cases),
         verdicts=tuple(verdict for report in reports for verdict in report.verdicts),
         controls=tuple(verdict for report in reports for verdict in report.controls),
         registries=tuple(verdict for report in reports for verdict in report.registries),
+        checks=tuple(verdict for report in reports for verdict in report.checks),
+        check_warnings=tuple(doubt for report in reports for doubt in report.check_warnings),
         networks=tuple(network for report in reports for network in report.networks),
         runtimes=runtimes,
     )

@@ -126,7 +126,7 @@ class Suite:
         return self._once("library", lambda: build(self._project, "cpu")[0].library)
 
     def _for_gpu(self) -> Path:
-        return on_gpu.library(self._project, on_gpu.find())
+        return on_gpu.FirstGpu().library(self._project)
 
     def _make_plan(self, manifest: Manifest) -> Plan:
         return planning.make(

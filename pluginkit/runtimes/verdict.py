@@ -12,7 +12,7 @@ from pluginkit.network.model import Array, Dims
 Target: TypeAlias = Literal["cpu", "gpu"]
 """What a library is built for, and where its kernels run."""
 
-Way: TypeAlias = Literal["eager", "graph", "concurrent", "reused", "handles"]
+Way: TypeAlias = Literal["eager", "graph", "concurrent", "reused", "handles", "page-start"]
 """How enqueue is called: simply; on a GPU captured into a graph that is replayed; with a second context at work; in a
 context that has run other cases before; or by TensorRT 10 with handles of cuDNN and cuBLAS."""
 
@@ -104,6 +104,7 @@ class BuildVerdict:
         warnings: of pluginkit's host, what TensorRT doesn't require and a good plugin does.
         printed: the plugins' own output on stdout and stderr.
         method: of pluginkit's host, the C++ method that ended it, where one did.
+        demand: of pluginkit's host, the id of the demand that isn't met; empty where it isn't known.
     """
 
     status: Status
@@ -115,6 +116,7 @@ class BuildVerdict:
     warnings: tuple[Doubt, ...] = ()
     printed: tuple[str, ...] = ()
     method: str = ""
+    demand: str = ""
 
     @property
     def ok(self) -> bool:

@@ -17,6 +17,7 @@ from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import ADDED, clash, members, root
 from pluginkit.scaffold import insert, names, signature, template, writing
 from pluginkit.scaffold.generated import Generated
+from pluginkit.scaffold.kernels import patterns
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,15 @@ def add(
     version: str = "1",
     base: str = "dynamic",
     formats: Sequence[str] = (),
+    workspace: str = "",
+    kernel: str = "",
 ) -> Addition:
     """Add a plugin to a project's library.
 
     Args:
         name: the plugin's name.
         project: a folder of the project: its own, or an added plugin's (default: the current one).
-        inputs, outputs, fields, namespace, version, base, formats: as of `pluginkit.scaffold.new`.
+        inputs, outputs, fields, namespace, version, base, formats, workspace, kernel: as of `pluginkit.scaffold.new`.
 
     Raises:
         UsageError: no project; a name, type, shape or combination that makes no sense; a plugin of that name is there;
@@ -53,7 +56,6 @@ def add(
             Nothing is written then.
     """
     folder = root((project or Path()).resolve())
-    there = members(folder)
     manifest, text = signature.manifest(
         name,
         inputs=inputs,
@@ -63,7 +65,24 @@ def add(
         version=version,
         base=base,
         formats=formats,
+        workspace=workspace,
     )
+    return write(text, folder, kernel=patterns.chosen(manifest, kernel))
+
+
+def write(text: str, folder: Path, *, kernel: str = patterns.LOOP) -> Addition:
+    """Add the plugin of a manifest to a project's library.
+
+    Args:
+        text: of its pluginkit.toml.
+        folder: the project's own.
+        kernel: the kernel's pattern.
+
+    Raises:
+        UsageError: as `add`.
+    """
+    manifest, there = Manifest.parse(text, "The manifest"), members(folder)
+    name = manifest.plugin.name
     if problem := clash(manifest, there):
         raise UsageError(
             f"{name} cannot be added: {problem}.",
@@ -80,7 +99,7 @@ def add(
         raise UsageError(f"{place} exists already.", hint="Remove it, or give the plugin another name.")
     changed = _changed(folder, there[0].manifest, manifest)
     with tempfile.TemporaryDirectory(prefix="pluginkit-add-") as scratch:
-        rendered = template.render(text, Path(scratch), Generated({}, added=True))
+        rendered = template.render(text, Path(scratch), Generated({}, added=True, kernel=kernel))
         files = [path for path in rendered.rglob("*") if path.is_file()]
         added = {place / path.relative_to(rendered): path.read_text(encoding="utf-8") for path in files}
     writing.write(folder, {**added, **changed})

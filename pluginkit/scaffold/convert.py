@@ -23,6 +23,7 @@ from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.paths import __version__
 from pluginkit.scaffold import generated, merging, origin, template, writing
 from pluginkit.scaffold.generated import Generated
+from pluginkit.scaffold.kernels import patterns
 
 TARGET: Final = "v3"
 _KEPT = ".v2.orig"
@@ -89,6 +90,7 @@ def convert(project: Path, to: str = TARGET, *, force: bool = False, dry_run: bo
         restores_v2=_serial_version(was[source]),
         restores_static=not BASES[plugin.base].dynamic_shapes,
         version=__version__,
+        kernel=patterns.kept(Manifest.parse(new_text, str(toml)), base.kernel),
     )
     with tempfile.TemporaryDirectory(prefix="pluginkit-convert-") as scratch:
         rendered = generated.read_files(template.render(new_text, Path(scratch), made))

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from pluginkit.errors import UsageError
 from pluginkit.manifest import FILE_NAME as MANIFEST
 from pluginkit.paths import __version__
+from pluginkit.scaffold.kernels.patterns import LOOP, PATTERNS
 
 FILE_NAME = ".pluginkit.json"
 SCHEMA = 1
@@ -35,6 +36,7 @@ class Generated:
         added: whether the plugin shares another project's library.
         restores_v2, restores_static: as `template.variables` has them.
         version: of the pluginkit that wrote them; empty if it kept no such file yet.
+        kernel: the kernel's pattern.
     """
 
     files: Mapping[str, str]
@@ -42,6 +44,7 @@ class Generated:
     restores_v2: int = 0
     restores_static: bool = False
     version: str = __version__
+    kernel: str = LOOP
 
 
 def read_files(folder: Path) -> dict[str, str]:
@@ -61,6 +64,7 @@ def dumps(made: Generated) -> str:
         "added": made.added,
         "restores_v2": made.restores_v2,
         "restores_static": made.restores_static,
+        "kernel": made.kernel,
         "files": [text[at : at + _WIDTH] for at in range(0, len(text), _WIDTH)],
     }
     return json.dumps(content, indent=2) + "\n"
@@ -87,12 +91,19 @@ def loads(text: str, where: str) -> Generated:
             int(content["restores_v2"]),
             bool(content["restores_static"]),
             str(content["pluginkit"]),
+            _pattern(content.get("kernel", LOOP)),
         )
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error, binascii.Error) as error:
         raise UsageError(
             f"{where} is damaged: {error or type(error).__name__}.",
             hint="Take it from your version control. Without the file, an update works it out from pluginkit.toml.",
         ) from None
+
+
+def _pattern(name: object) -> str:
+    if name not in PATTERNS:
+        raise ValueError(f"there is no kernel pattern {name!r}")
+    return str(name)
 
 
 def _unpacked(text: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.scaffold import signature, template
 from pluginkit.scaffold.generated import Generated
+from pluginkit.scaffold.kernels import patterns
 
 
 def new(
@@ -23,18 +24,22 @@ def new(
     version: str = "1",
     base: str = "dynamic",
     formats: Sequence[str] = (),
+    workspace: str = "",
+    kernel: str = "",
 ) -> Path:
     """Write a plugin project into a new folder of `directory` (default: the current one); the folder's path.
 
     `inputs`, `outputs` and `fields` are written as on the command line: `x:float32,int8:n,c,h,w`, `alpha:float32=0.5`.
     No inputs: one image-like x. No outputs: one y like the first floating input. `fields=None`: one alpha; `[]`: none.
-    Every tensor with INT8 gets a field for its scale. `formats` are given to the tensors that can have them.
+    Every tensor with INT8 or FP8 gets a field for its scale. `formats` are given to the tensors that can have them.
+    `workspace` is an expression of bytes, and `kernel` the kernel's pattern (`scaffold.kernels.patterns`); without one
+    it is the usual one for the signature.
 
     Raises:
         UsageError: a name, type, shape or combination that makes no sense, or the folder is there already.
             Nothing is written then.
     """
-    _, text = signature.manifest(
+    manifest, text = signature.manifest(
         name,
         inputs=inputs,
         outputs=outputs,
@@ -43,12 +48,17 @@ def new(
         version=version,
         base=base,
         formats=formats,
+        workspace=workspace,
     )
-    return write(text, directory)
+    return write(text, directory, kernel=patterns.chosen(manifest, kernel))
 
 
 def write(
-    text: str, directory: Path | None = None, other: Mapping[Path, bytes | Callable[[str], str]] | None = None
+    text: str,
+    directory: Path | None = None,
+    other: Mapping[Path, bytes | Callable[[str], str]] | None = None,
+    *,
+    kernel: str = patterns.LOOP,
 ) -> Path:
     """Write the project of a manifest into a new folder of `directory`; the folder's path.
 
@@ -57,6 +67,7 @@ def write(
         directory: where (default: the current folder).
         other: by path in the project, files that are not as the template makes them: a file's content, or what makes
             its text of the template's.
+        kernel: the kernel's pattern.
 
     Raises:
         UsageError: the manifest makes no sense, or the folder is there already. Nothing is written then.
@@ -71,7 +82,7 @@ def write(
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=parent, prefix=f".{manifest.slug}-") as scratch:
-            made = template.render(text, Path(scratch), Generated({}))
+            made = template.render(text, Path(scratch), Generated({}, kernel=kernel))
             for path, content in (other or {}).items():
                 file = made / path
                 file.parent.mkdir(parents=True, exist_ok=True)

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pluginkit.dtypes import DType
 from pluginkit.field_types import Number, Value
-from pluginkit.manifest import Attribute, Manifest
-from pluginkit.scaffold.cpp import is_whole, same_shape
+from pluginkit.manifest import Attribute, Manifest, Tensor
+from pluginkit.scaffold.cpp import is_whole, same_shape, whole_value
 from pluginkit.scaffold.fields import cpp as cpp_fields
 from pluginkit.scaffold.fields.options import quote
 from pluginkit.scaffold.names import python_module
 from pluginkit.scaffold.shape_code import numpy_dimensions
 
 _LIMIT = 88
-_NUMPY = (DType.FLOAT32, DType.FLOAT16, DType.INT32)
+_NUMPY = (DType.FLOAT32, DType.FLOAT16, DType.INT32, DType.INT64)
 """Precisions to show the Python module in. INT8 stands for other numbers, and NumPy alone has no bfloat16."""
-_RTOL = {DType.FLOAT32: "1e-5", DType.FLOAT16: "2e-3", DType.INT32: "0"}
-_ATOL = {DType.FLOAT32: "1e-5", DType.FLOAT16: "2e-3", DType.INT32: "1"}
+_RTOL = {DType.FLOAT32: "1e-5", DType.FLOAT16: "2e-3", DType.INT32: "0", DType.INT64: "0"}
+_ATOL = {DType.FLOAT32: "1e-5", DType.FLOAT16: "2e-3", DType.INT32: "1", DType.INT64: "1"}
 
 
 def snippets(manifest: Manifest) -> dict[str, Any]:
@@ -29,7 +31,7 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
     keywords = ["*", *(field.name for field in fields)] if fields else []
     return {
         "py_def": call("def reference(", [*given, *keywords], "):"),
-        "py_shapes": call("SHAPES = [", [str(list(t.dims(env))) for t in manifest.inputs], "]"),
+        "py_shapes": call("SHAPES = [", [str(list(t.dims(env))) for t in manifest.execution_inputs()], "]"),
         "py_fields_doc": _fields_doc(fields),
         "py_body": _body(manifest),
         "py_test": _test(manifest),
@@ -80,24 +82,46 @@ def _body(manifest: Manifest) -> list[str]:
     lines = []
     groups = [list(manifest.outputs)] if same else [[output] for output in manifest.outputs]
     factor, results = 0, []
+    if manifest.size_tensors():
+        lines += ["shape = ()", *_total([_term(manifest, tensor) for tensor in manifest.execution_inputs()], biases)]
+    for output in manifest.size_tensors():
+        most = numpy_dimensions.bound(manifest, str(output.upper))
+        lines.append(f"{numpy_dimensions.size_variable(output.name)} = {most} if total >= 0 else {most} // 2")
     for group in groups:
-        if not all(same_shape(manifest, tensor) for tensor in manifest.inputs):
+        if all(output.upper is not None for output in group):
+            factor += len(group)
+            results += [numpy_dimensions.size_variable(output.name) for output in group]
+            continue
+        if not all(same_shape(manifest, tensor) for tensor in manifest.execution_inputs()):
             lines += call("shape = (", numpy_dimensions.dimensions(manifest, group[0]), ")", indent=4)
-        terms = [t.name if same_shape(manifest, t) else f"np.resize({t.name}, shape)" for t in manifest.inputs]
-        lines += [f"total = {terms[0]}", *(f"total = total + {term}" for term in [*terms[1:], *biases])]
+        terms = [_term(manifest, tensor) for tensor in manifest.execution_inputs()]
+        lines += _total(terms, biases)
         lines += ["positive = total >= 0"] if any(map(is_whole, group)) else []
         if not all(map(is_whole, group)):
             lines.append(f"total = np.where(total >= 0, total, {slope} * total)")
         for output in group:
             factor += 1
             value = "total" if factor == 1 else f"{factor} * total"
-            value = f"{factor} * positive" if is_whole(output) else value
+            value = f"{whole_value(manifest, output)} * positive" if is_whole(output) else value
             if not same:
                 lines.append(f"{_result(factor)} = {value}")
                 value = _result(factor)
             results.append(value)
     plain = f"return {', '.join(results)}"
     return [*lines, *([plain] if len(plain) + 4 <= _LIMIT else call("return (", results, ")", indent=4))]
+
+
+def _total(terms: list[str], biases: list[str]) -> list[str]:
+    return [f"total = {terms[0]}", *(f"total = total + {term}" for term in [*terms[1:], *biases])]
+
+
+def _term(manifest: Manifest, tensor: Tensor) -> str:
+    """What an input adds."""
+    if same_shape(manifest, tensor):
+        return tensor.name
+    if manifest.aliased(tensor):
+        return f"np.resize(np.append({tensor.name}, np.zeros(shape)), shape)"
+    return f"np.resize({tensor.name}, shape)"
 
 
 def call(head: str, arguments: list[str], tail: str, *, indent: int = 0) -> list[str]:
@@ -128,14 +152,22 @@ def _test(manifest: Manifest) -> list[str]:
     slope = _number(known[multiplied.name]) if multiplied else 0.25
     lines = ["reference = load_reference()"]
     for value in (1, -3):
-        total = value * len(manifest.inputs) + sum(biases)
+        total = value * len(manifest.execution_inputs()) + sum(biases)
         expected = total if total >= 0 else slope * total
+        bounds = manifest.with_fields({}).upper_bounds(env)
+        sizes = {name: most if total >= 0 else most // 2 for name, most in bounds.items()}
         lines.append(f"inputs = [np.full(shape, {value}.0) for shape in SHAPES]")
+        lines += [
+            f"inputs.insert({index}, np.array({np.reshape(tensor.elements(env), tensor.dims(env)).tolist()}))"
+            for index, tensor in enumerate(manifest.inputs)
+            if tensor.is_shape_input
+        ]
         lines += call("outputs = reference(", ["*inputs", *keywords], ")", indent=4)
         lines.append("outputs = outputs if isinstance(outputs, tuple) else (outputs,)")
         for index, output in enumerate(manifest.with_fields({}).outputs):
-            number = (index + 1) * ((total >= 0) if is_whole(output) else expected)
-            lines.append(f"expected = np.full({output.dims(env)}, {float(number)!r})")
+            number = whole_value(manifest, output) * ((total >= 0) if is_whole(output) else expected)
+            number = sizes.get(output.name, number)
+            lines.append(f"expected = np.full({output.dims({**env, **sizes})}, {float(number)!r})")
             lines.append(f"np.testing.assert_allclose(outputs[{index}], expected)")
     return lines
 
@@ -143,7 +175,8 @@ def _test(manifest: Manifest) -> list[str]:
 def _eager(manifest: Manifest) -> dict[str, list[str]]:
     """A test of the Python module, and lines that show it; empty for a plugin without a precision that NumPy has."""
     precision = next((p for p in _NUMPY if p in manifest.precisions()), None)
-    if precision is None:
+    # An eager call has no memory for what only enqueue knows the size of, and shapes by no values.
+    if precision is None or manifest.size_tensors() or manifest.shape_inputs():
         return {"py_eager": [], "py_readme": []}
     name, env = manifest.plugin.name, manifest.profiles[0].at("opt")
     fields = manifest.plain_fields()

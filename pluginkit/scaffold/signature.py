@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pluginkit import shapes
-from pluginkit.bases import BASES, Name
-from pluginkit.dtypes import DType
+from pluginkit.bases import BASES, FOR_NEW, Name
+from pluginkit.dtypes import REFUSED, DType
 from pluginkit.errors import UsageError
 from pluginkit.field_types import FieldType
 from pluginkit.formats import DLA_ONLY, Format
@@ -19,6 +19,8 @@ from pluginkit.scaffold.fields import options as field_options
 from pluginkit.scaffold.fields.options import FieldOption, quote
 
 _TENSOR_FORM = "Expected NAME:TYPE[,TYPE...]:DIM[,DIM...], as in x:float32,float16,int8:n,c,h,w"
+_KEYS = {"an input": ("values", "scale"), "an output": ("alias", "upper", "opt", "valid", "scale")}
+"""What may stand behind the dimensions, as in y:float32:n,c:alias=x."""
 _MAX_NUMBER = 2**31 - 1
 _RANGES = {"default": ("[1, 2, 4]", "[1, 8, 16]")}
 _STATIC = {"default": ("[2, 2, 2]", "[8, 8, 8]"), "odd": ("[3, 3, 3]", "[5, 5, 5]")}
@@ -46,10 +48,17 @@ class _Tensor:
     name: str
     types: tuple[DType, ...]
     shape: tuple[str, ...]
+    alias: str = ""
+    upper: str = ""
+    opt: str = ""
+    valid: str = ""
+    values: str = ""
+    scale: str = ""
 
     @property
-    def scale(self) -> str | None:
-        return f"{self.name}_scale" if DType.INT8 in self.types else None
+    def own_scale(self) -> str:
+        """The field for its INT8 or FP8 scale that it gets where no other is named."""
+        return f"{self.name}_scale" if any(kind.is_quantized for kind in self.types) and not self.scale else ""
 
     def takes(self, form: Format) -> bool:
         """Whether the format is for one of its types, and for as many dimensions."""
@@ -66,11 +75,43 @@ def manifest(
     version: str,
     base: str,
     formats: Sequence[str] = (),
+    workspace: str = "",
 ) -> tuple[Manifest, str]:
     """The manifest that the options describe, and the text of its `pluginkit.toml`.
 
     Raises:
         UsageError: a name, type, shape or combination that makes no sense.
+    """
+    text = write(
+        name,
+        inputs=inputs,
+        outputs=outputs,
+        fields=fields,
+        namespace=namespace,
+        version=version,
+        base=base,
+        formats=formats,
+        workspace=workspace,
+    )
+    return Manifest.parse(text, "The options"), text
+
+
+def write(
+    name: str,
+    *,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    fields: Sequence[str] | None,
+    namespace: str,
+    version: str,
+    base: str,
+    formats: Sequence[str] = (),
+    workspace: str = "",
+) -> str:
+    """The text of the `pluginkit.toml` that the options describe; the rules on the whole of it are not looked at.
+
+    Raises:
+        UsageError: an option that makes no sense.
     """
     interface = _base(base)
     names.check_plugin(name)
@@ -91,8 +132,9 @@ def manifest(
     attributes = [field_options.parse(text) for text in ([DEFAULT_FIELD] if fields is None else fields)]
     _check_names(ins, outs, attributes)
     _check_types(ins, outs)
-    scales = [_scale(tensor.scale, tensor) for tensor in (*ins, *outs) if tensor.scale]
-    text = _toml(
+    scales = [_scale(tensor.own_scale, tensor) for tensor in (*ins, *outs) if tensor.own_scale]
+    _check_scales([*ins, *outs], attributes, interface)
+    return _toml(
         name=name,
         version=version,
         namespace=namespace,
@@ -101,24 +143,32 @@ def manifest(
         outputs=outs,
         fields=[*attributes, *scales],
         forms=forms,
+        workspace=_workspace(workspace),
     )
-    return Manifest.parse(text, "The options"), text
 
 
 def _base(base: str) -> Name:
-    for name in BASES:
+    for name in FOR_NEW:
         if name == base:
             return name
-    there = ", ".join(f"{name} ({one.interface})" for name, one in BASES.items())
-    close = difflib.get_close_matches(base.lower(), BASES, n=1)
+    there = ", ".join(f"{name} ({one.interface})" for name, one in FOR_NEW.items())
+    if base in BASES:
+        raise UsageError(
+            f"Base '{base}' ({BASES[base].interface}) is for libraries that exist: there is no template of it.",
+            hint=f"New plugins: {there}. A library that another build makes: pluginkit adopt LIB.so.",
+        )
+    close = difflib.get_close_matches(base.lower(), FOR_NEW, n=1)
     guess = f"; did you mean '{close[0]}'?" if close else "."
     raise UsageError(f"There is no base '{base}'{guess}", hint=f"There is: {there}.")
 
 
 def _tensor(text: str, what: str) -> _Tensor:
     parts = text.split(":")
-    if len(parts) != 3:
+    more = dict(_more(part, text, what) for part in parts[3:])
+    if len(parts) < 3 or len(more) < len(parts) - 3:
         raise UsageError(f"'{text}' does not describe {what}.", hint=_TENSOR_FORM + ".")
+    if "values" in more:
+        more["values"] = ",".join(_dim(value, text) for value in _split(more["values"]))
     name = parts[0].strip()
     names.check_member(name, what)
     types = [_dtype(kind.strip(), text, list(DType)) for kind in parts[1].split(",")]
@@ -129,7 +179,20 @@ def _tensor(text: str, what: str) -> _Tensor:
         raise UsageError(f"'{text}' has an empty dimension.", hint=_TENSOR_FORM + "; no dimension at all is a scalar.")
     if len(dims) > MAX_DIMS:
         raise UsageError(f"'{name}' has {len(dims)} dimensions.", hint=f"TensorRT's limit is {MAX_DIMS}.")
-    return _Tensor(name, tuple(types), tuple(_dim(dim, text) for dim in dims))
+    return _Tensor(name, tuple(types), tuple(_dim(dim, text) for dim in dims), **more)
+
+
+def _more(part: str, text: str, what: str) -> tuple[str, str]:
+    """What else a tensor is described by: a key and its value."""
+    key, equals, value = (side.strip() for side in part.partition("="))
+    known = _KEYS[what]
+    if key not in known or not equals or not value:
+        there = " or ".join(f"{one}=..." for one in known)
+        raise UsageError(
+            f"'{text}' does not describe {what}: what is '{part}'?",
+            hint=_TENSOR_FORM + (f"; behind that there may be {there}." if known else "."),
+        )
+    return key, value
 
 
 def _form(name: str) -> Format:
@@ -182,6 +245,21 @@ def _dim(dim: str, text: str) -> str:
     return shapes.render(expr)
 
 
+def _workspace(text: str) -> str:
+    """As it stands in pluginkit.toml.
+
+    Raises:
+        UsageError: it is no expression.
+    """
+    if not text:
+        return ""
+    try:
+        shapes.parse(text)
+    except UsageError as error:
+        raise UsageError(f"In --workspace: {error.message}", hint=error.hint) from None
+    return " ".join(text.split())
+
+
 def _split(text: str) -> list[str]:
     """Split at commas that are not inside parentheses: `n,min(a,b)` has two dimensions."""
     if not text.strip():
@@ -198,6 +276,9 @@ def _split(text: str) -> list[str]:
 
 def _dtype(name: str, text: str, known: list[DType]) -> DType:
     values = [kind.value for kind in known]
+    if name in REFUSED:
+        why, _, instead = REFUSED[name].rpartition("; ")
+        raise UsageError(f"The type {name} in '{text}' can't be: {why}.", hint=f"{instead[:1].upper()}{instead[1:]}.")
     if name in values:
         return DType(name)
     close = difflib.get_close_matches(name, values, n=1)
@@ -206,20 +287,22 @@ def _dtype(name: str, text: str, known: list[DType]) -> DType:
 
 
 def _scale(name: str, tensor: _Tensor) -> FieldOption:
-    return FieldOption(name, FieldType.FLOAT32, None, 0.0, f"what an INT8 step of {tensor.name} is worth")
+    kinds = " or ".join(kind.short for kind in tensor.types if kind.is_quantized)
+    return FieldOption(name, FieldType.FLOAT32, None, 0.0, f"what an {kinds} step of {tensor.name} is worth")
 
 
 def _like(inputs: Sequence[_Tensor]) -> _Tensor:
     taken = {tensor.name for tensor in inputs}
     name = next(free for free in ("y", "output", "output_") if free not in taken)
-    floating = [tensor for tensor in inputs if set(tensor.types) - {DType.INT32}] or list(inputs)
+    inputs = [tensor for tensor in inputs if not tensor.values] or inputs
+    floating = [tensor for tensor in inputs if not all(kind.is_integer for kind in tensor.types)] or list(inputs)
     return _Tensor(name, floating[0].types, floating[0].shape)
 
 
 def _check_names(inputs: Sequence[_Tensor], outputs: Sequence[_Tensor], fields: Sequence[FieldOption]) -> None:
     seen: dict[str, str] = {}
     owners = [(t.name, "an input") for t in inputs] + [(t.name, "an output") for t in outputs]
-    owners += [(t.scale, f"the scale field of {t.name}") for t in (*inputs, *outputs) if t.scale]
+    owners += [(t.own_scale, f"the scale field of {t.name}") for t in (*inputs, *outputs) if t.own_scale]
     for name, what in [*owners, *((f.name, "a field") for f in fields)]:
         if name in seen:
             raise UsageError(
@@ -228,8 +311,41 @@ def _check_names(inputs: Sequence[_Tensor], outputs: Sequence[_Tensor], fields: 
         seen[name] = what
 
 
+def _check_scales(tensors: Sequence[_Tensor], fields: Sequence[FieldOption], base: Name) -> None:
+    """The fields that tensors name as theirs: one number, or a list with an element for each channel."""
+    for tensor in tensors:
+        if not tensor.scale:
+            continue
+        field = next((one for one in fields if one.name == tensor.scale), None)
+        form = f"--field {tensor.scale}:float32[{tensor.shape[1] if len(tensor.shape) > 1 else 'c'}]"
+        if not any(kind.is_quantized for kind in tensor.types):
+            raise UsageError(
+                f"'{tensor.name}' has a scale, and neither int8 nor float8 is one of its types.",
+                hint="Leave scale=... out.",
+            )
+        if field is None or field.type is not FieldType.FLOAT32:
+            raise UsageError(
+                f"The scale of '{tensor.name}' is the field '{tensor.scale}', and no float32 field is called so.",
+                hint=f"Write {form}, or :scale= of another field.",
+            )
+        if field.length is None:
+            continue
+        places = tensor.shape.count(str(field.length))
+        if places != 1:
+            many = "several dimensions have that size" if places else "no dimension has that size"
+            raise UsageError(
+                f"The scale of '{tensor.name}' is a list of {field.length} elements, one for each channel, and {many}.",
+                hint=f"Give the channels a name of their own, and the list that length, as in {form}.",
+            )
+        if not BASES[base].dynamic_shapes:
+            raise UsageError(
+                f"The code that is written for base '{base}' knows one scale a tensor.",
+                hint="Take --base dynamic or --base v3 for scales of channels.",
+            )
+
+
 def _check_types(inputs: Sequence[_Tensor], outputs: Sequence[_Tensor]) -> None:
-    available = {kind for tensor in inputs for kind in tensor.types} | {DType.INT32}
+    available = {kind for tensor in inputs for kind in tensor.types} | {kind for kind in DType if kind.is_integer}
     for tensor in outputs:
         for kind in tensor.types:
             if kind not in available:
@@ -249,12 +365,14 @@ def _toml(
     outputs: Sequence[_Tensor],
     fields: Sequence[FieldOption],
     forms: Sequence[Format],
+    workspace: str,
 ) -> str:
     lines = ["[plugin]", f"name = {quote(name)}", f"version = {quote(version)}"]
     lines += [
         f"namespace = {quote(namespace)}",
         f"base = {quote(base)}",
         f"description = {quote(name + ': what it does')}",
+        *([f"workspace = {workspace if workspace.isdigit() else quote(workspace)}"] if workspace else []),
     ]
     for table, tensors in (("inputs", inputs), ("outputs", outputs)):
         for tensor in tensors:
@@ -266,10 +384,15 @@ def _toml(
             ]
             taken = ["linear", *(form.value for form in forms if tensor.takes(form))]
             lines += [f"shape = {_list(tensor.shape)}", *([f"formats = {_list(taken)}"] if len(taken) > 1 else [])]
-            lines += [f"scale = {quote(tensor.scale)}"] if tensor.scale else []
+            lines += [f"values = {_list(_split(tensor.values))}"] if tensor.values else []
+            lines += [f"scale = {quote(scale)}"] if (scale := tensor.scale or tensor.own_scale) else []
+            lengths = [str(field.length) for field in fields if field.name == tensor.scale and field.length is not None]
+            lines += [f"scale_axis = {tensor.shape.index(length)}" for length in lengths]
+            keys = [key for key in _KEYS["an output"] if key != "scale"]
+            lines += [f"{key} = {quote(value)}" for key in keys if (value := getattr(tensor, key))]
     for item in fields:
         lines += ["", *item.toml()]
-    dims = [dim for tensor in inputs for dim in tensor.shape if dim != REST]
+    dims = [dim for tensor in inputs for dim in (*tensor.shape, *_split(tensor.values)) if dim != REST]
     symbols = list(dict.fromkeys(symbol for dim in dims for symbol in shapes.symbols(shapes.parse(dim))))
     if any(REST in tensor.shape for tensor in (*inputs, *outputs)):
         for item in fields:

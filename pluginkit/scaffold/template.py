@@ -24,6 +24,7 @@ from pluginkit.manifest import Manifest, slug
 from pluginkit.scaffold import cpp, generated, names, python, signature
 from pluginkit.scaffold.fields import options as field_options
 from pluginkit.scaffold.generated import Generated
+from pluginkit.scaffold.kernels import patterns
 
 PROJECT = Path(__file__).resolve().parents[1] / "templates" / "project"
 BEFORE_UPDATE = PROJECT.with_name("before_update")
@@ -67,17 +68,31 @@ def variables(answers: Mapping[str, Any]) -> dict[str, Any]:
             version=str(answers["version"]),
             base=str(answers["base"]),
             formats=_listed(answers["formats"]),
+            workspace=str(answers["workspace"]),
         )
+    manifest = Manifest.parse(text, "The manifest")
+    # What is rendered again has the pattern that it was made with; what cookiecutter asks for has the usual one.
+    kernel = patterns.chosen(manifest, str(answers.get("_kernel", "")))
     return {
         **_of_manifest(text),
         "added": bool(answers["_added"]),
         "restores_v2": int(answers["_restores_v2"]),
         "restores_static": bool(answers["_restores_static"]),
+        "kernel_pattern": kernel,
+        **patterns.python(manifest, kernel),
     }
 
 
 def _listed(answer: object) -> list[str]:
     return [item.strip() for item in str(answer).split(SEPARATOR) if item.strip()]
+
+
+def _changes(manifest: Manifest) -> str:
+    """The methods that README names as those to be changed with the signature."""
+    found = BASES[manifest.plugin.base].changes_with_signature
+    if any(tensor.alias for tensor in manifest.outputs):
+        found += ", `getAliasedInput`"
+    return found + (", `getWorkspaceSize`" if manifest.plugin.workspace else "")
 
 
 @lru_cache(maxsize=8)
@@ -91,7 +106,7 @@ def _of_manifest(text: str) -> dict[str, Any]:
         "version": plugin.version,
         "base": plugin.base,
         "interface": BASES[plugin.base].interface,
-        "changes_with_signature": BASES[plugin.base].changes_with_signature,
+        "changes_with_signature": _changes(manifest),
         "namespace_cpp": names.cpp_namespace(plugin.name),
         "py_module": names.python_module(plugin.name),
         "name_literal": field_options.quote(plugin.name),
@@ -130,6 +145,7 @@ def render(text: str, folder: Path, made: Generated, template: Path | None = Non
             "_added": made.added,
             "_restores_v2": made.restores_v2,
             "_restores_static": made.restores_static,
+            "_kernel": made.kernel,
         },
         output_dir=str(folder),
         config_file=str(settings),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -21,6 +21,9 @@ OPERATIONS = {
 
 BROADCAST = "broadcast"
 """`broadcast(a, b)`: the size of two dimensions that are equal, or of which one is 1. `lowered` makes it of others."""
+
+LENGTH = "len"
+"""`len(axes)`: a list field's number of elements."""
 
 CALLS = ("ceil_div", "min", "max", BROADCAST)
 """The operations that are written as calls of two arguments."""
@@ -40,6 +43,25 @@ class Symbol:
     """A dimension of an input, or a field of the plugin, by name."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element of a list field, counted from 0: `pads[2]`."""
+
+    name: str
+    index: int
+
+
+@dataclass(frozen=True)
+class Length:
+    """How many elements a list field has: `len(axes)`."""
+
+    name: str
+
+
+Name = Symbol | Element | Length
+"""What a name stands for."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +94,48 @@ class Choice:
     otherwise: Expr | None
 
 
-Expr = Constant | Symbol | Operation | Choice
+Expr = Constant | Name | Operation | Choice
+
+
+def substituted(expr: Expr, instead: Mapping[str, Expr]) -> Expr:
+    """The expression with others in the place of some names; conditions, which are on fields alone, stay."""
+    if isinstance(expr, Symbol):
+        return instead.get(expr.name, expr)
+    if isinstance(expr, Operation):
+        return Operation(expr.op, substituted(expr.left, instead), substituted(expr.right, instead))
+    if isinstance(expr, Choice):
+        otherwise = None if expr.otherwise is None else substituted(expr.otherwise, instead)
+        return Choice(expr.condition, substituted(expr.then, instead), otherwise)
+    return expr
 
 
 def symbols(expr: Expr | Relation) -> tuple[str, ...]:
-    """The names in an expression, conditions included, in the order of their first use."""
-    if isinstance(expr, Symbol):
+    """The names in an expression, conditions and list fields included, in the order of their first use."""
+    if isinstance(expr, Name):
         return (expr.name,)
     return tuple(dict.fromkeys(name for part in _parts(expr) for name in symbols(part)))
+
+
+def plain_symbols(expr: Expr | Relation) -> set[str]:
+    """The names in an expression that stand for a number, not for a list."""
+    if isinstance(expr, Symbol):
+        return {expr.name}
+    return {name for part in _parts(expr) for name in plain_symbols(part)}
+
+
+def elements(expr: Expr | Relation) -> Iterator[Element]:
+    """The elements of list fields in an expression, conditions included."""
+    if isinstance(expr, Element):
+        yield expr
+    for part in _parts(expr):
+        yield from elements(part)
+
+
+def lengths(expr: Expr | Relation) -> set[str]:
+    """The names of the list fields whose lengths are in an expression, conditions included."""
+    if isinstance(expr, Length):
+        return {expr.name}
+    return {name for part in _parts(expr) for name in lengths(part)}
 
 
 def conditions(expr: Expr | Relation) -> Iterator[Expr | Relation]:
@@ -113,7 +169,7 @@ def lowered(expr: Expr) -> Expr:
     """
     if isinstance(expr, Choice):
         otherwise = None if expr.otherwise is None else lowered(expr.otherwise)
-        return Choice(expr.condition, lowered(expr.then), otherwise)
+        return Choice(_lowered_condition(expr.condition), lowered(expr.then), otherwise)
     if not isinstance(expr, Operation):
         return expr
     left, right = lowered(expr.left), lowered(expr.right)
@@ -123,12 +179,18 @@ def lowered(expr: Expr) -> Expr:
     return Operation("*", Operation("max", left, right), some)
 
 
+def _lowered_condition(condition: Expr | Relation) -> Expr | Relation:
+    if isinstance(condition, Relation):
+        return Relation(condition.op, lowered(condition.left), lowered(condition.right))
+    return lowered(condition)
+
+
 def render(expr: Expr | Relation) -> str:
     """The expression as text that `parse` reads back to an equal one."""
     if isinstance(expr, Constant):
         return str(expr.value) if expr.value >= 0 else f"(0 - {-expr.value})"
-    if isinstance(expr, Symbol):
-        return expr.name
+    if isinstance(expr, Name):
+        return _rendered(expr)
     if isinstance(expr, Choice):
         sides = [expr.then, *([] if expr.otherwise is None else [expr.otherwise])]
         texts = [f"({render(side)})" if isinstance(side, Choice) else render(side) for side in sides]
@@ -142,6 +204,12 @@ def render(expr: Expr | Relation) -> str:
         for side in (expr.left, expr.right)
     ]
     return f"{bracketed[0]} {expr.op} {bracketed[1]}"
+
+
+def _rendered(name: Name) -> str:
+    if isinstance(name, Length):
+        return f"{LENGTH}({name.name})"
+    return f"{name.name}[{name.index}]" if isinstance(name, Element) else name.name
 
 
 def is_infix(expr: Expr | Relation) -> bool:

@@ -6,7 +6,18 @@ import ast
 import functools
 
 from pluginkit.errors import UsageError
-from pluginkit.shapes.expressions import CALLS, Choice, Constant, Expr, Operation, Relation, Symbol
+from pluginkit.shapes.expressions import (
+    CALLS,
+    LENGTH,
+    Choice,
+    Constant,
+    Element,
+    Expr,
+    Length,
+    Operation,
+    Relation,
+    Symbol,
+)
 
 _BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//"}
 _COMPARED: dict[type[ast.cmpop], str] = {
@@ -18,8 +29,9 @@ _COMPARED: dict[type[ast.cmpop], str] = {
     ast.GtE: ">=",
 }
 _FORM = (
-    "A dimension is made of symbols, integer fields, whole numbers, + - * //, ceil_div(a, b), min(a, b), max(a, b) and "
-    "broadcast(a, b); a field may choose: h if keepdims else 1."
+    "A dimension is made of symbols, integer fields, elements of integer list fields (pads[0]), lengths of list fields "
+    "(len(pads)), whole numbers, + - * //, ceil_div(a, b), min(a, b), max(a, b) and broadcast(a, b); a field may "
+    "choose: h if keepdims else 1."
 )
 _NONE = " else ()"
 """What `1 if keepdims` lacks to be Python."""
@@ -56,15 +68,27 @@ def _convert(node: ast.expr, text: str) -> Expr:
         return Constant(node.value)
     if isinstance(node, ast.Name):
         return Symbol(node.id)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        if isinstance(node.slice, ast.Constant) and type(node.slice.value) is int:
+            return Element(node.value.id, node.slice.value)
+        raise UsageError(f"In the dimension '{text}' an index is no whole number from 0 on, as in pads[0].", hint=_FORM)
     if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
         return Operation(_BINARY[type(node.op)], _convert(node.left, text), _convert(node.right, text))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
-        if len(node.args) == 2 and not node.keywords:
-            return Operation(node.func.id, _convert(node.args[0], text), _convert(node.args[1], text))
-        raise UsageError(f"'{node.func.id}' takes two arguments in the dimension '{text}'.", hint=_FORM)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in (*CALLS, LENGTH):
+        return _call(node.func.id, node, text)
     if isinstance(node, ast.IfExp):
         return Choice(_condition(node.test, text), _convert(node.body, text), _convert(node.orelse, text))
     raise _bad(text)
+
+
+def _call(name: str, node: ast.Call, text: str) -> Expr:
+    if name != LENGTH:
+        if len(node.args) == 2 and not node.keywords:
+            return Operation(name, _convert(node.args[0], text), _convert(node.args[1], text))
+        raise UsageError(f"'{name}' takes two arguments in the dimension '{text}'.", hint=_FORM)
+    if len(node.args) == 1 and isinstance(node.args[0], ast.Name) and not node.keywords:
+        return Length(node.args[0].id)
+    raise UsageError(f"'{LENGTH}' takes the name of a list field in the dimension '{text}'.", hint=_FORM)
 
 
 def _condition(node: ast.expr, text: str) -> Expr | Relation:

@@ -11,6 +11,8 @@ from pluginkit.shapes.expressions import (
     Choice,
     Constant,
     Expr,
+    Length,
+    Name,
     Operation,
     Relation,
     Symbol,
@@ -18,6 +20,9 @@ from pluginkit.shapes.expressions import (
     render,
     symbols,
 )
+
+Values = Mapping[str, int | tuple[int, ...]]
+"""What names are worth: a dimension or a field a number, a list field its numbers."""
 
 _LIMIT = 2**63
 """TensorRT's dimensions, and what it computes them with, are int64."""
@@ -42,19 +47,17 @@ _COMPARE: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def evaluate(expr: Expr, env: Mapping[str, int]) -> int:
+def evaluate(expr: Expr, env: Values) -> int:
     """The value of an expression, each name having the value that `env` gives it.
 
     Raises:
-        UsageError: a name has no value, a division by zero, a number beyond 64 bits, sizes that can't be broadcast, or
-            a dimension that there isn't.
+        UsageError: a name has no value or a list as one, a list has no such element, a division by zero, a number
+            beyond 64 bits, sizes that can't be broadcast, or a dimension that there isn't.
     """
     if isinstance(expr, Constant):
         return _within(expr.value, expr)
-    if isinstance(expr, Symbol):
-        if expr.name not in env:
-            raise UsageError(f"The symbol '{expr.name}' has no value.", hint=f"Known: {', '.join(env) or 'none'}.")
-        return env[expr.name]
+    if isinstance(expr, Name):
+        return _named(expr, env)
     if isinstance(expr, Choice):
         chosen = expr.then if holds(expr.condition, env) else expr.otherwise
         if chosen is None:
@@ -63,7 +66,7 @@ def evaluate(expr: Expr, env: Mapping[str, int]) -> int:
     return _computed(expr, evaluate(expr.left, env), evaluate(expr.right, env), env)
 
 
-def exists(expr: Expr, env: Mapping[str, int]) -> bool:
+def exists(expr: Expr, env: Values) -> bool:
     """Whether there is such a dimension: `1 if keepdims` is none where `keepdims` is 0.
 
     Raises:
@@ -72,7 +75,7 @@ def exists(expr: Expr, env: Mapping[str, int]) -> bool:
     return not isinstance(expr, Choice) or expr.otherwise is not None or holds(expr.condition, env)
 
 
-def holds(condition: Expr | Relation, env: Mapping[str, int]) -> bool:
+def holds(condition: Expr | Relation, env: Values) -> bool:
     """Whether a condition holds; an expression does where it isn't 0.
 
     Raises:
@@ -83,7 +86,7 @@ def holds(condition: Expr | Relation, env: Mapping[str, int]) -> bool:
     return evaluate(condition, env) != 0
 
 
-def fold(expr: Expr, env: Mapping[str, int]) -> Expr | None:
+def fold(expr: Expr, env: Values) -> Expr | None:
     """The expression with `env`'s numbers in the place of names; what has no other name in it becomes a number.
 
     Returns:
@@ -92,11 +95,12 @@ def fold(expr: Expr, env: Mapping[str, int]) -> Expr | None:
     Raises:
         UsageError: as `evaluate`, of what becomes a number.
     """
-    if isinstance(expr, Symbol):
-        return Constant(env[expr.name]) if expr.name in env else expr
+    if isinstance(expr, Name):
+        return Constant(_named(expr, env)) if expr.name in env else expr
     if isinstance(expr, Choice):
         if not env.keys() >= set(symbols(expr.condition)):
-            return expr  # which of the two is counted is not known yet, and the other may divide by zero
+            # Which of the two is counted is not known yet, and the other may divide by zero: nothing is computed.
+            return _replaced(expr, env)
         chosen = expr.then if holds(expr.condition, env) else expr.otherwise
         return None if chosen is None else fold(chosen, env)
     if not isinstance(expr, Operation):
@@ -107,6 +111,27 @@ def fold(expr: Expr, env: Mapping[str, int]) -> Expr | None:
     if isinstance(left, Constant) and isinstance(right, Constant):
         return Constant(_computed(expr, left.value, right.value, env))
     return Operation(expr.op, left, right)
+
+
+def _replaced(expr: Expr, env: Values) -> Expr:
+    """The expression with numbers in the place of names, and nothing computed."""
+    if isinstance(expr, Name):
+        try:
+            return Constant(_named(expr, env))
+        except UsageError:
+            return expr  # not known, or an element that the list lacks, of a side that is perhaps not chosen
+    if isinstance(expr, Operation):
+        return Operation(expr.op, _replaced(expr.left, env), _replaced(expr.right, env))
+    if isinstance(expr, Choice):
+        condition, otherwise = _replaced_condition(expr.condition, env), expr.otherwise
+        return Choice(condition, _replaced(expr.then, env), None if otherwise is None else _replaced(otherwise, env))
+    return expr
+
+
+def _replaced_condition(condition: Expr | Relation, env: Values) -> Expr | Relation:
+    if isinstance(condition, Relation):
+        return Relation(condition.op, _replaced(condition.left, env), _replaced(condition.right, env))
+    return _replaced(condition, env)
 
 
 def bounds(expr: Expr, env: Mapping[str, tuple[int, int]]) -> tuple[int, int] | None:
@@ -134,7 +159,25 @@ def bounds(expr: Expr, env: Mapping[str, tuple[int, int]]) -> tuple[int, int] | 
     return min(corners), max(corners)
 
 
-def _computed(expr: Operation, left: int, right: int, env: Mapping[str, int]) -> int:
+def _named(expr: Name, env: Values) -> int:
+    if expr.name not in env:
+        raise UsageError(f"The symbol '{expr.name}' has no value.", hint=f"Known: {', '.join(env) or 'none'}.")
+    value = env[expr.name]
+    if isinstance(expr, Symbol):
+        if isinstance(value, tuple):
+            raise UsageError(f"'{expr.name}' is a list.", hint=f"Write one of its elements: {expr.name}[0].")
+        return value
+    if not isinstance(value, tuple):
+        what = "a length" if isinstance(expr, Length) else "an element"
+        raise UsageError(f"'{render(expr)}' is {what}, and '{expr.name}' is no list.", hint=f"Write {expr.name}.")
+    if isinstance(expr, Length):
+        return len(value)
+    if expr.index >= len(value):
+        raise UsageError(f"There is no '{render(expr)}': '{expr.name}' has {len(value)} elements.")
+    return _within(value[expr.index], expr)
+
+
+def _computed(expr: Operation, left: int, right: int, env: Values) -> int:
     if expr.op in _DIVISIONS and right == 0:
         raise UsageError(f"'{render(expr)}' divides by zero at {_at(expr, env)}.")
     if expr.op == BROADCAST and min(left, right) < 0:
@@ -150,5 +193,6 @@ def _within(value: int, expr: Expr) -> int:
     return value
 
 
-def _at(expr: Expr, env: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} = {env[name]}" for name in symbols(expr) if name in env) or "any shape"
+def _at(expr: Expr, env: Values) -> str:
+    shown = {name: list(value) if isinstance(value, tuple) else value for name, value in env.items()}
+    return ", ".join(f"{name} = {shown[name]}" for name in symbols(expr) if name in shown) or "any shape"

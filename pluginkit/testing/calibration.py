@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pluginkit.dtypes import DType
+from pluginkit.bases import BASES
 from pluginkit.errors import NothingSelected, UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Array
@@ -36,8 +36,8 @@ class Calibration:
     """How scales are found.
 
     Attributes:
-        method: for all INT8 networks; None means `max` where the plugin gets scales by fields, and both where it gets
-            them by descriptors.
+        method: for all networks with scales; None means `max` where the plugin gets them by fields, and both where it
+            gets them by descriptors.
         data: an .npz with samples of the plugin's inputs; None means the values that the networks are run on.
     """
 
@@ -59,7 +59,12 @@ BY_DEFAULT = Calibration()
 
 
 def by_descriptor(manifest: Manifest) -> bool:
-    """Whether a plugin can take its INT8 scales from `desc.scale`: it has no scale fields, or their default is 0."""
+    """Whether a plugin can take its INT8 scales from `desc.scale`: it has no scale fields, or their default is 0.
+
+    An IPluginV2 and an IPluginV2Ext get no descriptors.
+    """
+    if BASES[manifest.plugin.base].one_format:
+        return False
     scales = manifest.scale_fields()
     return all(field.default == 0 for field in manifest.fields if field.name in scales)
 
@@ -125,13 +130,13 @@ def read_samples(manifest: Manifest, file: Path) -> list[Point]:
     An array has the input's dimensions, with one more in front that counts the samples, or without it for one sample.
 
     Raises:
-        UsageError: as `points.read_data`; no samples or different numbers of them, an empty array, or an INT8 input
+        UsageError: as `points.read_data`; no samples or different numbers of them, an empty array, or a quantized input
             with the same value everywhere.
-        NothingSelected: no tensor is INT8.
+        NothingSelected: no tensor is INT8 or FP8.
     """
-    if DType.INT8 not in manifest.precisions():
+    if not any(kind.is_quantized for kind in manifest.precisions()):
         raise NothingSelected(
-            f"{file} is for INT8 calibration, and no input of {manifest.plugin.name} is int8.",
+            f"{file} is for calibration, and no input of {manifest.plugin.name} is int8 or float8.",
             hint="Leave out --calibration-data.",
         )
     arrays = read_arrays(manifest, file)
@@ -144,7 +149,7 @@ def read_samples(manifest: Manifest, file: Path) -> list[Point]:
         array = batched[tensor.name] = convert(file, tensor, batched[tensor.name])
         if not array.size:
             raise UsageError(f"{file}: '{tensor.name}' is empty: shape {list(array.shape)}.", hint="Give it values.")
-        if not is_integer(tensor) and DType.INT8 in tensor.types and array.min() == array.max():
+        if not is_integer(tensor) and any(kind.is_quantized for kind in tensor.types) and array.min() == array.max():
             raise UsageError(
                 f"{file}: '{tensor.name}' is {array.flat[0]:g} everywhere, which says nothing of its range.",
                 hint="Give samples like those that the network will see.",

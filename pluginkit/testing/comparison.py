@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from polygraphy.comparator import IterationResult, SimpleCompareFunc
 from polygraphy.logger import G_LOGGER
 
+from pluginkit import float8
 from pluginkit.network.model import Array, Tolerance
 
 _POLYGRAPHYS_LOGGER = threading.Lock()
 """Its verbosity is one for all threads."""
 
 STEP_SLACK = 1e-3
+_INTEGERS = (np.int32, np.int64)
+_FLOATS = (np.float32,)
 """In steps: dequantized values are float32 products, so whole steps come out slightly off."""
 
 
@@ -80,7 +83,7 @@ def compare(outputs: Mapping[str, Array], expected: Mapping[str, Array], toleran
     """Compare a run's outputs with the oracle's.
 
     Args:
-        outputs: graph output -> array, float32 (int32 where the oracle's is int64).
+        outputs: graph output -> array, float32 (int32 or int64 where the oracle's is int64).
         expected: graph output -> float64 or int64 array.
         tolerance: how far off is still right (see its class); floats by Polygraphy's element-wise check.
             Integers must be equal.
@@ -92,7 +95,7 @@ def compare(outputs: Mapping[str, Array], expected: Mapping[str, Array], toleran
 
 def _one(name: str, got: Array | None, want: Array, tolerance: Tolerance) -> OutputComparison:
     step = tolerance.scales.get(name, 0.0)
-    unit: Literal["abs", "steps"] = "steps" if step else "abs"
+    unit: Literal["abs", "steps"] = "steps" if np.any(step) else "abs"
     exact = want.dtype.kind in "iub"
 
     def broken(message: str, index: tuple[int, ...] | None = None) -> OutputComparison:
@@ -101,9 +104,8 @@ def _one(name: str, got: Array | None, want: Array, tolerance: Tolerance) -> Out
 
     if got is None:
         return broken("is missing")
-    kind = np.dtype(np.int32 if exact else np.float32)
-    if got.dtype != kind:
-        return broken(f"is {got.dtype}, expected {kind}")
+    if got.dtype not in (_INTEGERS if exact else _FLOATS):
+        return broken(f"is {got.dtype}, expected {'integers' if exact else 'float32'}")
     if got.shape != want.shape:
         return broken(f"has shape {list(got.shape)}, expected {list(want.shape)}")
     bad = np.argwhere(~(np.isfinite(got) & np.isfinite(want)) & ~_same(got, want))
@@ -114,9 +116,45 @@ def _one(name: str, got: Array | None, want: Array, tolerance: Tolerance) -> Out
             f"is {what} at {list(index)}, expected {want[index]:g} ({len(bad)} of {got.size} values are off so)", index
         )
     rtol, atol = (0.0, 0.0) if exact else (tolerance.rtol, tolerance.atol)
+    if name in tolerance.float8 or isinstance(step, np.ndarray):
+        each = np.broadcast_to(step, want.shape)
+        apart = _float8 if name in tolerance.float8 else _channels
+        return apart(name, got, want, tolerance, each)
     if step:
         rtol, atol = 0.0, (tolerance.steps + STEP_SLACK) * step
-    return _values(name, got.astype(np.float64), want.astype(np.float64), rtol=rtol, atol=atol, step=step)
+    return _values(
+        name, got, want, rtol=rtol, atol=atol, step=step, moved=0.0 if step else tolerance.moved.get(name, 0.0)
+    )
+
+
+def _channels(name: str, got: Array, want: Array, tolerance: Tolerance, step: Array) -> OutputComparison:
+    """Compared in steps, each element in those of its channel; the numbers that are shown are real ones again."""
+    found = _values(name, got / step, want / step, rtol=0.0, atol=tolerance.steps + STEP_SLACK, step=1.0)
+    if found.index is None or found.got is None or found.expected is None:
+        return found
+    message = found.message.replace(": off by", f" (in steps of {step[found.index]:g}, its channel's): off by", 1)
+    return replace(found, got=float(got[found.index]), expected=float(want[found.index]), message=message)
+
+
+def _float8(name: str, got: Array, want: Array, tolerance: Tolerance, step: Array) -> OutputComparison:
+    """Compared by the places among FP8's numbers, with what is computed before off as far as floats may be."""
+    wide = want.astype(np.float64)
+    off = np.where(np.isfinite(wide), np.maximum(tolerance.atol, tolerance.rtol * np.abs(wide)), 0.0)
+    off = np.maximum(off, tolerance.moved.get(name, 0.0))
+    near = np.clip(got.astype(np.float64), wide - off, wide + off)
+    places = (float8.place(got / step), float8.place(near / step))
+    found = _values(name, *places, rtol=0.0, atol=tolerance.steps + STEP_SLACK, step=1.0)
+    if found.index is None:
+        return found
+    mine, its = float(got[found.index]), float(want[found.index])
+    message = ""
+    if not found.ok:
+        shown, expected = differing(mine, its)
+        message = (
+            f"output '{name}' is {shown} at {list(found.index)}, expected {expected} (a step is to FP8's next number)"
+            f"{found.message[found.message.index(': off by') :]}"
+        )
+    return replace(found, got=mine, expected=its, message=message)
 
 
 def _same(got: Array, want: Array) -> Array:
@@ -124,20 +162,27 @@ def _same(got: Array, want: Array) -> Array:
     return alike
 
 
-def _values(name: str, got: Array, want: Array, *, rtol: float, atol: float, step: float) -> OutputComparison:
+def _values(
+    name: str, got: Array, want: Array, *, rtol: float, atol: float, step: float, moved: Array | float = 0.0
+) -> OutputComparison:
     unit: Literal["abs", "steps"] = "steps" if step else "abs"
     size = step or 1.0
+    exact = want.dtype.kind in "iub"
     same = _same(got, want)
+    # Integers beyond 2^53 may be one float64 and differ.
+    got, want, least = got.astype(np.float64), want.astype(np.float64), 1.0 if exact else 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
-        error = np.where(same, 0.0, np.abs(got - want))
+        error = np.where(same, 0.0, np.maximum(np.abs(got - want), least))
         # By a division, as Polygraphy has it: so the two agree where an error is the tolerance itself.
-        wrong = (error > atol) & ~(error / np.abs(want) <= rtol)
+        wrong = (error > atol) & ~(error / np.abs(want) <= rtol) & (error > moved)
     if not error.size:
         return OutputComparison(name, True, 0.0, unit, atol / size)
-    ok = _polygraphy(got[~same], want[~same], rtol, atol)
+    left = ~same & (error > moved)
+    ok = bool(same.all()) if exact else _polygraphy(got[left], want[left], rtol, atol)
     shown = np.where(wrong, error, -1.0) if wrong.any() else error
     index = tuple(int(axis) for axis in np.unravel_index(int(np.argmax(shown)), shown.shape))
     allowed = max(atol, rtol * abs(float(want[index]))) if np.isfinite(want[index]) else atol
+    allowed = max(allowed, float(np.broadcast_to(moved, error.shape)[index]))
     found = float(error[index]) / size
     # The slack is for float32 products, not for a person to read.
     limit = round(allowed / size - STEP_SLACK) if step else allowed

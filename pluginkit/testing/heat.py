@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pluginkit import float8
 from pluginkit.network.model import Array, Tolerance
 from pluginkit.testing.comparison import OutputComparison
 
@@ -63,7 +64,11 @@ def of(outputs: Mapping[str, Array], expected: Mapping[str, Array], tolerance: T
         return None
     got, want = got.astype(np.float64), want.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        errors = np.abs(got - want) / (tolerance.scales.get(worst.name, 0.0) or 1.0)
+        scale = tolerance.scales.get(worst.name, 1.0)
+        places = (got / scale, want / scale)
+        if worst.name in tolerance.float8:
+            places = (float8.place(places[0]), float8.place(places[1]))
+        errors = np.abs(places[0] - places[1])
     same = (got == want) | (np.isnan(got) & np.isnan(want))
     errors = np.where(same, 0.0, np.where(np.isfinite(errors), errors, np.inf)).astype(np.float32)
     lead, index = errors.shape[:-2], worst.index

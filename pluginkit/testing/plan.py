@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pluginkit import float8 as float8_numbers
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, NothingSelected
 from pluginkit.field_types import Value, each
 from pluginkit.formats import Format
-from pluginkit.manifest import REST, Manifest, Tolerances
+from pluginkit.manifest import FILE_NAME, REST, Manifest, Tolerances
 from pluginkit.network.api_model import ApiNetwork
-from pluginkit.network.model import Array, Case, FieldValues, Network, Tolerance
+from pluginkit.network.model import Array, Case, FieldValues, Network, Scale, Tolerance
 from pluginkit.network.plan import Plan
 from pluginkit.testing import precision as precisions_
 from pluginkit.testing import rounding
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_descriptor, ranges, read_samples
 from pluginkit.testing.edges import SPECIAL, counts, special_values
-from pluginkit.testing.families import FAMILIES, Family, selection
-from pluginkit.testing.families.base import Applier, OracleResult, Setting
+from pluginkit.testing.families import FAMILIES, Family, conditioning, selection
+from pluginkit.testing.families.base import Applier, OracleResult, Setting, StepApplier
 from pluginkit.testing.field_values import Varied, choose
 from pluginkit.testing.points import Point, generator, points, read_arrays, unaligned
 from pluginkit.testing.reference import Reference
@@ -55,7 +57,7 @@ def plan(
         seed: all random shapes and values follow from it.
         data: an .npz with a person's own inputs, for one more point.
         random: how many random points a profile gets.
-        calibration: how INT8 scales are found.
+        calibration: how scales are found.
         saved: cases that lie in the project; each has a network of its own in `plain`, in the first precision.
 
     Raises:
@@ -145,8 +147,10 @@ def _plan(
                         for case in _cases(family, setting, point, reference, seed)
                     ]
                     cases += with_earlier(made) if every and not setting.variant else made
-                    if every and not setting.variant and kind is not DType.INT8:
+                    # Values that aren't finite may make other sizes, for which no document says anything.
+                    if every and not setting.variant and _takes_special(setting):
                         cases += _special(family, setting, made, reference)
+                        cases += _defined(family, setting, part, reference, seed)
                 for case in saved if every and kind is wanted[0] else ():
                     if part.name in {"", case.point.profile}:
                         mine, mine_ranging = _with_fields(plain, manifest, case.fields, samples or there)
@@ -194,7 +198,9 @@ def _usual(
     for layout in setting.manifest.layouts(setting.precision):
         if layout is not Format.LINEAR:
             yield replace(first, layout=layout)
-    if setting.precision is DType.INT8 and by_descriptor(setting.manifest):
+    kinds = {setting.kind(tensor) for tensor in (*setting.manifest.inputs, *setting.manifest.outputs)}
+    # Descriptors have no scales of FP8 (NvInferRuntimePlugin.h, PluginTensorDesc).
+    if setting.precision is DType.INT8 and DType.FLOAT8 not in kinds and by_descriptor(setting.manifest):
         for method in calibration.implicit:
             found = calibrated(family, replace(ranging, implicit=method), samples, reference, method)
             yield replace(setting, implicit=method, scales=found.scales)
@@ -264,7 +270,10 @@ def else_factor(manifest: Manifest, reference: Reference, fields: Mapping[str, V
             other = outputs(factor)
         except CheckFailed:
             continue
-        if any(not np.allclose(a, b, rtol=1e-2, atol=1e-2, equal_nan=True) for a, b in zip(plain, other, strict=True)):
+        if any(
+            a.shape != b.shape or not np.allclose(a, b, rtol=1e-2, atol=1e-2, equal_nan=True)
+            for a, b in zip(plain, other, strict=True)
+        ):
             return factor
     return _ELSE_FACTORS[0]
 
@@ -272,9 +281,9 @@ def else_factor(manifest: Manifest, reference: Reference, fields: Mapping[str, V
 def calibrated(
     family: Family, setting: Setting, tried: Sequence[Point], reference: Reference, method: Method = "max"
 ) -> Setting:
-    """The setting with INT8 scales, calibrated over all points' runs of this family in FP64."""
+    """The setting with scales, calibrated over all points' runs of this family in FP64."""
     manifest = setting.manifest
-    if all(setting.kind(tensor) is not DType.INT8 for tensor in (*manifest.inputs, *manifest.outputs)):
+    if not any(setting.kind(tensor).is_quantized for tensor in (*manifest.inputs, *manifest.outputs)):
         return setting
     applier = Applier(setting, reference, exact=True)
     for point in tried:
@@ -284,10 +293,10 @@ def calibrated(
 
 
 def _ordinary(setting: Setting, point: Point) -> dict[str, Array]:
-    """The feeds, without large values where they would make the INT8 scales too coarse to see anything."""
+    """The feeds, without large values where they would make the scales too coarse to see anything."""
     feeds = dict(point.feeds)
     for tensor in setting.manifest.inputs if point.spread else ():
-        if setting.kind(tensor) is DType.INT8:
+        if setting.kind(tensor).is_quantized:
             feeds[tensor.name] = np.clip(feeds[tensor.name], -8.0, 8.0)
     return feeds
 
@@ -299,27 +308,43 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
     for suffix, given in family.runs(setting, point.name, _ordinary(setting, point)):
         feeds = dict(given)
         for tensor in setting.manifest.inputs if point.spread else ():
-            if setting.kind(tensor) is DType.INT8:
+            if (kind := setting.kind(tensor)).is_quantized:
                 rng = generator(seed, "spikes", point.profile, point.name, tensor.name)
-                feeds[tensor.name] = precisions_.add_spikes(feeds[tensor.name], setting.scale(tensor), rng)
+                feeds[tensor.name] = precisions_.add_spikes(feeds[tensor.name], setting.scales[tensor.name], rng, kind)
         applier = Applier(setting, reference)
         answer = family.oracle(applier, feeds)
         arbitrary = _arbitrary(family, setting, reference, feeds, answer) if applier.masks else {}
-        scale_of = {name: setting.scales.get(source, 0.0) for name, source in family.sources(setting).items()}
+        step_of = {t.name: setting.step(t) for t in (*setting.manifest.inputs, *setting.manifest.outputs)}
         ratios = [
-            setting.scales[taker] / setting.scales[giver]
+            float(ratio)
             for taker, giver in family.feedback(setting)
-            if taker in setting.scales and giver in setting.scales
+            if np.all(step_of[giver])
+            for ratio in np.unique(np.asarray(step_of[taker]) / step_of[giver])
+            if ratio > 0
         ]
         manifests = [setting.manifest]
+        computed = precisions_.close(setting.manifest, DType.FLOAT32)
+        clear = partial(rounding.clear, off=computed)
         if setting.varied and not setting.varied.declared:
             # The manifest's tolerances are for what it declares: what is only moved may be computed with another value.
             manifests.append(setting.manifest.model_copy(update={"tolerances": Tolerances()}))
-        steps = {name: scale for name, scale in scale_of.items() if scale > 0}
+        sources = family.sources(setting)
+        steps = {name: step_of[source] for name, source in sources.items() if np.any(step_of.get(source, 0.0))}
+        if any(isinstance(step, np.ndarray) for step in steps.values()):
+            steps |= _channel_steps(family, setting, reference, feeds, steps)
+        float8 = _float8_outputs(setting, sources) & steps.keys()
+        if answer.chain > 1:
+            # An error is handed on as it is, however small what is made of it: a step is that of the largest value.
+            steps |= {name: _largest_step(steps[name], answer.outputs[name]) for name in float8}
+            float8 = set()
         tolerances = [
-            precisions_.tolerance(manifest, setting.precision, steps, chain=answer.chain, ratios=ratios)
+            precisions_.tolerance(manifest, setting.precision, steps, chain=answer.chain, ratios=ratios, float8=float8)
             for manifest in manifests
         ]
+        tolerance = _loosest(tolerances)
+        if by := precisions_.input_error(setting.manifest, setting.precision):
+            far = conditioning.moved(family, setting, reference, feeds, answer, tolerance, by)
+            tolerance = replace(tolerance, moved=far)
         for place, profile in family.places(setting, point):
             parts = [network_id, *([point.profile] if several else []), point.name, *filter(None, (suffix, place))]
             found.append(
@@ -331,18 +356,44 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
                     seed=seed,
                     feeds=feeds,
                     expected=answer.outputs,
-                    tolerance=_loosest(tolerances),
+                    tolerance=tolerance,
                     enqueues=answer.enqueues,
                     symbols=dict(point.symbols),
                     padded=answer.padded,
                     arbitrary=arbitrary,
                     free=_free(applier, answer.enqueues) if applier.masks else (),
                     lost=_lost(family, setting, reference, feeds),
-                    clear=_rounded(family, setting, applier, rounding.clear),
+                    clear=_rounded(family, setting, applier, clear),
                     saturated=_rounded(family, setting, applier, rounding.saturated),
                 )
             )
     return found
+
+
+def _float8_outputs(setting: Setting, sources: Mapping[str, str]) -> set[str]:
+    """The network outputs that show an FP8 output of the plugin."""
+    own = {tensor.name for tensor in setting.manifest.outputs if setting.kind(tensor) is DType.FLOAT8}
+    return {name for name, source in sources.items() if source in own}
+
+
+def _largest_step(scale: Scale, expected: Array) -> Scale:
+    numbers = np.abs(expected / scale)
+    return scale * float(float8_numbers.spacing(np.max(numbers[np.isfinite(numbers)], initial=0.0)))
+
+
+def _channel_steps(
+    family: Family, setting: Setting, reference: Reference, feeds: dict[str, Array], steps: Mapping[str, Scale]
+) -> dict[str, Array]:
+    """What a step of each element of a network's outputs is worth, wherever the network has put the channels.
+
+    An element that the plugin didn't write (a state before the first trip) has the largest.
+    """
+    found = family.oracle(StepApplier(setting, reference), feeds).outputs
+    made = {}
+    for name, step in steps.items():
+        if isinstance(step, np.ndarray):
+            made[name] = np.where(np.isin(found[name], step), found[name], step.max())
+    return made
 
 
 def _special(family: Family, setting: Setting, cases: Sequence[Case], reference: Reference) -> list[Case]:
@@ -354,13 +405,42 @@ def _special(family: Family, setting: Setting, cases: Sequence[Case], reference:
     def oracle(feeds: dict[str, Array]) -> dict[str, Array]:
         return family.oracle(Applier(setting, reference), feeds).outputs
 
-    found = special_values.make(usual.feeds, setting.precision, usual.seed, oracle, usual.tolerance)
+    denormals = {
+        tensor.name: special_values.denormal(setting.kind(tensor), setting.scale(tensor))
+        for tensor in setting.manifest.inputs
+    }
+    found = special_values.make(usual.feeds, denormals, usual.seed, oracle, usual.tolerance)
     if found is None:
         return []
     arbitrary = {name: mask | usual.arbitrary.get(name, False) for name, mask in found.arbitrary.items()}
     name = usual.id.removesuffix("opt") + SPECIAL
     made = replace(usual, id=name, point=SPECIAL, feeds=found.feeds, expected=found.expected, arbitrary=arbitrary)
-    return [replace(made, doubt=True, lost={}, earlier=())]
+    # Which elements have one nearest step is that of other inputs.
+    return [replace(made, doubt=True, lost={}, earlier=(), clear={}, saturated={})]
+
+
+def _takes_special(setting: Setting) -> bool:
+    """Whether NaN and infinities say something in the plugin's types: INT8 has no such numbers."""
+    manifest = setting.manifest
+    kinds = {setting.kind(tensor) for tensor in (*manifest.inputs, *manifest.outputs)}
+    return DType.INT8 not in kinds and not manifest.size_tensors()
+
+
+def _defined(family: Family, setting: Setting, part: ShapeSplit, reference: Reference, seed: int) -> list[Case]:
+    """The first opt with each kind of values that the manifest says the layer is defined for.
+
+    Raises:
+        CheckFailed: reference() takes none of that kind.
+    """
+    opt = next((point for point in part.points if point.name == "opt"), None)
+    found = special_values.defined(opt, setting.manifest.test.special, seed) if opt else []
+    try:
+        return [case for point in found for case in _cases(family, setting, point, reference, seed)]
+    except CheckFailed as refusal:
+        raise refusal.worded(
+            f"{FILE_NAME} has special = {list(setting.manifest.test.special)} in [test], so the layer is defined for "
+            f"these values, and the reference is not: {refusal.message}"
+        ) from None
 
 
 def with_earlier(cases: Sequence[Case]) -> list[Case]:
@@ -389,16 +469,18 @@ def _loosest(tolerances: Sequence[Tolerance]) -> Tolerance:
 
 
 def _rounded(
-    family: Family, setting: Setting, applier: Applier, chosen: Callable[[Array, float], Array]
+    family: Family, setting: Setting, applier: Applier, chosen: Callable[[Array, Scale, DType], Array]
 ) -> dict[str, Array]:
-    """Which INT8 elements `chosen` takes by their exact value: of the plugin alone, without a tolerance in the
+    """Which quantized elements `chosen` takes by their exact value: of the plugin alone, without a tolerance in the
     manifest."""
-    if family.NAME != "plain" or setting.manifest.tolerances.int8 is not None or len(applier.unrounded) != 1:
+    declared = setting.manifest.tolerances
+    own = {DType.INT8: declared.int8, DType.FLOAT8: declared.float8}
+    if family.NAME != "plain" or len(applier.unrounded) != 1:
         return {}
     return {
-        tensor.name: chosen(value, setting.scale(tensor)) & ~mask
+        tensor.name: chosen(value, setting.step(tensor), setting.kind(tensor)) & ~mask
         for tensor, value, mask in zip(setting.manifest.outputs, applier.unrounded[0], applier.free[0], strict=True)
-        if setting.kind(tensor) is DType.INT8
+        if own.get(setting.kind(tensor), 0) is None
     }
 
 

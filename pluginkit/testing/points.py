@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from pluginkit import npz, shapes
-from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest, Profile, Tensor
@@ -23,7 +22,7 @@ _DRAWS = 8
 
 @dataclass(frozen=True)
 class Point:
-    """Shapes within a profile, and one array for each plugin input (float32, or int32 for INT32 tensors).
+    """Shapes within a profile, and one array for each plugin input (float32, or int32 or int64 for integers).
 
     `spread` is False for a person's own data: no large values or spikes are added to it.
     """
@@ -42,32 +41,62 @@ def generator(seed: int, *path: str) -> np.random.Generator:
 
 
 def is_integer(tensor: Tensor) -> bool:
-    """Whether a tensor stays INT32 in every precision."""
-    return tensor.types[0] is DType.INT32
+    """Whether a tensor is of integers in every precision."""
+    return tensor.types[0].is_integer
 
 
-def bind(manifest: Manifest, sizes: Mapping[str, Dims]) -> dict[str, int]:
+def bind(manifest: Manifest, arrays: Mapping[str, Array]) -> dict[str, int]:
+    """The symbols' values that the inputs give: their shapes, and the elements of shape inputs.
+
+    Raises:
+        UsageError: a wrong rank, a dimension or element other than the manifest's number, or a symbol with two values.
+    """
+    symbols = _Symbols()
+    symbols.take_shapes(manifest, {name: np.shape(array) for name, array in arrays.items()})
+    for tensor in manifest.shape_inputs():
+        array = np.asarray(arrays[tensor.name])
+        numbers = [int(number) for number in array.ravel()]
+        symbols.take(tensor, tensor.values or (), numbers, "element", f"'{tensor.name}' is {array.tolist()}")
+    return symbols.env
+
+
+def bind_shapes(manifest: Manifest, sizes: Mapping[str, Dims]) -> dict[str, int]:
     """The symbols' values that the inputs' shapes give.
 
     Raises:
         UsageError: a wrong rank, a dimension other than the manifest's number, or a symbol with two values.
     """
-    env: dict[str, int] = {}
-    origin: dict[str, str] = {}
-    for tensor in manifest.inputs:
-        size = tuple(sizes[tensor.name])
-        problem = f"'{tensor.name}' has shape {list(size)}; the manifest says ({', '.join(tensor.shape)})"
-        if len(size) != len(tensor.shape):
-            raise UsageError(f"{problem}: {len(tensor.shape)} dimension(s) expected.")
-        for axis, (dim, got) in enumerate(zip(tensor.shape, size, strict=True)):
-            expr = shapes.parse(dim)
+    symbols = _Symbols()
+    symbols.take_shapes(manifest, sizes)
+    return symbols.env
+
+
+class _Symbols:
+    """The symbols' values so far, and for each the input that gave it."""
+
+    def __init__(self) -> None:
+        self.env: dict[str, int] = {}
+        self._origin: dict[str, str] = {}
+
+    def take_shapes(self, manifest: Manifest, sizes: Mapping[str, Dims]) -> None:
+        for tensor in manifest.inputs:
+            size = tuple(sizes[tensor.name])
+            problem = f"'{tensor.name}' has shape {list(size)}; the manifest says ({', '.join(tensor.shape)})"
+            if len(size) != len(tensor.shape):
+                raise UsageError(f"{problem}: {len(tensor.shape)} dimension(s) expected.")
+            self.take(tensor, tensor.shape, size, "dimension", problem)
+
+    def take(self, tensor: Tensor, written: Sequence[str], numbers: Sequence[int], part: str, problem: str) -> None:
+        """What an input's dimensions or elements, as the manifest has them `written`, say with these numbers."""
+        for index, (text, got) in enumerate(zip(written, numbers, strict=True)):
+            expr = shapes.parse(text)
             if isinstance(expr, shapes.Symbol):
-                if env.setdefault(expr.name, got) != got:
-                    raise UsageError(f"{problem}: '{expr.name}' is {env[expr.name]} in '{origin[expr.name]}'.")
-                origin.setdefault(expr.name, tensor.name)
+                if self.env.setdefault(expr.name, got) != got:
+                    first = f"'{expr.name}' is {self.env[expr.name]} in '{self._origin[expr.name]}'"
+                    raise UsageError(f"{problem}: {first}.")
+                self._origin.setdefault(expr.name, tensor.name)
             elif shapes.evaluate(expr, {}) != got:
-                raise UsageError(f"{problem}: dimension {axis} must be {dim}.")
-    return env
+                raise UsageError(f"{problem}: {part} {index} must be {text}.")
 
 
 def holds(profile: Profile, env: Mapping[str, int]) -> bool:
@@ -159,13 +188,17 @@ def broadcastable(manifest: Manifest, profile: Profile, env: Mapping[str, int]) 
 def values(manifest: Manifest, env: Mapping[str, int], seed: int, where: str) -> dict[str, Array]:
     """Each input's values for the symbols' values; `where` names the point in its random numbers."""
     sizes = manifest.input_shapes(env)
-    # An INT32 input may be an index: below every dimension it is a valid one.
-    bound = max(1, min((dim for size in sizes.values() for dim in size), default=2))
+    # An integer may be an index: below every dimension it is a valid one.
+    dims = [dim for tensor in manifest.execution_inputs() for dim in sizes[tensor.name]]
+    bound = max(1, min(dims, default=2))
     feeds: dict[str, Array] = {}
     for tensor in manifest.inputs:
         rng, size = generator(seed, where, tensor.name), sizes[tensor.name]
+        if tensor.is_shape_input:
+            feeds[tensor.name] = np.array(tensor.elements(env), tensor.types[0].numpy).reshape(size)
+            continue
         if is_integer(tensor):
-            feeds[tensor.name] = rng.integers(0, bound, size).astype(np.int32)
+            feeds[tensor.name] = rng.integers(0, bound, size).astype(tensor.types[0].numpy)
             continue
         array = np.asarray(rng.normal(0.0, 2.0, size), np.float32).reshape(size)
         if array.size > 2 * len(LARGE):
@@ -213,7 +246,7 @@ def place(manifest: Manifest, file: Path, feeds: dict[str, Array], name: str) ->
     """
     manifest = manifest.like([feeds[tensor.name].ndim for tensor in manifest.inputs])
     try:
-        env = bind(manifest, {name: array.shape for name, array in feeds.items()})
+        env = bind(manifest, feeds)
     except UsageError as error:
         raise UsageError(f"{file}: {error.message}") from None
     for profile in manifest.profiles:
@@ -234,13 +267,13 @@ def place(manifest: Manifest, file: Path, feeds: dict[str, Array], name: str) ->
 
 
 def convert(file: Path, tensor: Tensor, array: Array) -> Array:
-    """An array in the type that a graph input has: float32, or int32.
+    """An array in the type that a graph input has: float32, or that of integers.
 
     Raises:
         UsageError: another kind of number, values that don't fit, or that aren't finite.
     """
     integer = is_integer(tensor)
-    target = "int32" if integer else "float32"
+    target = tensor.types[0].value if integer else "float32"
     problem = f"{file}: '{tensor.name}' is {array.dtype}; expected {target}"
     if array.dtype.kind not in ("iu" if integer else "f"):
         raise UsageError(f"{problem}.", hint=f"Convert it first: array.astype('{target}').")

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.field_types import Value
 from pluginkit.manifest import Manifest
@@ -61,7 +60,7 @@ class Reference:
         return cls(manifest, function, str(file))
 
     def __call__(self, inputs: Sequence[Array], fields: Mapping[str, Value]) -> tuple[Array, ...]:
-        """The outputs for real-valued inputs (float64; int64 for INT32 tensors), in manifest order; 0 where masked.
+        """The outputs for real-valued inputs (float64; int64 for integers), in manifest order; 0 where masked.
 
         Raises:
             CheckFailed: as `masked`.
@@ -73,7 +72,7 @@ class Reference:
 
         Raises:
             CheckFailed: it raises, or returns the wrong number of outputs, a wrong shape, something
-                non-numeric, fractions for an INT32 output, or NaN where the inputs are finite.
+                non-numeric, fractions for an output of integers, or NaN where the inputs are finite.
         """
         try:
             with np.errstate(all="ignore"):
@@ -85,13 +84,59 @@ class Reference:
         if len(outputs) != len(names):
             raise self._wrong(f"returned {len(outputs)} output(s); the manifest has {len(names)}: {', '.join(names)}")
         manifest = self._manifest.like([np.ndim(value) for value in inputs])
-        env = bind(manifest, {t.name: np.shape(v) for t, v in zip(manifest.inputs, inputs, strict=True)})
-        shapes = manifest.with_fields(fields).output_shapes(env)
+        env = bind(manifest, {t.name: np.asarray(v) for t, v in zip(manifest.inputs, inputs, strict=True)})
+        shaped = manifest.with_fields(fields)
+        shapes = shaped.output_shapes({**env, **self._sizes(shaped, outputs, env)})
         finite = all(bool(np.isfinite(value).all()) for value in inputs)
+        by_name = dict(zip(names, outputs, strict=True))
         return tuple(
-            self._checked(index, value, shapes[name], finite)
-            for index, (name, value) in enumerate(zip(names, outputs, strict=True))
+            self._checked(index, self._whole(index, value, shapes[name], by_name), shapes[name], finite)
+            for index, (name, value) in enumerate(by_name.items())
         )
+
+    def _sizes(self, shaped: Manifest, outputs: Sequence[Any], env: Mapping[str, int]) -> dict[str, int]:
+        """What the size tensors carry.
+
+        Raises:
+            CheckFailed: one isn't a whole number from 0 to its upper bound.
+        """
+        bounds, found = shaped.upper_bounds(env), {}
+        for tensor, value in zip(shaped.outputs, outputs, strict=True):
+            if tensor.name in bounds:
+                found[tensor.name] = self._number(tensor.name, value)
+                if not 0 <= found[tensor.name] <= bounds[tensor.name]:
+                    raise self._wrong(
+                        f"returned {found[tensor.name]} for the size tensor '{tensor.name}'; expected 0 to its upper "
+                        f"bound {tensor.upper}, which is {bounds[tensor.name]}"
+                    )
+        return found
+
+    def _number(self, name: str, value: Any) -> int:
+        array = np.asarray(value)
+        if array.size != 1 or array.dtype.kind not in "fiub" or array.item() != np.rint(array.item()):
+            raise self._wrong(f"returned {value!r} for output '{name}'; expected one whole number")
+        return int(array.item())
+
+    def _whole(self, index: int, value: Any, shape: tuple[int, ...], outputs: Mapping[str, Any]) -> Any:
+        """An output with all its rows: those behind the valid ones are masked, whether they were returned or not."""
+        tensor = self._manifest.outputs[index]
+        if tensor.valid is None or not np.ndim(value) or np.ndim(value) != len(shape):
+            return value
+        count = self._number(tensor.valid, outputs[tensor.valid])
+        given = np.ma.asarray(value)
+        if not 0 <= count <= shape[0]:
+            raise self._wrong(
+                f"returned {count} for output '{tensor.valid}', which says how many of the {shape[0]} rows of "
+                f"'{tensor.name}' are valid"
+            )
+        if not count <= len(given) <= shape[0] or given.shape[1:] != shape[1:]:
+            raise self._wrong(
+                f"returned shape {list(given.shape)} for output '{tensor.name}'; expected {list(shape)}, or fewer "
+                f"rows, but the {count} that are valid by '{tensor.valid}'"
+            )
+        whole = np.ma.MaskedArray(np.zeros(shape, given.dtype), mask=True)
+        whole[:count] = given[:count]
+        return whole
 
     def _arguments(self, fields: Mapping[str, Value]) -> dict[str, Any]:
         """The fields as keyword arguments: a list is an array, of int64 or float64."""
@@ -118,9 +163,9 @@ class Reference:
         bad = np.argwhere(np.isnan(array)) if finite else np.empty((0, array.ndim))
         if len(bad):
             raise self._wrong(f"returned NaN for {name} at index {bad[0].tolist()}, though the inputs are finite")
-        if DType.INT32 in tensor.types and len(tensor.types) == 1:
+        if len(tensor.types) == 1 and tensor.types[0].is_integer:
             if array.dtype.kind == "f" and not np.array_equal(array, np.rint(array)):
-                raise self._wrong(f"returned fractions for {name}, which is int32")
+                raise self._wrong(f"returned fractions for {name}, which is {tensor.types[0].value}")
             array = array.astype(np.int64)
         else:
             array = array.astype(np.float64)

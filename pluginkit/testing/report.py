@@ -68,8 +68,14 @@ class CaseResult:
         target: where its kernels ran.
         after: the cases that must run before it in the same process, for it to fail: the plugin keeps something.
         watched: on target gpu, by what enqueue's calls of CUDA were seen.
+        large_untried: why the plugin was not also tried on tensors of more than 2^31 elements, where that goes with the
+            case; empty otherwise.
         heat: where its errors are, if it has failed by them; a picture, which JSON goes without.
         warnings: what TensorRT doesn't require and a good plugin does (docs/demands.md); failures with `--strict`.
+        demand: the id of the demand that it fails by; empty where that is told by `defects`, or isn't known.
+        way: how enqueue was called in the run that failed, as of `runtimes.Way`; `order` of another launch order.
+        place: the worker that it ran on, in a run on a farm.
+        gpu: the GPU that it ran on, on target gpu.
     """
 
     id: str
@@ -92,8 +98,13 @@ class CaseResult:
     target: Target = "cpu"
     after: tuple[str, ...] = ()
     watched: str = ""
+    large_untried: str = ""
     heat: Heat | None = field(default=None, compare=False, repr=False)
     warnings: tuple[Doubt, ...] = ()
+    demand: str = ""
+    way: str = "eager"
+    place: str = ""
+    gpu: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,6 +132,7 @@ class Verdict:
 
     Attributes:
         how: what happened, where `outcome` alone would say something else: `refused`, `built, not live`.
+        place: as of `CaseResult`.
     """
 
     network: str
@@ -130,6 +142,7 @@ class Verdict:
     log: tuple[str, ...] = ()
     seconds: float = 0.0
     how: str = ""
+    place: str = ""
 
     @property
     def built(self) -> bool:
@@ -168,12 +181,24 @@ class Report:
     """The fields that have one value in all networks, and why."""
     registries: tuple[Verdict, ...] = ()
     """What NVIDIA's plugin registries say: `network` is `registry/` with the version."""
+    checks: tuple[Verdict, ...] = ()
+    """Those of `pluginkit check` that a whole run asks too: `network` is `check/` with the id."""
+    shard: str = ""
+    """The part of a run that this is, as `2/3`."""
+    check_warnings: tuple[Doubt, ...] = ()
+    """What these found that TensorRT doesn't require, and no case has shown."""
 
     @property
     def bad(self) -> list[CaseResult | Verdict]:
         """Everything that turns the run red."""
         everything: list[CaseResult | Verdict] = [*self.cases, *self.verdicts, *self.controls, *self.registries]
+        everything += self.checks
         return [item for item in everything if item.outcome.bad]
+
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """The GPUs that cases ran on."""
+        return tuple(dict.fromkeys(case.gpu for case in self.cases if case.gpu))
 
     @property
     def absent(self) -> list[str]:
@@ -187,6 +212,8 @@ class Report:
         for case in self.cases:
             for one in case.warnings:
                 found.setdefault((one.rule, one.method), []).append((one, case.id))
+        for one in self.check_warnings:
+            found.setdefault((one.rule, one.method), []).append((one, f"check/{one.rule}"))
         return tuple(Warned(ones[0][0], tuple(dict.fromkeys(name for _, name in ones))) for ones in found.values())
 
     @property
@@ -220,9 +247,11 @@ class Report:
     def write_junit(self, file: Path) -> None:
         """Write JUnit XML: a suite for the host's cases on each build, one for each runtime's verdicts."""
         xml = junitparser.JUnitXml(name=self.plugin)
-        for target, checks in dict.fromkeys((c.target, c.sanitizers) for c in self.cases):
-            cases = [c for c in self.cases if (c.target, c.sanitizers) == (target, checks)]
-            name = " ".join(filter(None, ("host", "gpu" if target == "gpu" else "", checks)))
+        several = len(self.gpus) > 1
+        for target, gpu, checks in dict.fromkeys((c.target, c.gpu, c.sanitizers) for c in self.cases):
+            cases = [c for c in self.cases if (c.target, c.gpu, c.sanitizers) == (target, gpu, checks)]
+            where = (target == "gpu") * (f"gpu ({gpu})" if several else "gpu")
+            name = " ".join(filter(None, ("host", where, checks)))
             xml.append(_suite(name, [_test(c.id, c.family, c) for c in cases]))
         for runtime in dict.fromkeys(v.runtime for v in self.verdicts):
             verdicts = [v for v in self.verdicts if v.runtime == runtime]
@@ -230,6 +259,8 @@ class Report:
         if self.registries:
             tests = [_test(v.network, v.runtime, v) for v in self.registries]
             xml.append(_suite(self.registries[0].runtime, tests))
+        if self.checks:
+            xml.append(_suite(self.checks[0].runtime, [_test(v.network, v.runtime, v) for v in self.checks]))
         if self.controls:
             tests = [_test(v.network, "refused", v) for v in self.controls]
             xml.append(_suite(f"{self.controls[0].runtime} refuses", tests))
@@ -251,6 +282,10 @@ def _test(name: str, classname: str, item: CaseResult | Verdict) -> junitparser.
         test.result = [junitparser.Failure(item.message, "failed")]
     elif item.outcome.bad:
         test.result = [junitparser.Error(item.message, item.outcome.value)]
+    if item.place:
+        properties = junitparser.Properties()
+        properties.add_property(junitparser.Property("place", item.place))
+        test.append(properties)
     if isinstance(item, CaseResult) and (item.log or item.warnings):
         lines = [*(f"warning {one.text}" for one in item.warnings), *item.log]
         # XML has no characters for most of the control codes that a program may print.

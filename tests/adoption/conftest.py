@@ -11,7 +11,10 @@ import pytest
 
 import pluginkit
 from tests.compilers import default_cxx
+from tests.host.conftest import batched
 from tests.shared import Shared
+
+__all__ = ["batched", "foreign"]
 
 SOURCE = Path(__file__).with_name("foreign.cpp")
 

@@ -1,6 +1,6 @@
 //! Plugins as other people write them, without pluginkit's entry: `Shift` (IPluginV2DynamicExt, static field vector,
-//! asserts) and `GroupMax` (IPluginV3), with a getCreators of their own. What goes wrong is chosen by the library's
-//! file name: lib<fault>.so.
+//! asserts) and `GroupMax` (IPluginV3), with a getCreators of their own; `PairSum` (IPluginV2IOExt) alone in
+//! libioext.so. What goes wrong is chosen by the library's file name: lib<fault>.so.
 #include <NvInfer.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ bool kind(PluginTensorDesc const& desc, DataType type)
 class Shift final : public IPluginV2DynamicExt
 {
 public:
-    Shift(float by, int32_t mode) : mBy{by}, mMode{mode} {}
+    Shift(float by, int32_t mode, int32_t grow) : mBy{by}, mMode{mode}, mGrow{grow} {}
 
     char const* getPluginType() const noexcept override
     {
@@ -89,6 +89,7 @@ public:
     }
     void serialize(void* buffer) const noexcept override
     {
+        at("serialize");
         std::memcpy(buffer, &mBy, sizeof(mBy));
         std::memcpy(static_cast<char*>(buffer) + sizeof(mBy), &mMode, sizeof(mMode));
     }
@@ -98,7 +99,7 @@ public:
     }
     IPluginV2DynamicExt* clone() const noexcept override
     {
-        auto* const copy = new Shift{mBy, mMode};
+        auto* const copy = new Shift{mBy, mMode, mGrow};
         copy->mNamespace = mNamespace;
         return copy;
     }
@@ -124,6 +125,7 @@ public:
         DimsExprs out{inputs[0]};
         out.d[1] = builder.operation(DimensionOperation::kSUM, *inputs[0].d[1], *inputs[1].d[1]);
         out.d[2] = builder.operation(DimensionOperation::kCEIL_DIV, *inputs[0].d[2], *builder.constant(2));
+        out.d[2] = builder.operation(DimensionOperation::kSUM, *out.d[2], *builder.constant(mGrow));
         return out;
     }
     bool supportsFormatCombination(int32_t pos, PluginTensorDesc const* inOut, int32_t nbInputs,
@@ -152,6 +154,7 @@ public:
 private:
     float mBy;
     int32_t mMode;
+    int32_t mGrow;
     std::string mNamespace;
 };
 
@@ -269,6 +272,125 @@ private:
     PluginFieldCollection mKeptAll{};
 };
 
+//! Sums of neighbours, times a factor, of static shapes: [n, c] -> [n, c // 2].
+class PairSum final : public IPluginV2IOExt
+{
+public:
+    explicit PairSum(float factor) : mFactor{factor} {}
+
+    char const* getPluginType() const noexcept override
+    {
+        return "PairSum";
+    }
+    char const* getPluginVersion() const noexcept override
+    {
+        return "1";
+    }
+    int32_t getNbOutputs() const noexcept override
+    {
+        return 1;
+    }
+    Dims getOutputDimensions(int32_t, Dims const* inputs, int32_t nbInputs) noexcept override
+    {
+        assert(nbInputs == 1);
+        Dims out{inputs[0]};
+        out.d[out.nbDims - 1] /= 2;
+        return out;
+    }
+    int32_t initialize() noexcept override
+    {
+        return 0;
+    }
+    void terminate() noexcept override {}
+    size_t getWorkspaceSize(int32_t) const noexcept override
+    {
+        return 0;
+    }
+    int32_t enqueue(int32_t batch, void const* const* inputs, void* const* outputs, void*,
+                    cudaStream_t) noexcept override
+    {
+        auto const* const x = static_cast<float const*>(inputs[0]);
+        auto* const y = static_cast<float*>(outputs[0]);
+        for (int64_t row = 0; row < batch * mRows; ++row)
+        {
+            for (int64_t c = 0; c < mColumns / 2; ++c)
+            {
+                y[row * (mColumns / 2) + c] = mFactor * (x[row * mColumns + 2 * c] + x[row * mColumns + 2 * c + 1]);
+            }
+        }
+        return 0;
+    }
+    size_t getSerializationSize() const noexcept override
+    {
+        return sizeof(mFactor) + sizeof(mRows) + sizeof(mColumns);
+    }
+    void serialize(void* buffer) const noexcept override
+    {
+        auto* const bytes = static_cast<char*>(buffer);
+        std::memcpy(bytes, &mFactor, sizeof(mFactor));
+        std::memcpy(bytes + sizeof(mFactor), &mRows, sizeof(mRows));
+        std::memcpy(bytes + sizeof(mFactor) + sizeof(mRows), &mColumns, sizeof(mColumns));
+    }
+    void read(void const* data)
+    {
+        auto const* const bytes = static_cast<char const*>(data);
+        std::memcpy(&mFactor, bytes, sizeof(mFactor));
+        std::memcpy(&mRows, bytes + sizeof(mFactor), sizeof(mRows));
+        std::memcpy(&mColumns, bytes + sizeof(mFactor) + sizeof(mRows), sizeof(mColumns));
+    }
+    void destroy() noexcept override
+    {
+        delete this;
+    }
+    IPluginV2IOExt* clone() const noexcept override
+    {
+        return new PairSum{*this};
+    }
+    void setPluginNamespace(char const* name) noexcept override
+    {
+        mNamespace = name;
+    }
+    char const* getPluginNamespace() const noexcept override
+    {
+        return mNamespace.c_str();
+    }
+    DataType getOutputDataType(int32_t, DataType const*, int32_t) const noexcept override
+    {
+        return DataType::kFLOAT;
+    }
+#if PLUGINKIT_TRT_LAYOUT == 10
+    bool isOutputBroadcastAcrossBatch(int32_t, bool const*, int32_t) const noexcept override
+    {
+        return false;
+    }
+    bool canBroadcastInputAcrossBatch(int32_t) const noexcept override
+    {
+        return false;
+    }
+#endif
+    void configurePlugin(PluginTensorDesc const* in, int32_t, PluginTensorDesc const*, int32_t) noexcept override
+    {
+        Dims const& dims = in[0].dims;
+        mColumns = dims.d[dims.nbDims - 1];
+        mRows = 1;
+        for (int32_t i = 0; i < dims.nbDims - 1; ++i)
+        {
+            mRows *= dims.d[i];
+        }
+    }
+    bool supportsFormatCombination(int32_t pos, PluginTensorDesc const* inOut, int32_t nbInputs,
+                                   int32_t) const noexcept override
+    {
+        return nbInputs == 1 && kind(inOut[pos], DataType::kFLOAT);
+    }
+
+private:
+    float mFactor;
+    int64_t mRows{};
+    int64_t mColumns{};
+    std::string mNamespace;
+};
+
 class ShiftCreator final : public IPluginCreator
 {
 public:
@@ -278,6 +400,7 @@ public:
         mAttributes.emplace_back(PluginField{"by", nullptr, PluginFieldType::kFLOAT32, 1});
         mAttributes.emplace_back(PluginField{"mode", nullptr, PluginFieldType::kINT32, 1});
         mAttributes.emplace_back(PluginField{"table", nullptr, PluginFieldType::kFLOAT32, 4});
+        mAttributes.emplace_back(PluginField{"grow", nullptr, PluginFieldType::kINT32, 2});
         mCollection = {static_cast<int32_t>(mAttributes.size()), mAttributes.data()};
     }
     char const* getPluginName() const noexcept override
@@ -287,6 +410,7 @@ public:
     }
     char const* getPluginVersion() const noexcept override
     {
+        at("version");
         return "1";
     }
     PluginFieldCollection const* getFieldNames() noexcept override
@@ -299,6 +423,7 @@ public:
         at("create");
         float by{0.25F};
         int32_t mode{7};
+        int32_t grow{0};
         for (int32_t i = 0; i < given->nbFields; ++i)
         {
             if (std::strcmp(given->fields[i].name, "by") == 0)
@@ -311,16 +436,21 @@ public:
                 assert(given->fields[i].type == PluginFieldType::kINT32);
                 mode = *static_cast<int32_t const*>(given->fields[i].data);
             }
+            if (std::strcmp(given->fields[i].name, "grow") == 0)
+            {
+                grow = static_cast<int32_t const*>(given->fields[i].data)[1];
+            }
         }
-        return new Shift{by, mode};
+        return new Shift{by, mode, grow};
     }
     IPluginV2* deserializePlugin(char const*, void const*, size_t) noexcept override
     {
-        return new Shift{0.25F, 7};
+        return new Shift{0.25F, 7, 0};
     }
     void setPluginNamespace(char const*) noexcept override {}
     char const* getPluginNamespace() const noexcept override
     {
+        at("namespace");
         return "";
     }
 
@@ -363,6 +493,52 @@ private:
     PluginFieldCollection mCollection{1, &mGroup};
 };
 
+class PairSumCreator final : public IPluginCreator
+{
+public:
+    char const* getPluginName() const noexcept override
+    {
+        return "PairSum";
+    }
+    char const* getPluginVersion() const noexcept override
+    {
+        return "1";
+    }
+    PluginFieldCollection const* getFieldNames() noexcept override
+    {
+        return &mCollection;
+    }
+    IPluginV2* createPlugin(char const*, PluginFieldCollection const* given) noexcept override
+    {
+        return named(new PairSum{given->nbFields > 0 ? *static_cast<float const*>(given->fields[0].data) : 2.F});
+    }
+    IPluginV2* deserializePlugin(char const*, void const* data, size_t) noexcept override
+    {
+        auto* const plugin = new PairSum{0.F};
+        plugin->read(data);
+        return named(plugin);
+    }
+    void setPluginNamespace(char const* name) noexcept override
+    {
+        mNamespace = name;
+    }
+    char const* getPluginNamespace() const noexcept override
+    {
+        return mNamespace.c_str();
+    }
+
+private:
+    IPluginV2* named(PairSum* plugin) const
+    {
+        plugin->setPluginNamespace(mNamespace.c_str());
+        return plugin;
+    }
+
+    std::string mNamespace;
+    PluginField mFactor{"factor", nullptr, PluginFieldType::kFLOAT32, 1};
+    PluginFieldCollection mCollection{1, &mFactor};
+};
+
 } // namespace
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
@@ -374,7 +550,11 @@ EXPORTED IPluginCreatorInterface* const* getCreators(int32_t& count)
     at("list");
     static ShiftCreator shift;
     static GroupMaxCreator maximum;
+    static PairSumCreator pairs;
     static IPluginCreatorInterface* const all[] = {&shift, &maximum};
-    count = fault() == "no-creators" ? 0 : 2;
-    return all;
+    static IPluginCreatorInterface* const alone[] = {&pairs};
+    // A registry is given a copy too, which has another name.
+    bool const one = fault().find("ioext") != std::string::npos;
+    count = fault() == "no-creators" ? 0 : one ? 1 : 2;
+    return one ? alone : all;
 }

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import platform
+import re
 import shutil
+import subprocess
+import sys
+from collections.abc import Collection, Mapping
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from pluginkit import cli
-from pluginkit.errors import UsageError
+from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
 from pluginkit.manifest import Manifest
 
 from .conftest import Foreign
@@ -22,7 +28,7 @@ def reference(x, *, group):
 """
 
 
-@pytest.mark.parametrize("layout", [10, 11])
+@pytest.mark.parametrize("layout", [10, pytest.param(11, marks=pytest.mark.slow)])
 def test_what_a_library_says_and_answers(
     foreign: Foreign, tmp_path: Path, layout: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -61,10 +67,39 @@ def test_a_draft_is_tested(foreign: Foreign, tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "reference.py").write_text(REFERENCE, encoding="utf-8")
     assert cli.run(["test", str(tmp_path), "--network", "plain"]) == 0
     assert "cases; NVIDIA's builder took 1 of 1" in " ".join(capsys.readouterr().out.split())
+    # pytest has the same cases.
+    (tmp_path / "test_layer.py").write_text(
+        "def test_in_networks(pluginkit_case):\n    pluginkit_case.check()\n", encoding="utf-8"
+    )
+    item = f"{tmp_path / 'test_layer.py'}::test_in_networks[plain/float32/opt]"
+    command_line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), item]
+    done = subprocess.run(command_line, capture_output=True, text=True, check=False)
+    assert re.search(r"^[1-9]\d* passed", done.stdout.splitlines()[-1]), done.stdout + done.stderr
     # And nothing that is there is written again.
     assert cli.run(command) == UsageError.exit_code
     assert "is there already; nothing was written" in capsys.readouterr().err
     assert (tmp_path / "reference.py").read_text(encoding="utf-8") == REFERENCE
+
+
+@pytest.mark.parametrize("layout", [10, pytest.param(11, marks=pytest.mark.slow)])
+def test_an_ioext_plugin_is_drafted_and_tested(
+    foreign: Foreign, tmp_path: Path, layout: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["adopt", str(foreign("ioext", layout)), "--dir", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "PairSum 1: IPluginV2IOExt, inputs: 1, outputs: 1" in shown
+    assert "to fill in" not in shown
+    manifest = Manifest.load(tmp_path)
+    assert manifest.plugin.base == "ioext"
+    assert [(one.name, one.default) for one in manifest.fields] == [("factor", 2.0)]
+    # Of three answers for static shapes: the last dimension is halved.
+    shape = manifest.inputs[0].shape
+    assert manifest.outputs[0].shape == (*shape[:-1], f"{shape[-1]} // 2")
+    (tmp_path / "reference.py").write_text(
+        "def reference(x, *, factor):\n    return factor * (x[..., 0::2] + x[..., 1::2])\n", encoding="utf-8"
+    )
+    assert cli.run(["test", str(tmp_path), "--network", "plain"]) == 0, capsys.readouterr()
+    assert "broken networks" in capsys.readouterr().out
 
 
 def test_a_library_with_its_manifest_next_to_it(
@@ -93,43 +128,71 @@ def test_a_library_of_layout_10_runs_in_a_host_of_that_layout(foreign: Foreign, 
     assert "IPluginV2DynamicExt::enqueue: answered 1" in report.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("fault", ["exit-in-outputs", "crash-in-types", "exit-in-shapes", "crash-in-create"])
+PROBES = {
+    "create": "createPlugin",
+    "outputs": "getNbOutputs",
+    "types": "getOutputDataType",
+    "shapes": "getOutputDimensions",
+    "formats": "supportsFormatCombination",
+    "serialize": "serialize",
+}
+"""Where a question may end its process, and the method's name."""
+LISTING = {
+    "start": "dlopen",
+    "list": "getCreators",
+    "name": "getPluginName",
+    "version": "getPluginVersion",
+    "namespace": "getPluginNamespace",
+    "fields": "getFieldNames",
+}
+ENDINGS = {"crash": "SIGABRT", "exit": "exit code 3", "hang": "no answer within 2 s"}
+
+
+def each(places: Mapping[str, str], often: Collection[tuple[str, str]]) -> list[object]:
+    """Every ending at every place; a few are in every run."""
+    every = product(ENDINGS, places)
+    return [pytest.param(*one, marks=() if one in often else pytest.mark.slow) for one in every]
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"), each(PROBES, [("crash", "create"), ("exit", "outputs"), ("crash", "formats")])
+)
 def test_a_question_that_ends_the_process_is_no_finding(
-    foreign: Foreign, tmp_path: Path, fault: str, capsys: pytest.CaptureFixture[str]
+    foreign: Foreign, tmp_path: Path, kind: str, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.run(["adopt", str(foreign(fault)), "--dir", str(tmp_path)]) == 0
+    assert cli.run(["adopt", str(foreign(f"{kind}-in-{place}")), "--dir", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     # The library's other plugin is drafted all the same.
     assert Manifest.load(tmp_path / "plugins" / "group_max").outputs[0].shape == ("n", "c // group", "l")
-    if fault == "crash-in-types":
+    draft = (tmp_path / "pluginkit.toml").read_text(encoding="utf-8")
+    if kind == "hang" or place in ("create", "outputs"):
+        assert re.search(rf"# Ended when it was asked something \(no finding\): .*{PROBES[place]}", draft), draft
+    if place == "serialize" or (place, kind) in (("types", "crash"), ("types", "exit")):
         assert Manifest.load(tmp_path).inputs[0].types[0].value == "float32"
         return
     assert "to fill in" in shown
     assert cli.run(["test", str(tmp_path)]) == UsageError.exit_code
     output = capsys.readouterr().err
     assert "to fill in" in output
-    assert "the plugin answers no question about its inputs" in output
+    if place != "types":
+        assert "the plugin answers no question about its inputs" in output
 
 
-@pytest.mark.parametrize(
-    ("fault", "code", "output"),
-    [
-        ("crash-in-start", 6, "SIGABRT in dlopen"),
-        ("exit-in-start", 6, "exit code 3 in dlopen"),
-        ("hang-in-start", 6, "no answer within 2 s in dlopen"),
-        ("crash-in-list", 6, "SIGABRT in getCreators"),
-        ("exit-in-name", 6, "exit code 3 in IPluginCreator::getPluginName"),
-        ("hang-in-fields", 6, "no answer within 2 s in IPluginCreator::getFieldNames"),
-        ("no-creators", 1, "no creator"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "place"), each(LISTING, [("exit", "start"), ("crash", "name"), ("hang", "fields")]))
 def test_a_library_that_cannot_be_listed(
-    foreign: Foreign, tmp_path: Path, fault: str, code: int, output: str, capsys: pytest.CaptureFixture[str]
+    foreign: Foreign, tmp_path: Path, kind: str, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.run(["adopt", str(foreign(fault)), "--dir", str(tmp_path), "--timeout", "2"]) == code
+    command = ["adopt", str(foreign(f"{kind}-in-{place}")), "--dir", str(tmp_path), "--timeout", "2"]
+    assert cli.run(command) == PluginCrashed.exit_code
     shown = capsys.readouterr().err
     assert "can't be adopted" in shown
-    assert output in shown
+    assert re.search(rf"{ENDINGS[kind]} in (\w+::)?{LISTING[place]}", shown), shown
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_library_without_creators(foreign: Foreign, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["adopt", str(foreign("no-creators")), "--dir", str(tmp_path)]) == CheckFailed.exit_code
+    assert "no creator" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -140,7 +203,11 @@ def test_what_is_no_plugin_library(foreign: Foreign, tmp_path: Path, capsys: pyt
     raw = bytearray(foreign().read_bytes())
     raw[18:20] = (183).to_bytes(2, "little")  # e_machine: EM_AARCH64
     other.write_bytes(raw)
-    for library, output in ((text, "ELF"), (other, "this machine is"), (tmp_path / "none.so", "no file")):
+    for library, output in (
+        (text, "ELF"),
+        (other, f"is for AArch64; this machine is {platform.machine()}"),
+        (tmp_path / "none.so", "no file"),
+    ):
         assert cli.run(["adopt", str(library), "--dir", str(tmp_path)]) == UsageError.exit_code
         assert output in capsys.readouterr().err
     assert cli.run(["adopt", str(foreign()), "--creator", "Shoft", "--dir", str(tmp_path)]) == UsageError.exit_code

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 
 from pluginkit import cli
 from pluginkit.adoption.answers import ListedCreator, ListedField, PluginAnswers
+from pluginkit.adoption.expressions import with_names
 from pluginkit.adoption.field_tables import FieldTables
 from pluginkit.adoption.node import read
 from pluginkit.errors import UsageError
@@ -41,7 +42,9 @@ def model(tmp_path: Path) -> Path:
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     nodes = [
         helper.make_node("Relu", ["x"], ["r"]),
-        helper.make_node("Shift", ["r", "w"], ["y"], by=1.5, mode=3, table=[1.0, 2.0, 3.0, 4.0], unlisted="text"),
+        helper.make_node(
+            "Shift", ["r", "w"], ["y"], by=1.5, mode=3, table=[1.0, 2.0, 3.0, 4.0], grow=[5, 1], unlisted="text"
+        ),
     ]
     weights = onnx.numpy_helper.from_array(np.arange(64, dtype=np.float32).reshape(2, 4, 8), "w")
     graph = helper.make_graph(nodes, "g", [x], [y], [weights])
@@ -61,7 +64,7 @@ def test_a_models_node_is_drafted(
     assert not (drafts / "plugins").exists()
     assert [one.name for one in (*manifest.inputs, *manifest.outputs)] == ["r", "w", "y"]
     fields = [(one.name, one.default) for one in manifest.fields]
-    assert fields == [("by", 1.5), ("mode", 3), ("table", (1.0, 2.0, 3.0, 4.0))]
+    assert fields == [("by", 1.5), ("mode", 3), ("table", (1.0, 2.0, 3.0, 4.0)), ("grow", (5, 1))]
     (profile,) = manifest.profiles
     assert profile.symbols == {
         "n": (1, 4, 16),
@@ -71,10 +74,33 @@ def test_a_models_node_is_drafted(
         "c2": (4, 4, 4),
         "l2": (8, 8, 8),
     }
-    assert manifest.outputs[0].shape == ("n", "c + c2", "ceil_div(l, 2)")
+    # What depends on an element of a list stands there by its name.
+    assert manifest.outputs[0].shape == ("n", "c + c2", "ceil_div(l, 2) + grow[1]")
     with np.load(drafts / "model_data.npz") as data:
         assert data["r"].shape == (4, 6, 4)
         np.testing.assert_array_equal(data["w"].ravel(), np.arange(64))
+
+
+@pytest.mark.compile
+def test_a_model_whose_values_make_no_plugin(
+    foreign: Foreign, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The inputs are the model's all the same."""
+    drafts = tmp_path / "drafts"
+    assert cli.run(["adopt", str(foreign("crash-in-create")), "--model", str(model), "--dir", str(drafts)]) == 0
+    shown = capsys.readouterr().out
+    assert "to fill in: no plugin is made of the values in the model's node" in shown
+    text = (drafts / "pluginkit.toml").read_text(encoding="utf-8")
+    assert "# Ended when it was asked something (no finding): SIGABRT in IPluginCreator::createPlugin" in text
+    manifest = Manifest.parse(text.replace(FILL_IN, "#"))
+    assert [one.shape for one in manifest.inputs] == [("n", "c", "l"), ("n2", "c2", "l2")]
+    assert [one.types[0].value for one in manifest.outputs] == ["float32"]
+
+
+def test_numbers_of_fields_in_an_expression() -> None:
+    values = {"stride": 61, "group": 67}
+    assert with_names("n * 3721 + 61 * 610", values) == "n * (stride * stride) + stride * 610"
+    assert with_names("c // 4087", values) == "c // (stride * group)"
 
 
 def test_fields_are_what_the_parser_passes(model: Path) -> None:
@@ -85,6 +111,9 @@ def test_fields_are_what_the_parser_passes(model: Path) -> None:
         ("table", 1, np.arange(1, 5, dtype=np.float32).tobytes(), 4),
     )
     assert found.missing == ("absent",)
+    # In the creator's order, as NVIDIA's parser passes them: some creators read them by their places.
+    turned = read(model, [ListedCreator(0, "Shift", "1", "", "v2", fields[::-1])])[0]
+    assert [name for name, *_ in turned.given] == ["table", "by"]
     assert found.ranks == (3, 3)
     assert found.types == (0, 0)
 
@@ -134,6 +163,16 @@ def test_a_list_without_a_model_is_left_out() -> None:
     assert tables.text.count("its values don't show without a model (--model MODEL.onnx)") == 2
     needing = FieldTables([ListedField("table", 1, 4)], PluginAnswers(made="nothing", needed=("table",)), None)
     assert needing.text.startswith(FILL_IN)
+
+
+def test_a_field_that_is_listed_by_name_alone() -> None:
+    """Without a model its type is a guess, which is said."""
+    given = (("stride", 5, (1).to_bytes(4, "little"), 1),)
+    answers = PluginAnswers(made="ones", given=given, needed=("stride",))
+    tables = FieldTables([ListedField("stride", 8, 0)], answers, None)
+    (field,) = Manifest.parse(SIGNATURE + tables.text).fields
+    assert (field.name, field.type.value) == ("stride", "int32")
+    assert "the creator lists no type" in tables.text
 
 
 def test_a_model_without_the_plugin(model: Path) -> None:

@@ -16,6 +16,7 @@ from pluginkit import cli, gpu
 from pluginkit.bench import baseline, child, plot, runner, values
 from pluginkit.bench.cases import cases
 from pluginkit.bench.model import BenchCase
+from pluginkit.build import existing
 from pluginkit.build.artifact import find_artifact
 from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.dtypes import DType
@@ -172,6 +173,27 @@ def test_no_gpu(bar: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     assert cli.run(["bench", str(bar)]) == 4
     output = " ".join(capsys.readouterr().err.split())
     assert "pluginkit bench measures on a GPU, and there is none here: no NVIDIA device here." in output
+
+
+def test_the_library_that_another_build_makes_is_measured(
+    bar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`[library]` in pluginkit.toml: nothing is built here, and one of target cpu is no library to measure."""
+    made = library(bar)
+    project = tmp_path / "theirs"
+    project.mkdir()
+    shutil.copy(bar / "reference.py", project)
+    toml = (bar / "pluginkit.toml").read_text() + f"\n[library]\npath = {json.dumps(str(made))}\n"
+    (project / "pluginkit.toml").write_text(toml)
+    monkeypatch.setattr(runner, "find_driver", lambda: DriverInfo("13.0", (Gpu("no GPU", "9.0"),)))
+    assert cli.run(["bench", str(project)]) == 2
+    assert "is built for target cpu, and target gpu is asked for" in capsys.readouterr().err
+    monkeypatch.setattr(existing, "CONTROL", "no library exports this")
+    monkeypatch.setattr(existing.gpu_code, "read", lambda file: object())
+    monkeypatch.setattr(gpu, "GpuContext", context())
+    monkeypatch.setattr(runner, "Worker", InProcess)
+    code, output = bench(project, "--only", "tiny/float32")
+    assert (code, output["library"]) == (0, str(made.resolve()))
 
 
 def test_a_plot_needs_matplotlib(

@@ -88,8 +88,9 @@ def test_the_driver_is_asked_in_a_process_that_may_die(monkeypatch: pytest.Monke
     assert "signal SIGSEGV" in gpus.find_driver().problem
     script.write_text("import time; time.sleep(60)")
     assert "stopped after 0.5 s" in gpus.find_driver(timeout=0.5).problem
-    script.write_text('print(\'{"cuda": "13.0", "gpus": [{"name": "X", "capability": "12.0"}], "problem": ""}\')')
-    assert gpus.find_driver().gpus == (Gpu("X", "12.0"),)
+    facts = {"cuda": "13.0", "gpus": [{"name": "X", "capability": "12.0"}], "problem": "", "version": "580.159"}
+    script.write_text(f"print({json.dumps(json.dumps(facts))})")
+    assert gpus.find_driver() == DriverInfo("13.0", (Gpu("X", "12.0"),), "", "580.159")
     assert gpus.find_driver().gpus[0].arch == "120"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,33 @@ def test_every_cmake_that_is_promised(project: Path, tmp_path: Path, version: st
     assert done.returncode == 0, done.stderr
     works(project, site / "cmake/data/bin/cmake")
     assert cached(project, "CMAKE_CACHE_PATCH_VERSION") == version.split(".")[2]
+
+
+def test_the_headers_of_a_linked_sdk_go_first(tmp_path: Path) -> None:
+    """Of a target that the tested one links by way of another; its major is the layout."""
+    include = tmp_path / "sdk include"
+    include.mkdir()
+    (include / "NvInfer.h").touch()
+    (include / "NvInferVersion.h").write_text("#define NV_TENSORRT_MAJOR 10 //!< TensorRT major version.\n")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "own.cu").touch()
+    lines = """cmake_minimum_required(VERSION 3.24)
+project(own LANGUAGES CXX)
+add_library(nvinfer INTERFACE)
+target_include_directories(nvinfer INTERFACE "$<BUILD_INTERFACE:{0}>")
+add_library(common INTERFACE)
+target_link_libraries(common INTERFACE nvinfer)
+add_library(own SHARED own.cu)
+target_link_libraries(own PRIVATE common)
+find_package(pluginkit REQUIRED)
+pluginkit_test_plugin(own)
+"""
+    (project / "CMakeLists.txt").write_text(lines.format(include), encoding="utf-8")
+    done = configure(project)
+    assert done.returncode == 0, done.stdout + done.stderr
+    described = json.loads((tmp_path / "out/pluginkit-own_pluginkit.json").read_text(encoding="utf-8"))
+    assert described["layouts"] == {"10": {"headers": str(include)}}
 
 
 def test_what_is_given_stays(project: Path, tmp_path: Path) -> None:

@@ -26,7 +26,9 @@ def test_any_text_comes_back_from_the_compiler(tmp_path: Path) -> None:
     assert output[:3] == ["libl_re_lu.so", "initLReLUPlugins", "cpu"]
     (signature,) = json.loads(output[3])
     assert signature["name"] == "LReLU"
-    assert signature["inputs"] == [{"name": "x", "types": "float32, float16", "shape": ["n", "c", "h", "w"]}]
+    assert signature["inputs"] == [
+        {"name": "x", "types": "float32, float16", "shape": ["n", "c", "h", "w"], "shape_input": False}
+    ]
     assert signature["fields"] == [{"name": "neg_slope", "type": "float32", "default": 0.01, "description": TEXT}]
 
 

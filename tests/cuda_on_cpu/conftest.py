@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from filelock import FileLock
 
-from pluginkit import built_dir
+from pluginkit import built_dir, gpu
 from pluginkit.build.toolchain import cuda_include_dirs
+from pluginkit.paths import include_dir
 from pluginkit.process.programs import Completed, run
 from tests.compilers import default_cxx
 from tests.shared import Shared
@@ -41,6 +43,7 @@ NVCC_FLAGS = [
     "--extended-lambda",
     "-shared",
     "-Xcompiler=-fPIC,-fvisibility=hidden",
+    f"-I{include_dir()}",
 ]
 EVERYWHERE = ["g++", "clang++", pytest.param(NVCC, marks=pytest.mark.gpu)]
 """Compilers of a source whose results are the same on a GPU."""
@@ -120,3 +123,52 @@ def kit(shared: Shared) -> Kit:
 def load(request: pytest.FixtureRequest, kit: Kit) -> Callable[[str], ctypes.CDLL]:
     """`load(name)` gives the library of a source, once by each compiler."""
     return lambda name: ctypes.CDLL(str(kit.library(name, request.param)))
+
+
+class Address(ctypes.c_void_p):
+    """The address of an array; a GPU gets that of a copy."""
+
+    array: np.ndarray
+
+
+def at(array: np.ndarray) -> Address:
+    """The address of an array, as a library for either target takes it."""
+    address = Address(array.ctypes.data)
+    address.array = array
+    return address
+
+
+class OnGpu:
+    """A library whose functions are called with addresses of device memory, which is copied back afterwards."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+        self._context = gpu.GpuContext()
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        def call(*arguments: object) -> int:
+            arrays = [one.array for one in arguments if isinstance(one, Address)]
+            held = {id(array): self._context.alloc(array.nbytes) for array in arrays}
+            for array in arrays:
+                self._context.write(held[id(array)].address, array)
+            given = [
+                ctypes.c_void_p(held[id(one.array)].address) if isinstance(one, Address) else one for one in arguments
+            ]
+            answer = getattr(self._library, name)(*given)
+            self._context.synchronize()
+            for array in arrays:
+                self._context.read(array, held[id(array)].address)
+            return int(answer)
+
+        return call
+
+
+@pytest.fixture(params=EVERYWHERE)
+def anywhere(request: pytest.FixtureRequest, kit: Kit) -> Callable[[str], ctypes.CDLL | OnGpu]:
+    """As `load`, and on a GPU where there is one."""
+
+    def loaded(name: str) -> ctypes.CDLL | OnGpu:
+        library = ctypes.CDLL(str(kit.library(name, request.param)))
+        return OnGpu(library) if request.param == NVCC else library
+
+    return loaded

@@ -8,9 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pluginkit import gpu
-
-from .conftest import EVERYWHERE, NVCC, Kit
+from .conftest import at as _at
 
 pytestmark = pytest.mark.compile
 Load = Callable[[str], ctypes.CDLL]
@@ -18,52 +16,6 @@ Load = Callable[[str], ctypes.CDLL]
 REFUSED = (9, 1)
 """cudaErrorInvalidConfiguration, as the documents have it; CUDA 13.0 on an H100 gave cudaErrorInvalidValue for all."""
 _N = 1000  # not a multiple of the block
-
-
-class _At(ctypes.c_void_p):
-    """The address of an array; a GPU gets that of a copy."""
-
-    array: np.ndarray
-
-
-def _at(array: np.ndarray) -> _At:
-    address = _At(array.ctypes.data)
-    address.array = array
-    return address
-
-
-class _OnGpu:
-    """A library whose functions are called with addresses of device memory, which is copied back afterwards."""
-
-    def __init__(self, library: ctypes.CDLL) -> None:
-        self._library = library
-        self._context = gpu.GpuContext()
-
-    def __getattr__(self, name: str) -> Callable[..., int]:
-        def call(*arguments: object) -> int:
-            arrays = [one.array for one in arguments if isinstance(one, _At)]
-            held = {id(array): self._context.alloc(array.nbytes) for array in arrays}
-            for array in arrays:
-                self._context.write(held[id(array)].address, array)
-            given = [ctypes.c_void_p(held[id(one.array)].address) if isinstance(one, _At) else one for one in arguments]
-            answer = getattr(self._library, name)(*given)
-            self._context.synchronize()
-            for array in arrays:
-                self._context.read(array, held[id(array)].address)
-            return int(answer)
-
-        return call
-
-
-@pytest.fixture(params=EVERYWHERE)
-def anywhere(request: pytest.FixtureRequest, kit: Kit) -> Callable[[str], ctypes.CDLL | _OnGpu]:
-    """As `load`, and on a GPU where there is one."""
-
-    def loaded(name: str) -> ctypes.CDLL | _OnGpu:
-        library = ctypes.CDLL(str(kit.library(name, request.param)))
-        return _OnGpu(library) if request.param == NVCC else library
-
-    return loaded
 
 
 def _random(n: int = _N, dtype: type = np.float32) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 import re
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from pluginkit.cuda_cpu import symbols
 from pluginkit.errors import BuildFailed, ToolMissing
+from pluginkit.process.programs import run
 from tests.compilers import default_cxx, nvcc
 
 from .conftest import SOURCES, Kit, compile_object
@@ -175,3 +177,17 @@ def test_nvcc_takes_the_same_sources(tmp_path: Path, name: str) -> None:
     ]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("storage", ["thread_local", "__thread"])
+def test_thread_local_variables_of_the_users_are_found_by_a_call(tmp_path: Path, storage: str) -> None:
+    """Before glibc 2.40 a use by a descriptor may change registers: none is in code that isn't pluginkit's alone."""
+    kernel = "__global__ void k(float* x) { x[threadIdx.x] = 0; }\nvoid run(float* x) { k<<<1, 8>>>(x); }\n"
+    used = []
+    for name, text in (("own", f"{storage} float mine;\nfloat& its() {{ return mine; }}\n{kernel}"), ("none", kernel)):
+        (tmp_path / f"{name}.cu").write_text(text, encoding="utf-8")
+        done = compile_object(tmp_path / f"{name}.cu", tmp_path / f"{name}.o", cxx="g++")
+        assert done.ok, done.stderr
+        relocations = run(["readelf", "-Wr", str(tmp_path / f"{name}.o")]).stdout
+        used.append("TLSDESC" in relocations)
+    assert used == [False, platform.machine() == "x86_64"]

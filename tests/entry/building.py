@@ -57,3 +57,12 @@ def exports(library: Path) -> set[str]:
     """The names that the library defines for others."""
     lines = run("nm", "-D", "--defined-only", library).splitlines()
     return {line.split()[-1] for line in lines}
+
+
+def fake_tensorrt(folder: Path, version: int, layout: int) -> Path:
+    """A library that stands for TensorRT of that version."""
+    path = folder / f"libfake-{version}.so"
+    flags = ["-std=c++17", "-fPIC", "-shared", *WARNINGS, f"-I{INCLUDE}"]
+    defines = [f"-DVERSION={version}", f"-DPLUGINKIT_TRT_LAYOUT={layout}"]
+    run("g++", *flags, *defines, Path(__file__).with_name("fake_tensorrt.cpp"), "-o", path)
+    return path

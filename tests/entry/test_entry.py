@@ -24,15 +24,6 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return building.both_layouts(tmp_path_factory.mktemp("entry"), HERE / "entry.cpp", "Echo", request.param)
 
 
-def fake(folder: Path, version: int, layout: int) -> Path:
-    """A library that stands for TensorRT of that version."""
-    path = folder / f"libfake-{version}.so"
-    flags = ["-std=c++17", "-fPIC", "-shared", *building.WARNINGS, f"-I{building.INCLUDE}"]
-    defines = [f"-DVERSION={version}", f"-DPLUGINKIT_TRT_LAYOUT={layout}"]
-    building.run("g++", *flags, *defines, HERE / "fake_tensorrt.cpp", "-o", path)
-    return path
-
-
 def python(code: str, *arguments: object) -> list[str]:
     """Runs code in a process of its own, with `sys.argv[1:]` and ctypes; the lines that it prints."""
     head = "import ctypes, sys\nB, P = ctypes.c_bool, ctypes.c_char_p\n"
@@ -77,13 +68,13 @@ print(kind.value.decode())
     ],
 )
 def test_who_gets_what(library: Path, tmp_path: Path, version: int, layout: int, wanted: str | None) -> None:
-    saw = python(LOAD, library, fake(tmp_path, version, layout), "finder")
+    saw = python(LOAD, library, building.fake_tensorrt(tmp_path, version, layout), "finder")
     assert saw == (["1", wanted] if wanted else ["0", ""])
 
 
 def test_without_a_finder(library: Path, tmp_path: Path) -> None:
     """Nobody says who loads: layout 11."""
-    assert python(LOAD, library, fake(tmp_path, 101600, 10), "none") == ["1", "V2 of 110100"]
+    assert python(LOAD, library, building.fake_tensorrt(tmp_path, 101600, 10), "none") == ["1", "V2 of 110100"]
 
 
 INIT = """
@@ -100,7 +91,7 @@ for library in libraries:
 def test_init_reaches_every_registry(library: Path, tmp_path: Path) -> None:
     """TensorRT 10 and 11, and RTX with the one registry layout and the other, in one process."""
     hosts = [(101600, 10), (110400, 11), (10400, 10), (10701, 11)]
-    saw = python(INIT, library, *(fake(tmp_path, *host) for host in hosts))
+    saw = python(INIT, library, *(building.fake_tensorrt(tmp_path, *host) for host in hosts))
     assert saw[0] == "[True, True, True, True]"
     kinds = [V2, V2, V3, V3]
     assert saw[1:] == [f"{kind}@acme;{kind}@b;{kind}@;" for kind in kinds]
@@ -111,19 +102,19 @@ def test_init_without_tensorrt(library: Path) -> None:
 
 
 def test_init_with_an_old_tensorrt(library: Path, tmp_path: Path) -> None:
-    assert python(INIT, library, fake(tmp_path, 8601, 10)) == ["[False, False, False, False]", ""]
+    assert python(INIT, library, building.fake_tensorrt(tmp_path, 8601, 10)) == ["[False, False, False, False]", ""]
 
 
 def test_init_of_one_layout(tmp_path: Path) -> None:
     """A library without the other layout's half keeps its hands off that registry."""
     only_11 = building.one_layout(tmp_path, HERE / "entry.cpp", 11)
-    assert python(INIT, only_11, fake(tmp_path, 101600, 10)) == ["[False, False, False, False]", ""]
-    assert python(INIT, only_11, fake(tmp_path, 110100, 11))[0] == "[True, True, True, True]"
+    assert python(INIT, only_11, building.fake_tensorrt(tmp_path, 101600, 10)) == ["[False, False, False, False]", ""]
+    assert python(INIT, only_11, building.fake_tensorrt(tmp_path, 110100, 11))[0] == "[True, True, True, True]"
 
 
 def test_init_where_a_registry_refuses(library: Path, tmp_path: Path) -> None:
     code = INIT.replace("init = ", "[one.fakeRefuse() for one in libraries]\ninit = ")
-    assert python(code, library, fake(tmp_path, 110100, 11))[0] == "[False, False, False, False]"
+    assert python(code, library, building.fake_tensorrt(tmp_path, 110100, 11))[0] == "[False, False, False, False]"
 
 
 def test_two_libraries_share_nothing(tmp_path: Path) -> None:
@@ -132,7 +123,7 @@ def test_two_libraries_share_nothing(tmp_path: Path) -> None:
     other_half = building.one_layout(tmp_path, HERE / "registered.cpp", 10, "-DPLUGINKIT_SECONDARY")
     assert "pluginkitSecondaryLayout" in building.exports(other_half)
     code = "import os\nctypes.CDLL(sys.argv[4], mode=os.RTLD_GLOBAL)\n" + LOAD
-    assert python(code, one_half, fake(tmp_path, 101600, 10), "finder", other_half) == ["0", ""]
+    assert python(code, one_half, building.fake_tensorrt(tmp_path, 101600, 10), "finder", other_half) == ["0", ""]
 
 
 @COMPILERS

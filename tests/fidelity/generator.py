@@ -12,12 +12,15 @@ from pluginkit.dtypes import DType
 from pluginkit.network.model import Dims, Network, NetworkProfile, Range
 
 from . import signatures
-from .flaws import FAMILIES, FLAWS, WILD, Flaw
+from .flaws import BASES, FAMILIES, FLAWS, WILD, Flaw
 from .graphs import Graph, Value, finish, info
 from .signature import Expression, Signature
 
 SOUND, WILD_SHARE = 0.4, 0.2
 """The shares of cases without a flaw, and of those by chance."""
+SHAPE_INPUT = 0.3
+"""How often an IPluginV3 that stands alone or first of two has a shape input. In loops and conditionals TensorRT-RTX's
+process ends (refusal shape-input-in-flow)."""
 SYMBOLS = ("n", "m", "trips")
 TRIPS = (1, 3, 5)
 
@@ -31,12 +34,14 @@ class Case:
         flaw: what is wrong with it; None if nothing is, WILD if nobody knows.
         static: whether all dimensions are constants.
         network: for NVIDIA, with a probe behind each plugin output.
+        base: of the plugin: v2 or v3.
     """
 
     id: str
     flaw: Flaw | None
     static: bool
     network: Network
+    base: str
 
 
 def case(seed: int, number: int) -> Case:
@@ -46,22 +51,25 @@ def case(seed: int, number: int) -> Case:
     if share < SOUND + WILD_SHARE:
         flaw = None if share < SOUND else WILD
     family = rng.choice(flaw.families if flaw else FAMILIES)
-    draft = _Draft(rng, flaw, f"{family}/{number}")
+    base = rng.choice(flaw.bases if flaw else BASES)
+    draft = _Draft(rng, flaw, base, f"{family}/{number}", seed)
     network = getattr(draft, family)()
-    return Case(f"{family}/{number}", flaw, draft.static, network)
+    return Case(f"{family}/{number}", flaw, draft.static, network, base)
 
 
 class _Draft:
     """A case under way."""
 
-    def __init__(self, rng: random.Random, flaw: Flaw | None, label: str) -> None:
+    def __init__(self, rng: random.Random, flaw: Flaw | None, base: str, label: str, seed: int) -> None:
         self.rng = rng
         self.flaw = flaw
+        self.base = base
         self.label = label
+        self.seed = seed
         self.static = rng.random() < 0.4 and not (flaw and flaw.dynamic)
         self.symbols = self._symbols()
         count = len(self.symbols)
-        self.graph = Graph(count)
+        self.graph = Graph(count, base)
         self.infos = []
         self.shapes: list[dict[str, Range]] = [{} for _ in range(count)]
         self.values: list[dict[str, Range]] = [{} for _ in range(count)]
@@ -86,7 +94,9 @@ class _Draft:
         kinds = signatures.kinds(self.rng, self.rng.randint(1, 3))
         if self._is("int8-across-if"):
             kinds = [DType.INT8] * len(kinds)
-        shapes = [signatures.dims(self.rng) for _ in kinds]
+        # A flaw may be one of the first dimension; INT8 scalars are a leniency.
+        flawed = self.flaw is not None and not self._is("wild")
+        shapes = [signatures.dims(self.rng, int(flawed or kind is DType.INT8)) for kind in kinds]
         if self._is("wild") and self.rng.random() < 0.15:
             shapes[-1] = ()
         if self.flaw and self.flaw.dynamic:
@@ -113,6 +123,18 @@ class _Draft:
             shapes[name] = one
         return value
 
+    def _shape_inputs(self) -> list[Value]:
+        """None, or one that is a network input; drawn apart from all else, which so stays as it is."""
+        rng = random.Random(f"{self.seed}/{self.label}/values")
+        if self.base != "v3" or self.flaw not in (None, WILD) or rng.random() >= SHAPE_INPUT:
+            return []
+        elements = [rng.choice(("n", "m", rng.randint(1, 6))) for _ in range(rng.randint(1, 3))]
+        value = replace(self._input("given", rng.choice((DType.INT32, DType.INT64)), elements), gives_shapes=True)
+        self.infos[-1] = info(value, [len(elements)])
+        for shapes, values, one in zip(self.shapes, self.values, value.ranges, strict=True):
+            shapes["given"], values["given"] = ((len(elements),),) * 3, one
+        return [value]
+
     def _is(self, name: str) -> bool:
         return self.flaw is not None and self.flaw.name == name
 
@@ -134,11 +156,28 @@ class _Draft:
             namespace = "elsewhere" if self._is("no-such-namespace") else ""
         return graph.plugin(inputs, signature, ask=ask, version=version, namespace=namespace)
 
-    def _signature(self, inputs: Sequence[Value], *, first: bool = False) -> Signature:
+    def _signature(
+        self,
+        inputs: Sequence[Value],
+        *,
+        first: bool = False,
+        in_flow: bool = False,
+        sized: bool = True,
+        values: Sequence[Value] = (),
+    ) -> Signature:
         """A sound one; with `first` its first output has the first input's type and shape."""
         if self._is("wild"):
-            return signatures.wild(self.rng, inputs, first=first)
-        return signatures.sound(self.rng, inputs, first=first)
+            return signatures.wild(self.rng, inputs, base=self.base, first=first, in_flow=in_flow, values=values)
+        return signatures.sound(
+            self.rng,
+            inputs,
+            base=self.base,
+            first=first,
+            least=int(self.flaw is not None),
+            in_flow=in_flow,
+            sized=sized and self.flaw is None,
+            values=values,
+        )
 
     def _finish(self, outputs: Sequence[Value]) -> Network:
         profiles = [
@@ -161,14 +200,16 @@ class _Draft:
 
     def plain(self) -> Network:
         """The plugin alone."""
-        entered = self._entered(self.graph, self.inputs)
-        left = self._plugin(self.graph, entered, self._signature(entered))
+        entered, values = self._entered(self.graph, self.inputs), self._shape_inputs()
+        left = self._plugin(self.graph, [*entered, *values], self._signature(entered, values=values))
         return self._finish(self._left(self.graph, left))
 
     def chain(self) -> Network:
         """One plugin on another's outputs."""
-        entered = self._entered(self.graph, self.inputs)
-        between = self._plugin(self.graph, entered, self._signature(entered))
+        entered, values = self._entered(self.graph, self.inputs), self._shape_inputs()
+        # NVIDIA computes nothing with a size.
+        signature = self._signature(entered, sized=False, values=values)
+        between = self._plugin(self.graph, [*entered, *values], signature)
         left = self.graph.plugin(between, self._signature(between))
         return self._finish(self._left(self.graph, left))
 
@@ -199,13 +240,12 @@ class _Draft:
         body = self.graph.within()
         state = replace(self.inputs[0], name=self.graph.name("state"))
         entered = self._entered(body, [state, *self.inputs[1:]])
-        signature = self._signature(entered, first=True)
+        signature = self._signature(entered, first=True, in_flow=True)
         if self._is("state-changes-shape"):
-            grown = (Expression((0, 0), 0, 1), *signature.shapes[0][1:])
-            signature = replace(signature, shapes=(grown, *signature.shapes[1:]))
+            signature = signatures.with_first(signature, (Expression((0, 0), 0, 1), *signature.shapes[0][1:]))
         if self._is("state-changes-type"):
             kind = DType.INT32 if state.kind is not DType.INT32 else DType.FLOAT32
-            signature = replace(signature, types=(kind, *signature.types[1:]), masks=(), fault=0)
+            signature = replace(signature, types=(kind, *signature.types[1:]), masks=(), fault=0, aliases=())
         left = self._left(body, self._plugin(body, entered, signature))
         going = body.op("Identity", [self.graph.name("going")], "going_on")
         (going_in,) = [node.input[0] for node in body.nodes if node.output[0] == going]
@@ -235,13 +275,19 @@ class _Draft:
             shapes["flag"] = ((), (), ())
         across = self._is("int8-across-if")
         outside = self._entered(self.graph, self.inputs) if across else self.inputs
-        signature = signatures.sound(self.rng, self.inputs, kind=DType.INT8) if across else self._signature(self.inputs)
+        signature = (
+            signatures.sound(self.rng, self.inputs, base=self.base, kind=DType.INT8, least=1, in_flow=True)
+            if across
+            else self._signature(self.inputs, in_flow=True)
+        )
         branches, ends = {}, []
         for label in ("then", "else"):
             body = self.graph.within()
             entered = outside if across else self._entered(body, outside)
             mine = (
-                signatures.other_branch(self.rng, signature, self.inputs, self.flaw) if label == "else" else signature
+                signatures.other_branch(self.rng, signature, self.inputs, self.flaw, base=self.base)
+                if label == "else"
+                else signature
             )
             left = self._plugin(body, entered, mine, flawed=label == "then")
             ends = left if across else self._left(body, left)

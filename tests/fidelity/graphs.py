@@ -12,21 +12,23 @@ from onnx import TensorProto, helper
 from pluginkit.dtypes import DType
 from pluginkit.network.api_model import PROBE
 from pluginkit.network.model import Network, NetworkProfile, PluginCall, Range
-from pluginkit.testing.families.base import DOMAIN, IR_VERSION, OPSET
+from pluginkit.testing.families.base import DOMAIN, IR_VERSION, OPSET, SHAPE_INPUTS
 
 from .signature import Signature
 
-NAME = "Chameleon"
+NAMES = {"v2": "Chameleon", "v3": "ChameleonV3"}
 SCALE = 0.0625
 
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor of the graph: its name and type, and its shape per profile at min, opt and max."""
+    """A tensor of the graph: its name and type, and its shape per profile at min, opt and max; of a shape input
+    (`gives_shapes`) its elements."""
 
     name: str
     kind: DType
     ranges: tuple[Range, ...]
+    gives_shapes: bool = False
 
     @property
     def rank(self) -> int:
@@ -38,6 +40,7 @@ class Graph:
     """A graph under way; `within` makes bodies of Loop and If, whose plugin calls and names are the whole model's."""
 
     profiles: int
+    base: str
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: list[onnx.TensorProto] = field(default_factory=list)
     calls: list[PluginCall] = field(default_factory=list)
@@ -45,7 +48,7 @@ class Graph:
 
     def within(self) -> Graph:
         """A body's graph."""
-        return Graph(self.profiles, [], [], self.calls, self.numbers)
+        return Graph(self.profiles, self.base, [], [], self.calls, self.numbers)
 
     def name(self, label: str) -> str:
         """Unique; none is a prefix of another: NVIDIA's parser finds layers by prefix."""
@@ -74,25 +77,30 @@ class Graph:
     def plugin(
         self, inputs: Sequence[Value], signature: Signature, *, ask: int = 0, version: str = "1", namespace: str = ""
     ) -> list[Value]:
-        """A chameleon's node, a probe behind each output; the values are what the probes give.
+        """A chameleon's node, a probe behind each output; the values are what the probes give. Shape inputs come last.
 
         `ask` is how many outputs the node has beyond those of the signature.
         """
         node = self.name("plugin")
         raw = [self.name("raw") for _ in range(len(signature.shapes) + ask)]
         fields = signature.fields()
-        self.nodes.append(
-            helper.make_node(
-                NAME,
-                [value.name for value in inputs],
-                raw,
-                node,
-                domain=DOMAIN,
-                plugin_version=version,
-                plugin_namespace=namespace,
-                **{name: value for name, (_, value) in fields.items()},
-            )
+        made = helper.make_node(
+            NAMES[self.base],
+            [value.name for value in inputs],
+            raw,
+            node,
+            domain=DOMAIN,
+            plugin_version=version,
+            plugin_namespace=namespace,
         )
+        for name, (_, value) in fields.items():
+            # The type of an empty list can't be seen.
+            kind = onnx.AttributeProto.INTS if value == () else None
+            made.attribute.append(helper.make_attribute(name, value, attr_type=kind))
+        shape_inputs = tuple(index for index, value in enumerate(inputs) if value.gives_shapes)
+        if shape_inputs:
+            made.attribute.append(helper.make_attribute(SHAPE_INPUTS, list(shape_inputs)))
+        self.nodes.append(made)
         kinds = signature.output_types([value.kind for value in inputs])
         self.calls.append(
             PluginCall(
@@ -103,6 +111,7 @@ class Graph:
                 inputs=tuple(tuple(value.ranges[profile] for value in inputs) for profile in range(self.profiles)),
                 scales=(0.0,) * len(inputs),
                 output_scales=(0.0,) * len(kinds),
+                shape_inputs=shape_inputs,
             )
         )
         ranges = [

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
+from pluginkit.formats import Format
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Dims
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
 from pluginkit.runtimes.host.session import CHILD
+from pluginkit.runtimes.rtx import refusals
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.rtx.session import RtxSession
 from pluginkit.runtimes.verdict import BuildVerdict, Configured, SeenTensor
@@ -23,20 +25,23 @@ from tests.compilers import default_cxx
 
 from .flaws import LENIENT, WILD
 from .generator import Case
-from .graphs import NAME, without_probes
-from .signature import FIELD_NAMES
+from .graphs import NAMES, without_probes
+from .signature import FIELDS
 
 HERE = Path(__file__).parent
 INCLUDE = HERE.parents[1] / "pluginkit" / "include"
-MANIFEST = Manifest.parse(
-    f"""
-    plugin = {{name = "{NAME}"}}
-    inputs = [{{name = "x", types = ["float32"], shape = ["n"]}}]
-    outputs = [{{name = "y", types = ["float32"], shape = ["n"]}}]
-    profiles = [{{symbols = {{n = [1, 2, 3]}}}}]
-    fields = [{", ".join(f'{{name = "{name}", type = "int32"}}' for name in FIELD_NAMES)}]
-    """
-)
+MANIFESTS = {
+    base: Manifest.parse(
+        f"""
+        plugin = {{name = "{name}", base = "{"v3" if base == "v3" else "dynamic"}"}}
+        inputs = [{{name = "x", types = ["float32"], shape = ["n"]}}]
+        outputs = [{{name = "y", types = ["float32"], shape = ["n"]}}]
+        profiles = [{{symbols = {{n = [1, 2, 3]}}}}]
+        fields = [{", ".join(f'{{name = "{field}", type = "{kind.value}"}}' for field, kind in FIELDS.items())}]
+        """
+    )
+    for base, name in NAMES.items()
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class Judgement:
         differences: where both build it, and see other types or shapes.
         compared: how many outputs' types and shapes were compared.
         tighter: for how many layers and profiles NVIDIA's bounds of a shape are tighter than the host's.
+        refusal: the row of pluginkit.runtimes.rtx.refusals that NVIDIA refuses it by, if the row's experiment says so.
     """
 
     case: Case
@@ -57,6 +63,7 @@ class Judgement:
     differences: tuple[str, ...]
     compared: int
     tighter: int = 0
+    refusal: str = ""
 
     @property
     def agree(self) -> bool:
@@ -65,10 +72,20 @@ class Judgement:
 
     @property
     def lenient(self) -> bool:
-        """Whether it belongs to the table of leniencies."""
+        """Whether it belongs to the table of leniencies or to that of refusals, or is about a format of no manifest."""
+        if self.refusal or self.other_format:
+            return True
         if self.case.flaw is WILD and not self.agree:
             return any(re.search(text, self.host.message) for text in LENIENT.values()) or self._has_int8_scalar
         return self.case.flaw is not None and bool(self.case.flaw.lenient)
+
+    @property
+    def other_format(self) -> bool:
+        """Whether the host misses the manifest's format, linear, and NVIDIA has found one that no manifest declares."""
+        if self.host.ok or not self.rtx.ok or "no combination of the types and formats" not in self.host.message:
+            return False
+        tensors = (tensor for one in self.rtx.configured for tensor in (*one.inputs, *one.outputs))
+        return any(tensor.format != Format.LINEAR.code for tensor in tensors)
 
     @property
     def _has_int8_scalar(self) -> bool:
@@ -118,11 +135,30 @@ def _text(one: Configured) -> str:
     return ", ".join(f"{t.type}: {t.min} {t.opt} {t.max}" for t in (*one.inputs, *one.outputs))
 
 
+def _refusal(session: RtxSession, case: Case, verdict: BuildVerdict) -> str:
+    """The row that NVIDIA refuses it by, if it builds the network once what the row is about is hidden from it."""
+    hidden: list[refusals.Hidden] = []
+    rows: list[str] = []
+    while not verdict.ok:
+        row = refusals.recognise(verdict)
+        if row is None or not row.hidden or row.hidden in hidden:
+            return ""
+        hidden.append(row.hidden)
+        rows.append(row.id)
+        verdict = session.without(hidden, case.network)
+    return rows[0]
+
+
+def _is_shape(host: Dims, rtx: Dims) -> bool:
+    """Whether NVIDIA's shape is the host's; in a static network it leaves open only what enqueue says."""
+    return len(host) == len(rtx) and all(its in (-1, mine) for mine, its in zip(host, rtx, strict=True))
+
+
 class Host:
     """pluginkit's host, one process for all: what this plugin does wrong leaves nothing behind."""
 
-    def __init__(self, library: Path) -> None:
-        self._init = {"library": library, "manifest": MANIFEST, "target": "cpu"}
+    def __init__(self, library: Path, base: str) -> None:
+        self._init = {"library": library, "manifest": MANIFESTS[base], "target": "cpu"}
         self._worker: Worker | None = None
 
     def judge(self, case: Case) -> tuple[BuildVerdict, list[list[dict[str, tuple[str, Dims]]]]]:
@@ -149,19 +185,20 @@ class Host:
 class Judges:
     """Both, at the same time."""
 
-    def __init__(self, library: Path, rtx: RtxSession) -> None:
-        self._rtx = rtx
-        self._host = Host(library)
+    def __init__(self, library: Path, sessions: Mapping[str, RtxSession]) -> None:
+        self._rtx = sessions
+        self._hosts = {base: Host(library, base) for base in sessions}
         self._pool = ThreadPoolExecutor(1)
 
     def judge(self, case: Case) -> Judgement:
         """Asks both."""
-        asked = self._pool.submit(self._host.judge, case)
-        rtx = self._rtx.build(case.network)
-        shapes = self._rtx.shapes() if rtx.ok else {}
+        session = self._rtx[case.base]
+        asked = self._pool.submit(self._hosts[case.base].judge, case)
+        rtx = session.build(case.network)
+        shapes = session.shapes() if rtx.ok else {}
         host, outputs = asked.result()
         if not (host.ok and rtx.ok):
-            return Judgement(case, host, rtx, (), 0)
+            return Judgement(case, host, rtx, (), 0, refusal=_refusal(session, case, rtx) if host.ok else "")
         found = differences(host.configured, rtx.configured)
         compared = sum(len(record.outputs) for record in host.configured)
         if case.static:
@@ -170,7 +207,7 @@ class Judges:
             found += [
                 f"output {name!r}: the host's shape is {own[name][1]}, NVIDIA's {dims}"
                 for name, dims in shapes.items()
-                if own[name][1] != dims
+                if not _is_shape(own[name][1], dims)
             ]
         seen = {_text(one) for one in rtx.configured}
         return Judgement(
@@ -178,8 +215,9 @@ class Judges:
         )
 
     def close(self) -> None:
-        """Ends the host's process."""
-        self._host.close()
+        """Ends the host's processes."""
+        for host in self._hosts.values():
+            host.close()
         self._pool.shutdown()
 
 
@@ -187,8 +225,12 @@ class Judges:
 def judges(folder: Path) -> Iterator[Judges]:
     """Both, with the library compiled in that folder."""
     library = compile_chameleon(folder)
-    with tensorrt_rtx.open(library, MANIFEST, timeout=60) as session:
-        both = Judges(library, session)
+    with ExitStack() as stack:
+        sessions = {
+            base: stack.enter_context(tensorrt_rtx.open(library, manifest, timeout=60))
+            for base, manifest in MANIFESTS.items()
+        }
+        both = Judges(library, sessions)
         try:
             yield both
         finally:

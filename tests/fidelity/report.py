@@ -15,6 +15,10 @@ COLUMNS = ("cases", "both build", "both refuse", "host alone refuses", "RTX alon
 def reason(judgement: Judgement) -> str:
     """What a case is counted as."""
     flaw = judgement.case.flaw
+    if judgement.refusal:
+        return f"{judgement.refusal} (refused whatever the operator)"
+    if judgement.other_format:
+        return "a format of no manifest (another question)"
     if flaw is None:
         return "(sound)"
     return f"{flaw.name} (lenient)" if judgement.lenient else f"({flaw.name})" if flaw is WILD else flaw.name
@@ -51,7 +55,7 @@ def summary(judgements: Sequence[Judgement]) -> str:
     compared = sum(judgement.compared for judgement in judgements)
     share = 100 * agree / max(1, len(counted))
     return (
-        f"{len(judgements)} cases; outside the leniencies {agree} of {len(counted)} agree ({share:.2f} %). "
+        f"{len(judgements)} cases; outside of leniencies and refusals {agree} of {len(counted)} agree ({share:.2f} %). "
         f"RTX refuses {refused}, for {len(reasons(judgements))} reasons by its words. "
         f"Types and shapes of {compared} outputs compared, different in {sum(bool(j.differences) for j in judgements)} "
         "cases. "
@@ -67,12 +71,6 @@ def reasons(judgements: Sequence[Judgement]) -> set[str]:
 def disagreements(judgements: Sequence[Judgement]) -> list[Judgement]:
     """Every disagreement outside the leniencies."""
     return [judgement for judgement in judgements if not judgement.agree and not judgement.lenient]
-
-
-def unexplained(judgements: Sequence[Judgement]) -> list[str]:
-    """A paragraph for each that isn't a known limit of the host."""
-    found = disagreements(judgements)
-    return [describe(judgement) for judgement in found if judgement.case.flaw is None or not judgement.case.flaw.known]
 
 
 def describe(judgement: Judgement) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import re
 import shutil
+import site
+import sysconfig
 from pathlib import Path
 
 from pluginkit import scaffold
@@ -29,6 +33,12 @@ FAULTS = {
     "unwritten": 9,
     "divergent": 10,
     "stream-ordered allocation": 11,
+    "kept event": 12,
+    "kept host memory": 13,
+    "a cache, which is no fault": 14,
+    "kept stream": 15,
+    "kept handle": 16,
+    "kept device memory": 17,
 }
 """The values of the field `fault`."""
 
@@ -49,11 +59,28 @@ def make(kind: str, folder: Path) -> Path:
 
 def plant(project: Path, fault: str) -> None:
     """Chooses a fault. No source changes, so nothing is compiled anew."""
+    choose(project, FAULTS[fault])
+
+
+def choose(project: Path, number: int) -> None:
+    """Gives the field `fault` of a project that default."""
     toml = project / "pluginkit.toml"
-    before = toml.read_text()
-    after = re.sub(r'(name = "fault"\ntype = "int32"\ndefault = )\d+', rf"\g<1>{FAULTS[fault]}", before)
-    assert 'name = "fault"' in before
-    toml.write_text(after)
+    text, count = re.subn(r'(name = "fault"\ntype = "int32"\ndefault = )\d+', rf"\g<1>{number}", toml.read_text())
+    assert count == 1
+    toml.write_text(text)
+
+
+def cublas() -> Path | None:
+    """A cuBLAS of this machine: of a toolkit, or of NVIDIA's wheels in this or in the system's Python."""
+    named = [Path(os.environ[one]) for one in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(one)]
+    toolkits = [*named, Path("/usr/local/cuda")]
+    folders = [root / part for root in toolkits for part in ("lib64", f"targets/{platform.machine()}-linux/lib")]
+    wheels = [*site.getsitepackages(), sysconfig.get_path("purelib")]
+    folders += [Path(one) / "nvidia" / part for one in wheels for part in ("cu13/lib", "cublas/lib")]
+    found = [
+        path for folder in folders for path in sorted(folder.glob("libcublas.so.*"), key=lambda one: len(one.name))
+    ]
+    return next(iter(found), None)
 
 
 def line_of(mark: str) -> int:

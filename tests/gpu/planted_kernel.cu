@@ -2,6 +2,9 @@
 
 #include "planted_kernel.h"
 
+#include <cstdlib>
+#include <dlfcn.h>
+
 namespace planted_plugin
 {
 namespace
@@ -114,6 +117,16 @@ __global__ void divergent(float* y, float const* x, int64_t count, float alpha)
     }
 }
 
+using Create = int(void**);
+
+// By name, so that only this fault needs the library.
+Create* cublasCreate()
+{
+    char const* const name = std::getenv("PLANTED_CUBLAS");
+    void* const library = name != nullptr ? dlopen(name, RTLD_NOW) : nullptr;
+    return library != nullptr ? reinterpret_cast<Create*>(dlsym(library, "cublasCreate_v2")) : nullptr;
+}
+
 } // namespace
 
 cudaError_t launchPlanted(PlantedArguments const& args, PlantedPrecision /*precision*/, cudaStream_t stream) noexcept
@@ -174,6 +187,62 @@ cudaError_t launchPlanted(PlantedArguments const& args, PlantedPrecision /*preci
         void* scratch = nullptr;
         cudaMallocAsync(&scratch, 256, stream); // STREAM-ORDERED ALLOCATION
         cudaFreeAsync(scratch, stream);
+        right<<<blocks, kThreads, 0, stream>>>(y, x, n, alpha);
+        break;
+    }
+    case 12:
+    {
+        cudaEvent_t own{};
+        cudaEventCreate(&own); // KEPT EVENT
+        right<<<blocks, kThreads, 0, stream>>>(y, x, n, alpha);
+        break;
+    }
+    case 13:
+    {
+        auto* volatile kept = new char[4096]; // KEPT HOST MEMORY
+        static_cast<void>(kept);
+        right<<<blocks, kThreads, 0, stream>>>(y, x, n, alpha);
+        break;
+    }
+    case 14:
+    {
+        static auto* volatile once = new char[64];
+        static_cast<void>(once);
+        static cudaEvent_t const cached = []
+        {
+            cudaEvent_t made{};
+            cudaEventCreate(&made);
+            return made;
+        }();
+        static_cast<void>(cached);
+        cudaEvent_t own{};
+        cudaEventCreate(&own);
+        cudaEventDestroy(own);
+        right<<<blocks, kThreads, 0, stream>>>(y, x, n, alpha);
+        break;
+    }
+    case 15:
+    {
+        cudaStream_t own{};
+        cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking); // KEPT STREAM
+        right<<<blocks, kThreads, 0, stream>>>(y, x, n, alpha);
+        break;
+    }
+    case 16:
+    {
+        void* own = nullptr;
+        Create* const create = cublasCreate();
+        if (create == nullptr || create(&own) != 0) // KEPT HANDLE
+        {
+            return cudaErrorNotSupported;
+        }
+        right<<<blocks, kThreads, 0, stream>>>(y, x, n, alpha);
+        break;
+    }
+    case 17:
+    {
+        void* own = nullptr;
+        cudaMalloc(&own, 4096); // KEPT DEVICE MEMORY
         right<<<blocks, kThreads, 0, stream>>>(y, x, n, alpha);
         break;
     }

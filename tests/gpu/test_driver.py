@@ -95,6 +95,17 @@ def test_a_kernel_on_a_stream_and_its_time(context: gpu.GpuContext) -> None:
         one.close()
 
 
+def test_streams_wait_for_a_flag_that_the_host_sets(context: gpu.GpuContext) -> None:
+    flag, streams = context.flag(), [context.stream() for _ in range(64)]  # more than the GPU has queues
+    for stream in streams:
+        stream.wait_until(flag.address, 1)
+    assert not any(stream.done() for stream in streams)
+    flag.set()
+    for stream in streams:
+        stream.synchronize()
+    flag.free()
+
+
 def test_a_graph_is_replayed_on_what_is_in_memory_then(context: gpu.GpuContext) -> None:
     memory, stream, module = context.alloc(16), context.stream(), context.module(PTX)
     context.fill(memory.address, 0, 16)

@@ -42,7 +42,7 @@ FAULTS = {
 
 @pytest.fixture(scope="module", params=["dynamic", "ioext", "v3"])
 def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp(request.param), base=request.param)
+    return scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp(request.param), base=request.param, kernel="loop")
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.compile, pytest.mark.xdist_group("gpu
 
 
 def test_each_case_is_an_item_of_both_targets(tmp_path: Path) -> None:
-    project = scaffold.new("MyPlugin", directory=tmp_path)
+    project = scaffold.new("MyPlugin", directory=tmp_path, kernel="loop")
     command = [sys.executable, "-P", "-m", "pytest", "-v", "-p", "no:cacheprovider", "-k", "plain/float32/opt"]
     done = run(command, cwd=project)
     assert done.ok, done.stdout

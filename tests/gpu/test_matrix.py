@@ -23,7 +23,9 @@ TWO = {
 GENERATED = {"dynamic": {"formats": ["hwc8", "chw32"]}, "ioext": TWO, "v3": {}}
 
 
-@pytest.mark.parametrize("name", ["bar_plugin", "pool_int8", "leaky_relu", *GENERATED])
+@pytest.mark.parametrize(
+    "name", ["bar_plugin", "pool_int8", "leaky_relu", "pad", "char_lstm", "sum_even", "nonzero", *GENERATED]
+)
 def test_every_case_passes(tmp_path: Path, name: str) -> None:
     if name in GENERATED:
         project = scaffold.new("MyPlugin", directory=tmp_path, base=name, **GENERATED[name])

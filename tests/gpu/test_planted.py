@@ -17,6 +17,8 @@ from tests.gpu import planted
 pytestmark = [pytest.mark.gpu, pytest.mark.compile, pytest.mark.xdist_group("gpu")]
 
 CASE = "plain/float32/max"
+LIVES = "plain/float32/opt"
+"""The case that lives several times."""
 GRAPH = "captured into a CUDA graph and replayed on new data (without that it passed)"
 BESIDE = "with a second context of the engine at work, on another thread and stream (without that it passed)"
 
@@ -60,6 +62,15 @@ BY_RESULTS = {
     "stale host memory": Expected("", GRAPH),
     "shared scratch": Expected("", BESIDE),
 }
+BY_LIVES = {
+    "kept device memory": ("KEPT DEVICE MEMORY", "4096 bytes of device memory from cudaMalloc"),
+    "kept stream": ("KEPT STREAM", "stream from cudaStreamCreateWithFlags"),
+    "kept event": ("KEPT EVENT", "event from cudaEventCreate"),
+    # cuBLAS's handle is no object of CUDA's driver: it shows as what it holds, which differs by cuBLAS's version.
+    "kept handle": ("KEPT HANDLE", ""),
+    "kept host memory": ("KEPT HOST MEMORY", "4096 bytes of host memory from new or malloc"),
+}
+"""What each life of the plugin leaves behind: the mark of its line, and what the message says of it."""
 BY_SANITIZER = {
     "beyond": Expected("address", "Invalid __global__ write of size 4 bytes", "BEYOND", "memcheck"),
     "race": Expected("race", "Race reported between", "RACE", "racecheck"),
@@ -73,10 +84,10 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return planted.make(request.param, tmp_path_factory.mktemp(request.param))
 
 
-def run(project: Path, fault: str, tool: str = "") -> CaseResult:
+def run(project: Path, fault: str, tool: str = "", only: str = CASE) -> CaseResult:
     planted.plant(project, fault)
     sanitize = (tool,) if tool else ()
-    report = runner.run(Options(project=project, only=(CASE,), target="gpu", sanitize=sanitize, timeout=30))
+    report = runner.run(Options(project=project, only=(only,), target="gpu", sanitize=sanitize, timeout=30))
     (case,) = report.cases
     return case
 
@@ -116,6 +127,30 @@ def test_the_same_by_capture_alone(project: Path, fault: str, monkeypatch: pytes
 @pytest.mark.parametrize("fault", BY_RESULTS)
 def test_what_comes_out_wrong(project: Path, fault: str) -> None:
     check(run(project, fault), BY_RESULTS[fault])
+
+
+@pytest.mark.parametrize("fault", BY_LIVES)
+def test_what_each_life_leaves(project: Path, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if fault == "kept handle":
+        if (library := planted.cublas()) is None:
+            pytest.skip("no libcublas on this machine")
+        monkeypatch.setenv("PLANTED_CUBLAS", str(library))
+    case = run(project, fault, only=LIVES)
+    if fault != "kept host memory" and case.watched.startswith("by capture alone"):
+        pytest.skip(f"no CUPTI: {case.watched}")
+    mark, what = BY_LIVES[fault]
+    text = f"[L7] destroy: src/planted_kernel.cu:{planted.line_of(mark)}: {what}"
+    assert case.outcome is Outcome.FAILED, case.message  # a new project is strict
+    leaks = [one.text for one in case.warnings if one.rule == "L7"]
+    assert leaks, case.message
+    assert [one for one in leaks if not one.startswith(text)] == [], f"not {text!r}"
+    assert fault == "kept handle" or len(leaks) == 1, leaks
+
+
+@pytest.mark.parametrize("fault", ["none", "a cache, which is no fault"])
+def test_what_each_life_gives_back(project: Path, fault: str) -> None:
+    case = run(project, fault, only=LIVES)
+    assert (case.outcome, case.message) == (Outcome.PASSED, "")
 
 
 @pytest.mark.parametrize("fault", BY_SANITIZER)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import pluginkit
+from pluginkit.host import take_doubts
 from tests.compilers import default_cxx
 from tests.shared import Shared
 
@@ -20,6 +21,12 @@ VERSIONS = {10: 101600, 11: 110100}
 STRICT = ["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 
 Compile = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def _no_doubts_of_other_tests() -> None:
+    """What a test before has noted in this process, and not looked at, is none of the next one's."""
+    take_doubts()
 
 
 @pytest.fixture(scope="session")
@@ -65,3 +72,22 @@ def v3_library(shared: Shared) -> Path:
         subprocess.run(command, check=True)
 
     return shared.once("v3", V3_SOURCE.read_bytes(), make) / "libprobe_v3.so"
+
+
+BATCHED = Path(__file__).with_name("batched.cpp")
+
+
+@pytest.fixture(scope="session")
+def batched(shared: Shared) -> Callable[[str, int], Path]:
+    """`batched(base, layout) -> Path` of the library of batched.cpp for base `v2` or `v2ext`."""
+
+    def library(base: str, layout: int) -> Path:
+        macros = [f"-DPLUGINKIT_TRT_LAYOUT={layout}", *(["-DBASIC"] if base == "v2" else [])]
+        command = [default_cxx(), *STRICT, *macros, f"-I{pluginkit.include_dir()}", str(BATCHED)]
+
+        def make(place: Path) -> None:
+            subprocess.run([*command, "-o", str(place / "libbatched.so")], check=True)
+
+        return shared.once("batched", repr(command).encode() + BATCHED.read_bytes(), make) / "libbatched.so"
+
+    return library

@@ -17,7 +17,8 @@ using namespace nvinfer1;
 // clang-format off: it would indent each line further than the one before
 #define FAULTS(X) \
     X(none) X(name_null) X(fields_null) X(field_name_null) X(field_twice) X(field_type) X(create_null) \
-    X(not_dynamic) X(other_layout) X(type_other) X(namespace_lost) X(outputs_zero) X(outputs_change) X(type_bool) \
+    X(not_dynamic) X(other_layout) X(type_other) X(namespace_lost) X(namespace_kept) X(serialize_padding) X(outputs_zero) X(outputs_change) \
+    X(type_bool) \
     X(type_unstable) X(dims_nine) X(dims_null) X(dims_foreign) X(dims_stale) X(expr_foreign) X(expr_kept) \
     X(divide_zero) X(not_constant) X(size_tensor) X(dims_negative) X(dims_zero_div) X(format_none) X(format_later) \
     X(format_unstable) X(dims_static) X(init_fails) X(workspace_shrinks) X(serialize_long) X(serialize_short) X(serialize_size) \
@@ -26,7 +27,8 @@ using namespace nvinfer1;
     X(creators_none) X(creators_null) X(keeps_field) X(crash_configure) X(abort_clone) X(throw_enqueue) \
     X(exit_initialize) X(hang_serialize) X(crash_load) X(kind_unknown) X(name_latin) X(name_accented) X(name_long) X(creators_change) X(unresolved) \
     X(unresolved_called) X(serialize_grows) X(ends_for_good) X(creator_namespace) X(create_namespace) \
-    X(restore_namespace)
+    X(restore_namespace) X(type_untaken) X(fields_grow) X(name_changes) X(name_nvidia) X(hang_load) X(attach_null) X(attach_clone) \
+    X(clone_shares) X(fields_gone)
 // clang-format on
 
 enum class Fault
@@ -66,16 +68,23 @@ namespace
 ILoggerFinder* gFinder = nullptr;
 IDimensionExpr const* gStale = nullptr;
 std::int64_t gConstant = 0;
+bool gEnded = false; // an original has been destroyed
 
 class Plugin final : public IPluginV2DynamicExt
 {
 public:
     explicit Plugin(float const* factor) : mFactorData{factor}, mFactor{*factor} {}
 
+    //! Writes what lies between the members: a clone has something else there.
+    void fillPadding()
+    {
+        std::memset(reinterpret_cast<char*>(&mPadded) + sizeof(float), 0x77, sizeof(double) - sizeof(float));
+    }
+
     std::int32_t getTensorRTVersion() const noexcept override
     {
         std::int32_t const good = IPluginV2DynamicExt::getTensorRTVersion();
-        return is(Fault::not_dynamic)    ? (good & 0xFFFFFF) | (1 << 24)
+        return is(Fault::not_dynamic)    ? (good & 0xFFFFFF) | (9 << 24)
                : is(Fault::other_layout) ? (3 << 24) | (PLUGINKIT_TRT_LAYOUT == 11 ? 101600 : 110100)
                                          : good;
     }
@@ -91,8 +100,16 @@ public:
     {
         return is(Fault::outputs_zero) ? 0 : is(Fault::outputs_change) && mConfigured ? 1 : 2;
     }
+    void attachToContext(cudnnContext* cudnn, cublasContext*, IGpuAllocator*) noexcept override
+    {
+        if ((is(Fault::attach_null) && cudnn == nullptr) || (is(Fault::attach_clone) && !mInitialized))
+        {
+            std::abort();
+        }
+    }
     std::int32_t initialize() noexcept override
     {
+        mInitialized = true;
         if (is(Fault::exit_initialize))
         {
             _exit(3);
@@ -109,6 +126,10 @@ public:
     {
         static int turn = 0;
         bool const five = is(Fault::serialize_short) || (is(Fault::serialize_grows) && turn++ % 2 == 0);
+        if (is(Fault::serialize_padding))
+        {
+            return sizeof(mPadded);
+        }
         return is(Fault::serialize_size) ? std::numeric_limits<std::size_t>::max() : sizeof(float) + (five ? 1 : 0);
     }
     void serialize(void* buffer) const noexcept override
@@ -117,7 +138,11 @@ public:
         {
             usleep(1000);
         }
-        float const factor = is(Fault::keeps_field) ? *mFactorData : mFactor;
+        float const factor = is(Fault::keeps_field) ? *mFactorData : mFactor + (mIsClone && gEnded ? 1.0F : 0.0F);
+        if (is(Fault::serialize_padding))
+        {
+            std::memcpy(buffer, &mPadded, sizeof(mPadded));
+        }
         std::memcpy(buffer, &factor, sizeof(float));
         if (is(Fault::serialize_long))
         {
@@ -130,6 +155,7 @@ public:
         {
             gStale->isConstant();
         }
+        gEnded = is(Fault::clone_shares) && !mIsClone;
         delete this;
     }
     IPluginV2DynamicExt* clone() const noexcept override
@@ -145,22 +171,27 @@ public:
         float const other = mFactor + 1.0F;
         auto* copy = new Plugin(is(Fault::clone_other) ? &other : &mFactor);
         copy->mFactorData = mFactorData;
+        copy->mIsClone = true;
         copy->mNamespace = is(Fault::clone_namespace) ? "lost" : mNamespace;
         return copy;
     }
     void setPluginNamespace(char const* value) noexcept override
     {
         mNamespace = is(Fault::namespace_lost) ? "fixed" : value;
+        mNamespaceGiven = value;
     }
     char const* getPluginNamespace() const noexcept override
     {
-        return mNamespace.c_str();
+        // What the creator gave is the creator's, who may change it.
+        bool const same = mNamespaceGiven != nullptr && mNamespace == mNamespaceGiven;
+        return is(Fault::namespace_kept) && same ? mNamespaceGiven : mNamespace.c_str();
     }
     DataType getOutputDataType(std::int32_t, DataType const* types, std::int32_t) const noexcept override
     {
         static int calls = 0;
         return is(Fault::type_bool)                           ? DataType::kBOOL
                : is(Fault::type_unstable) && ++calls % 2 == 0 ? DataType::kINT32
+               : is(Fault::type_untaken)                      ? DataType::kHALF
                                                               : types[0];
     }
     DimsExprs getOutputDimensions(std::int32_t index, DimsExprs const* inputs, std::int32_t,
@@ -323,11 +354,22 @@ private:
         return 0;
     }
 
+    //! Nothing sets what is between its members.
+    struct Padded
+    {
+        float factor;
+        double other;
+    };
+
     float const* mFactorData;
     float mFactor;
+    Padded mPadded{mFactor, 1.0};
     std::string mNamespace;
+    char const* mNamespaceGiven{nullptr};
     bool mConfigured{false};
     bool mEnded{false};
+    bool mInitialized{false};
+    bool mIsClone{false};
 };
 
 class Creator final : public IPluginCreator
@@ -339,7 +381,11 @@ public:
     }
     char const* getPluginName() const noexcept override
     {
-        return is(Fault::name_null) ? nullptr : "Probe";
+        if (is(Fault::name_changes))
+        {
+            mName += "x";
+        }
+        return is(Fault::name_null) ? nullptr : is(Fault::name_nvidia) ? "NMSDynamic_TRT" : mName.c_str();
     }
     char const* getPluginVersion() const noexcept override
     {
@@ -347,7 +393,9 @@ public:
     }
     PluginFieldCollection const* getFieldNames() noexcept override
     {
-        return is(Fault::fields_null) ? nullptr : &mCollection;
+        bool const later = mAsked++ > 1;
+        mCollection.nbFields += is(Fault::fields_grow) && mCollection.nbFields == 1 && later ? 1 : 0;
+        return is(Fault::fields_null) || (is(Fault::fields_gone) && later) ? nullptr : &mCollection;
     }
     IPluginV2* createPlugin(char const*, PluginFieldCollection const* fields) noexcept override
     {
@@ -362,6 +410,7 @@ public:
         }
         auto* const plugin = new Plugin(static_cast<float const*>(fields->fields[0].data));
         plugin->setPluginNamespace(is(Fault::create_namespace) ? "" : mNamespace.c_str());
+        plugin->fillPadding();
         return plugin;
     }
     IPluginV2* deserializePlugin(char const*, void const* data, std::size_t size) noexcept override
@@ -392,7 +441,9 @@ public:
     }
 
 private:
-    std::string mNamespace{"tests"};
+    std::string mNamespace{is(Fault::name_nvidia) ? "" : "tests"};
+    mutable std::string mName{"Probe"};
+    int mAsked{0};
     PluginField mFields[2]{{is(Fault::field_name_null) ? nullptr : "factor", nullptr,
                             is(Fault::field_type) ? static_cast<PluginFieldType>(99) : PluginFieldType::kFLOAT32, 1},
                            {"factor", nullptr, PluginFieldType::kFLOAT32, 1}};
@@ -418,6 +469,10 @@ EXPORT void setLoggerFinder(ILoggerFinder* finder)
     if (is(Fault::crash_load))
     {
         std::abort();
+    }
+    while (is(Fault::hang_load))
+    {
+        usleep(1000);
     }
     gFinder = finder;
 }

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import json
+import os
 import re
 import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +17,10 @@ import pytest
 from onnx import helper
 
 from pluginkit import cli
+from pluginkit.cli import progress
 from pluginkit.errors import UsageError
+from pluginkit.importing import ImportOptions, run, unserved
 from pluginkit.importing import model as model_
-from pluginkit.importing import unserved
 from pluginkit.importing.files import external
 from pluginkit.importing.rules import structure
 from pluginkit.importing.serving import serve
@@ -236,3 +241,101 @@ def test_a_model_with_much_external_data_is_built_and_not_run(
 def test_profile_is_for_one_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["doctor", str(tmp_path / "a"), str(tmp_path / "b"), "--profile", "x:1"]) == 2
     assert "--profile is for one model" in capsys.readouterr().err
+
+
+def test_every_wait_shows_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A build by NVIDIA, or a run, may take minutes: a terminal shows what is done, and for how long."""
+    pytest.importorskip("onnxruntime")
+    seen: dict[str, bool] = {}
+    steps: list[str] = []
+
+    @contextlib.contextmanager
+    def spinner(text: str, _: object, *, elapsed: bool = False) -> Iterator[Callable[[str], None]]:
+        seen[text] = elapsed
+        yield steps.append
+
+    monkeypatch.setattr(progress, "spinner", spinner)
+    path = str(saved(tmp_path, with_swish()))
+    celu = model([helper.make_node("Celu", ["x"], ["h"], "celu"), helper.make_node("Relu", ["h"], ["y"], "relu")])
+    other = str(saved(tmp_path, celu, "other.onnx"))
+    assert cli.run(["doctor", path]) == 1
+    assert cli.run(["import", path]) == 1
+    assert cli.run(["new", "--from-onnx", path, "--op", "acme::Swish2", "--dir", str(tmp_path)]) == 0
+    assert cli.run(["doctor", other, "--fix", str(tmp_path / "fixed.onnx")]) in {0, 1}
+    (tmp_path / "parts").mkdir()
+    assert cli.run(["doctor", other, "--cut", "h", "--into", str(tmp_path / "parts")]) in {0, 1}
+    assert len(seen) >= 6
+    assert all(seen.values()), seen
+    assert "asking who serves each node" in steps
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("opset", [3, 99])
+def test_an_opset_that_onnxruntime_does_not_take(opset: int, tmp_path: Path) -> None:
+    """The fix is that of the opset, not other shapes."""
+    pytest.importorskip("onnxruntime")
+    relu = helper.make_node("Relu", ["x"], ["y"], "relu")
+    found = run(ImportOptions(saved(tmp_path, model([relu], opset=opset))))
+    assert (found.ran.status, found.exit_code) == ("not run", 0)
+    assert "M13" in found.ran.remedy
+    assert "/onnxruntime_src/" not in found.ran.message
+    assert [one.rule for one in found.problems] == ["M13"]
+
+
+@pytest.mark.parametrize("where", ["input", "initializer", "cast"])
+def test_a_type_that_onnx_does_not_have(where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = [helper.make_node("Add", ["x", "w"], ["h"], "add"), helper.make_node("Cast", ["h"], ["y"], "cast", to=1)]
+    weights = helper.make_tensor("w", onnx.TensorProto.FLOAT, [1], [1.0])
+    proto = model(nodes, initializers=[weights])
+    if where == "input":
+        proto.graph.input[0].type.tensor_type.elem_type = 77
+    elif where == "initializer":
+        proto.graph.initializer[0].data_type = 77
+    else:
+        proto.graph.node[1].attribute[0].i = 77
+    assert cli.run(["doctor", str(saved(tmp_path, proto))]) == 1
+    output = capsys.readouterr()
+    assert "bug" not in output.err
+    assert where == "cast" or "type 77" in output.out
+
+
+@RTX
+@pytest.mark.rtx
+def test_functions_that_call_themselves_and_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """NVIDIA's parser ends its process there."""
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    call = {name: helper.make_node(name, ["x"], ["y"], name.lower(), domain="local") for name in ("F", "G")}
+    functions = [
+        helper.make_function("local", "F", ["x"], ["y"], [call["G"]], opsets),
+        helper.make_function("local", "G", ["x"], ["y"], [call["F"]], opsets),
+    ]
+    path = saved(tmp_path, model([call["F"]], domains=("local",), functions=functions))
+    found = run(ImportOptions(path))
+    assert ("M19", "error") in {(one.rule, one.level) for one in found.problems}
+    assert found.verdict is not None
+    assert (found.foreseen, found.verdict.ok, found.exit_code) == ("refused", False, 1)
+    pipe = tmp_path / "pipe.onnx"
+    os.mkfifo(pipe)
+    assert cli.run(["doctor", str(pipe)]) == 2
+    assert "is no file: a pipe or a device" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"PK\x03\x04" + bytes(40), "an archive, perhaps one that is cut off"),
+        (gzip.compress(b"\x08\x08"), "Unpack it"),
+        (b"<!DOCTYPE html>\n<html>404</html>", "a page of HTML"),
+    ],
+)
+def test_what_no_command_makes_onnx_of(
+    content: bytes, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(content)
+    assert cli.run(["doctor", str(path)]) == 2
+    assert expected in " ".join(capsys.readouterr().err.split())
+    assert cli.run(["doctor", str(tmp_path)]) == 2
+    assert "model.onnx" in capsys.readouterr().err

@@ -57,3 +57,11 @@ def test_an_empty_list_has_no_data() -> None:
     node.attribute.append(helper.make_attribute("given", [], attr_type=AttributeProto.INTS))
     ((name, (kind, value)),) = hosted_child._fields(node, KINDS).items()
     assert field_of(name, kind, value) == ("given", FieldType.INT32.code, None, 0)
+
+
+def test_fields_come_in_the_creators_order() -> None:
+    """As NVIDIA's parser passes them: some creators read them by their places."""
+    made = fields(number=7, given=1.0)
+    assert list(made) == list(KINDS)
+    node = helper.make_node("Scale", ["x"], ["y"], "scale", number=7, given=1.0)
+    assert list(hosted_child._fields(node, dict(reversed(KINDS.items())))) == list(reversed(KINDS))

@@ -12,8 +12,11 @@ from onnx import TensorProto, helper
 
 from pluginkit import cli
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.importing.extraction import Extracted, extract
+from pluginkit.importing.control_flow.types import declare
+from pluginkit.importing.extraction import Extracted, extract, ranks
+from pluginkit.importing.extraction.node_facts import Dim, NodeFacts, TensorFacts
 from pluginkit.importing.extraction.selection import select
+from pluginkit.importing.model import dims, own_types, subgraphs
 from pluginkit.manifest import Manifest
 from pluginkit.testing import plan, planning_child, saved_cases
 from pluginkit.testing.calibration import BY_DEFAULT
@@ -173,13 +176,13 @@ def test_nodes_in_branches_and_loops_have_data(tmp_path: Path) -> None:
     ("nodes", "inputs", "reason"),
     [
         ([helper.make_node("Own", ["x", "i"], ["y"], "own", domain="acme")],
-         [value("x", ["n"]), value("i", ["n"], TensorProto.INT64)], "input 1 is int64"),
+         [value("x", ["n"]), value("i", ["n"], TensorProto.BOOL)], "input 1 is bool"),
         ([helper.make_node("Own", ["x"], ["y"], "own", domain="acme"),
           helper.make_node("Own", ["x", "x"], ["z"], "two", domain="acme")], [value("x", ["n"])],
          "different numbers of inputs"),
-        ([helper.make_node("Own", ["x"], ["y"], "own", domain="acme"),
-          helper.make_node("Own", ["i"], ["z"], "two", domain="acme")], [value("x", ["n"]), value("i", ["n", 2])],
-         "input 0 has different ranks: 1 and 2"),
+        ([helper.make_node("Own", ["x", "i"], ["y"], "own", domain="acme"),
+          helper.make_node("Own", ["i", "x"], ["z"], "two", domain="acme")], [value("x", ["n"]), value("i", ["n", 2])],
+         "input 0 has the ranks 1 and 2; input 1 has the ranks 1 and 2; output 0 has the ranks 1 and 2, and no shapes"),
         ([helper.make_node("Own", ["x"], ["y"], "own", domain="acme", big=2**40)], [value("x", ["n"])],
          "big does not fit 32 bits"),
         ([helper.make_node("Other", ["x"], ["q"], "other", domain="acme"),
@@ -232,3 +235,192 @@ def test_options_that_make_no_sense(
     onnx.save(with_weights(), path)
     assert cli.run(["new", *(str(path) if one == "MODEL" else one for one in arguments)]) == 2
     assert message in capsys.readouterr().err
+
+
+def looped(state: str, *scans: str, nodes: list[onnx.NodeProto]) -> onnx.NodeProto:
+    """A Loop over x, whose body says nothing of its tensors' shapes."""
+    inputs = [value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL), value("s", None)]
+    outputs = [value("going", [], TensorProto.BOOL), *(value(name, None) for name in (state, *scans))]
+    going = helper.make_node("Identity", ["c"], ["going"], "going")
+    body = helper.make_graph([*nodes, going], "body", inputs, outputs)
+    return helper.make_node("Loop", ["trips", "yes", "x"], ["y", *(f"all_{name}" for name in scans)], "loop", body=body)
+
+
+CONSTANTS = (
+    onnx.numpy_helper.from_array(np.random.default_rng(1).normal(size=(6, 6)).astype(np.float32), "w"),
+    helper.make_tensor("trips", TensorProto.INT64, [], [3]),
+    helper.make_tensor("yes", TensorProto.BOOL, [], [True]),
+)
+
+
+def test_a_node_in_a_loop_with_values_from_outside(tmp_path: Path) -> None:
+    """The state's shape is that with which it begins; w is of the graph around; the first step's data are the case."""
+    nodes = [
+        helper.make_node("MatMul", ["s", "w"], ["m"], "matmul"),
+        swish("inner", "m", "t"),
+        helper.make_node("Add", ["t", "x"], ["s2"], "add"),
+    ]
+    behind = swish("behind", "all_t", "z", beta=2.0)
+    proto = model(
+        [looped("s2", "t", nodes=nodes), behind],
+        [value("x", ["n", 6])],
+        [value("y", ["n", 6]), value("z", None)],
+        initializers=CONSTANTS,
+    )
+    x = np.random.default_rng(5).normal(size=(3, 6)).astype(np.float32)
+    np.savez(tmp_path / "data.npz", x=x)
+    path = tmp_path / "model.onnx"
+    onnx.save(proto, path)
+    found = extract(
+        path, node="inner", directory=tmp_path, shapes=["x:min=1x6,opt=3x6,max=5x6"], data=tmp_path / "data.npz"
+    )
+    manifest = Manifest.load(found.project)
+    assert [tensor.shape for tensor in (*manifest.inputs, *manifest.outputs)] == [("n", "c")] * 2
+    assert manifest.profiles[0].symbols == {"n": (1, 3, 5), "c": (6, 6, 6)}
+    case = np.load(found.cases["loop-body-inner"])
+    np.testing.assert_allclose(case["input.x"], x @ onnx.numpy_helper.to_array(CONSTANTS[0]), rtol=1e-5)
+    # What the loop collects has a dimension more, and no value: nobody can run the body to its end.
+    both = extract(path, operator="acme::Swish2", directory=tmp_path, name="Both")
+    assert [len(one.inputs[0].shape) for one in Manifest.load(both.project).ranked()] == [2, 3]
+    assert any("no data of behind" in note for note in both.notes)
+
+
+def test_all_steps_of_a_loop_that_can_be_run(tmp_path: Path) -> None:
+    """An operator that onnxruntime has; the node behind the loop gets what came of all steps."""
+    nodes = [helper.make_node("Celu", ["s"], ["s2"], "inner", alpha=0.5)]
+    proto = model(
+        [looped("s2", nodes=nodes), helper.make_node("Celu", ["y"], ["z"], "behind", alpha=2.0)],
+        [value("x", ["n", 6])],
+        [value("z", None)],
+        initializers=CONSTANTS[1:],
+    )
+    x = np.random.default_rng(5).normal(size=(3, 6)).astype(np.float32)
+    np.savez(tmp_path / "data.npz", x=x)
+    found = extracted(tmp_path, proto, "Celu", shapes=["x:3x6"], data=tmp_path / "data.npz", name="MyCelu")
+    assert sorted(found.cases) == ["behind", "loop-body-inner"]
+    once = lambda at: np.where(at > 0, at, 0.5 * np.expm1(at / 0.5))  # noqa: E731
+    np.testing.assert_allclose(np.load(found.cases["behind"])["input.x"], once(once(once(x))), rtol=1e-4, atol=1e-6)
+
+
+def test_types_in_bodies() -> None:
+    """Of Loop and Scan; a state that the body makes larger is open there."""
+    scanned = helper.make_graph(
+        [helper.make_node("Add", ["s", "row"], ["s2"]), helper.make_node("Neg", ["s2"], ["out"])],
+        "body",
+        [value("s", None), value("row", None)],
+        [value("s2", None), value("out", None)],
+    )
+    scan = helper.make_node("Scan", ["begin", "x"], ["end", "all"], "scan", body=scanned, num_scan_inputs=1,
+                            scan_input_axes=[1], scan_output_axes=[-1])  # fmt: skip
+    proto = model([scan], [value("begin", [4]), value("x", [4, "steps"])], [value("all", None)])
+    for _ in range(3):
+        proto = onnx.shape_inference.infer_shapes(proto)
+        declare(proto.graph)
+    known = own_types(proto.graph)
+    inside = own_types(next(graph for _, graph in subgraphs(proto.graph.node[0])))
+    assert {name: dims(inside[name]) for name in ("s", "row", "out")} == {"s": (4,), "row": (4,), "out": (4,)}
+    assert (dims(known["end"]), dims(known["all"])) == ((4,), (4, "steps"))
+    grown = looped("s2", nodes=[helper.make_node("Concat", ["s", "s"], ["s2"], axis=0)])
+    body = next(graph for _, graph in subgraphs(grown))
+    body.output[1].CopyFrom(value("s2", [7, 6]))
+    proto = model([grown], [value("x", [3, 6])], [value("y", None)], initializers=CONSTANTS[1:])
+    declare(proto.graph)
+    inside = own_types(next(graph for _, graph in subgraphs(proto.graph.node[0])))
+    assert dims(inside["s"]) == (None, 6)
+    assert dims(inside["i"]) == ()
+    # Nothing is new the second time.
+    assert not declare(proto.graph)
+
+
+def test_types_around_a_scan() -> None:
+    """By its axes alone, where onnx infers nothing: each step gets a column, and gives one."""
+    body = helper.make_graph([helper.make_node("Own", ["s", "column"], ["s2", "out"], domain="acme")], "body",
+                             [value("s", None), value("column", None)],
+                             [value("s2", None), value("out", [7])])  # fmt: skip
+    scan = helper.make_node("Scan", ["begin", "x"], ["end", "all"], "scan", body=body, num_scan_inputs=1,
+                            scan_input_axes=[1], scan_output_axes=[-1])  # fmt: skip
+    proto = model([scan], [value("begin", [4]), value("x", [5, "steps"])], [value("all", None)])
+    assert declare(proto.graph)
+    inside = own_types(next(graph for _, graph in subgraphs(proto.graph.node[0])))
+    assert (dims(inside["s"]), dims(inside["column"])) == ((4,), (5,))
+    assert dims(own_types(proto.graph)["all"]) == (7, None)
+
+
+def facts(*shapes: tuple[Dim, ...]) -> list[TensorFacts]:
+    """A tensor in several nodes; every open dimension is 1, 4 and 16."""
+    ends = (1, 4, 16)
+    return [
+        TensorFacts(1, dims, tuple(tuple(dim if isinstance(dim, int) else end for dim in dims) for end in ends))
+        for dims in shapes
+    ]
+
+
+def nodes_of(inputs: list[list[TensorFacts]], outputs: list[list[TensorFacts]]) -> list[NodeFacts]:
+    return [
+        NodeFacts(str(at), onnx.NodeProto(), {i: one[at] for i, one in enumerate(inputs)},
+                  {i: one[at] for i, one in enumerate(outputs)})
+        for at in range(len(inputs[0]))
+    ]  # fmt: skip
+
+
+X2, X3 = ("n", 6), ("n", 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "shapes"),
+    [
+        ([facts(X2, X3)], [facts(X2, X3)], ["n,...", "n,..."]),
+        # A rank of none has no batch.
+        ([facts((), X2)], [facts((), X2)], ["...", "..."]),
+        # The last dimension is another one in the output, and a weight has it.
+        ([facts(X2, ("n", 2, 6)), facts((6,), (6,))], [facts(("n", 1), ("n", 2, 1))], ["...,c", "c", "...,1"]),
+        # What a node makes one dimension more of.
+        ([facts(X2, X3)], [facts(("n", 6, 2), ("n", 2, 3, 2))], ["n,...", "n,...,2"]),
+        # Of which only the first dimension stays.
+        ([facts(X2, X3)], [facts(("n",), ("n",))], ["n,...", "n"]),
+        # Ranks that differ each for itself.
+        ([facts(X2, X3), facts(X3, X2)], [facts(X2, X3)], None),
+        # A rest that is another one in the output.
+        ([facts(X2, X3)], [facts(("n", 7), ("n", 2, 5))], None),
+    ],
+)
+def test_nodes_of_several_ranks(
+    inputs: list[list[TensorFacts]], outputs: list[list[TensorFacts]], shapes: list[str] | None
+) -> None:
+    found = ranks.find(nodes_of(inputs, outputs), range(len(inputs)), range(len(outputs)))
+    assert shapes == (found and [",".join(shape) for shape in (*found.inputs, *found.outputs)])
+
+
+def test_each_rank_has_the_sizes_of_its_own_nodes() -> None:
+    found = ranks.find(nodes_of([facts(("n", 6), (5, 2, 3))], [facts(("n", 6), (5, 2, 3))]), [0], [0])
+    assert found is not None
+    assert [(one.rank, one.symbols, one.rest) for one in found.profiles] == [
+        (2, {"n": (1, 4, 16)}, ((6, 6, 6),)),
+        (3, {"n": (5, 5, 5)}, ((2, 2, 2), (3, 3, 3))),
+    ]
+
+
+def test_the_profiles_of_several_ranks(tmp_path: Path) -> None:
+    """One for each rank, with the sizes of its nodes; nodes of one rank together give ranges."""
+    shape = [
+        helper.make_tensor(name, TensorProto.INT64, [len(to)], to)
+        for name, to in (("three", [-1, 2, 3]), ("wide", [-1, 3, 2]))
+    ]
+    nodes = [
+        swish("flat", "x", "y"),
+        helper.make_node("Reshape", ["x", "three"], ["r"], "reshape"),
+        swish("deep", "r", "z", beta=2.0),
+        helper.make_node("Reshape", ["x", "wide"], ["s"], "other"),
+        swish("deeper", "s", "u", beta=2.0),
+    ]
+    outputs = [value("y", ["n", 6]), value("z", None), value("u", None)]
+    proto = model(nodes, [value("x", ["n", 6])], outputs, initializers=shape)
+    found = extracted(tmp_path, proto, shapes=["x:min=1x6,opt=3x6,max=5x6"])
+    flat, deep = Manifest.load(found.project).ranked()
+    assert flat.written(flat.inputs[0]) == flat.written(flat.outputs[0]) == ("n", "...")
+    assert flat.profiles[0].symbols == {"n": (1, 3, 5), "d1": (6, 6, 6)}
+    assert deep.profiles[0].symbols == {"n": (1, 3, 5), "d1": (2, 2, 3), "d2": (2, 3, 3)}
+    assert (flat.profiles[0].name, deep.profiles[0].name) == ("default", "rank3")
+    assert {name: np.load(path)["input.x"].ndim for name, path in found.cases.items()} == {
+        "flat": 2, "deep": 3, "deeper": 3,
+    }  # fmt: skip

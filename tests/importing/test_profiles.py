@@ -42,7 +42,13 @@ def test_forms(text: str, name: str, points: object) -> None:
         "x:min=1,min=2",
         "x:min=2,opt=1,max=3",
         "x:min=1,opt=1x2",
-        "x:-1",
+        "x:--1",
+        "x:1x-",
+        "x:1-x2",
+        f"x:{2**63}",
+        f"x:{-(2**63) - 1}",
+        # Python reads no integers of so many digits.
+        f"x:{'9' * 5000}",
     ],
 )
 def test_what_is_no_profile(text: str) -> None:
@@ -62,6 +68,8 @@ def test_values() -> None:
     made = profiles.profile([TRIPS, COUNT], [profiles.parse("trips:min=0,opt=2,max=9"), profiles.parse("count:3")])
     assert made.values == {"trips": ((0,), (2,), (9,)), "count": ((3,), (3,), (3,))}
     assert made.shapes["count"] == ((), (), ())
+    below = profiles.profile([TRIPS], [profiles.parse("trips:min=-4,opt=-1,max=2")])
+    assert below.values == {"trips": ((-4,), (-1,), (2,))}
 
 
 @pytest.mark.parametrize(
@@ -72,6 +80,7 @@ def test_values() -> None:
         ("x:1x3", "has 3 dimensions"),
         ("x:1x4x1", "dimension 1 of x is fixed as 3"),
         ("trips:1x2", "has 1 values"),
+        ("x:min=-1x3x1,opt=1x3x1,max=2x3x1", "min gives dimension 0 of x the size -1"),
     ],
 )
 def test_what_does_not_fit_the_model(text: str, expected: str) -> None:

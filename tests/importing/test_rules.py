@@ -11,8 +11,10 @@ from onnx import TensorProto, helper
 
 from pluginkit.creators import FieldFacts
 from pluginkit.importing import model as model_
+from pluginkit.importing.importer import find_problems
 from pluginkit.importing.rules import model as rules_model
 from pluginkit.importing.rules import plugins as rules_plugins
+from pluginkit.importing.rules.constants import Constants
 from pluginkit.importing.serving import PluginLibrary, Served, serve
 from pluginkit.library import Problem
 from pluginkit.manifest import Manifest
@@ -34,7 +36,7 @@ def found(tmp_path: Path, proto: onnx.ModelProto, *libraries: PluginLibrary) -> 
         *rules_plugins.clashes(libraries),
         *rules_plugins.check(ones, libraries, known),
         *rules_model.functions(proto, libraries, ones),
-        *rules_model.check(proto, [one.place for one in ones], known, path),
+        *rules_model.check(proto, [one.place for one in ones], known, Constants(proto), path),
     ]
 
 
@@ -49,6 +51,14 @@ def test_a_right_model_breaks_no_rule(tmp_path: Path) -> None:
 
 
 # ---- who serves
+
+
+def test_the_command_that_writes_a_plugin_names_the_models_file(tmp_path: Path) -> None:
+    proto = model([scale(op="Swish2")])
+    path = tmp_path / "my net.onnx"
+    onnx.save(proto, path)
+    problems = find_problems(path, proto, served(proto), ())
+    assert any(f"--from-onnx '{path}' --op pluginkit::Swish2" in problem.fix for problem in problems)
 
 
 def test_the_parser_goes_before_plugins_and_plugins_before_functions() -> None:

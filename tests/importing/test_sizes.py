@@ -12,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from pluginkit.importing import ImportOptions, run
+from pluginkit.importing import ImportOptions, importer, run
+from pluginkit.importing.sizes import profile as sizes_profile
 from pluginkit.importing.sizes.search import MOST, find
+from pluginkit.network.model import NetworkProfile
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
+from pluginkit.runtimes.verdict import BuildVerdict
 
 from .models import model, value
 
@@ -81,10 +84,25 @@ def test_a_model_of_long_inputs_is_built_with_its_own_sizes(tmp_path: Path) -> N
     assert not given_ones.sizes_found
 
 
-def test_names_of_dimensions_tie_inputs_together() -> None:
-    from pluginkit.importing.sizes import profile as sizes
-    from pluginkit.network.model import NetworkProfile
+@pytest.mark.rtx
+@pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="TensorRT-RTX isn't here")
+def test_values_of_a_shape_tensor_may_be_negative(tmp_path: Path) -> None:
+    """NvInferRuntime.h says so of IOptimizationProfile::setShapeValuesV2."""
+    pytest.importorskip("onnxruntime")
+    ends = [helper.make_tensor(name, TensorProto.INT64, [1], [at]) for name, at in (("ends", 2**31 - 1), ("axes", 1))]
+    node = helper.make_node("Slice", ["x", "starts", "ends", "axes"], ["y"], "slice")
+    inputs = [value("x", ["n", 8]), value("starts", [1], TensorProto.INT64)]
+    path = tmp_path / "model.onnx"
+    onnx.save(model([node], inputs, [value("y", ["n", None])], initializers=ends), path)
+    found = run(ImportOptions(path, profiles=("x:2x8", "starts:min=-4,opt=-3,max=-1")))
+    assert found.verdict is not None
+    assert found.verdict.ok, found.verdict.message
+    assert found.profile is not None
+    assert found.profile.values == {"starts": ((-4,), (-3,), (-1,))}
+    assert (found.ran.status, found.exit_code) == ("ran", 0)
 
+
+def test_names_of_dimensions_tie_inputs_together() -> None:
     pytest.importorskip("onnxruntime")
     weights = onnx.numpy_helper.from_array(np.ones((1, 1, 9), np.float32), "w")
     nodes = [
@@ -95,5 +113,49 @@ def test_names_of_dimensions_tie_inputs_together() -> None:
     proto = model(nodes, inputs, [value("y", [None, 1, "m"])], initializers=[weights])
     ends = ((1, 1, 1), (4, 1, 4), (16, 1, 16))
     before = NetworkProfile("default", {"x": ends, "z": ends, "k": ((), (), ())})
-    found = sizes.least(proto, before, {"x", "z"}, 60)
+    found = sizes_profile.least(proto, before, {"x", "z"}, 60)
     assert found.shapes["x"] == found.shapes["z"] == ((1, 1, 9), (4, 1, 36), (16, 1, 144))
+
+
+WIDE = NetworkProfile("default", {"x": ((1, 3, 1), (4, 3, 4), (16, 3, 16)), "k": ((2,), (2,), (2,))})
+
+
+class Builder:
+    """A builder that takes widths of one size alone, and says of others what NVIDIA's says."""
+
+    def __init__(self, width: int, words: str) -> None:
+        self.width, self.words = width, words
+        self.asked: list[NetworkProfile] = []
+
+    def build(self, _: Path, profile: NetworkProfile) -> BuildVerdict:
+        self.asked.append(profile)
+        fits = {shape[2] for shape in profile.shapes["x"]} == {self.width}
+        return BuildVerdict("built", "") if fits else BuildVerdict("refused", self.words)
+
+
+def searched(builder: Builder, monkeypatch: pytest.MonkeyPatch) -> tuple[BuildVerdict, NetworkProfile]:
+    # onnxruntime runs the model with every size.
+    monkeypatch.setattr(importer.sizes, "least", lambda _, profile, *__: profile)
+    refused = BuildVerdict("refused", builder.words)
+    return importer._with_sizes(builder, ImportOptions(Path("m.onnx")), onnx.ModelProto(), refused, WIDE, ["x"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("width", importer.SINGLE)
+def test_one_size_for_all_dimensions(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = Builder(width, "dimensions must be equal")
+    verdict, found = searched(builder, monkeypatch)
+    assert verdict.ok
+    # The batch, and what the model has as a number, stay as they are.
+    assert found.shapes == {"x": ((1, 3, width), (4, 3, width), (16, 3, width)), "k": ((2,), (2,), (2,))}
+    assert builder.asked[-1] == found
+
+
+@pytest.mark.parametrize(
+    ("width", "words", "asked"),
+    [(33, "dimensions must be equal", 1 + len(importer.SINGLE)), (64, "a kernel is missing", 1)],
+)
+def test_no_size_fits(width: int, words: str, asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a refusal that sizes don't mend only larger ones are tried: each build costs a person's time."""
+    builder = Builder(width, words)
+    verdict, found = searched(builder, monkeypatch)
+    assert (verdict.ok, found, len(builder.asked)) == (False, WIDE, asked)

@@ -39,7 +39,12 @@ def reference(x, *, axis):
 @pytest.mark.parametrize("base", ["dynamic", pytest.param("v3", marks=pytest.mark.slow)])
 def test_a_kernel_along_an_axis_is_the_only_source_that_is_edited(base: str, tmp_path: Path) -> None:
     project = scaffold.new(
-        "Mirror", directory=tmp_path, base=base, inputs=["x:float32,float16:n,c,h"], fields=["axis:int32=1"]
+        "Mirror",
+        directory=tmp_path,
+        base=base,
+        inputs=["x:float32,float16:n,c,h"],
+        fields=["axis:int32=1"],
+        kernel="loop",
     )
     kernel = project / "src" / "mirror_kernel.cu"
     text = kernel.read_text()

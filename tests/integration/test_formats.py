@@ -151,7 +151,11 @@ def test_every_declared_format_runs_with_padded_lanes(project: Path, library: Pa
     assert [result.id for result in found.cases if result.outcome is not Outcome.PASSED] == []
     ran = {(call.formats, call.types) for network in whole.networks for call in network.calls}
     assert {(form, kind) for forms, kinds in ran for form, kind in zip(forms, kinds, strict=True)} == {
-        (form, kind) for form in Format for kind in form.types if kind is not DType.INT32
+        # A plugin has not INT8 and FP8 at once.
+        (form, kind)
+        for form in Format
+        for kind in form.types
+        if kind not in (DType.INT32, DType.INT64, DType.FLOAT8)
     }
     for network in whole.networks:
         (form,) = network.calls[0].formats

@@ -46,6 +46,24 @@ def test_what_comes_of_mutants(trial: ModuleType, tmp_path: Path) -> None:
     assert found == KNOWN
 
 
+def test_a_run_goes_on_where_it_was_ended(trial: ModuleType, tmp_path: Path) -> None:
+    tool = importlib.import_module("mutants")
+    (one, *_), _ = tool.chosen(tool._options(["--base", "v3", "--only", "kernel.cu"]))
+    outcome = trial.Outcome(trial.FOUND, "plain/float32/min", "wrong", 1.5)
+    tool.Results(tmp_path).add(one, outcome)
+    assert tool.Results(tmp_path).known == {one.id: outcome}
+
+
+def test_the_confidence_of_a_sample(trial: ModuleType) -> None:
+    """Of none and of all, Wilson's interval has a closed form; it gets narrower with the sample."""
+    interval = importlib.import_module("mutants").interval
+    z = 1.959964
+    assert interval(0.0, 10) == pytest.approx((0, z * z / (10 + z * z)), abs=1e-6)
+    assert interval(1.0, 100) == pytest.approx((100 / (100 + z * z), 1), abs=1e-6)
+    few, many = interval(0.96, 100), interval(0.96, 400)
+    assert few[0] < many[0] < 0.96 < many[1] < few[1]
+
+
 @pytest.mark.slow
 @pytest.mark.compile
 def test_a_sample_of_all_mutants_is_found(tmp_path: Path) -> None:

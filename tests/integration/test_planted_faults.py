@@ -57,6 +57,8 @@ LAST = "static_cast<T*>(output.data)[output.count] = T{};"
 SPOIL = "const_cast<T*>(static_cast<T const*>(args.inputs.x.data))[i] = T{};"
 BENT = "args.parameters.alpha * sum"
 FIRST = "plain/float32/opt"
+BEHIND = "which is 0 bytes behind the 4096 bytes of an {} that the plugin was given.\n  in kernel"
+INPUT_BEHIND = BEHIND.format("input")
 
 
 def before(line: str, wrong: str) -> str:
@@ -174,7 +176,7 @@ FAULTS = {
         "    auto const precision =",
         FIRST,
         Outcome.FAILED,
-        "beyond",
+        INPUT_BEHIND,
     ),
     "a field that createPlugin loses": Fault(
         PLUGIN,
@@ -285,7 +287,53 @@ FAULTS = {
         "unwritten",
     ),
     "an output written beyond its end": Fault(
-        KERNEL, "    if (i < output.count)", before("    if (i < output.count)", LAST), FIRST, Outcome.FAILED, "beyond"
+        KERNEL,
+        "    if (i < output.count)",
+        before("    if (i < output.count)", LAST),
+        FIRST,
+        Outcome.FAILED,
+        BEHIND.format("output"),
+    ),
+    "an output written beyond its end, which is no page's": Fault(
+        KERNEL,
+        "    if (i < output.count)",
+        before("    if (i < output.count)", LAST),
+        "plain/float32/count-5",
+        Outcome.FAILED,
+        "written beyond output 0, which has 4116 bytes",
+    ),
+    "an input read beyond its end": Fault(
+        KERNEL, "i < args.count;", "(FAULT ? i <= args.count : i < args.count);", FIRST, Outcome.FAILED, INPUT_BEHIND
+    ),
+    "an input read beyond its end, which is no page's": Fault(
+        KERNEL,
+        "        float sum = 0.0F;\n",
+        "        float sum = 0.0F;\n"
+        "        sum = FAULT && i + 1 == args.count ? fmaxf(sum, 0.01F * load<T>(args.inputs.x, i + 1)) : sum;\n",
+        "plain/float32/count-5",
+        Outcome.FAILED,
+        "read beyond an input: 1 of 1029 elements of output 0 change with what stands before or behind the inputs'",
+    ),
+    "a read beyond an end that nothing is made of, as of a vector's last lanes, which is no fault": Fault(
+        KERNEL,
+        "        float sum = 0.0F;\n",
+        "        float sum = 0.0F;\n"
+        "        float const volatile last = FAULT && i + 1 == args.count ? load<T>(args.inputs.x, i + 1) : 0.0F;\n"
+        "        static_cast<void>(last);\n",
+        "plain/float32/count-5",
+        Outcome.PASSED,
+        "",
+    ),
+    "an input read before its begin": Fault(
+        KERNEL,
+        "        sum += load<T>(args.inputs.x, i);",
+        before(
+            "        sum += load<T>(args.inputs.x, i);",
+            "float volatile gone = i == 0 ? load<T>(args.inputs.x, -1) : 0.0F; static_cast<void>(gone);",
+        ),
+        "plain/int8/opt",
+        Outcome.FAILED,
+        "which is 1 bytes before the 1024 bytes of an input that the plugin was given",
     ),
     "NaN": Fault(KERNEL, BENT, f"(FAULT ? std::sqrt(sum) : {BENT})", FIRST, Outcome.FAILED, "NaN"),
     "an enqueue that fails": Fault(PLUGIN, ENQUEUE, before(ENQUEUE, "return 7;"), FIRST, Outcome.FAILED, "7"),
@@ -486,7 +534,7 @@ INCLUDE, NAMESPACE = "#include <cmath>\n", "namespace my_plugin"
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, shared: Shared) -> Path:
     """A new project that has all faults inside, built once; the environment variable FAULT chooses one."""
-    written = scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("planted"))
+    written = scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("planted"), kernel="loop")
     for name in (PLUGIN, KERNEL):
         text = (written / name).read_text()
         assert text.count(INCLUDE) == 1

@@ -22,8 +22,11 @@ from click.testing import CliRunner
 from pluginkit import include_dir
 from pluginkit.build import build, builder, python_module
 from pluginkit.cli.project.build import command
+from pluginkit.dtypes import DType
 from pluginkit.errors import BuildFailed
 from pluginkit.manifest import Manifest
+from pluginkit.run import several_plugins
+from pluginkit.run.options import Options
 from tests.compilers import default_cxx, no_unique
 from tests.host.test_v3 import FAULTS
 
@@ -106,6 +109,39 @@ def test_an_ipluginv2dynamicext(module: Any, kind: Any) -> None:
         np.testing.assert_array_equal(y.astype(np.float32), flattened(x.astype(np.float32), 2.0))
 
 
+def test_float8_with_its_scales(module: Any) -> None:
+    kind = ml_dtypes.float8_e4m3fn
+    layer = module.Scale(factor=2.0, mode=0, x_scale=0.5, y_scale=0.25)
+    # The last becomes the largest number.
+    x = np.array([[1.0, -3.5, 448.0, np.nan, 0.0, 2.0**-9, 13.0, 300.0]]).astype(kind)
+    y = layer(x)
+    assert (y.dtype, y.shape) == (kind, x.shape)
+    wanted = np.clip(flattened(x.astype(np.float32) * 0.5, 2.0) / 0.25, -448, 448).astype(kind)
+    np.testing.assert_array_equal(y.astype(np.float32), wanted.astype(np.float32))
+    assert float(y[0, -1]) == 448
+    with pytest.raises(RuntimeError, match="enqueue"):
+        module.Scale(factor=2.0, mode=0)(x)
+
+
+def test_float8_in_networks(three_plugins: Path, folder: Path) -> None:
+    """The same library in the host: between QuantizeLinear and DequantizeLinear, with its scales as fields."""
+    ran = several_plugins.run(
+        Options(
+            project=three_plugins,
+            library=folder / "libscale.so",
+            precisions=(DType.FLOAT8,),
+            families=("plain", "loop-count", "cond-both"),
+            only=("Scale/*/*",),
+            judges=("host",),
+            jobs=1,
+        )
+    )
+    assert ran.errors == ()
+    assert [f"{item}" for item in ran.joined.bad] == []
+    assert {case.precision for case in ran.joined.cases} == {DType.FLOAT8}
+    assert {case.family for case in ran.joined.cases} == {"Scale/plain", "Scale/loop-count", "Scale/cond-both"}
+
+
 def test_an_ipluginv3_with_a_workspace(module: Any) -> None:
     layer = module.Shift(slope=0.5)
     for kind in (np.float32, np.float16):
@@ -176,7 +212,7 @@ def read_only() -> Any:
 X = np.ones((3, 4), np.float32)
 REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] = {
     "float64": ("Scale", (X.astype(np.float64),), {}, TypeError,
-                "Scale takes no float64 as input 0 (x); it takes float32, float16, bfloat16, int8."),
+                "Scale takes no float64 as input 0 (x); it takes float32, float16, bfloat16, int8, float8_e4m3fn."),
     "byte order": ("Scale", (X.astype(">f4"),), {}, TypeError, "takes no >f4"),
     "types together": ("Shift", (X, X.astype(np.float16)), {}, TypeError,
                        "takes no float16 as input 1 (b) after the tensors before it; it takes float32."),

@@ -135,7 +135,7 @@ def test_one_that_cannot_be_planned_does_not_keep_the_other_from_running(
 def test_a_finding_of_one_that_ends_its_run_is_told_with_its_name(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def found(options: Options, step: object) -> Report:
+    def found(options: Options, *_: object) -> Report:
         if options.project.name == "shift":
             raise Finding("getCreators", "gave no creator", rule="B4", hint="look there")
         return Report("Scale", "", "", 0, (), ())

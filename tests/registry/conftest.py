@@ -18,6 +18,14 @@ Make = Callable[..., Content]
 SOURCE = 'extern "C" __attribute__((visibility("default"))) int answer() { return 42; }\n'
 
 
+@pytest.fixture(autouse=True)
+def no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees whom the user of this machine trusts, or which registries are asked."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("PLUGINKIT_TRUST", "PLUGINKIT_REGISTRY"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A shared library of 16 KiB."""

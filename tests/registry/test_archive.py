@@ -7,13 +7,15 @@ import io
 import json
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pluginkit.errors import CheckFailed, PluginkitError, UsageError
-from pluginkit.registry.bundles import archive
+from pluginkit.registry.bundles import archive, digests
 from pluginkit.registry.bundles.archive import BLOBS, MANIFEST
+from pluginkit.registry.storage.store import Store
 
 from .conftest import Make
 
@@ -99,6 +101,45 @@ def test_a_changed_archive_is_refused(
     with pytest.raises(CheckFailed), archive.opened(packed):
         pass
     assert set(tmp_path.rglob("*")) == before, "nothing is left behind"
+
+
+def signature(data: bytes, name: str = "", kind: bytes = tarfile.REGTYPE) -> Member:
+    member = tarfile.TarInfo(archive.SIGNATURES + (name or digests.of_bytes(data)[7:]))
+    member.type, member.linkname = kind, "/etc/passwd"
+    return member, data
+
+
+def test_signatures_come_along(make: Make, tmp_path: Path) -> None:
+    """They are no part of the bundle's digest."""
+    content = replace(make(), signatures=(b"one", b"two", b"one"))
+    archive.write(content, tmp_path / "a")
+    with archive.opened(tmp_path / "a") as found:
+        assert sorted(found.signatures) == [b"one", b"two"]
+        assert found.digest == content.digest
+        with Store.open(tmp_path / "store") as store:
+            store.add(found)
+            assert sorted(store.content(found.digest).signatures) == [b"one", b"two"]
+    many = replace(content, signatures=tuple(b"%d" % one for one in range(archive.MOST_SIGNATURES + 1)))
+    archive.write(many, tmp_path / "b")
+    with archive.opened(tmp_path / "b") as found:
+        assert len(found.signatures) == archive.MOST_SIGNATURES
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [signature(b"x", "0" * 64)],
+        [signature(b"x", "../../escaped")],
+        [signature(b"", digests.of_bytes(b"")[7:], tarfile.SYMTYPE)],
+        [signature(bytes(archive.LONGEST_SIGNATURE + 1))],
+        [signature(b"%d" % one) for one in range(archive.MOST_SIGNATURES + 1)],
+    ],
+    ids=["another", "a path", "a link", "too long", "too many"],
+)
+def test_signatures_that_are_refused(packed: Path, bad: list[Member]) -> None:
+    rewrite(packed, [*members(packed), *bad])
+    with pytest.raises(CheckFailed), archive.opened(packed):
+        pass
 
 
 @pytest.mark.parametrize("length", [3, 40, 200, -600])

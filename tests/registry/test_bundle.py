@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from pluginkit.errors import CheckFailed
-from pluginkit.registry.bundles import bundle, digests
+from pluginkit.manifest import Manifest
+from pluginkit.registry.bundles import bundle, digests, packing
 from pluginkit.registry.bundles.bundle import Bundle
 
 from .conftest import Make
@@ -36,6 +37,38 @@ def test_a_manifest_is_read_as_it_was_written(make: Make) -> None:
     content = make()
     assert bundle.parse(content.manifest, "x") == content.bundle
     assert content.digest == digests.of_bytes(content.manifest)
+
+
+def test_a_plugin_stands_there_as_in_its_project(make: Make) -> None:
+    text = """
+        plugin = {name = "Rows", base = "v3", workspace = "n * 4"}
+        inputs = [{name = "x", types = ["float32"], shape = ["n"]},
+                  {name = "s", types = ["int64"], shape = [1], values = ["m"]}]
+        outputs = [{name = "y", types = ["float32"], shape = ["n"], alias = "x", valid = "kept"},
+                   {name = "kept", types = ["int32"], shape = []},
+                   {name = "z", types = ["int64"], shape = ["count"]},
+                   {name = "count", types = ["int32"], shape = [], upper = "n * 2", opt = "n"},
+                   {name = "w", types = ["float32"], shape = ["m"]}]
+        fields = [{name = "axes", type = "int64", length = [0, 4], default = [0, 1], min = -1, max = 3},
+                  {name = "mode", type = "string", choices = ["a", "b"]}, {name = "k", type = "int32", default = 0}]
+        profiles = [{symbols = {n = [1, 2, 3], m = [1, 2, 3]}}]
+    """
+    plugin = packing.plugin_of(Manifest.parse(text))
+    content = make()
+    whole = content.bundle.model_copy(update={"plugins": (plugin,)})
+    assert bundle.parse(whole.to_bytes(), "x") == whole
+    (plain,) = json.loads(whole.to_bytes())["plugins"]
+    assert plain["workspace"] == "n * 4"
+    assert plain["inputs"][1]["values"] == ["m"]
+    later = {"alias", "upper", "opt", "valid"}
+    found = [{key: one[key] for key in one if key in later} for one in plain["outputs"]]
+    assert found == [{"alias": "x", "valid": "kept"}, {}, {}, {"upper": "n * 2", "opt": "n"}, {}]
+    axes, mode, k = plain["fields"]
+    assert (axes["type"], axes["min"], axes["max"], mode["choices"]) == ("int64[0..4]", -1, 3, ["a", "b"])
+    # An older pluginkit reads what has nothing of this.
+    assert k == {"name": "k", "type": "int32", "default": 0, "description": ""}
+    assert set(plain["inputs"][0]) == {"name", "types", "shape", "formats"}
+    assert "workspace" not in json.loads(content.manifest)["plugins"][0]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pluginkit import nvidia_plugins
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.registry import engines, fetching, lock, plans
 from pluginkit.registry.bundles import conflicts
-from pluginkit.registry.bundles.archive import file_name
+from pluginkit.registry.bundles.archive import Content, file_name
 from pluginkit.registry.bundles.archive import write as write_archive
 from pluginkit.registry.bundles.systems import described
 from pluginkit.registry.resolving import Identity, Resolution, Resolver, resolve
@@ -177,6 +177,11 @@ def test_what_is_no_lock(tmp_path: Path, text: str) -> None:
         lock.read(tmp_path / "other.lock")
 
 
+def needed(content: Content) -> tuple[str, str]:
+    """A bundle and its library."""
+    return content.digest, content.bundle.variants[0].digest
+
+
 def test_fetching_exactly_what_is_locked(store: Store, make: Make, tmp_path: Path) -> None:
     contents = [make(release="1.0"), make(release="2.0")]
     folder = tmp_path / "archives"
@@ -186,12 +191,12 @@ def test_fetching_exactly_what_is_locked(store: Store, make: Make, tmp_path: Pat
     (folder / "bad.bundle.tar.gz").write_bytes(b"\x1f\x8bdamaged")
     store.add(contents[1])
     with Store.open(tmp_path / "mine") as mine:
-        found = fetching.fetch([one.digest for one in contents], mine, [store.folder, folder])
+        found = fetching.fetch([needed(one) for one in contents], mine, [store.folder, folder])
         assert [(one.label, bool(one.source)) for one in found] == [("scale 1.0", True), ("scale 2.0", True)]
         assert mine.verify() == []
-        assert [one.source for one in fetching.fetch([contents[0].digest], mine, [])] == [""]
+        assert [one.source for one in fetching.fetch([needed(contents[0])], mine, [])] == [""]
         with pytest.raises(CheckFailed, match="in none of"):
-            fetching.fetch(["sha256:" + "0" * 64], mine, [folder])
+            fetching.fetch([("sha256:" + "0" * 64, "sha256:" + "1" * 64)], mine, [folder])
 
 
 def record(text: str) -> bytes:
@@ -237,7 +242,7 @@ def test_an_engines_note(store: Store, make: Make, tmp_path: Path) -> None:
     assert (found.by, found.exit_code, found.problems) == ("note", 0, ())
     assert found.plugins[0].chosen is not None
     assert found.plugins[0].chosen.digest == old.digest, "the very bundle, not the newest"
-    assert found.libraries == ((store.folder, old.bundle.variants[0].digest),)
+    assert found.libraries == ((str(store.folder), old.digest, old.bundle.variants[0].digest),)
     store.remove(old.digest)
     found = engines.check(engine, Resolver(Stores([store]), SYSTEM))
     assert found.exit_code == 0
@@ -288,4 +293,4 @@ def test_a_team_store_before_ones_own(make: Make, tmp_path: Path, monkeypatch: p
     monkeypatch.setenv(stores.VARIABLE, f"{tmp_path / 'team'}:{tmp_path / 'mine'}")
     with stores.opened() as opened:
         found = resolve(model(tmp_path, node("Scale", namespace="acme")), Resolver(opened, SYSTEM))
-    assert (found.chosen[0].store, found.chosen[0].bundle.release) == (tmp_path / "mine", "2.0")
+    assert (found.chosen[0].store, found.chosen[0].bundle.release) == (str(tmp_path / "mine"), "2.0")

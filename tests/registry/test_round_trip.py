@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -20,11 +21,16 @@ from pluginkit.build import gpus
 from pluginkit.build.artifact import library_path
 from pluginkit.build.gpus import DriverInfo
 from pluginkit.registry import lock
-from pluginkit.registry.bundles import archive, digests
+from pluginkit.registry.bundles import archive, digests, variants
+from pluginkit.registry.bundles.archive import Content
+from pluginkit.registry.bundles.bundle import Bundle, BundlePlugin, Variant
+from pluginkit.registry.storage.store import Store
 from pluginkit.runtimes.lean import session as lean
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
+from tests.entry import building
 from tests.shared import Shared
 
+HERE = Path(__file__).parent
 LOAD = """
 import json, sys
 sys.path[:0] = [folder for folder in sys.argv[2:] if folder]
@@ -181,7 +187,7 @@ def test_the_round_trip(packed: Path, model: Path, tmp_path: Path, monkeypatch: 
 
 TWO = """
 import json, sys
-sys.path[:0] = [folder for folder in sys.argv[2:] if folder]
+sys.path[:0] = [folder for folder in sys.argv[2:3] if folder]
 module = __import__(sys.argv[1])
 import pluginkit
 
@@ -189,7 +195,8 @@ def listed():
     creators = module.get_plugin_registry().all_creators
     return sorted(one.plugin_version for one in creators if one.name == "Scale")
 
-one, two = (pluginkit.load("acme::Scale", version=version, target="cpu") for version in "12")
+one = pluginkit.load("acme::Scale", version="1", target="cpu")
+two = pluginkit.load("acme::Scale", version="2", target=sys.argv[3])
 both = listed()
 one.unload()
 left = listed()
@@ -198,10 +205,39 @@ print(json.dumps([both, left, listed()]))
 """
 
 
+def side_by_side(store: Path, second: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Load version 1, for target cpu, and 2, for another, into each of lean's registries."""
+    monkeypatch.setenv("PLUGINKIT_STORE", str(store))
+    found = lean.installed()
+    assert found or pytest.skip("tensorrt-lean is not installed")
+    for one in found:
+        command = [sys.executable, "-c", TWO, "tensorrt_lean", str(one.folder or ""), second]
+        output = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert output.returncode == 0, output.stderr
+        assert json.loads(output.stdout.splitlines()[-1]) == [["1", "2"], ["2"], []]
+
+
 @pytest.mark.compile
-def test_two_versions_side_by_side(
+def test_two_versions_side_by_side(packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second is a creator alone, compiled in three seconds."""
+    library = building.both_layouts(tmp_path, HERE / "second_version.cpp", "Scale")
+    hosts: Any = ("tensorrt-10", "tensorrt-11")
+    variant = Variant(**{**variants.facts_of(library), "file": "libscale.so", "hosts": hosts})
+    plugin = BundlePlugin(name="Scale", version="2", namespace="acme", base="v3")
+    bundle = Bundle(name="scale", release="2.0.0", plugins=(plugin,), variants=(variant,))
+    store = tmp_path / "store"
+    assert run("registry", "add", packed / f"scale-1.0.0{archive.SUFFIX}", "--store", store) == 0
+    with Store.open(store) as opened:
+        opened.add(Content(bundle, bundle.to_bytes(), {variant.digest: library}))
+    side_by_side(store, "unknown", monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.compile
+def test_two_built_versions_side_by_side(
     packed: Path, scale_project: Path, shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A project, and the same one with another version: a build of 13 s of CPU."""
     written = Path(shutil.copytree(scale_project, tmp_path / "scale", ignore=shutil.ignore_patterns("build")))
     for name, old, new in (
         ("pluginkit.toml", 'version = "1"', 'version = "2"'),
@@ -214,14 +250,7 @@ def test_two_versions_side_by_side(
     assert (
         run("registry", "add", packed / f"scale-1.0.0{archive.SUFFIX}", shared.project(written), "--store", store) == 0
     )
-    monkeypatch.setenv("PLUGINKIT_STORE", str(store))
-    found = lean.installed()
-    assert found or pytest.skip("tensorrt-lean is not installed")
-    for one in found:
-        command = [sys.executable, "-c", TWO, "tensorrt_lean", str(one.folder or "")]
-        output = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert output.returncode == 0, output.stderr
-        assert json.loads(output.stdout.splitlines()[-1]) == [["1", "2"], ["2"], []]
+    side_by_side(store, "cpu", monkeypatch)
 
 
 @pytest.mark.rtx
@@ -252,6 +281,7 @@ def test_the_commands(packed: Path, model: Path, tmp_path: Path, capsys: pytest.
     assert run("registry", "verify", "--repair", *mine) == 0
     assert run("registry", "env", "acme::Scale", *mine) == 0
     output = capsys.readouterr().out
+    assert "# acme::Scale: scale 1.0.0, target cpu\n# Engines need a library of target gpu" in output
     assert str(tmp_path / "mine" / "blobs") in output
     (line,) = [one for one in output.splitlines() if one.startswith("export ORT_TENSORRT_EXTRA_PLUGIN_LIB_PATHS=")]
     assert Path(line.partition("=")[2]).is_file()

@@ -460,9 +460,9 @@ def test_stores_in_order(tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv(stores.VARIABLE, f"{team}:{mine}")
     with stores.opened() as opened:
         assert [one.folder for one in opened.stores] == [team, mine]
-        assert [(store.folder, one.release) for store, one in opened.having("Scale", "1", "acme")] == [
-            (team, "2.0"),
-            (team, "1.0"),
+        assert [(sources[0].place, one.release) for sources, one in opened.having("Scale", "1", "acme")] == [
+            (str(team), "2.0"),
+            (str(team), "1.0"),
         ]
         assert opened.find("scale")[0].folder == team
         with pytest.raises(NotFoundError):

@@ -17,6 +17,7 @@ enum Fault : int32_t
     kTYPES_ERROR = 3,
     kNULL_FIELDS = 4,
     kDIVIDES_BY_ZERO = 5,
+    kNULL_DIMENSION = 6,
 };
 
 class Refused final : public IPluginV3, public IPluginV3OneCore, public IPluginV3OneBuild, public IPluginV3OneRuntime
@@ -69,6 +70,10 @@ public:
         if (mFault == kDIVIDES_BY_ZERO)
         {
             out[0].d[0] = builder.operation(DimensionOperation::kFLOOR_DIV, *in[0].d[0], *builder.constant(0));
+        }
+        if (mFault == kNULL_DIMENSION)
+        {
+            out[0].d[0] = nullptr;
         }
         return mFault == kSHAPES_ERROR ? 1 : 0;
     }

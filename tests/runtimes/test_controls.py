@@ -13,12 +13,16 @@ from pluginkit.dtypes import DType
 from pluginkit.judges.rtx import negative_controls as controls
 from pluginkit.judges.rtx import structure_controls as structures
 from pluginkit.judges.rtx.build import judge_control
+from pluginkit.manifest import Manifest
+from pluginkit.network.model import Network
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.rtx.session import RtxSession
 from pluginkit.runtimes.verdict import BuildVerdict
-from pluginkit.testing.families import FAMILIES
+from pluginkit.testing.families import FAMILIES as every
 from pluginkit.testing.families.api import forms as api_networks
+from pluginkit.testing.families.base import Setting
 from pluginkit.testing.report import Outcome, Report
+from tests.testing.conftest import FAMILIES
 
 from . import faulty
 
@@ -131,3 +135,17 @@ def test_the_log_of_a_refusal_has_its_errors_first(sessions: dict[str, RtxSessio
     assert kinds[0] in {"error", "internal_error"}
     assert "configurePluginV3" in verdict.log[0]
     assert kinds == sorted(kinds, key=["internal_error", "error", "warning"].index)
+
+
+def test_nothing_grows_where_a_dimension_is_empty_at_opt() -> None:
+    """Twice nothing is nothing: NVIDIA's builder built such a loop, of a drawn signature."""
+    text = (
+        '[plugin]\nname = "One"\n[[inputs]]\nname = "x"\ntypes = ["float32"]\nshape = ["n"]\n'
+        '[[outputs]]\nname = "y"\ntypes = ["float32"]\nshape = ["n"]\n[[profiles]]\nsymbols = { n = [0, OPT, 2] }'
+    )
+    for opt in (0, 1):
+        setting = Setting(Manifest.parse(text.replace("OPT", str(opt))), DType.FLOAT32, {})
+        network = every["loop-count"].build(setting)
+        assert isinstance(network, Network)
+        made = [control.id for control in controls.network_controls([network], setting)]
+        assert any("recurrence-changes-shape" in one for one in made) is (opt > 0)

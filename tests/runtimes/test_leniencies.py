@@ -36,8 +36,9 @@ needs_rtx = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_r
 pytestmark = [pytest.mark.rtx, pytest.mark.compile, needs_rtx, pytest.mark.xdist_group("leniencies")]
 
 GROWS, OTHER_NAME, OTHER_VERSION, UNSERIALIZABLE, NULL_CLONE, DIVIDES_BY_ZERO, SHRINKS, CONSTANT = range(8, 16)
+NULL_SHAPE = 4
 """The field `fault` of refused.cpp."""
-V3_NULL_FIELDS, V3_DIVIDES_BY_ZERO = 4, 5
+V3_NULL_FIELDS, V3_DIVIDES_BY_ZERO, V3_NULL_DIMENSION = 4, 5, 6
 """The same of refused_v3.cpp."""
 
 
@@ -168,6 +169,7 @@ ROWS = {
     "neighbour-shapes": "test_neighbours_that_fit_somewhere",
     "division-by-zero": "test_division_by_zero",
     "null-clone": "test_null_from_clone",
+    "null-dimension": "test_a_dimension_that_is_null",
     "int8-scalar": "test_an_int8_scalar",
     "int8-channels": "test_int8_with_open_channels",
     "second-condition": "test_a_second_condition",
@@ -276,6 +278,16 @@ def test_division_by_zero(opened: Sessions) -> None:
     assert adapted.status == "refused"
     assert "output shape computation failed" in adapted.message
     assert_the_host_refuses(opened.host, plain(DIVIDES_BY_ZERO), ["getOutputDimensions", "kFLOOR_DIV"])
+
+
+def test_a_dimension_that_is_null(opened: Sessions) -> None:
+    verdict = opened.rtx_v3.build(plain(V3_NULL_DIMENSION))
+    assert verdict.status == "crashed"
+    assert "SIGSEGV outside of the plugin, after IPluginV3OneBuild::getOutputShapes" in verdict.message
+    adapted = opened.rtx.build(plain(NULL_SHAPE))
+    assert adapted.status == "refused"
+    assert "output shape computation failed" in adapted.message
+    assert_the_host_refuses(opened.host, plain(NULL_SHAPE), ["getOutputDimensions", "d[0] is null"])
 
 
 def test_null_from_clone(opened: Sessions) -> None:

@@ -144,6 +144,28 @@ def test_a_state_keeps_its_shape_and_type(networks: Networks) -> None:
         shape_check.walk(loop(other, networks(), TensorProto.FLOAT16), "Behaving", {})
 
 
+@pytest.mark.parametrize("rank", [7, 8])
+def test_what_a_loop_concatenates_has_a_dimension_more(networks: Networks, rank: int) -> None:
+    """NVIDIA's builder refuses the ninth (tests/fidelity found it)."""
+    ones = ", ".join(["1"] * (rank - 1))
+    deep = [
+        helper.make_node("Identity", ["state"], ["next"]),
+        onnx.parser.parse_node(f"shape = Constant <value = int64[{rank}] {{{ones}, -1}}> ()"),
+        helper.make_node("Reshape", ["state", "shape"], ["deep"]),
+    ]
+    network = loop(deep, networks())
+    proto = onnx.load_from_string(network.model)
+    body = next(one.g for node in proto.graph.node for one in node.attribute if one.name == "body")
+    del body.node[-1]
+    body.output[2].CopyFrom(helper.make_tensor_value_info("deep", TensorProto.FLOAT, [None] * rank))
+    network = replace(network, model=proto.SerializeToString())
+    if rank == 7:
+        assert shape_check.walk(network, "Behaving", {})[0][1]["all"][1] == (5, *[1] * 6, 6)
+    else:
+        with pytest.raises(CheckFailed, match="Loop 'the_loop': scan output 0 would have 9 dimensions"):
+            shape_check.walk(network, "Behaving", {})
+
+
 @pytest.mark.compile
 def test_a_plugin_that_gets_a_wrong_shape(library: Path, manifest: Manifest, networks: Networks) -> None:
     """The first dimension is a constant for the plugin and another one in the graph."""

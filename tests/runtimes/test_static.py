@@ -47,7 +47,7 @@ def test_each_point_has_the_oracles_shapes(session, manifest: Manifest, whole_pl
         assert verdict.ok, (case.id, verdict.message)
         assert liveness.problems(fixed, verdict.configured) == []
         shapes = session.shapes()
-        assert static.wrong_shapes(case, shapes) == []
+        assert static.wrong_shapes(case, shapes, manifest) == []
         assert all(size >= 0 for dims in shapes.values() for size in dims), "real numbers on both sides"
         probes = 1 if network.family == "loop-while" else 2
         assert len(fixed.calls) == (1 + probes) * len(network.calls), "a probe behind each output that is used"
@@ -61,14 +61,14 @@ def test_an_oracle_of_another_shape_is_found(session, manifest: Manifest, whole_
     case = next(case for case in whole_plan.cases if case.id == "loop-count/float32/default/max")
     assert session.build(static.fixed(network, case, manifest)).ok
     wrong = replace(case, expected={name: np.zeros((1, *a.shape)) for name, a in case.expected.items()})
-    found = static.wrong_shapes(wrong, session.shapes())
+    found = static.wrong_shapes(wrong, session.shapes(), manifest)
     assert len(found) == len(case.expected)
     assert "the oracle's shape is [1, 4, 8], NVIDIA's [4, 8]" in found[0]
 
 
-def test_minus_one_is_never_agreed_on(whole_plan: Plan) -> None:
+def test_minus_one_is_never_agreed_on(manifest: Manifest, whole_plan: Plan) -> None:
     case = whole_plan.cases[0]
-    assert static.wrong_shapes(case, dict.fromkeys(case.expected, (-1, -1)))
+    assert static.wrong_shapes(case, dict.fromkeys(case.expected, (-1, -1)), manifest)
 
 
 def test_a_static_network_is_a_checked_model(manifest: Manifest, whole_plan: Plan) -> None:

@@ -19,6 +19,7 @@ TYPES = {
     "int8": "int8",
     "half-int8": "float16,int8",
 }
+FLOAT8_TYPES = {"float8": "float8", "all-float8": "float32,float16,bfloat16,float8", "first-float8": "float8,float32"}
 NAMES: dict[str, dict[str, Any]] = {
     "usual": {},
     "acme": {"name": "RMSNorm2d", "namespace": "acme", "version": "2"},
@@ -54,7 +55,7 @@ FIELDS = {
 FACTORS: dict[str, list[Any]] = {
     "base": ["dynamic", "v3", "ioext"],
     "inputs": ["one", "equal", "rows", "row", "index", "four"],
-    "outputs": ["like", "two", "computed", "reduced", "scalar", "int32", "three", "by fields"],
+    "outputs": ["like", "two", "computed", "reduced", "scalar", "int32", "three", "by fields", "aliased"],
     "rank": [0, 1, 2, 3, 4, 5, 6],
     "types": list(TYPES),
     "fields": list(FIELDS),
@@ -83,6 +84,7 @@ CONSTRAINTS = [
     _without(lambda row: row["outputs"] == "by fields" and row["fields"] != "sizes", "outputs", "fields"),
     _without(lambda row: row["rank"] in (0, 6) and row["outputs"] == "by fields", "rank", "outputs"),
     _without(lambda row: row["formats"] == "declared" and row["outputs"] == "by fields", "formats", "outputs"),
+    _without(lambda row: row["outputs"] == "aliased" and row["base"] != "v3", "outputs", "base"),
     # A vectorized format is for the types below; INT8 has one where its channels are a number.
     _without(lambda row: row["types"] == "float32" and row["formats"] == "declared", "types", "formats"),
     _without(lambda row: row["dims"] in ("symbols", "repeated") and row["formats"] == "declared", "dims", "formats"),
@@ -99,6 +101,76 @@ CONSTRAINTS = [
         *("rank", "formats", "outputs"),
     ),
 ]
+
+
+SIZED: list[dict[str, Any]] = [
+    dict(zip(FACTORS, ("v3", inputs, "sized", rank, types, fields, names, dims, "linear"), strict=True))
+    for inputs, rank, types, fields, names, dims in (
+        ("one", 2, "usual", "usual", "usual", "symbols"),
+        ("rows", 4, "all", "sizes", "odd", "mixed"),
+        ("row", 1, "int8", "usual", "taken", "numbers"),
+        ("four", 2, "half-int8", "required", "of headers", "symbols"),
+        ("one", 3, "brain", "lists", "acme", "any rank"),
+        ("index", 0, "float32", "none", "usual", "numbers"),
+    )
+]
+"""Rows with a size tensor. They are in none of the networks that NVIDIA's API makes, so they are apart."""
+
+WORKSPACE: list[dict[str, Any]] = [
+    dict(zip((*FACTORS, "workspace"), row, strict=True))
+    for row in (
+        ("dynamic", "equal", "computed", 3, "usual", "usual", "usual", "symbols", "linear", "4 * n * c * d"),
+        (
+            "v3",
+            "index",
+            "three",
+            2,
+            "all",
+            "lists",
+            "odd",
+            "mixed",
+            "linear",
+            "max(256, 2 * n) if len(alpha) > 1 else 0",
+        ),
+        ("ioext", "row", "by fields", 2, "half-int8", "sizes", "acme", "symbols", "linear", "alpha * n + shift"),
+        ("v3", "one", "aliased", 1, "brain", "none", "usual", "numbers", "linear", "1000"),
+    )
+]
+"""Rows with a workspace. NVIDIA's builder takes none in a loop or a conditional, so they are apart."""
+
+CHANNELED: list[dict[str, Any]] = [
+    dict(zip((*FACTORS, "channels"), row, strict=True))
+    for row in (
+        ("v3", "equal", "computed", 3, "all", "usual", "usual", "symbols", "linear", 1),
+        ("dynamic", "row", "two", 4, "usual", "lists", "usual", "symbols", "linear", 3),
+        ("v3", "one", "like", 4, "usual", "none", "usual", "mixed", "declared", 1),
+        ("dynamic", "one", "reduced", 2, "int8", "widths", "acme", "symbols", "linear", 0),
+    )
+]
+"""Rows whose inputs have an INT8 scale for each element of an axis, as a list, and the outputs of their shape too."""
+
+
+FLOAT8: list[dict[str, Any]] = [
+    dict(zip(FACTORS, row, strict=True))
+    for row in (
+        ("v3", "four", "two", 3, "all-float8", "several", "usual", "symbols", "linear"),
+        ("v3", "rows", "three", 2, "float8", "lists", "taken", "mixed", "linear"),
+        ("dynamic", "equal", "by fields", 4, "first-float8", "sizes", "acme", "symbols", "linear"),
+        ("ioext", "row", "reduced", 2, "all-float8", "widths", "odd", "symbols", "linear"),
+        ("v3", "one", "like", 0, "all-float8", "none", "of headers", "symbols", "linear"),
+        ("v3", "equal", "aliased", 3, "first-float8", "usual", "usual", "any rank", "linear"),
+        ("v3", "index", "like", 4, "all-float8", "usual", "odd", "mixed", "declared"),
+    )
+]
+"""Rows with FP8, which no plugin has together with INT8, so that they are apart."""
+
+
+SHAPED: list[tuple[list[str], list[str]]] = [
+    (["size:int64:2:values=oh,ow", "x:float32,float16:n,c", "k:int32:2:values=k,3"],
+     ["y:float32,float16:n,oh,ow", "z:float32:min(n, k) + 1,ow"]),
+]  # fmt: skip
+"""Inputs and outputs of plugins with shape inputs, which are in none of those networks either. (Their whole matrix:
+tests/integration/test_shape_inputs.py.)"""
 
 
 def rows() -> list[dict[str, Any]]:
@@ -126,19 +198,34 @@ class Options:
         fields = called.get("fields", ["alpha", "shift", "beta", "axes", "mode", "w", "k"])
         ins = called.get("inputs", ["x", "b", "c", "index"])
         outs = called.get("outputs", ["y", "z", "k"])
-        types, shape = TYPES[row["types"]], _shape(row, called.get("symbols", ["n", "c", "d", "h", "w", "t"]))
+        types, shape = _types(row), _shape(row, called.get("symbols", ["n", "c", "d", "h", "w", "t"]))
+        inputs, outputs = _inputs(row, ins, types, shape), _outputs(row, ins, outs, types, shape, fields)
+        scales = [f"each:float32[{shape[row['channels']]}]"] if "channels" in row else []
+        if scales:
+            inputs, outputs = ([_channeled(text, types, shape) for text in texts] for texts in (inputs, outputs))
+        given = _fields(row, fields)
         return cls(
             called.get("name", "MyPlugin"),
             {
                 "base": row["base"],
-                "inputs": _inputs(row, ins, types, shape),
-                "outputs": _outputs(row, outs, types, shape, fields),
-                "fields": _fields(row, fields),
+                "inputs": inputs,
+                "outputs": outputs,
+                "fields": [*(["alpha:float32=0.5"] if given is None else given), *scales] if scales else given,
                 "formats": _formats(row),
                 "namespace": called.get("namespace", ""),
                 "version": called.get("version", "1"),
+                "workspace": row.get("workspace", ""),
             },
         )
+
+
+def _types(row: Row) -> str:
+    return {**TYPES, **FLOAT8_TYPES}[row["types"]]
+
+
+def _channeled(text: str, types: str, shape: list[str]) -> str:
+    """A tensor of the row's shape with the list as its scale; another as it is."""
+    return f"{text}:scale=each" if "int8" in types and text.endswith(f":{','.join(shape)}") else text
 
 
 def _shape(row: Row, symbols: list[str]) -> list[str]:
@@ -166,7 +253,7 @@ def _inputs(row: Row, names: list[str], types: str, shape: list[str]) -> list[st
         "equal": [one, _tensor(names[1], types, shape)],
         "rows": [one, _tensor(names[1], types, ["m" if not shape[:1] or not shape[0].isdigit() else "4", *shape[1:]])],
         "row": [one, _tensor(names[1], first, shape[-1:])],
-        "index": [one, _tensor(names[3], "int32", shape[:1])],
+        "index": [one, _tensor(names[3], "int64", shape[:1])],
         "four": [
             _tensor(names[3], "int32", shape),
             one,
@@ -177,7 +264,7 @@ def _inputs(row: Row, names: list[str], types: str, shape: list[str]) -> list[st
     return found[row["inputs"]]
 
 
-def _outputs(row: Row, names: list[str], types: str, shape: list[str], fields: list[str]) -> list[str]:
+def _outputs(row: Row, ins: list[str], names: list[str], types: str, shape: list[str], fields: list[str]) -> list[str]:
     one = _tensor(names[0], types, shape)
     computed = [f"{shape[0]} + 1", *shape[1:]] if shape else []
     count, size, keep, *_ = fields
@@ -191,6 +278,11 @@ def _outputs(row: Row, names: list[str], types: str, shape: list[str], fields: l
                 names[1], types, [f"{shape[0]} + {size} - 1 if {keep} == 0 else {count} * {size}"] if shape else []
             ),
         ],
+        "aliased": [_tensor(names[1], types, shape[-1:]), f"{one}:alias={ins[0]}"],
+        "sized": [
+            _tensor(names[0], types, [names[1], "2"]),
+            f"{names[1]}:int32::upper={' * '.join(dim for dim in shape if dim != '...') or '3'}",
+        ],
         "two": [one, _tensor(names[1], types, shape)],
         "computed": [_tensor(names[0], types, [*computed[:1], *shape[1:-1], f"ceil_div({shape[-1]} * 3, 2)"])]
         if len(shape) > 1
@@ -198,7 +290,7 @@ def _outputs(row: Row, names: list[str], types: str, shape: list[str], fields: l
         "reduced": [_tensor(names[0], types, shape[:-1])],
         "scalar": [_tensor(names[0], types, [])],
         "int32": [one, _tensor(names[1], "int32", shape[:1])],
-        "three": [_tensor(names[2], "int32", shape), one, _tensor(names[1], types, computed)],
+        "three": [_tensor(names[2], "int64", shape), one, _tensor(names[1], types, computed)],
     }
     return found[row["outputs"]]
 
@@ -213,5 +305,7 @@ def _fields(row: Row, names: list[str]) -> list[str] | None:
 def _formats(row: Row) -> list[str]:
     if row["formats"] == "linear":
         return []
-    kinds = TYPES[row["types"]].split(",")
+    kinds = _types(row).split(",")
+    if "float8" in kinds:
+        return ["hwc16"]
     return [*(["chw32"] if "int8" in kinds else []), *(["hwc8"] if set(kinds) & {"float16", "bfloat16"} else [])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,11 @@ from pluginkit.run.runner import run
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.testing.report import Outcome, Verdict
 from tests.scaffolds import sweep
+from tests.scaffolds.building import in_two_sources
 
 ROWS = sweep.rows()
-TOGETHER = 20
-"""How many rows the fast test has in one library: more than half of all pairs."""
+TOGETHER = 12
+"""How many rows the fast test has in one library: a third of all pairs."""
 FAMILIES = ("plain", "loop-in-if", "if-in-if", "api-loop-while")
 """The networks of the fast test: those that signatures have broken."""
 
@@ -69,21 +69,9 @@ def chosen(count: int) -> list[sweep.Row]:
 def test_agents_says_what_share_of_the_pairs_the_library_has() -> None:
     every = set().union(*map(pairs, ROWS))
     together = set().union(*map(pairs, chosen(TOGETHER)))
-    assert len(together) > len(every) / 2
+    assert len(together) > len(every) / 4
     output = f"{TOGETHER} of {len(ROWS)} rows in one library, {len(together)} of {len(every)} pairs"
     assert output in Path(__file__).parents[2].joinpath("AGENTS.md").read_text()
-
-
-def in_two_sources(project: Path) -> None:
-    """Has all C++ and all CUDA of a project compiled as one source each, which takes a sixth of the time."""
-    lists = project / "CMakeLists.txt"
-    sources = re.findall(r"^ +(\S+\.(?:cpp|cu))\b", lists.read_text(), re.MULTILINE)
-    named = {suffix: [name for name in sources if name.endswith(suffix)] for suffix in (".cpp", ".cu")}
-    for suffix, names in named.items():
-        (project / f"all{suffix}").write_text("".join(f'#include "{name}"\n' for name in names))
-    text = lists.read_text()
-    begin, end = text.index(sources[0]), text.index(sources[-1]) + len(sources[-1])
-    lists.write_text(f"{text[:begin]}all.cpp all.cu{text[end:]}")
 
 
 @pytest.mark.compile
@@ -93,12 +81,15 @@ def test_a_library_of_many_rows_is_green(tmp_path: Path, monkeypatch: pytest.Mon
     project = scaffold.new("Relu", directory=tmp_path, inputs=["x:float32:n"], base="v3")
     for number, row in enumerate(chosen(TOGETHER)):
         scaffold.add(f"Sweep{number}", project=project, **sweep.Options.of(row).options)
+    for number, (inputs, outputs) in enumerate(sweep.SHAPED):
+        scaffold.add(f"Shaped{number}", project=project, base="v3", inputs=inputs, outputs=outputs, fields=[])
+    scaffold.add("Channels", project=project, **sweep.Options.of(sweep.CHANNELED[0]).options)
     in_two_sources(project)
     monkeypatch.setenv("CXXFLAGS", "-O0 -g0")
     # All but NVIDIA's registries, which take a process each for every plugin; one, since each loads NVIDIA's builder.
     ran = several_plugins.run(Options(project=project, target="cpu", families=FAMILIES, only=("*/*/*",), jobs=1))
     assert ran.errors == ()
-    assert len(ran.reports) == 1 + TOGETHER
+    assert len(ran.reports) == 2 + TOGETHER + len(sweep.SHAPED)
     assert all(report.cases and report.verdicts for report in ran.reports)
     bad = [item for item in ran.joined.bad if not isinstance(item, Verdict) or item.network != "Relu/plain/float32"]
     assert [f"{item}" for item in bad] == []
@@ -112,9 +103,13 @@ def test_a_library_of_many_rows_is_green(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.slow
 @pytest.mark.compile
 @pytest.mark.rtx
-@pytest.mark.parametrize("row", ROWS, ids=sweep.row_id)
+@pytest.mark.parametrize(
+    "row", [*ROWS, *sweep.SIZED, *sweep.WORKSPACE, *sweep.CHANNELED, *sweep.FLOAT8], ids=sweep.row_id
+)
 def test_every_row_is_green(row: sweep.Row, tmp_path: Path) -> None:
     made = sweep.Options.of(row)
     report = run(Options(project=scaffold.new(made.name, directory=tmp_path, **made.options), target="cpu"))
     assert [f"{item}" for item in report.bad] == []
-    assert {verdict.outcome for verdict in report.verdicts + report.controls} <= {Outcome.PASSED}
+    own = ("(refusal aliased-", "(refusal size-in-flow)", "(refusal workspace-in-flow)")
+    judged = [one for one in report.verdicts + report.controls if not any(text in one.message for text in own)]
+    assert {verdict.outcome for verdict in judged} <= {Outcome.PASSED}

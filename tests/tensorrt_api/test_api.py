@@ -74,8 +74,8 @@ def test_no_use_escapes_the_check_by_having_any_type(bindings10: Bindings) -> No
 
 BREAKS = {
     "method": ("nvidia/engine_child", "builder.create_builder_config()", "builder.make_builder_config()"),
-    "keyword": ("tensorrt/plugins", "shape_inputs=[]", "shapes=[]"),
-    "missing argument": ("tensorrt/plugins", "shape_inputs=[], ", ""),
+    "keyword": ("tensorrt/plugins", "shape_inputs=shape_inputs", "shapes=shape_inputs"),
+    "missing argument": ("tensorrt/plugins", "shape_inputs=shape_inputs, ", ""),
     "argument's type": ("tensorrt/plugins", "plugin=two", "plugin=node"),
     "enum member": ("nvidia/network_api", "trt.TripLimit.COUNT", "trt.TripLimit.COUNTER"),
     "module's name": ("nvidia/engine_child", "trt.Runtime(self.log)", "trt.EngineRuntime(self.log)"),

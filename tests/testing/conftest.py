@@ -13,7 +13,11 @@ from onnx import NodeProto, TensorProto, helper
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Array, Case, Network, PluginCall
+from pluginkit.testing.families import FAMILIES as ALL
 from pluginkit.testing.reference import Reference
+
+FAMILIES = {name: family for name, family in ALL.items() if name != "shape-values"}
+"""Those that hold a plugin without shape inputs (with one: test_shape_inputs.py)."""
 
 Emit = Callable[[Sequence[str], Sequence[str], str], list[NodeProto]]
 
@@ -64,7 +68,7 @@ BAR = Manifest.parse(
 TRIO = Manifest.parse(
     '[plugin]\nname = "Trio"\nnamespace = "lab"\nversion = "7"\n'
     + tensors("inputs", ("a", '"n", "c"', True), ("b", '"n", "c"', True))
-    + '[[inputs]]\nname = "k"\ntypes = ["int32"]\nshape = [1]\n'
+    + '[[inputs]]\nname = "k"\ntypes = ["int64"]\nshape = [1]\n'
     + tensors("outputs", ("mix", '"n", "c"', True), ("wide", '"n", "c * 2"', True))
     + scale_fields("a", "b", "mix", "wide")
     + '[[profiles]]\nname = "default"\nsymbols = { n = [1, 2, 5], c = [4, 6, 9] }\n'

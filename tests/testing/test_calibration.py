@@ -157,7 +157,7 @@ def test_without_int8_there_is_nothing_to_calibrate(tmp_path: Path) -> None:
         '[plugin]\nname = "P"\n[[inputs]]\nname = "x"\ntypes = ["float32"]\nshape = ["n"]\n'
         '[[outputs]]\nname = "y"\ntypes = ["float32"]\nshape = ["n"]\n[[profiles]]\nsymbols = { n = [1, 2, 3] }\n'
     )
-    with pytest.raises(NothingSelected, match="for INT8 calibration, and no input of P is int8") as error:
+    with pytest.raises(NothingSelected, match="for calibration, and no input of P is int8 or float8") as error:
         read_samples(Manifest.parse(text), save(tmp_path, x=np.zeros(2)))
     assert isinstance(error.value, PluginkitError)
 

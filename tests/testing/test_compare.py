@@ -163,7 +163,17 @@ def test_integers_are_equal_or_wrong() -> None:
     want = np.array([1, 2], np.int64)
     assert compare({"y": want.astype(np.int32)}, {"y": want}, CLOSE).ok
     assert not compare({"y": np.array([1, 3], np.int32)}, {"y": want}, CLOSE).ok
-    assert compare({"y": want}, {"y": want}, CLOSE).message == "output 'y' is int64, expected int32"
+    message = compare({"y": want.astype(np.float32)}, {"y": want}, CLOSE).message
+    assert message == "output 'y' is float32, expected integers"
+
+
+def test_integers_of_64_bits_differ_where_float64_does_not_show_it() -> None:
+    want = np.array([2**62, -(2**62), 7])
+    assert compare({"y": want}, {"y": want}, CLOSE).ok
+    result = compare({"y": want + np.array([1, 0, 0])}, {"y": want}, CLOSE)
+    assert not result.ok
+    assert result.worst.index == (0,)
+    assert "off by 1, allowed 0 (1 of 3 values are off)" in result.message
 
 
 def test_empty_outputs_have_nothing_wrong() -> None:

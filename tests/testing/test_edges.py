@@ -9,12 +9,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from pluginkit.dtypes import DType
-from pluginkit.errors import CheckFailed
+from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Array, Tolerance
+from pluginkit.network.model import Array, Case, Tolerance
+from pluginkit.testing.comparison import compare
 from pluginkit.testing.edges import counts, is_edge, special_values
+from pluginkit.testing.plan import plan
 from pluginkit.testing.points import points
+from pluginkit.testing.reference import Reference
+
+DEFINED = ("special-nan", "special-infinity")
 
 SIGNATURE = """
 plugin = {{ name = "Probe" }}
@@ -73,7 +77,7 @@ CLOSE = Tolerance("close", rtol=1e-5, atol=1e-5)
 
 
 def special(function: Callable[[Array], Array]) -> special_values.Special | None:
-    return special_values.make(FEEDS, DType.FLOAT32, 0, lambda feeds: {"y": function(feeds["x"].astype(float))}, CLOSE)
+    return special_values.make(FEEDS, {"x": 1e-40}, 0, lambda feeds: {"y": function(feeds["x"].astype(float))}, CLOSE)
 
 
 def test_what_depends_on_special_values_means_nothing() -> None:
@@ -94,6 +98,69 @@ def test_what_depends_on_special_values_means_nothing() -> None:
         inverse = special(np.reciprocal)
     assert inverse is not None
     assert inverse.arbitrary["y"].sum() == 5, "of 1/x a denormal may be taken for 0"
+
+
+SPECIAL = """
+plugin = { name = "Probe" }
+inputs = [{ name = "x", types = ["float32", "float16", "int8"], shape = ["n"] }]
+outputs = [{ name = "y", types = ["float32", "float16", "int8"], shape = ["n"] }]
+profiles = [{ symbols = { n = [1, SIZE, 64] } }]
+test = { special = [KINDS] }
+"""
+
+
+def defined(kinds: str, function: Callable[[Array], Array], size: int = 64) -> dict[str, Case]:
+    manifest = Manifest.parse(SPECIAL.replace("KINDS", kinds).replace("SIZE", str(size)))
+    reference = Reference(manifest, function, "reference.py")
+    cases = plan(manifest, reference, families=["plain"]).cases
+    return {case.id: case for case in cases if case.point.startswith("special-")}
+
+
+def test_values_that_the_layer_is_defined_for_are_compared_with_the_reference() -> None:
+    cases = defined('"nan", "infinity"', lambda x: np.where(np.isnan(x), 7.0, -x))
+    assert list(cases) == [f"plain/{kind}/{name}" for kind in ("float32", "float16") for name in DEFINED]
+    for case in cases.values():
+        (x,), (y,) = case.feeds.values(), case.expected.values()
+        assert not case.doubt
+        assert not case.arbitrary
+        assert (y[np.isnan(x)] == 7).all()
+        assert (y[np.isinf(x)] == -x[np.isinf(x)]).all()
+        assert (np.isnan(x).sum(), np.isinf(x).sum()) == ((1, 0) if case.point == "special-nan" else (0, 2))
+        zeros = {name: np.where(np.isfinite(want), want, 0) for name, want in case.expected.items()}
+        right = {name: want.astype(np.float32) for name, want in case.expected.items()}
+        assert compare(case.defined(right), case.expected, case.tolerance).ok
+        lost = {name: np.where(y == 7.0, 0, values).astype(np.float32) for name, values in zeros.items()}
+        assert not compare(case.defined(lost), case.expected, case.tolerance).ok
+
+
+def test_without_the_key_there_is_nothing_to_compare() -> None:
+    assert defined("", np.negative) == {}
+    assert list(defined('"infinity"', np.negative)) == [f"plain/{k}/special-infinity" for k in ("float32", "float16")]
+
+
+def test_a_tensor_of_one_element_has_room_for_one_value() -> None:
+    for case in defined('"infinity"', np.negative, size=1).values():
+        (x,) = case.feeds.values()
+        assert x.tolist() == [np.inf]
+
+
+def test_a_reference_that_does_not_know_what_the_manifest_promises() -> None:
+    def refuses(x: Array) -> Array:
+        if np.isnan(x).any():
+            raise ValueError("finite values only")
+        return x
+
+    message = r"has special = \['nan'\] in \[test\], .* is not: .*reference\(\) raised ValueError: finite values"
+    with pytest.raises(CheckFailed, match=message):
+        defined('"nan"', refuses)
+
+
+def test_integers_have_no_special_values() -> None:
+    text = SPECIAL.replace("SIZE", "8").replace('"float32", "float16", "int8"], ', '"int8"], scale = "s", ')
+    text += '[[fields]]\nname = "s"\ntype = "float32"\n'
+    with pytest.raises(UsageError, match=r"test.special: no input is of a type that has NaN or infinities"):
+        Manifest.parse(text.replace("KINDS", '"nan"'))
+    Manifest.parse(text.replace("KINDS", ""))
 
 
 def test_a_reference_that_refuses_them_is_not_asked() -> None:

@@ -73,8 +73,8 @@ def made() -> Plan:
     return plan(LEAKY, EXAMPLES["leaky"].reference, families=["plain"], precisions=[DType.INT8])
 
 
-def hosting(answer: Any) -> Hosting:
-    hosted = Hosted(Path("lib.so"), PLAIN, LEAKY, Path(), 60.0, (Schedule(),))
+def hosting(answer: Any, *, strict: bool = False) -> Hosting:
+    hosted = Hosted(Path("lib.so"), PLAIN, LEAKY, Path(), 60.0, (Schedule(),), strict=strict)
     return Hosting(hosted, Session(answer))  # type: ignore[arg-type]
 
 

@@ -24,6 +24,7 @@ from pluginkit.network.plan import Plan
 from pluginkit.process.crew import Common, Sessions
 from pluginkit.run import libraries
 from pluginkit.run.execution import LocalWorkplace, execute
+from pluginkit.run.executors import LocalExecutor
 from pluginkit.run.items import parts
 from pluginkit.run.libraries import gpu_library
 from pluginkit.run.options import Options
@@ -124,7 +125,7 @@ def status_of(
     place = LocalWorkplace(Sessions(Common()), lambda _: Path("lib.so"), partial(gpu_library, Options()))
     (part,) = [part for part in parts(work) if part.judge.NAME == NAME]
     found = {item: execute(item, work, place) for item in part.items}
-    report = assemble(work, [part], found, Path(__file__), "")
+    report = assemble(work, [part], found, Path(__file__), "", LocalExecutor(Options()))
     return f"{report.runtimes[NAME]}; {len(report.verdicts)} verdicts"
 
 

@@ -204,7 +204,7 @@ def test_a_run_says_why_tensorrt_took_no_part(monkeypatch: pytest.MonkeyPatch, t
     assert "checks compiled in" in status_of(Options(sanitize=("address",)), whole)
     # A library for target cpu would take device addresses for its own memory's.
     monkeypatch.setattr(tensorrt, "probe", lambda: Availability(True, "11.4"))
-    monkeypatch.setattr(libraries, "_on_cpu", lambda library: True)
+    monkeypatch.setattr(libraries, "on_cpu", lambda library: True)
     assert "pluginkit build --target gpu" in status_of(Options(library=tmp_path / "lib.so"), whole)
 
     def no_nvcc(*_: Any) -> Any:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
+from pluginkit.formats import Format
 from pluginkit.judges.rtx import build as judged
+from pluginkit.manifest import Manifest
 from pluginkit.network.model import Network
 from pluginkit.runtimes import BuildVerdict
+from pluginkit.runtimes.verdict import Configured, SeenTensor
 from pluginkit.testing.plan import plan
+from pluginkit.testing.reference import Reference
 from pluginkit.testing.report import Outcome
 
 from .conftest import EXAMPLES, LEAKY
@@ -46,3 +53,39 @@ def test_a_library_that_is_not_loaded_was_asked_nothing(network: Network) -> Non
 
     verdict = judged._guarded(network, ask)  # type: ignore[arg-type]
     assert (verdict.outcome, verdict.word, verdict.built) == (Outcome.FAILED, "not loaded", False)
+
+
+SHAPED = Manifest.parse(
+    '[plugin]\nname = "Shaped"\nbase = "v3"\n'
+    '[[inputs]]\nname = "size"\ntypes = ["int64"]\nshape = [1]\nvalues = ["k"]\n'
+    '[[inputs]]\nname = "x"\ntypes = ["float32"]\nshape = ["n"]\n'
+    '[[outputs]]\nname = "y"\ntypes = ["float32"]\nshape = ["k"]\n'
+    '[[profiles]]\nname = "small"\nsymbols = { n = [1, 2, 3], k = [1, 2, 3] }\n'
+    '[[profiles]]\nname = "large"\nsymbols = { n = [4, 5, 6], k = [4, 5, 6] }\n'
+)
+
+
+def test_with_values_as_constants_the_first_profile_is_all_that_is_built() -> None:
+    """The builder crashes on values of run time; what it is given then is what its plugin is judged by."""
+    reference = Reference(SHAPED, lambda size, x: np.zeros(int(size[0])) + x.sum())
+    made = plan(SHAPED, reference, families=["loop-count"])
+    (looping,) = made.usual
+    asked: list[Network] = []
+
+    class Crashing:
+        """Stands for NVIDIA's builder."""
+
+        def build(self, network: Network, **_: object) -> BuildVerdict:
+            asked.append(network)
+            if "size" in network.profiles[0].values:
+                return BuildVerdict("crashed", "TensorRT-RTX: SIGSEGV outside of the plugin, after IPluginV3::clone")
+            (call,) = network.calls
+            low, best, high = call.inputs[0][1]
+            tensor = SeenTensor(best, DType.FLOAT32.code, Format.LINEAR.code, 1.0, low, best, high)
+            return BuildVerdict("built", "", configured=(Configured(call.node, (tensor,), ()),))
+
+    builder = judged.Builder(Path(), SHAPED, 60, made)
+    verdict = builder._network(Crashing(), looping, (), [])  # type: ignore[arg-type]
+    assert [len(one.profiles) for one in asked] == [2, 1]
+    assert verdict.outcome is Outcome.SKIPPED, verdict.message
+    assert "With these values as constants it builds the network" in verdict.message

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from pluginkit import cli
 from pluginkit.dtypes import DType
@@ -27,13 +27,14 @@ from pluginkit.network.model import Case, Network
 from pluginkit.network.plan import Plan
 from pluginkit.testing import families as networks
 from pluginkit.testing.comparison import compare
-from pluginkit.testing.families import FAMILIES, selection
+from pluginkit.testing.families import FAMILIES as ALL
+from pluginkit.testing.families import selection
 from pluginkit.testing.families.base import Setting
 from pluginkit.testing.plan import plan
 from pluginkit.testing.precision import represent
 from pluginkit.testing.reference import Reference
 
-from .conftest import EXAMPLES, Example
+from .conftest import EXAMPLES, FAMILIES, Example
 
 ROOT = Path(__file__).resolve().parents[2]
 BY_API = [name for name, family in FAMILIES.items() if family.BY_API]
@@ -151,6 +152,43 @@ def test_0_d_tensors() -> None:
     made = plan(manifest, example.reference)
     assert wrong(example, made) == []
     assert {network.family for network in made.networks} >= {"plain", "loop-count", "if-in-if", "api-loop-while"}
+
+
+@pytest.mark.parametrize("family", ["cond-then", "cond-else", "loop-in-if", "if-in-if", "if-in-loop"])
+def test_no_branch_gives_one_whole_number_twice(family: str) -> None:
+    """NVIDIA's builder refuses that (refusal same-constants). What counts rows is no more than there are."""
+    manifest = Manifest.parse(
+        """
+        plugin = {name = "Leaky", base = "v3"}
+        inputs = [{name = "x", types = ["float32"], shape = ["n"]}]
+        outputs = [
+            {name = "p", types = ["int32"], shape = []},
+            {name = "q", types = ["int32"], shape = []},
+            {name = "rows", types = ["float32"], shape = [1, 2], valid = "many"},
+            {name = "many", types = ["int32"], shape = []},
+        ]
+        profiles = [{symbols = {n = [1, 2, 4]}}]
+        """
+    )
+
+    def reference(x: Array) -> list[Array]:
+        return [np.int32(7), np.int32(9), np.full((1, 2), x.mean(), np.float32), np.int32(1)]
+
+    example = Example(manifest, reference, lambda *_: [])
+    made = plan(manifest, example.reference, families=[family], random=0)
+    assert made.cases
+    assert wrong(example, made) == []
+    for network in made.usual:
+        graph = onnx.load_from_string(network.model).graph
+        graphs = [graph, *(one.g for node in walker.nodes(graph) for one in node.attribute if one.HasField("g"))]
+        values = [
+            int(numpy_helper.to_array(value))
+            for one in graphs
+            for value in one.initializer
+            if re.search("_(p|q|many)_fill", value.name)
+        ]
+        assert len(values) == 3
+        assert len(set(values)) == 3
 
 
 # Planted faults in what runs the networks: each must be seen by a case of the family.
@@ -365,7 +403,7 @@ def doubling(x: Array) -> Array:
 def test_what_cannot_be_a_state_stands_elsewhere() -> None:
     made = plan(NO_FEEDBACK, Reference(NO_FEEDBACK, doubling), seed=1)
     families = {network.family for network in made.networks}
-    assert {"loop-while", "chain"} == set(FAMILIES) - families
+    assert {"loop-while", "chain", "shape-values"} == set(ALL) - families
     example = Example(NO_FEEDBACK, doubling, lambda *_: [])
     assert wrong(example, made) == []
 
@@ -373,7 +411,7 @@ def test_what_cannot_be_a_state_stands_elsewhere() -> None:
 def test_a_signature_that_no_loop_can_hold() -> None:
     refused = {one.family.NAME: one.refusal for one in selection.offered(DEEP) if one.refusal}
     loops = {name for name in FAMILIES if "loop" in name or "scan" in name or "concat" in name}
-    assert set(refused) == {*loops, "chain"}
+    assert set(refused) == {*loops, "chain", "shape-values"}
     assert "8 dimensions" in refused["loop-count"]
     with pytest.raises(UsageError, match="The network 'loop-count' cannot hold Deep: 'y' has 8 dimensions"):
         selection.choose(DEEP, ["loop-count"])
@@ -420,6 +458,7 @@ class Built:
     """What the host knows of the plugin Leaky."""
 
     input_dims = ((-1, -1, -1, -1),)
+    v3 = None
 
     class _Shape:
         def at(self, dims: object, actual: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -463,7 +502,7 @@ def test_the_list(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     assert cli.run(["networks", "--json"]) == 0
     output = json.loads(capsys.readouterr().out)
-    assert [row["name"] for row in output] == list(FAMILIES)
+    assert [row["name"] for row in output] == list(ALL)
     assert all(row["description"].endswith(".") for row in output)
     assert "applicable" not in output[0]
     assert cli.run(["networks", "--save", "models"]) == 2
@@ -491,9 +530,9 @@ def test_the_list_for_a_project(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 def test_the_document_has_every_network() -> None:
     text = (ROOT / "docs" / "networks.md").read_text()
     message = re.findall(r"^### `([\w-]+)`", text, re.MULTILINE)
-    assert message == list(FAMILIES)
+    assert message == list(ALL)
     for name, section in zip(message, re.split(r"^### ", text, flags=re.MULTILINE)[1:], strict=True):
-        for layer in FAMILIES[name].LAYERS:
+        for layer in ALL[name].LAYERS:
             assert layer.split(" ")[0].split("(")[0] in section, (name, layer)
 
 
@@ -529,3 +568,21 @@ def test_the_setting_of_the_list_is_enough() -> None:
         for family in FAMILIES.values():
             output = {family.refusal(Setting(example.manifest, kind, {})) for kind in example.manifest.precisions()}
             assert len(output) == 1
+
+
+def test_the_state_of_a_scan_has_one_type_before_and_after_a_trip() -> None:
+    """The plugin's floats cross the boundary of a Scan as they are: float16 isn't carried on as float32."""
+    tensors = {
+        "x": ("inputs", "float16"),
+        "b": ("inputs", "float32"),
+        "y": ("outputs", "float32"),
+        "z": ("outputs", "float16"),
+    }
+    tables = [
+        f'[[{table}]]\nname = "{name}"\ntypes = ["{kind}"]\nshape = ["n"]' for name, (table, kind) in tensors.items()
+    ]
+    profile = "[[profiles]]\nsymbols = { n = [1, 2, 4] }"
+    manifest = Manifest.parse("\n".join(['[plugin]\nname = "Two"', *tables, profile]))
+    setting = Setting(manifest, DType.FLOAT32, {})
+    assert FAMILIES["scan-forward"].feedback(setting) == [("x", "z")]
+    assert FAMILIES["loop-count"].feedback(setting) == [("x", "y"), ("b", "z")]

@@ -13,10 +13,9 @@ from pluginkit.dtypes import DType
 from pluginkit.network.model import Case, Network
 from pluginkit.network.plan import Plan
 from pluginkit.testing.comparison import compare
-from pluginkit.testing.families import FAMILIES
 from pluginkit.testing.plan import plan
 
-from .conftest import EXAMPLES, Example, inlined, session
+from .conftest import EXAMPLES, FAMILIES, Example, inlined, session
 
 
 @functools.cache
@@ -176,7 +175,7 @@ def test_a_wrong_kernel_is_seen() -> None:
 def test_precisions_and_types_of_a_call() -> None:
     network, _ = cases_of("trio", "plain/int8")
     call = network.calls[0]
-    assert call.types == (DType.INT8, DType.INT8, DType.INT32)
+    assert call.types == (DType.INT8, DType.INT8, DType.INT64)
     assert call.scales[2] == 0.0
     assert call.inputs[0][0] == ((1, 6), (2, 6), (5, 6)), "INT8 has constant channels"
     assert set(call.fields) == {"a_scale", "b_scale", "mix_scale", "wide_scale"}

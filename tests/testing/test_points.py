@@ -15,7 +15,7 @@ from pluginkit.errors import NothingSelected, UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.testing.families import FAMILIES
 from pluginkit.testing.plan import plan
-from pluginkit.testing.points import bind, holds, points, read_data
+from pluginkit.testing.points import bind, bind_shapes, holds, points, read_data
 from pluginkit.testing.reference import Reference
 
 from .conftest import BAR, EXAMPLES, LEAKY, TRIO
@@ -38,7 +38,7 @@ def test_points_lie_in_their_profile(seed: int, numbers: list[int]) -> None:
         assert point.feeds["x"].shape == shape
         assert point.feeds["x"].dtype == np.float32
         assert holds(manifest.profiles[0], point.symbols)
-        assert bind(manifest, {"x": shape}) == point.symbols
+        assert bind(manifest, point.feeds) == point.symbols
     fixed = all(low == high for low, _, high in ends)
     assert [point.name for point in found] == ["min", "opt", "max", *([] if fixed else ["random-1", "random-2"])]
 
@@ -52,7 +52,7 @@ def test_values_have_zeros_and_large_ones_and_indices_are_valid() -> None:
     x = next(point for point in points(LEAKY, 0) if point.name == "opt").feeds["x"]
     assert {60.0, -60.0, 0.0} <= set(x.flat)
     for point in points(TRIO, 0):
-        assert point.feeds["k"].dtype == np.int32
+        assert point.feeds["k"].dtype == np.int64
         assert 0 <= point.feeds["k"].min() <= point.feeds["k"].max() < min(point.feeds["a"].shape)
 
 
@@ -71,13 +71,13 @@ def test_values_have_zeros_and_large_ones_and_indices_are_valid() -> None:
 )
 def test_shapes_that_do_not_fit(sizes: dict[str, tuple[int, ...]], message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        bind(BAR, sizes)
+        bind_shapes(BAR, sizes)
     assert message in caught.value.message
 
 
 def test_a_fixed_dimension_must_be_that_number() -> None:
     with pytest.raises(UsageError, match="dimension 0 must be 1"):
-        bind(TRIO, {"a": (1, 4), "b": (1, 4), "k": (2,)})
+        bind_shapes(TRIO, {"a": (1, 4), "b": (1, 4), "k": (2,)})
 
 
 def saved(folder: Path, **arrays: np.ndarray) -> Path:
@@ -140,12 +140,12 @@ def test_own_data_that_does_not_fit(tmp_path: Path, arrays: dict[str, np.ndarray
 
 def test_integers_in_own_data(tmp_path: Path) -> None:
     a = np.zeros((1, 4), "f")
-    assert read_data(TRIO, saved(tmp_path, a=a, b=a, k=np.array([3]))).feeds["k"].dtype == np.int32
-    with pytest.raises(UsageError, match="'k' is int64; expected int32, and its values don't fit"):
-        read_data(TRIO, saved(tmp_path, a=a, b=a, k=np.array([2**40])))
-    with pytest.raises(UsageError, match="'k' is float64; expected int32") as caught:
+    assert read_data(TRIO, saved(tmp_path, a=a, b=a, k=np.array([3], np.int32))).feeds["k"].dtype == np.int64
+    with pytest.raises(UsageError, match="'k' is uint64; expected int64, and its values don't fit"):
+        read_data(TRIO, saved(tmp_path, a=a, b=a, k=np.array([2**63], np.uint64)))
+    with pytest.raises(UsageError, match="'k' is float64; expected int64") as caught:
         read_data(TRIO, saved(tmp_path, a=a, b=a, k=np.array([1.0])))
-    assert "astype('int32')" in caught.value.hint
+    assert "astype('int64')" in caught.value.hint
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no archive", b"PK\x03\x04 broken"])

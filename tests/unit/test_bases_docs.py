@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pluginkit.bases import BASES
+from pluginkit.bases import BASES, FOR_NEW
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "bases.md"
 DOCS = FILE.read_text(encoding="utf-8")
@@ -18,9 +18,15 @@ LINKS = {key: (path, name) for key, path, name in re.findall(r'^\[([\w-]+)\]: (\
 
 def test_every_base_has_a_column() -> None:
     header, rule, *rows = TABLE
-    assert header == ["", *(f"`{name}`" for name in BASES)]
+    assert header == ["", *(f"`{name}`" for name in FOR_NEW)]
     assert len(rows) > 10
     assert {len(row) for row in (rule, *rows)} == {len(header)}
+
+
+def test_the_others_have_a_section() -> None:
+    section = DOCS.partition("\n## Libraries that exist")[2].partition("\n## ")[0]
+    for name, base in BASES.items():
+        assert (f"`{name}`, {base.interface} " in section) is not (name in FOR_NEW)
 
 
 def test_every_cell_names_an_existing_test() -> None:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pluginkit import gpu
-from pluginkit.host.memory.buffers import GUARD_BYTES, DeviceBuffer, HostBuffer
+from pluginkit import _native, gpu
+from pluginkit.host.memory.buffers import GUARD_BYTES, DeviceBuffer
 
 BASE = 1 << 20
 
@@ -63,12 +63,26 @@ def test_guards_are_those_of_host_memory(size: int) -> None:
         assert device.damage() == (offset, byte ^ 1)
         context.memory[GUARD_BYTES + offset] = byte
     device.pull()
-    host = HostBuffer(size)
+    host = _native.Buffer(size)
     around = (ctypes.c_uint8 * (size + 2 * GUARD_BYTES)).from_address(host.address - GUARD_BYTES)
     device.contents[:] = 0
-    host.contents[:] = 0
+    memoryview(host)[:] = bytes(size)
     device.push()
     assert bytes(around) == context.memory.tobytes()
+
+
+def test_what_is_around_is_as_asked() -> None:
+    context = FakeContext()
+    buffer = DeviceBuffer(cast("gpu.GpuContext", context), 6, around=b"\x01\x02")
+    buffer.push()
+    assert context.memory[GUARD_BYTES - 4 : GUARD_BYTES].tolist() == [1, 2, 1, 2]
+    assert context.memory[GUARD_BYTES + 6 :][:4].tolist() == [1, 2, 1, 2]
+    buffer.pull()
+    assert buffer.damage() is None
+    assert buffer.open_around
+    context.memory[GUARD_BYTES + 7] = 9
+    buffer.pull()
+    assert buffer.damage() == (7, 9)
 
 
 @given(

@@ -179,7 +179,7 @@ def test_two_passes_and_how_they_end(
         assert len(root.asked) == 3
         assert "error: bare: 'make demo' ended with exit status 5" in lines
     else:
-        assert root.asked[4].startswith(f"install {packages} clang git")
+        assert root.asked[4].startswith(f"install {packages} clang libclang-rt-dev git")
         assert root.asked[-1] == "/home/equipped: PYTEST=--strict-skips .ci/here"
 
 

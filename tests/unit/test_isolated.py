@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 from pluginkit.errors import UsageError
-from pluginkit.process.isolated import ForkOutcome, ask
+from pluginkit.process.isolated import HUNG, MEMORY, ForkOutcome, ask
 
 
 def test_each_question_has_its_own_outcome() -> None:
@@ -35,3 +36,46 @@ def test_each_question_has_its_own_outcome() -> None:
 
 def test_nothing_is_asked_after_the_end() -> None:
     assert ask([lambda: 1, lambda: 2], each=1, end=time.monotonic() - 1) == [ForkOutcome(ending="not asked")] * 2
+
+
+def test_what_a_fork_has_started_ends_with_it(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+
+    def start_another() -> None:
+        if other := os.fork():
+            note.write_text(str(other))
+        time.sleep(60)
+
+    (found,) = ask([start_another], each=0.5, end=time.monotonic() + 60)
+    assert found.ending == HUNG
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and "Z" not in _state(int(note.read_text())):
+        time.sleep(0.02)
+    assert _state(int(note.read_text())) in ("", "Z")
+
+
+def _state(process: int) -> str:
+    """As of proc(5): Z for one that has ended and nobody has asked about; empty where there is none."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def test_memory_has_a_limit() -> None:
+    def take() -> None:
+        taken = []
+        while True:
+            taken.append(b"x" * (1 << 24))
+
+    found = ask([take, lambda: 2], each=60, end=time.monotonic() + 120, most_memory=1 << 29)
+    assert found == [ForkOutcome(ending=MEMORY), ForkOutcome(2)]
+
+
+def test_a_fork_that_closes_its_pipe_and_lives_on_hangs() -> None:
+    def close_all() -> None:
+        os.closerange(3, 256)
+        time.sleep(60)
+
+    (found,) = ask([close_all], each=0.5, end=time.monotonic() + 60)
+    assert found.ending == HUNG

@@ -45,6 +45,16 @@ int8 = { steps = 2 }
 """
 
 
+def test_a_plugin_has_not_int8_and_float8_at_once() -> None:
+    y = 'name = "y"\ntypes = ["float32", "float16"]'
+    both = GOOD.replace('"float32", "float16", "int8"]', '"float32", "int8", "float8"]', 1)
+    with pytest.raises(UsageError) as caught:
+        Manifest.parse(both.replace(y, 'name = "y"\ntypes = ["float8"]'))
+    assert "y.types: where the precision is int8, this is float8 and x int8. NVIDIA's" in caught.value.message
+    manifest = Manifest.parse(both.replace(y, 'name = "y"\ntypes = ["float32", "float8"]'))
+    assert manifest.precisions() == (DType.FLOAT32, DType.INT8, DType.FLOAT8)
+
+
 def test_a_signature_is_read() -> None:
     manifest = Manifest.parse(GOOD)
     assert manifest.slug == "my_plugin"
@@ -89,6 +99,9 @@ BAD = {
         "default = true",
         "fields.1.default: must be a number, a string or a list of numbers (got true)",
     ),
+    "bool": ('types = ["int32"]', 'types = ["bool"]', "DataType:kBOOL and DataType::kUINT8 are not supported"),
+    "uint8": ('types = ["int32"]', 'types = ["uint8"]', "DataType:kBOOL and DataType::kUINT8 are not supported"),
+    "int4": ('types = ["int32"]', 'types = ["int4"]', "INT4 is weight-only quantization"),
     "unknown element type": ('"float16", "int8"]', '"float61", "int8"]', "did you mean 'float16'?"),
     "a float field in a shape": (
         '"n + m"',
@@ -131,6 +144,13 @@ BAD = {
         f'name = "{"i" * 4096}"',
         f"{'i' * 40}...: a tensor's name is longer than TensorRT's limit of 4095",
     ),
+    "special that there is not": (
+        "[tolerances]",
+        '[test]\nspecial = ["nan", "inf"]\n[tolerances]',
+        "test.special.2: must be 'nan' or 'infinity' (got \"inf\")",
+    ),
+    "special twice": ("[tolerances]", '[test]\nspecial = ["nan", "nan"]\n[tolerances]', "nan stands there twice"),
+    "special as a word": ("[tolerances]", '[test]\nspecial = "nan"\n[tolerances]', "test.special: must be a list"),
     "toml": ("[plugin]", "[plugin", "is not valid TOML"),
 }
 
@@ -247,6 +267,18 @@ def test_fields_make_an_outputs_shape() -> None:
     assert plain.with_fields({"k": 5}) is plain
 
 
+def test_a_condition_of_numbers_alone_chooses() -> None:
+    manifest = shaped(["n if 5 == 1 else c", "1 if 2 > 3"])
+    assert manifest.with_fields({}).outputs[0].shape == ("c",)
+
+
+def test_a_static_shape_has_no_symbol_left_in_a_choice() -> None:
+    manifest = shaped(["c if k else n // (c - 8)"])
+    fixed = manifest.with_constants({"n": 4, "c": 8}, ())
+    assert fixed.outputs[0].shape == ("8 if k else 4 // (8 - 8)",)
+    assert fixed.with_fields({}).outputs[0].shape == ("8",)
+
+
 def test_a_name_that_is_a_symbol_and_a_field_is_the_symbol() -> None:
     manifest = shaped(["c"])
     manifest = Manifest.parse(SHAPED.format(shape=["c"], field="default = 2").replace('"k"', '"c"'))
@@ -275,6 +307,142 @@ def test_a_name_that_is_a_symbol_and_a_field_is_the_symbol() -> None:
 def test_shapes_that_fields_make_impossible(dim: str, field: str, output: str) -> None:
     with pytest.raises(UsageError) as caught:
         shaped([dim], field)
+    assert output in caught.value.message
+
+
+def test_elements_of_a_list_field_make_an_outputs_shape() -> None:
+    manifest = shaped(["n + k[0] + k[1]", "1 if k[1] > 2"], "length = [2, 4]\ndefault = [1, 3]\nmin = 0\nmax = 5")
+    assert [field.name for field in manifest.shape_fields()] == ["k"]
+    env = {"n": 4, "c": 8}
+    assert manifest.with_fields({}).output_shapes(env) == {"y": (8, 1)}
+    assert manifest.with_fields({"k": (5, 0, 7)}).outputs[0].shape == ("(n + 5) + 0",)
+    with pytest.raises(UsageError, match=r"There is no 'k\[1\]': 'k' has 1 elements"):
+        manifest.with_fields({"k": (5,)})
+    # What has no default has ones.
+    assert shaped(["k[0] + k[1]"], "length = 2").with_fields({}).outputs[0].shape == ("2",)
+
+
+@pytest.mark.parametrize(
+    ("dim", "field", "output"),
+    [
+        ("n + k", "length = 2\ndefault = [1, 2]", "'n + k' has the list 'k' as a number: write one of its elements"),
+        ("k[0] + k", "length = 2\ndefault = [1, 2]", "'k[0] + k' has the list 'k' as a number"),
+        ("n + k[2]", "length = 2", "'n + k[2]' has k[2], and 'k' may have 2 elements: write a length of at least 3"),
+        ("n + k[0]", "length = [0, 8]", "'n + k[0]' has k[0], and 'k' may have 0 elements"),
+        ("n + k[0]", 'length = "c"', "'n + k[0]' has an element of 'k', whose length is a dimension"),
+        ("n + k[0]", "default = 2", "an element of the field 'k', which is int32: only lists of integers have"),
+        ("n[0]", "default = 2", "an element of the dimension 'n': only lists have elements"),
+        ("n + kk[0]", "length = 2", "unknown field 'kk'; did you mean 'k'?"),
+        ("n - k[1]", "length = 2\ndefault = [0, 1]\nmin = 0\nmax = 2", "min with k = [0, 2] is [-1]"),
+        (
+            "n // (4 - k[0] - k[1])",
+            "length = 2\ndefault = [1, 1]\nmax = 2",
+            "k = [2, 2]: 'n // ((4 - k[0]) - k[1])' div",
+        ),
+    ],
+)
+def test_lists_that_make_no_shape(dim: str, field: str, output: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        shaped([dim], field)
+    assert output in caught.value.message
+
+
+def test_the_length_of_a_list_field_makes_an_outputs_shape() -> None:
+    field = "length = [1, 4]\ndefault = [1, 3]"
+    manifest = shaped(["n * len(k)", "ceil_div(c, len(k))", "1 if len(k) > 2"], field)
+    assert [one.name for one in manifest.shape_fields()] == ["k"]
+    env = {"n": 4, "c": 8}
+    assert manifest.with_fields({}).output_shapes(env) == {"y": (8, 4)}
+    assert manifest.with_fields({"k": (1, 1, 1)}).output_shapes(env) == {"y": (12, 3, 1)}
+    assert with_workspace('"4 * len(k)"', field).workspace_bytes({"k": (0, 0, 0)}, env) == 12
+
+
+@pytest.mark.parametrize(
+    ("dim", "field", "output"),
+    [
+        (
+            "n // len(k)",
+            "length = [0, 8]\ndefault = [1]",
+            "min with k = []: 'n // len(k)' divides by zero at n = 1, k = []",
+        ),
+        ("c - len(k)", "length = [0, 8]\ndefault = [1]", "min with k = [1, 1] is [-1]"),
+        ("c - len(k)", "length = [0, 99999]\ndefault = [1]", "is [-4095]: a dimension cannot be negative"),
+        ("len(k) + k", "length = 2", "'len(k) + k' has the list 'k' as a number"),
+        ("len(k)", "default = 2", "'len(k)' has the length of the field 'k', which is int32: only lists have one"),
+        ("len(k)", 'length = "c"', "'len(k)' has len(k), which is c: write c"),
+        ("len(n)", "default = 2", "'len(n)' has the length of the dimension 'n'"),
+        ("len(kk)", "length = 2", "unknown field 'kk'; did you mean 'k'?"),
+        ("len(k[0])", "length = 2", "'len(k[0])' is not a dimension"),
+        ("len()", "length = 2", "'len()' is not a dimension"),
+        ("len(k, k)", "length = 2", "'len(k, k)' is not a dimension"),
+    ],
+)
+def test_lengths_that_make_no_shape(dim: str, field: str, output: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        shaped([dim], field)
+    assert output in caught.value.message
+
+
+def with_workspace(workspace: str, field: str = "default = 2") -> Manifest:
+    text = SHAPED.format(shape=["n"], field=field)
+    return Manifest.parse(text.replace("[plugin]", f"[plugin]\nworkspace = {workspace}"))
+
+
+def test_a_workspace_is_an_expression_of_symbols_and_fields() -> None:
+    manifest = with_workspace('"4 * n * (c if keepdims else k)"')
+    assert [field.name for field in manifest.workspace_fields()] == ["k", "keepdims"]
+    assert manifest.shape_fields() == ()
+    env = {"n": 4, "c": 8}
+    assert manifest.workspace_bytes({}, env) == 128
+    assert manifest.workspace_bytes({"keepdims": 0, "k": 3}, env) == 48
+    assert with_workspace("256").workspace_bytes({}, env) == 256
+    assert shaped(["n"]).workspace_bytes({}, env) == 0
+    # As a static base is tested: numbers in the place of symbols.
+    fixed = manifest.with_constants(env, ())
+    assert fixed.plugin.workspace is not None
+    assert "n" not in fixed.plugin.workspace
+    assert fixed.workspace_bytes({"keepdims": 0, "k": 3}, {}) == 48
+
+
+@pytest.mark.parametrize(
+    ("workspace", "field", "output"),
+    [
+        ('"n **"', "default = 2", "plugin.workspace: 'n **' is not a dimension"),
+        ("1.5", "default = 2", "plugin.workspace: must be an expression or a whole number, in bytes (got 1.5)"),
+        ("true", "default = 2", "plugin.workspace: must be an expression or a whole number, in bytes (got true)"),
+        ('"4 * m"', "default = 2", "plugin.workspace: unknown symbol 'm'"),
+        (
+            '"4 * n if c > 2 else 0"',
+            "default = 2",
+            "plugin.workspace: '4 * n if c > 2 else 0' has a condition on the sy",
+        ),
+        (
+            '"n if k"',
+            "default = 2",
+            "plugin.workspace: 'n if k' is no number where the condition fails: write 'n if k e",
+        ),
+        ('"n // k"', "default = 0", "plugin.workspace in profile 'default': 'n // k' divides by zero at n = 4, k = 0"),
+        ('"n // k"', "default = 1\nmin = 0\nmax = 2", "in profile 'default' with k = 0: 'n // k' divides by zero"),
+        (
+            '"n * 4611686018427387904"',
+            "default = 2",
+            "plugin.workspace in profile 'default': 'n * 4611686018427387904' overflows 64 bits",
+        ),
+        ('"n * k * k * k"', "default = 2\nmax = 2147483647", "with k = 2147483647: '(n * k) * k' overflows"),
+        ('"n - 2"', "default = 2", "plugin.workspace is -1 bytes at n = 1 (profile 'default'): it cannot be negative"),
+        ('"0 - 4"', "default = 2", "plugin.workspace is -4 bytes at any shape (profile 'default'): it cannot be negat"),
+        (
+            '"100 - c"',
+            "default = 2",
+            "bytes at c = 7 (profile 'default'), and less, 92, at the profile's max, for which TensorRT asks (rule C14",
+        ),
+        # Between the ends: 5 bytes at c = 5, 4 at 8.
+        ('"min(c, max(10 - c, 4))"', "default = 2", "plugin.workspace is 5 bytes at c = 5 (profile 'default'), and l"),
+    ],
+)
+def test_a_workspace_that_cannot_be(workspace: str, field: str, output: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        with_workspace(workspace, field)
     assert output in caught.value.message
 
 
@@ -401,3 +569,18 @@ c = '# FILL IN:' # FILL IN: and this
     assert unfilled(text) == [(2, "which one?"), (3, "and this"), (4, "that")]
     with pytest.raises(UsageError, match=r"has 3 lines to fill in:\n  line 2: which one\?"):
         Manifest.parse(text)
+
+
+def test_an_output_has_one_type_for_the_same_types_of_inputs() -> None:
+    """getOutputDataType(s) knows nothing else."""
+    text = (
+        '[plugin]\nname = "P"\nbase = "v3"\n'
+        '[[inputs]]\nname = "x"\ntypes = ["float32"]\nshape = ["n"]\n'
+        '[[inputs]]\nname = "b"\ntypes = ["bfloat16"]\nshape = ["n"]\n'
+        '[[outputs]]\nname = "y"\ntypes = [TYPES]\nshape = ["n"]\n'
+        '[[profiles]]\nname = "default"\nsymbols = { n = [1, 2, 3] }\n'
+    )
+    for types in ('"float32"', '"bfloat16"'):
+        Manifest.parse(text.replace("TYPES", types))
+    with pytest.raises(UsageError, match=r"y\.types: in float32 and in bfloat16 the inputs are the same"):
+        Manifest.parse(text.replace("TYPES", '"float32", "bfloat16"'))

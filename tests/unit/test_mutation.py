@@ -93,7 +93,10 @@ def test_every_entry_of_the_equivalents_is_a_mutant(mutants: ModuleType, tmp_pat
     equivalents = mutants.Equivalents()
     for base in mutants.BASES:
         found = list(
-            mutants.mutants(new(mutants.NAME, directory=tmp_path / base, base=base, namespace=mutants.NAMESPACE), base)
+            mutants.mutants(
+                new(mutants.NAME, directory=tmp_path / base, base=base, namespace=mutants.NAMESPACE, kernel="loop"),
+                base,
+            )
         )
         # A few hundred for three bases at least, each with an id of its own.
         assert len(found) > 400

@@ -61,11 +61,11 @@ def test_a_library_without_code_for_the_gpu(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_library_of_a_toolkit_that_is_newer_than_the_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made = Artifact(tmp_path / "lib.so", {"cuda_compiler": {"version": "13.0.88"}})
-    monkeypatch.setattr(on_gpu, "build", lambda *_: [made])
+    monkeypatch.setattr(on_gpu, "build", lambda *_, archs: [made])
     monkeypatch.setattr(gpu_code, "read", lambda _: None)
-    assert on_gpu.library(tmp_path, H100) == made.library
+    assert on_gpu.library(tmp_path, [H100]) == made.library
     with pytest.raises(ToolMissing, match=r"made by nvcc 13\.0\.88, and this machine's driver is for CUDA 12\.4"):
-        on_gpu.library(tmp_path, OnGpu(H100.gpu, "12.4"))
+        on_gpu.library(tmp_path, [OnGpu(H100.gpu, "12.4")])
 
 
 def test_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,8 +60,8 @@ SIGNATURES: dict[str, dict[str, Any]] = {
     },
     "ioext, no batch": {
         "base": "ioext",
-        "inputs": ["x:float32,int8:n,c", "i:int32:n"],
-        "outputs": ["y:float32,int8:n+1,c*(n+2)", "z:int32:max(n,ceil_div(c,2)),7,c//2-1"],
+        "inputs": ["x:float32,int8:n,c", "i:int64:n"],
+        "outputs": ["y:float32,int8:n+1,c*(n+2)", "z:int64:max(n,ceil_div(c,2)),7,c//2-1"],
         "fields": ["a:float32", "b:int32=3"],
     },
 }
@@ -97,4 +97,5 @@ def test_the_plugin_compiles(compiler: str, case: str, projects: dict[str, Path]
 def test_the_kernel_compiles_with_nvcc(case: str, projects: dict[str, Path], tmp_path: Path) -> None:
     (source,) = (projects[case] / "src").glob("*.cu")
     flags = ["-std=c++17", "-Werror", "all-warnings", "-Xcompiler", ",".join(WARNINGS)]
-    compile_with([nvcc(), *flags, "-c", source, "-o", tmp_path / "kernel.o"])
+    include = f"-I{pluginkit.include_dir()}"
+    compile_with([nvcc(), *flags, include, "-c", source, "-o", tmp_path / "kernel.o"])

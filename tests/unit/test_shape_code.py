@@ -14,7 +14,7 @@ from pluginkit import shapes
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.paths import include_dir
-from pluginkit.scaffold.shape_code import cpp_dimensions, numpy_dimensions
+from pluginkit.scaffold.shape_code import cpp_dimensions, cpp_workspace, numpy_dimensions
 from tests.compilers import default_cxx
 
 TOML = """
@@ -38,6 +38,11 @@ default = 2
 name = "l"
 type = "int32"
 default = 3
+[[fields]]
+name = "pads"
+type = "int64"
+length = 3
+default = [0, 1, 2]
 """
 MANIFEST = Manifest.parse(TOML)
 FIELDS = ("k", "l")
@@ -50,7 +55,10 @@ def output(*dims: shapes.Expr) -> Manifest:
 
 
 def over(names: tuple[str, ...]) -> st.SearchStrategy[shapes.Expr]:
-    leaves = st.one_of(st.integers(0, 9).map(shapes.Constant), st.sampled_from(names).map(shapes.Symbol))
+    elements = st.one_of(
+        st.builds(shapes.Element, st.just("pads"), st.integers(0, 2)), st.builds(shapes.Length, st.just("pads"))
+    )
+    leaves = st.one_of(st.integers(0, 9).map(shapes.Constant), st.sampled_from(names).map(shapes.Symbol), elements)
     operators = st.sampled_from(sorted([*shapes.OPERATIONS, shapes.BROADCAST]))
     return st.recursive(leaves, lambda inner: st.builds(shapes.Operation, operators, inner, inner), max_leaves=6)
 
@@ -62,11 +70,14 @@ dimensions = st.one_of(
     over(("n", "m", *FIELDS)), st.builds(shapes.Choice, conditions, over(("n", "m", *FIELDS)), over(("n", "k")))
 )
 environments = st.fixed_dictionaries({"n": st.integers(0, 9), "m": st.integers(0, 9), "k": st.integers(-3, 9)})
+lists = st.tuples(*[st.integers(-3, 9)] * 3)
 
 
-@given(dimensions, environments, st.integers(-3, 9))
-def test_the_generated_reference_has_the_shape(expr: shapes.Expr, sizes: dict[str, int], last: int) -> None:
-    env = {**sizes, "l": last}
+@given(dimensions, environments, st.integers(-3, 9), lists)
+def test_the_generated_reference_has_the_shape(
+    expr: shapes.Expr, sizes: dict[str, int], last: int, pads: tuple[int, ...]
+) -> None:
+    env: dict[str, int | tuple[int, ...]] = {**sizes, "l": last, "pads": pads}
     try:
         expected = shapes.evaluate(expr, env)
     except UsageError:
@@ -75,15 +86,15 @@ def test_the_generated_reference_has_the_shape(expr: shapes.Expr, sizes: dict[st
         return  # NumPy broadcasts no negative sizes
     manifest = output(expr)
     (text,) = numpy_dimensions.dimensions(manifest, manifest.outputs[0])
-    scope = {"x": np.empty((env["n"], env["m"])), "np": np, "k": env["k"], "l": env["l"]}
+    scope = {"x": np.empty((sizes["n"], sizes["m"])), "np": np, "k": sizes["k"], "l": last, "pads": np.array(pads)}
     assert eval(text, scope) == expected
 
 
-def _operands(expr: shapes.Expr, env: dict[str, int]) -> list[tuple[int, int]]:
+def _operands(expr: shapes.Expr, env: shapes.Values) -> list[tuple[int, int]]:
     return [(_or_below(one.left, env), _or_below(one.right, env)) for one in shapes.broadcasts(expr)]
 
 
-def _or_below(expr: shapes.Expr, env: dict[str, int]) -> int:
+def _or_below(expr: shapes.Expr, env: shapes.Values) -> int:
     try:
         return shapes.evaluate(expr, env)
     except UsageError:
@@ -99,8 +110,9 @@ def test_a_dimension_that_there_is_not_is_none_in_numpy() -> None:
 
 PROGRAM = """
 #include <pluginkit/dimension.h>
+#include <array>
 #include <cstdio>
-struct Parameters { int32_t k; int32_t l; };
+struct Parameters { int32_t k; int32_t l; std::array<int64_t, 3> pads; };
 constexpr int64_t kNoDimension = std::numeric_limits<int64_t>::min();
 int main()
 {
@@ -108,7 +120,8 @@ int main()
     for (auto const& env : sizes)
     {
         auto const at = [&env](int32_t, int32_t dim) { return env[dim]; };
-        Parameters const mParameters{static_cast<int32_t>(env[2]), static_cast<int32_t>(env[3])};
+        Parameters const mParameters{static_cast<int32_t>(env[2]), static_cast<int32_t>(env[3]),
+            {env[2], env[3], std::numeric_limits<int64_t>::max()}};
         int64_t const found[] = {%s};
         for (int64_t const one : found)
         {
@@ -126,6 +139,12 @@ NUMBERS = (
         "1 if k < l",
         "n - m if l >= k + 1",
         "(0 - 7) // k + l",
+        "n + pads[0] + pads[1]",
+        "pads[1] * 2 - m",
+        "pads[2] + 1 - l",
+        "len(pads) * n - k",
+        "n // len(pads) if len(pads) > k else 2",
+        "n // pads[0] if pads[1] > 0 else pads[2]",
     ),
 )
 SIZES = [(8, 8, 2, 3), (1, 5, 3, 3), (9, 9, 0, -2), (0, 1, 2147483647, 1), (4, 1, -2147483648, -1), (7, 7, -3, 2)]
@@ -143,23 +162,81 @@ def test_numbers_in_cpp_are_those_of_the_manifest(tmp_path: Path) -> None:
     warnings = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsanitize=undefined", "-fno-sanitize-recover"]
     subprocess.run([default_cxx(), "-std=c++17", *warnings, f"-I{include_dir()}", source, "-o", program], check=True)
     printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout.split()
-    expected = [_number(expr, dict(zip("nmkl", env, strict=True))) for env in SIZES for expr in exprs]
+    expected = [_number(expr, _named(*env)) for env in SIZES for expr in exprs]
     assert [int(one) for one in printed] == expected
 
 
-def _number(expr: shapes.Expr, env: dict[str, int]) -> int:
+def _named(n: int, m: int, k: int, last: int) -> shapes.Values:
+    """The numbers as the program has them."""
+    return {"n": n, "m": m, "k": k, "l": last, "pads": (k, last, 2**63 - 1)}
+
+
+def _number(expr: shapes.Expr, env: shapes.Values) -> int:
     try:
         return shapes.evaluate(shapes.lowered(expr), env)
     except UsageError as error:
         return -(2**63) if "There is no dimension" in error.message else -1
 
 
+WORKSPACE = """
+#include <pluginkit/dimension.h>
+#include <array>
+#include <cstdio>
+struct Parameters { int32_t k; int32_t l; std::array<int64_t, 3> pads; };
+int main()
+{
+    int64_t const all[][4] = {%s};
+    for (auto const& env : all)
+    {
+        auto const at = [&env](int32_t, int32_t dim) { return env[dim]; };
+        Parameters const parameters{static_cast<int32_t>(env[2]), static_cast<int32_t>(env[3]),
+                                    {env[2], env[3], std::numeric_limits<int64_t>::max()}};
+        pluginkit::Dimension const found[] = {%s};
+        for (pluginkit::Dimension const one : found)
+        {
+            std::printf("%%lld ", one.isNumber() ? static_cast<long long>(one.value()) : -9LL);
+        }
+    }
+}
+"""
+
+
+@pytest.mark.compile
+def test_the_workspace_in_cpp_is_the_manifests(tmp_path: Path) -> None:
+    """Where it is no number, C++ has none either, whatever part of it that is."""
+    texts = [
+        *(text for text in NUMBERS if " if " not in text or " else " in text),
+        "n + (n // k if l else m)",
+        "m if broadcast(k, l) else 0",
+    ]
+    exprs = [shapes.lowered(shapes.parse(text)) for text in texts]
+    plugins = [MANIFEST.plugin.model_copy(update={"workspace": text}) for text in texts]
+    made = [
+        cpp_workspace.snippets(MANIFEST.model_copy(update={"plugin": one}))["workspace"]["bytes"] for one in plugins
+    ]
+    source, program = tmp_path / "workspace.cpp", tmp_path / "workspace"
+    source.write_text(WORKSPACE % (", ".join(f"{{{', '.join(map(str, env))}}}" for env in SIZES), ", ".join(made)))
+    flags = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsanitize=undefined", "-fno-sanitize-recover"]
+    subprocess.run([default_cxx(), "-std=c++17", *flags, f"-I{include_dir()}", source, "-o", program], check=True)
+    printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout.split()
+    expected = [_bytes(expr, _named(*env)) for env in SIZES for expr in exprs]
+    assert [int(one) for one in printed] == expected
+
+
+def _bytes(expr: shapes.Expr, env: shapes.Values) -> int:
+    try:
+        return shapes.evaluate(expr, env)
+    except UsageError:
+        return -9
+
+
 def test_what_divides_whatever_the_fields_are_is_checked() -> None:
-    dims = ("n // k", "ceil_div(n, l - 1)", "n // (m + k)", "n // l if l else 1", "k // 4")
+    dims = ("n // k", "ceil_div(n, l - 1)", "n // (m + k)", "n // l if l else 1", "k // 4", "n // pads[1]")
     manifest = output(*map(shapes.parse, dims))
     assert cpp_dimensions.checks(manifest) == [
         "parameters.k == 0",
         "(pluginkit::Dimension{parameters.l} - pluginkit::Dimension{1}).value() == 0",
+        "parameters.pads[1] == 0",
     ]
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pluginkit import shapes
 from pluginkit.adoption import naming
-from pluginkit.adoption.expressions import OPERATIONS, of_numbers, of_tree, simplified
+from pluginkit.adoption.expressions import OPERATIONS, of_numbers, of_trees, simplified
 from pluginkit.errors import UsageError
 from pluginkit.host.expressions import ShapeProgram
 
@@ -48,7 +48,7 @@ def value(expr: shapes.Expr, env: dict[str, int]) -> int | None:
 @given(trees, st.lists(st.integers(1, 50), min_size=3, max_size=3))
 def test_a_tree_becomes_the_expression_with_its_values(expr: shapes.Expr, sizes: list[int]) -> None:
     env = dict(zip(NAMES, sizes, strict=True))
-    (written,) = of_tree(program(expr), RANKS)
+    ((written,),) = of_trees([program(expr)], RANKS).dims
     assert value(shapes.parse(written), env) == value(expr, env)
 
 
@@ -62,9 +62,9 @@ def test_what_is_simplified_has_the_same_value(expr: shapes.Expr, sizes: list[in
 
 def test_what_only_the_plugin_can_compute_has_no_expression() -> None:
     compared = ShapeProgram(((0, 0, 0, 0, 0), (1, 0, 0, 0, 4), (2, OPERATIONS.index("kEQUAL"), 0, 1, 0)), (2, 0))
-    assert of_tree(compared, (1,)) == ("", "d0_0")
+    assert of_trees([compared], (1,)).dims == (("", "d0_0"),)
     size_tensor = ShapeProgram(((0, 5, 0, 0, 0),), (0,))
-    assert of_tree(size_tensor, (1,)) == ("",)
+    assert of_trees([size_tensor], (1,)).dims == (("",),)
 
 
 def test_numbers_are_told_from_dimensions() -> None:

@@ -16,6 +16,7 @@ from pluginkit.scaffold import generated, origin, template
 from pluginkit.scaffold.generated import FILE_NAME, Generated
 
 KERNEL = "src/my_plugin_kernel.cu"
+LOOP = "templates/kernels/loop.cu"
 TOML = "pluginkit.toml"
 Old = Callable[[str], Path]
 
@@ -41,7 +42,7 @@ def tomorrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files of a later template: one line of the kernel is another one, one file is new, one is gone."""
     folder = shutil.copytree(template.PROJECT, tmp_path / "later")
     (files_,) = folder.glob("@*")
-    edit(files_ / "src" / "@{cookiecutter.__slug}@_kernel.cu", "kThreads = 256", "kThreads = 128")
+    edit(folder / LOOP, "kThreads = 256", "kThreads = 128")
     (files_ / "NEWS.md").write_text("New in @{ cookiecutter.name }@\n")
     (files_ / ".gitignore").unlink()
     monkeypatch.setattr(template, "PROJECT", folder)
@@ -52,7 +53,7 @@ def tomorrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Made today, or before `tomorrow` came."""
-    return scaffold.new("MyPlugin", directory=tmp_path)
+    return scaffold.new("MyPlugin", directory=tmp_path, kernel="loop")
 
 
 @pytest.mark.parametrize("base", ["dynamic", "v3", "ioext"])
@@ -61,7 +62,7 @@ def test_an_old_project_that_nobody_edited_becomes_one_of_today(old: Old, base: 
     done = scaffold.update(project)
     assert set(changes(done).values()) == {"updated"}
     assert done.worked_out == (project,)
-    today = files(scaffold.new("MyPlugin", directory=tmp_path / "today", base=base))
+    today = files(scaffold.new("MyPlugin", directory=tmp_path / "today", base=base, kernel="loop"))
     manifest = today.pop("pluginkit.toml")
     now = files(project)
     assert now.pop("pluginkit.toml") == manifest.partition("\n\n[test]\n")[0] + "\n", "it is the person's: left alone"
@@ -94,7 +95,7 @@ def test_an_old_project_with_edits_is_merged(old: Old, base: str) -> None:
 def test_an_old_project_with_an_added_plugin(old: Old) -> None:
     """As `add` wrote it then: no file that says what was generated, in either folder."""
     project = old("dynamic")
-    scaffold.add("Shift", project=project)
+    scaffold.add("Shift", project=project, kernel="loop")
     (project / "plugins" / "shift" / FILE_NAME).unlink()
     done = scaffold.update(project)
     assert done.worked_out == (project, project / "plugins" / "shift")
@@ -150,7 +151,7 @@ def test_a_conflict_is_shown_and_waits_for_a_person(
 def test_a_second_update_over_an_open_conflict_writes_nothing(project: Path, tomorrow: Path) -> None:
     edit(project / KERNEL, "kThreads = 256", "kThreads = 512")
     scaffold.update(project)
-    edit(tomorrow / "src" / "@{cookiecutter.__slug}@_kernel.cu", "kThreads = 128", "kThreads = 64")
+    edit(tomorrow.parent / LOOP, "kThreads = 128", "kThreads = 64")
     before = files(project)
     with pytest.raises(UsageError, match="not resolved yet"):
         scaffold.update(project)
@@ -208,9 +209,9 @@ def test_up_to_date(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_added_plugin_is_updated_too(project: Path, tomorrow: Path) -> None:
-    scaffold.add("Shift", project=project)
+    scaffold.add("Shift", project=project, kernel="loop")
     edit(project / "plugins" / "shift" / "src" / "shift_kernel.cu", "float sum = 0.0F", "float sum = 1.0F")
-    edit(tomorrow / "src" / "@{cookiecutter.__slug}@_kernel.cu", "kThreads = 128", "kThreads = 64")
+    edit(tomorrow.parent / LOOP, "kThreads = 128", "kThreads = 64")
     done = changes(scaffold.update(project))
     assert done["plugins/shift/src/shift_kernel.cu"] == "merged"
     assert not [name for name in done if name.startswith("plugins/") and name.endswith((".github", "entry.cpp"))]
@@ -225,7 +226,7 @@ def test_a_converted_project_is_updated_as_one(old: Old, tomorrow: Path) -> None
     kept = origin.load(project)
     assert kept.restores_v2 == 1
     assert Manifest.parse(kept.files["pluginkit.toml"], "").plugin.base == "v3"
-    edit(tomorrow / "src" / "@{cookiecutter.__slug}@_kernel.cu", "kThreads = 128", "kThreads = 64")
+    edit(tomorrow.parent / LOOP, "kThreads = 128", "kThreads = 64")
     assert changes(scaffold.update(project)) == {KERNEL: "updated"}
     assert "restoreV2" in (project / "src" / "my_plugin.cpp").read_text()
 

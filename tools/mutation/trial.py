@@ -133,7 +133,7 @@ class Bench:
 def generated(folder: Path, base: str) -> Path:
     """The project that `pluginkit new` writes, in a folder; one that is there is put right, its build stays."""
     with tempfile.TemporaryDirectory() as scratch:
-        fresh = new(NAME, directory=Path(scratch), base=base, namespace=NAMESPACE)
+        fresh = new(NAME, directory=Path(scratch), base=base, namespace=NAMESPACE, kernel="loop")
         project = folder / fresh.name
         for path in (path for path in fresh.rglob("*") if path.is_file()):
             place = project / path.relative_to(fresh)

@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pluginkit.cli import progress
-from pluginkit.cli.inspection import model_report
+from pluginkit.cli.inspection import model_report, split
+from pluginkit.cli.report_files import check_writable
 from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.importing import Imported, ImportOptions, model, run
 from pluginkit.importing import profiles as profiles_
@@ -30,11 +31,32 @@ from pluginkit.reporting import model_page
     metavar="OUT.onnx",
     help="Write the model with all known rewrites, if onnxruntime gives the same outputs on random inputs.",
 )
+@click.option(
+    "--cut",
+    "cuts",
+    multiple=True,
+    metavar="TENSOR[,TENSOR]",
+    help="Cut the model behind these tensors, and write MODEL-A.onnx, MODEL-B.onnx, ... May be repeated.",
+)
+@click.option(
+    "--outputs",
+    metavar="TENSOR[,TENSOR]",
+    help="Write the model with these tensors as its outputs, as MODEL-outputs.onnx.",
+)
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="The folder for what --cut and --outputs write. Default: this one.",
+)
 @model_report.options
 def command(
     *,
     models: tuple[Path, ...],
     fixed: Path | None,
+    cuts: tuple[str, ...],
+    outputs: str | None,
+    into: Path,
     profiles: tuple[str, ...],
     seed: int,
     timeout: float,
@@ -48,16 +70,21 @@ def command(
     by onnxruntime, and the command that makes a plugin project of each operator that is missing. `pluginkit import` is
     the same with plugins. Exit code 0 if all models are fine, 1 if something is wrong with one, 2 if one can't be read.
     """
-    if (profiles or fixed) and len(models) > 1:
-        option = "--profile" if profiles else "--fix"
-        raise UsageError(f"{option} is for one model.", hint="Run doctor for each model by itself.")
+    _one({"--fix": fixed, "--cut": cuts, "--outputs": outputs}, {"--profile": profiles}, models)
     if html:
+        check_writable(html)
         model_page.check()
     console = model_report.opened(as_json=as_json)
     options = ImportOptions(models[0], (), profiles, seed, timeout, strict)
     found, unread = _read(models, options, console, as_json=as_json)
-    if fixed:
-        found += _fix(found[0], fixed, options, console, as_json=as_json)
+    made: list[Imported] = []
+    if cuts:
+        made = split.cut(found[0], [_names(one) for one in cuts], into, options, console, as_json=as_json)
+    elif outputs:
+        made = split.outputs(found[0], _names(outputs), into, options, console, as_json=as_json)
+    elif fixed:
+        made = _fix(found[0], fixed, options, console, as_json=as_json)
+    found += made
     if html:
         model_page.write(found, html)
     if as_json:
@@ -66,8 +93,22 @@ def command(
         click.echo(json.dumps({"models": read}, indent=2))
     elif len(models) > 1:
         _summary(found, unread, console)
-    codes = [*(one.exit_code for one in found), *(error.exit_code for error in unread.values())]
-    return codes[-1] if fixed else max(codes)
+    # What was made counts, where something was.
+    return max([*(one.exit_code for one in made or found), *(error.exit_code for error in unread.values())])
+
+
+def _one(changes: dict[str, object], others: dict[str, object], models: tuple[Path, ...]) -> None:
+    """That a model is changed in one way, and that what is for one model isn't asked of several."""
+    asked = [option for option, given in changes.items() if given]
+    if len(asked) > 1:
+        raise UsageError(f"{' and '.join(asked)} can't be together.", hint="Change the model by one, then the result.")
+    single = [*asked, *(option for option, given in others.items() if given)]
+    if single and len(models) > 1:
+        raise UsageError(f"{single[0]} is for one model.", hint="Run doctor for each model by itself.")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _read(
@@ -82,7 +123,7 @@ def _read(
     unread: dict[Path, PluginkitError] = {}
     for path in models:
         try:
-            with progress.spinner(f"{path}: reading", console) as step:
+            with progress.spinner(f"{path}: reading", console, elapsed=True) as step:
                 found.append(run(replace(options, model=path), step))
         except PluginkitError as error:
             if len(models) == 1:
@@ -97,7 +138,7 @@ def _read(
 def _fix(before: Imported, made: Path, options: ImportOptions, console: Console, *, as_json: bool) -> list[Imported]:
     """Rewrite the model, and look at what came of it; nothing where there is nothing to rewrite."""
     profile = before.profile or profiles_.profile(profiles_.declared_inputs(model.load(before.model)), [])
-    with progress.spinner("comparing the rewritten model with the original", console) as step:
+    with progress.spinner("comparing the rewritten model with the original", console, elapsed=True) as step:
         done = fix(before.model, made, before.unserved, profile, seed=options.seed, timeout=options.timeout)
         if not done.changes:
             if not as_json:

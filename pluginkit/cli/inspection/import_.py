@@ -9,7 +9,8 @@ import click
 
 from pluginkit.cli import progress
 from pluginkit.cli.inspection import model_report
-from pluginkit.cli.store.registry import store_option
+from pluginkit.cli.report_files import check_writable
+from pluginkit.cli.store.options import store_option
 from pluginkit.cli.store.resolve import libraries_for
 from pluginkit.importing import ImportOptions, run
 from pluginkit.reporting import model_page
@@ -38,6 +39,13 @@ from pluginkit.reporting import model_page
     metavar="OUT.npz",
     help="Outputs that the run on --data must give, instead of those of onnxruntime and reference.py.",
 )
+@click.option(
+    "--sanitize",
+    multiple=True,
+    metavar="CHECKS",
+    help="Build the plugins with these checks for the run on the CPU; several by commas: address, undefined, thread, "
+    "memory (as of pluginkit test).",
+)
 @model_report.options
 def command(
     *,
@@ -47,6 +55,7 @@ def command(
     named: tuple[Path, ...],
     data: Path | None,
     expected: Path | None,
+    sanitize: tuple[str, ...],
     profiles: tuple[str, ...],
     seed: int,
     timeout: float,
@@ -60,12 +69,14 @@ def command(
     says what was built and run, and what would run the rest.
     """
     if html:
+        check_writable(html)
         model_page.check()
     console = model_report.opened(as_json=as_json)
-    with progress.spinner("reading the model", console) as show:
+    with progress.spinner("reading the model", console, elapsed=True) as show:
         if resolving:
             plugins = (*plugins, *libraries_for(model, named))
-        options = ImportOptions(model, plugins, profiles, seed, timeout, strict, data, expected)
+        checks = tuple(name.strip() for names in sanitize for name in names.split(","))
+        options = ImportOptions(model, plugins, profiles, seed, timeout, strict, data, expected, checks)
         found = run(options, show)
     if html:
         model_page.write([found], html)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 from rich import box
-from rich.console import Console, Group
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -43,9 +43,7 @@ def command(library: Path, loading: bool, timeout: float, as_json: bool) -> int:
         more = {} if loaded is None else {"loaded": [one.to_json() for one in loaded]}
         click.echo(json.dumps({**found.to_json(), **more}, indent=2))
     else:
-        console = Console()
-        if not console.is_terminal:
-            console = Console(width=table.PIPE_WIDTH)
+        console = table.console()
         console.print(_facts(found))
         for one in loaded or []:
             console.print(_loaded(one))

@@ -18,16 +18,20 @@ from pluginkit.cli import table
 from pluginkit.cli.inspection.inspect import problems
 from pluginkit.importing import Imported
 from pluginkit.importing.building import advice, log_lines
+from pluginkit.importing.rules.table import FORESEES
+from pluginkit.importing.shape_tensors import TensorClass
 from pluginkit.importing.unserved import UnservedOperator, labels
 from pluginkit.run import messages
 from pluginkit.runtimes.rtx import refusals
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+SHAPE_TENSORS = 8
+"""So many shape tensors are shown."""
 NATIVE = 12
 """So many nodes that NVIDIA's parser serves itself are shown; all others are."""
-REFUSED = ("M1", "M5", "M7", "M11", "M12", "M15", "M17", "M18", "M19", "M20", "M21", "M22")
-"""Rules whose errors NVIDIA's parser or builder refuses: they give the reason more plainly."""
+REWRITTEN = ("loop-in-if", "if-in-if", "size-in-loop", "size-in-flow")
+"""Refusals of NVIDIA's builder (`runtimes/rtx/refusals.py`) for which --fix has a rewrite."""
 _STYLES = {"native": "dim", "plugin": "green", "function": "cyan", "nobody": "bold red"}
 _OPTIONS = (
     click.option(
@@ -59,8 +63,7 @@ def options(command: F) -> F:
 
 def opened(*, as_json: bool) -> Console:
     """The console of the report: stderr, where the result itself is JSON."""
-    console = Console(stderr=as_json)
-    return console if console.is_terminal else Console(stderr=as_json, width=table.PIPE_WIDTH)
+    return table.console(stderr=as_json)
 
 
 def show(found: Imported, console: Console, title: str = "") -> None:
@@ -70,6 +73,8 @@ def show(found: Imported, console: Console, title: str = "") -> None:
     console.print(_nodes(found))
     if found.unserved:
         console.print(_unserved(found.unserved))
+    if any(_worth(one) for one in found.tensors):
+        console.print(_shape_tensors(found))
     # That nothing at all is wrong is for the build and the run to say.
     console.print(problems(found.problems) if found.problems else Text("\nNo rule is broken.", style="green"))
     console.print(_build(found))
@@ -88,7 +93,7 @@ def following(found: Imported) -> list[str]:
     model = shlex.quote(str(found.model))
     fixed = shlex.quote(str(found.model.with_name(f"{found.model.stem}-fixed.onnx")))
     refusal = refusals.recognise(found.verdict) if found.verdict else None
-    rewritten = any(one.rewrite for one in found.unserved) or (refusal is not None and refusal.id == "loop-in-if")
+    rewritten = any(one.rewrite for one in found.unserved) or (refusal is not None and refusal.id in REWRITTEN)
     rewritten |= any(one.rule == "M8" and "condition" in one.text for one in found.problems)
     fix = [f"pluginkit doctor {model} --fix {fixed}"] if rewritten else []
     return [*fix, *(one.command for one in found.unserved if not one.rewrite)]
@@ -125,6 +130,23 @@ def _nodes(found: Imported) -> Group:
     return Group(rows, Text(line))
 
 
+def _worth(one: TensorClass) -> bool:
+    """Of constants everybody knows that they have no shape to compute."""
+    return one.shape and one.operator != "Constant"
+
+
+def _shape_tensors(found: Imported) -> Group:
+    """The tensors whose values are shapes, and why; all others are execution tensors."""
+    rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for title in ("shape tensor", "of", "also on the GPU", "why"):
+        rows.add_column(title, overflow="fold")
+    shown = [one for one in found.tensors if _worth(one)]
+    for one in shown[:SHAPE_TENSORS]:
+        rows.add_row(Text(one.name), Text(one.operator or "input"), "yes" if one.execution else "", Text(one.rule))
+    more = f"({len(shown) - SHAPE_TENSORS} more; --json has all)" if len(shown) > SHAPE_TENSORS else ""
+    return Group(Text(), rows, *([Text(more, style="dim")] if more else []))
+
+
 def _ending(found: Imported) -> str:
     if found.exit_code:
         return "bold red"
@@ -135,10 +157,13 @@ def _ending(found: Imported) -> str:
 def _build(found: Imported) -> Group:
     verdict = found.verdict
     if verdict is None:
-        return Group(Text.assemble(("\nbuild: ", "bold"), ("not asked", "yellow"), f": {found.not_built}"))
+        rules = f"by the rules, NVIDIA's parser and builder will give: {found.foreseen}"
+        return Group(
+            Text.assemble(("\nbuild: ", "bold"), ("not asked", "yellow"), f": {found.not_built}"), Text(f"  {rules}")
+        )
     style = "green" if verdict.ok else "bold red"
     head = Text.assemble(("\nbuild by TensorRT-RTX: ", "bold"), (verdict.status, style))
-    explained = any(problem.level == "error" and problem.rule in REFUSED for problem in found.problems)
+    explained = any(problem.level == "error" and problem.rule in FORESEES for problem in found.problems)
     if verdict.ok:
         head.append(f" in {verdict.seconds:.1f} s; {verdict.message}")
     else:
@@ -175,6 +200,7 @@ def _ran(found: Imported) -> Group:
     alone = not any(one.by == "plugin" for one in found.served)
     what = "run on the CPU, by onnxruntime" if alone else "run on the CPU, against onnxruntime and reference.py"
     what = f"run on the CPU, against {ran.against}: " if ran.against else f"{what}: "
+    what = what.replace("on the CPU", f"on the CPU with {' and then with '.join(ran.checks)}") if ran.checks else what
     lines = [Text.assemble(("\n" + what, "bold"), (ran.status, style), f": {ran.message}" if ran.message else "")]
     if ran.remedy:
         lines.append(Text.assemble(("  fix: ", "bold"), f"{ran.remedy[0].upper()}{ran.remedy[1:]}."))

@@ -32,6 +32,8 @@ def command(
     fields: tuple[str, ...],
     no_fields: bool,
     formats: tuple[str, ...],
+    workspace: str,
+    kernel: str,
     namespace: str,
     version: str,
     base: str,
@@ -51,6 +53,8 @@ def command(
         version=version,
         base=base,
         formats=formats,
+        workspace=workspace,
+        kernel=kernel,
     )
     click.echo(f"Made {done.folder.relative_to(done.project)}/")
     for line in tree(done.folder, "  "):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -10,7 +13,10 @@ from rich.console import Console
 
 from pluginkit.build import Artifact, build
 from pluginkit.build.output import PROGRESS
+from pluginkit.build.sources import LAYOUTS, SourceSet, build_sources, find
 from pluginkit.cli import progress
+from pluginkit.errors import UsageError
+from pluginkit.manifest import FILE_NAME
 
 
 @click.command("build")
@@ -27,21 +33,64 @@ from pluginkit.cli import progress
 )
 @click.option("--werror", is_flag=True, help="Warnings in the project's sources are errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was built as JSON.")
-def command(project: Path, target: str, archs: tuple[str, ...], werror: bool, as_json: bool) -> None:
+@click.option(
+    "--sources",
+    metavar="PATTERNS",
+    help="Without a project: build these sources for target cpu, as 'plugin/foo/*.cpp,*.cu'.",
+)
+@click.option(
+    "--include", "include", type=click.Path(path_type=Path), multiple=True, metavar="FOLDER",
+    help="With --sources: a folder of headers; may be repeated. A TensorRT SDK's go before pluginkit's own.",
+)  # fmt: skip
+@click.option("--define", multiple=True, metavar="NAME[=VALUE]", help="With --sources: a macro; may be repeated.")
+@click.option(
+    "--layout",
+    type=click.Choice([*LAYOUTS]),
+    help="With --sources: whose plugin classes the library holds, TensorRT 10's, 11's or both. Default: that of the "
+    "NvInfer.h that is found, else 11.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="LIB.so",
+    help="With --sources: the library. Default: build/cpu/lib<the first source's folder>.so.",
+)
+def command(
+    *,
+    project: Path,
+    target: str,
+    archs: tuple[str, ...],
+    werror: bool,
+    as_json: bool,
+    sources: str | None,
+    include: tuple[Path, ...],
+    define: tuple[str, ...],
+    layout: str | None,
+    output: Path | None,
+) -> None:
     """Build PROJECT's plugin library and its Python module (default: the current folder).
 
-    What has not changed is not compiled again.
+    What has not changed is not compiled again. With --sources there needs to be no project: sources that were written
+    without pluginkit are compiled for target cpu, to try them; `pluginkit adopt` drafts what tests need.
     """
     console = Console(stderr=as_json)
-    with progress.spinner("configuring", console, elapsed=True) as step:
-
-        def show(line: str) -> None:
-            if PROGRESS.match(line):
-                step(line)
-            else:
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-        made = build(project, target, archs=archs, werror=werror, python=True, progress=show)
+    if sources is None:
+        if include or define or layout or output:
+            raise UsageError(
+                "--include, --define, --layout and --output go with --sources.",
+                hint="A project says these in its CMakeLists.txt.",
+            )
+        with _shown_progress(console) as show:
+            made = build(project, target, archs=archs, werror=werror, python=True, progress=show)
+    else:
+        if archs or werror or target == "gpu" or project != Path():
+            raise UsageError(
+                "--sources builds for target cpu, without a project.",
+                hint="Leave PROJECT, --target gpu, --arch and --werror out.",
+            )
+        chosen = SourceSet(find(sources, Path.cwd()), include, define, layout or "")
+        with _shown_progress(console) as show:
+            made = [build_sources(chosen, output, progress=show)]
     if as_json:
         click.echo(
             json.dumps(
@@ -63,8 +112,27 @@ def command(project: Path, target: str, archs: tuple[str, ...], werror: bool, as
         if one.module is not None:
             name = one.module.name.split(".")[0]
             console.print(f"Python: import {name}, from {_shown(one.module.parent)}", soft_wrap=True, highlight=False)
-    if any(one.target == "cpu" for one in made):
+    if sources is not None:
+        adopt = f"pluginkit adopt {shlex.quote(str(_shown(made[0].library)))}"
+        console.print(
+            f"Next: {'pluginkit test' if Path(FILE_NAME).exists() else adopt}", soft_wrap=True, highlight=False
+        )
+    elif any(one.target == "cpu" for one in made):
         console.print("Next: pluginkit test", highlight=False)
+
+
+@contextmanager
+def _shown_progress(console: Console) -> Iterator[Callable[[str], None]]:
+    """Progress in one line, and a compiler's output as it is."""
+    with progress.spinner("configuring", console, elapsed=True) as step:
+
+        def show(line: str) -> None:
+            if PROGRESS.match(line):
+                step(line)
+            else:
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+        yield show
 
 
 def _sentence(artifact: Artifact) -> str:

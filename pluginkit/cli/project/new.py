@@ -6,10 +6,11 @@ import shlex
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from pluginkit import parser_operators, scaffold
 from pluginkit.bases import BASES
-from pluginkit.cli import signature
+from pluginkit.cli import progress, signature
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
@@ -57,26 +58,33 @@ def command(
     fields: tuple[str, ...],
     no_fields: bool,
     formats: tuple[str, ...],
+    workspace: str,
+    kernel: str,
     namespace: str,
     version: str,
     base: str,
 ) -> None:
     """Write a new plugin project: NAME is the C++ class, as MyPlugin.
 
-    TYPES are float32, float16, bfloat16, int8 and int32; SHAPE is symbols and numbers, as n,c,3. In an output's shape
-    they may be computed with, and with integer fields: + - * // ceil_div(a, b) min(a, b) max(a, b) broadcast(a, b). A
-    field may choose: h if keepdims else 1, and 1 if keepdims, which without it is no dimension.
+    TYPES are float32, float16, bfloat16, int8, float8 (E4M3), int32 and int64; SHAPE is symbols and numbers, as
+    n,c,3. In an output's shape they may be computed with, and with integer fields, elements of lists (pads[0]) and
+    their lengths (len(pads)): + - * // ceil_div(a, b) min(a, b) max(a, b) broadcast(a, b). A field may choose: h if
+    keepdims else 1, and 1 if keepdims, which without it is no dimension.
 
     With --from-onnx, and --op or --node, all of that is taken from a model, and NAME is the operator's type if it is
     left out. `pluginkit doctor MODEL.onnx` prints that command for each operator that nobody serves.
     """
     if model is not None:
-        own = [*inputs, *outputs, *fields, *formats, namespace] + [version] * (version != "1") + ["x"] * no_fields
+        own = (
+            [*inputs, *outputs, *fields, *formats, namespace, workspace, kernel]
+            + [version] * (version != "1")
+            + ["x"] * no_fields
+        )
         if any(own):
             raise UsageError(
                 "--from-onnx takes tensors, fields, namespace and version from the model.",
-                hint="Leave --input, --output, --field, --no-fields, --format, --namespace and --version out; change "
-                "pluginkit.toml afterwards.",
+                hint="Leave --input, --output, --field, --no-fields, --format, --workspace, --kernel, --namespace and "
+                "--version out; change pluginkit.toml afterwards.",
             )
         _from_model(model, operator, node, name or "", directory, profiles, data, base)
         return
@@ -94,6 +102,8 @@ def command(
         version=version,
         base=base,
         formats=formats,
+        workspace=workspace,
+        kernel=kernel,
     )
     manifest = _made(project)
     click.echo("\nNext:")
@@ -123,26 +133,30 @@ def _from_model(
             "--from-onnx needs --op DOMAIN::OP, for all nodes of an operator, or --node NAME, for one.",
             hint=f"pluginkit doctor {shlex.quote(str(model))} lists the operators that nobody serves.",
         )
-    found = extract(
-        model,
-        operator=operator,
-        node=node,
-        name=name,
-        directory=directory,
-        shapes=profiles,
-        data=data,
-        base=base,
-    )
+    with progress.spinner("reading the model, and running it up to its nodes", Console(), elapsed=True):
+        found = extract(
+            model,
+            operator=operator,
+            node=node,
+            name=name,
+            directory=directory,
+            shapes=profiles,
+            data=data,
+            base=base,
+        )
     manifest = _made(found.project)
     count = len(found.nodes)
     click.echo(f"\nFrom {count} node{'' if count == 1 else 's'} of {found.operator} in {model}:")
     for tensor in (*manifest.inputs, *manifest.outputs):
-        click.echo(f"  {tensor.name}: {', '.join(kind.value for kind in tensor.types)} [{', '.join(tensor.shape)}]")
+        types, shape = ", ".join(kind.value for kind in tensor.types), ", ".join(manifest.written(tensor))
+        click.echo(f"  {tensor.name}: {types} [{shape}]")
     for field in manifest.fields:
         click.echo(f"  field {field.name}: {field.default}" + (f", of {list(field.choices)}" if field.choices else ""))
-    for profile in manifest.profiles:
-        ranges = ", ".join(f"{symbol} {list(points)}" for symbol, points in profile.symbols.items())
-        click.echo(f"  sizes (min, opt, max): {ranges or 'all fixed'}")
+    for ranked in manifest.ranked():
+        for profile in ranked.profiles:
+            ranges = ", ".join(f"{symbol} {list(points)}" for symbol, points in profile.symbols.items())
+            of = f" of rank {max(len(tensor.shape) for tensor in ranked.inputs)}" if manifest.is_open else ""
+            click.echo(f"  sizes (min, opt, max){of}: {ranges or 'all fixed'}")
     for path in found.cases.values():
         click.echo(f"  test case: {path.relative_to(found.project)}, which pluginkit test runs")
     for note in found.notes:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -42,7 +41,7 @@ def command(project: Path, *, dry_run: bool, check: bool) -> int:
     """
     writes = not (dry_run or check)
     done = scaffold.update(project, dry_run=not writes)
-    console = Console(width=None if Console().is_terminal else table.PIPE_WIDTH)
+    console = table.console()
     for folder in done.worked_out:
         where = (folder / FILE_NAME).relative_to(done.project)
         click.echo(f"{where} isn't there: what pluginkit had written is worked out from pluginkit.toml.")

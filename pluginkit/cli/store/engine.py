@@ -10,13 +10,19 @@ from rich.console import Console
 from rich.text import Text
 
 from pluginkit.cli.inspection.inspect import problems
-from pluginkit.cli.store.registry import environment, json_option, store_option
-from pluginkit.cli.store.resolve import SYSTEM_HELP, resolved
-from pluginkit.registry import engines, lock
+from pluginkit.cli.store.options import (
+    SYSTEM_HELP,
+    RegistryOptions,
+    json_option,
+    looked_into,
+    registry_options,
+    store_option,
+)
+from pluginkit.cli.store.resolve import resolved
+from pluginkit.registry import deployment, engines, lock
 from pluginkit.registry.bundles import digests
 from pluginkit.registry.bundles.systems import described, this_machine
 from pluginkit.registry.resolving import Resolver, shown
-from pluginkit.registry.storage import stores
 
 _for = click.option("--for", "system", metavar="KEY=VALUE,...", help=f"{SYSTEM_HELP} Default: this machine.")
 
@@ -33,14 +39,15 @@ def command() -> None:
 )
 @_for
 @store_option
-def note(engine: Path, model: Path, system: str | None, named: tuple[Path, ...]) -> int:
+@registry_options
+def note(engine: Path, model: Path, system: str | None, named: tuple[Path, ...], asked: RegistryOptions) -> int:
     """Write what MODEL.plan needs next to it: TensorRT, GPU, and each plugin's bundle.
 
     Bundles are chosen as pluginkit resolve does; where a lock lies next to the model, by that.
     """
     path = lock.path_for(model)
     before = lock.read(path) if path.exists() else None
-    found = resolved(model, described(system) if system else this_machine(), named, before, path)
+    found = resolved(model, described(system) if system else this_machine(), named, before, path, asked)
     written = engines.write(engine, found)
     click.echo(f"Wrote {engines.sidecar(engine)}: {len(written.plugins)} plugins, {written.host} {written.tensorrt}")
     click.echo(f"Next: pluginkit engine check {engine}, where the engine is to be loaded")
@@ -51,20 +58,30 @@ def note(engine: Path, model: Path, system: str | None, named: tuple[Path, ...])
 @click.argument("engine", type=click.Path(path_type=Path), metavar="MODEL.plan")
 @_for
 @store_option
+@registry_options
 @json_option
-def check(engine: Path, system: str | None, named: tuple[Path, ...], as_json: bool) -> int:
+def check(engine: Path, system: str | None, named: tuple[Path, ...], asked: RegistryOptions, as_json: bool) -> int:
     """Say whether the stores have what MODEL.plan needs, and whether it fits this machine.
+
+    What a registry has is brought into the store.
 
     Exit code 0 if all is there, else 1.
     """
-    with stores.opened(named) as opened:
-        found = engines.check(engine, Resolver(opened, described(system) if system else this_machine()))
-        paths = [
-            next(one for one in opened.stores if one.folder == folder).file(digest)
-            for folder, digest in found.libraries
-        ]
+    with looked_into(named, asked) as (opened, policy):
+        machine = described(system) if system else this_machine()
+        found = engines.check(engine, Resolver(opened, machine, policy=policy))
+        paths = [opened.library(*one) for one in found.libraries]
     if as_json:
-        click.echo(json.dumps({**found.to_json(), "libraries": [str(path) for path in paths]}, indent=2))
+        click.echo(
+            json.dumps(
+                {
+                    **found.to_json(),
+                    "libraries": [str(path) for path in paths],
+                    "loading": {one.program: one.text for one in deployment.forms(paths)} if paths else {},
+                },
+                indent=2,
+            )
+        )
         return found.exit_code
     console = Console(soft_wrap=True)
     how = {"note": f"by {engines.sidecar(engine).name}", "guess": "guessed from its bytes; there is no note next to it"}
@@ -74,5 +91,5 @@ def check(engine: Path, system: str | None, named: tuple[Path, ...], as_json: bo
         console.print(Text.assemble(f"  {shown(one.identity)}: ", (by, "green" if one.chosen else "bold red")))
     console.print(problems(found.problems))
     if paths and not found.exit_code:
-        console.print(Text("\n" + "\n".join(environment(tuple(path.resolve() for path in paths))), style="dim"))
+        console.print(Text("\n" + "\n".join(deployment.shell_lines([path.resolve() for path in paths])), style="dim"))
     return found.exit_code

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from pluginkit.cli.store.registry import store_option
-from pluginkit.cli.store.resolve import SYSTEM_HELP, asked, resolved
+from pluginkit.cli.store.options import SYSTEM_HELP, RegistryOptions, looked_into, registry_options, store_option
+from pluginkit.cli.store.resolve import described_or_this, resolved
 from pluginkit.errors import UsageError
 from pluginkit.registry import fetching, lock
 from pluginkit.registry.bundles import digests
 from pluginkit.registry.bundles.systems import described
+from pluginkit.registry.oci.remote import RegistryStore
 from pluginkit.registry.storage import stores
 from pluginkit.registry.storage.store import Store
 
@@ -29,25 +30,36 @@ from pluginkit.registry.storage.store import Store
     help="Where bundles are looked for besides: a store, a bundle's file, a folder of them. May be repeated.",
 )
 @store_option
+@registry_options
 def command(
-    model: Path | None, locked: bool, systems: tuple[str, ...], sources: tuple[Path, ...], named: tuple[Path, ...]
+    model: Path | None,
+    locked: bool,
+    systems: tuple[str, ...],
+    sources: tuple[Path, ...],
+    named: tuple[Path, ...],
+    asked: RegistryOptions,
 ) -> int:
-    """Bring the bundles that a model needs into the store, from other stores and from files. No network takes part."""
-    with stores.writable(named) as store:
+    """Bring the bundles that a model needs into the store: from other stores and from files, then from registries.
+
+    Of a registry's bundle the variants that are needed come. Without a registry, no network takes part.
+    """
+    with stores.writable(named) as store, looked_into(named, asked) as (opened, _):
         others = [one for one in stores.folders(named) if one != store.folder]
         if locked:
             found = lock.read(lock.path_for(model) if model else Path(lock.FILE_NAME))
             names = [described(text).key for text in systems] or [one.name for one in found.systems]
-            wanted = [one.bundle for name in names for one in found.system(name).bundles]
+            wanted = [(one.bundle, one.variant) for name in names for one in found.system(name).bundles]
         elif model is None:
             raise UsageError("No model is named.", hint="pluginkit fetch MODEL.onnx, or pluginkit fetch --locked")
         else:
             looked = tuple(one for one in (store.folder, *others, *sources) if Store.exists(one))
-            answers = [resolved(model, one, looked, None, lock.path_for(model)) for one in asked(systems)]
+            path = lock.path_for(model)
+            answers = [resolved(model, one, looked, None, path, asked) for one in described_or_this(systems)]
             if missing := [one for answer in answers for one in answer.problems if one.level == "error"]:
                 raise UsageError(missing[0].text, hint=missing[0].fix)
-            wanted = [one.digest for answer in answers for one in answer.chosen]
-        for one in fetching.fetch(wanted, store, [*sources, *others]):
+            wanted = [(one.digest, one.variant.digest) for answer in answers for one in answer.chosen]
+        remotes = [one for one in opened.registries if isinstance(one, RegistryStore)]
+        for one in fetching.fetch(wanted, store, [*sources, *others], remotes):
             what = f"fetched from {one.source}" if one.source else "was there"
             click.echo(f"{one.label} ({digests.short(one.digest)}): {what}")
         click.echo(f"All of it is in {store.folder}.")

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pluginkit.cli import progress
+from pluginkit.cli.store.options import evidence_option, license_option, release_option
 from pluginkit.registry.bundles import archive, digests, packing
 from pluginkit.registry.bundles.bundle import Bundle
 
@@ -24,15 +25,9 @@ from pluginkit.registry.bundles.bundle import Bundle
     metavar="LIB.so|BUNDLE",
     help="A library, or a bundle of another machine's builds. May be repeated. Default: the project's own builds.",
 )
-@click.option(
-    "--evidence",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="REPORT.json",
-    help="A report of pluginkit test --json or bench --json about one of the libraries. May be repeated.",
-)
-@click.option("--release", default="0.0.0", show_default=True, help="Orders bundles of one name, as 1.2.0.")
-@click.option("--license", "license_", default="", metavar="SPDX", help="As Apache-2.0.")
+@evidence_option
+@release_option
+@license_option
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=".", help="A file, or a folder. Default: this folder."
 )

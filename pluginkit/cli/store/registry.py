@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -17,39 +16,38 @@ from rich.text import Text
 
 from pluginkit.cli import progress, table
 from pluginkit.cli.inspection.inspect import problems
+from pluginkit.cli.store import sharing, signing
+from pluginkit.cli.store.options import (
+    RegistryOptions,
+    json_option,
+    largest_option,
+    looked_into,
+    registry_options,
+    store_option,
+    trust_options,
+)
 from pluginkit.errors import CheckFailed, NothingSelected, PluginkitError, UsageError
+from pluginkit.registry import deployment
 from pluginkit.registry.bundles import archive, conflicts, digests, packing
 from pluginkit.registry.bundles.archive import SUFFIX
 from pluginkit.registry.bundles.bundle import Bundle
 from pluginkit.registry.bundles.systems import described, this_machine
+from pluginkit.registry.oci.remote import RegistryStore
 from pluginkit.registry.resolving import Identity, Resolver, shown
 from pluginkit.registry.storage import stores
 from pluginkit.registry.storage.index import Entry
 from pluginkit.registry.storage.store import Store, newness
-
-store_option = click.option(
-    "--store",
-    "named",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help=f"A store. May be repeated: the first that has a bundle gives it. Default: {stores.VARIABLE} (by colons), "
-    "else pluginkit/store in XDG's data folder.",
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-largest_option = click.option(
-    "--largest",
-    type=click.FloatRange(0, min_open=True),
-    default=archive.LARGEST / 2**30,
-    show_default=True,
-    metavar="GIB",
-    help="What a bundle's files may have together, in GiB.",
-)
+from pluginkit.registry.storage.stores import BundlePlace, Stores
+from pluginkit.registry.trust.policy import Policy
 
 
 @click.group("registry")
 def command() -> None:
-    """Bundles of built plugins in stores on this machine."""
+    """Bundles of built plugins in stores on this machine, and in OCI registries."""
+
+
+for _one in (sharing.push, sharing.pull, sharing.tags, signing.sign):
+    command.add_command(_one)
 
 
 @command.command("add")
@@ -84,16 +82,21 @@ def add(sources: tuple[Path, ...], named: tuple[Path, ...], largest: float) -> i
 @json_option
 def list_(named: tuple[Path, ...], as_json: bool) -> int:
     """List the bundles, the newest release of each name first."""
-    return _list(named, "", as_json=as_json)
+    with stores.opened(named) as opened:
+        return _listed(opened, "", as_json=as_json)
 
 
 @command.command("search")
 @click.argument("text")
 @store_option
+@registry_options
 @json_option
-def search(text: str, named: tuple[Path, ...], as_json: bool) -> int:
-    """List the bundles with TEXT in their names, or in names, namespaces or descriptions of their plugins."""
-    return _list(named, text, as_json=as_json)
+def search(text: str, named: tuple[Path, ...], asked: RegistryOptions, as_json: bool) -> int:
+    """List the bundles with TEXT in their names, or in names, namespaces or descriptions of their plugins.
+
+    Of registries too: each tag is read.
+    """
+    return _list(named, text, asked, as_json=as_json)
 
 
 @command.command("show")
@@ -109,21 +112,23 @@ def show(bundle: str, named: tuple[Path, ...], as_json: bool) -> int:
             plain = found.model_dump(mode="json", by_alias=True)
             click.echo(json.dumps({"digest": entry.digest, "store": str(store.folder), "manifest": plain}, indent=2))
         else:
-            _console().print(_bundle(found, entry.digest, store))
+            table.console().print(_bundle(found, entry.digest, store))
     return 0
 
 
 @command.command("verify")
 @click.argument("bundle", required=False, metavar="[NAME[@RELEASE]|DIGEST]")
 @store_option
+@trust_options
 @click.option("--repair", is_flag=True, help="Make the index anew of the manifests in the store.")
-def verify(bundle: str | None, named: tuple[Path, ...], repair: bool) -> int:
-    """Read a bundle, or all of them, and hold each file against its digest and its manifest.
+def verify(bundle: str | None, named: tuple[Path, ...], trust: Path | None, unsigned: bool, repair: bool) -> int:
+    """Read a bundle, or all of them: each file against its digest and manifest, its signatures against trust.toml.
 
-    Exit code 1 if something is damaged.
+    Exit code 1 if something is damaged, or is of nobody who may publish it.
     """
     console = Console(soft_wrap=True)
-    bad = 0
+    policy = Policy.find(trust, unsigned=unsigned)
+    bad, any_damage = 0, False
     with stores.opened(named) as opened:
         _some(opened.stores, opened.absent)
         chosen = [opened.find(bundle)] if bundle else [(store, None) for store in opened.stores]
@@ -135,13 +140,18 @@ def verify(bundle: str | None, named: tuple[Path, ...], repair: bool) -> int:
             for one in damage:
                 console.print(Text.assemble((f"damaged {digests.short(one.digest)}: ", "bold red"), one.text))
             bad += len(damage)
+            any_damage = any_damage or bool(damage)
+            if damage:
+                continue
+            refused = _refused(store, [entry] if entry else store.entries(), policy, console, every=bool(entry))
+            bad += refused
             count = 1 if entry else len(store.entries())
-            if not damage:
+            if not refused:
                 console.print(
                     Text(f"{store.folder}: {_bundles(count)}, all as {'it' if count == 1 else 'they'} should be.")
                 )
-    if bad:
-        console.print(Text.assemble(("  fix: ", "bold"), "Add the bundles again, or remove them."))
+        if any_damage:
+            console.print(Text.assemble(("  fix: ", "bold"), "Add the bundles again, or remove them."))
     return CheckFailed.exit_code if bad else 0
 
 
@@ -222,35 +232,31 @@ def import_(sources: tuple[Path, ...], named: tuple[Path, ...], largest: float) 
 @click.argument("plugins", nargs=-1, required=True, metavar="NAMESPACE::NAME[@VERSION]...")
 @click.option("--for", "system", metavar="KEY=VALUE,...", help="Another system than this machine (see resolve).")
 @store_option
-def env(plugins: tuple[str, ...], system: str | None, named: tuple[Path, ...]) -> int:
+@registry_options
+def env(plugins: tuple[str, ...], system: str | None, named: tuple[Path, ...], asked: RegistryOptions) -> int:
     """Print what has other programs load plugins' libraries, as lines for a shell.
 
     The libraries are verified now; they are loaded from the store.
     """
-    with stores.opened(named) as opened:
-        resolver = Resolver(opened, described(system) if system else this_machine())
-        libraries = []
+    with looked_into(named, asked) as (opened, policy):
+        resolver = Resolver(opened, described(system) if system else this_machine(), policy=policy)
+        libraries, comments = [], []
         for name in plugins:
             identity = _plugin(name)
             answer = resolver.plugin(identity)
             if answer.chosen is None:
                 reasons = "".join(f"\n  {one.bundle}: {'; '.join(one.reasons)}" for one in answer.rejected)
-                raise CheckFailed(f"Nothing serves {shown(identity)}.{reasons}", hint="pluginkit registry list")
-            store = next(one for one in opened.stores if one.folder == answer.chosen.store)
-            libraries.append(store.file(answer.chosen.variant.digest).resolve())
-    click.echo("\n".join(environment(tuple(dict.fromkeys(libraries)))))
+                hint = answer.fix("pluginkit registry list shows what there is.")
+                raise CheckFailed(f"Nothing serves {shown(identity)}.{reasons}", hint=hint)
+            chosen = answer.chosen
+            libraries.append(opened.library(chosen.store, chosen.digest, chosen.variant.digest).resolve())
+            comments.append(f"# {name}: {chosen.bundle.label}, target {chosen.variant.target}")
+            if chosen.variant.target == "cpu":
+                comments.append(
+                    "# Engines need a library of target gpu: pluginkit registry env --for sm=90,tensorrt=10.13"
+                )
+    click.echo("\n".join((*dict.fromkeys(comments), *deployment.shell_lines(tuple(dict.fromkeys(libraries))))))
     return 0
-
-
-def environment(libraries: tuple[Path, ...]) -> list[str]:
-    """Lines for a shell that have other programs load libraries: variables, and as comments their options."""
-    paths = [str(one) for one in libraries]
-    return [
-        "# onnxruntime's TensorRT provider (trt_extra_plugin_lib_paths):",
-        f"export ORT_TENSORRT_EXTRA_PLUGIN_LIB_PATHS={shlex.quote(';'.join(paths))}",
-        "# trtexec:    " + " ".join(f"--dynamicPlugins={shlex.quote(path)}" for path in paths),
-        f"# polygraphy: --plugins {' '.join(map(shlex.quote, paths))}",
-    ]
 
 
 def _taken(path: Path, store: Store, largest: int) -> tuple[str, bool]:
@@ -263,32 +269,71 @@ def _taken(path: Path, store: Store, largest: int) -> tuple[str, bool]:
         return f"refused {path}: {error.message}", False
 
 
-def _list(named: tuple[Path, ...], text: str, *, as_json: bool) -> int:
-    with stores.opened(named) as opened:
-        rows = [(store, entry) for store in opened.stores for entry in store.entries(text)]
-        rows.sort(key=lambda one: (one[1].name, newness(one[1])), reverse=True)
-        rows.sort(key=lambda one: one[1].name)
-        if as_json:
-            click.echo(json.dumps([{**asdict(entry), "store": str(store.folder)} for store, entry in rows], indent=2))
-            return 0
-        if not rows:
-            where = ", ".join(map(str, (*(one.folder for one in opened.stores), *opened.absent)))
-            what = f"Nothing with '{text}'" if text else "No bundle"
-            click.echo(f"{what} in {where}.\nNext: pluginkit pack, then pluginkit registry add BUNDLE")
-            return 0
-        _console().print(_rows(rows, several=len(opened.stores) > 1))
+def _refused(store: Store, entries: list[Entry], policy: Policy, console: Console, *, every: bool) -> int:
+    """Hold bundles' signatures against trust.toml, and say what is not as it asks; with `every`, who has signed too."""
+    count = 0
+    for one in entries:
+        signatures = store.signatures(one.digest)
+        reason = policy.refusal(store.bundle(one.digest), one.digest, signatures, remote=False)
+        if reason:
+            count += 1
+            console.print(Text.assemble((f"refused {one.label} ({digests.short(one.digest)}): ", "bold red"), reason))
+            console.print(Text.assemble(("  fix: ", "bold"), policy.hint(reason)))
+        elif every:
+            console.print(Text(f"{one.label}: {_signed(policy, store.bundle(one.digest), one.digest, signatures)}"))
+    return count
+
+
+def _signed(policy: Policy, bundle: Bundle, digest: str, signatures: list[bytes]) -> str:
+    if not signatures:
+        return "not signed"
+    names = ", ".join(f"'{one.name}'" for one in policy.signers(bundle, digest, signatures))
+    where = policy.path if policy.file else f"{policy.path}, which isn't there"
+    return f"signed by {names}" if names else f"signed by nobody in {where} ({len(signatures)} signatures)"
+
+
+def _list(named: tuple[Path, ...], text: str, asked: RegistryOptions, *, as_json: bool) -> int:
+    with looked_into(named, asked) as (opened, _):
+        return _listed(opened, text, as_json=as_json)
+
+
+def _listed(opened: Stores, text: str, *, as_json: bool) -> int:
+    rows = [(source, entry) for source in opened.sources for entry in source.entries(text)]
+    rows.sort(key=lambda one: (one[1].name, newness(one[1])), reverse=True)
+    rows.sort(key=lambda one: one[1].name)
+    for source in opened.registries:
+        for tag, why in source.damaged.items() if isinstance(source, RegistryStore) else ():
+            click.echo(f"passed over {source.place}:{tag}: {why}", err=True)
+    if as_json:
+        click.echo(json.dumps([{**asdict(entry), "store": source.place} for source, entry in rows], indent=2))
+        return 0
+    if not rows:
+        where = ", ".join([*(one.place for one in opened.sources), *map(str, opened.absent)])
+        what = f"Nothing with '{text}'" if text else "No bundle"
+        click.echo(f"{what} in {where}.\nNext: pluginkit pack, then pluginkit registry add BUNDLE")
+        return 0
+    table.console().print(_rows(rows, several=len(opened.sources) > 1 or bool(opened.registries)))
     return 0
 
 
-def _rows(rows: list[tuple[Store, Entry]], *, several: bool) -> Group:
+def _rows(rows: list[tuple[BundlePlace, Entry]], *, several: bool) -> Group:
     found = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for title in ("bundle", "release", "plugins", "for", "MiB", "digest", *(["store"] if several else [])):
+    for title in ("bundle", "release", "plugins", "for", "MiB", "digest", *(["where"] if several else [])):
         found.add_column(title, overflow="fold", justify="right" if title == "MiB" else "left")
     for store, one in rows:
         plugins = ", ".join(map(shown, one.plugins))
         cells = [one.name, one.release, plugins, one.targets, f"{one.size / 2**20:.1f}", digests.short(one.digest)]
-        found.add_row(*(Text(cell) for cell in (*cells, *([str(store.folder)] if several else []))))
-    return Group(found, Text(f"\n{_bundles(len(rows))}. pluginkit registry show NAME shows more.", style="dim"))
+        found.add_row(*(Text(cell) for cell in (*cells, *([_where(store, one)] if several else []))))
+    more = "pluginkit registry show NAME shows more."
+    if any(store.remote for store, _ in rows):
+        more = "pluginkit registry pull HOST/REPOSITORY:TAG brings one."
+    return Group(found, Text(f"\n{_bundles(len(rows))}. {more}", style="dim"))
+
+
+def _where(place: BundlePlace, entry: Entry) -> str:
+    """A store's folder; in a registry, what pull takes."""
+    tags = place.tags(entry.digest) if isinstance(place, RegistryStore) else ()
+    return f"{place.place}:{tags[0]}" if tags else place.place
 
 
 def _bundle(found: Bundle, digest: str, store: Store) -> Group:
@@ -315,10 +360,11 @@ def _bundle(found: Bundle, digest: str, store: Store) -> Group:
     rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for title in ("library", "target", "machine", "GPU code", "CUDA", "needs at least", "loaded by"):
         rows.add_column(title, overflow="fold")
+    here = store.here(digest)
     for one in found.variants:
         floors = ", ".join(f"{kind} {version}" for kind, version in one.floors.items())
         cells = (
-            one.file,
+            one.file if one.digest in here else f"{one.file} (not pulled)",
             one.target,
             one.machine,
             ", ".join(map(str, one.gpu_code)),
@@ -355,8 +401,3 @@ def _bundles(count: int) -> str:
 
 def _bytes(gib: float) -> int:
     return int(gib * 2**30)
-
-
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=table.PIPE_WIDTH)

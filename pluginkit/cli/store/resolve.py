@@ -9,23 +9,27 @@ from pathlib import Path
 
 import click
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from pluginkit.cli import table
 from pluginkit.cli.inspection.inspect import problems
-from pluginkit.cli.store.registry import json_option, store_option
-from pluginkit.registry import lock
+from pluginkit.cli.store.options import (
+    SYSTEM_HELP,
+    RegistryOptions,
+    json_option,
+    looked_into,
+    registry_options,
+    store_option,
+)
+from pluginkit.registry import deployment, lock
 from pluginkit.registry.bundles import digests
-from pluginkit.registry.bundles.systems import KEYS, System, described, this_machine
+from pluginkit.registry.bundles.systems import System, described, this_machine
 from pluginkit.registry.lock import Lock
 from pluginkit.registry.resolving import PluginResolution, Resolution, Resolver, resolve, shown
 from pluginkit.registry.storage import stores
 
-SYSTEM_HELP = (
-    "The system that the plugins are to be loaded on, by " + ", ".join(KEYS) + ": tensorrt=10.13,sm=89,glibc=2.31."
-)
 _STYLES = {"native": "dim", "bundle": "green", "TensorRT's plugins": "cyan", "function": "cyan", "nobody": "bold red"}
 NATIVE = 12
 """So many native nodes are shown; all others are."""
@@ -43,26 +47,36 @@ NATIVE = 12
 @click.option("--lock", "write", is_flag=True, help=f"Write what was chosen into {lock.FILE_NAME} next to the model.")
 @click.option("--locked", is_flag=True, help=f"Take what {lock.FILE_NAME} next to the model names, and nothing else.")
 @store_option
+@registry_options
 @json_option
 def command(
-    model: Path, systems: tuple[str, ...], write: bool, locked: bool, named: tuple[Path, ...], as_json: bool
+    model: Path,
+    systems: tuple[str, ...],
+    write: bool,
+    locked: bool,
+    named: tuple[Path, ...],
+    asked: RegistryOptions,
+    as_json: bool,
 ) -> int:
     """Say which bundle, version and variant serves each node of MODEL.onnx, and why others don't.
 
     Exit code 0 if every node is served, else 1.
     """
-    console = Console(stderr=as_json)
-    if not console.is_terminal:
-        console = Console(stderr=as_json, width=table.PIPE_WIDTH)
+    console = table.console(stderr=as_json)
     path = lock.path_for(model)
     before = lock.read(path) if locked else None
-    found = [resolved(model, one, named, before, path) for one in asked(systems)]
+    found = [resolved(model, one, named, before, path, asked) for one in described_or_this(systems)]
+    libraries = [] if systems or found[0].exit_code else _here(found[0], named)
     if as_json:
         plain = [one.to_json() for one in found]
+        if libraries:
+            plain[0]["loading"] = {one.program: one.text for one in deployment.forms(libraries)}
         click.echo(json.dumps(plain if len(plain) != 1 else plain[0], indent=2))
     else:
         for one in found:
             console.print(_resolution(one))
+        if libraries:
+            console.print(Text("\n" + "\n".join(deployment.shell_lines(libraries)), style="dim"))
     if write:
         lock.write(path, found)
         console.print(
@@ -71,18 +85,25 @@ def command(
     return max(one.exit_code for one in found)
 
 
-def asked(systems: tuple[str, ...]) -> list[System]:
+def described_or_this(systems: tuple[str, ...]) -> list[System]:
     """The systems that --for describes; this machine where there is none."""
     return [described(text) for text in systems] or [this_machine()]
 
 
-def resolved(model: Path, system: System, named: tuple[Path, ...], before: Lock | None, path: Path) -> Resolution:
+def resolved(
+    model: Path,
+    system: System,
+    named: tuple[Path, ...],
+    before: Lock | None,
+    path: Path,
+    asked: RegistryOptions,
+) -> Resolution:
     """Resolve a model for a system; with a lock hold the two together."""
     allowed = None
     if before is not None:
         allowed = before.allowed("" if system.name == "this machine" else system.key)
-    with stores.opened(named) as opened:
-        found = resolve(model, Resolver(opened, system, allowed))
+    with looked_into(named, asked) as (opened, policy):
+        found = resolve(model, Resolver(opened, system, allowed, policy=policy))
     if before is not None:
         lock.check(before, list(found.answers), path)
     return found
@@ -92,11 +113,24 @@ def libraries_for(model: Path, named: tuple[Path, ...]) -> list[Path]:
     """The libraries that a model is resolved to here without a GPU, by the lock next to it where there is one."""
     path = lock.path_for(model)
     found = resolved(
-        model, replace(this_machine(), sm=0, cuda=""), named, lock.read(path) if path.exists() else None, path
+        model,
+        replace(this_machine(), sm=0, cuda=""),
+        named,
+        lock.read(path) if path.exists() else None,
+        path,
+        RegistryOptions(),
     )
+    with looked_into(named, RegistryOptions()) as (opened, _):
+        return [opened.library(one.store, one.digest, one.variant.digest) for one in found.chosen]
+
+
+def _here(found: Resolution, named: tuple[Path, ...]) -> list[Path]:
+    """The libraries, if all of them are in stores on this machine."""
     with stores.opened(named) as opened:
-        by_folder = {store.folder: store for store in opened.stores}
-        return [by_folder[one.store].file(one.variant.digest) for one in found.chosen]
+        places = {store.place: store for store in opened.stores}
+        if any(one.store not in places for one in found.chosen):
+            return []
+        return [places[one.store].library(one.digest, one.variant.digest).resolve() for one in found.chosen]
 
 
 def _resolution(found: Resolution) -> Group:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from pluginkit.bench import BenchOptions, BenchReport, Result, plot, run
 from pluginkit.cli import progress, table
-from pluginkit.cli.testing.test import check_writable
+from pluginkit.cli.report_files import check_writable, json_option
 from pluginkit.dtypes import DType
 
 
@@ -22,6 +22,7 @@ from pluginkit.dtypes import DType
 @click.option("--fp32", "precisions", flag_value="float32", multiple=True, help="Measure in float32 (kFLOAT).")
 @click.option("--fp16", "precisions", flag_value="float16", multiple=True, help="Measure in float16 (kHALF).")
 @click.option("--int8", "precisions", flag_value="int8", multiple=True, help="Measure in INT8.")
+@click.option("--fp8", "precisions", flag_value="float8", multiple=True, help="Measure in FP8 (kFP8, E4M3).")
 @click.option("--bf16", "precisions", flag_value="bfloat16", multiple=True, help="Measure in bfloat16 (kBF16).")
 @click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
 @click.option("--library", type=click.Path(path_type=Path), metavar="LIB.so", help="Measure this library; build none.")
@@ -32,13 +33,7 @@ from pluginkit.dtypes import DType
 @click.option(
     "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a plugin hangs."
 )
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path, allow_dash=True),
-    metavar="FILE",
-    help="Write JSON (- : stdout).",
-)
+@json_option
 @click.option(
     "--plot", "picture", type=click.Path(path_type=Path), metavar="FILE.png", help="Draw bandwidth against size."
 )
@@ -65,9 +60,7 @@ def command(
     kinds = tuple(DType(name) for name in dict.fromkeys(precisions)) or None
     options = BenchOptions(project, kinds, only, library, archs, seed, timeout)
     to_stdout = str(json_file) == "-"
-    console = Console(stderr=to_stdout)
-    if not console.is_terminal:
-        console = Console(stderr=to_stdout, width=table.PIPE_WIDTH)
+    console = table.console(stderr=to_stdout)
     with progress.spinner("looking for a GPU", console, elapsed=True) as show:
         report = run(options, lambda what, _done, _total: show(what))
     console.print(shown(report))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -50,9 +49,7 @@ def command(project: Path | None, names: tuple[str, ...], save: Path | None, as_
     if as_json:
         click.echo(json.dumps([_json(row, known=manifest is not None) for row in rows], indent=2))
         return
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=table.PIPE_WIDTH)
+    console = table.console()
     console.print(_table(rows, manifest))
     if written:
         console.print(f"{len(written)} models written to {save}")

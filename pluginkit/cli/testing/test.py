@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import click
-from rich.console import Console
+from rich.text import Text
 
 from pluginkit.cli import progress, table
+from pluginkit.cli.errors import show_error
+from pluginkit.cli.report_files import check_writable, json_option
 from pluginkit.dtypes import DType
-from pluginkit.errors import UsageError
+from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.manifest import FILE_NAME
 from pluginkit.reporting import page
-from pluginkit.run import messages, several_plugins
-from pluginkit.run.options import Options
+from pluginkit.run import messages, several_plugins, watching
+from pluginkit.run.executors import Executor
+from pluginkit.run.monorepo import changes, projects
+from pluginkit.run.options import Options, Shard, Step
+from pluginkit.run.project_checks import with_checks
 from pluginkit.testing.calibration import METHODS, Calibration, Method
 from pluginkit.testing.report import Report
 
@@ -33,6 +41,7 @@ from pluginkit.testing.report import Report
     help="Test in INT8, quantized explicitly (Q/DQ) and implicitly (scales by descriptor).",
 )
 @click.option("--bf16", "precisions", flag_value="bfloat16", multiple=True, help="Test in bfloat16 (kBF16).")
+@click.option("--fp8", "precisions", flag_value="float8", multiple=True, help="Test in FP8 (kFP8, E4M3), by Q/DQ.")
 @click.option("--network", "networks", multiple=True, metavar="NAME", help="Only this network, or all of a kind: loop.")
 @click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
 @click.option(
@@ -41,7 +50,7 @@ from pluginkit.testing.report import Report
 @click.option(
     "--calibration",
     type=click.Choice(METHODS),
-    help="How INT8 scales are found: by the largest value or by entropy. Default: max where the plugin gets them by "
+    help="How scales are found: by the largest value or by entropy. Default: max where the plugin gets them by "
     "fields, both where by descriptors.",
 )
 @click.option(
@@ -92,21 +101,51 @@ from pluginkit.testing.report import Report
     "--strict", is_flag=True, help="A warning (what TensorRT doesn't require, and a good plugin does) is a failure."
 )
 @click.option(
+    "--large",
+    is_flag=True,
+    help="Also run a case of its own with more than 2^31 elements, which indices of 32 bits don't reach: on target gpu "
+    "all of it; on target cpu the ends, as each test does, but with as much time and memory as that takes.",
+)
+@click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
     help="Do so much at once.  [default: the number of cores, 8 on a GPU]",
 )
-@click.option("-v", "--verbose", is_flag=True, help="A row for each case, not for each network.")
 @click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path, allow_dash=True),
-    metavar="FILE",
-    help="Write JSON (- : stdout).",
+    "--farm",
+    metavar="ADDRESS",
+    help="Run the cases on a Dask cluster's workers: tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, or local:N.",
 )
 @click.option(
+    "--on",
+    multiple=True,
+    metavar="GPUS",
+    help="With --farm: the GPUs that cases of target gpu run on: 'sm>=80', 'memory>=40' (GiB), 'name==*H200*', or "
+    "each-gpu, each one by itself.  [default: one of each architecture]",
+)
+@click.option(
+    "--changed-since",
+    "since",
+    metavar="REV",
+    help="With PROJECT as DIR/...: only the projects that something has changed in since HEAD left REV, by git.",
+)
+@click.option("--shard", metavar="I/N", help="Only this part of the run: 2/3 is the second of three.")
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Test again each time a file is saved: what the edit concerns, the last failures first. Ctrl-C ends.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="A row for each case, not for each network.")
+@json_option
+@click.option(
     "--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML page with pictures of what failed."
+)
+@click.option(
+    "--history",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep what came of each case in DIR, for pluginkit history.",
 )
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
 def command(
@@ -124,24 +163,31 @@ def command(
     sanitize: tuple[str, ...],
     schedules: int | None,
     strict: bool,
+    large: bool,
     jobs: int | None,
+    farm: str | None,
+    on: tuple[str, ...],
+    since: str | None,
+    shard: str | None,
+    watch: bool,
     verbose: bool,
     json_file: Path | None,
     html: Path | None,
+    history: Path | None,
     junit: Path | None,
 ) -> int:
     """Test PROJECT's plugin in networks, against its reference, and have NVIDIA's builder judge each network.
 
-    Builds what changed first. Without --fp32, --fp16, --bf16 or --int8 it tests all that pluginkit.toml declares. Of a
-    library with several plugins (pluginkit add) it tests each; --only 'MyPlugin/*' is one of them.
+    Builds what changed first. Without --fp32, --fp16, --bf16, --int8 or --fp8 it tests all that pluginkit.toml
+    declares. Of a library with several plugins (pluginkit add) it tests each; --only 'MyPlugin/*' is one of them.
+    DIR/... as PROJECT is all projects below a folder, with one report.
     """
     for file in (json_file, html, junit):
         check_writable(file)
     if html is not None:
         page.check()
-    if library is not None and not (project / FILE_NAME).exists() and (library.parent / FILE_NAME).is_file():
-        # The library's own manifest, as `pluginkit adopt` may have put it next to it.
-        project = library.parent
+    kept = _history(history)
+    project = _home(project, library)
     options = Options(
         project=project,
         precisions=tuple(DType(name) for name in dict.fromkeys(precisions)) or None,
@@ -157,44 +203,154 @@ def command(
         jobs=jobs or 0,
         target=target,
         strict=strict,
+        large=large,
+        shard=_shard(shard),
     )
     to_stdout = json_file is not None and str(json_file) == "-"
-    console = Console(stderr=to_stdout)
-    if not console.is_terminal:
-        console = Console(stderr=to_stdout, width=table.PIPE_WIDTH)
-    with progress.bar("planning", console, elapsed=True) as step:
-        runs = several_plugins.run(options, step)
-    report = runs.joined
+    if watch and to_stdout:
+        raise UsageError("--watch and --json - don't go together.", hint="Name a file: it is written at each run.")
+    _check_farm(farm, on, options, watch=watch)
+    console = table.console(stderr=to_stdout)
+    several = _projects(options, since, watch=watch)
+    if several is not None and not several:
+        console.print(Text(f"Nothing of a project has changed since {since}: nothing is tested."))
+        return _nothing(options, since, json_file, html, junit)
     command_ = messages.again(
-        project, library, data, options.calibration, strict=strict, target=target, timeout=timeout
+        project, library, data, options.calibration, strict=strict, target=target, timeout=timeout, farm=farm, on=on
     )  # fmt: skip
-    table.show_all(runs.reports, report, console, command=command_, every=verbose)
+
+    def once(options: Options) -> Report:
+        with progress.bar("planning", console, elapsed=True) as step, _executor(farm, on) as executor:
+            runs = _run(options, several, step, executor)
+        report = runs.joined
+        table.show_all(runs.reports, report, console, command=command_, every=verbose)
+        _write(report, json_file, junit)
+        if html is not None:
+            names = [kind.short.lower() for kind in options.precisions or ()]
+            whole = messages.whole(
+                command_,
+                precisions=names,
+                networks=networks,
+                only=options.only,
+                sanitize=options.sanitize,
+                schedules=options.schedules,
+                seed=seed,
+            )
+            page.write(report, html, command=command_, whole=whole)
+        kept(runs.reports)
+        if runs.error is not None:
+            raise runs.error
+        return report
+
+    if not watch:
+        return once(options).exit_code
+    screen = watching.Screen(once, lambda text: console.print(Text(text, style="bold")), show_error)
+    with contextlib.suppress(KeyboardInterrupt):
+        watching.watch(options, watching.saved_files(options), screen)
+    console.print("Stopped.")
+    return 0
+
+
+def _history(folder: Path | None) -> Callable[[Sequence[Report]], None]:
+    """What keeps reports in a folder; nothing where none is named."""
+    if folder is None:
+        return lambda _: None
+    from pluginkit.history import History
+
+    found = History(folder)
+    found.check()
+    return found.add
+
+
+def _home(project: Path, library: Path | None) -> Path:
+    """The project: of a library without one, the folder that it is in, where `pluginkit adopt` may have put one."""
+    if library is not None and not (project / FILE_NAME).exists() and (library.parent / FILE_NAME).is_file():
+        return library.parent
+    return project
+
+
+def _shard(text: str | None) -> Shard | None:
+    return None if text is None else Shard.parse(text)
+
+
+def _run(
+    options: Options, several: Sequence[projects.RepositoryProject] | None, step: Step, executor: Executor | None
+) -> several_plugins.Runs:
+    """The run of one project, or of several."""
+
+    def one_project(options: Options, step: Step) -> several_plugins.Runs:
+        return _with_checks(options, several_plugins.run(options, step, executor), step)
+
+    return one_project(options, step) if several is None else projects.run(several, options, one_project, step)
+
+
+def _with_checks(options: Options, runs: several_plugins.Runs, step: Step) -> several_plugins.Runs:
+    """The runs with the checks of the library; where these can't be asked, what the runs have shown is kept."""
+    try:
+        return replace(runs, reports=with_checks(options, runs.reports, step))
+    except PluginkitError as error:
+        return replace(runs, errors=(*runs.errors, error))
+
+
+def _check_farm(farm: str | None, on: Sequence[str], options: Options, *, watch: bool) -> None:
+    if farm is None:
+        if on:
+            raise UsageError("--on chooses among a farm's GPUs.", hint="Add --farm ADDRESS.")
+        return
+    refused = {
+        "--watch": (watch, "--watch tests on this machine."),
+        "--jobs": (options.jobs, "A farm has as many jobs as its workers have threads."),
+    }
+    for name, (given, hint) in refused.items():
+        if given:
+            raise UsageError(f"--farm and {name} don't go together.", hint=hint)
+
+
+@contextlib.contextmanager
+def _executor(farm: str | None, on: Sequence[str]) -> Iterator[Executor | None]:
+    """Where the cases run: None is this machine."""
+    if farm is None:
+        yield None
+        return
+    from pluginkit.farm import open_executor
+
+    with open_executor(farm, on) as found:
+        yield found
+
+
+def _projects(options: Options, since: str | None, *, watch: bool) -> Sequence[projects.RepositoryProject] | None:
+    """Those of DIR/..., with --changed-since those that a change concerns; None of one project."""
+    if not projects.is_many(options.project):
+        if since is not None:
+            raise UsageError("--changed-since chooses among the projects of a folder.", hint="pluginkit test DIR/...")
+        return None
+    refused = {
+        "--watch": watch,
+        "--library": options.library,
+        "--data": options.data,
+        "--calibration-data": options.calibration.data,
+    }
+    for name, given in refused.items():
+        if given:
+            raise UsageError(f"{name} is for one project.", hint="Name the project instead of DIR/...")
+    found = projects.find(options.project)
+    if since is None:
+        return found
+    by_folder = {one.folder: one for one in found}
+    changed = changes.concerned(list(by_folder), options.project.parent, since)
+    if changed.why:
+        click.echo(f"--changed-since {since}: {changed.why}.", err=True)
+    return [by_folder[one] for one in changed.projects]
+
+
+def _nothing(options: Options, since: str | None, json_file: Path | None, html: Path | None, junit: Path | None) -> int:
+    """The files of a run that has nothing to do, for what collects them."""
+    report = Report(f"{options.project}", "", "", options.seed, (), ())
     _write(report, json_file, junit)
     if html is not None:
-        names = [kind.short.lower() for kind in options.precisions or ()]
-        whole = messages.whole(
-            command_,
-            precisions=names,
-            networks=networks,
-            only=only,
-            sanitize=options.sanitize,
-            schedules=options.schedules,
-            seed=seed,
-        )
-        page.write(report, html, command=command_, whole=whole)
-    if runs.error is not None:
-        raise runs.error
+        again = shlex.join(["pluginkit", "test", str(options.project), "--changed-since", str(since)])
+        page.write(report, html, command=again, whole=again)
     return report.exit_code
-
-
-def check_writable(file: Path | None) -> None:
-    """Refuse a report's path before the run, not after it."""
-    if file is None or str(file) == "-":
-        return
-    folder = file.absolute().parent
-    # A file that is there needs no right to its folder: /dev/stdout, for one.
-    if file.is_dir() or not folder.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
-        raise UsageError(f"{file} cannot be written.", hint=f"Is {folder} a folder that you may write to?")
 
 
 def _write(report: Report, json_file: Path | None, junit: Path | None) -> None:

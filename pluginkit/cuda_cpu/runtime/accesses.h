@@ -41,7 +41,6 @@ inline void launchEnds() {}
 inline void blockBegins(uint64_t /*block*/) {}
 inline void blockEnds(uint64_t /*block*/) {}
 inline void barrierPassed() {}
-inline void warpSynced(uint32_t /*lanes*/) {}
 inline void fenced() {}
 inline void sharedStarts(void* /*memory*/, size_t /*size*/, char const* /*name*/) {}
 #endif

@@ -26,6 +26,19 @@ namespace
 // What a kernel's arguments take at most, and some more: the engine keeps them in host memory, with the launch.
 constexpr size_t kARGUMENTS = 4096 + 256;
 
+// Whether the address is in what lanes of the thread's warp have brought to a meeting: functions of CUDA read it
+// there, inlined into the kernel.
+bool isOfMeeting(Fiber const& fiber, uintptr_t address)
+{
+    if (fiber.record == nullptr)
+    {
+        return false;
+    }
+    auto const& meetings = fiber.block->warps[fiber.record->linear / warpSize].meetings;
+    return std::any_of(meetings.begin(), meetings.end(), [address](auto const& meeting)
+                       { return address - reinterpret_cast<uintptr_t>(meeting.get()) < sizeof(Meeting); });
+}
+
 } // namespace
 
 bool Checks::isDevice(uintptr_t address)
@@ -39,7 +52,8 @@ bool Checks::isDevice(uintptr_t address)
     auto const image = reinterpret_cast<uintptr_t>(&__ehdr_start);
     auto const arguments = reinterpret_cast<uintptr_t>(&worker.launch().work);
     if (worker.fiber().block->shared.holds(reinterpret_cast<void const*>(address)) ||
-        address - image < reinterpret_cast<uintptr_t>(&_end) - image || address - arguments < kARGUMENTS)
+        address - image < reinterpret_cast<uintptr_t>(&_end) - image || address - arguments < kARGUMENTS ||
+        isOfMeeting(worker.fiber(), address))
     {
         return true;
     }

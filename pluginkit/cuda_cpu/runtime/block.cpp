@@ -8,7 +8,7 @@ namespace pluginkit_cpu
 inline namespace v2
 {
 
-Meeting& Warp::meeting(uint32_t mask)
+Meeting& Warp::find(uint32_t mask)
 {
     Meeting* free = nullptr;
     for (auto& each : meetings)
@@ -31,10 +31,12 @@ Meeting& Warp::meeting(uint32_t mask)
     return *free;
 }
 
-void Block::begin(LaunchState& itsLaunch, uint64_t itsNumber)
+void Block::begin(Worker& itsWorker, LaunchState& itsLaunch, uint64_t itsNumber)
 {
+    worker = &itsWorker;
     launch = &itsLaunch;
-    number = itsLaunch.schedule.block(itsNumber, itsLaunch.blocks);
+    number =
+        itsLaunch.chosen.empty() ? itsLaunch.schedule.block(itsNumber, itsLaunch.blocks) : itsLaunch.chosen[itsNumber];
     dim3 const& grid = itsLaunch.configuration.grid;
     dim3 const& block = itsLaunch.configuration.block;
     index = uint3{static_cast<unsigned int>(number % grid.x), static_cast<unsigned int>(number / grid.x % grid.y),
@@ -45,10 +47,10 @@ void Block::begin(LaunchState& itsLaunch, uint64_t itsNumber)
     ended = 0;
     row = 0;
     rows = block.y * block.z;
-    mX = 0;
     mEnd = 0;
     shared.begin(itsLaunch.configuration.sharedBytes);
-    if (!itsLaunch.schedule.inOrder())
+    inOrder = itsLaunch.schedule.inOrder();
+    if (!inOrder)
     {
         itsLaunch.schedule.threads(number, count, order);
         engage(count);
@@ -62,70 +64,54 @@ void Block::engage(unsigned int running)
     engaged = true;
     ended = none ? 0 : running;
     started = none ? 0 : running + 1;
-    mX = 0;
     mEnd = 0;
-    records.resize(count);
-    warps.resize((count + warpSize - 1) / warpSize);
-    for (auto& warp : warps)
+    if (mRecorded.x != block.x || mRecorded.y != block.y || mRecorded.z != block.z)
     {
-        warp.alive = 0;
-        for (auto& meeting : warp.meetings)
-        {
-            meeting->in().arrived = 0;
-            meeting->in().predicates = 0;
-            meeting->readers = 0;
-        }
+        record();
+    }
+    // What else is in records, meetings and barriers is as the end of all threads of a block leaves it.
+    unsigned int const gone = none ? 0 : running;
+    for (unsigned int i = 0; i < warps.size(); ++i)
+    {
+        unsigned int const first = i * warpSize;
+        uint32_t const all = count - first >= warpSize ? ~0U : (1U << (count - first)) - 1;
+        unsigned int const ofThem = gone <= first ? 0 : gone - first;
+        warps[i].alive = ofThem >= warpSize ? 0 : all & ~0U << ofThem;
+    }
+}
+
+void Block::record()
+{
+    dim3 const& block = launch->configuration.block;
+    records.assign(count, Record{});
+    warps.clear();
+    warps.resize((count + warpSize - 1) / warpSize);
+    for (unsigned int i = 0; i < count; ++i)
+    {
+        uint3 const at{i % block.x, i / block.x % block.y, i / block.x / block.y};
+        records[i] = Record{this, nullptr, at, i, 0, false};
     }
     for (auto& barrier : barriers)
     {
-        barrier.arrived = 0;
-        barrier.predicates = 0;
-        barrier.waiting.clear();
+        barrier = Barrier{};
+        barrier.waiting.reserve(count);
     }
-    uint3 at{0, 0, 0};
-    for (unsigned int i = 0; i < count; ++i)
-    {
-        bool const gone = !none && i < running;
-        State const state = gone ? State::kENDED : (!none && i == running ? State::kRUNNING : State::kNEW);
-        records[i] = Record{this, at, i, state, nullptr, "", Place{nullptr, 0}, 0};
-        warps[i / warpSize].alive |= gone ? 0U : 1U << i % warpSize;
-        if (++at.x == block.x)
-        {
-            at.x = 0;
-            if (++at.y == block.y)
-            {
-                at.y = 0;
-                ++at.z;
-            }
-        }
-    }
+    gathering = 0;
+    mRecorded = block;
 }
 
-void Block::start(Fiber& fiber)
+void Block::forget() noexcept
 {
-    unsigned int const which = order.empty() || launch->schedule.inOrder() ? started : order[started];
-    ++started;
-    Record& record = records[which];
-    record.state = State::kRUNNING;
-    record.fiber = &fiber;
-    fiber.record = &record;
-    threadIdx = record.index;
-    blockIdx = index;
+    mRecorded = dim3{0, 0, 0};
 }
 
-bool Block::nextRow()
+uint3 Block::nextRow()
 {
-    if (row == rows)
-    {
-        return false;
-    }
     dim3 const& block = launch->configuration.block;
-    threadIdx = uint3{0, row % block.y, row / block.y};
-    blockIdx = index;
+    uint3 const first{0, row % block.y, row / block.y};
     ++row;
-    mX = 1;
     mEnd = block.x;
-    return true;
+    return first;
 }
 
 unsigned int Block::linear(uint3 const& thread) const noexcept

@@ -16,38 +16,40 @@ inline namespace v2
 {
 
 struct LaunchState;
+class Worker;
 
-enum class State : uint8_t
+//! What a thread waits in.
+struct Waiting
 {
-    kNEW,
-    kRUNNING,
-    kREADY,
-    kWAITING,
-    kVOTING, //!< In __activemask, until nothing else can run.
-    kENDED,
+    char const* operation;
+    Place place;
 };
 
 //! A thread of a block; kept from when the first thread of the block waits.
 struct Record
 {
     Block* block;
+    Fiber* fiber; //!< On which it runs, while that has this record.
     uint3 index;
     unsigned int linear;
-    State state;
-    Fiber* fiber;
-    char const* operation; //!< What it waits in.
-    Place place;
     uint32_t active; //!< What __activemask gives.
+    bool votes;      //!< In __activemask, until nothing else can run.
+
+    //! What it waits in; null if it doesn't.
+    Waiting const* waiting() const noexcept
+    {
+        return fiber != nullptr && fiber->record == this ? fiber->waiting : nullptr;
+    }
 };
 
 //! A barrier of the block.
-struct Barrier
+struct alignas(64) Barrier
 {
     unsigned int arrived{0};
     int predicates{0};
     int result{0};
     Place place{nullptr, 0};
-    std::vector<Record*> waiting;
+    std::vector<Fiber*> waiting;
 };
 
 //! A rendezvous of the lanes of one mask. While lanes still read what one round gave, the next round may begin.
@@ -57,6 +59,7 @@ struct Meeting
     Lanes rounds[2]{};
     unsigned int open{0}; //!< The round that lanes arrive at.
     uint32_t readers{0};  //!< Lanes that haven't read what the other round gave.
+    Fiber* waiting[32]{}; //!< Of the lanes that have arrived at the open round.
     char const* operation{""};
     Place place{nullptr, 0};
 
@@ -77,7 +80,13 @@ struct Warp
     std::vector<std::unique_ptr<Meeting>> meetings;
 
     //! The meeting of this mask, made if there is none.
-    Meeting& meeting(uint32_t mask);
+    Meeting& meeting(uint32_t mask)
+    {
+        return !meetings.empty() && meetings.front()->mask == mask ? *meetings.front() : find(mask);
+    }
+
+private:
+    Meeting& find(uint32_t mask);
 };
 
 //! The state of one block. While no thread of it has waited, its threads simply run row by row, and there are no
@@ -86,18 +95,27 @@ struct Block : Threads
 {
     static constexpr unsigned int kBARRIERS = 16;
 
-    //! Makes it the launch's block of this number, with all of its threads still to run.
-    void begin(LaunchState& launch, uint64_t number);
+    //! Makes it the launch's block of this number, with all of its threads still to run, by this worker.
+    void begin(Worker& worker, LaunchState& launch, uint64_t number);
 
     //! Makes the records. `running` is the thread that runs, and all before it have ended; or count, and none has
     //! begun.
     void engage(unsigned int running);
 
-    //! Begins the next thread, on this fiber. There must be one.
-    void start(Fiber& fiber);
+    //! Makes this fiber the next thread's. There must be one.
+    Record& start(Fiber& fiber)
+    {
+        unsigned int const which = inOrder ? started : order[started];
+        ++started;
+        Record& record = records[which];
+        record.fiber = &fiber;
+        fiber.record = &record;
+        fiber.linear = which;
+        return record;
+    }
 
-    //! The next row of threads, without records; false when there is none.
-    bool nextRow();
+    //! The first thread of the next row, without records. There must be one.
+    uint3 nextRow();
 
     bool hasNew() const noexcept
     {
@@ -111,6 +129,10 @@ struct Block : Threads
 
     unsigned int linear(uint3 const& thread) const noexcept;
 
+    //! After a launch that was given up: its threads are left where they stand.
+    void forget() noexcept;
+
+    Worker* worker{nullptr};
     LaunchState* launch{nullptr};
     uint64_t number{0};
     uint3 index{};
@@ -120,11 +142,18 @@ struct Block : Threads
     unsigned int ended{0};
     unsigned int row{0};
     unsigned int rows{0};
+    bool inOrder{true};
     std::vector<unsigned int> order; //!< In which the threads begin, where it isn't their own.
     std::vector<Record> records;
     std::vector<Warp> warps;
     Barrier barriers[kBARRIERS];
+    unsigned int gathering{0}; //!< At how many of them threads wait.
     SharedMemory shared;
+
+private:
+    void record();
+
+    dim3 mRecorded{0, 0, 0}; // what size of block the records are for
 };
 
 } // namespace v2

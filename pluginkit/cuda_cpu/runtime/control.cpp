@@ -60,18 +60,33 @@ void setDeferred(int on)
     gStreams.setDeferred(on != 0);
 }
 
-int registerRegion(void* memory, size_t size, PluginkitCpuRegion /*region*/, int initialized)
+char const* nameOf(PluginkitCpuRegion region) noexcept
+{
+    switch (region)
+    {
+    case PLUGINKIT_CPU_INPUT:
+        return "an input";
+    case PLUGINKIT_CPU_OUTPUT:
+        return "an output";
+    case PLUGINKIT_CPU_WORKSPACE:
+        return "the workspace";
+    }
+    return "device memory";
+}
+
+int registerRegion(void* memory, size_t size, PluginkitCpuRegion region, int initialized)
 {
     if (memory == nullptr)
     {
         return cudaErrorInvalidValue;
     }
-    Allocation region{};
-    region.begin = reinterpret_cast<uintptr_t>(memory);
-    region.size = size;
-    region.origin = Origin::kHarness;
-    region.flags = initialized != 0 ? 1 : 0;
-    return gMemory.add(region) ? cudaSuccess : cudaErrorInvalidValue;
+    Allocation added{};
+    added.begin = reinterpret_cast<uintptr_t>(memory);
+    added.size = size;
+    added.origin = Origin::kHarness;
+    added.function = nameOf(region);
+    added.flags = initialized != 0 ? 1 : 0;
+    return gMemory.add(added) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 int unregisterRegion(void* memory)

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include <link.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -87,6 +88,23 @@ void redirect(void* context, void (*entry)(), char* top) noexcept
     registers.pc = reinterpret_cast<uintptr_t>(entry);
     registers.sp = stack;
 #endif
+}
+
+//! How often the process has become a child: timers and numbers of threads are the parent's.
+unsigned gForks{0};
+int const gCounts = pthread_atfork(nullptr, nullptr, [] { ++gForks; });
+
+__thread pid_t tThread{0};
+__thread unsigned tForks{0};
+
+pid_t thisThread() noexcept
+{
+    if (tThread == 0 || tForks != gForks)
+    {
+        tThread = static_cast<pid_t>(syscall(SYS_gettid));
+        tForks = gForks;
+    }
+    return tThread;
 }
 
 __thread cudaError_t tError;
@@ -184,7 +202,75 @@ void uninstall()
 
 } // namespace
 
-Faults::Faults()
+Timer::~Timer()
+{
+    discard();
+}
+
+void Timer::start() noexcept
+{
+    mStarted = now();
+    if (mThread == thisThread() && mForks == gForks && arm(kPERIOD))
+    {
+        return;
+    }
+    discard();
+    if (make())
+    {
+        arm(kPERIOD);
+    }
+}
+
+void Timer::stop() noexcept
+{
+    if (mThread == 0 || !arm(0) || now() - mStarted < kPERIOD)
+    {
+        return;
+    }
+    // A signal that is on its way when the handler has gone would end the process. It has come by now, but where the
+    // thread blocks it.
+    sigset_t before;
+    pthread_sigmask(SIG_BLOCK, nullptr, &before);
+    if (sigismember(&before, kTIMER) == 1)
+    {
+        sigset_t timer;
+        sigemptyset(&timer);
+        sigaddset(&timer, kTIMER);
+        timespec const none{0, 0};
+        while (sigtimedwait(&timer, nullptr, &none) == kTIMER)
+        {
+        }
+    }
+}
+
+bool Timer::make() noexcept
+{
+    sigevent event{};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = kTIMER;
+    event._sigev_un._tid = thisThread(); // glibc 2.36 has no other name for it
+    bool const made = timer_create(CLOCK_MONOTONIC, &event, &mTimer) == 0;
+    mThread = made ? thisThread() : 0;
+    mForks = gForks;
+    return made;
+}
+
+bool Timer::arm(long period) noexcept
+{
+    itimerspec const times{{0, period}, {0, period}};
+    return timer_settime(mTimer, 0, &times, nullptr) == 0;
+}
+
+void Timer::discard() noexcept
+{
+    if (mThread != 0 && mForks == gForks)
+    {
+        timer_delete(mTimer);
+    }
+    mThread = 0;
+}
+
+Faults::Faults(Timer& timer) : mTimer(timer)
 {
     {
         std::lock_guard<std::mutex> const lock{gGuard.mutex};
@@ -198,35 +284,12 @@ Faults::Faults()
     stack.ss_size = kSTACK;
     sigaltstack(&stack, &mOldStack);
 
-    sigevent event{};
-    event.sigev_notify = SIGEV_THREAD_ID;
-    event.sigev_signo = kTIMER;
-    event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid)); // glibc 2.36 has no other name for it
-    mTimed = timer_create(CLOCK_MONOTONIC, &event, &mTimer) == 0;
-    itimerspec const period{{0, kPERIOD}, {0, kPERIOD}};
-    if (mTimed)
-    {
-        timer_settime(mTimer, 0, &period, nullptr);
-    }
+    mTimer.start();
 }
 
 Faults::~Faults()
 {
-    if (mTimed)
-    {
-        // A signal that is on its way when the handler has gone would end the process.
-        sigset_t timer;
-        sigset_t before;
-        sigemptyset(&timer);
-        sigaddset(&timer, kTIMER);
-        pthread_sigmask(SIG_BLOCK, &timer, &before);
-        timer_delete(mTimer);
-        timespec const none{0, 0};
-        while (sigtimedwait(&timer, nullptr, &none) == kTIMER)
-        {
-        }
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    }
+    mTimer.stop();
     stack_t ours{};
     sigaltstack(&mOldStack, &ours);
     std::free(ours.ss_sp);

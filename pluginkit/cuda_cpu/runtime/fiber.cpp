@@ -5,34 +5,8 @@
 
 #include <sys/mman.h>
 
-// Saves the callee's registers and the stack pointer in *from, and takes up those of `to`.
+#if defined(__aarch64__)
 extern "C" PLUGINKIT_CPU_HIDDEN void pluginkit_cpu_v2_switch(void** from, void* to);
-
-#if defined(__x86_64__)
-asm(R"(
-    .text
-    .hidden pluginkit_cpu_v2_switch
-    .globl pluginkit_cpu_v2_switch
-    .type pluginkit_cpu_v2_switch, @function
-pluginkit_cpu_v2_switch:
-    pushq %rbp
-    pushq %rbx
-    pushq %r12
-    pushq %r13
-    pushq %r14
-    pushq %r15
-    movq %rsp, (%rdi)
-    movq %rsi, %rsp
-    popq %r15
-    popq %r14
-    popq %r13
-    popq %r12
-    popq %rbx
-    popq %rbp
-    ret
-    .size pluginkit_cpu_v2_switch, .-pluginkit_cpu_v2_switch
-)");
-#elif defined(__aarch64__)
 asm(R"(
     .text
     .hidden pluginkit_cpu_v2_switch
@@ -67,11 +41,11 @@ pluginkit_cpu_v2_switch:
     ret
     .size pluginkit_cpu_v2_switch, .-pluginkit_cpu_v2_switch
 )");
-#else
+#elif !defined(__x86_64__)
 #error "CUDA on the CPU (target cpu) runs on x86-64 and on aarch64."
 #endif
 
-// There where AddressSanitizer is in the process; it must know on which stack the code runs.
+// There where AddressSanitizer is in the process.
 extern "C"
 {
     __attribute__((weak)) void __sanitizer_start_switch_fiber(void** fakeStack, void const* bottom, size_t size);
@@ -93,9 +67,12 @@ __thread Fiber* tLeft;
 
 } // namespace
 
-Fiber::Fiber(size_t stackBytes) : mBytes(stackBytes), mOwns(true)
+bool const gWatchesStacks = __sanitizer_start_switch_fiber != nullptr;
+
+Fiber::Fiber(size_t stackBytes, size_t number)
+    : mOwns(true), mShift(static_cast<uint16_t>(number * kLINE % kPAGE)), mBytes(stackBytes + kPAGE)
 {
-    void* const memory = mmap(nullptr, stackBytes + kGUARD_BYTES, PROT_READ | PROT_WRITE,
+    void* const memory = mmap(nullptr, mBytes + kGUARD_BYTES, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (memory == MAP_FAILED)
     {
@@ -124,35 +101,45 @@ void Fiber::begin(void (*entry)()) noexcept
         __asan_unpoison_memory_region(mStack, mBytes);
     }
     mFakeStack = nullptr;
+    waiting = nullptr;
     auto const code = reinterpret_cast<void*>(entry);
+    mSaved = Registers{};
 #if defined(__x86_64__)
-    // Six registers, the entry as the address to return to, and a null as the entry's own: no caller.
-    constexpr size_t kSAVED = 8 * sizeof(void*);
-    constexpr size_t kENTRY = 6 * sizeof(void*);
+    // As after a call; but a null to return to: no caller.
+    constexpr size_t kSAVED = 24;
+    mSaved.code = code;
 #else
     constexpr size_t kSAVED = 160;
     constexpr size_t kENTRY = 88;
 #endif
-    char* const saved = top() - kSAVED;
+    char* const saved = top() - mShift - kSAVED;
     std::memset(saved, 0, kSAVED);
+#if !defined(__x86_64__)
     std::memcpy(saved + kENTRY, &code, sizeof(code));
-    mSaved = saved;
+#endif
+    mSaved.stack = saved;
 }
 
-void Fiber::change(Fiber& from, Fiber& to) noexcept
+#if defined(__aarch64__)
+void Fiber::swap(Registers& from, Registers const& to) noexcept
+{
+    pluginkit_cpu_v2_switch(&from.stack, to.stack);
+}
+#endif
+
+void Fiber::changeWatched(Fiber& from, Fiber& to) noexcept
 {
     tLeft = &from;
-    if (__sanitizer_start_switch_fiber != nullptr)
-    {
-        __sanitizer_start_switch_fiber(&from.mFakeStack, to.mStack, to.mBytes);
-    }
-    pluginkit_cpu_v2_switch(&from.mSaved, to.mSaved);
+    __sanitizer_start_switch_fiber(&from.mFakeStack, to.mStack, to.mBytes);
+    swap(from.mSaved, to.mSaved);
     arrived(from);
 }
 
-void Fiber::arrived(Fiber& self) noexcept
+// Not inlined, nor is its variable's place kept: an idle fiber goes on in another launch, maybe of another host thread.
+[[gnu::noinline]] void Fiber::arrived(Fiber& self) noexcept
 {
-    if (__sanitizer_finish_switch_fiber != nullptr)
+    asm volatile("");
+    if (gWatchesStacks)
     {
         void const* bottom = nullptr;
         size_t size = 0;

@@ -82,6 +82,28 @@ bool onStack(uintptr_t address) noexcept
     return address - number(begin) < size;
 }
 
+//! What a pointer that is no device memory's points to: as cudaPointerGetAttributes has it, memory that was "not
+//! allocated in, mapped by or registered with" CUDA. More is said only where it is sure.
+std::string describe(void const* pointer)
+{
+    uintptr_t const address = number(pointer);
+    char text[32];
+    std::snprintf(text, sizeof(text), "%p, ", pointer);
+    std::string const where{text};
+    if (inImage(address))
+    {
+        return where + "in pageable memory of the host: a variable of the library; cudaGetSymbolAddress gives a "
+                       "__device__ variable's address";
+    }
+    if (onStack(address))
+    {
+        return where + "in pageable memory of the host: the stack of the thread that launches it";
+    }
+    std::string const beside = describeAddress(pointer);
+    return where + "which is neither memory of the device nor pinned memory of the host" +
+           (beside.empty() ? "" : ", but " + beside);
+}
+
 } // namespace
 
 void checkPointer(char const* kernel, unsigned int index, size_t offset, void const* pointer) noexcept
@@ -91,19 +113,16 @@ void checkPointer(char const* kernel, unsigned int index, size_t offset, void co
     {
         return;
     }
-    // A pointer behind the last byte may be the end of a range.
+    // A pointer behind the last byte may be the end of a range. One further out, but in the pages of device memory, is
+    // no pointer to the host's: what the kernel does with it decides, and each access there is seen.
     if (gMemory.find(address) || gMemory.find(address - 1) || gMemory.begins(address) || gMemory.findFreed(address) ||
-        isManaged(address) || !isReadable(address))
+        gMemory.findInPages(address) || isManaged(address) || !isReadable(address))
     {
         return;
     }
-    char where[160];
-    std::snprintf(where, sizeof(where), "%p, in pageable memory of the host (%s)", pointer,
-                  inImage(address) ? "a variable of the library; cudaGetSymbolAddress gives a __device__ variable's"
-                                   : (onStack(address) ? "the stack of the thread that launches it" : "not pinned"));
     std::string const part = offset == 0 ? "" : ", at byte " + std::to_string(offset) + " of it,";
     report({"host-pointer",
-            "argument " + std::to_string(index) + " of " + kernel + part + " points to " + where,
+            "argument " + std::to_string(index) + " of " + kernel + part + " points to " + describe(pointer),
             {nullptr, 0},
             __builtin_return_address(0)});
 }

@@ -5,8 +5,10 @@
 #include "state.h"
 #include "worker.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
-#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,33 +21,7 @@ inline namespace v2
 namespace
 {
 
-//! Workers that no launch has at the moment. Freed with the library.
-struct Idle
-{
-    std::mutex mutex;
-    std::vector<std::unique_ptr<Worker>> workers;
-};
-
-Idle gIdle;
 std::atomic<uint64_t> gLaunches{0};
-
-std::unique_ptr<Worker> take()
-{
-    std::lock_guard<std::mutex> const lock{gIdle.mutex};
-    if (gIdle.workers.empty())
-    {
-        return std::make_unique<Worker>();
-    }
-    auto worker = std::move(gIdle.workers.back());
-    gIdle.workers.pop_back();
-    return worker;
-}
-
-void giveBack(std::unique_ptr<Worker> worker)
-{
-    std::lock_guard<std::mutex> const lock{gIdle.mutex};
-    gIdle.workers.push_back(std::move(worker));
-}
 
 std::string text(dim3 const& size)
 {
@@ -83,6 +59,42 @@ std::string refusal(Configuration const& configuration)
     return "";
 }
 
+//! Of a launch on very large tensors the blocks that come to their first and last elements; nothing where all are run.
+//!
+//! PLUGINKIT_CPU_ENDS has the tensors' numbers of elements, by commas. The first and the last blocks, and, as in a loop
+//! with the grid's size as its step, those whose turn the last element is, where each thread takes 1, 2, 4 or 8 at
+//! once.
+std::vector<uint64_t> ends(uint64_t blocks, dim3 const& block)
+{
+    constexpr uint64_t kAT_EACH_END = 2;
+    char const* const text = std::getenv("PLUGINKIT_CPU_ENDS");
+    if (text == nullptr || *text == '\0')
+    {
+        return {};
+    }
+    std::set<uint64_t> chosen;
+    for (uint64_t i = 0; i < std::min(kAT_EACH_END, blocks); ++i)
+    {
+        chosen.insert(i);
+        chosen.insert(blocks - 1 - i);
+    }
+    uint64_t const threads = uint64_t{block.x} * block.y * block.z;
+    for (char const* at = text; *at != '\0';)
+    {
+        char* behind = nullptr;
+        uint64_t const elements = std::strtoull(at, &behind, 10);
+        for (uint64_t const width : {1U, 2U, 4U, 8U})
+        {
+            if (elements > 0)
+            {
+                chosen.insert((elements - 1) / width / threads % blocks);
+            }
+        }
+        at = behind == at ? at + 1 : behind;
+    }
+    return {chosen.begin(), chosen.end()};
+}
+
 void execute(std::string const& name, Configuration const& configuration, Work const& work)
 {
     dim3 const& grid = configuration.grid;
@@ -93,11 +105,12 @@ void execute(std::string const& name, Configuration const& configuration, Work c
 #else
     bool const alone = !schedule.inOrder() || configuration.cooperative;
 #endif
-    LaunchState state{name.c_str(), configuration, work, blocks, schedule, alone};
-    auto worker = take();
+    std::vector<uint64_t> chosen =
+        configuration.cooperative ? std::vector<uint64_t>{} : ends(blocks, configuration.block);
+    uint64_t const run = chosen.empty() ? blocks : chosen.size();
+    LaunchState state{name.c_str(), configuration, work, run, schedule, alone, std::move(chosen)};
     accesses::launchBegins(state.name, grid, configuration.block);
-    worker->run(state, true);
-    giveBack(std::move(worker));
+    Worker::runOne(state, true);
     if (state.error != cudaSuccess)
     {
         stick(state.error);
@@ -106,6 +119,11 @@ void execute(std::string const& name, Configuration const& configuration, Work c
 }
 
 } // namespace
+
+void reachThreadLocals() noexcept
+{
+    asm volatile("" : : "r"(&threadIdx) : "memory");
+}
 
 void restartOrders() noexcept
 {

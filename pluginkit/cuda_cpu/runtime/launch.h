@@ -6,6 +6,7 @@
 #include <pluginkit/cpu/kernel.h>
 
 #include <atomic>
+#include <vector>
 
 namespace pluginkit_cpu
 {
@@ -21,6 +22,8 @@ struct LaunchState
     uint64_t blocks;
     Schedule schedule;
     bool alone; //!< On one host thread: asked for, or in order to be repeatable.
+    //! The numbers of the blocks that are run, where the others are left out; `blocks` is how many these are.
+    std::vector<uint64_t> chosen;
     std::atomic<uint64_t> next{0};
     //! Where the blocks of a cooperative launch meet: its size, and a word that cooperative_groups counts in.
     uint32_t workspace[2]{sizeof(workspace), 0};

@@ -40,10 +40,8 @@ public:
 
     void run(Threads& threads) const override
     {
-        while (threads.next())
-        {
-            mBlock(blockIdx.x + size_t{gridDim.x} * (blockIdx.y + size_t{gridDim.y} * blockIdx.z));
-        }
+        threads.each([this]
+                     { mBlock(blockIdx.x + size_t{gridDim.x} * (blockIdx.y + size_t{gridDim.y} * blockIdx.z)); });
     }
 
 private:
@@ -75,12 +73,13 @@ bool usable(Operand const& operand, Caller const& caller)
     auto const known = gMemory.find(address);
     if (!known)
     {
-        if (gMemory.findFreed(address))
+        if (gMemory.findFreed(address) || gMemory.findInPages(address))
         {
             return refuse("invalid-address", caller, does + ": " + describeAddress(operand.begin));
         }
         return !gMemory.deviceMemoryIsKnown() ||
-               refuse("host-pointer", caller, does + ", which points to pageable memory of the host");
+               refuse("host-pointer", caller,
+                      does + ", which is neither memory of the device nor pinned memory of the host");
     }
     // Of an area that was registered, or a variable of unknown size, only the beginning is known.
     bool const open = known->origin == Origin::kRegistered || known->size == 0;

@@ -2,7 +2,7 @@
 
 #include "accesses.h"
 #include "findings.h"
-#include "worker.h"
+#include "switching.h"
 
 #include <chrono>
 #include <cstring>
@@ -21,15 +21,42 @@ std::string at(Place const& place)
     return std::string{place.file} + ":" + std::to_string(place.line);
 }
 
-Worker& worker(char const* operation, Place place)
+[[noreturn, gnu::cold, gnu::noinline]] void reportOutside(char const* operation, Place place)
+{
+    report({"trap", std::string{operation} + " is called outside of a kernel.", place});
+    std::abort();
+}
+
+PLUGINKIT_CPU_INLINE Worker& worker(char const* operation, Place place)
 {
     Worker* const current = Worker::current();
     if (current == nullptr)
     {
-        report({"trap", std::string{operation} + " is called outside of a kernel.", place});
-        std::abort();
+        reportOutside(operation, place);
     }
     return *current;
+}
+
+[[gnu::cold, gnu::noinline]] void reportOtherBarrier(Place one, Place other)
+{
+    report({"divergent-barrier",
+            "threads of one block wait at different __syncthreads(): " + at(one) + " and " + at(other) +
+                ". All threads of a block must come to the same one.",
+            other});
+}
+
+[[gnu::cold, gnu::noinline]] void reportOtherOperation(Meeting const& meeting, char const* operation, Place place)
+{
+    report({"divergent-warp",
+            std::string{"lanes of one warp meet in different operations: "} + meeting.operation + " at " +
+                at(meeting.place) + " and " + operation + " at " + at(place) + ".",
+            place});
+}
+
+[[gnu::cold, gnu::noinline]] void reportLaneLeftOut(char const* operation, unsigned int lane, Place place)
+{
+    report({"divergent-warp",
+            std::string{operation} + " by lane " + std::to_string(lane) + ", which its own mask leaves out.", place});
 }
 
 void complete(Worker& worker, Block& block, unsigned int id)
@@ -38,28 +65,24 @@ void complete(Worker& worker, Block& block, unsigned int id)
     barrier.result = barrier.predicates;
     barrier.predicates = 0;
     barrier.arrived = 0;
-    for (Record* each : barrier.waiting)
-    {
-        worker.makeReady(*each);
-    }
+    --block.gathering;
+    worker.ready().push(barrier.waiting);
     barrier.waiting.clear();
     accesses::barrierPassed();
 }
 
-void complete(Worker& worker, Block& block, unsigned int warp, Meeting& meeting)
+//! All lanes have arrived; of them `waiting` stopped before.
+void complete(Worker& worker, Meeting& meeting, uint32_t waiting)
 {
-    uint32_t const arrived = meeting.in().arrived;
     meeting.open = 1 - meeting.open;
     meeting.in().arrived = 0;
     meeting.in().predicates = 0;
-    for (unsigned int lane = 0; lane < warpSize; ++lane)
+    meeting.readers += static_cast<uint32_t>(__builtin_popcount(waiting));
+    Ready& ready = worker.ready();
+    ready.reserve(warpSize);
+    for (uint32_t left = waiting; left != 0; left &= left - 1)
     {
-        Record* const each = (arrived >> lane & 1U) != 0 ? &block.records[warp * warpSize + lane] : nullptr;
-        if (each != nullptr && each->state == State::kWAITING)
-        {
-            ++meeting.readers;
-            worker.makeReady(*each);
-        }
+        ready.put(meeting.waiting[__builtin_ctz(left)]);
     }
 }
 
@@ -68,9 +91,7 @@ void complete(Worker& worker, Block& block, unsigned int warp, Meeting& meeting)
 void Worker::finish(Record& record)
 {
     Block& block = *record.block;
-    unsigned int const number = record.linear / warpSize;
-    Warp& warp = block.warps[number];
-    record.state = State::kENDED;
+    Warp& warp = block.warps[record.linear / warpSize];
     warp.alive &= ~(1U << record.linear % warpSize);
     ++block.ended;
     mEnded = mEnded + 1;
@@ -79,10 +100,10 @@ void Worker::finish(Record& record)
     {
         if (meeting->in().arrived != 0 && meeting->in().arrived == (meeting->mask & warp.alive))
         {
-            complete(*this, block, number, *meeting);
+            complete(*this, *meeting, meeting->in().arrived);
         }
     }
-    for (unsigned int id = 0; id < Block::kBARRIERS; ++id)
+    for (unsigned int id = 0; block.gathering != 0 && id < Block::kBARRIERS; ++id)
     {
         Barrier const& barrier = block.barriers[id];
         if (barrier.arrived > 0 && barrier.arrived == block.count - block.ended)
@@ -96,28 +117,27 @@ int blockBarrier(bool predicate, unsigned int id, Place place)
 {
     Worker& self = worker("__syncthreads", place);
     Inside const guard{self};
-    Record& record = self.record();
-    Block& block = *record.block;
+    Fiber& fiber = self.recorded();
+    Block& block = *fiber.block;
     Barrier& barrier = block.barriers[id % Block::kBARRIERS];
-    if (barrier.arrived > 0 && (barrier.place.line != place.line || barrier.place.file != place.file))
+    if (barrier.arrived == 0)
     {
-        report({"divergent-barrier",
-                "threads of one block wait at different __syncthreads(): " + at(barrier.place) + " and " + at(place) +
-                    ". All threads of a block must come to the same one.",
-                place});
+        ++block.gathering;
+        barrier.place = place;
     }
-    barrier.place = place;
+    else if (barrier.place.line != place.line || barrier.place.file != place.file)
+    {
+        reportOtherBarrier(barrier.place, place);
+        barrier.place = place;
+    }
     barrier.predicates += predicate ? 1 : 0;
     if (++barrier.arrived == block.count - block.ended)
     {
         complete(self, block, id % Block::kBARRIERS);
         return barrier.result;
     }
-    barrier.waiting.push_back(&record);
-    record.state = State::kWAITING;
-    record.operation = "__syncthreads";
-    record.place = place;
-    self.park(record);
+    barrier.waiting.push_back(&fiber);
+    self.wait(fiber, "__syncthreads", place);
     return barrier.result;
 }
 
@@ -125,44 +145,37 @@ Lanes const& warpMeet(uint32_t mask, uint64_t value, bool predicate, char const*
 {
     Worker& self = worker(operation, place);
     Inside const guard{self};
-    Record& record = self.record();
-    Block& block = *record.block;
-    unsigned int const number = record.linear / warpSize;
-    unsigned int const lane = record.linear % warpSize;
+    Fiber& fiber = self.recorded();
+    Warp& warp = fiber.block->warps[fiber.linear / warpSize];
+    unsigned int const lane = fiber.linear % warpSize;
     if ((mask >> lane & 1U) == 0)
     {
-        report({"divergent-warp",
-                std::string{operation} + " by lane " + std::to_string(lane) + ", which its own mask leaves out.",
-                place});
+        reportLaneLeftOut(operation, lane, place);
         mask |= 1U << lane;
     }
-    Meeting& meeting = block.warps[number].meeting(mask);
+    Meeting& meeting = warp.meeting(mask);
     if (meeting.in().arrived != 0 && meeting.operation != operation && std::string_view{meeting.operation} != operation)
     {
-        report({"divergent-warp",
-                std::string{"lanes of one warp meet in different operations: "} + meeting.operation + " at " +
-                    at(meeting.place) + " and " + operation + " at " + at(place) + ".",
-                place});
+        reportOtherOperation(meeting, operation, place);
     }
     meeting.operation = operation;
     meeting.place = place;
     meeting.in().values[lane] = value;
     meeting.in().arrived |= 1U << lane;
     meeting.in().predicates |= predicate ? 1U << lane : 0U;
-    bool const ordersMemory = std::string_view{operation} == "__syncwarp";
-    if (meeting.in().arrived == (mask & block.warps[number].alive))
+    if (meeting.in().arrived == (mask & warp.alive))
     {
-        if (ordersMemory)
+#ifdef PLUGINKIT_CPU_CHECKED
+        if (std::string_view{operation} == "__syncwarp")
         {
             accesses::warpSynced(meeting.in().arrived);
         }
-        complete(self, block, number, meeting);
+#endif
+        complete(self, meeting, meeting.in().arrived & ~(1U << lane));
         return meeting.out();
     }
-    record.state = State::kWAITING;
-    record.operation = operation;
-    record.place = place;
-    self.park(record);
+    meeting.waiting[lane] = &fiber;
+    self.wait(fiber, operation, place);
     --meeting.readers;
     return meeting.out();
 }
@@ -171,17 +184,11 @@ uint32_t activeMask(Place place)
 {
     Worker& self = worker("__activemask", place);
     Inside const guard{self};
-    Record& record = self.record();
-    record.state = State::kVOTING;
-    record.operation = "__activemask";
-    record.place = place;
-    self.park(record);
+    Fiber& fiber = self.recorded();
+    Record& record = *fiber.record;
+    record.votes = true;
+    self.wait(fiber, "__activemask", place);
     return record.active;
-}
-
-unsigned int laneId() noexcept
-{
-    return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % warpSize;
 }
 
 void readInactiveLane([[maybe_unused]] char const* operation, [[maybe_unused]] unsigned int lane,

@@ -72,20 +72,35 @@ size_t innerSize(Allocation const& allocation) noexcept
     return allocation.pagesSize - 2 * pageSize();
 }
 
+//! The pages that memory of the harness has for itself, from the first to behind the last. That which begins at a page,
+//! or ends at one but for its alignment, has all of them; of others, a part of a page may be anybody's.
+std::pair<uintptr_t, uintptr_t> pagesOf(Allocation const& allocation) noexcept
+{
+    uintptr_t const page = pageSize();
+    uintptr_t const end = allocation.begin + allocation.size;
+    bool const own = allocation.begin % page == 0 || roundUp(end, kALIGNMENT) % page == 0;
+    return {own ? allocation.begin / page * page : roundUp(allocation.begin, page),
+            own && allocation.size > 0 ? roundUp(end, page) : end / page * page};
+}
+
 std::string bytesAt(Allocation const& allocation)
 {
+    if (allocation.origin == Origin::kHarness)
+    {
+        return "the " + std::to_string(allocation.size) + " bytes of " + allocation.function +
+               " that the plugin was given";
+    }
     char text[64];
     std::snprintf(text, sizeof(text), "the %zu bytes at 0x%zx", allocation.size, allocation.begin);
     switch (allocation.origin)
     {
-    case Origin::kHarness:
-        return std::string{text} + " of device memory that the plugin was given";
     case Origin::kSymbol:
         return std::string{text} + " of a device variable";
     case Origin::kDevice:
     case Origin::kPinned:
     case Origin::kManaged:
     case Origin::kRegistered:
+    case Origin::kHarness:
         break;
     }
     return std::string{text} + " of " + allocation.function;
@@ -325,6 +340,37 @@ std::optional<Allocation> DeviceMemory::find(uintptr_t address) const
     return found == nullptr ? std::nullopt : std::optional<Allocation>{*found};
 }
 
+std::optional<Allocation> DeviceMemory::findBeside(uintptr_t address) const
+{
+    std::lock_guard<std::mutex> const lock{mMutex};
+    // A page on either side is the allocation's own; what lies further away may be anybody's, as a thread's stack.
+    uintptr_t const page = pageSize();
+    for (auto const& [start, each] : mAllocations)
+    {
+        uintptr_t const first = each.begin / page * page - page;
+        uintptr_t const last = roundUp(each.begin + each.size, page) + page;
+        if (each.origin == Origin::kHarness && address >= first && address < last)
+        {
+            return each;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<Allocation> DeviceMemory::findInPages(uintptr_t address) const
+{
+    std::lock_guard<std::mutex> const lock{mMutex};
+    for (auto const& [start, each] : mAllocations)
+    {
+        auto const [first, last] = pagesOf(each);
+        if (each.origin == Origin::kHarness && address >= first && address < last)
+        {
+            return each;
+        }
+    }
+    return std::nullopt;
+}
+
 bool DeviceMemory::begins(uintptr_t address) const
 {
     std::lock_guard<std::mutex> const lock{mMutex};
@@ -419,10 +465,7 @@ std::vector<Closing> DeviceMemory::closings() const
         }
         else if (each.origin == Origin::kHarness)
         {
-            // Memory that begins at a page has its pages for itself; of others, a part of a page may be anybody's.
-            uintptr_t const first = roundUp(each.begin, pageSize());
-            uintptr_t const end = each.begin + each.size;
-            uintptr_t const last = first == each.begin ? roundUp(end, pageSize()) : end / pageSize() * pageSize();
+            auto const [first, last] = pagesOf(each);
             if (first < last)
             {
                 all.push_back({first, last - first, each.begin, each.size, false, "device memory"});
@@ -482,11 +525,16 @@ std::string describeAddress(void const* address)
     {
         found = gMemory.findFreed(number);
     }
+    bool const outside = !found;
+    if (outside)
+    {
+        found = gMemory.findBeside(number);
+    }
     if (!found)
     {
         return {};
     }
-    std::string const whole = bytesAt(*found) + (freed || found->leaving ? ", which are freed" : "");
+    std::string const whole = bytesAt(*found) + ((freed && !outside) || found->leaving ? ", which are freed" : "");
     if (number < found->begin)
     {
         return std::to_string(found->begin - number) + " bytes before " + whole;

@@ -98,6 +98,10 @@ public:
 
     //! What an address belongs to: inside it, or outside within its guards.
     std::optional<Allocation> find(uintptr_t address) const;
+    //! The harness's memory in whose pages an address lies, outside of its bytes or inside.
+    std::optional<Allocation> findInPages(uintptr_t address) const;
+    //! The harness's memory in whose pages, or the one before or behind them, an address lies.
+    std::optional<Allocation> findBeside(uintptr_t address) const;
     //! Whether memory begins there: memory of no bytes too.
     bool begins(uintptr_t address) const;
     //! The allocation that was freed and had this address, if that was not long ago.

@@ -91,7 +91,7 @@ char* SharedMemory::part(SharedArray const* array, size_t size, size_t alignment
     return mMemory + begin;
 }
 
-char* SharedMemory::find(SharedArray const& array) const noexcept
+char* SharedMemory::known(SharedArray const& array) const noexcept
 {
     for (Part const& each : mParts)
     {
@@ -103,11 +103,11 @@ char* SharedMemory::find(SharedArray const& array) const noexcept
     return nullptr;
 }
 
-void* SharedMemory::place(SharedArray const& array)
+void* SharedMemory::find(SharedArray const& array)
 {
-    if (char* const known = find(array); known != nullptr)
+    if (char* const memory = known(array); memory != nullptr)
     {
-        return known;
+        return memory;
     }
     mStatic += array.size;
     if (mStatic > kSTATIC_LIMIT && mStatic - array.size <= kSTATIC_LIMIT)
@@ -125,7 +125,7 @@ void* SharedMemory::dynamic(SharedArray const& array)
     if (mDynamic == 0)
     {
         // Launched with no bytes of it: any access is an overrun.
-        return find(array) != nullptr ? find(array) : part(&array, 0, array.alignment);
+        return known(array) != nullptr ? known(array) : part(&array, 0, array.alignment);
     }
     mParts.front().array = mParts.front().array == nullptr ? &array : mParts.front().array;
     return mMemory;

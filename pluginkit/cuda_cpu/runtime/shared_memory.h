@@ -28,7 +28,10 @@ public:
     void begin(size_t dynamicBytes);
 
     //! The storage of a static array, made at the first call of a block.
-    void* place(SharedArray const& array);
+    void* place(SharedArray const& array)
+    {
+        return !mParts.empty() && mParts.front().array == &array ? mMemory + mParts.front().begin : find(array);
+    }
 
     //! Dynamic shared memory, which the array names.
     void* dynamic(SharedArray const& array);
@@ -58,7 +61,8 @@ private:
         size_t size;
     };
 
-    char* find(SharedArray const& array) const noexcept;
+    void* find(SharedArray const& array);
+    char* known(SharedArray const& array) const noexcept;
     char* part(SharedArray const* array, size_t size, size_t alignment);
 
     char* mMemory{nullptr};

@@ -1,12 +1,13 @@
 #include "worker.h"
 
 #include "accesses.h"
-#include "faults.h"
 #include "findings.h"
 #include "state.h"
+#include "switching.h"
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <system_error>
 
 PLUGINKIT_CPU_THREAD_LOCAL uint3 threadIdx;
@@ -20,13 +21,19 @@ namespace pluginkit_cpu
 inline namespace v2
 {
 
+PLUGINKIT_CPU_THREAD_LOCAL Worker* tWorker;
+
 namespace
 {
 
-__thread Worker* tWorker;
+//! Workers that no launch has at the moment. Freed with the library.
+struct Idle
+{
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Worker>> workers;
+};
 
-//! How many turns of threads that only wait in a loop, before another block may be what they wait for.
-constexpr uint64_t kIDLE_TURNS = 4096;
+Idle gIdle;
 
 //! As how many of them one counts that had to be stopped by the timer.
 constexpr uint64_t kSTOPPED_TURNS = 1024;
@@ -69,29 +76,49 @@ NotStopped::~NotStopped()
     }
 }
 
-Worker* Worker::current() noexcept
+void Worker::runOne(LaunchState& launch, bool first)
 {
-    return tWorker;
+    std::unique_ptr<Worker> worker;
+    {
+        std::lock_guard<std::mutex> const lock{gIdle.mutex};
+        if (!gIdle.workers.empty())
+        {
+            worker = std::move(gIdle.workers.back());
+            gIdle.workers.pop_back();
+        }
+    }
+    if (worker == nullptr)
+    {
+        worker = std::make_unique<Worker>();
+    }
+    reachThreadLocals();
+    worker->runHere(launch, first);
+    std::lock_guard<std::mutex> const lock{gIdle.mutex};
+    gIdle.workers.push_back(std::move(worker));
 }
 
 Worker::Worker() : mStackBytes(static_cast<size_t>(option("PLUGINKIT_CPU_STACK_KB", 256)) * 1024) {}
 
-void Worker::run(LaunchState& launch, bool first)
+void Worker::runHere(LaunchState& launch, bool first)
 {
     mLaunch = &launch;
     mFirst = first;
     mShared = false;
     mBegan = now();
     mIdleTurns = 0;
+    mPlain = !launch.schedule.shuffled() && !launch.configuration.cooperative;
     mRandom = Random{launch.schedule.seed()};
     mLimit = option("PLUGINKIT_CPU_TIME_LIMIT", 60) * 1'000'000'000;
     mLastEnded = mBegan;
     mExpired = 0;
+    mQuick = 0;
     blockDim = launch.configuration.block;
     gridDim = launch.configuration.grid;
     mCurrent = &mHost;
+    mThreadIdx = &threadIdx;
+    mBlockIdx = &blockIdx;
     inside = 1;
-    Faults const faults;
+    Faults const faults{mTimer};
     tWorker = this;
     if (Block* const block = nextBlock(); block != nullptr)
     {
@@ -107,6 +134,7 @@ void Worker::run(LaunchState& launch, bool first)
         // Some threads were left where they stood: their stacks begin anew.
         for (Block* block : mLive)
         {
+            block->forget();
             mFree.push_back(block);
         }
         mLive.clear();
@@ -126,35 +154,40 @@ void Worker::run(LaunchState& launch, bool first)
     mHelpers.clear();
 }
 
+namespace
+{
+
+//! The worker of the host thread that runs here now. The compiler would keep the place of a thread-local variable, but
+//! a fiber that was idle goes on in the next launch, which may be another host thread's.
+[[gnu::noinline, gnu::noclone]] Worker& ofThisThread()
+{
+    asm volatile("");
+    return *tWorker;
+}
+
+} // namespace
+
 void Worker::enter()
 {
-    Fiber::arrived(*tWorker->mCurrent);
+    Fiber::arrived(*ofThisThread().mCurrent);
+    Fiber& self = *ofThisThread().mCurrent;
     while (true)
     {
-        // Fetched anew in each turn: nothing of it may be kept over a switch.
-        Fiber& self = *tWorker->mCurrent;
         Block& block = *self.block;
+        Worker& worker = *block.worker;
         self.record = nullptr;
         block.launch->work.run(block);
         if (block.done())
         {
-            tWorker->endBlock(block);
+            worker.endBlock(block);
         }
-        Fiber* const to = tWorker->choose(&self);
+        Fiber* const to = worker.choose(&self);
         if (to != &self)
         {
-            tWorker->mIdle.push_back(&self);
-            tWorker->go(*to);
+            worker.mIdle.push_back(&self);
+            worker.go(*to);
         }
     }
-}
-
-void Worker::go(Fiber& to)
-{
-    Fiber& from = *mCurrent;
-    mCurrent = &to;
-    mSwitches = mSwitches + 1;
-    Fiber::change(from, to);
 }
 
 Block* Worker::nextBlock()
@@ -176,7 +209,9 @@ Block* Worker::nextBlock()
     Block* const block = mFree.back();
     mFree.pop_back();
     mLive.push_back(block);
-    block->begin(*mLaunch, number);
+    mFresh = block;
+    mQuick = 0;
+    block->begin(*this, *mLaunch, number);
     accesses::blockBegins(block->number);
     return block;
 }
@@ -196,7 +231,7 @@ Fiber* Worker::startOn(Block& block, Fiber* idle)
     Fiber* fiber = idle;
     if (fiber == nullptr && mIdle.empty())
     {
-        mFibers.push_back(std::make_unique<Fiber>(mStackBytes));
+        mFibers.push_back(std::make_unique<Fiber>(mStackBytes, mFibers.size()));
         fiber = mFibers.back().get();
         fiber->begin(enter);
     }
@@ -214,23 +249,28 @@ Fiber* Worker::startOn(Block& block, Fiber* idle)
     return fiber;
 }
 
-Fiber* Worker::resume(size_t which)
+Fiber* Worker::chooseAmongAll(Fiber* idle)
 {
-    Record* const record = mReady[which];
-    mReady.erase(mReady.begin() + static_cast<std::ptrdiff_t>(which));
-    return record->fiber;
-}
-
-Fiber* Worker::choose(Fiber* idle)
-{
+    mQuick = 0;
+    if (mPlain && mLaunch->error.load(std::memory_order_relaxed) == cudaSuccess && mExpired == 0)
+    {
+        if (mFresh->hasNew())
+        {
+            return startOn(*mFresh, idle);
+        }
+        if (!mReady.empty() && mIdleTurns < kIDLE_TURNS)
+        {
+            mQuick = 1;
+            return mReady.pop();
+        }
+    }
     while (true)
     {
         if (mLaunch->error != cudaSuccess || expired())
         {
             return &mHost;
         }
-        auto const fresh = std::find_if(mLive.begin(), mLive.end(), [](Block const* each) { return each->hasNew(); });
-        bool const some = fresh != mLive.end();
+        bool const some = mFresh->hasNew();
         // In a cooperative launch every block is begun as soon as all that run wait.
         uint64_t const patience = mLaunch->configuration.cooperative ? mReady.size() : kIDLE_TURNS;
         bool const waiting = mIdleTurns >= patience;
@@ -239,15 +279,15 @@ Fiber* Worker::choose(Fiber* idle)
         if (chance && (some || !mReady.empty()))
         {
             size_t const which = mRandom.below(mReady.size() + (some ? 1 : 0));
-            return which == mReady.size() ? startOn(**fresh, idle) : resume(which);
+            return which == mReady.size() ? startOn(*mFresh, idle) : mReady.take(which);
         }
         if (some)
         {
-            return startOn(**fresh, idle);
+            return startOn(*mFresh, idle);
         }
         if (!mReady.empty() && !waiting)
         {
-            return resume(0);
+            return mReady.pop();
         }
         mIdleTurns = 0;
         if (mReady.empty() && releaseVotes())
@@ -281,12 +321,7 @@ void Worker::share()
     {
         try
         {
-            mHelpers.emplace_back(
-                [&launch = *mLaunch]
-                {
-                    Worker helper;
-                    helper.run(launch, false);
-                });
+            mHelpers.emplace_back([&launch = *mLaunch] { runOne(launch, false); });
         }
         catch (std::system_error const&)
         {
@@ -295,45 +330,25 @@ void Worker::share()
     }
 }
 
-Record& Worker::record()
+Record& Worker::engage()
 {
     Block& block = *mCurrent->block;
-    if (!block.engaged)
-    {
-        unsigned int const linear = block.linear(threadIdx);
-        block.engage(linear);
-        block.records[linear].fiber = mCurrent;
-        mCurrent->record = &block.records[linear];
-    }
-    return *mCurrent->record;
-}
-
-void Worker::park(Record& record)
-{
-    Fiber* const to = choose(nullptr);
-    if (to != mCurrent)
-    {
-        go(*to);
-    }
-    threadIdx = record.index;
-    blockIdx = record.block->index;
-    record.state = State::kRUNNING;
-}
-
-void Worker::makeReady(Record& record)
-{
-    record.state = State::kREADY;
-    mReady.push_back(&record);
-    mIdleTurns = 0;
+    unsigned int const linear = block.linear(threadIdx);
+    block.engage(linear);
+    mQuick = 0;
+    Record& record = block.records[linear];
+    record.fiber = mCurrent;
+    mCurrent->record = &record;
+    mCurrent->linear = linear;
+    return record;
 }
 
 void Worker::yield()
 {
-    Record& self = record();
-    uint64_t const turns = mIdleTurns + 1;
-    makeReady(self);
-    mIdleTurns = turns;
-    park(self);
+    mReady.push(&recorded());
+    ++mIdleTurns;
+    mQuick = 0;
+    park();
 }
 
 void Worker::abandon(cudaError_t error)
@@ -377,9 +392,9 @@ bool Worker::releaseVotes()
             for (size_t i = first; i < end; ++i)
             {
                 Record const& each = block->records[i];
-                leader = leader == nullptr && each.state == State::kVOTING ? &each : leader;
-                bool const same = each.state == State::kVOTING && each.place.line == leader->place.line &&
-                                  each.place.file == leader->place.file;
+                leader = leader == nullptr && each.votes ? &each : leader;
+                bool const same = each.votes && each.waiting()->place.line == leader->waiting()->place.line &&
+                                  each.waiting()->place.file == leader->waiting()->place.file;
                 together |= same ? 1U << i % warpSize : 0U;
             }
             for (size_t i = first; i < end; ++i)
@@ -387,7 +402,8 @@ bool Worker::releaseVotes()
                 if ((together >> i % warpSize & 1U) != 0)
                 {
                     block->records[i].active = together;
-                    makeReady(block->records[i]);
+                    block->records[i].votes = false;
+                    ready().push(block->records[i].fiber);
                     any = true;
                 }
             }
@@ -403,10 +419,10 @@ void Worker::reportDeadlock()
     Place place{nullptr, 0};
     for (Record const& each : block.records)
     {
-        if (each.state == State::kWAITING)
+        if (Waiting const* const in = each.waiting(); in != nullptr)
         {
-            place = place.file == nullptr ? each.place : place;
-            ++waiting[std::string{each.operation} + " at " + each.place.file + ":" + std::to_string(each.place.line)];
+            place = place.file == nullptr ? in->place : place;
+            ++waiting[std::string{in->operation} + " at " + in->place.file + ":" + std::to_string(in->place.line)];
         }
     }
     std::string text = "no thread of the block can go on:";
@@ -427,11 +443,11 @@ bool Worker::expired()
     {
         return false;
     }
-    Record const* const one = mCurrent->record;
+    Waiting const* const in = mCurrent->waiting;
     report({"endless-kernel",
             "no thread of the kernel has ended for " + std::to_string(mLimit / 1'000'000'000) +
                 " s (PLUGINKIT_CPU_TIME_LIMIT); its threads wait for something that doesn't come.",
-            one == nullptr ? Place{nullptr, 0} : one->place});
+            in == nullptr ? Place{nullptr, 0} : in->place});
     cudaError_t none = cudaSuccess;
     mLaunch->error.compare_exchange_strong(none, cudaErrorLaunchTimeout);
     return true;
@@ -439,6 +455,7 @@ bool Worker::expired()
 
 void Worker::tick(void const* code)
 {
+    mQuick = 0;
     if (mEnded != mSeenEnded)
     {
         mSeenEnded = mEnded;
@@ -470,14 +487,18 @@ void Worker::tick(void const* code)
 
 bool Threads::advance() noexcept
 {
-    Worker& worker = *tWorker;
+    auto& block = static_cast<Block&>(*this);
+    Worker& worker = *block.worker;
     worker.inside = 1;
     mBetween = 0;
-    auto& block = static_cast<Block&>(*this);
     bool more = true;
     if (!block.engaged)
     {
-        more = block.nextRow();
+        more = block.row != block.rows;
+        if (more)
+        {
+            worker.become(block.nextRow(), block.index);
+        }
     }
     else
     {
@@ -493,7 +514,7 @@ bool Threads::advance() noexcept
         more = block.hasNew() && (first || !worker.launch().schedule.shuffled());
         if (more)
         {
-            block.start(fiber);
+            worker.become(block.start(fiber).index, block.index);
         }
     }
     if (more)

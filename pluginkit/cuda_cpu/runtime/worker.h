@@ -2,11 +2,12 @@
 #pragma once
 
 #include "block.h"
+#include "faults.h"
 #include "launch.h"
+#include "ready.h"
 
 #include <csignal>
 #include <ctime>
-#include <deque>
 #include <thread>
 
 namespace pluginkit_cpu
@@ -15,17 +16,31 @@ namespace pluginkit_cpu
 inline namespace v2
 {
 
+class Worker;
+
+//! The worker whose kernel runs on this host thread; null outside of kernels.
+extern PLUGINKIT_CPU_THREAD_LOCAL Worker* tWorker;
+
+//! The first use of the thread-local variables in a host thread, which may allocate them. Before glibc 2.40 that
+//! changes registers if it isn't a function's call, as it isn't in kernels and where threads switch (gnu2 in
+//! CMakeLists.txt and cuda_cpu/compile.py).
+PLUGINKIT_CPU_HIDDEN void reachThreadLocals() noexcept;
+
 //! Not thread safe, and never in two launches at once; its stacks and blocks are used again by the next launch.
 class PLUGINKIT_CPU_HIDDEN Worker
 {
 public:
     Worker();
 
-    //! Runs blocks of the launch until none is left, together with the other workers that it may start for it.
-    void run(LaunchState& launch, bool first);
+    //! Has a worker that no launch has, or a new one, run blocks of the launch until none is left; the first of a
+    //! launch may start others. They are kept with their stacks.
+    static void runOne(LaunchState& launch, bool first);
 
     //! The worker whose kernel runs on this host thread; null outside of kernels.
-    static Worker* current() noexcept;
+    static Worker* current() noexcept
+    {
+        return tWorker;
+    }
 
     LaunchState& launch() noexcept
     {
@@ -40,10 +55,25 @@ public:
     //! The record of the running thread; its block keeps records from now on.
     Record& record();
 
-    //! The running thread stops; returns when it goes on. Its state says until when.
-    void park(Record& record);
+    //! The fiber of the running thread, with its record.
+    Fiber& recorded();
 
-    void makeReady(Record& record);
+    //! The running thread, whose fiber it is, stops; returns when it goes on, which somebody else sees to.
+    void wait(Fiber& self, char const* operation, Place place);
+
+    //! What the kernel's names for its place give from now on.
+    void become(uint3 const& thread, uint3 const& block) noexcept
+    {
+        *mThreadIdx = thread;
+        *mBlockIdx = block;
+    }
+
+    //! Threads that have been released; more may be added.
+    Ready& ready() noexcept
+    {
+        mIdleTurns = 0;
+        return mReady;
+    }
 
     //! The running thread lets all others go first.
     void yield();
@@ -64,11 +94,18 @@ public:
     std::sig_atomic_t volatile inside{0};
 
 private:
+    [[gnu::noinline]] void runHere(LaunchState& launch, bool first);
     static void enter();
+    //! How many turns of threads that only wait in a loop, before another block may be what they wait for.
+    static constexpr uint64_t kIDLE_TURNS = 4096;
+
+    //! The fiber that goes on now; `idle` may begin a thread.
     Fiber* choose(Fiber* idle);
+    [[gnu::noinline]] Fiber* chooseAmongAll(Fiber* idle);
     Fiber* startOn(Block& block, Fiber* idle);
-    Fiber* resume(size_t which);
-    void go(Fiber& to);
+    void park();
+    void go(Fiber& to) noexcept;
+    [[gnu::noinline]] Record& engage();
     Block* nextBlock();
     void endBlock(Block& block);
     bool releaseVotes();
@@ -79,20 +116,28 @@ private:
     LaunchState* mLaunch{nullptr};
     Fiber mHost;
     Fiber* mCurrent{nullptr};
+    uint3* mThreadIdx{nullptr}; //!< This host thread's.
+    uint3* mBlockIdx{nullptr};
     size_t mStackBytes;
     std::vector<std::unique_ptr<Fiber>> mFibers;
     std::vector<Fiber*> mIdle;
     std::vector<std::unique_ptr<Block>> mBlocks;
     std::vector<Block*> mFree;
     std::vector<Block*> mLive;
-    std::deque<Record*> mReady;
+    Block* mFresh{nullptr}; //!< The block that began last: no other one can have threads to begin.
+    Ready mReady;
     std::vector<std::thread> mHelpers;
     Random mRandom{0};
+    bool mPlain{false}; //!< The next thread is the first that may go on: no chance, and no grid that waits.
+    //! Nothing but that is to be asked, until a block or the keeping of its records begins, a thread yields, or the
+    //! timer comes.
+    std::sig_atomic_t volatile mQuick{0};
     bool mFirst{false};
     bool mShared{false};
     uint64_t mIdleTurns{0};
     int64_t mBegan{0};
 
+    Timer mTimer;
     // For the timer.
     std::sig_atomic_t volatile mSwitches{0};
     std::sig_atomic_t volatile mEnded{0};

@@ -1,6 +1,10 @@
 """The order in which TensorRT calls a V2 plugin, and the calls that both V2 interfaces have in common.
 
-D marks what IPluginV2DynamicExt alone has, IO what IPluginV2IOExt alone has.
+D marks what IPluginV2DynamicExt alone has, IO what the interfaces with static shapes have: IPluginV2IOExt, and
+IPluginV2Ext and IPluginV2, which are asked supportsFormat for each tensor that is not of integers instead of
+supportsFormatCombination, and get dimensions without the batch, types and one format; IPluginV2 has none of
+getOutputDataType, the two questions on broadcasts, attachToContext and detachFromContext, and is configured by
+configureWithFormat.
 
 | step | what is called | why so |
 | --- | --- | --- |
@@ -30,7 +34,7 @@ D: `build` is done for each profile, for all but the last on a clone, and only t
 shape a profile.
 
 The ids are those of docs/demands.md; quotations are from NvInferRuntimePlugin.h. `dynamic.lifecycle` and
-`ioext.lifecycle` carry out analysis, build, new shapes and run; this module does the rest. No kernel runs at build: a
+`static_lifecycle` carry out analysis, build, new shapes and run; this module does the rest. No kernel runs at build: a
 builder on a machine without a GPU calls enqueue only when it times tactics, and this host's runs are all in `context`.
 """
 

@@ -17,7 +17,7 @@ from pluginkit.host.bases.changed_fields import Fields, changed
 from pluginkit.host.descriptors import Desc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.handles import NONE, Handles
-from pluginkit.host.output_types import output_type
+from pluginkit.host.output_types import output_type, type_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -58,12 +58,19 @@ class Serialized:
     data: bytes
     open_: frozenset[int] = frozenset()
 
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return len(self.data)
+
     def like(self, other: Serialized) -> bool:
         """Whether another one is the same, but for bytes that were open in either."""
-        if len(self.data) != len(other.data):
-            return False
+        return self.size == other.size and not self.other_than(other)
+
+    def other_than(self, other: Serialized) -> set[int]:
+        """The bytes that another one of this size has otherwise, without those that were open in either."""
         mine, its = (np.frombuffer(one.data, np.uint8) for one in (self, other))
-        return self.open_ | other.open_ >= {int(index) for index in np.flatnonzero(mine != its)}
+        return {int(index) for index in np.flatnonzero(mine != its)} - self.open_ - other.open_
 
 
 class V2Plugin(Generic[N]):
@@ -79,6 +86,8 @@ class V2Plugin(Generic[N]):
         self._raw: N | None = native
         self.fields: Fields = {}
         """What its layer's createPlugin was given; empty where that is unknown."""
+        self._unset: frozenset[int] = frozenset()
+        """Bytes of its serialized form that no member sets, as far as clones have shown."""
 
     @property
     def native(self) -> N:
@@ -122,6 +131,13 @@ class V2Plugin(Generic[N]):
                 f"answered {found!r} after setPluginNamespace({namespace!r})",
                 rule="I5",
             )
+        if self.native.keeps_namespace(namespace):
+            doubt(
+                "I10",
+                self.name_of("setPluginNamespace"),
+                "keeps the pointer that it is given, which may be of text that ends before the plugin does: keep a "
+                "std::string of it",
+            )
 
     def nb_outputs(self) -> int:
         """The number of outputs, at least one (rules T1, T2)."""
@@ -133,7 +149,8 @@ class V2Plugin(Generic[N]):
         codes = [t.code for t in input_types]
         first, second = (self.native.output_data_type(index, codes) for _ in range(2))
         if first != second:
-            doubt("T18", method, f"answered {first} for output {index}, and {second} when asked again")
+            answers = f"answered {type_name(first)} for output {index}, and {type_name(second)}"
+            doubt("T18", method, f"{answers} when asked again")
         return output_type(method, index, first)
 
     def supports_format_combination(self, pos: int, in_out: Sequence[Desc], nb_inputs: int, nb_outputs: int) -> bool:
@@ -170,7 +187,7 @@ class V2Plugin(Generic[N]):
             which = f"byte {differ[0]}" if len(differ) == 1 else f"{len(differ)} bytes, the first of them {differ[0]},"
             many = "was" if len(differ) == 1 else "were"
             doubt("S2", method, f"{which} of {first.size} {many} not written, or written otherwise when asked again")
-        return Serialized(first.tobytes(), frozenset(differ))
+        return Serialized(first.tobytes(), self._unset.union(differ))
 
     def _serialize(self, fill: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
         size = self.native.serialization_size()
@@ -210,10 +227,30 @@ class V2Plugin(Generic[N]):
                 raise Finding(method, f"the clone's {what} answers {its!r}, the original's {mine!r}", rule="L1")
         copy.fields = self.fields
         before, after = self.serialize(), copy.serialize()
-        if not after.like(before):
+        if not after.like(before) and not self._only_unset(before, after):
             which = changed(self.fields, before.data, after.data, "{} in the clone, {} in the original")
             raise Finding(method, f"the clone serializes to other bytes than the original{which}", rule="L1")
+        copy._unset = self._unset
         return copy
+
+    def _only_unset(self, before: Serialized, after: Serialized) -> bool:
+        """Whether the bytes that a clone has otherwise are those that nothing sets, as between a struct's members."""
+        if before.size != after.size:
+            return False
+        forms = []
+        for fill in (0x5A, 0xA5):
+            made = cast("N | None", self.native.clone_over(fill))
+            copy = type(self)(must(self.name_of("clone"), made, "a plugin", rule="L1"))
+            forms.append(copy.serialize())
+            copy.destroy()
+        unset = forms[0].other_than(forms[1])
+        if not unset or not before.other_than(after) <= unset:
+            return False
+        first = min(unset)
+        message = f"wrote {len(unset)} bytes, the first of them byte {first}, that no member of the clone sets"
+        doubt("S2", self.name_of("serialize"), message)
+        self._unset = frozenset(unset)
+        return True
 
     def destroy(self) -> None:
         """Ends it."""

@@ -9,7 +9,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
@@ -19,6 +19,7 @@ from typing import Protocol
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.handles import NONE, Handles
 from pluginkit.host.memory import concurrency
+from pluginkit.host.memory.address_space import LargeBuffer, ReservedBuffer
 from pluginkit.host.memory.buffers import Buffer, Bytes, HostBuffer
 
 VERSION = 3
@@ -45,6 +46,8 @@ class Region:
     use: Use
     other: Callable[[], Bytes] | None = None
     """Of an input: other values in the same form, for a run whose results don't count."""
+    whole: bool = True
+    """Of an output: whether the plugin is to write all of it, also padded lanes and what lies beyond a size tensor."""
 
     @property
     def scratch(self) -> bool:
@@ -68,11 +71,31 @@ class Job:
 class AnyDevice(Protocol):
     """Where a library's kernels run: on the host (`Device`), or on a GPU (`GpuDevice`)."""
 
+    @property
+    def library(self) -> Path | None:
+        """The plugin's, loaded in this process; None without one."""
+
     def defer(self, on: bool) -> None:
         """Whether streams do nothing before they are waited for."""
 
-    def allocate(self, size: int) -> Buffer:
-        """Guarded memory that its kernels can reach."""
+    def counting(self) -> AbstractContextManager[None]:
+        """Around what is between a `mark` and `left`."""
+
+    def mark(self) -> int:
+        """A moment in the library's life, for `left`."""
+
+    def left(self, since: int) -> tuple[Taken, ...]:
+        """What the library has taken since a `mark` and not given back; nothing where nothing counts."""
+
+    def allocate(self, size: int, *, around: bytes = b"") -> Buffer:
+        """Guarded memory that its kernels can reach, as of `Allocate`."""
+
+    def allocate_large(self, size: int) -> LargeBuffer:
+        """Memory for a tensor of which only pieces are looked at.
+
+        Raises:
+            MemoryError, CudaError: there is not so much.
+        """
 
     def make_handles(self) -> Handles:
         """Handles for a context, of those of cuDNN and cuBLAS that are there."""
@@ -109,7 +132,7 @@ class Taken:
         function: the one that gave it.
         size: of memory, in bytes; else 0.
         library, offset: where that was called, as addr2line takes it.
-        callers: of host memory, where in the library that was called, further out.
+        callers: of host memory and on a GPU, where in the library that was called, further out.
     """
 
     kind: str
@@ -174,6 +197,9 @@ class Device:
         self._stream: int | None = None
         self._second_stream: int | None = None
         self._version = 0
+        self.at_start = False
+        """Whether memory that is allocated from now on begins behind a page that can't be accessed, and does not end
+        before one."""
         self.library = library
         if library is None:
             return
@@ -193,6 +219,10 @@ class Device:
         """Whether its streams do nothing before they are waited for."""
         if self._control is not None:
             self._control.set_deferred(int(on))
+
+    def counting(self) -> AbstractContextManager[None]:
+        """The library counts by itself."""
+        return nullcontext()
 
     def mark(self) -> int:
         """A moment in the library's life, for `left`."""
@@ -227,9 +257,13 @@ class Device:
         }
         return tuple(name for name, code in codes.items() if code)
 
-    def allocate(self, size: int) -> Buffer:
+    def allocate(self, size: int, *, around: bytes = b"") -> Buffer:
         """Guarded host memory."""
-        return HostBuffer(size)
+        return HostBuffer(size, at_start=self.at_start, around=around)
+
+    def allocate_large(self, size: int) -> LargeBuffer:
+        """As `AnyDevice.allocate_large`: address space."""
+        return ReservedBuffer(size)
 
     def enqueue(self, method: str, job: Job) -> None:
         """Makes the memory the device's, and has all work done that enqueue (`method` in findings) put on the stream.
@@ -271,8 +305,9 @@ class Device:
             alone = [run(number)[0] for number in range(2)]
             together = run(0, 1)
             for number in range(2):
-                again = partial(lambda which: run(which)[0], number)
-                concurrency.check(method, number, alone[number], together[number], again)
+                run_alone = partial(lambda which: run(which)[0], number)
+                run_together = partial(lambda which: run(0, 1)[which], number)
+                concurrency.check(method, number, alone[number], together[number], run_alone, run_together)
         finally:
             control.drain()
             control.set_deferred(0)

@@ -20,9 +20,11 @@ from pluginkit.gpu import library_handles
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.handles import Handles
 from pluginkit.host.memory import concurrency
+from pluginkit.host.memory.address_space import LargeBuffer, LargeDeviceBuffer
 from pluginkit.host.memory.buffers import GUARD_BYTES, Bytes, DeviceBuffer
-from pluginkit.host.memory.device import Job, Region, Use
+from pluginkit.host.memory.device import Job, Region, Taken, Use
 from pluginkit.host.memory.gpu_graph import Uncapturable, captured
+from pluginkit.host.memory.gpu_objects import ObjectCount
 from pluginkit.host.memory.gpu_watch import CHECK, Watch
 
 _CALLS = 16
@@ -39,13 +41,14 @@ class GpuDevice:
 
     def __init__(self, library: Path = Path(), index: int = 0) -> None:
         self._index = index
-        self._library = library
+        self.library = library
         self._made: gpu.GpuContext | None = None
         self._stream: gpu.Stream | None = None
         self._second: gpu.Stream | None = None
         self._check = os.environ.get(CHECK, "")
         self.watch = Watch(library)
         """What sees enqueue's calls of CUDA."""
+        self._objects = ObjectCount(library, self.watch.offsets)
         self.in_graph = False
         """Whether enqueue is captured into a graph, which is replayed."""
 
@@ -66,24 +69,43 @@ class GpuDevice:
         if on:
             raise HostBug("streams of a GPU can't be deferred")
 
-    def allocate(self, size: int) -> DeviceBuffer:
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """As `AnyDevice.counting`, by CUPTI; without it nothing is counted."""
+        with self.watch.calls(on_call=self._objects.see, on_return=self._objects.see_end):
+            yield
+
+    def mark(self) -> int:
+        """As `AnyDevice.mark`."""
+        return self._objects.mark()
+
+    def left(self, since: int) -> tuple[Taken, ...]:
+        """As `AnyDevice.left`."""
+        return self._objects.left(since)
+
+    def allocate(self, size: int, *, around: bytes = b"") -> DeviceBuffer:
         """Guarded device memory. For a check of every access it ends where the tensor ends: a guard is memory too.
 
         Raises:
             CudaError: there is not so much.
         """
-        return DeviceBuffer(self.context, size, 0 if self._check in ("memcheck", "initcheck") else GUARD_BYTES)
+        guard = 0 if self._check in ("memcheck", "initcheck") else GUARD_BYTES
+        return DeviceBuffer(self.context, size, guard, around=around)
+
+    def allocate_large(self, size: int) -> LargeBuffer:
+        """As `AnyDevice.allocate_large`."""
+        return LargeDeviceBuffer(self.context, size)
 
     def make_handles(self) -> Handles:
         """Handles of NVIDIA's libraries, of those that the plugin's library links."""
         self.context.make_current()
-        return Handles(*(library_handles.make(self._library, name) for name in library_handles.LIBRARIES))
+        return Handles(*(library_handles.make(self.library, name) for name in library_handles.LIBRARIES))
 
     def destroy_handles(self, handles: Handles) -> tuple[str, ...]:
         """NVIDIA's libraries don't say of a handle whether it is one: nothing is known."""
         for name, handle in zip(library_handles.LIBRARIES, (handles.cudnn, handles.cublas), strict=True):
             if handle:
-                library_handles.destroy(self._library, name, handle)
+                library_handles.destroy(self.library, name, handle)
         return ()
 
     def enqueue(self, method: str, job: Job) -> None:
@@ -111,7 +133,7 @@ class GpuDevice:
             with self.watch.enqueue(self._stream.handle):
                 job.launch(self._stream.handle)
             self._stream.synchronize()
-            _pull(job.regions)
+            self._pull(job.regions)
             context.synchronize()
 
     def enqueue_concurrently(self, method: str, job: Job, second: Job, *, in_place: bool) -> None:
@@ -125,8 +147,8 @@ class GpuDevice:
             for one in (job, second):
                 self._push(one.regions)
             self._at_once([(job, streams[0]), (second, streams[1])], 1 if in_place else _CALLS)
-            _pull(job.regions)
-            _pull(second.regions)
+            self._pull(job.regions)
+            self._pull(second.regions)
             context.synchronize()
             again = partial(self._alone, second, streams[1])
             concurrency.check(method, 1, alone, concurrency.results(second.regions), again)
@@ -135,14 +157,13 @@ class GpuDevice:
         self._push(job.regions)
         job.launch(stream.handle)
         stream.synchronize()
-        _pull(job.regions)
+        self._pull(job.regions)
         return concurrency.results(job.regions)
 
     def _at_once(self, jobs: Sequence[tuple[Job, gpu.Stream]], times: int) -> None:
         """Queues both behind a gate, each from a thread of its own, and opens it."""
         context = self.context
-        gate, opener = context.alloc(4), context.stream()
-        context.fill(gate.address, 0, 4)
+        gate = context.flag()
         problems: list[Exception] = []
 
         def queue(job: Job, stream: gpu.Stream) -> None:
@@ -159,20 +180,26 @@ class GpuDevice:
             thread.start()
         for thread in threads:
             thread.join(_QUEUING_SECONDS)
-        opener.put(gate.address, 1)
+        gate.set()
         for thread in threads:
             thread.join()
         if problems:
             raise problems[0]
         for _, stream in jobs:
             stream.synchronize()
-        opener.close()
+        gate.free()
 
     def _push(self, regions: Sequence[Region]) -> None:
         for region in regions:
-            # To initcheck, memory that pluginkit has poisoned counts as initialized.
-            if self._check != "initcheck" or region.use is Use.INPUT:
+            # To initcheck, memory that pluginkit has poisoned counts as initialized; and what the plugin need not write
+            # would count as read by pluginkit's own copy of it.
+            if self._check != "initcheck" or region.use is Use.INPUT or not (region.scratch or region.whole):
                 region.buffer.push()
+
+    def _pull(self, regions: Sequence[Region]) -> None:
+        for region in regions:
+            if self._check != "initcheck" or not region.scratch:
+                region.buffer.pull()
 
     @contextmanager
     def _failed(self, method: str) -> Iterator[None]:
@@ -192,11 +219,6 @@ class GpuDevice:
             text = finding.message.removeprefix(f"{finding.method}: ")
             return _finding(finding.method, text, error)
         return finding
-
-
-def _pull(regions: Sequence[Region]) -> None:
-    for region in regions:
-        region.buffer.pull()
 
 
 @contextmanager

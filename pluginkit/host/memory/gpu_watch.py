@@ -95,17 +95,23 @@ class Watch:
             if collects:
                 gc.enable()
 
+    def close(self) -> None:
+        """Ends the subscription, of which CUPTI gives one at a time."""
+        if isinstance(self._cupti, cupti.Cupti):
+            self._cupti.close()
+        self._cupti = None
+
     def _record(self, broken: list[Broken]) -> None:
         if not broken:
             return
-        offsets = self._offsets()
+        offsets = self.offsets()
         with Path(os.environ[FINDINGS]).open("a", encoding="utf-8") as file:
             for one in broken:
                 record = {"kind": one.kind, "text": one.text, "kernel": one.call.kernel}
                 where = {"library": os.fsdecode(self._library), "offsets": offsets} if offsets else {}
                 file.write(json.dumps({**record, **where}) + "\n")
 
-    def _offsets(self) -> list[int]:
+    def offsets(self) -> list[int]:
         """Where in the plugin's library the calling thread is, innermost first."""
         c = ctypes.CDLL(None)
         addresses, symbol = (ctypes.c_void_p * _FRAMES)(), _Symbol()

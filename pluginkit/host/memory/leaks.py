@@ -1,5 +1,5 @@
-"""What a plugin takes in each life and never gives back (target cpu): by the library's own counting what it takes of
-CUDA, cuBLAS and cuDNN, and host memory by the host's (`_native.HeapCount`).
+"""What a plugin takes in each life and never gives back: what it takes of CUDA, cuBLAS and cuDNN on target cpu by the
+library's own counting, on a GPU by CUPTI's; and host memory by the host's (`_native.HeapCount`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pluginkit import _native
-from pluginkit.host.memory.device import Device, Taken
+from pluginkit.host.memory.device import AnyDevice, Taken
 
 ROUNDS = 3
 
@@ -42,7 +42,7 @@ class Leak:
         return site_of(self.taken)
 
 
-def find_leaks(device: Device, live: Callable[[], object]) -> tuple[Leak, ...]:
+def find_leaks(device: AnyDevice, live: Callable[[], object]) -> tuple[Leak, ...]:
     """The leaks of a life of a plugin, from its creation to its end.
 
     What the same line leaves behind in each of `ROUNDS` lives is one; what a library makes once and keeps (a static
@@ -57,7 +57,8 @@ def find_leaks(device: Device, live: Callable[[], object]) -> tuple[Leak, ...]:
     try:
         for _ in range(ROUNDS):
             since, heap_since = device.mark(), heap.last() if heap else 0
-            live()
+            with device.counting():
+                live()
             blocks = heap.left(heap_since) if heap else []
             rounds.append((*device.left(since), *(_host_memory(device, *block) for block in blocks)))
     finally:
@@ -77,6 +78,6 @@ def site_of(taken: Taken) -> Site:
     return (taken.kind, taken.function, str(taken.library), taken.offset, taken.callers)
 
 
-def _host_memory(device: Device, size: int, offsets: Sequence[int]) -> Taken:
+def _host_memory(device: AnyDevice, size: int, offsets: Sequence[int]) -> Taken:
     offset, *callers = offsets
     return Taken(HOST_MEMORY, "new or malloc", size, device.library or Path(), offset, tuple(callers))

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import onnx
 
-from pluginkit.errors import CheckFailed, ToolMissing, UsageError
+from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.importing import onnx_sessions
-from pluginkit.importing.expected_child import Oracle, used
+from pluginkit.importing.cut_model import used
+from pluginkit.importing.expected_child import Oracle
 from pluginkit.importing.extraction.selection import MARK
 from pluginkit.importing.hosting import DOMAIN
 from pluginkit.importing.model import subgraphs
@@ -67,11 +68,7 @@ class _Recorder(Oracle):
     def graph(
         self, graph: onnx.GraphProto, values: Mapping[str, Array], constants: Mapping[str, onnx.TensorProto]
     ) -> list[Array]:
-        """As of `Oracle`, but for outputs that have no value: these are empty arrays, in a graph that is one of If's.
-
-        Raises:
-            UsageError: a loop's body has an output without a value.
-        """
+        """As of `Oracle`, but for outputs that have no value: these are empty arrays."""
         missing = [value.name for value in graph.output]
         known = dict(values)
         here = {**constants, **{tensor.name: tensor for tensor in graph.initializer}}
@@ -109,14 +106,14 @@ class _Recorder(Oracle):
 
     def _node(self, node: onnx.NodeProto, known: dict[str, Array], constants: Mapping[str, onnx.TensorProto]) -> None:
         super()._node(node, known, constants)
-        if node.domain != DOMAIN:
-            inner = [[value.name for value in graph.output] for _, graph in subgraphs(node)]
-            if any(name in self._lost for names in inner for name in names):
-                if node.op_type != "If":
-                    raise UsageError("a loop's body needs what nobody can run")
-                self._lost.update(name for name in node.output if name)
+        if node.domain != DOMAIN and any(self._is_lost(graph) for _, graph in subgraphs(node)):
+            self._lost.update(name for name in node.output if name)
         for name in [name for name in node.output if name in self._lost]:
             known.pop(name, None)
+
+    def _is_lost(self, body: onnx.GraphProto) -> bool:
+        """A loop ends with its first step then: its nodes have been seen."""
+        return any(value.name in self._lost for value in body.output)
 
     def _plugin(self, node: onnx.NodeProto, inputs: Sequence[Array]) -> list[Array]:
         label = next(one.s.decode() for one in node.attribute if one.name == MARK)

@@ -29,8 +29,11 @@ class Symbols:
     keys: dict[str, tuple[Key, int, int]] = field(default_factory=dict)
     sizes: dict[str, Sizes] = field(default_factory=dict)
 
-    def shape(self, tensors: Sequence[TensorFacts]) -> tuple[str, ...]:
-        """An input's dimensions; `tensors` is the input in each of the nodes, all of one rank."""
+    def shape(self, tensors: Sequence[TensorFacts], usual: Sequence[str] = ()) -> tuple[str, ...]:
+        """An input's dimensions; `tensors` is the input in each of the nodes, all of one rank.
+
+        `usual` are names for dimensions for which the model has none.
+        """
         rank = len(tensors[0].dims or ())
         taken: list[str] = []
         for axis in range(rank):
@@ -40,7 +43,8 @@ class Symbols:
                 continue
             sizes = sizes_of(tensors, axis)
             found = self._known(key, sizes, axis, rank - axis, taken)
-            taken.append(found or self._new(key, sizes, axis, rank))
+            name = usual[axis] if usual else NAMES[rank][axis] if rank in NAMES else f"d{axis}"
+            taken.append(found or self._new(key, sizes, axis, rank, name))
         return tuple(taken)
 
     def _known(self, key: Key, sizes: Sizes, axis: int, from_end: int, taken: Sequence[str]) -> str:
@@ -58,8 +62,7 @@ class Symbols:
                 return name
         return ""
 
-    def _new(self, key: Key, sizes: Sizes, axis: int, rank: int) -> str:
-        usual = NAMES[rank][axis] if rank in NAMES else f"d{axis}"
+    def _new(self, key: Key, sizes: Sizes, axis: int, rank: int, usual: str) -> str:
         given = next((dim for dim in key if isinstance(dim, str)), "")
         name = given.lower() if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", given) and len(given) <= 24 else usual
         name = usual if name.startswith("unk_") or name in RESERVED or name == "_" else name

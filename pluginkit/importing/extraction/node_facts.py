@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import onnx
 
+from pluginkit.importing.control_flow.types import declare, write
 from pluginkit.importing.extraction.capture_child import Captured
 from pluginkit.importing.extraction.selection import MARK, Selection
 from pluginkit.importing.inputs import inferred_at
@@ -110,7 +111,7 @@ def _seen(model: onnx.ModelProto, captured: Mapping[str, Captured]) -> tuple[See
     assumed: set[str] = set()
     for _ in range(ROUNDS):
         copied = _inferred(copied)
-        added = False
+        added = declare(copied.graph)
         for graph, node, known in walk(copied.graph, ChainMap()):
             label = _label(node)
             for index, name in enumerate(node.output if label else ()):
@@ -118,10 +119,9 @@ def _seen(model: onnx.ModelProto, captured: Mapping[str, Captured]) -> tuple[See
                     continue
                 like = _like(node, known, captured.get(label), index)
                 if like is not None:
-                    graph.value_info.append(onnx.ValueInfoProto(name=name, type=onnx.TypeProto(tensor_type=like)))
+                    added |= write(graph, name, like)
                     if captured.get(label, (None, None))[1] is None:
                         assumed.add(name)
-                    added = True
         if not added:
             break
     return {_label(node): known for _, node, known in walk(copied.graph, ChainMap()) if _label(node)}, assumed

@@ -107,7 +107,7 @@ def extract(
     ranges = found.ranges
     if not BASES[manifest.plugin.base].dynamic_shapes:
         ranges = {symbol: (opt, opt, opt) for symbol, (_, opt, _) in ranges.items()}
-    toml = _with_choices(_with_ranges(toml, ranges), found)
+    toml = _with_choices(_with_ranks(toml, found) if found.ranks else _with_ranges(toml, ranges), found)
     kinds = {index: _wide(facts.kind) for index, facts in nodes[0].inputs.items()}
     alone = capture.single(selection, kinds)
     computed = _runnable(alone, notes, timeout)
@@ -222,6 +222,17 @@ def _with_ranges(toml: str, ranges: Mapping[str, tuple[int, int, int]]) -> str:
         pattern = rf"(?m)^(symbols = \{{.*?\b{re.escape(symbol)} = )\[[^\]]*\]"
         toml = re.sub(pattern, rf"\g<1>{list(points)}", toml, count=1)
     return toml
+
+
+def _with_ranks(toml: str, found: NodeSignature) -> str:
+    """The manifest with a profile for each rank that the nodes have, instead of those of a new project."""
+    start, end = toml.index('\n# Each profile says by rest which dimensions "..." stands for'), toml.index("\n[test]")
+    lines = ["", '# Each profile says by rest which dimensions "..." stands for: those of the model\'s nodes.']
+    for number, one in enumerate(found.ranks):
+        body = ", ".join(f"{symbol} = {list(points)}" for symbol, points in one.symbols.items())
+        lines += ["", "[[profiles]]", f'name = "{f"rank{one.rank}" if number else "default"}"']
+        lines += [f"symbols = {f'{{ {body} }}' if body else '{}'}", f"rest = {list(map(list, one.rest))}"]
+    return toml[:start] + "\n".join(lines) + "\n" + toml[end:]
 
 
 def _with_choices(toml: str, found: NodeSignature) -> str:

@@ -11,9 +11,12 @@ from onnx import AttributeProto, TensorProto
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
+from pluginkit.importing.extraction import ranks
 from pluginkit.importing.extraction.dimensions import Symbols, of_rank
 from pluginkit.importing.extraction.node_facts import NodeFacts
+from pluginkit.importing.extraction.ranks import OpenShapes, RankProfile
 from pluginkit.importing.extraction.selection import MARK, Selection
+from pluginkit.importing.model import type_name
 from pluginkit.importing.serving import RESERVED
 from pluginkit.importing.signature import ELEMENTS
 from pluginkit.scaffold import names
@@ -50,6 +53,7 @@ class NodeSignature:
         fields: the fields.
         ranges: of the symbols whose sizes are known, min, opt and max.
         notes: what was assumed.
+        ranks: the sizes of each rank, where the nodes have several; `ranges` is empty then.
     """
 
     inputs: tuple[str, ...]
@@ -60,6 +64,7 @@ class NodeSignature:
     fields: tuple[AttributeFacts, ...]
     ranges: dict[str, tuple[int, int, int]]
     notes: tuple[str, ...]
+    ranks: tuple[RankProfile, ...] = ()
 
 
 def read(selection: Selection, nodes: Sequence[NodeFacts]) -> NodeSignature:
@@ -79,13 +84,14 @@ def read(selection: Selection, nodes: Sequence[NodeFacts]) -> NodeSignature:
     in_names = _names(selection, len(positions), taken, outputs=False)
     out_names = _names(selection, len(made), taken | set(in_names), outputs=True)
     symbols = Symbols()
+    opened = _of_any_rank(nodes, positions, made, against)
     ins = [
-        _tensor(nodes, index, name, symbols, against, notes, outputs=False)
-        for index, name in zip(positions, in_names, strict=True)
+        _tensor(nodes, index, name, symbols, against, notes, opened.inputs[at] if opened else None, outputs=False)
+        for at, (index, name) in enumerate(zip(positions, in_names, strict=True))
     ]
     outs = [
-        _tensor(nodes, index, name, symbols, against, notes, outputs=True)
-        for index, name in zip(made, out_names, strict=True)
+        _tensor(nodes, index, name, symbols, against, notes, opened.outputs[at] if opened else None, outputs=True)
+        for at, (index, name) in enumerate(zip(made, out_names, strict=True))
     ]
     if against:
         raise _refused(selection, against)
@@ -98,7 +104,30 @@ def read(selection: Selection, nodes: Sequence[NodeFacts]) -> NodeSignature:
         tuple(fields),
         symbols.ranges(),
         tuple(dict.fromkeys(notes)),
+        opened.profiles if opened else (),
     )
+
+
+def _of_any_rank(
+    nodes: Sequence[NodeFacts], inputs: Sequence[int], outputs: Sequence[int], against: list[str]
+) -> OpenShapes | None:
+    """Shapes with `"..."`, where the nodes have several ranks; None where they have one, or it isn't known."""
+    counts = {f"input {index}": of_rank(nodes, index, outputs=False)[1] for index in inputs}
+    counts |= {f"output {index}": of_rank(nodes, index, outputs=True)[1] for index in outputs}
+    if any(None in found for found in counts.values()) or all(len(found) == 1 for found in counts.values()):
+        return None
+    opened = ranks.find(nodes, inputs, outputs)
+    if opened is None:
+        shown = "; ".join(
+            f"{what} has the ranks {' and '.join(map(str, sorted(filter(None, found))))}"
+            for what, found in counts.items()
+            if len(found) > 1
+        )
+        against.append(
+            f'{shown}, and no shapes with "..." for the dimensions that only some have describe all nodes '
+            "(write a plugin for each rank)"
+        )
+    return opened
 
 
 def _refused(selection: Selection, against: Sequence[str]) -> UsageError:
@@ -126,22 +155,21 @@ def _tensor(
     symbols: Symbols,
     against: list[str],
     notes: list[str],
+    opened: tuple[str, ...] | None,
     *,
     outputs: bool,
 ) -> str:
-    """A tensor as an option has it; what is in the way goes to `against`."""
+    """A tensor as an option has it; what is in the way goes to `against`. `opened` is its shape in one of any rank."""
     what = f"{'output' if outputs else 'input'} {index}"
-    tensors, ranks = of_rank(nodes, index, outputs=outputs)
+    tensors, found = of_rank(nodes, index, outputs=outputs)
     kinds = {one.kind for one in tensors}
     against += [_type_problem(what, kind, nodes[0].label) for kind in sorted(kinds - set(ELEMENTS))]
-    if ranks == {None}:
+    if None in found:
+        some = " in some nodes" if len(found) > 1 else ""
         against.append(
-            f"the rank of {what} is not known: export the model with shapes, or add them by "
+            f"the rank of {what} is not known{some}: export the model with shapes, or add them by "
             "onnx.shape_inference.infer_shapes"
         )
-    elif len(ranks) > 1:
-        shown = " and ".join("an unknown one" if rank is None else str(rank) for rank in sorted(ranks, key=str))
-        against.append(f"{what} has different ranks: {shown}; a signature has one (write a plugin for each)")
     if against:
         return ""
     types = [kind for kind in DType if kind in {ELEMENTS[kind] for kind in kinds}]
@@ -149,6 +177,8 @@ def _tensor(
         notes.append(f"{what} is float64 in the model; NVIDIA's parser gives a plugin float32.")
     if outputs and any(one.assumed for one in tensors):
         notes.append(f"nothing in the model says what {what} is: it is taken to be like the first floating input.")
+    if opened is not None:
+        return f"{name}:{','.join(kind.value for kind in types)}:{','.join(opened)}"
     if not outputs:
         shape = symbols.shape(tensors)
         return f"{name}:{','.join(kind.value for kind in types)}:{','.join(shape)}"
@@ -165,9 +195,9 @@ def _tensor(
 def _type_problem(what: str, kind: int, label: str) -> str:
     if not kind:
         return f"the type of {what} of node {label} is not known: it stands behind an operator that ONNX does not have"
-    name = TensorProto.DataType.Name(kind).lower()
+    name = type_name(kind)
     cast = "change its type"
-    if kind in {TensorProto.INT64, TensorProto.BOOL}:
+    if kind == TensorProto.BOOL:
         output = what.startswith("output")
         cast = "let the node give int32, and Cast it behind" if output else "Cast it to int32 before the node"
     known = ", ".join(one.value for one in DType)

@@ -137,6 +137,24 @@ def of_file(path: Path, data: bytes) -> ForeignFormat | None:
     return next((one for found, one in marks if found), None)
 
 
+def no_model(data: bytes) -> tuple[str, str] | None:
+    """What a file is that no command makes ONNX of, and what to do; None if it is none of these."""
+    text = data[:256].lstrip().lower()
+    marks = (
+        (
+            data.startswith((b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")),
+            "a compressed file or an archive, perhaps one that is cut off; an ONNX model is neither",
+            "Unpack it, and give what is in it; if it can't be unpacked, download it again.",
+        ),
+        (
+            text.startswith((b"<!doctype html", b"<html")),
+            "a page of HTML, no ONNX model",
+            "Was it downloaded from a page's address? That of the file itself gives the model.",
+        ),
+    )
+    return next(((what, fix) for found, what, fix in marks if found), None)
+
+
 def refuse(path: Path, found: ForeignFormat) -> UsageError:
     """The error, with the command to type."""
     model = str(path.parent if found is SAVED and path.name == SAVED_MODEL else path)

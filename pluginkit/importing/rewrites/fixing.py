@@ -14,7 +14,8 @@ from pluginkit.errors import CheckFailed, PluginkitError, UsageError
 from pluginkit.importing import hosting, inputs, running
 from pluginkit.importing import model as model_
 from pluginkit.importing.files import external
-from pluginkit.importing.rewrites import definitions, recurrences
+from pluginkit.importing.rewrites import conditionals, definitions, loop_sizes, recurrences
+from pluginkit.importing.rules import structure
 from pluginkit.importing.unserved import UnservedOperator
 from pluginkit.network.model import Array, NetworkProfile
 
@@ -68,21 +69,20 @@ def fix(
     proto = model_.load(model)
     if missing := external.left_out(proto):
         raise UsageError(f"{model} can't be rewritten: {missing}.")
-    rewritten, changes = _rewritten(proto, unserved)
+    if broken := next((one for one in structure.check(proto) if one.level == "error"), None):
+        where = f"node {broken.node}: " if broken.node else ""
+        raise UsageError(f"{model} can't be rewritten: {where}{broken.text}", hint=broken.fix)
+    rewritten, changes = apply(proto, unserved)
     if not changes:
         return Fixed(())
-    difference = 0.0
-    runs = 0
-    for point in (0, 1):
-        for number in range(SEEDS):
-            feeds = _feeds(proto, _at(profile, point), seed, number)
-            difference = max(difference, _compare(proto, rewritten, feeds, timeout))
-            runs += 1
-    _write(rewritten, made)
-    return Fixed(tuple(changes), runs, difference)
+    feeds = [random_feeds(proto, at(profile, point), seed, number) for point in (0, 1) for number in range(SEEDS)]
+    largest = _compare(proto, rewritten, feeds, timeout)
+    write(rewritten, made)
+    return Fixed(tuple(changes), len(feeds), largest)
 
 
-def _rewritten(proto: onnx.ModelProto, unserved: Sequence[UnservedOperator]) -> tuple[onnx.ModelProto, list[str]]:
+def apply(proto: onnx.ModelProto, unserved: Sequence[UnservedOperator]) -> tuple[onnx.ModelProto, list[str]]:
+    """The model with all known rewrites, not compared yet, and what was done, a sentence each."""
     copied = onnx.ModelProto()
     copied.CopyFrom(proto)
     changes = []
@@ -93,17 +93,19 @@ def _rewritten(proto: onnx.ModelProto, unserved: Sequence[UnservedOperator]) -> 
             copied = made
             changes.append(f"{one.operator} ({len(one.nodes)} nodes): written by the operators that define it")
     changes += recurrences.rewrite(copied)
+    changes += loop_sizes.rewrite(copied)
+    changes += conditionals.rewrite(copied)
     return copied, changes
 
 
-def _at(profile: NetworkProfile, point: int) -> NetworkProfile:
+def at(profile: NetworkProfile, point: int) -> NetworkProfile:
     """The profile with one of its points as its opt."""
     shapes = {name: (ends[point],) * 3 for name, ends in profile.shapes.items()}
     values = {name: (ends[point],) * 3 for name, ends in profile.values.items()}
     return NetworkProfile(profile.name, shapes, values)
 
 
-def _feeds(proto: onnx.ModelProto, profile: NetworkProfile, seed: int, number: int) -> dict[str, Array]:
+def random_feeds(proto: onnx.ModelProto, profile: NetworkProfile, seed: int, number: int) -> dict[str, Array]:
     """Random inputs; all conditions are true in the first run and false in the second, for both branches."""
     feeds, _ = inputs.draw(proto, profile, hosting.DOMAIN, np.random.default_rng(seed + number))
     chosen = {0: True, 1: False}.get(number)
@@ -112,9 +114,11 @@ def _feeds(proto: onnx.ModelProto, profile: NetworkProfile, seed: int, number: i
     return {name: np.full_like(one, chosen) if one.dtype == bool else one for name, one in feeds.items()}
 
 
-def _compare(proto: onnx.ModelProto, rewritten: onnx.ModelProto, feeds: dict[str, Array], timeout: float) -> float:
+def _compare(
+    proto: onnx.ModelProto, rewritten: onnx.ModelProto, feeds: Sequence[dict[str, Array]], timeout: float
+) -> float:
     try:
-        expected = running.standard(proto, feeds, timeout)
+        expected = running.standards(proto, feeds, timeout)
     except UsageError as error:
         raise UsageError(
             f"Nothing is written: the model itself can't be run by onnxruntime, so a rewrite of it can't be compared: "
@@ -122,13 +126,21 @@ def _compare(proto: onnx.ModelProto, rewritten: onnx.ModelProto, feeds: dict[str
             hint="Give other shapes by --profile, or remove first what onnxruntime does not have.",
         ) from None
     try:
-        got = running.standard(rewritten, feeds, timeout)
+        got = running.standards(rewritten, feeds, timeout)
     except PluginkitError as error:
         raise CheckFailed(f"Nothing is written: the rewritten model can't be run: {error.message}") from None
-    return max((_difference(name, got[name], expected[name]) for name in expected), default=0.0)
+    return max(
+        (difference(name, made[name], one[name]) for made, one in zip(got, expected, strict=True) for name in one),
+        default=0.0,
+    )
 
 
-def _difference(name: str, got: Array, expected: Array) -> float:
+def difference(name: str, got: Array, expected: Array) -> float:
+    """The largest difference of an element between an output of a changed model and of the original.
+
+    Raises:
+        CheckFailed: it is more than other operators for the same values may have, or types or shapes differ.
+    """
     if got.shape != expected.shape or got.dtype != expected.dtype:
         raise CheckFailed(
             f"Nothing is written: '{name}' is {got.dtype} {list(got.shape)} in the rewritten model, and "
@@ -147,7 +159,12 @@ def _difference(name: str, got: Array, expected: Array) -> float:
     return float(np.max(np.abs(other - wide), initial=0.0, where=finite))
 
 
-def _write(model: onnx.ModelProto, made: Path) -> None:
+def write(model: onnx.ModelProto, made: Path) -> None:
+    """Write a model whole or not at all.
+
+    Raises:
+        UsageError: it can't be written.
+    """
     try:
         with tempfile.TemporaryDirectory(dir=made.resolve().parent, prefix=".pluginkit-") as scratch:
             file = Path(scratch) / made.name

@@ -18,3 +18,11 @@ def every(model: onnx.ModelProto) -> set[str]:
         taken |= {value.name for value in (*graph.input, *graph.output)}
         taken |= {tensor.name for tensor in graph.initializer}
     return taken
+
+
+def free(wanted: str, taken: set[str]) -> str:
+    """The name, with as many underscores behind it as make it a new one; it is added to those that are taken."""
+    while wanted in taken:
+        wanted += "_"
+    taken.add(wanted)
+    return wanted

@@ -12,7 +12,8 @@ import onnx
 from onnx import helper
 
 from pluginkit.importing.model import subgraphs
-from pluginkit.importing.rewrites.names import every
+from pluginkit.importing.rewrites.names import every, free
+from pluginkit.importing.rules.recurrences import uses
 
 LAYERS = ("LSTM", "GRU")
 SEQUENCE_LENGTHS = 4
@@ -40,13 +41,20 @@ def _graph(graph: onnx.GraphProto, *, inside: bool, path: str, taken: set[str], 
             done += [*_condition(graph, node, label, taken), *(_last_state(graph, node, label) if inside else ())]
 
 
+def _body(node: onnx.NodeProto) -> onnx.GraphProto | None:
+    """A Loop's body; None if it has none, or no inputs, and so is no Loop of ONNX's."""
+    return next((inner for name, inner in subgraphs(node) if name == "body" and node.input), None)
+
+
 def _condition(graph: onnx.GraphProto, node: onnx.NodeProto, label: str, taken: set[str]) -> Iterator[str]:
     """A constant condition, where the node has none and its body uses it: rule M8."""
-    body = next(inner for name, inner in subgraphs(node) if name == "body")
-    given = body.input[1].name if len(body.input) > 1 else ""
-    if (len(node.input) > 1 and node.input[1]) or given not in _used(body):
+    body = _body(node)
+    if body is None:
         return
-    true = _name("always_true", taken)
+    given = body.input[1].name if len(body.input) > 1 else ""
+    if (len(node.input) > 1 and node.input[1]) or given not in uses(body):
+        return
+    true = free("always_true", taken)
     graph.initializer.append(helper.make_tensor(true, onnx.TensorProto.BOOL, [], [True]))
     node.input[:] = [node.input[0], true, *node.input[2:]]
     yield f"{label}: it has a constant condition"
@@ -54,15 +62,15 @@ def _condition(graph: onnx.GraphProto, node: onnx.NodeProto, label: str, taken: 
 
 def _last_step(graph: onnx.GraphProto, node: onnx.NodeProto, label: str, taken: set[str]) -> Iterator[str]:
     """H as the last step of Y, where nothing uses Y."""
-    used = _used(graph)
+    used = uses(graph)
     outputs = [*node.output, "", ""]
     direction = next((one.s for one in node.attribute if one.name == "direction"), b"forward")
     layout = next((one.i for one in node.attribute if one.name == "layout"), 0)
     lengths = len(node.input) > SEQUENCE_LENGTHS and node.input[SEQUENCE_LENGTHS]
     if outputs[0] in used or outputs[1] not in used or direction != b"forward" or layout or lengths:
         return
-    hidden, steps = outputs[1], outputs[0] or _name(f"{outputs[1]}_steps", taken)
-    names = {key: _name(f"{hidden}_{key}", taken) for key in ("begin", "end", "axis", "last")}
+    hidden, steps = outputs[1], outputs[0] or free(f"{outputs[1]}_steps", taken)
+    names = {key: free(f"{hidden}_{key}", taken) for key in ("begin", "end", "axis", "last")}
     node.output[:] = [steps, "", *node.output[2:]] if len(node.output) > 2 and node.output[2] in used else [steps]
     constants = {"begin": -1, "end": END, "axis": 0}
     graph.initializer.extend(
@@ -70,8 +78,8 @@ def _last_step(graph: onnx.GraphProto, node: onnx.NodeProto, label: str, taken: 
     )
     begin, end, axis, last = (names[key] for key in ("begin", "end", "axis", "last"))
     made = [
-        helper.make_node("Slice", [steps, begin, end, axis], [last], _name(f"last_{hidden}", taken)),
-        helper.make_node("Squeeze", [last, axis], [hidden], _name(f"squeezed_{hidden}", taken)),
+        helper.make_node("Slice", [steps, begin, end, axis], [last], free(f"last_{hidden}", taken)),
+        helper.make_node("Squeeze", [last, axis], [hidden], free(f"squeezed_{hidden}", taken)),
     ]
     _insert(graph, node, made)
     yield f"{label}: its last hidden state is taken from its output of all steps, which nothing used"
@@ -79,9 +87,11 @@ def _last_step(graph: onnx.GraphProto, node: onnx.NodeProto, label: str, taken: 
 
 def _last_state(graph: onnx.GraphProto, node: onnx.NodeProto, label: str) -> Iterator[str]:
     """Unused states first, and no unused scan outputs."""
-    used = _used(graph)
-    body = next(inner for name, inner in subgraphs(node) if name == "body")
-    states = len(node.input) - 2
+    used = uses(graph)
+    body = _body(node)
+    if body is None:
+        return
+    states = max(0, len(node.input) - 2)
     scans = range(states, len(node.output))
     kept = [index for index in scans if node.output[index] in used]
     order = sorted(range(states), key=lambda index: node.output[index] in used)
@@ -107,23 +117,6 @@ def _copy(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
     copied = onnx.ValueInfoProto()
     copied.CopyFrom(value)
     return copied
-
-
-def _used(graph: onnx.GraphProto) -> set[str]:
-    """What something in a graph, or in those inside it, uses; its outputs included."""
-    found = {value.name for value in graph.output}
-    for node in graph.node:
-        found |= {name for name in node.input if name}
-        for _, inner in subgraphs(node):
-            found |= _used(inner)
-    return found
-
-
-def _name(wanted: str, taken: set[str]) -> str:
-    while wanted in taken:
-        wanted += "_"
-    taken.add(wanted)
-    return wanted
 
 
 def _insert(graph: onnx.GraphProto, after: onnx.NodeProto, made: Sequence[onnx.NodeProto]) -> None:

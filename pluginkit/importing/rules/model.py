@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
 from onnx import TensorProto
 
+from pluginkit.importing.control_flow.layers import NOT_INSIDE
 from pluginkit.importing.inputs import inferred_at
-from pluginkit.importing.model import Place, dims, function_name, own_types, places, subgraphs
+from pluginkit.importing.model import Place, dims, function_name, own_types, places, subgraphs, type_name
 from pluginkit.importing.profiles import POINTS
+from pluginkit.importing.rules.constants import Constants
+from pluginkit.importing.rules.folding import Folding
 from pluginkit.importing.rules.plugins import Known
 from pluginkit.importing.serving import PluginLibrary, Served
 from pluginkit.library import Problem
@@ -19,26 +23,27 @@ from pluginkit.network.model import NetworkProfile
 
 OLDEST_OPSET = 7
 """From the message of NVIDIA's parser for an older one."""
+BROADCAST = (
+    *("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Less", "Greater", "Equal"),
+    *("Max", "Min", "Sum", "Mean", "PRelu", "Gemm"),
+)
+"""Operators that NVIDIA's parser refuses in an older opset."""
+_CONVERT = "onnx.version_converter.convert_version(model, 17)"
 BOUNDARY = (TensorProto.BOOL, TensorProto.INT32, TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.BFLOAT16)
 """What may enter and leave an If: TensorRT's documentation of that operator (10.6)."""
-NOT_INSIDE = {
-    **dict.fromkeys(("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", "LpPool"), "pooling"),
-    "ConvTranspose": "deconvolution",
-    "PRelu": "parametric ReLU",
-    "Pad": "padding",
-    "Resize": "resize",
-    "Upsample": "resize",
-}
-"""Operators whose layers NVIDIA's compiler keeps out of loops and conditionals (TensorRT-Incubator, TensorRT.cpp)."""
 
 
-def check(model: onnx.ModelProto, places: Sequence[Place], known: Known, path: Path) -> Iterator[Problem]:
+def check(
+    model: onnx.ModelProto, places: Sequence[Place], known: Known, constants: Constants, path: Path
+) -> Iterator[Problem]:
     """What is wrong with the model apart from its plugins' attributes."""
     yield from _opsets(model, places)
     yield from _checker(places, path)
     for place in places:
         if place.node.op_type == "If":
             yield from _boundary(place, known)
+            if not set(place.node.input) & constants.of_shapes:
+                yield from _different(place)
             yield from _prefixes(place)
         elif place.node.op_type == "Loop":
             yield from _loop(place, known)
@@ -93,7 +98,11 @@ def _opsets(model: onnx.ModelProto, places: Sequence[Place]) -> Iterator[Problem
             yield Problem("warning", fault, 'Add onnx.helper.make_opsetid("", 17).', "M13")
     elif version < OLDEST_OPSET:
         fault = f"the model is of opset {version}; NVIDIA's parser promises nothing below {OLDEST_OPSET}."
-        yield Problem("warning", fault, "onnx.version_converter.convert_version(model, 17)", "M13")
+        yield Problem("warning", fault, _CONVERT, "M13")
+        for place in places:
+            if place.node.op_type in BROADCAST and place.node.domain in {"", "ai.onnx"}:
+                fault = f"in opset {version} it broadcasts in another way, which NVIDIA's parser refuses."
+                yield Problem("error", fault, _CONVERT, "M13", place.label)
     elif version > newest:
         fault = f"the model is of opset {version}; the onnx package here knows {newest}, so it cannot be checked."
         yield Problem("warning", fault, "pip install --upgrade onnx, or export it with an older opset.", "M13")
@@ -129,21 +138,24 @@ def _checker(places: Sequence[Place], path: Path) -> Iterator[Problem]:
 
 
 def _boundary(place: Place, known: Known) -> Iterator[Problem]:
-    """M7: what crosses the boundary of an If, and branches that give different things."""
-    outputs = []
+    """M7: what crosses the boundary of an If."""
     for _, graph in subgraphs(place.node):
-        outputs.append([value.type.tensor_type for value in graph.output])
         inside = {name for node in graph.node for name in node.output} | {t.name for t in graph.initializer}
         used = {name for node in graph.node for name in node.input if name and name not in inside}
         crossing = [(name, known[name]) for name in sorted(used) if name in known]
         crossing += [(value.name, value.type.tensor_type) for value in graph.output]
         for name, tensor in crossing:
             if tensor.elem_type and tensor.elem_type not in BOUNDARY:
-                kind = TensorProto.DataType.Name(tensor.elem_type).lower()
+                kind = type_name(tensor.elem_type)
                 fault = f"{name}, of type {kind}, crosses its boundary; TensorRT's documentation allows bool, int32, "
                 fault += "float16, bfloat16 and float32."
                 fix = "Convert inside of the branch (DequantizeLinear, Cast)."
                 yield Problem("warning", fault, fix, "M7", place.label)
+
+
+def _different(place: Place) -> Iterator[Problem]:
+    """M7: branches that give different things."""
+    outputs = [[value.type.tensor_type for value in graph.output] for _, graph in subgraphs(place.node)]
     for index, pair in enumerate(zip(*outputs, strict=False)):
         kinds = {tensor.elem_type for tensor in pair if tensor.elem_type}
         shapes = [shape for tensor in pair if (shape := dims(tensor)) is not None]
@@ -160,17 +172,27 @@ BRANCH_SHAPES = (
 
 def branch_shapes(model: onnx.ModelProto, profile: NetworkProfile) -> Iterator[Problem]:
     """M7: branches that give different shapes, at one end of the profile at least."""
-    constants = {tensor.name for tensor in model.graph.initializer}
-    constants |= {node.output[0] for node in model.graph.node if node.op_type == "Constant"}
+    constants = Constants(model)
     reported: set[str] = set()
-    if not any(place.node.op_type == "If" for place in places(model.graph)):
+    found = [place for place in places(model.graph) if place.node.op_type == "If"]
+    if not found:
         return
     opened = any(low != high for low, _, high in profile.shapes.values())
+    at = [inferred_at(model, profile, point) for point in range(len(POINTS))]
+    folded = [Folding(one, constants) for one in at] if opened else []
+    for place in found:
+        # Once the shapes are numbers only one of the branches is left.
+        if opened and set(place.node.input) & (constants.of_shapes - constants.names):
+            conditions = {one.values(place.node.input[0]) for one in folded}
+            known = not any(one is None or None in one for one in conditions)
+            if not known or len(conditions) > 1:
+                # What isn't known here NVIDIA's builder may know.
+                yield from (replace(one, level="error" if known else "warning") for one in _different(place))
     for point, name in enumerate(POINTS):
-        for place in places(inferred_at(model, profile, point).graph):
+        for place in places(at[point].graph):
             node, label = place.node, place.label
             # Of a constant condition the other branch is never built.
-            if node.op_type != "If" or label in reported or set(node.input) & constants:
+            if node.op_type != "If" or label in reported or set(node.input) & constants.names:
                 continue
             branches = {name: _output_shapes(graph) for name, graph in subgraphs(node)}
             for index, shapes in enumerate(zip(*branches.values(), strict=False)):

@@ -7,6 +7,7 @@ import math
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeAlias
 
 import onnx
@@ -15,7 +16,7 @@ from onnx import AttributeProto
 from pluginkit import nvidia_plugins, parser_operators
 from pluginkit.creators import CreatorFacts, FieldFacts
 from pluginkit.field_types import NAMES
-from pluginkit.importing.model import dims
+from pluginkit.importing.model import dims, type_name
 from pluginkit.importing.rules import signature
 from pluginkit.importing.serving import (
     NAMESPACE,
@@ -67,11 +68,16 @@ WRITE = {
 
 
 def check(
-    served: Sequence[Served], libraries: Sequence[PluginLibrary], known: Known, types: Sequence[Types] = ()
+    served: Sequence[Served],
+    libraries: Sequence[PluginLibrary],
+    known: Known,
+    types: Sequence[Types] = (),
+    model: str | Path = "MODEL.onnx",
 ) -> Iterator[Problem]:
     """What is wrong with the nodes that are, or were meant to be, plugins.
 
-    `types` has the types that the first of `served`, those outside of functions, see.
+    `types` has the types that the first of `served`, those outside of functions, see. `model` is the file that the
+    commands in the fixes name.
     """
     # Who writes some nodes so that the parser asks the plugin means the others to be the parser's own.
     versioned = {one.place.node.op_type for one in served if one.by == "plugin"}
@@ -82,7 +88,7 @@ def check(
             yield from _shadowed(one, libraries, versioned)
         meant = one
         if one.by == "nobody":
-            yield from _missing(one, libraries)
+            yield from _missing(one, libraries, model)
             # What else is wrong with it is reported at once, not after the next run.
             meant = _meant(one, libraries)
         if meant.creator is not None:
@@ -132,7 +138,7 @@ def _meant(one: Served, libraries: Sequence[PluginLibrary]) -> Served:
     return replace(one, library=found[0][0], creator=found[0][1]) if len(found) == 1 else one
 
 
-def _missing(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
+def _missing(one: Served, libraries: Sequence[PluginLibrary], model: str | Path) -> Iterator[Problem]:
     node, label = one.place.node, one.place.label
     wanted = f"{node.op_type} version {text(node, VERSION, '1')!r} in namespace {text(node, NAMESPACE, '')!r}"
     creators = [(library, creator) for library in libraries for creator in library.creators]
@@ -153,7 +159,7 @@ def _missing(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Proble
         yield Problem("error", fault, f"Is {close[0]} meant? Then set the node's op_type.", "M11", label)
     elif one.place.node.domain in {"", "ai.onnx"} and onnx.defs.has(node.op_type):
         fault = f"{node.op_type} is an operator of ONNX that NVIDIA's parser does not have."
-        yield Problem("error", fault, _write_one(node), "M11", label)
+        yield Problem("error", fault, _write_one(node, model), "M11", label)
     elif listed := nvidia_plugins.plugins(node.op_type):
         when = "; ".join(f"version {one.version}: {one.when}" for one in listed)
         fault = f"{wanted} is in no library that is given, nor in TensorRT-RTX."
@@ -162,7 +168,7 @@ def _missing(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Proble
     else:
         given = ", ".join(library.path.name for library in libraries)
         fault = f"nobody serves {wanted}: {f'{given} has no such name' if given else 'no library is given'}."
-        yield Problem("error", fault, _write_one(node), "M11", label)
+        yield Problem("error", fault, _write_one(node, model), "M11", label)
 
 
 def _written(node: onnx.NodeProto) -> str | None:
@@ -173,9 +179,9 @@ def _written(node: onnx.NodeProto) -> str | None:
     return str(onnx.helper.get_attribute_value(found))
 
 
-def _write_one(node: onnx.NodeProto) -> str:
+def _write_one(node: onnx.NodeProto, model: str | Path) -> str:
     operator = node.op_type if node.domain in {"", "ai.onnx"} else f"{node.domain}::{node.op_type}"
-    made = f"pluginkit new --from-onnx MODEL.onnx --op {shlex.quote(operator)}"
+    made = f"pluginkit new --from-onnx {shlex.quote(str(model))} --op {shlex.quote(operator)}"
     return f"Give the library that has it by --plugins, or write it: {made}"
 
 
@@ -268,7 +274,7 @@ def _field(one: Served, found: AttributeProto, field: FieldFacts) -> Iterator[Pr
         )
     given = TENSORS.get(found.t.data_type) if found.type == AttributeProto.TENSOR else PASSED_AS.get(found.type)
     if given is None and found.type == AttributeProto.TENSOR:
-        kind = onnx.TensorProto.DataType.Name(found.t.data_type).lower()
+        kind = type_name(found.t.data_type)
         fault = f"its attribute {found.name} is a tensor of {kind}: the parser passes its bytes as kFLOAT16, or fails."
         yield Problem("error", fault, "Write it as a tensor of int32 or float32.", "M12", one.place.label)
     elif given is None:
@@ -356,11 +362,12 @@ def _inputs(one: Served, creator: CreatorFacts, known: Known) -> Iterator[Proble
         tensor = known.get(name)
         if tensor is None:
             continue
-        if tensor.elem_type == onnx.TensorProto.INT32:
+        if tensor.elem_type in {onnx.TensorProto.INT32, onnx.TensorProto.INT64}:
+            kind = type_name(tensor.elem_type)
             yield Problem(
                 "warning",
-                f"its input {name} is int32; the documentation of addPluginV2 says that V2 plugins take none.",
-                "NVIDIA's libraries do take it so far; a V3 plugin may have it.",
+                f"its input {name} is {kind}; the documentation of addPluginV2 says that V2 plugins take no int32.",
+                "NVIDIA's libraries do take int32 so far; a V3 plugin may have both.",
                 "M6",
                 one.place.label,
             )

@@ -12,7 +12,7 @@ from onnx import TensorProto
 from pluginkit.creators import CreatorFacts
 from pluginkit.dtypes import DType
 from pluginkit.importing import signature
-from pluginkit.importing.model import dims
+from pluginkit.importing.model import dims, type_name
 from pluginkit.importing.rules.table import BUILDER_DECIDES, UNFIT
 from pluginkit.importing.serving import Served
 from pluginkit.library import Problem
@@ -129,7 +129,7 @@ def _other_order(
 
 
 def _cast(kind: DType) -> str:
-    if kind is DType.INT8:
+    if kind.is_quantized:
         return "Put a QuantizeLinear before the node."
     name = next(TensorProto.DataType.Name(number) for number, one in signature.ELEMENTS.items() if one is kind)
     return f"Put a Cast to {name} before the node, or add the type to the plugin: its code and {FILE_NAME}."
@@ -166,7 +166,7 @@ def _several(count: int, what: str) -> str:
 
 
 def _type(tensor: onnx.TypeProto.Tensor) -> str:
-    return TensorProto.DataType.Name(tensor.elem_type).lower() if tensor.elem_type != TensorProto.FLOAT else "float32"
+    return type_name(tensor.elem_type) if tensor.elem_type != TensorProto.FLOAT else "float32"
 
 
 def _shape(sizes: Sequence[int | str | None]) -> str:

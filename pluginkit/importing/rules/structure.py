@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import onnx
 
-from pluginkit.importing.model import Place, subgraphs
+from pluginkit.importing.model import Place, function_name, places, subgraphs
 from pluginkit.library import Problem
 
 _SHOWN = 6
@@ -21,12 +21,31 @@ def check(model: onnx.ModelProto) -> Iterator[Problem]:
     for function in model.functions:
         label = f"{function.domain}::{function.name}"
         yield from _nodes(function.node, set(function.input), set(), set(function.output), (label,))
+    yield from _recursion(model.functions)
+
+
+def _recursion(functions: Sequence[onnx.FunctionProto]) -> Iterator[Problem]:
+    """A function that calls itself, perhaps through others: ONNX has none, and NVIDIA's parser ends its process."""
+    names = {function_name(function) for function in functions}
+    calls = {
+        function_name(function): {f"{place.node.domain}::{place.node.op_type}" for place in places(function)} & names
+        for function in functions
+    }
+    try:
+        TopologicalSorter(calls).prepare()
+    except CycleError as error:
+        # From one to one that calls it, the first again at the end.
+        text = f"functions call each other in a circle: {' -> '.join(reversed(error.args[1]))}."
+        yield _error(text, "ONNX has no recursion: write it as a Loop or Scan.", error.args[1][0])
 
 
 def _graph(graph: onnx.GraphProto, around: set[str], path: tuple[str, ...]) -> Iterator[Problem]:
     constants = {tensor.name for tensor in graph.initializer}
     constants |= {tensor.values.name for tensor in graph.sparse_initializer}
-    given = {value.name for value in graph.input} | constants
+    inputs = Counter(value.name for value in graph.input)
+    for name in (name for name, count in inputs.items() if count > 1):
+        yield _error(f"{inputs[name]} inputs have the name {name}.", "Give each a name of its own.", "/".join(path))
+    given = {*inputs, *constants}
     yield from _nodes(graph.node, given, around, {value.name for value in graph.output}, path)
 
 

@@ -21,6 +21,7 @@ class ImportRule:
         source: the document or the experiment that it follows from.
         unfit: whether after an error no plugin can run the node.
         builder_decides: whether an error is a warning where NVIDIA's builder takes the model all the same.
+        foresees: whether an error says that NVIDIA's parser or builder will refuse the model.
     """
 
     description: str
@@ -28,6 +29,7 @@ class ImportRule:
     source: str
     unfit: bool = False
     builder_decides: bool = False
+    foresees: bool = True
 
 
 RULES: dict[str, ImportRule] = {
@@ -42,16 +44,19 @@ RULES: dict[str, ImportRule] = {
         "domain, only at `plugin_namespace`; plugin and function have one name",
         ("error", "warning"),
         _SILENT,
+        foresees=False,
     ),
     "M3": ImportRule(
         "an attribute is no field of the creator, and is dropped without a word",
         ("warning",),
         _SILENT,
+        foresees=False,
     ),
     "M4": ImportRule(
         "an integer does not fit 32 bits, and is cut without a word",
         ("error",),
         _SILENT,
+        foresees=False,
     ),
     "M5": ImportRule(
         "`tensorrt_plugin_shape_input_indices` out of range, twice the same, or for a V2 creator",
@@ -60,7 +65,7 @@ RULES: dict[str, ImportRule] = {
         unfit=True,
     ),
     "M6": ImportRule(
-        "an int32 input, or open dimensions, where the V2 base has none",
+        "an int32 or int64 input, or open dimensions, where the V2 base has none",
         ("warning", "error"),
         "NvInfer.h, INetworkDefinition::addPluginV2; IPluginV2 and IPluginV2Ext have no dynamic shapes",
     ),
@@ -69,6 +74,7 @@ RULES: dict[str, ImportRule] = {
         " ranks, or of different shapes at the profile's min, opt or max",
         ("warning", "error"),
         "TensorRT's documentation of the operator If (10.6); NvInfer.h on IIfConditional for ranks",
+        builder_decides=True,
     ),
     "M8": ImportRule(
         "a Loop's state that changes its shape; scan outputs without a trip count; a condition that nobody gives",
@@ -78,7 +84,7 @@ RULES: dict[str, ImportRule] = {
     "M9": ImportRule(
         "pooling, deconvolution, PReLU, padding or resize inside of a loop or branch",
         ("warning",),
-        "NVIDIA's compiler in TensorRT-Incubator (TensorRT.cpp)",
+        "docs/loops-and-conditionals.md: NVIDIA's compiler in TensorRT-Incubator, after TensorRT's table",
     ),
     "M10": ImportRule(
         "of two nodes in an If's branches one's name is the beginning of the other's",
@@ -99,9 +105,10 @@ RULES: dict[str, ImportRule] = {
         _REFUSED,
     ),
     "M13": ImportRule(
-        "no opset, one below 7, or one newer than the onnx package here",
-        ("warning",),
+        "no opset, one below 7 (an error where a node broadcasts), or one newer than the onnx package here",
+        ("error", "warning"),
         "NVIDIA's parser; the onnx package",
+        builder_decides=True,
     ),
     "M14": ImportRule(
         "onnx's checker refuses the model: unknown operator in ONNX's own domain, a domain that is not imported, ...",
@@ -137,30 +144,80 @@ RULES: dict[str, ImportRule] = {
         builder_decides=True,
     ),
     "M19": ImportRule(
-        "the graph is none that can be computed: a cycle, a tensor that two nodes make or that nothing makes; two "
-        "nodes have one name",
+        "the graph is none that can be computed: a cycle of nodes or of functions, a tensor that two nodes make or "
+        "that nothing makes; two inputs, or two nodes, have one name",
         ("error", "warning"),
         "TensorRT-RTX 1.7.1 refuses what is an error; onnxruntime refuses nodes of one name",
         unfit=True,
     ),
     "M20": ImportRule(
-        "a type that TensorRT does not have (uint32, int16, strings, some float8, ...); float64, which becomes float32",
+        "a type that TensorRT does not have (uint32, int16, strings, some float8, ...); uint8 in other operators than "
+        "Cast and Equal; float8 and 4 bits at the network's ends; float64, which becomes float32",
         ("error", "warning"),
         "TensorRT-RTX 1.7.1 refuses what is an error",
         builder_decides=True,
     ),
     "M21": ImportRule(
-        "axes of Squeeze or a reduction, scales of Resize or Upsample, or a quantization's zero point that are no "
-        "constant",
+        "no constant: axes of Squeeze, Unsqueeze, CumSum or a reduction, scales of Resize or Upsample, a "
+        "quantization's zero point, the depth of OneHot, STFT's frame_step, Dropout's training_mode",
         ("error",),
         _REFUSED,
         builder_decides=True,
     ),
     "M22": ImportRule(
-        "a form of an operator that the parser does not have: pooling with dilations, Resize with antialias, more "
-        "than one output of Attention or LayerNormalization",
+        "a form of an operator that the parser or builder does not have: pooling with dilations, a LpPool of another "
+        "p than 1 and 2, a Resize that blurs, crops or keeps the aspect ratio, more than one output of Attention, "
+        "MaxPool or a normalization, an Attention with softcap, with mask and causal, or of keys and values of two "
+        "sizes, Mod of floats without fmod, Scatter with a reduction, Range of float16, a k of TopK above 3840, "
+        "quantization of int32 or uint8 or with a zero point, Clip of int8, NonMaxSuppression",
         ("error",),
         _REFUSED,
+        builder_decides=True,
+    ),
+    "M23": ImportRule(
+        "Squeeze without axes where a dimension is open: an error where the profile has a size of 1 there",
+        ("error", "warning"),
+        _REFUSED,
+        builder_decides=True,
+    ),
+    "M24": ImportRule(
+        "a Loop, LSTM, GRU or RNN in an If on a condition of run time, whose last-made output (of a layer, that of all "
+        "steps; of a Loop, any scan output or the last state) nothing uses",
+        ("error",),
+        "TensorRT-RTX 1.7.1 refuses it (refusal `loop-in-if`)",
+        builder_decides=True,
+    ),
+    "M25": ImportRule(
+        "a shape tensor that is a float or bool input of the network, has more than 64 elements, or is computed on the "
+        "GPU, so that each run copies it to the CPU",
+        ("error", "warning"),
+        "NVIDIA's document on dynamic shapes (Execution Tensors vs Shape Tensors, Shape Tensor I/O); TensorRT-RTX "
+        "1.7.1 refuses what is an error",
+        builder_decides=True,
+    ),
+    "M26": ImportRule(
+        "Conv or ConvTranspose of an input whose channels are open",
+        ("warning",),
+        "NVIDIA's document on dynamic shapes (Restrictions for Dynamic Shapes)",
+    ),
+    "M27": ImportRule(
+        "a loop that carries 8 bits or less, or that collects an output with several open dimensions: the memory at "
+        "the profile's max",
+        ("warning",),
+        "pluginkit's host takes FP32 and FP16 in loops (`interpreter/scan.py`); memory is that of the output's max",
+    ),
+    "M28": ImportRule(
+        "in a loop, a size (of a Slice, Range, Expand, Reshape, ...) that follows from its states or its trip number; "
+        "or from values of the network's inputs, of a tensor that the loop carries",
+        ("error",),
+        "TensorRT-RTX 1.7.1 refuses it (refusal `size-in-loop`), or its process ends",
+        builder_decides=True,
+    ),
+    "M29": ImportRule(
+        "a sparse or short constant; an If, Loop or Scan without its body; a dimension beyond 2^31 - 1; an input that "
+        "is an output too (NVIDIA's parser gives it another name)",
+        ("error", "warning"),
+        "TensorRT-RTX 1.7.1: it refuses the former, and builds another network of a dimension too large",
         builder_decides=True,
     ),
     "B10": ImportRule(
@@ -172,6 +229,7 @@ RULES: dict[str, ImportRule] = {
 """By id, which `Problem.rule` has. M is of models; B10 is a demand on libraries, as `pluginkit inspect` has others."""
 
 UNFIT = frozenset(name for name, rule in RULES.items() if rule.unfit)
+FORESEES = frozenset(name for name, rule in RULES.items() if rule.foresees)
 BUILDER_DECIDES = frozenset(name for name, rule in RULES.items() if rule.builder_decides)
 
 

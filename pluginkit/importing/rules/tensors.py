@@ -1,4 +1,4 @@
-"""What NVIDIA's parser has in some forms only: M20 (types), M21 (constants), M22 (operators)."""
+"""Types that TensorRT has, and inputs that NVIDIA's parser wants as constants: M20, M21."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import onnx
 from onnx import TensorProto
 
-from pluginkit.importing.model import Place, places, subgraphs
+from pluginkit import parser_operators
+from pluginkit.importing.model import Place, places, type_name
+from pluginkit.importing.rules.constants import Constants
 from pluginkit.library import Problem
 
 TYPES = frozenset(
@@ -35,46 +37,66 @@ CONSTANTS: Mapping[str, Mapping[int, str]] = {
     "Upsample": {1: "scales"},
     "QuantizeLinear": {2: "zero_point"},
     "DequantizeLinear": {2: "zero_point"},
+    "CumSum": {1: "axis"},
+    "Dropout": {2: "training_mode"},
+    "OneHot": {1: "depth"},
+    "STFT": {1: "frame_step"},
+    "Unsqueeze": {1: "axes"},
 }
 """Inputs that NVIDIA's parser wants as constants: of each operator, positions with names."""
-POOLING = ("AveragePool", "LpPool", "MaxPool")
-ONE_OUTPUT = ("Attention", "LayerNormalization")
-"""Operators of which the parser gives the first output only."""
+FLOAT8 = (TensorProto.FLOAT8E4M3FN,)
+"""Types whose zero points need be none."""
+QUANTIZED = (TensorProto.FLOAT8E4M3FN, TensorProto.INT4, TensorProto.FLOAT4E2M1)
+"""Types that enter and leave a network through QuantizeLinear and DequantizeLinear only."""
+TAKES_UINT8 = ("Cast", "CastLike", "Equal", "DequantizeLinear", "QuantizeLinear")
+"""Operators that NVIDIA's parser has of uint8; of the last two rule M22 says more."""
+_NOT_OF_UINT8 = parser_operators.OPERATORS - {*TAKES_UINT8, "If", "Loop", "Scan"}
 _INT32 = "Cast it to int32 where it is an integer, to float32 where it is a float."
 
 
-def check(model: onnx.ModelProto, known: Mapping[str, onnx.TypeProto.Tensor]) -> Iterator[Problem]:
+def check(
+    model: onnx.ModelProto, known: Mapping[str, onnx.TypeProto.Tensor], constants: Constants
+) -> Iterator[Problem]:
     """What is wrong with the main graph and those in it, each tensor or node once; functions are not looked at."""
     found = [place for place in places(model.graph) if place.node.domain in {"", "ai.onnx"}]
     yield from _types(found, known, model)
-    constants = _constants(model)
+    yield from _boundary(model, known)
     for place in found:
         for position, name in CONSTANTS.get(place.node.op_type, {}).items():
             given = place.node.input[position] if len(place.node.input) > position else ""
-            if given and given not in constants:
+            # A zero point of float8 is 0 anyhow.
+            eight = given in known and known[given].elem_type in FLOAT8
+            if given and given not in constants.names and not eight:
                 text = f"its input {name} ({given}) is computed or given at run time; NVIDIA's parser wants a constant."
                 yield Problem("error", text, f"Make {given} an initializer or a Constant.", "M21", place.label)
-        yield from _form(place)
 
 
-def _form(place: Place) -> Iterator[Problem]:
-    node = place.node
-    dilations = next((one.ints for one in node.attribute if one.name == "dilations"), ())
-    if node.op_type in POOLING and any(size != 1 for size in dilations):
-        text = f"its dilations are {list(dilations)}; NVIDIA's parser has pooling without dilations only."
-        yield Problem("error", text, "Compute it by slices with steps, or write a plugin.", "M22", place.label)
-    if node.op_type == "Resize" and any(one.name == "antialias" and one.i for one in node.attribute):
-        text = "its attribute antialias is set, which NVIDIA's parser does not have."
-        yield Problem("error", text, "Leave it out, or blur before the Resize.", "M22", place.label)
-    if node.op_type in ONE_OUTPUT and any(node.output[1:]):
-        text = f"it gives {len(list(filter(None, node.output)))} outputs; NVIDIA's parser has the first one only."
-        yield Problem("error", text, "Compute the others by operators of their own.", "M22", place.label)
+def _boundary(model: onnx.ModelProto, known: Mapping[str, onnx.TypeProto.Tensor]) -> Iterator[Problem]:
+    """8 and 4 bits at the network's ends, which no quantization stands behind or before."""
+    takers: dict[str, set[str]] = {}
+    makers: dict[str, str] = {}
+    for node in model.graph.node:
+        for name in node.input:
+            takers.setdefault(name, set()).add(node.op_type)
+        makers.update(dict.fromkeys(node.output, node.op_type))
+    ends = [(one.name, "DequantizeLinear", takers.get(one.name, set())) for one in model.graph.input]
+    ends += [(one.name, "QuantizeLinear", {makers.get(one.name, "")}) for one in model.graph.output]
+    for name, wanted, found in ends:
+        if name in known and known[name].elem_type in QUANTIZED and found and wanted not in found:
+            kind = type_name(known[name].elem_type)
+            text = f"{name} is {kind} at the network's end; TensorRT has that only next to {wanted}."
+            yield Problem("error", text, "Give the network float32 or float16 there.", "M20")
 
 
 def _types(
     found: Sequence[Place], known: Mapping[str, onnx.TypeProto.Tensor], model: onnx.ModelProto
 ) -> Iterator[Problem]:
     seen: set[str] = set()
+    for place in found:
+        unsigned = [one for one in place.node.input if one in known and known[one].elem_type == TensorProto.UINT8]
+        if unsigned and place.node.op_type in _NOT_OF_UINT8:
+            text = f"its input {unsigned[0]} is uint8, which NVIDIA's parser has in Cast and Equal only."
+            yield Problem("error", text, "Cast it to float32 or int32 first.", "M20", place.label)
     graph = [value.name for value in (*model.graph.input, *model.graph.output)]
     for label, names in (("", graph), *((one.label, [*one.node.input, *one.node.output]) for one in found)):
         for name in names:
@@ -82,28 +104,10 @@ def _types(
             if not name or name in seen or tensor is None or not tensor.elem_type:
                 continue
             seen.add(name)
-            kind = TensorProto.DataType.Name(tensor.elem_type).lower()
+            kind = type_name(tensor.elem_type)
             if tensor.elem_type not in TYPES:
                 text = f"{name} is of type {kind}, which TensorRT does not have."
                 yield Problem("error", text, _INT32, "M20", label)
             elif tensor.elem_type == TensorProto.DOUBLE:
                 text = f"{name} is float64; NVIDIA's parser computes it in float32."
                 yield Problem("warning", text, "Export the model in float32, and compare its outputs.", "M20", label)
-
-
-def _constants(model: onnx.ModelProto) -> set[str]:
-    """Names of constants in all graphs: initializers, outputs of Constant, and what is computed of these alone."""
-    found: set[str] = set()
-
-    def walk(graph: onnx.GraphProto) -> None:
-        found.update(tensor.name for tensor in graph.initializer)
-        found.update(tensor.values.name for tensor in graph.sparse_initializer)
-        for node in graph.node:
-            inner = [one for _, one in subgraphs(node)]
-            for one in inner:
-                walk(one)
-            if not inner and all(not name or name in found for name in node.input):
-                found.update(node.output)
-
-    walk(model.graph)
-    return found

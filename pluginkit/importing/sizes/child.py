@@ -19,7 +19,11 @@ LARGEST = 2**24
 
 
 def search(
-    model: bytes, groups: Sequence[str], dims: Mapping[str, Sequence[int | str]], kinds: Mapping[str, Any]
+    model: bytes,
+    groups: Sequence[str],
+    dims: Mapping[str, Sequence[int | str]],
+    kinds: Mapping[str, Any],
+    values: Mapping[str, str],
 ) -> tuple[Sizes, Sizes, Sizes] | None:
     """Min, opt and max of the groups of dimensions; None if no sizes were found that run.
 
@@ -27,7 +31,8 @@ def search(
         model: the model.
         groups: the groups' names.
         dims: of each input, numbers and groups.
-        kinds: of each input, NumPy's type; or its values, if shapes follow from these.
+        kinds: of each input, NumPy's type; or its values, if a person gave them.
+        values: of inputs that shapes follow from, the group that all of their values are.
 
     Raises:
         ToolMissing: onnxruntime isn't installed.
@@ -50,6 +55,8 @@ def search(
             kind = kinds[name]
             if not isinstance(kind, np.dtype):
                 feeds[name] = kind
+            elif name in values:
+                feeds[name] = np.full(shape, sizes[values[name]], kind)
             elif kind.kind == "f":
                 feeds[name] = rng.standard_normal(shape).astype(kind)
             else:

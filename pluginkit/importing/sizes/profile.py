@@ -34,19 +34,44 @@ def least(
     """
     inputs = {value.name: value.type.tensor_type for value in model.graph.input if value.name in profile.shapes}
     written = {name: _dims(name, tensor, profile, name in open_inputs) for name, tensor in inputs.items()}
-    groups = sorted({dim for shape in written.values() for dim in shape if isinstance(dim, str)}, key=_batch_first)
+    values = {name: f"values of {name}" for name in profile.values if name in open_inputs and name in inputs}
+    found_in = {dim for shape in written.values() for dim in shape if isinstance(dim, str)}
+    groups = sorted({*found_in, *values.values()}, key=_batch_first)
     if not groups or external.left_out(model):
         return profile
-    kinds = {name: _kind(tensor, profile.values.get(name), profile.shapes[name][1]) for name, tensor in inputs.items()}
+    given = {name: points for name, points in profile.values.items() if name not in values}
+    kinds = {name: _kind(tensor, given.get(name), profile.shapes[name][1]) for name, tensor in inputs.items()}
     try:
         with Worker(CHILD, {}, timeout=timeout) as worker:
-            found = worker.call("search", model=model.SerializeToString(), groups=groups, dims=written, kinds=kinds)
+            proto = model.SerializeToString()
+            found = worker.call("search", model=proto, groups=groups, dims=written, kinds=kinds, values=values)
     except PluginkitError:
         return profile
     if found is None:
         return profile
     shapes = {name: _range(shape, found) for name, shape in written.items()}
-    return NetworkProfile(profile.name, {**profile.shapes, **shapes}, profile.values)
+    low, best, high = found
+    least_values = {
+        name: ((low[group],) * count, (best[group],) * count, (high[group],) * count)
+        for name, group in values.items()
+        for count in [len(profile.values[name][0])]
+    }
+    return NetworkProfile(profile.name, {**profile.shapes, **shapes}, {**profile.values, **least_values})
+
+
+def single(profile: NetworkProfile, size: int, open_inputs: Collection[str]) -> NetworkProfile:
+    """The profile with one size at min, opt and max of all open dimensions but the first of each input.
+
+    For a model that takes few sizes, and a builder that refuses others than onnxruntime does.
+    """
+    shapes = dict(profile.shapes)
+    for name in open_inputs:
+        low, best, high = profile.shapes[name]
+        opened = [axis for axis in range(1, len(low)) if low[axis] != high[axis]]
+        fixed = tuple(size if axis in opened else best[axis] for axis in range(len(best)))
+        first = (low[:1], best[:1], high[:1])
+        shapes[name] = (first[0] + fixed[1:], first[1] + fixed[1:], first[2] + fixed[1:])
+    return NetworkProfile(profile.name, shapes, profile.values)
 
 
 def from_opt(profile: NetworkProfile, open_inputs: Collection[str]) -> NetworkProfile:

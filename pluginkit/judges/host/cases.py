@@ -12,13 +12,15 @@ from pathlib import Path
 from pluginkit.build import Flavour
 from pluginkit.demands import Doubt
 from pluginkit.errors import CheckFailed, PluginCrashed
+from pluginkit.host.errors import Finding
 from pluginkit.judges.digests import digest
-from pluginkit.judges.host import field_causes, leaks, outside_profile
+from pluginkit.judges.host import field_causes, large, leaks, outside_profile
 from pluginkit.judges.host.kept_state import KeptState
 from pluginkit.judges.host.schedules import Schedule, other_contexts
 from pluginkit.library import build_record
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
+from pluginkit.network.large import LargeCase
 from pluginkit.network.model import Array, Case
 from pluginkit.process.defects import ENQUEUE_COSTS, describe, describe_all
 from pluginkit.process.findings import Defect
@@ -26,6 +28,7 @@ from pluginkit.process.worker import WorkerCrashed, WorkerTimeout
 from pluginkit.runtimes import BuildVerdict, Configured, Target
 from pluginkit.runtimes.host import session as host
 from pluginkit.runtimes.host.session import HostSession
+from pluginkit.runtimes.host.time_limit import endless
 from pluginkit.testing import heat, int8_causes, rounding
 from pluginkit.testing.comparison import Comparison, compare
 from pluginkit.testing.report import CaseResult, Outcome, Verdict
@@ -37,6 +40,9 @@ BUILDS = {
     "hung": Outcome.HUNG,
 }
 """What a build's status means for the run."""
+
+OUTPUTS = "E7"
+"""The demand that outputs are the reference's."""
 
 SHAPES_KEPT = (
     "Compute on the dimensions that enqueue is given, or on those of the last configurePlugin or onShapeChange: no\n"
@@ -133,40 +139,84 @@ class Hosting:
         """Whether a case outside of its profile is refused; None if its network can't be built."""
         return outside_profile.judge(self._session, case) if self._network(network).verdict.ok else None
 
-    def case(self, network: AnyNetwork, case: Case) -> CaseResult:
-        """Runs a case; where its network can't be built, that is its result."""
+    def case(self, network: AnyNetwork, case: Case, ends: LargeCase | str = "") -> CaseResult:
+        """Runs a case; where its network can't be built, that is its result. With the one case that goes on to other
+        lives of the plugin, it is also tried on the `ends` of very large tensors; or there is a reason not to."""
         built = self._network(network)
         if built.verdict.ok and not built.defects:
-            result = _doubted(case, field_causes.doubted(network, self._case(self._session, network, case)))
+            ran = self._case(self._session, network, case)
+            result = _doubted(case, field_causes.doubted(network, ran))
             if (
                 result.outcome is Outcome.PASSED
                 and self._session.typical(network)
                 and leaks.asked(self._hosted.manifest, case)
             ):
                 result = self._with_leaks(case, result)
-            return _warned(result, (*built.verdict.warnings, *result.warnings), strict=self._hosted.strict)
+                result = self._with_ends(result, ends) if self._hosted.target == "cpu" else result
+            return self._warned(result, (*built.verdict.warnings, *result.warnings), ran.outcome)
         if unwanted := field_causes.refused(network, built.verdict):
             return self._result(network, case, Outcome.SKIPPED, message=unwanted)
         message = "" if built.verdict.ok else built.verdict.message
         result = self._result(network, case, BUILDS[built.verdict.status], message=message)
-        result = field_causes.doubted(network, _with(result, built.defects, built.printed))
-        return _warned(result, result.warnings, strict=self._hosted.strict)
+        result = replace(result, demand=built.verdict.demand)
+        result = _with(result, built.defects, built.printed)
+        doubted = field_causes.doubted(network, result)
+        return self._warned(doubted, doubted.warnings, result.outcome)
+
+    def _warned(self, result: CaseResult, warnings: Sequence[Doubt], ended: Outcome) -> CaseResult:
+        """The result with all of its warnings, each once. With `strict` a case that has any has failed; one that has
+        `ended` badly, of which the warning tells, has ended so."""
+        result = replace(result, warnings=tuple(dict.fromkeys(warnings)))
+        if not self._hosted.strict or not result.warnings:
+            return result
+        lead = (result.message, "a warning is a failure here (--strict, or strict = true in pluginkit.toml):")
+        message = "\n".join(filter(None, (*lead, *(one.text for one in result.warnings))))
+        outcomes = (result.outcome, ended, Outcome.FAILED)
+        return replace(result, outcome=next(one for one in outcomes if one.bad), message=message)
+
+    def large(self, case: LargeCase) -> CaseResult:
+        """Runs the case of more than 2^31 elements."""
+        started = time.monotonic()
+        outcome, message = large.run(self._session, case, self._hosted.target)
+        result = self._result(case.network, case, outcome, message=message, seconds=time.monotonic() - started)
+        found = self._session.findings()
+        if found and all(endless(one) for one in found):
+            return replace(result, outcome=Outcome.SKIPPED, message=f"not judged: {found[0].text}")
+        result = _with(result, found, self._session.printed)
+        if not result.outcome.bad or self._hosted.target == "gpu":
+            return result
+        why = large.other_cause(self._session, case, found)
+        return self._result(case.network, case, Outcome.SKIPPED, message=why, seconds=result.seconds) if why else result
 
     def _with_leaks(self, case: Case, result: CaseResult) -> CaseResult:
         """The result, with what the plugin leaves behind in each life."""
         found: list[Doubt] = []
+        demand = [""]
 
         def action() -> str:
-            found.extend(leaks.find(self._session, case))
+            try:
+                found.extend(leaks.find(self._session, case))
+            except Finding as finding:
+                demand.append(finding.rule)
+                raise
             return ""
 
         outcome, message, seconds = guarded(action)
         result = replace(result, seconds=result.seconds + seconds, warnings=(*result.warnings, *found))
         if outcome is not Outcome.PASSED:
-            result = replace(result, outcome=outcome, message=message)
+            result = replace(result, outcome=outcome, message=message, demand=demand[-1])
         # What costs time in each run has been announced with the case.
         defects = [one for one in self._session.findings() if one.kind not in ENQUEUE_COSTS]
         return _with(result, defects, self._session.printed)
+
+    def _with_ends(self, result: CaseResult, ends: LargeCase | str) -> CaseResult:
+        """The result, with what is wrong at the ends of very large tensors, or why that isn't known."""
+        if result.outcome is not Outcome.PASSED or isinstance(ends, str):
+            return replace(result, large_untried=ends if isinstance(ends, str) else "")
+        started = time.monotonic()
+        doubts, untried = large.doubts(self._session, ends)
+        seconds = result.seconds + time.monotonic() - started
+        return replace(result, seconds=seconds, warnings=(*result.warnings, *doubts), large_untried=untried)
 
     def _network(self, network: AnyNetwork) -> _Built:
         if network.id not in self._built:
@@ -192,7 +242,7 @@ class Hosting:
             again = partial(self._once, session, network, case, schedule, convention)
             result = again()
             # A build with checks takes many times as long to start, and who hangs once would hang once more.
-            if result.outcome in (Outcome.FAILED, Outcome.CRASHED) and not self._hosted.flavour.name:
+            if result.outcome.bad and not _hung(result) and not self._hosted.flavour.name:
                 result = self._kept.judge(result, before, again)
             result = _without_graph(result) if schedule.way == "graph" else result
             results.append(replace(result, message=host.in_convention(convention, result.message)))
@@ -215,20 +265,26 @@ class Hosting:
         found: dict[str, float | str | heat.Heat | tuple[Doubt, ...] | None] = {}
 
         def action() -> str:
-            ran = session.run(
-                case, order=schedule.order, deferred=schedule.deferred, convention=convention, way=schedule.way
-            )
+            try:
+                ran = session.run(
+                    case, order=schedule.order, deferred=schedule.deferred, convention=convention, way=schedule.way
+                )
+            except Finding as error:
+                found.update(demand=error.rule)
+                raise
             found.update(watched=ran.watched, warnings=ran.warnings)
             outputs = case.defined(ran.outputs)
             comparison = compare(outputs, case.expected, case.tolerance)
             worst = comparison.worst
             found.update(error=worst.error, allowed=worst.allowed, unit=worst.unit)
             if not comparison.ok:
+                found.update(demand=OUTPUTS)
                 found.update(heat=heat.of(outputs, case.expected, case.tolerance, worst))
                 causes = field_causes.describe(session, network, case, outputs)
                 why = self._why(network, case, outputs, comparison)
                 return "\n".join(filter(None, (comparison.message, causes, why)))
             if finding := rounding.judge(outputs, case.expected, case.clear, case.tolerance):
+                found.update(demand=OUTPUTS)
                 return finding
             if short := rounding.short_of_end(outputs, case.saturated, case.tolerance):
                 found["warnings"] = (*ran.warnings, Doubt("E13", "enqueue", short))
@@ -246,7 +302,8 @@ class Hosting:
             if schedule.way == "reused":
                 before = ", ".join(one.id for one in case.earlier)
                 lines.insert(1, f"before it in the same context: {before}\n  fix: {SHAPES_KEPT}")
-            return replace(result, schedule=schedule.description, message="\n".join(lines))
+            way = schedule.way if schedule.way != "eager" else "order"
+            return replace(result, schedule=schedule.description, message="\n".join(lines), way=way)
         return result
 
     def _why(self, network: AnyNetwork, case: Case, outputs: Mapping[str, Array], comparison: Comparison) -> str:
@@ -256,7 +313,11 @@ class Hosting:
         explanations: list[str] = []
         for one in comparison.outputs:
             scale = case.tolerance.scales.get(one.name, 0.0)
-            if one.ok or not scale or one.index is None or not calls:
+            if one.ok or not isinstance(scale, float) or not scale or one.index is None or not calls:
+                continue
+            if one.name in case.tolerance.float8:
+                continue
+            if any(tensor.scale_axis is not None for tensor in (*manifest.inputs, *manifest.outputs)):
                 continue
             inputs = {t.name: s for t, s in zip(manifest.inputs, calls[0].scales, strict=True) if s}
             scales = {t.name: s for t, s in zip(manifest.outputs, calls[0].output_scales, strict=True) if s}
@@ -268,21 +329,31 @@ class Hosting:
         return "\n".join(dict.fromkeys(filter(None, explanations)))
 
     def _result(
-        self, network: AnyNetwork, case: Case, outcome: Outcome, *, message: str = "", seconds: float = 0.0
+        self,
+        network: AnyNetwork,
+        case: Case | LargeCase,
+        outcome: Outcome,
+        *,
+        message: str = "",
+        seconds: float = 0.0,
     ) -> CaseResult:
-        return CaseResult(
-            id=case.id,
-            network=network.id,
-            family=network.family,
-            precision=network.precision,
-            point=case.id.removeprefix(f"{network.id}/"),
-            shape=" ".join(f"{name}={value}" for name, value in case.symbols.items()),
-            outcome=outcome,
-            message=message,
-            seconds=seconds,
-            sanitizers=self._hosted.flavour.name,
-            target=self._hosted.target,
-        )
+        found = result(network, case, outcome, self._hosted.flavour, self._hosted.target)
+        return replace(found, message=message, seconds=seconds)
+
+
+def result(network: AnyNetwork, case: Case | LargeCase, outcome: Outcome, flavour: Flavour, on: Target) -> CaseResult:
+    """A case's result that says no more than how it ended, on a build's target, with the build's checks."""
+    return CaseResult(
+        id=case.id,
+        network=network.id,
+        family=network.family,
+        precision=network.precision,
+        point=case.id.removeprefix(f"{network.id}/"),
+        shape=" ".join(f"{name}={value}" for name, value in case.symbols.items()),
+        outcome=outcome,
+        sanitizers=flavour.name,
+        target=on,
+    )
 
 
 def guarded(action: Callable[[], str]) -> tuple[Outcome, str, float]:
@@ -300,19 +371,15 @@ def guarded(action: Callable[[], str]) -> tuple[Outcome, str, float]:
     return outcome, message, time.monotonic() - started
 
 
-def _warned(result: CaseResult, warnings: Sequence[Doubt], *, strict: bool) -> CaseResult:
-    """The result with all of its warnings, each once. With `strict` a case that has any has failed."""
-    result = replace(result, warnings=tuple(dict.fromkeys(warnings)))
-    if not strict or not result.warnings:
-        return result
-    lead = (result.message, "a warning is a failure here (--strict, or strict = true in pluginkit.toml):")
-    message = "\n".join(filter(None, (*lead, *(one.text for one in result.warnings))))
-    return replace(result, outcome=result.outcome if result.outcome.bad else Outcome.FAILED, message=message)
+def _hung(result: CaseResult) -> bool:
+    """Whether it took all the time that it had: its process was killed, or target cpu has ended its kernel."""
+    return result.outcome is Outcome.HUNG or any(endless(one) for one in result.defects)
 
 
 def _doubted(case: Case, result: CaseResult) -> CaseResult:
-    """The result, as a warning where it is bad and no document makes the case's demand."""
-    if not case.doubt or not result.outcome.bad:
+    """The result, as a warning where it is bad and no document makes the case's demand. A hang stays one: TensorRT
+    would wait for ever."""
+    if not case.doubt or not result.outcome.bad or _hung(result):
         return result
     only = Doubt("E14", "enqueue", f"with NaN, infinities and denormals elsewhere in the inputs: {result.message}")
     return replace(result, outcome=Outcome.PASSED, message="", warnings=(*result.warnings, only))

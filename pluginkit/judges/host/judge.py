@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pluginkit.judges.host.schedules import schedules, ways_on_gpu
 from pluginkit.judges.protocol import Answers, Build, Item, RunWork, Workplace
+from pluginkit.network.large import LargeCase
 from pluginkit.runtimes import Availability, Configured
 from pluginkit.runtimes.host import session as host
 from pluginkit.testing.report import CaseResult
@@ -30,10 +31,11 @@ class HostJudge:
         return ""
 
     def ids(self, work: RunWork) -> Sequence[str]:
-        """The cases outside of the profiles."""
+        """The cases outside of the profiles, and the one of more than 2^31 elements."""
         from pluginkit.judges.host import outside_profile
 
-        return [case.id for case in outside_profile.cases(work.manifest, work.whole)]
+        names = [case.id for case in outside_profile.cases(work.manifest, work.whole)]
+        return [*names, work.large.id] if isinstance(work.large, LargeCase) else names
 
     def items(self, work: RunWork) -> Sequence[Item]:
         """Each case on each build; on the first build also the cases outside of the profiles, which must be refused."""
@@ -46,13 +48,20 @@ class HostJudge:
             for case in work.plan.cases
             if case.network_id == network.id
         ]
-        # What is refused is refused before the library is asked: once is enough for all builds of a kind.
-        first = [one for one in work.builds if one.target == work.builds[0].target]
+        # What is refused is refused before the library is asked: once is enough for all builds of a kind, and all GPUs.
+        kind = (work.builds[0].target, work.builds[0].where)
+        first = [one for one in work.builds if (one.target, one.where) == kind]
         found += [
             Item(case.id, self.NAME, "controls", case.network_id, one, case)
             for one in first
             for case in outside_profile.cases(work.manifest, work.whole, work.only)
         ]
+        if isinstance(work.large, LargeCase) and work.asks_for(work.large.id):
+            found += [
+                Item(f"{work.large.id}/{one.target}", self.NAME, "cases", "", one, work.large)
+                for one in work.builds
+                if not one.flavour.name
+            ]
         return found
 
     def execute(
@@ -61,12 +70,14 @@ class HostJudge:
         """Run a case, or have one refused."""
         del configured
         hosting = place.get(self.hosted(work, place, item.build))
+        if isinstance(item.subject, LargeCase):
+            return Answers((hosting.large(item.subject),))
         network = work.network(item.network)
         if item.section == "controls":
             verdict = hosting.refused(network, item.subject)
             # Where the network can't be built, its cases say why.
             return Answers((verdict,) if verdict else (), hosting.configured(network))
-        result = hosting.case(network, item.subject)
+        result = hosting.case(network, item.subject, "" if isinstance(work.large, LargeCase) else work.whole.large)
         return Answers((result,), hosting.configured(network))
 
     def configured(self, network: str, work: RunWork, place: Workplace) -> tuple[Configured, ...]:
@@ -102,8 +113,9 @@ class HostJudge:
             where.append(f"on target cpu{checks}")
         on_gpus = [one for one in work.builds if one.target == "gpu"]
         if on_gpus:
-            tools = " and then ".join(one.flavour.tool for one in on_gpus if one.flavour.tool)
-            where.append(f"on target gpu ({on_gpus[0].where})" + (f" under {tools}" if tools else ""))
+            tools = " and then ".join(dict.fromkeys(one.flavour.tool for one in on_gpus if one.flavour.tool))
+            names = "; ".join(dict.fromkeys(one.where for one in on_gpus))
+            where.append(f"on target gpu ({names})" + (f" under {tools}" if tools else ""))
         results = [one for findings in found for one in findings.results if isinstance(one, CaseResult)]
         watched = next((one.watched for one in results if one.watched), "")
         also = ["with deferred streams"] if on_cpu and (work.sanitize or work.schedules) else []
@@ -117,6 +129,9 @@ class HostJudge:
             f"each case also {', '.join(also)}" if also else "",
             f"enqueue's calls of CUDA seen {watched}" if watched and not work.sanitize else "",
         ]
+        untried = next((one.large_untried for one in results if one.large_untried), "")
+        if why := work.large if isinstance(work.large, str) and work.large else untried:
+            parts.append(f"no tensors of more than 2^31 elements: {why}")
         return "; ".join(filter(None, parts))
 
 

@@ -1,4 +1,4 @@
-"""Whether a plugin gives back what it has taken, by the library's own counting (target cpu)."""
+"""Whether a plugin gives back what it has taken."""
 
 from __future__ import annotations
 

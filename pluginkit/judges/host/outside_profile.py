@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 import numpy as np
 
 from pluginkit.errors import CheckFailed
-from pluginkit.manifest import Manifest
-from pluginkit.network.model import Case
+from pluginkit.manifest import Manifest, Tensor
+from pluginkit.network.model import Array, Case
 from pluginkit.network.plan import Plan
 from pluginkit.runtimes.host import session as host
 from pluginkit.runtimes.host.session import HostSession
@@ -37,11 +38,17 @@ def _of(manifest: Manifest, name: str, usual: Sequence[Case]) -> Iterator[Case]:
         for what, size in (("below", low - 1), ("above", high + 1)):
             if size >= 0:
                 symbols = {**profile.at("opt"), symbol: size}
-                feeds = {t.name: np.zeros(t.dims(symbols), like.feeds[t.name].dtype) for t in manifest.inputs}
+                feeds = {t.name: _feed(t, symbols, like.feeds[t.name].dtype) for t in manifest.inputs}
                 point = f"outside/{name}/{symbol}-{what}"
                 yield replace(
                     like, id=f"{like.network_id}/{point}", point=point, feeds=feeds, symbols=symbols, expected={}
                 )
+
+
+def _feed(tensor: Tensor, symbols: dict[str, int], kind: np.dtype[Any]) -> Array:
+    """Zeros, or a shape input's elements."""
+    dims = tensor.dims(symbols)
+    return np.array(tensor.elements(symbols), kind).reshape(dims) if tensor.is_shape_input else np.zeros(dims, kind)
 
 
 def judge(session: HostSession, case: Case) -> Verdict:

@@ -59,6 +59,7 @@ def schedules(count: int, seed: int, *, deferred: bool) -> tuple[Schedule, ...]:
 _WAYS = {
     "graph": "captured into a CUDA graph and replayed on new data",
     "concurrent": "with a second context of the engine at work, on another thread and stream",
+    "page-start": "with all device memory right behind a page that can't be read",
     "handles": "as TensorRT 10 with tactics of cuDNN and cuBLAS: attachToContext is given their handles",
     "reused": "in an execution context that has run other shapes before",
 }
@@ -70,15 +71,16 @@ def other_contexts(
     """How a case is run once more; not in a build with checks.
 
     In a context that has run the case's earlier ones, if it has any. At opt of the plain network, which is enough: on
-    target cpu with a second context at work; and, once for the plugin, with handles of cuDNN and cuBLAS, where
-    TensorRT 10 can load the library.
+    target cpu with a second context at work, and with memory that begins, not ends, at a page's border; and, once for
+    the plugin, with handles of cuDNN and cuBLAS, where TensorRT 10 can load the library.
     """
     if checked:
         return ()
-    found = [Schedule(way="reused")] if case.earlier else []
+    reused = [Schedule(way="reused")] if case.earlier else []
+    found = reused
     if isinstance(network, Network) and network.family == "plain" and not network.variant and case.point == "opt":
         first = network.precision is manifest.precisions()[0] and case.profile == manifest.profiles[0].name
-        found += [Schedule(way="concurrent")] if target == "cpu" else []
+        found = [Schedule(way="page-start"), *reused, Schedule(way="concurrent")] if target == "cpu" else reused
         once = first and for_tensorrt_10
         found += [Schedule(way="handles")] if once and BASES[manifest.plugin.base].generation == "v2" else []
     return tuple(found)

@@ -12,7 +12,7 @@ from pluginkit.errors import PluginkitError
 from pluginkit.judges.digests import digest
 from pluginkit.judges.host.cases import BUILDS, guarded
 from pluginkit.judges.protocol import Workplace
-from pluginkit.judges.rtx import negative_controls, own_operators
+from pluginkit.judges.rtx import constant_values, negative_controls, own_operators
 from pluginkit.judges.rtx import static_networks as static
 from pluginkit.judges.rtx.liveness import problems
 from pluginkit.judges.rtx.negative_controls import Control
@@ -105,13 +105,13 @@ class Builder:
             built = session.build_api(network)
             verdict = _verdict(network, built, expected)
             row = refusals.recognise(built)
-            return self._idle(session, network, row, verdict, expected) if row and row.of_workspaces else verdict
+            return self._without(session, network, row, verdict, expected) if row and row.hidden else verdict
         built = session.build(network)
         verdict = _verdict(network, built, expected)
-        if row := refusals.recognise(built):
-            if row.of_workspaces:
-                return self._idle(session, network, row, verdict, expected)
-            return self._whatever(session, network, row, verdict)
+        if row := self._recognised(built):
+            if row.hidden:
+                return self._without(session, network, row, verdict, expected)
+            return self._whatever(session, own_operators.replaced(network, self.manifest), row, verdict)
         if network.variant:
             return verdict
         if not verdict.outcome.bad and network.family == "plain":
@@ -123,13 +123,15 @@ class Builder:
             # Shapes don't depend on types: one precision is enough.
             for case in static.points(self.plan.cases, network):
                 if not verdict.outcome.bad:
-                    counted.append(case)
-                    verdict = _if_bad(self._static(session, network, case), f"{case.id} as a static network", verdict)
+                    fixed = self._static(session, network, case)
+                    counted += [case] if fixed.outcome is not Outcome.SKIPPED else []
+                    verdict = _if_bad(fixed, f"{case.id} as a static network", verdict)
         return verdict
 
-    def _whatever(self, session: RtxSession, network: Network, row: Refusal, verdict: Verdict) -> Verdict:
-        """A refusal whose message matches a row: NVIDIA's own, if ONNX's operators in its place get it too."""
-        other = session.build(own_operators.replaced(network, self.manifest))
+    def _whatever(self, session: RtxSession, own: Network, row: Refusal, verdict: Verdict) -> Verdict:
+        """A refusal whose message matches a row: NVIDIA's own, if `own`, the same network with ONNX's operators in the
+        plugin's place, gets it too."""
+        other = session.build(own)
         refusal = f"{row.cause} (refusal {row.id})"
         if refusals.recognise(other) is not row:
             answer = "builds" if other.ok else f"is {other.status} with another message"
@@ -143,7 +145,7 @@ class Builder:
         )
         return replace(verdict, outcome=Outcome.SKIPPED, message=message, how=NVIDIAS)
 
-    def _idle(
+    def _without(
         self,
         session: RtxSession,
         network: AnyNetwork,
@@ -151,22 +153,68 @@ class Builder:
         verdict: Verdict,
         expected: Sequence[Configured],
     ) -> Verdict:
-        """A refusal for a workspace: NVIDIA's own, if the network is built, the plugin live, once it hears of none."""
-        other = _verdict(network, session.without_workspace(network), expected)
+        """A refusal for something that a plugin may have: NVIDIA's own, if the network is built, the plugin live, once
+        the builder hears of none."""
+        rows = [row]
+        hiding, built = self._hiding(rows, session, network)
+        while (more := self._recognised(built)) and more.hidden and more not in rows:
+            # What has a size that only enqueue knows may want a workspace besides: each is refused by itself.
+            rows.append(more)
+            hiding, built = self._hiding(rows, session, network)
+        every = [one.hidden for one in rows]
+        hidden = " and ".join(every)
+        # Upper bounds in the place of sizes, and constants, are others in configurePlugin, too.
+        seen = () if {"sizes", "values"} & set(every) else expected
+        other = _verdict(hiding, built, seen)
+        cause = ", and ".join(f"{one.cause} (refusal {one.id})" for one in rows)
+        if "sizes" in every and built.status == "refused" and isinstance(network, Network):
+            own = session.build(own_operators.replaced(network, self.manifest))
+            if own.status == "refused" and refusals.place(own) == refusals.place(built):
+                message = (
+                    f"NVIDIA's builder refuses {cause}. Told that the plugin has no {hidden}, it refuses the network "
+                    f"too, and with ONNX's own operators in the plugin's place:\n{built.message}\n{own.message}\n"
+                    f"So the plugin is not judged in this network.\nWhat builds: {row.instead}."
+                )
+                return replace(verdict, outcome=Outcome.SKIPPED, message=message, how=NVIDIAS)
         if other.outcome.bad:
-            message = f"Its message for {row.cause} (refusal {row.id}); but without the workspace: {other.how}."
+            message = f"Its message for {cause}; but without the {hidden}: {other.how}."
             return replace(verdict, message="\n".join(filter(None, (verdict.message, message, other.message))))
+        instead = "; and ".join(one.instead for one in rows)
+        if every == ["values"]:
+            message = (
+                f"NVIDIA's builder crashes on {cause}. With these values as constants it builds the network, and the "
+                f"plugin is judged so.\nWhat builds: {instead}."
+            )
+            return replace(verdict, outcome=Outcome.SKIPPED, message=message, how=NVIDIAS)
         message = (
-            f"NVIDIA's builder refuses {row.cause} (refusal {row.id}). Told that the plugin wants none, it builds the "
-            f"network, and all else of the plugin is judged so.\nWhat builds: {row.instead}."
+            f"NVIDIA's builder refuses {cause}. Told that the plugin has no {hidden}, it builds the network, and all "
+            f"else of the plugin is judged so.\nWhat builds: {instead}."
         )
         return replace(verdict, outcome=Outcome.SKIPPED, message=message, how=NVIDIAS)
+
+    def _recognised(self, built: BuildVerdict) -> Refusal | None:
+        return refusals.recognise(built, shape_inputs=bool(self.manifest.shape_inputs()))
+
+    def _hiding(
+        self, rows: Sequence[Refusal], session: RtxSession, network: AnyNetwork
+    ) -> tuple[AnyNetwork, BuildVerdict]:
+        """What is built and the answer, once the builder hears of nothing that the rows are about. Values of shape
+        inputs are constants then, which is for one profile."""
+        hidden = [one.hidden for one in rows if one.hidden != "values"]
+        if len(hidden) < len(rows) and isinstance(network, Network):
+            network = constant_values.with_constants(network, self.manifest)
+        if hidden:
+            return network, session.without(hidden, network)
+        return network, session.build_api(network) if isinstance(network, ApiNetwork) else session.build(network)
 
     def _static(self, session: RtxSession, network: Network, case: Case) -> Verdict:
         fixed = static.fixed(network, case, self.manifest)
         built = session.build(fixed)
         verdict = _verdict(network, built, alive=problems(fixed, built.configured))
-        wrong = static.wrong_shapes(case, session.shapes()) if built.ok else []
+        if (row := self._recognised(built)) and not row.hidden:
+            own = static.fixed(own_operators.replaced(network, self.manifest), case, self.manifest)
+            return self._whatever(session, own, row, verdict)
+        wrong = static.wrong_shapes(case, session.shapes(), self.manifest) if built.ok else []
         if not wrong:
             return verdict
         message = "\n".join(filter(None, (verdict.message, *wrong)))

@@ -23,9 +23,11 @@ NO_ADAPTER = "it takes IPluginV3 alone, and the library, which another build mad
 
 def without_adapter(work: RunWork) -> str:
     """Why TensorRT-RTX has nothing to load in the library that `[library]` names; empty where it has."""
-    section = work.manifest.library
-    if section is None or BASES[work.manifest.plugin.base].generation == "v3":
+    section, base = work.manifest.library, BASES[work.manifest.plugin.base]
+    if section is None or base.generation == "v3":
         return ""
+    if base.batch_apart:
+        return f"it takes IPluginV3 alone, and pluginkit has no adapter for {base.interface}"
     # Where pluginkit's CMake package made it, its entry has given it the adapter.
     file = work.project / section.path
     return "" if not file.is_file() or existing.CONTROL in exported(file) else NO_ADAPTER

@@ -69,8 +69,9 @@ def _formats(tensors: Iterable[SeenTensor]) -> str:
 
 
 def _inputs(call: PluginCall, profile: int) -> Key:
-    ranges = call.inputs[profile]
-    return tuple((dtype.code, *shape) for dtype, shape in zip(call.types, ranges, strict=True))
+    given = enumerate(zip(call.types, call.inputs[profile], strict=True))
+    # configurePlugin gets no shape inputs.
+    return tuple((dtype.code, *shape) for index, (dtype, shape) in given if index not in call.shape_inputs)
 
 
 def _outputs(call: PluginCall, inputs: Key, expected: Iterable[Configured]) -> Key | None:

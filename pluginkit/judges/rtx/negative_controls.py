@@ -57,17 +57,19 @@ def network_controls(networks: Sequence[Network], setting: Setting) -> Iterator[
         setting: the plugin, at the precision in which the networks by NVIDIA's API are made.
     """
     families = {network.family for network in networks}
+    # Twice nothing is nothing: what is empty at a profile's opt is built.
+    grows = all(0 not in profile.at("opt").values() for profile in setting.manifest.profiles)
     for network in networks:
         yield from upside_down(network)
-        if network.family == "loop-count" and (grown := _growing_loop(network)):
+        if grows and network.family == "loop-count" and (grown := _growing_loop(network)):
             yield _control(network, grown, "recurrence-changes-shape")
     forms = {"plain": "api-shape-out", "loop-count": "api-loop-while", "cond-both": "api-cond-lazy"}
-    for form in [form for family, form in forms.items() if family in families]:
+    for form in (form for family, form in forms.items() if family in families):
         if (made := api_networks.make(setting, form)) is None:
             continue
         yield from upside_down(made)
         for wrong, mutate in _MUTATIONS.items():
-            if (mutated := mutate(made, setting)) is not None:
+            if (grows or mutate is not _growing_recurrence) and (mutated := mutate(made, setting)) is not None:
                 yield _control(made, mutated, wrong)
         if form == forms["plain"]:
             for wrong, mutated in structure_controls.networks(made):
@@ -94,7 +96,8 @@ _WRONG: dict[str, tuple[str, str]] = {
             "the plugin gets a type that pluginkit.toml doesn't declare (add it to `types` there, or have "
             "supportsFormatCombination refuse it)"
         ),
-        r"supported plugin/custom tactic format",
+        # The second, of a plugin with aliases.
+        r"supported plugin/custom tactic format|could not find any supported formats consistent with",
     ),
     **structure_controls.WRONG,
 }
@@ -177,7 +180,7 @@ def _ranks_differ(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork |
         return None
     tensor = setting.manifest.outputs[0]
     rank = len(tensor.shape) + 1 if len(tensor.shape) < MAX_RANK else 1
-    other = api.ConstantLayer("z1_other", "float32" if setting.is_float(tensor) else "int32", (1,), (1,) * rank)
+    other = api.ConstantLayer("z1_other", setting.graph_type(tensor), (1,), (1,) * rank)
     at = network.steps.index(first)
     changed = replace(first, otherwise=other.out)
     return replace(network, steps=(*network.steps[:at], other, changed, *network.steps[at + 1 :]))
@@ -186,14 +189,14 @@ def _ranks_differ(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork |
 def _not_offered(network: api.ApiNetwork, setting: Setting) -> api.ApiNetwork | None:
     """The first float input in the first of three types that no input declares; bool if all are declared.
 
-    INT8 is none of them: the output type that the plugin then answers may be FP32, which Dequantize refuses before the
-    builder asks the plugin.
+    INT8 is none of them, and no output is INT8 or FP8: the output type that the plugin then answers may be FP32, which
+    Dequantize refuses before the builder asks the plugin.
     """
     manifest = setting.manifest
     declared = {kind for tensor in manifest.inputs for kind in tensor.types}
     free = [kind for kind in (DType.FLOAT16, DType.INT32, DType.FLOAT32) if kind not in declared]
     index = next((i for i, tensor in enumerate(manifest.inputs) if setting.kind(tensor) is DType.FLOAT32), None)
-    if index is None:
+    if index is None or any(setting.kind(tensor).is_quantized for tensor in manifest.outputs):
         return None
     typed: api.TypeName = free[0].value if free else "bool"
     steps: list[api.Step] = []

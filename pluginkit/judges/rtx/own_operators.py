@@ -12,7 +12,7 @@ from pluginkit.dtypes import DType
 from pluginkit.interpreter import walker
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Network, PluginCall
-from pluginkit.testing.families import bypass
+from pluginkit.testing.families import dimensions
 from pluginkit.testing.families.base import Body, Names, Setting
 
 _SCALE = 0.125
@@ -42,7 +42,7 @@ def _replace(
             graph.node.append(node)
             continue
         given = {name: value for name, (_, value) in calls[node.name].fields.items()}
-        ranked = manifest.like([len(shape) for shape, _, _ in calls[node.name].inputs[0]])
+        ranked = manifest.like(calls[node.name].ranks)
         body = Body(replace(setting, manifest=ranked, fields=given), names, f"own_{node.name}")
         _fill(body, node, calls[node.name])
         graph.node.extend(body.nodes)
@@ -53,8 +53,8 @@ def _fill(body: Body, node: onnx.NodeProto, call: PluginCall) -> None:
     manifest, label, tensor = body.setting.manifest, body.label, body.names.tensor
     means = []
     for name, kind, scale, declared in zip(node.input, call.types, call.scales, manifest.inputs, strict=True):
-        if kind is DType.INT8:
-            wide = body.op("DequantizeLinear", [name, *_scales(body, scale)], tensor(f"{label}_wide"))
+        if kind.is_quantized:
+            wide = body.op("DequantizeLinear", [name, *_scales(body, scale, kind)], tensor(f"{label}_wide"))
         else:
             wide = body.op("Cast", [name], tensor(f"{label}_wide"), to=TensorProto.FLOAT)
         means.append(body.op("ReduceMean", [wide], tensor(f"{label}_mean"), keepdims=0) if declared.shape else wide)
@@ -65,17 +65,19 @@ def _fill(body: Body, node: onnx.NodeProto, call: PluginCall) -> None:
     for name, kind, scale, declared in outputs:
         value = mean
         if declared.shape:
-            sizes = [bypass.size(body, list(node.input), shapes.parse(dim)) for dim in declared.shape]
+            sizes = [
+                dimensions.size(body, manifest.inputs, list(node.input), shapes.parse(dim)) for dim in declared.shape
+            ]
             wanted = body.op("Concat", sizes, tensor(f"{label}_shape"), axis=0)
             value = body.op("Expand", [mean, wanted], tensor(f"{label}_filled"))
-        if kind is DType.INT8:
-            body.op("QuantizeLinear", [value, *_scales(body, scale)], name)
+        if kind.is_quantized:
+            body.op("QuantizeLinear", [value, *_scales(body, scale, kind)], name)
         else:
             body.op("Cast", [value], name, to=kind.onnx)
 
 
-def _scales(body: Body, scale: float) -> list[str]:
+def _scales(body: Body, scale: float, kind: DType) -> list[str]:
     return [
         body.constant("scale", TensorProto.FLOAT, [], [scale or _SCALE]),
-        body.constant("zero", TensorProto.INT8, [], [0]),
+        body.constant("zero", kind.onnx, [], [0]),
     ]

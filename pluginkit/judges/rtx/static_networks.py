@@ -49,7 +49,14 @@ def fixed(network: Network, case: Case, manifest: Manifest) -> Network:
         for size in case.feeds[value.name].shape:
             shape.dim.add().dim_value = size
     live = _live(graph, {output.name for output in graph.output})
-    seen = {node.name: [name in live for name in node.output] for node in walker.nodes(graph)}
+    # A size that only enqueue knows is no number here either.
+    numbers = [not manifest.is_sized(tensor) for tensor in manifest.outputs]
+    plugins = {call.node for call in network.calls}
+    seen = {
+        node.name: [name in live and number for name, number in zip(node.output, numbers, strict=False)]
+        for node in walker.nodes(graph)
+        if node.name in plugins
+    }
     calls = []
     for call in network.calls:
         calls += _fixed_calls(call, case, manifest, seen[call.node])
@@ -73,9 +80,12 @@ def _live(graph: onnx.GraphProto, wanted: set[str]) -> set[str]:
 
 
 def _fixed_calls(call: PluginCall, case: Case, manifest: Manifest, seen: Sequence[bool]) -> list[PluginCall]:
-    manifest = manifest.like([len(shape) for shape, _, _ in call.inputs[0]])
+    manifest = manifest.like(call.ranks)
     manifest = manifest.with_fields({name: value for name, (_, value) in call.fields.items()})
-    inputs = tuple(tensor.dims(case.symbols) for tensor in manifest.inputs)
+    inputs = tuple(
+        tensor.elements(case.symbols) if tensor.is_shape_input else tensor.dims(case.symbols)
+        for tensor in manifest.inputs
+    )
     behind = [
         PluginCall(
             node=_probe_name(call.node, tensor),
@@ -87,7 +97,7 @@ def _fixed_calls(call: PluginCall, case: Case, manifest: Manifest, seen: Sequenc
             output_scales=(0.0,),
         )
         for tensor, kind, dims, is_seen in zip(
-            manifest.outputs, call.output_types, [t.dims(case.symbols) for t in manifest.outputs], seen, strict=True
+            manifest.outputs, call.output_types, manifest.output_shapes(case.symbols).values(), seen, strict=True
         )
         if is_seen
     ]
@@ -130,11 +140,16 @@ def _put_probes(graph: onnx.GraphProto, manifest: Manifest, seen: Mapping[str, S
             )
 
 
-def wrong_shapes(case: Case, shapes: Mapping[str, Dims]) -> list[str]:
-    """Where NVIDIA's shapes of a static network's outputs aren't those of the oracle; -1 is no number to agree on."""
+def wrong_shapes(case: Case, shapes: Mapping[str, Dims], manifest: Manifest) -> list[str]:
+    """Where NVIDIA's shapes of a static network's outputs aren't those of the oracle; -1 is no number to agree on.
+
+    What has a size that only enqueue knows, or comes of that, is -1.
+    """
     found = []
     for name, expected in case.expected.items():
-        got = shapes.get(name)
-        if got != expected.shape:
+        got, agreed = shapes.get(name), expected.shape
+        if got is not None and manifest.size_tensors() and len(got) == len(agreed):
+            agreed = tuple(-1 if size == -1 else want for size, want in zip(got, agreed, strict=True))
+        if got != agreed:
             found.append(f"output {name!r}: the oracle's shape is {list(expected.shape)}, NVIDIA's {list(got or ())}")
     return found

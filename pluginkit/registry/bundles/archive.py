@@ -1,4 +1,5 @@
-"""A bundle as one file: a tar archive, gzipped, with `manifest.json` first and every other file by its digest.
+"""A bundle as one file: a tar archive, gzipped, with `manifest.json` first and every other file by its digest; then the
+signatures, which are no part of the bundle.
 
 Nothing in an archive is trusted: names, kinds, sizes and digests are checked while it is read, before a byte
 lies anywhere but in a folder for temporary files.
@@ -25,6 +26,10 @@ from pluginkit.registry.bundles.bundle import Bundle
 SUFFIX = ".bundle.tar.gz"
 MANIFEST = "manifest.json"
 BLOBS = "blobs/sha256/"
+SIGNATURES = "signatures/sha256/"
+LONGEST_SIGNATURE = 1 << 20
+MOST_SIGNATURES = 64
+"""What is read of a bundle's signatures: anyone can add some."""
 LARGEST = 4 << 30
 """Bytes that the files of a bundle may have together, unless more is allowed."""
 _PACK_AGAIN = "Copy or pack the bundle again."
@@ -37,12 +42,15 @@ class Content:
     Attributes:
         bundle: its manifest.
         manifest: the manifest's bytes.
-        files: digest -> path, of each file that the manifest names.
+        files: digest -> path, of each file that the manifest names; of a bundle that was pulled from a registry, of
+            those that are here.
+        signatures: of the bundle, whoever made them.
     """
 
     bundle: Bundle
     manifest: bytes
     files: dict[str, Path]
+    signatures: tuple[bytes, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -59,8 +67,15 @@ def write(content: Content, path: Path) -> None:
     """Write an archive; `path` is there whole, or not at all.
 
     Raises:
+        CheckFailed: not all of the bundle's files are here.
         UsageError: it cannot be written.
     """
+    if missing := content.bundle.files().keys() - content.files.keys():
+        raise CheckFailed(
+            f"{len(missing)} of the {len(content.bundle.files())} files of {content.bundle.label} are not here: only "
+            "some variants were pulled.",
+            hint="pluginkit registry pull --all brings the others.",
+        )
     # No name and no time in gzip's header, so that equal content gives equal bytes.
     with (
         files.replacing(path) as temporary,
@@ -72,6 +87,10 @@ def write(content: Content, path: Path) -> None:
         for digest, source in sorted(content.files.items()):
             with source.open("rb") as file:
                 tar.addfile(_member(BLOBS + digest.partition(":")[2], content.bundle.files()[digest]), file)
+        for digest, data in sorted({digests.of_bytes(one): one for one in content.signatures}.items())[
+            :MOST_SIGNATURES
+        ]:
+            tar.addfile(_member(SIGNATURES + digest.partition(":")[2], len(data)), io.BytesIO(data))
 
 
 def _member(name: str, size: int) -> tarfile.TarInfo:
@@ -123,7 +142,13 @@ def _read(tar: tarfile.TarFile, path: Path, folder: Path, largest: int) -> Conte
             hint="--largest GIB allows more.",
         )
     found_files: dict[str, Path] = {}
+    signatures: list[bytes] = []
     for member in members:
+        if member.isreg() and member.name.startswith(SIGNATURES):
+            signatures.append(_signature(tar, member, path))
+            if len(signatures) > MOST_SIGNATURES:
+                raise CheckFailed(f"{path} has more than {MOST_SIGNATURES} signatures.", hint=_PACK_AGAIN)
+            continue
         digest = f"{digests.ALGORITHM}:{member.name.removeprefix(BLOBS)}"
         if not member.isreg() or digest not in sizes or member.name != BLOBS + digest.partition(":")[2]:
             raise CheckFailed(f"{path} holds {member.name[:80]!r}, which its manifest does not name.", hint=_PACK_AGAIN)
@@ -137,7 +162,17 @@ def _read(tar: tarfile.TarFile, path: Path, folder: Path, largest: int) -> Conte
         found_files[digest] = target
     if missing := sorted(sizes.keys() - found_files.keys()):
         raise CheckFailed(f"{path} lacks {digests.short(missing[0])}, which its manifest names.", hint=_PACK_AGAIN)
-    return Content(found, manifest, found_files)
+    return Content(found, manifest, found_files, tuple(signatures))
+
+
+def _signature(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> bytes:
+    """A signature; whose it is, and whether it holds, is asked when the bundle is."""
+    data = _file(tar, member).read(LONGEST_SIGNATURE + 1)
+    if len(data) > LONGEST_SIGNATURE or member.name != SIGNATURES + digests.of_bytes(data).partition(":")[2]:
+        raise CheckFailed(
+            f"{path}: {member.name[:80]!r} is not what its name says, or longer than any signature.", hint=_PACK_AGAIN
+        )
+    return data
 
 
 def _file(tar: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:

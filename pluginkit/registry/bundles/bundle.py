@@ -8,10 +8,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from packaging.version import InvalidVersion, Version
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from pluginkit.errors import CheckFailed
 from pluginkit.registry.bundles import digests
@@ -50,26 +60,60 @@ class _BundleModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class BundleTensor(_BundleModel):
-    """An input or output: element types as NumPy names them, formats, and the dimensions as expressions of symbols."""
+_Scalar: TypeAlias = float | int | str
+
+
+class _Signature(_BundleModel):
+    """Keys in `SINCE` came later, and an older pluginkit refuses what it doesn't know: they are written only where they
+    say something."""
+
+    SINCE: ClassVar[frozenset[str]] = frozenset()
+
+    @model_serializer(mode="wrap")
+    def _said(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        plain: dict[str, Any] = handler(self)
+        return {key: value for key, value in plain.items() if key not in self.SINCE or value not in (None, "", [])}
+
+
+class BundleTensor(_Signature):
+    """An input or output: element types as NumPy names them, formats, and the dimensions as expressions of symbols.
+
+    The others are as in `pluginkit.toml`: `pluginkit.manifest.Tensor`.
+    """
+
+    SINCE = frozenset({"alias", "upper", "opt", "valid", "values"})
 
     name: str
     types: tuple[str, ...]
     shape: tuple[str, ...]
     formats: tuple[str, ...] = ()
+    alias: str = ""
+    upper: str = ""
+    opt: str = ""
+    valid: str = ""
+    values: tuple[str, ...] = ()
 
 
-class PluginField(_BundleModel):
-    """A field of the creator: an attribute of the ONNX node. No default means that it must be given."""
+class PluginField(_Signature):
+    """A field of the creator: an attribute of the ONNX node. No default means that it must be given; `min`, `max` and
+    `choices` are of each element."""
+
+    SINCE = frozenset({"min", "max", "choices"})
 
     name: str
     type: str
-    default: Any = None
+    default: _Scalar | tuple[_Scalar, ...] | None = None
     description: str = ""
+    min: float | int | None = None
+    max: float | int | None = None
+    choices: tuple[_Scalar, ...] = ()
 
 
-class BundlePlugin(_BundleModel):
-    """A plugin: the three strings by which TensorRT finds its creator, and its signature."""
+class BundlePlugin(_Signature):
+    """A plugin: the three strings by which TensorRT finds its creator, its signature, and its workspace's bytes as an
+    expression, if the project has one."""
+
+    SINCE = frozenset({"workspace"})
 
     name: str = Field(min_length=1, max_length=1023)
     version: str = Field(min_length=1, max_length=1023)
@@ -79,6 +123,7 @@ class BundlePlugin(_BundleModel):
     inputs: tuple[BundleTensor, ...] = ()
     outputs: tuple[BundleTensor, ...] = ()
     fields: tuple[PluginField, ...] = ()
+    workspace: str = ""
 
     @property
     def identity(self) -> str:
@@ -194,6 +239,16 @@ class Bundle(_BundleModel):
     def label(self) -> str:
         """`name release`."""
         return f"{self.name} {self.release}"
+
+    @property
+    def targets(self) -> str:
+        """`cpu, gpu sm_80 sm_90`; machines too where they aren't all x86_64."""
+        found = []
+        for variant in self.variants:
+            codes = sorted({str(code) for code in variant.gpu_code})
+            machine = "" if variant.machine == "x86_64" else variant.machine
+            found.append(" ".join(filter(None, (variant.target, machine, *codes))))
+        return ", ".join(dict.fromkeys(found))
 
     def files(self) -> dict[str, int]:
         """Every other file of the bundle: digest -> bytes."""

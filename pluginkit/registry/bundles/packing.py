@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from packaging.version import InvalidVersion, Version
+
 from pluginkit.build.artifact import TARGETS, library_path
 from pluginkit.creators import loading
 from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
 from pluginkit.library import inspection
-from pluginkit.manifest import FILE_NAME
+from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.manifest.project import Member, members, root
 from pluginkit.paths import __version__
 from pluginkit.process.programs import run as run_process
@@ -62,12 +64,16 @@ def packed(options: PackOptions, progress: Callable[[str], None] = lambda _: Non
     """A bundle of builds. Its files are the builds' own; those of archives go with the context.
 
     Raises:
-        UsageError: the project or a report can't be read, there is no build, or a library is for another machine than
-            this one (pack it there, and give the archive here).
+        UsageError: the release is no version, the project or a report can't be read, there is no build, or a library is
+            for another machine than this one (pack it there, and give the archive here).
         CheckFailed: a library hasn't the plugins of pluginkit.toml, no host lists it, or a report is about
             another library.
         PluginCrashed: a library takes the process down on loading.
     """
+    try:
+        Version(options.release)
+    except InvalidVersion:
+        raise UsageError(f"{options.release!r} is no release.", hint="A version as PEP 440 has them: 1.4.2.") from None
     project = root(options.project)
     plugins = members(project)
     with ExitStack() as stack:
@@ -99,7 +105,7 @@ def packed(options: PackOptions, progress: Callable[[str], None] = lambda _: Non
             license=options.license,
             source=_source(project),
             made_by=f"pluginkit {__version__}",
-            plugins=tuple(_plugin(one) for one in plugins),
+            plugins=tuple(plugin_of(one.manifest) for one in plugins),
             variants=tuple(taken),
             evidence=tuple(
                 sorted({one.digest: one for one in reports}.values(), key=lambda one: (one.kind, one.digest))
@@ -149,20 +155,28 @@ def _has_plugins(path: Path, loaded: loading.Loaded, plugins: Sequence[Member]) 
 
 
 def _same_plugins(path: Path, bundle: Bundle, plugins: Sequence[Member]) -> None:
-    if bundle.plugins != tuple(_plugin(one) for one in plugins):
+    if bundle.plugins != tuple(plugin_of(one.manifest) for one in plugins):
         raise CheckFailed(
             f"The plugins of {path} are not those of the project: names, signatures and fields must be the same.",
             hint="Pack it from the same revision of the sources.",
         )
 
 
-def _plugin(member: Member) -> BundlePlugin:
-    manifest = member.manifest
+def plugin_of(manifest: Manifest) -> BundlePlugin:
+    """What a bundle says of a plugin: what its `pluginkit.toml` says of the signature."""
 
     def tensor(one: Any) -> BundleTensor:
         types = tuple(kind.value for kind in one.types)
         return BundleTensor(
-            name=one.name, types=types, shape=manifest.written(one), formats=tuple(kind.value for kind in one.formats)
+            name=one.name,
+            types=types,
+            shape=manifest.written(one),
+            formats=tuple(kind.value for kind in one.formats),
+            alias=one.alias or "",
+            upper=one.upper or "",
+            opt=one.opt or "",
+            valid=one.valid or "",
+            values=one.values or (),
         )
 
     return BundlePlugin(
@@ -174,9 +188,18 @@ def _plugin(member: Member) -> BundlePlugin:
         inputs=tuple(map(tensor, manifest.inputs)),
         outputs=tuple(map(tensor, manifest.outputs)),
         fields=tuple(
-            PluginField(name=one.name, type=one.written(), default=one.default, description=one.description)
+            PluginField(
+                name=one.name,
+                type=one.written(),
+                default=one.default,
+                description=one.description,
+                min=one.min,
+                max=one.max,
+                choices=one.choices,
+            )
             for one in manifest.fields
         ),
+        workspace=manifest.plugin.workspace or "",
     )
 
 

@@ -16,8 +16,8 @@ from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.registry.bundles.bundle import Bundle
 
 FILE = "index.sqlite"
-Bundles = Callable[[], Iterable[tuple[str, Bundle]]]
-"""Gives digests and manifests."""
+Bundles = Callable[[], Iterable[tuple[str, Bundle, frozenset[str]]]]
+"""Gives digests, manifests, and the digests of those of its files that are there."""
 WAIT = 60.0
 """Seconds that a writer waits for others."""
 
@@ -131,21 +131,24 @@ class Index:
             raise
         self._db.execute("COMMIT")
 
-    def insert(self, digest: str, bundle: Bundle) -> None:
-        """Add a bundle; nothing happens if it is there."""
-        row = (digest, bundle.name, bundle.release, bundle.license, sum(bundle.files().values()), _targets(bundle))
+    def insert(self, digest: str, bundle: Bundle, files: Iterable[str]) -> None:
+        """Add a bundle, of whose files some or all are there; to one that is known, those that came since."""
+        row = (digest, bundle.name, bundle.release, bundle.license, sum(bundle.files().values()), bundle.targets)
         done = self._db.execute(
             "INSERT OR IGNORE INTO bundles (digest, name, release, license, size, targets) VALUES (?, ?, ?, ?, ?, ?)",
             row,
         )
-        if not done.rowcount:
-            return
-        key = done.lastrowid
-        self._db.executemany(
-            "INSERT INTO plugins VALUES (?, ?, ?, ?, ?, ?)",
-            [(key, one.name, one.version, one.namespace, one.base, one.description) for one in bundle.plugins],
-        )
-        self._db.executemany("INSERT INTO files VALUES (?, ?)", [(key, digest) for digest in bundle.files()])
+        if done.rowcount:
+            self._db.executemany(
+                "INSERT INTO plugins VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (done.lastrowid, one.name, one.version, one.namespace, one.base, one.description)
+                    for one in bundle.plugins
+                ],
+            )
+        new = sorted(set(files) - self.files_of(digest))
+        sql = "INSERT INTO files SELECT id, ? FROM bundles WHERE digest = ?"
+        self._db.executemany(sql, [(file, digest) for file in new])
 
     def delete(self, digest: str) -> bool:
         """Remove a bundle; whether it was there."""
@@ -186,6 +189,11 @@ class Index:
         """The digests of all files of all bundles."""
         return {row[0] for row in self._all("SELECT DISTINCT digest FROM files")}
 
+    def files_of(self, digest: str) -> frozenset[str]:
+        """The digests of the files of a bundle that are in the store."""
+        sql = "SELECT f.digest FROM files f JOIN bundles b ON b.id = f.bundle WHERE b.digest = ?"
+        return frozenset(row[0] for row in self._all(sql, (digest,)))
+
     def check(self) -> str:
         """SQLite's findings on the database's integrity; empty if it is sound."""
         try:
@@ -202,8 +210,8 @@ class Index:
 
     def _fill(self, bundles: Bundles) -> int:
         count = 0
-        for digest, bundle in bundles():
-            self.insert(digest, bundle)
+        for digest, bundle, files in bundles():
+            self.insert(digest, bundle, files)
             count += 1
         return count
 
@@ -253,13 +261,3 @@ def _version(db: sqlite3.Connection, folder: Path | None = None) -> int:
 def _check_current(db: sqlite3.Connection, folder: Path) -> None:
     if _version(db, folder) != len(_MIGRATIONS):
         raise sqlite3.DatabaseError("of an earlier schema version")
-
-
-def _targets(bundle: Bundle) -> str:
-    """`cpu, gpu sm_80 sm_90`; machines too where they aren't all x86_64."""
-    found = []
-    for variant in bundle.variants:
-        codes = sorted({str(code) for code in variant.gpu_code})
-        machine = "" if variant.machine == "x86_64" else variant.machine
-        found.append(" ".join(filter(None, (variant.target, machine, *codes))))
-    return ", ".join(dict.fromkeys(found))

@@ -3,18 +3,22 @@
     store.json           the store's schema version
     manifests/ab/ab12…   manifests by digest
     blobs/ab/ab12…       libraries and reports by digest
+    signatures/ab12…/    signatures of a bundle, by their own digests
     index.sqlite         the manifests' content
     tmp/                 files that are being written
 
 A file is written into `tmp`, synchronised and renamed; the index's row comes last, and only while the store's lock is
 held and all files are seen to be there. So a process that is killed leaves a file that no manifest names, which `gc`
 removes, and never a row without its files. Nothing is given out whose digest doesn't match.
+
+Of a bundle that was pulled from a registry, some libraries may not be here: the index has the files that are.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import platform
@@ -22,7 +26,7 @@ import shutil
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -38,7 +42,7 @@ from pluginkit.registry.storage.index import FILE, Entry, Index
 
 SCHEMA = 1
 _MARK = "store.json"
-_MANIFESTS, _BLOBS, _TMP = "manifests", "blobs", "tmp"
+_MANIFESTS, _BLOBS, _SIGNATURES, _TMP = "manifests", "blobs", "signatures", "tmp"
 _OLD = 24 * 3600
 """Seconds after which another machine's temporary file is taken for abandoned."""
 
@@ -71,6 +75,8 @@ class Store:
         writable: whether bundles can be added.
     """
 
+    remote = False
+
     def __init__(self, folder: Path, index: Index, *, writable: bool) -> None:
         self.folder = folder
         self.writable = writable
@@ -96,6 +102,11 @@ class Store:
     def exists(folder: Path) -> bool:
         """Whether there is a store in a folder."""
         return (folder / _MARK).exists()
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people."""
+        return str(self.folder)
 
     def __enter__(self) -> Self:
         return self
@@ -151,6 +162,10 @@ class Store:
             )
         return found[0]
 
+    def here(self, digest: str) -> frozenset[str]:
+        """The digests of the files of a bundle that are here; of one that was pulled, some may not be."""
+        return self._index.files_of(digest)
+
     def bundle(self, digest: str) -> Bundle:
         """A bundle's manifest.
 
@@ -177,15 +192,22 @@ class Store:
             raise CheckFailed(f"{path} was changed: its digest is {digests.short(found)} now.", hint=_REPAIR)
         return path
 
+    def library(self, bundle: str, variant: str) -> Path:
+        """A library of a bundle: `file`."""
+        del bundle
+        return self.file(variant)
+
     def content(self, digest: str) -> Content:
-        """A bundle with all its files, each verified.
+        """A bundle with its signatures, and all of its files that are here, each verified.
 
         Raises:
             CheckFailed: one isn't here, or its bytes are others.
         """
         manifest = self._bytes(_MANIFESTS, digest)
         found = bundle_.parse(manifest, f"the manifest {digests.short(digest)}")
-        return Content(found, manifest, {one: self.file(one) for one in found.files()})
+        here = self.here(digest)
+        files = {one: self.file(one) for one in found.files() if one in here}
+        return Content(found, manifest, files, tuple(self.signatures(digest)))
 
     def verify(
         self, digest: str | None = None, progress: Callable[[int, int], None] = lambda _done, _total: None
@@ -206,8 +228,7 @@ class Store:
             progress(number, len(asked))
             try:
                 content = self.content(one)
-                for variant in content.bundle.variants:
-                    variants.check(variant, content.files[variant.digest])
+                _check_libraries(content)
             except CheckFailed as error:
                 found.append(Damage(one, error.message))
         return found
@@ -215,17 +236,19 @@ class Store:
     # Writing
 
     def add(self, content: Content) -> bool:
-        """Put a bundle into the store; whether it is new. Equal files are stored once.
+        """Put a bundle and its signatures into the store; whether it is new. Equal files are stored once.
+
+        Files that `content` doesn't have are left out; of a bundle that is here already, those come in that weren't.
 
         Raises:
             CheckFailed: a file isn't the one that the manifest has.
             UsageError: the store can't be written, or the disk is full; nothing of the bundle is visible then.
         """
         self._check_writable()
-        for variant in content.bundle.variants:
-            variants.check(variant, content.files[variant.digest])
+        _check_libraries(content)
         for report in content.bundle.evidence:
-            if digests.of_file(content.files[report.digest]) != report.digest:
+            path = content.files.get(report.digest)
+            if path is not None and digests.of_file(path) != report.digest:
                 raise CheckFailed(
                     f"The {report.kind} report of {content.bundle.label} was changed.", hint="Pack it anew."
                 )
@@ -244,13 +267,14 @@ class Store:
             # A collection may have taken a file that no row named yet. It needs the lock, so now it can't.
             self._write_all(content)
             new = not self.has(content.digest)
-            self._index.insert(content.digest, content.bundle)
+            self._index.insert(content.digest, content.bundle, content.files)
             return new
 
     def _write_all(self, content: Content) -> None:
         for digest, source in content.files.items():
             self._write(self._path(_BLOBS, digest), source)
         self._write(self._path(_MANIFESTS, content.digest), content.manifest)
+        self.add_signatures(content.digest, content.signatures)
 
     def remove(self, digest: str) -> None:
         """Take a bundle out; `gc` removes the files that no other has.
@@ -287,6 +311,11 @@ class Store:
                     if f"{digests.ALGORITHM}:{path.name}" not in digests_:
                         files, size = files + 1, size + path.stat().st_size
                         path.unlink()
+            bundles = kept[_MANIFESTS]
+            for path in (self.folder / _SIGNATURES).glob("*/*"):
+                if f"{digests.ALGORITHM}:{path.parent.name}" not in bundles:
+                    files, size = files + 1, size + path.stat().st_size
+                    path.unlink()
             for path in (self.folder / _TMP).iterdir():
                 if _abandoned(path):
                     files, size = files + 1, size + path.stat().st_size
@@ -296,7 +325,7 @@ class Store:
     def rebuild(self) -> int:
         """Make the index anew of the manifests in the store; how many bundles there are.
 
-        A manifest whose bytes are not those of its name, and one whose files aren't all there, is left out.
+        A manifest whose bytes are not those of its name, and one of whose libraries none is there, is left out.
 
         Raises:
             UsageError: the store can't be written.
@@ -309,6 +338,51 @@ class Store:
             _put_aside(self.folder)
             self._index = Index.open(self.folder, lambda: _readable(self.folder))
             return len(self._index.entries())
+
+    def add_signatures(self, digest: str, signatures: Iterable[bytes]) -> None:
+        """Keep signatures of a bundle. What they are worth is asked when the bundle is.
+
+        Raises:
+            UsageError: the store can't be written.
+        """
+        self._check_writable()
+        for one in signatures:
+            folder = self.folder / _SIGNATURES / digests.check(digest).partition(":")[2]
+            folder.mkdir(parents=True, exist_ok=True)
+            self._write(folder / digests.of_bytes(one).partition(":")[2], one)
+
+    def signatures(self, digest: str) -> list[bytes]:
+        """The signatures of a bundle that are kept here, whoever made them."""
+        folder = self.folder / _SIGNATURES / digests.check(digest).partition(":")[2]
+        found = []
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            # What can't be read has signed nothing.
+            with contextlib.suppress(OSError), _open(path) as file:
+                found.append(file.read(bundle_.LONGEST))
+        return found
+
+    def download_path(self, digest: str) -> Path:
+        """Where a file that comes over a network is kept until all of it is there; after a day without news gc
+        removes it."""
+        return self.folder / _TMP / f"download-{digests.check(digest).partition(':')[2]}"
+
+    @contextlib.contextmanager
+    def downloading(self, path: Path) -> Iterator[BinaryIO]:
+        """A file of `download_path`, open to go on with it. It stays, whatever happens; one process at a time has it.
+
+        Raises:
+            UsageError: the store can't be written.
+        """
+        self._check_writable()
+        while True:
+            with _opened_for_update(path) as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                # The process that had it may have put it into the store, and removed it.
+                if not (path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())):
+                    continue
+                yield file
+                file.flush()
+                return
 
     def temporary(self) -> contextlib.AbstractContextManager[Path]:
         """A file in `tmp` that is removed at the end, if it is still there."""
@@ -400,7 +474,7 @@ def _check_mark(folder: Path) -> None:
 def _open_index(folder: Path, *, writable: bool) -> Index:
     """The index; made anew of the content where it is lost or damaged."""
 
-    def readable() -> Iterator[tuple[str, Bundle]]:
+    def readable() -> Iterator[tuple[str, Bundle, frozenset[str]]]:
         return _readable(folder)
 
     try:
@@ -421,15 +495,23 @@ def _put_aside(folder: Path) -> None:
     (folder / f"{FILE}-journal").unlink(missing_ok=True)
 
 
-def _readable(folder: Path) -> Iterator[tuple[str, Bundle]]:
-    """The bundles whose manifests are whole and whose files are all there, the oldest first."""
+def _check_libraries(content: Content) -> None:
+    for variant in content.bundle.variants:
+        if variant.digest in content.files:
+            variants.check(variant, content.files[variant.digest])
+
+
+def _readable(folder: Path) -> Iterator[tuple[str, Bundle, frozenset[str]]]:
+    """The bundles whose manifests are whole, with those of their files that are there, if a library is among them; the
+    oldest first."""
     for path in sorted(_stored(folder / _MANIFESTS), key=lambda one: (one.stat().st_mtime_ns, one.name)):
         digest = f"{digests.ALGORITHM}:{path.name}"
         with contextlib.suppress(CheckFailed, OSError):
             data = path.read_bytes()
             bundle = bundle_.parse(data, path.name)
-            if digests.of_bytes(data) == digest and all(_path(folder / _BLOBS, one).exists() for one in bundle.files()):
-                yield digest, bundle
+            files = frozenset(one for one in bundle.files() if _path(folder / _BLOBS, one).exists())
+            if digests.of_bytes(data) == digest and files & {one.digest for one in bundle.variants}:
+                yield digest, bundle, files
 
 
 def _open(path: Path) -> BinaryIO:
@@ -437,6 +519,11 @@ def _open(path: Path) -> BinaryIO:
     if path.parent.is_symlink():
         raise OSError(errno.ELOOP, "its folder is a symbolic link")
     return open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")  # noqa: PTH123 - of a descriptor
+
+
+def _opened_for_update(path: Path) -> BinaryIO:
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    return open(os.open(path, flags, 0o600), "r+b")  # noqa: PTH123 - of a descriptor
 
 
 def _path(folder: Path, digest: str) -> Path:

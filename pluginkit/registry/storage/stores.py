@@ -1,4 +1,4 @@
-"""Several stores in order, as a read-only one of the team before one's own."""
+"""Several stores in order, as a read-only one of the team before one's own, and registries behind them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import os
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import Protocol
 
 from pluginkit.errors import UsageError
+from pluginkit.paths import user_folder
+from pluginkit.registry.bundles.bundle import Bundle
 from pluginkit.registry.storage.index import Entry
 from pluginkit.registry.storage.store import NotFoundError, Store, newness
 
@@ -27,10 +30,7 @@ def folders(named: Sequence[Path] = ()) -> tuple[Path, ...]:
     variable = [Path(one).expanduser() for one in os.environ.get(VARIABLE, "").split(os.pathsep) if one]
     if variable:
         return tuple(dict.fromkeys(variable))
-    data = os.environ.get("XDG_DATA_HOME", "")
-    # The specification has relative paths ignored.
-    base = Path(data) if data.startswith("/") else Path.home() / ".local" / "share"
-    return (base / "pluginkit" / "store",)
+    return (user_folder("XDG_DATA_HOME", ".local/share") / "store",)
 
 
 def installed() -> tuple[Path, ...]:
@@ -49,17 +49,45 @@ def installed() -> tuple[Path, ...]:
     return tuple(found)
 
 
+class BundlePlace(Protocol):
+    """What bundles are looked for in: a store on this machine, or a registry. See `Store`.
+
+    Attributes:
+        remote: whether it is a registry: what is there has not been let in yet.
+        place: where it is, for people.
+    """
+
+    @property
+    def remote(self) -> bool: ...
+    @property
+    def place(self) -> str: ...
+    def entries(self, text: str = "") -> list[Entry]: ...
+    def having(self, name: str, version: str, namespace: str) -> list[Entry]: ...
+    def identities(self, name: str) -> list[tuple[str, str, str]]: ...
+    def find(self, text: str) -> Entry: ...
+    def here(self, digest: str) -> frozenset[str]: ...
+    def bundle(self, digest: str) -> Bundle: ...
+    def signatures(self, digest: str) -> list[bytes]: ...
+    def library(self, bundle: str, variant: str) -> Path: ...
+
+
 class Stores:
-    """Open stores. What several have, the first gives.
+    """Open stores, and registries. What several have, the first gives.
 
     Attributes:
         stores: in order.
         absent: folders where there is none yet.
+        registries: asked after all stores.
+        sources: the stores and the registries.
     """
 
-    def __init__(self, stores: Sequence[Store], absent: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, stores: Sequence[Store], absent: Sequence[Path] = (), registries: Sequence[BundlePlace] = ()
+    ) -> None:
         self.stores = tuple(stores)
         self.absent = tuple(absent)
+        self.registries = tuple(registries)
+        self.sources: tuple[BundlePlace, ...] = (*self.stores, *self.registries)
 
     def find(self, text: str) -> tuple[Store, Entry]:
         """The bundle that a person means (see `Store.find`), and the store that has it.
@@ -74,17 +102,27 @@ class Stores:
         where = ", ".join(str(one) for one in (*(store.folder for store in self.stores), *self.absent))
         raise NotFoundError(f"No bundle {text} is in {where}.", hint="pluginkit registry list shows what there is.")
 
-    def having(self, name: str, version: str, namespace: str) -> list[tuple[Store, Entry]]:
-        """The bundles with a plugin of that identity, the newest first, each once."""
-        found: dict[str, tuple[Store, Entry]] = {}
-        for store in self.stores:
-            for entry in store.having(name, version, namespace):
-                found.setdefault(entry.digest, (store, entry))
-        return sorted(found.values(), key=lambda one: newness(one[1]), reverse=True)
+    def having(self, name: str, version: str, namespace: str) -> list[tuple[tuple[BundlePlace, ...], Entry]]:
+        """The bundles with a plugin of that identity, the newest first, each once, with all that have it."""
+        found: dict[str, tuple[list[BundlePlace], Entry]] = {}
+        for source in self.sources:
+            for entry in source.having(name, version, namespace):
+                found.setdefault(entry.digest, ([], entry))[0].append(source)
+        ordered = sorted(found.values(), key=lambda one: newness(one[1]), reverse=True)
+        return [(tuple(sources), entry) for sources, entry in ordered]
+
+    def library(self, place: str, bundle: str, variant: str) -> Path:
+        """A library's file, verified; a registry's is brought into a store first.
+
+        Raises:
+            CheckFailed: it isn't there, or its bytes are others.
+            UsageError, RegistryUnavailable: as `pulling.pull`.
+        """
+        return next(one for one in self.sources if one.place == place).library(bundle, variant)
 
     def identities(self, name: str) -> list[tuple[str, str, str]]:
         """Every (name, version, namespace) of plugins of that name."""
-        return sorted({identity for store in self.stores for identity in store.identities(name)})
+        return sorted({identity for source in self.sources for identity in source.identities(name)})
 
 
 @contextlib.contextmanager

@@ -19,9 +19,10 @@ from pluginkit.host.memory.leaks import Leak, Site, find_leaks
 from pluginkit.interpreter import api_structure, api_walker, preflight, shape_check, walker
 from pluginkit.manifest import Manifest, type_rules
 from pluginkit.network.api_model import ApiNetwork, is_probe
+from pluginkit.network.large import LargeCase, LargeRun
 from pluginkit.network.model import Array, Network, PluginCall, Range
 from pluginkit.process.child import Breadcrumb
-from pluginkit.runtimes.host import expected_shapes, listed_fields
+from pluginkit.runtimes.host import expected_shapes, expected_workspace, large, listed_fields
 from pluginkit.runtimes.verdict import Ran, Target, Way
 
 Earlier: TypeAlias = tuple[str, dict[str, Array], Sequence[Sequence[Array]]]
@@ -74,13 +75,14 @@ class HostChild:
         built = {call.node: self._build(call, implicit_batch) for call in _plugins(network)}
         for call in _plugins(network):
             expected_shapes.check(self._manifest, call, built[call.node])
+            expected_workspace.check(self._manifest, call, built[call.node])
         if isinstance(network, ApiNetwork):
             return built
         preflight.check_outputs(network, {node: len(plugin.shapes) for node, plugin in built.items()})
         return built
 
     def _build(self, call: PluginCall, implicit_batch: bool) -> host.BuiltPlugin:
-        kinds = (*call.types, *call.output_types)
+        kinds = call.execution_types
         return host.build(
             self._creator,
             call.node,
@@ -92,6 +94,7 @@ class HostChild:
             implicit_batch=implicit_batch,
             undeclared=type_rules.undeclared(self._manifest, kinds),
             undeclared_types=type_rules.undeclared_types(self._manifest, kinds),
+            shape_inputs=call.shape_inputs,
         )
 
     def damage(self, built: dict[str, host.BuiltPlugin]) -> None:
@@ -113,8 +116,6 @@ class HostChild:
         A life is that of `build` and of `run`. What is left by plugins that are restored, initialized, terminated and
         destroyed, and not by those that are restored and destroyed, is initialize's.
         """
-        if not isinstance(self._device, host.Device):
-            return [], []
 
         def live() -> None:
             self.build(network)
@@ -139,6 +140,14 @@ class HostChild:
                 plugin.initialize()
                 plugin.terminate()
             plugin.destroy()
+
+    def large(
+        self, case: LargeCase, built: dict[str, host.BuiltPlugin], most_touched: int, cpu_seconds: float
+    ) -> LargeRun:
+        """Runs the layer of a network with one plugin on tensors that are too large to be compared as a whole."""
+        (call,) = _plugins(case.network)
+        layer = host.with_tactic(built[call.node], 0, 0)
+        return large.run(self._creator, self._device, case, layer, _specs(call, 0), most_touched, cpu_seconds)
 
     def walk(self, network: Network, built: dict[str, host.BuiltPlugin]) -> list[list[shape_check.Outputs]]:
         """Runs the network on zeros: the graph outputs' types and shapes, per profile at min, opt and max.
@@ -171,6 +180,8 @@ class HostChild:
         # The library's runtime asks for it at each launch.
         os.environ["PLUGINKIT_CPU_SCHEDULE"] = order
         self._device.defer(deferred)
+        if isinstance(self._device, host.Device):
+            self._device.at_start = way == "page-start"
         gpu = self._device if isinstance(self._device, host.GpuDevice) else None
         if gpu is not None:
             gpu.in_graph = way == "graph"
@@ -190,14 +201,17 @@ class HostChild:
                         self._device,
                         concurrent=way == "concurrent",
                         with_handles=way == "handles",
+                        surrounded=way == "eager" and network.family == "plain",
                     )
                 )
                 for call in _plugins(network)
             }
 
+            shape_inputs = {call.node: call.shape_inputs for call in _plugins(network)}
+
             def enqueue(node: str, inputs: Sequence[Array]) -> Sequence[Array]:
                 context = contexts[node]
-                _check_types(node, inputs, context.specs)
+                _check_types(node, inputs, context.specs, shape_inputs[node])
                 return context.run([np.asarray(value, order="C") for value in inputs], next(calls, ()))
 
             for number, (name, values, masks) in enumerate(order_of_runs):
@@ -224,7 +238,10 @@ def _specs(call: PluginCall, profile: int) -> list[host.TensorSpec]:
     return [
         host.TensorSpec(
             dtype,
-            _dims([ranges[i] for ranges in call.inputs]),
+            # An element of a shape input is never a constant here: it comes from outside of the network.
+            (-1,) * len(call.inputs[profile][i][0])
+            if i in call.shape_inputs
+            else _dims([ranges[i] for ranges in call.inputs]),
             *call.inputs[profile][i],
             scale=call.scales[i] or host.NO_SCALE if call.implicit else 1.0,
             format=call.formats[i].code if call.formats else Format.LINEAR.code,
@@ -239,11 +256,20 @@ def _dims(ranges: Sequence[Range]) -> tuple[int, ...]:
     return tuple(sizes[0] if len(set(sizes)) == 1 else -1 for sizes in zip(*shapes, strict=True))
 
 
-def _check_types(node: str, inputs: Sequence[Array], specs: Sequence[host.TensorSpec]) -> None:
+def _check_types(
+    node: str, inputs: Sequence[Array], specs: Sequence[host.TensorSpec], shape_inputs: Sequence[int]
+) -> None:
     for index, (value, spec) in enumerate(zip(inputs, specs, strict=True)):
-        inside = len(value.shape) == len(spec.dims) and all(
-            low <= size <= high for low, size, high in zip(spec.min, value.shape, spec.max, strict=True)
+        sizes = tuple(int(number) for number in value.ravel()) if index in shape_inputs else value.shape
+        inside = len(sizes) == len(spec.dims) and all(
+            low <= size <= high for low, size, high in zip(spec.min, sizes, spec.max, strict=True)
         )
+        if not inside and index in shape_inputs:
+            raise CheckFailed(
+                f"plugin node {node!r}: the shape input {index} has the values {list(sizes)}, outside of the profile's "
+                f"{list(spec.min)} to {list(spec.max)}",
+                hint="Is what the network computes for it right?",
+            )
         if not inside:
             # Only a plugin that feeds a plugin, itself in a loop say, can bring this about.
             raise CheckFailed(

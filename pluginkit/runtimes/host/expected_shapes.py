@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from pluginkit.errors import UsageError
+from pluginkit.field_types import shown
 from pluginkit.host import BuiltPlugin, Finding
-from pluginkit.manifest import Manifest, Point, Profile
+from pluginkit.manifest import Manifest, Point, Profile, Tensor
 from pluginkit.network.model import PluginCall
 
 _DRAWN = 8
@@ -23,15 +24,43 @@ def check(manifest: Manifest, call: PluginCall, built: BuiltPlugin) -> None:
     Raises:
         Finding: an output's shape is not the manifest's, with the symbols' values.
     """
-    manifest = manifest.like([len(shape) for shape, _, _ in call.inputs[0]])
+    manifest = manifest.like(call.ranks)
     values = {field.name: call.fields[field.name][1] for field in manifest.shape_fields() if field.name in call.fields}
     shaped = manifest.with_fields(values)
-    given = "".join(f", {name} = {value:g}" for name, value in values.items())
+    _check_sizes(shaped, built)
+    shaped = shaped.bounded()
+    given = "".join(f", {name} = {shown(value)}" for name, value in values.items())
     for index, profile in enumerate(manifest.profiles[: len(call.inputs)]):
-        ranges = tuple(tuple(tensor.dims(profile.at(point)) for point in _POINTS) for tensor in manifest.inputs)
+        ranges = tuple(tuple(_given(tensor, profile.at(point)) for point in _POINTS) for tensor in manifest.inputs)
         if ranges == call.inputs[index]:
             for symbols in _points(profile):
                 _check_at(shaped, profile, symbols, built, given)
+
+
+def _check_sizes(manifest: Manifest, built: BuiltPlugin) -> None:
+    """Whether the outputs that carry sizes, and those that have them, are the manifest's."""
+    names = [tensor.name for tensor in manifest.outputs]
+    for program in built.shapes[:1]:
+        found = {names[size.output] for size in program.sizes if size.output < len(names)}
+        wanted = {tensor.name for tensor in manifest.size_tensors()}
+        if found != wanted:
+            shown = [", ".join(sorted(one)) or "none" for one in (found, wanted)]
+            raise Finding(
+                program.method, f"declared as size tensors: {shown[0]}; the manifest says: {shown[1]}", rule="T19"
+            )
+    for tensor, program in zip(manifest.outputs, built.shapes, strict=False):
+        if any(program.data_dependent) != manifest.is_sized(tensor):
+            has = "depends" if any(program.data_dependent) else "does not depend"
+            raise Finding(
+                program.method,
+                f"output '{tensor.name}' {has} on a size tensor; the manifest says ({', '.join(tensor.shape)})",
+                rule="T19",
+            )
+
+
+def _given(tensor: Tensor, symbols: Mapping[str, int]) -> tuple[int, ...]:
+    """A shape input's elements, another input's shape."""
+    return tensor.elements(symbols) if tensor.is_shape_input else tensor.dims(symbols)
 
 
 def _points(profile: Profile) -> Iterator[dict[str, int]]:
@@ -44,7 +73,7 @@ def _points(profile: Profile) -> Iterator[dict[str, int]]:
 
 
 def _check_at(manifest: Manifest, profile: Profile, symbols: Mapping[str, int], built: BuiltPlugin, given: str) -> None:
-    inputs = [tensor.dims(symbols) for tensor in manifest.inputs]
+    inputs = [_given(tensor, symbols) for tensor in (*manifest.execution_inputs(), *manifest.shape_inputs())]
     for tensor, program in zip(manifest.outputs, built.shapes, strict=False):
         try:
             expected = tensor.dims(symbols)

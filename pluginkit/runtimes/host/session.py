@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -20,11 +21,13 @@ from pluginkit.host.memory.gpu_watch import CHECK, FINDINGS
 from pluginkit.host.memory.leaks import HOST_MEMORY, Leak
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import ApiNetwork
+from pluginkit.network.large import MOST_TOUCHED, TOOK_TOO_MUCH, LargeCase, LargeRun
 from pluginkit.network.model import Case, Network
 from pluginkit.paths import __version__
 from pluginkit.process import sanitizer_log
 from pluginkit.process.findings import Defect, Findings
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.runtimes.host.time_limit import TimeLimit
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Ran, Target, Way
 
 NAME = "host"
@@ -45,6 +48,7 @@ IMPLICIT = "an implicit batch dimension (docs/bases.md)"
 """The second convention of an IPluginV2IOExt, for people."""
 TENSORRT_10 = 101600
 CHILD = "pluginkit.runtimes.host.child"
+_KERNEL_SECONDS = "PLUGINKIT_CPU_TIME_LIMIT"
 
 
 def probe() -> Availability:
@@ -67,7 +71,7 @@ def open(  # noqa: A001
     Args:
         library: the plugin library.
         manifest: the plugin's.
-        timeout: seconds that any one call into the plugin may take.
+        timeout: seconds that any one call into the plugin may take, until it has hung twice (`TimeLimit`).
         environment: what is set in the workers' environment.
         project: the folder of the sources, for the places of findings.
         target: what the library is built for.
@@ -99,12 +103,10 @@ class HostSession:
         twice = BASES[manifest.plugin.base].implicit_batch and manifest.batch() is not None
         self.conventions: tuple[str, ...] = ("", IMPLICIT) if twice else ("",)
         """Of what a plugin's dimensions are: each case is to be run in each."""
-        self._timeout = timeout
+        self._limit = TimeLimit(timeout)
         self._folder = tempfile.TemporaryDirectory(prefix="pluginkit-host-")
         self._findings = Findings(Path(self._folder.name) / "findings", project)
         self._environment = {
-            # A kernel that does not end is to be named before the call's own time is over.
-            "PLUGINKIT_CPU_TIME_LIMIT": str(max(1, int(timeout / 2))),
             **environment,
             FINDINGS: str(self._findings.file),
             **({CHECK: flavour.tool} if flavour.tool else {}),
@@ -124,14 +126,18 @@ class HostSession:
             raise
 
     def _start(self, command: Sequence[str] = ()) -> Worker:
-        return Worker(CHILD, self._init, timeout=self._timeout, env=self._environment, command=command)
+        return self._worker(self._init, command)
+
+    def _worker(self, init: dict[str, Any], command: Sequence[str]) -> Worker:
+        env = {_KERNEL_SECONDS: str(self._limit.kernel_seconds), **self._environment}
+        return Worker(CHILD, init, timeout=self._limit.seconds, env=env, command=command)
 
     def _run_with_handles(self, case: Case, asked: dict[str, Any], *, implicit_batch: bool) -> Ran:
         """Builds and runs as TensorRT 10, the last to give a plugin handles, in a process of its own."""
         init = {**self._init, "version": TENSORRT_10}
         command = self._flavour.command(Path(self._folder.name))
         try:
-            worker = Worker(CHILD, init, timeout=self._timeout, env=self._environment, command=command)
+            worker = self._worker(init, command)
         except Finding as finding:
             if finding.rule != "B4":
                 raise
@@ -140,6 +146,8 @@ class HostSession:
             try:
                 asked["built"] = worker.call("build", network=asked["network"], implicit_batch=implicit_batch)
                 ran = worker.call("run", **asked, order="forward", deferred=False, way="handles")
+            except WorkerTimeout as error:
+                raise self._limit.hung(error) from None
             finally:
                 self.printed = worker.printed
         assert isinstance(ran, Ran)
@@ -171,7 +179,8 @@ class HostSession:
                     if isinstance(network, Network):
                         builder.call("walk", network=network, built=built)
                     found.append(built)
-                if self.typical(network):
+                # A forked child knows nothing of CUDA's; on the CPU a process that only builds has no kernels' threads.
+                if self.typical(network) and self._init["target"] == "cpu":
                     builder.call("damage", built=found[0])
                 doubts = builder.call("doubts")
             finally:
@@ -180,7 +189,7 @@ class HostSession:
             preflight.check_channels(network.calls)
         except WorkerTimeout as error:
             self._builder = None
-            return BuildVerdict("hung", in_convention(trying, error.message))
+            return BuildVerdict("hung", in_convention(trying, self._limit.hung(error).message))
         except WorkerCrashed as error:
             self._builder = None
             method = error.last_call if error.inside else ""
@@ -188,8 +197,8 @@ class HostSession:
         except CheckFailed as error:
             # After a finding the plugin may be in any state: the next network gets a process of its own.
             self._end_builder()
-            method = error.method if isinstance(error, Finding) else ""
-            return BuildVerdict("refused", in_convention(trying, str(error)), method=method)
+            method, demand = (error.method, error.rule) if isinstance(error, Finding) else ("", "")
+            return BuildVerdict("refused", in_convention(trying, str(error)), method=method, demand=demand)
         self._built[network.id] = (network, dict(zip(self.conventions, found, strict=True)))
         first = found[0].items()
         configured = [Configured.of(node, record) for node, plugin in first for record in plugin.configured]
@@ -197,16 +206,16 @@ class HostSession:
 
     def typical(self, network: Network | ApiNetwork) -> bool:
         """Whether damaged bytes of this network's engine are tried, and leaks are looked for: in one is enough, and the
-        same in each run. Kernels on the CPU have no threads in a process that only builds; of CUDA's a forked child
-        knows nothing, and only on the CPU a library counts what it takes."""
+        same in each run."""
         usual = isinstance(network, Network) and network.family == "plain" and not network.variant
         first = usual and network.precision is self._manifest.precisions()[0]
-        return first and self._init["target"] == "cpu" and not self._flavour.name
+        return first and not self._flavour.name
 
     def findings(self) -> tuple[Defect, ...]:
         """What the library's own checks have found since the last call. If there is any, new processes go on."""
         found = (*self._findings.take(), *self._logs.take())
         if found:
+            self._limit.found(found)
             self._end_builder()
             self._end_runner()
         return found
@@ -274,7 +283,10 @@ class HostSession:
                 ran = runner.call("run", **asked, order=order, deferred=deferred, way=way)
             finally:
                 self.printed = runner.printed
-        except (WorkerTimeout, WorkerCrashed):
+        except WorkerTimeout as error:
+            self._runner = None
+            raise self._limit.hung(error) from None
+        except WorkerCrashed:
             self._runner = None
             raise
         except (CheckFailed, WorkerError) as error:
@@ -284,6 +296,32 @@ class HostSession:
             raise
         assert isinstance(ran, Ran)
         return ran
+
+    def large(self, case: LargeCase, *, most_touched: int = MOST_TOUCHED, cpu_seconds: float = math.inf) -> LargeRun:
+        """Builds the network of a case and runs it on tensors that are too large to be compared as a whole, in a
+        process of its own.
+
+        Args:
+            case: what is run.
+            most_touched: on target cpu, the bytes of memory that it may take.
+            cpu_seconds: on target cpu, what enqueue may take of the processor's time.
+
+        Raises:
+            CheckFailed, WorkerCrashed, WorkerTimeout: as `run`; `took_too_much` tells which crash is a limit's.
+        """
+        with self._worker(self._init, ()) as worker:
+            try:
+                built = worker.call("build", network=case.network)
+                ran = worker.call("large", case=case, built=built, most_touched=most_touched, cpu_seconds=cpu_seconds)
+            finally:
+                self.printed = worker.printed
+        assert isinstance(ran, LargeRun)
+        return ran
+
+    @staticmethod
+    def took_too_much(death: WorkerCrashed) -> bool:
+        """Whether `large` has ended the process, because target cpu would have needed memory for whole tensors."""
+        return death.how == f"exit code {TOOK_TOO_MUCH}"
 
     def leaks(self, case: Case) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What is left behind each time that the network of a case is built and the case is run, a sentence each: what
@@ -301,7 +339,10 @@ class HostSession:
                 found = runner.call("leaks", **asked)
             finally:
                 self.printed = runner.printed
-        except (WorkerTimeout, WorkerCrashed):
+        except WorkerTimeout as error:
+            self._runner = None
+            raise self._limit.hung(error) from None
+        except WorkerCrashed:
             self._runner = None
             raise
         except (CheckFailed, WorkerError):
@@ -317,7 +358,7 @@ class HostSession:
         if taken.kind == HOST_MEMORY:
             place = self._findings.place_in_project(taken.library, (taken.offset, *taken.callers))
             return f"{place}: {leak}" if place else ""
-        place = self._findings.place(taken.library, taken.offset)
+        place = self._findings.place(taken.library, taken.offset, *taken.callers)
         return f"{place}: {leak}" if place else str(leak)
 
     @property

@@ -34,7 +34,7 @@ class Engine:
             feeds: graph input -> array; shape tensors' values too.
 
         Returns:
-            Graph output -> array: float32, or int32 of what is integer or bool.
+            Graph output -> array: float32; int64 of that, int32 of what else is integer or bool.
         """
         return _run(self._runner(profile), feeds)
 
@@ -138,4 +138,5 @@ def _run(runner: TrtRunner, feeds: Mapping[str, Array]) -> dict[str, Array]:
 
 def _plain(array: Array) -> Array:
     """A copy in the types that outputs are compared in: TrtRunner writes over its arrays in the next run."""
-    return array.astype(np.int32 if array.dtype.kind in "iub" else np.float32)
+    whole = np.int64 if array.dtype == np.int64 else np.int32
+    return array.astype(whole if array.dtype.kind in "iub" else np.float32)

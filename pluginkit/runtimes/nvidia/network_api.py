@@ -44,6 +44,7 @@ TYPES = {
     "float16": trt.float16,
     "bfloat16": trt.bfloat16,
     "int8": trt.int8,
+    "float8": trt.fp8,
     "int32": trt.int32,
     "int64": trt.int64,
     "bool": trt.bool,
@@ -52,6 +53,7 @@ OPERATIONS = {
     "SUM": trt.ElementWiseOperation.SUM,
     "PROD": trt.ElementWiseOperation.PROD,
     "LESS": trt.ElementWiseOperation.LESS,
+    "DIV": trt.ElementWiseOperation.DIV,
     "FLOOR_DIV": trt.ElementWiseOperation.FLOOR_DIV,
 }
 LIMITS = {"COUNT": trt.TripLimit.COUNT, "WHILE": trt.TripLimit.WHILE}
@@ -105,7 +107,8 @@ class Player:
 
     def _pluginlayer(self, step: api.PluginLayer) -> None:
         layer = self._plugins[step.node]
-        for index, name in enumerate(step.inputs):
+        inputs, shape_inputs = step.split
+        for index, name in enumerate((*inputs, *shape_inputs)):
             layer.set_input(index, self._tensors[name])
         for index, name in enumerate(step.outs):
             self._is(name, layer.get_output(index))
@@ -118,7 +121,7 @@ class Player:
         self._is(step.out, self.network.add_identity(self._tensors[step.x]).get_output(0))
 
     def _quantize(self, step: api.Quantize) -> None:
-        layer = self.network.add_quantize(self._tensors[step.x], self._tensors[step.scale], trt.int8)
+        layer = self.network.add_quantize(self._tensors[step.x], self._tensors[step.scale], TYPES[step.dtype])
         self._is(step.out, layer.get_output(0))
 
     def _dequantize(self, step: api.Dequantize) -> None:
@@ -128,6 +131,11 @@ class Player:
     def _elementwise(self, step: api.Elementwise) -> None:
         operation = OPERATIONS[step.op]
         layer = self.network.add_elementwise(self._tensors[step.left], self._tensors[step.right], operation)
+        self._is(step.out, layer.get_output(0))
+
+    def _matrixmultiply(self, step: api.MatrixMultiply) -> None:
+        left, right = self._tensors[step.left], self._tensors[step.right]
+        layer = self.network.add_matrix_multiply(left, trt.MatrixOperation.NONE, right, trt.MatrixOperation.NONE)
         self._is(step.out, layer.get_output(0))
 
     def _concat(self, step: api.Concat) -> None:

@@ -58,33 +58,41 @@ class RtxChild:
         parser = trt.OnnxParser(self._builder.create_network(0), self._log)
         return [operator for operator in operators if parser.supports_operator(operator)]
 
-    def parse_file(self, path: str) -> tuple[list[ModelInput], str, tuple[str, ...]]:
-        """Parses a model: its inputs, the reason why not (empty if it went well), and the log's lines."""
+    def parse_file(
+        self, path: str, names: Sequence[str], marked: Sequence[str] = ()
+    ) -> tuple[list[ModelInput], str, tuple[str, ...]]:
+        """Parses a model: its inputs, the reason why not (empty if it went well), and the log's lines.
+
+        `names` are the inputs', and `marked` outputs that a later engine has as shape tensors.
+        """
         self._log.take()
         network = self._builder.create_network(0)
         parser = trt.OnnxParser(network, self._log)
         if not parser.parse_from_file(path):
             _, message, log = self._log.refused("NVIDIA's parser", nvidia.parser_errors(parser))
             return [], message, log
+        _name(network, names)
+        _mark(network, marked)
         found = [network.get_input(index) for index in range(network.num_inputs)]
         inputs = [ModelInput(one.name, tuple(one.shape), one.is_shape_tensor, one.dtype.name) for one in found]
         return inputs, "", self._log.text_lines()
 
-    def build_file(self, path: str, profiles: Sequence[NetworkProfile]) -> Answer:
-        """As `build`, of a model's file."""
+    def build_file(
+        self, path: str, names: Sequence[str], profiles: Sequence[NetworkProfile], marked: Sequence[str] = ()
+    ) -> Answer:
+        """As `build`, of a model's file; `names` and `marked` as of `parse_file`."""
         self._log.take()
         network = self._builder.create_network(0)
         parser = trt.OnnxParser(network, self._log)
         if not parser.parse_from_file(path):
             return self._log.refused("NVIDIA's parser", nvidia.parser_errors(parser))
+        _name(network, names)
+        _mark(network, marked)
         return self._built(network, profiles)
 
-    def ask_workspaces(self, *, asked: bool) -> None:
-        """Whether the probe passes on the workspace sizes that plugins answer; if not, it answers 0."""
-        if asked:
-            os.environ.pop("PLUGINKIT_PROBE_NO_WORKSPACE", None)
-        else:
-            os.environ["PLUGINKIT_PROBE_NO_WORKSPACE"] = "1"
+    def hide(self, what: str) -> None:
+        """What of plugins' answers the probe doesn't pass on: it answers that there is none. Empty: all is passed."""
+        os.environ["PLUGINKIT_PROBE_HIDES"] = what
 
     def build(self, model: bytes, profiles: Sequence[NetworkProfile], exported: str, formats: Sequence[int]) -> Answer:
         """Parses and builds: whether it went well, the reason, the log's lines with the errors first.
@@ -132,3 +140,16 @@ class RtxChild:
         outputs = [network.get_output(index) for index in range(network.num_outputs)]
         self._shapes = {output.name: tuple(output.shape) for output in outputs}
         return True, "built, not run", self._log.text_lines()
+
+
+def _name(network: trt.INetworkDefinition, names: Sequence[str]) -> None:
+    """Give the inputs their names again: the parser calls one that a body passes on by its name in the body."""
+    if len(names) == network.num_inputs:
+        for index, name in enumerate(names):
+            network.get_input(index).name = name
+
+
+def _mark(network: trt.INetworkDefinition, names: Sequence[str]) -> None:
+    for output in [network.get_output(index) for index in range(network.num_outputs)]:
+        if output.name in names:
+            network.mark_output_for_shapes(output)

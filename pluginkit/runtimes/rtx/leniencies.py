@@ -112,6 +112,14 @@ LENIENCIES: tuple[Leniency, ...] = (
         f"NvInferRuntime.h on IPluginV2DynamicExt::clone: a copy of the plugin; {TRIED}",
     ),
     Leniency(
+        "null-dimension",
+        "crashes",
+        "ends with a segmentation fault if getOutputShapes of an IPluginV3 leaves a dimension null; behind pluginkit's "
+        "adapter it refuses",
+        "the host refuses it at getOutputShapes",
+        f"NvInferRuntime.h on IPluginV3OneBuild::getOutputShapes: expressions for the dimensions; {TRIED}",
+    ),
+    Leniency(
         "int8-scalar",
         "accepts",
         "makes a 0-D tensor 1-D, of one element, where the ONNX model quantizes it before a plugin",

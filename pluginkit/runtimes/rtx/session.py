@@ -16,6 +16,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from pluginkit.network.model import Dims, Network
 from pluginkit.paths import built_dir
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 from pluginkit.runtimes.rtx import leniencies
+from pluginkit.runtimes.rtx.refusals import Hidden
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Status
 
 NAME = "tensorrt-rtx"
@@ -174,6 +176,7 @@ class RtxSession(RtxProcess):
         super().__init__(wheel, timeout)
         self._library = library
         self._plugin = manifest.plugin
+        self._hidden = ""
 
     def check(self) -> None:
         """Has the registry load the library itself, without the probe.
@@ -197,15 +200,13 @@ class RtxSession(RtxProcess):
                 hint="Its parser takes IPluginCreatorV3One only: <pluginkit/entry.h> gives it one.",
             )
 
-    def without_workspace(self, network: AnyNetwork) -> BuildVerdict:
-        """As `build` or `build_api`, but as if no plugin wanted a workspace: an experiment."""
-        if self._worker is not None:
-            self._worker.call("ask_workspaces", asked=False)
+    def without(self, hidden: Sequence[Hidden], network: AnyNetwork) -> BuildVerdict:
+        """As `build` or `build_api`, but as if no plugin wanted a workspace, or none had aliases: an experiment."""
+        self._hide(",".join(hidden))
         try:
             return self.build_api(network) if isinstance(network, ApiNetwork) else self.build(network)
         finally:
-            if self._worker is not None:
-                self._worker.call("ask_workspaces", asked=True)
+            self._hide("")
 
     def build(self, network: Network, *, as_exported: bool = False) -> BuildVerdict:
         """Parses and builds a network with NVIDIA's parser and builder.
@@ -240,12 +241,20 @@ class RtxSession(RtxProcess):
         lenient = leniencies.seen(self._calls(), self._plugin.name, self._plugin.version)
         return BuildVerdict(status, message, log, self._configured(), seconds, tuple(lenient))
 
+    def _hide(self, what: str) -> None:
+        """From now on, also in a process that is started after a crash."""
+        self._hidden = what
+        if self._worker is not None:
+            self._worker.call("hide", what=what)
+
     def _judge(self, method: str, asked: dict[str, Any]) -> tuple[Status, str, tuple[str, ...]]:
         """The status, the message and the log."""
         try:
             if self._worker is None:
                 self._worker = self._start(str(self._library))
                 self._worker.call("load", library=str(probe_library()))
+                if self._hidden:
+                    self._worker.call("hide", what=self._hidden)
             ok, message, log = self._worker.call(method, **asked)
         except WorkerTimeout as error:
             self._worker = None

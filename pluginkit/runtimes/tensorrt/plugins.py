@@ -61,22 +61,24 @@ class PluginPlayer(Player):
             raise CheckFailed(f"TensorRT's registry has no creator {name} {version} in namespace {namespace!r}")
 
     def _plugin(self, step: api.PluginLayer) -> None:
-        inputs = [self._tensors[name] for name in step.inputs]
+        inputs, shape_inputs = ([self._tensors[name] for name in names] for names in step.split)
         if step.node not in self._calls:
             self._is(step.outs[0], self.network.add_identity(inputs[0]).get_output(0))
             return
-        layer = self._layer(step.node, inputs)
+        layer = self._layer(step.node, inputs, shape_inputs)
         layer.name = step.node
         for index, name in enumerate(step.outs):
             self._is(name, layer.get_output(index))
 
-    def _layer(self, node: str, inputs: list[trt.ITensor]) -> trt.IPluginV2Layer | trt.IPluginV3Layer:
+    def _layer(
+        self, node: str, inputs: list[trt.ITensor], shape_inputs: list[trt.ITensor]
+    ) -> trt.IPluginV2Layer | trt.IPluginV3Layer:
         """The layer, by the version that the creator is of; None where NVIDIA's API makes none."""
         fields = collection(self._calls[node], self._held)
         if isinstance(self._creator, trt.IPluginCreatorV3One):
             three = self._creator.create_plugin(node, fields, trt.TensorRTPhase.BUILD)
             self._made(node, three)
-            return self.network.add_plugin_v3(inputs=inputs, shape_inputs=[], plugin=three)
+            return self.network.add_plugin_v3(inputs=inputs, shape_inputs=shape_inputs, plugin=three)
         if isinstance(self._creator, trt.IPluginCreator):
             two = self._creator.create_plugin(node, fields)
             self._made(node, two)

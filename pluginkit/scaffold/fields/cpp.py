@@ -36,10 +36,10 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         # A kernel's arguments are copied bytes: with lists or texts it gets numbers made of them.
         "wide": bool(wide),
         "texts": any(field.type.is_text for field in wide),
-        "lists": any(field.is_list for field in wide),
+        "lists": any(field.is_list and field.name not in scales for field in wide),
         "vectors": any(field.is_list and not _is_array(field) for field in wide),
         "arrays": any(_is_array(field) for field in wide),
-        "numbers": [_number(field) for field in manifest.fields],
+        "numbers": [_number(field) for field in manifest.fields if not (field.is_list and field.name in scales)],
         "limits": any("numeric_limits" in text for text in (*checks, *(_literal(f) for f in manifest.fields))),
         "counted": counted,
         # Where the batch stands beside the dimensions, its number isn't known before enqueue.
@@ -84,8 +84,18 @@ def _field(field: Attribute) -> dict[str, Any]:
         "kept_data": f"mParameters.{field.name}.data()" if not field.is_number else f"&mParameters.{field.name}",
         "kept_length": f"static_cast<int32_t>(mParameters.{field.name}.size())" if open_ended else least,
         "type": field.written(),
+        "allowed": _allowed(field),
         "default": "must be given" if field.default is None else f"`{_shown(field)}`",
     }
+
+
+def _allowed(field: Attribute) -> str:
+    """What README says of the values that a field may have, behind its type."""
+    if field.choices:
+        shown = [quote(one).replace("|", "\\|") if isinstance(one, str) else str(one) for one in field.choices]
+        return ": " + ", ".join(f"`{one}`" for one in shown)
+    ends = [f"at least {field.min}"] * (field.min is not None) + [f"at most {field.max}"] * (field.max is not None)
+    return ", " + ", ".join(ends) if ends else ""
 
 
 def _most(most: int) -> str:
@@ -126,7 +136,7 @@ def _checks(field: Attribute, is_scale: bool) -> list[str]:
     member = f"parameters.{field.name}"
     if not field.is_list:
         return _wrong(field, member, is_scale=is_scale)
-    wrong = _wrong(field, "one", is_scale=False)
+    wrong = [*_wrong(field, "one", is_scale=False), *(["one <= 0.0F"] if is_scale else [])]
     if not wrong:
         return []
     element = CPP_TYPES[field.type]
@@ -171,7 +181,7 @@ def _number(field: Attribute) -> dict[str, str]:
 def _counted(manifest: Manifest, field: Attribute) -> dict[str, Any]:
     place = next(
         (index, axis)
-        for index, tensor in enumerate(manifest.inputs)
+        for index, tensor in enumerate(manifest.execution_inputs())
         for axis, dim in enumerate(tensor.shape)
         if dim == field.symbol
     )

@@ -1,4 +1,4 @@
-"""From `--field` to a field: `alpha:float32=0.5`, `axes:int64[]=0,1`, `mode:string=nearest`, `weights:float32[n]`."""
+"""From `--field` to a field: `alpha:float32=0.5`, `axes:int64[]:-4..3=0,1`, `mode:string:nearest,linear=nearest`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pluginkit.errors import UsageError
 from pluginkit.field_types import REFUSED, FieldType, Number, Value
 from pluginkit.manifest import Attribute
-from pluginkit.manifest.field_rules import value_problem
+from pluginkit.manifest.field_rules import field_problem
 from pluginkit.scaffold import names
 
 _FORM = (
-    "Expected NAME:TYPE or NAME:TYPE=DEFAULT, as in alpha:float32=0.5, axes:int64[]=0,1, weights:float32[n] or "
-    "mode:string=nearest; without a default it must be given."
+    "Expected NAME:TYPE[:VALUES][=DEFAULT], as in alpha:float32=0.5, axes:int64[]=0,1, weights:float32[n], "
+    "k:int32:1..8=3 or mode:string:nearest,linear=nearest; without a default it must be given."
 )
 OPEN_LENGTH = (0, 64)
 """The least and the most elements of a list with empty brackets."""
@@ -30,12 +30,17 @@ class FieldOption:
     length: int | str | tuple[int, int] | None
     default: Value | None
     description: str = ""
+    min: Number | None = None
+    max: Number | None = None
+    choices: tuple[Number | str, ...] = ()
 
     def toml(self) -> list[str]:
         """The lines of its `[[fields]]`."""
         lines = ["[[fields]]", f"name = {quote(self.name)}", f"type = {quote(self.type.value)}"]
         lines += [] if self.length is None else [f"length = {_written(self.length)}"]
         lines += [] if self.default is None else [f"default = {_written(self.default)}"]
+        lines += [f"{key} = {end!r}" for key, end in (("min", self.min), ("max", self.max)) if end is not None]
+        lines += [f"choices = [{', '.join(map(_written, self.choices))}]"] if self.choices else []
         return lines + ([f"description = {quote(self.description)}"] if self.description else [])
 
 
@@ -56,19 +61,20 @@ def parse(text: str) -> FieldOption:
     Raises:
         UsageError: another form, an unknown type, or a default that the field can't have.
     """
-    found = re.fullmatch(r"([^:=]*):([^:=\[\]]*)(?:\[([^\]=]*)\]\s*)?(?:=(.*))?", text, re.DOTALL)
+    found = re.fullmatch(r"([^:=]*):([^:=\[\]]*)(?:\[([^\]=]*)\]\s*)?(?::([^=]*))?(?:=(.*))?", text, re.DOTALL)
     if not found:
         raise UsageError(f"'{text}' does not describe a field.", hint=_FORM)
     name = found[1].strip()
     names.check_member(name, "a field")
     kind = _kind(found[2].strip(), text)
     length = None if found[3] is None else _length(found[3].strip(), kind, text)
-    default = None if found[4] is None else _default(found[4], kind, text, several=length is not None)
-    option = FieldOption(name, kind, length, default)
-    made = Attribute(name=name, type=kind, length=length, default=default)
-    if default is not None and not made.symbol and (problem := value_problem(made, default, "the default")):
-        raise UsageError(f"In '{text[:60]}': '{name}' {problem}.", hint=_FORM)
-    return option
+    several = length is not None and not kind.is_text
+    default = None if found[5] is None else _default(found[5], kind, text, several=several)
+    low, high, choices = (None, None, ()) if found[4] is None else _values(found[4], kind, text)
+    made = Attribute(name=name, type=kind, length=length, default=default, min=low, max=high, choices=choices)
+    if problem := field_problem(made):
+        raise UsageError(f"In '{text[:60]}': the field '{name}' {problem}.", hint=_FORM)
+    return FieldOption(name, kind, length, default, min=low, max=high, choices=choices)
 
 
 def _kind(word: str, text: str) -> FieldType:
@@ -76,16 +82,33 @@ def _kind(word: str, text: str) -> FieldType:
     if word in values:
         return FieldType(word)
     if word in REFUSED:
-        raise UsageError(f"In '{text}': a field of type {word} can't be given.", hint=f"{REFUSED[word]}.".capitalize())
+        reason = REFUSED[word]
+        hint = f"{reason[0].upper()}{reason[1:]}."
+        raise UsageError(f"In '{text}': a field of type {word} can't be given.", hint=hint)
     close = difflib.get_close_matches(word, values, n=1)
     guess = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(values)}"
     raise UsageError(f"Unknown type '{word}' in '{text}'; {guess}", hint=f"Types of fields: {', '.join(values)}.")
 
 
-def _length(word: str, kind: FieldType, text: str) -> int | str | tuple[int, int]:
+def _values(words: str, kind: FieldType, text: str) -> tuple[Number | None, Number | None, tuple[Number | str, ...]]:
+    """Which values there are: the least and the greatest, or the choices."""
     if kind.is_text:
+        if not words.isprintable():
+            raise UsageError(f"In {text!r}: a choice has a character that can't be printed.", hint=_FORM)
+        return None, None, tuple(word.strip() for word in words.split(","))
+    if ".." not in words:
+        return None, None, tuple(_read(word.strip(), kind, text, "choice") for word in words.split(","))
+    low, high = (end.strip() for end in words.split("..", 1))
+    if not low and not high:
+        raise UsageError(f"In '{text}': '{words}' has no end.", hint="Write LEAST..MOST, LEAST.. or ..MOST.")
+    ends = [_read(end, kind, text, "bound") if end else None for end in (low, high)]
+    return ends[0], ends[1], ()
+
+
+def _length(word: str, kind: FieldType, text: str) -> int | str | tuple[int, int]:
+    if kind.is_text and not re.fullmatch(r"\d+\s*\.\.\s*\d+", word):
         raise UsageError(
-            f"In '{text}': a string has no brackets.",
+            f"In '{text}': a string has the least and the most bytes in brackets, [0..16], or none.",
             hint="Lists of strings can't be given: NVIDIA's parser joins them to one field. Write name:string=DEFAULT.",
         )
     if not word:
@@ -112,12 +135,12 @@ def _default(words: str, kind: FieldType, text: str, *, several: bool) -> Value:
     return tuple(_read(word.strip(), kind, text) for word in words.split(",")) if words.strip() else ()
 
 
-def _read(word: str, kind: FieldType, text: str) -> Number:
+def _read(word: str, kind: FieldType, text: str, what: str = "default") -> Number:
     try:
         value = kind.read(word)
     except ValueError:
         hint = f"For a list write {kind.value}[]." if "," in word else _FORM
-        raise UsageError(f"The default '{word}' in '{text}' is not a {kind.value} number.", hint=hint) from None
+        raise UsageError(f"The {what} '{word}' in '{text}' is no {kind.value} number.", hint=hint) from None
     if not kind.holds(value):
-        raise UsageError(f"The default '{word}' in '{text}' is out of {kind.value}'s range.", hint=_FORM)
+        raise UsageError(f"The {what} '{word}' in '{text}' is out of {kind.value}'s range.", hint=_FORM)
     return value

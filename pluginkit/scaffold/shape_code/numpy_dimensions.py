@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pluginkit import shapes
 from pluginkit.manifest import REST, Manifest, Tensor
 
@@ -11,6 +13,16 @@ def dimensions(manifest: Manifest, output: Tensor) -> list[str]:
     return [
         _rest(manifest) if dim == REST else _dimension(manifest, shapes.parse(dim)) for dim in manifest.written(output)
     ]
+
+
+def size_variable(name: str) -> str:
+    """What the generated reference calls the value of a size tensor."""
+    return f"size_of_{name}"
+
+
+def bound(manifest: Manifest, text: str) -> str:
+    """A size tensor's upper bound, in parentheses where an operator may follow."""
+    return _side(manifest, shapes.parse(text))
 
 
 def _rest(manifest: Manifest) -> str:
@@ -25,16 +37,35 @@ def _dimension(manifest: Manifest, expr: shapes.Expr) -> str:
     if isinstance(expr, shapes.Constant):
         return str(expr.value)
     if isinstance(expr, shapes.Symbol):
-        written = ((t.name, manifest.written(t)) for t in manifest.inputs)
-        places = ((name, shape, shape.index(expr.name)) for name, shape in written if expr.name in shape)
-        at = ((name, index - len(shape) if REST in shape[:index] else index) for name, shape, index in places)
-        return next((f"{name}.shape[{index}]" for name, index in at), expr.name)
+        return _symbol(manifest, expr.name)
+    if isinstance(expr, (shapes.Element, shapes.Length)):
+        text = shapes.render(expr)
+        # NumPy's own int64 divides by zero, and overflows, with a warning only.
+        return f"int({text})" if isinstance(expr, shapes.Element) else text
     if isinstance(expr, shapes.Choice):
         then, condition = _side(manifest, expr.then, in_choice=True), _condition(manifest, expr.condition)
         if expr.otherwise is None:
             return f"*(({then},) if {condition} else ())"
         return f"{then} if {condition} else {_side(manifest, expr.otherwise, in_choice=True)}"
     return _operation(manifest, expr)
+
+
+def _symbol(manifest: Manifest, symbol: str) -> str:
+    if any(tensor.name == symbol for tensor in manifest.size_tensors()):
+        return size_variable(symbol)
+    written = ((t.name, manifest.written(t)) for t in manifest.inputs)
+    places = ((name, shape, shape.index(symbol)) for name, shape in written if symbol in shape)
+    at = ((name, index - len(shape) if REST in shape[:index] else index) for name, shape, index in places)
+    found = (f"{name}.shape[{index}]" for name, index in at)
+    return next(found, "") or next(_elements(manifest, symbol), symbol)
+
+
+def _elements(manifest: Manifest, symbol: str) -> Iterator[str]:
+    """The elements of shape inputs that are the symbol, as NumPy has them."""
+    for tensor in manifest.shape_inputs():
+        for index, value in enumerate(tensor.values or ()):
+            if value == symbol:
+                yield f"int({tensor.name}[{index}])"
 
 
 def _operation(manifest: Manifest, expr: shapes.Operation) -> str:

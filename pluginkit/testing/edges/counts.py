@@ -31,7 +31,7 @@ def points(manifest: Manifest, tried: Sequence[Point], seed: int) -> list[Point]
         for point in tried:
             covered |= _residues(manifest, point.symbols) if point.profile == profile.name else set()
         for env in _covering(manifest, profile, covered):
-            count = prod((*manifest.inputs, *manifest.outputs)[0].dims(env)) % MODULUS
+            count = prod((*manifest.execution_inputs(), *manifest.outputs)[0].dims(env)) % MODULUS
             taken = sum(point.name.partition(".")[0] == f"{COUNT}{count}" for point in found)
             name = f"{COUNT}{count}" + (f".{taken + 1}" if taken else "")
             found.append(Point(profile.name, name, env, values(manifest, env, seed, f"{profile.name}/{name}")))
@@ -75,7 +75,8 @@ def _residues(manifest: Manifest, env: dict[str, int]) -> set[Residue]:
     """The residues of all tensors; none where a tensor can't have its shape, or is empty."""
     if not manifest.possible(env):
         return set()
-    sizes = {tensor.name: tensor.dims(env) for tensor in (*manifest.inputs, *manifest.outputs)}
+    tensors = {tensor.name: tensor.dims(env) for tensor in manifest.execution_inputs()}
+    sizes = {**tensors, **manifest.output_shapes(env)}
     if any(dim < 1 for dims in sizes.values() for dim in dims):
         return set()
     return {(name, prod(dims) % MODULUS) for name, dims in sizes.items()}

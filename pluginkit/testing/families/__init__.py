@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pluginkit.testing.families import cond, loop, nested, nested_if, plain, scan, shaped
+from pluginkit.testing.families import cond, loop, nested, nested_if, plain, scan, shape_values, shaped
 from pluginkit.testing.families.api import cond as api_cond
 from pluginkit.testing.families.api import cond_constant as api_cond_constant
 from pluginkit.testing.families.api import iterators as api_iterators
@@ -19,6 +19,7 @@ FAMILIES: dict[str, Family] = {
         plain.Chain(),
         shaped.ShapeOut(),
         shaped.ShapeIn(),
+        shape_values.ShapeValues(),
         shaped.MultiProfile(),
         loop.LoopCount(),
         loop.LoopWhile(),

@@ -15,9 +15,12 @@ from pluginkit.dtypes import DType
 from pluginkit.field_types import FieldType, Value, as_parsed, is_carried
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest, Point, Tensor
+from pluginkit.network.api_model import TypeName
 from pluginkit.network.attributes import field_attribute
-from pluginkit.network.model import Array, FieldValues, Network, NetworkProfile, PluginCall, Range
-from pluginkit.testing.precision import represent
+from pluginkit.network.model import Array, FieldValues, Network, NetworkProfile, PluginCall, Range, Scale
+from pluginkit.testing.families import dimensions
+from pluginkit.testing.points import bind
+from pluginkit.testing.precision import along, channel_scales, represent
 from pluginkit.testing.reference import Reference
 
 DOMAIN = "pluginkit"
@@ -25,6 +28,12 @@ DOMAIN = "pluginkit"
 OPSET = 17
 IR_VERSION = 8
 """Both are old enough for every parser that TensorRT 10 and later come with."""
+FLOAT8_OPSET = 19
+FLOAT8_IR_VERSION = 9
+"""The first that have FLOAT8E4M3FN, and QuantizeLinear to it."""
+
+SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
+"""The node's attribute by which NVIDIA's parser knows shape inputs (onnx-tensorrt, changelog of TensorRT 10.1)."""
 
 _POINTS: tuple[Point, ...] = ("min", "opt", "max")
 
@@ -34,10 +43,10 @@ class Setting:
     """A plugin at a precision.
 
     Attributes:
-        manifest: the signature, with the fields' values in its outputs' shapes.
+        manifest: the signature, with the fields' values in its outputs' shapes, and size tensors' upper bounds.
         precision: what it computes in.
         fields: the values of the fields that are no scales.
-        scales: tensor -> INT8 scale.
+        scales: tensor -> INT8 or FP8 scale.
         else_factor: what the inputs of `cond`'s other branch are multiplied by.
         part: which of several networks of the same family and precision this is: the profile of a static signature.
         layout: the tensors' format, of those that have it.
@@ -60,7 +69,7 @@ class Setting:
     rank: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "manifest", self.manifest.with_fields(self.fields))
+        object.__setattr__(self, "manifest", self.manifest.with_fields(self.fields).bounded())
 
     def network_id(self, family: str) -> str:
         """What a network of that family is called."""
@@ -81,8 +90,25 @@ class Setting:
         return self.manifest.type_of(tensor, self.precision)
 
     def scale(self, tensor: Tensor) -> float:
-        """A tensor's scale, 0.0 if it isn't INT8."""
-        return self.scales[tensor.name] if self.kind(tensor) is DType.INT8 else 0.0
+        """What the network quantizes a tensor with, 0.0 if it doesn't; 1.0 where its channels are scaled apart."""
+        if not self.kind(tensor).is_quantized:
+            return 0.0
+        return 1.0 if tensor.scale_axis is not None else self.scales[tensor.name]
+
+    def channels(self, tensor: Tensor) -> tuple[float, ...]:
+        """The scale of each channel of a tensor that is quantized and has such; empty for all others."""
+        if tensor.scale_axis is None or tensor.scale is None or not self.kind(tensor).is_quantized:
+            return ()
+        return channel_scales(tensor.scale, self.scales[tensor.name], self._channel_count(tensor, tensor.scale_axis))
+
+    def _channel_count(self, tensor: Tensor, axis: int) -> int:
+        return tensor.dims(self.manifest.profiles[0].at("opt"))[axis]
+
+    def step(self, tensor: Tensor) -> Scale:
+        """What a step of a tensor is worth to the plugin: a number, or an array that broadcasts to it."""
+        if numbers := self.channels(tensor):
+            return along(numbers, tensor.scale_axis or 0, len(tensor.shape))
+        return self.scale(tensor)
 
     def form(self, tensor: Tensor) -> Format:
         """A tensor's format here."""
@@ -90,25 +116,32 @@ class Setting:
 
     def is_float(self, tensor: Tensor) -> bool:
         """Whether a tensor is float32 outside of the plugin's surroundings."""
-        return self.kind(tensor) is not DType.INT32
+        return not self.kind(tensor).is_integer
+
+    def graph_type(self, tensor: Tensor) -> TypeName:
+        """A tensor's type outside of the plugin's surroundings: float32, or its own if it is of integers."""
+        return "int64" if self.kind(tensor) is DType.INT64 else "int32" if not self.is_float(tensor) else "float32"
 
     def attributes(self) -> dict[str, tuple[FieldType, Value]]:
-        """All fields that the creator gets, as declared: the scales of INT8 tensors, and the others' values.
+        """All fields that the creator gets, as declared: the scales of quantized tensors, and the others' values.
 
         What no attribute of a node can carry is left out: the plugin's default stands for it.
         """
         given: dict[str, tuple[FieldType, Value]] = {}
-        scale_of = {t.scale: self.scale(t) for t in (*self.manifest.inputs, *self.manifest.outputs) if t.scale}
+        tensors = [t for t in (*self.manifest.inputs, *self.manifest.outputs) if t.scale]
+        scale_of: dict[str | None, Value] = {t.scale: self.channels(t) or self.scale(t) for t in tensors}
+        lists = {t.scale: self._channel_count(t, t.scale_axis) for t in tensors if t.scale_axis is not None}
         absent = self.varied is not None and not self.varied.name
         for attribute in self.manifest.fields:
             if attribute.name not in scale_of:
                 value = self.fields[attribute.name]
                 if attribute.default is None or not (absent or not is_carried(attribute.type, value)):
                     given[attribute.name] = (attribute.type, value)
-            elif scale_of[attribute.name] > 0 and not self.implicit:
+            elif scale_of[attribute.name] and not self.implicit:
                 given[attribute.name] = (attribute.type, scale_of[attribute.name])
             elif attribute.default is None:
-                given[attribute.name] = (attribute.type, 1.0)
+                count = lists.get(attribute.name)
+                given[attribute.name] = (attribute.type, 1.0 if count is None else (1.0,) * count)
         return given
 
     def ranges(self, tensor: Tensor) -> tuple[Range, ...]:
@@ -118,6 +151,13 @@ class Setting:
             low, best, high = (tensor.dims(profile.at(point)) for point in _POINTS)
             found.append((low, best, high))
         return tuple(found)
+
+    def value_ranges(self, tensor: Tensor) -> tuple[Range, ...]:
+        """Per profile, a shape input's elements at min, opt and max; none for another tensor."""
+        if not tensor.is_shape_input:
+            return ()
+        at = [[tensor.elements(profile.at(point)) for point in _POINTS] for profile in self.manifest.profiles]
+        return tuple((low, best, high) for low, best, high in at)
 
     def output_ranges(self, tensor: Tensor) -> tuple[Range, ...]:
         """The same as a plugin behind it sees an output: bounds for min and max (see `ShapeProgram.range`)."""
@@ -163,15 +203,29 @@ class Applier:
     seen: dict[str, list[Array]] = field(default_factory=dict)
     unrounded: list[tuple[Array, ...]] = field(default_factory=list)
 
-    def __call__(self, values: Sequence[Array]) -> list[Array]:
-        """Graph values in, graph values out (float64 holding float32 values; int64 for INT32)."""
+    def __call__(self, values: Sequence[Array], *, padded: bool = True) -> list[Array]:
+        """Graph values in, graph values out (float64 holding float32 values; int64 for integers).
+
+        What has a size that only enqueue knows comes with zeros up to its upper bound; not if `padded` is false.
+        """
         manifest, self.calls = self.setting.manifest, self.calls + 1
         entered = [self._at(tensor, value) for tensor, value in zip(manifest.inputs, values, strict=True)]
         outputs = self.reference.masked(entered, self.setting.fields)
         self.free.append(tuple(np.ma.getmaskarray(one) for one in outputs))
         filled = [np.ma.filled(one, 0 if self.exact else MEANINGLESS[one.dtype.kind][self.fill]) for one in outputs]
         self.unrounded.append(tuple(filled))
-        return [self._at(tensor, value) for tensor, value in zip(manifest.outputs, filled, strict=True)]
+        left = [self._at(tensor, value) for tensor, value in zip(manifest.outputs, filled, strict=True)]
+        return self._padded(entered, left) if padded else left
+
+    def _padded(self, entered: Sequence[Array], left: Sequence[Array]) -> list[Array]:
+        manifest = self.setting.manifest
+        given = {tensor.name: value for tensor, value in zip(manifest.inputs, entered, strict=True)}
+        most = manifest.output_shapes(bind(manifest, given)) if manifest.size_tensors() else {}
+        found = []
+        for tensor, value in zip(manifest.outputs, left, strict=True):
+            more = zip(most.get(tensor.name, value.shape), value.shape, strict=True)
+            found.append(np.pad(value, [(0, whole - size) for whole, size in more]) if value.ndim else value)
+        return found
 
     @property
     def masks(self) -> bool:
@@ -180,7 +234,7 @@ class Applier:
 
     def _at(self, tensor: Tensor, value: Array) -> Array:
         if not self.exact:
-            return represent(value, self.setting.kind(tensor), self.setting.scale(tensor))
+            return represent(value, self.setting.kind(tensor), self.setting.step(tensor))
         self.seen.setdefault(tensor.name, []).append(np.asarray(value))
         return np.asarray(value)
 
@@ -189,12 +243,28 @@ class Applier:
         return np.asarray(value) if self.exact else represent(value, DType.FLOAT32)
 
 
+class StepApplier(Applier):
+    """Gives what a step of each element is worth in the place of outputs whose channels are scaled apart."""
+
+    def __call__(self, values: Sequence[Array], *, padded: bool = True) -> list[Array]:
+        """As of `Applier`, of the same shapes."""
+        left = super().__call__(values, padded=padded)
+        steps = [
+            self.setting.step(tensor) if self.setting.channels(tensor) else None
+            for tensor in self.setting.manifest.outputs
+        ]
+        return [
+            value if step is None else np.broadcast_to(step, value.shape).copy()
+            for value, step in zip(left, steps, strict=True)
+        ]
+
+
 @dataclass(frozen=True)
 class OracleResult:
     """An oracle's result of one run.
 
     Attributes:
-        outputs: graph output -> value (float64, or int64 for INT32).
+        outputs: graph output -> value (float64, or int64 for integers).
         enqueues: how often the plugin is enqueued.
         chain: how many applications feed one another.
         padded: graph output -> its length along axis 0, where that is more than `outputs` has: the rest is arbitrary.
@@ -204,6 +274,16 @@ class OracleResult:
     enqueues: int
     chain: int
     padded: dict[str, int] = field(default_factory=dict)
+
+
+def versions(calls: Sequence[PluginCall]) -> dict[str, Any]:
+    """The versions of a model with these plugin nodes, as onnx.helper.make_model takes them."""
+    float8 = any(DType.FLOAT8 in (*call.types, *call.output_types) for call in calls)
+    opset = helper.make_opsetid("", FLOAT8_OPSET if float8 else OPSET)
+    return {
+        "ir_version": FLOAT8_IR_VERSION if float8 else IR_VERSION,
+        "opset_imports": [opset, helper.make_opsetid(DOMAIN, 1)],
+    }
 
 
 class Names:
@@ -233,14 +313,17 @@ def plugin_node(
     outputs: Sequence[str],
     name: str,
     fields: Mapping[str, tuple[FieldType, Value]],
+    shape_inputs: Sequence[int] = (),
 ) -> onnx.NodeProto:
-    """A plugin's node: `identity` is its name, version and namespace."""
+    """A plugin's node: `identity` is its name, version and namespace; `shape_inputs` are its shape inputs' indices."""
     kind, version, namespace = identity
     node = helper.make_node(kind, inputs, outputs, name, domain=DOMAIN)
     own = {"plugin_version": version, "plugin_namespace": namespace}
     attributes = {**fields, **{name: (FieldType.STRING, text) for name, text in own.items()}}
     # Not as make_node's keywords: a field may be called `name`.
     node.attribute.extend(field_attribute(field, *attributes[field]) for field in sorted(attributes))
+    if shape_inputs:
+        node.attribute.append(helper.make_attribute(SHAPE_INPUTS, list(shape_inputs)))
     return node
 
 
@@ -273,21 +356,24 @@ class Body:
         self.nodes.append(node)
         return names[0]
 
-    def plugin(self, inputs: Sequence[str], *, cast: bool = True) -> tuple[list[str], PluginCall]:
+    def plugin(self, inputs: Sequence[str], *, cast: bool = True, padded: bool = True) -> tuple[list[str], PluginCall]:
         """Enter (Cast or QuantizeLinear), the plugin's node, leave: from graph tensors to graph tensors.
 
-        Without `cast` tensors that are floats of another type than FP32 for the plugin come and go as that.
+        Without `cast` tensors that are floats of another type than FP32 for the plugin come and go as that. What has a
+        size that only enqueue knows is padded to its upper bound; not without `padded`.
         """
         setting, manifest = self.setting, self.setting.manifest
         entered = [
-            self._enter(tensor, name) if cast or setting.kind(tensor) is DType.INT8 else name
+            self._enter(tensor, name) if cast or setting.kind(tensor).is_quantized else name
             for tensor, name in zip(manifest.inputs, inputs, strict=True)
         ]
         raw = [self.names.tensor(f"{self.label}_{tensor.name}_raw") for tensor in manifest.outputs]
         identity = (manifest.plugin.name, manifest.plugin.version, manifest.plugin.namespace)
-        node = plugin_node(identity, entered, raw, self.names.node(f"{self.label}_plugin"), setting.attributes())
+        name = self.names.node(f"{self.label}_plugin")
+        shape_inputs = tuple(index for index, tensor in enumerate(manifest.inputs) if tensor.is_shape_input)
+        node = plugin_node(identity, entered, raw, name, setting.attributes(), shape_inputs)
         self.nodes.append(node)
-        ranges = [setting.ranges(tensor) for tensor in manifest.inputs]
+        ranges = [setting.value_ranges(tensor) or setting.ranges(tensor) for tensor in manifest.inputs]
         call = PluginCall(
             node=node.name,
             fields={name: as_parsed(*given) for name, given in setting.attributes().items()},
@@ -299,20 +385,39 @@ class Body:
             formats=tuple(setting.form(tensor) for tensor in manifest.inputs),
             output_formats=tuple(setting.form(tensor) for tensor in manifest.outputs),
             implicit=bool(setting.implicit),
+            shape_inputs=shape_inputs,
         )
         left = [
-            self._leave(tensor, name) if cast or setting.kind(tensor) is DType.INT8 else name
+            self._leave(tensor, name) if cast or setting.kind(tensor).is_quantized else name
             for tensor, name in zip(manifest.outputs, raw, strict=True)
         ]
+        if padded:
+            left = [
+                self._padded(tensor, name, entered) if manifest.is_sized(tensor) else name
+                for tensor, name in zip(manifest.outputs, left, strict=True)
+            ]
         return left, call
 
+    def _padded(self, tensor: Tensor, name: str, entered: Sequence[str]) -> str:
+        """A tensor with zeros behind it, up to its upper bound: a shape that a loop and a conditional can carry."""
+        label, names = f"{self.label}_{tensor.name}", self.names
+        sizes = [
+            dimensions.size(self, self.setting.manifest.inputs, entered, shapes.parse(dim)) for dim in tensor.shape
+        ]
+        wanted = self.op("Concat", sizes, names.tensor(f"{label}_most"), axis=0)
+        has = self.op("Shape", [name], names.tensor(f"{label}_has"))
+        behind = self.op("Sub", [wanted, has], names.tensor(f"{label}_missing"))
+        before = self.constant(f"{tensor.name}_none", TensorProto.INT64, [len(sizes)], [0] * len(sizes))
+        pads = self.op("Concat", [before, behind], names.tensor(f"{label}_pads"), axis=0)
+        return self.op("Pad", [name, pads], names.tensor(f"{label}_padded"))
+
     def cast(self, tensor: Tensor, name: str) -> str:
-        """A float graph tensor as the plugin's type, unless it is INT8: only the plugin's tensors are quantized."""
-        return name if self.setting.kind(tensor) is DType.INT8 else self._enter(tensor, name)
+        """A float graph tensor as the plugin's type, unless that is quantized: only the plugin's tensors are."""
+        return name if self.setting.kind(tensor).is_quantized else self._enter(tensor, name)
 
     def cast_back(self, tensor: Tensor, name: str) -> str:
         """The way back."""
-        return name if self.setting.kind(tensor) is DType.INT8 else self._leave(tensor, name)
+        return name if self.setting.kind(tensor).is_quantized else self._leave(tensor, name)
 
     def _enter(self, tensor: Tensor, name: str) -> str:
         return self._scalar(tensor, self._convert(tensor, name, "QuantizeLinear", self.setting.kind(tensor).onnx))
@@ -322,21 +427,30 @@ class Body:
 
     def _scalar(self, tensor: Tensor, name: str) -> str:
         """0-D again: NVIDIA's parser makes 0-D tensors 1-D where they are quantized (leniency int8-scalar)."""
-        if tensor.shape or self.setting.kind(tensor) is not DType.INT8:
+        if tensor.shape or not self.setting.kind(tensor).is_quantized:
             return name
         none = self.constant(f"{tensor.name}_dims", TensorProto.INT64, [0], [])
         return self.op("Reshape", [name, none], self.names.tensor(f"{self.label}_{tensor.name}_scalar"))
 
     def _convert(self, tensor: Tensor, name: str, quantizer: str, cast_to: int) -> str:
         kind = self.setting.kind(tensor)
-        if kind in (DType.FLOAT32, DType.INT32):
+        if kind is DType.FLOAT32 or kind.is_integer:
             return name
         out = self.names.tensor(f"{self.label}_{tensor.name}_{quantizer[0].lower()}")
         if kind in (DType.FLOAT16, DType.BFLOAT16):
             return self.op("Cast", [name], out, to=cast_to)
         scale = self.constant(f"{tensor.name}_scale", TensorProto.FLOAT, [], [self.setting.scale(tensor)])
-        zero = self.constant(f"{tensor.name}_zero", TensorProto.INT8, [], [0])
-        return self.op(quantizer, [name, scale, zero], out)
+        zero = self.constant(f"{tensor.name}_zero", kind.onnx, [], [0])
+        channels = self.setting.step(tensor) if self.setting.channels(tensor) else None
+        if channels is None:
+            return self.op(quantizer, [name, scale, zero], out)
+        # TensorRT quantizes activations per tensor (docs/project.md): a channel's scale is a factor before and behind.
+        each = np.asarray(channels)
+        numbers = self.constant(f"{tensor.name}_channels", TensorProto.FLOAT, each.shape, each.ravel().tolist())
+        real = self.names.tensor(f"{out}_real")
+        if quantizer == "QuantizeLinear":
+            return self.op(quantizer, [self.op("Div", [name, numbers], real), scale, zero], out)
+        return self.op("Mul", [self.op(quantizer, [name, scale, zero], real), numbers], out)
 
 
 def value_info(
@@ -347,14 +461,16 @@ def value_info(
     lead: Sequence[str | int] = (),
     at: int = 0,
     kind: int | None = None,
+    known: bool = True,
 ) -> onnx.ValueInfoProto:
     """A graph input or output of a plugin tensor's shape, computed dimensions without a name.
 
     `lead` are dimensions that are put in before the axis `at`; `kind` is the ONNX type if it is none of a graph's own
-    (FP32, INT32).
+    (FP32, INT32, INT64). Without `known` no dimension of the tensor's has a number or name.
     """
     sizes = [int(dim) if dim.isdigit() else dim if dim.isidentifier() else None for dim in tensor.shape]
-    own = TensorProto.FLOAT if setting.is_float(tensor) else TensorProto.INT32
+    sizes = sizes if known else [None] * len(sizes)
+    own = TensorProto.FLOAT if setting.is_float(tensor) else setting.kind(tensor).onnx
     return helper.make_tensor_value_info(name, kind or own, [*sizes[:at], *lead, *sizes[at:]])
 
 
@@ -408,8 +524,7 @@ def network(
     model = helper.make_model(
         graph,
         producer_name="pluginkit",
-        ir_version=IR_VERSION,
-        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)],
+        **versions(calls),
     )
     onnx.checker.check_model(model)
     profiles = [

@@ -13,19 +13,19 @@ from onnx import TensorProto
 from pluginkit import shapes
 from pluginkit.manifest import Tensor
 from pluginkit.network.model import Array
+from pluginkit.testing.families import dimensions
 from pluginkit.testing.families.base import Applier, Body, Setting
 from pluginkit.testing.families.family import graph_kind, symbolic
 from pluginkit.testing.points import bind
 
 _FACTOR = 0.5
 _FILL = 0.25
-_OPERATORS = {"+": "Add", "-": "Sub", "*": "Mul", "//": "Div", "min": "Min", "max": "Max"}
 
 
 def source(setting: Setting, output: Tensor) -> Tensor | None:
     """The first input of an output's shape and kind."""
-    for tensor in setting.manifest.inputs:
-        if setting.is_float(tensor) == setting.is_float(output) and symbolic(tensor) == symbolic(output):
+    for tensor in setting.manifest.execution_inputs():
+        if setting.graph_type(tensor) == setting.graph_type(output) and symbolic(tensor) == symbolic(output):
             return tensor
     return None
 
@@ -65,7 +65,7 @@ def _one(body: Body, inputs: Sequence[str], tensor: Tensor, count: str) -> str:
         value = half(body, tensor, value)
     elif not given:
         value = body.constant(f"{tensor.name}_fill", graph_kind(setting, tensor), [], [_fill(setting, tensor)])
-    sizes = [size(body, inputs, shapes.parse(dim)) for dim in tensor.shape]
+    sizes = [dimensions.size(body, setting.manifest.inputs, inputs, shapes.parse(dim)) for dim in tensor.shape]
     if count:
         one = body.constant(f"{tensor.name}_one", TensorProto.INT64, [1], [1])
         sizes.insert(0, body.op("Reshape", [count, one], names.tensor(f"{body.label}_{tensor.name}_count")))
@@ -75,38 +75,13 @@ def _one(body: Body, inputs: Sequence[str], tensor: Tensor, count: str) -> str:
     return body.op("Expand", [value, wanted], names.tensor(f"{body.label}_{tensor.name}_filled"))
 
 
-def size(body: Body, inputs: Sequence[str], expr: shapes.Expr) -> str:
-    """A dimension as a 1-D int64 of one element."""
-    names, label = body.names, body.label
-    if isinstance(expr, shapes.Constant):
-        return body.constant("size", TensorProto.INT64, [1], [expr.value])
-    if isinstance(expr, shapes.Symbol):
-        index, axis = _place(body.setting, expr.name)
-        shape = body.op("Shape", [inputs[index]], names.tensor(f"{label}_{expr.name}_from"))
-        at = body.constant("axis", TensorProto.INT64, [1], [axis])
-        return body.op("Gather", [shape, at], names.tensor(f"{label}_{expr.name}_size"), axis=0)
-    expr = shapes.lowered(expr)
-    assert isinstance(expr, shapes.Operation), "no field is in a setting's shapes"
-    left, right = size(body, inputs, expr.left), size(body, inputs, expr.right)
-    if expr.op == "ceil_div":
-        # Dimensions aren't negative, so Div rounds down.
-        one = body.constant("one", TensorProto.INT64, [1], [1])
-        more = body.op("Sub", [right, one], names.tensor(f"{label}_less"))
-        left = body.op("Add", [left, more], names.tensor(f"{label}_more"))
-    return body.op(_OPERATORS.get(expr.op, "Div"), [left, right], names.tensor(f"{label}_size"))
-
-
-def _place(setting: Setting, symbol: str) -> tuple[int, int]:
-    """Which dimension of which input a symbol is."""
-    for index, tensor in enumerate(setting.manifest.inputs):
-        for axis, expr in enumerate(symbolic(tensor)):
-            if expr == shapes.Symbol(symbol):
-                return index, axis
-    raise KeyError(symbol)
-
-
 def _fill(setting: Setting, tensor: Tensor) -> float:
-    return _FILL if setting.is_float(tensor) else 1
+    """Another whole number for each output: NVIDIA's builder refuses an If that gives the same one twice (refusal
+    same-constants). A count of rows that mean something is 1: an output has as many."""
+    if setting.is_float(tensor):
+        return _FILL
+    outputs = setting.manifest.outputs
+    return 1 if tensor.name in {other.valid for other in outputs} else 2 + outputs.index(tensor)
 
 
 def compute(applier: Applier, inputs: Sequence[Array], *, count: int = 0, lead: Sequence[Tensor] = ()) -> list[Array]:
@@ -128,4 +103,4 @@ def compute(applier: Applier, inputs: Sequence[Array], *, count: int = 0, lead: 
 
 def _bound(setting: Setting, inputs: Sequence[Array]) -> Mapping[str, int]:
     tensors = setting.manifest.inputs
-    return bind(setting.manifest, {tensor.name: value.shape for tensor, value in zip(tensors, inputs, strict=True)})
+    return bind(setting.manifest, {tensor.name: value for tensor, value in zip(tensors, inputs, strict=True)})

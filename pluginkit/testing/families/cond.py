@@ -163,7 +163,7 @@ class CondComputed(CondBoth):
     def condition(self, main: Body) -> str:
         """The sum of the first input's elements, compared."""
         setting, names = main.setting, main.names
-        tensor = setting.manifest.inputs[0]
+        tensor = setting.manifest.execution_inputs()[0]
         value = tensor.name
         if not setting.is_float(tensor):
             value = main.op("Cast", [value], names.tensor("main_as_float"), to=TensorProto.FLOAT)
@@ -173,5 +173,5 @@ class CondComputed(CondBoth):
 
     def taken(self, setting: Setting, feeds: Mapping[str, Array]) -> bool:
         """Whether the then branch is."""
-        value = feeds[setting.manifest.inputs[0].name].sum(dtype=np.float64)
+        value = feeds[setting.manifest.execution_inputs()[0].name].sum(dtype=np.float64)
         return bool(value > feeds[setting.free_name("limit")])

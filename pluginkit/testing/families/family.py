@@ -9,7 +9,6 @@ from typing import ClassVar
 from onnx import TensorProto
 
 from pluginkit import shapes
-from pluginkit.dtypes import DType
 from pluginkit.manifest import Tensor
 from pluginkit.network.api_model import ApiNetwork
 from pluginkit.network.model import Array, Network, PluginCall
@@ -43,6 +42,8 @@ class Family(ABC):
     """The layers of TensorRT's that it becomes, other than the plugin's."""
     BY_API: ClassVar[bool] = False
     """Whether it is made by NVIDIA's network API."""
+    SHAPE_INPUTS: ClassVar[bool] = True
+    """Whether the plugin may have shape inputs."""
 
     @property
     def group(self) -> str:
@@ -88,7 +89,7 @@ class OnnxFamily(Family):
     def given(self, setting: Setting) -> list[GraphInput]:
         """The graph's inputs; these are the plugin's."""
         return [
-            GraphInput(value_info(setting, tensor, tensor.name), setting.ranges(tensor))
+            GraphInput(value_info(setting, tensor, tensor.name), setting.ranges(tensor), setting.value_ranges(tensor))
             for tensor in setting.manifest.inputs
         ]
 
@@ -116,12 +117,20 @@ class OnnxFamily(Family):
         return {one.info.name: one.source for one in self.shown(setting) if one.source}
 
 
-def feedback(setting: Setting) -> list[tuple[str, str]]:
-    """(input, output that can be fed back into it): float tensors of the same symbolic shape, each output once."""
+def feedback(setting: Setting, *, as_cast: bool = False) -> list[tuple[str, str]]:
+    """(input, output that can be fed back into it): float tensors of the same symbolic shape, each output once.
+
+    Where the plugin's types cross the boundary (`cast_kind`), `as_cast`, both have one type.
+    """
+
+    def fits(tensor: Tensor, output: Tensor) -> bool:
+        alike = not as_cast or cast_kind(setting, output) == cast_kind(setting, tensor)
+        return alike and symbolic(output) == symbolic(tensor)
+
     free = [tensor for tensor in setting.manifest.outputs if setting.is_float(tensor)]
     pairs = []
     for tensor in setting.manifest.inputs:
-        match = next((out for out in free if symbolic(out) == symbolic(tensor)), None)
+        match = next((out for out in free if fits(tensor, out)), None)
         if setting.is_float(tensor) and match is not None:
             free.remove(match)
             pairs.append((tensor.name, match.name))
@@ -134,14 +143,15 @@ def symbolic(tensor: Tensor) -> list[shapes.Expr]:
 
 
 def graph_kind(setting: Setting, tensor: Tensor) -> int:
-    """A tensor's ONNX type in graphs: FP32 or INT32."""
-    return int(TensorProto.FLOAT if setting.is_float(tensor) else TensorProto.INT32)
+    """A tensor's ONNX type in graphs: FP32 or the integers' own."""
+    return int(TensorProto.FLOAT if setting.is_float(tensor) else setting.kind(tensor).onnx)
 
 
 def cast_kind(setting: Setting, tensor: Tensor) -> int:
-    """A tensor's ONNX type in a body whose floats are cast outside: the plugin's, but INT8 never crosses a boundary."""
+    """A tensor's ONNX type in a body whose floats are cast outside: the plugin's, except where that is quantized, which
+    never crosses a boundary."""
     kind = setting.kind(tensor)
-    return graph_kind(setting, tensor) if kind is DType.INT8 else int(kind.onnx)
+    return graph_kind(setting, tensor) if kind.is_quantized else int(kind.onnx)
 
 
 def too_deep(tensors: Sequence[Tensor], more: int) -> str:

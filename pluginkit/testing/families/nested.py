@@ -106,7 +106,7 @@ class LoopInIf(LoopCount):
         inputs = [tensor.name for tensor in setting.manifest.inputs]
         then, otherwise = Body(setting, names, "then"), Body(setting, names, "else")
         same = {name: name for name in inputs}
-        passed = [tensor for tensor in setting.manifest.inputs if not setting.is_float(tensor)]
+        passed = [tensor for tensor in setting.manifest.execution_inputs() if not setting.is_float(tensor)]
         looped = looping.add_loop(then, "body", same, plugin_step, count=trips, passed=passed)
         fading = _fading(carried)
         taken = [*_outputs(carried, looped.last, looped.all), *[looped.last[tensor.name] for tensor in fading]]

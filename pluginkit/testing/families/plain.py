@@ -22,10 +22,17 @@ class Plain(OnnxFamily):
     DESCRIPTION = "The plugin alone, between casts (FP16) or QuantizeLinear and DequantizeLinear (INT8)."
     LAYERS: ClassVar[tuple[str, ...]] = ("ICastLayer", "IQuantizeLayer", "IDequantizeLayer")
 
+    def shown(self, setting: Setting) -> list[Shown]:
+        """The plugin's outputs; what has a size that only enqueue knows comes in that size."""
+        return [
+            Shown(value_info(setting, tensor, tensor.name, known=not setting.manifest.is_sized(tensor)), tensor.name)
+            for tensor in setting.manifest.outputs
+        ]
+
     def fill(self, main: Body) -> Sequence[PluginCall]:
         """Graph inputs and outputs are called as the plugin's."""
         manifest = main.setting.manifest
-        left, call = main.plugin([tensor.name for tensor in manifest.inputs])
+        left, call = main.plugin([tensor.name for tensor in manifest.inputs], padded=False)
         for name, tensor in zip(left, manifest.outputs, strict=True):
             main.op("Identity", [name], tensor.name)
         return [call]
@@ -33,7 +40,7 @@ class Plain(OnnxFamily):
     def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out."""
         manifest = applier.setting.manifest
-        left = applier([feeds[tensor.name] for tensor in manifest.inputs])
+        left = applier([feeds[tensor.name] for tensor in manifest.inputs], padded=False)
         return OracleResult(dict(zip([t.name for t in manifest.outputs], left, strict=True)), enqueues=1, chain=1)
 
 

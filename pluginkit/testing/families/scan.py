@@ -54,7 +54,7 @@ class ScanForward(OnnxFamily):
     def refusal(self, setting: Setting) -> str:
         """Everything but the state gets one more axis."""
         states, axis = dict(self.feedback(setting)), type(self).AXIS
-        iterated = [tensor for tensor in setting.manifest.inputs if tensor.name not in states]
+        iterated = [tensor for tensor in setting.manifest.execution_inputs() if tensor.name not in states]
         if all(len(tensor.shape) < axis for tensor in iterated):
             return f"no input that is no state has the axis {axis - 1}, behind which the trips' axis would be"
         for tensor in (*iterated, *[t for t in setting.manifest.outputs if t.name not in states.values()]):
@@ -64,8 +64,8 @@ class ScanForward(OnnxFamily):
 
     def feedback(self, setting: Setting) -> list[tuple[str, str]]:
         """The first pair is a state, if there is another input to be iterated over and another output to be shown."""
-        several = len(setting.manifest.inputs) > 1 and len(setting.manifest.outputs) > 1
-        return feedback(setting)[:1] if several else []
+        several = len(setting.manifest.execution_inputs()) > 1 and len(setting.manifest.outputs) > 1
+        return feedback(setting, as_cast=True)[:1] if several else []
 
     def _axis(self, tensor: Tensor) -> int:
         return min(type(self).AXIS, len(tensor.shape))
@@ -77,6 +77,9 @@ class ScanForward(OnnxFamily):
         for tensor in setting.manifest.inputs:
             ranges = setting.ranges(tensor)
             lead: tuple[str, ...] = ()
+            if tensor.is_shape_input:
+                found.append(GraphInput(value_info(setting, tensor, tensor.name), ranges, setting.value_ranges(tensor)))
+                continue
             if tensor.name not in states:
                 lead, ranges = (looping.TRIP_DIM,), lengthened(ranges, self._axis(tensor))
             found.append(GraphInput(value_info(setting, tensor, tensor.name, lead=lead, at=self._axis(tensor)), ranges))
@@ -87,7 +90,7 @@ class ScanForward(OnnxFamily):
         states, trips = dict(self.feedback(setting)), looping.trips_at(point)
         iterated = {
             tensor.name: slices(feeds[tensor.name], trips, self._axis(tensor))
-            for tensor in setting.manifest.inputs
+            for tensor in setting.manifest.execution_inputs()
             if tensor.name not in states
         }
         return [("", {**feeds, **iterated})]
@@ -113,9 +116,10 @@ class ScanForward(OnnxFamily):
         carried, states = looping.Carried(setting), dict(self.feedback(setting))
         body = Body(setting, names, "body")
         first = [tensor for tensor in manifest.inputs if tensor.name in states]
-        iterated = [tensor for tensor in manifest.inputs if tensor.name not in states]
+        iterated = [tensor for tensor in manifest.execution_inputs() if tensor.name not in states]
         outputs = [tensor for tensor in manifest.outputs if tensor.name not in states.values()]
-        inside = {tensor.name: names.tensor(f"body_{tensor.name}_slice") for tensor in manifest.inputs}
+        inside = {tensor.name: names.tensor(f"body_{tensor.name}_slice") for tensor in manifest.execution_inputs()}
+        inside.update({tensor.name: tensor.name for tensor in manifest.shape_inputs()})
         left, call = body.plugin([inside[tensor.name] for tensor in manifest.inputs], cast=False)
         produced = dict(zip([tensor.name for tensor in manifest.outputs], left, strict=True))
         ends, after = [], []
@@ -158,16 +162,16 @@ class ScanForward(OnnxFamily):
         """What must come out, slice by slice."""
         setting, manifest = applier.setting, applier.setting.manifest
         carried, states = looping.Carried(setting), dict(self.feedback(setting))
-        axes = {tensor.name: self._axis(tensor) for tensor in manifest.inputs if tensor.name not in states}
+        axes = {t.name: self._axis(t) for t in manifest.execution_inputs() if t.name not in states}
         (trips,) = {feeds[name].shape[axis] for name, axis in axes.items()}
-        now = {name: np.asarray(feeds[name]) for name in states}
+        now = {name: np.asarray(feeds[name]) for name in (*states, *(one.name for one in manifest.shape_inputs()))}
         every: dict[str, list[Array]] = {t.name: [] for t in manifest.outputs if t.name not in states.values()}
         for trip in range(trips):
             at = trips - 1 - trip if type(self).REVERSE_INPUT else trip
             given = {**now, **{name: feeds[name].take(at, axis) for name, axis in axes.items()}}
             left = applier([given[tensor.name] for tensor in manifest.inputs])
             produced = dict(zip([tensor.name for tensor in manifest.outputs], left, strict=True))
-            now = {name: produced[source] for name, source in states.items()}
+            now.update({name: produced[source] for name, source in states.items()})
             for name, values in every.items():
                 values.append(produced[name])
         outputs = {carried.last(t): now[t.name] for t in manifest.inputs if t.name in states}

@@ -11,6 +11,15 @@ from pluginkit.manifest import Manifest
 from pluginkit.testing.families import FAMILIES, Family
 from pluginkit.testing.families.base import Setting
 
+SIZED = (
+    "an output has a size that only enqueue knows; the networks made of ONNX models hold it, in loops and conditionals "
+    "padded to its upper bound"
+)
+SHAPED = (
+    "an input is a shape input, for which TensorRT-RTX's process ends in loops and conditionals; the networks made of "
+    "ONNX models hold it there, as a constant for NVIDIA's builder"
+)
+
 
 @dataclass(frozen=True)
 class Offered:
@@ -23,7 +32,13 @@ class Offered:
 def offered(manifest: Manifest) -> list[Offered]:
     """Every family, with its obstacle to a signature, if any. Shapes and kinds are the same in every precision."""
     setting = Setting(manifest, manifest.precisions()[0], {})
-    return [Offered(family, family.refusal(setting)) for family in FAMILIES.values()]
+
+    def obstacle(family: Family) -> str:
+        if manifest.size_tensors() and family.BY_API:
+            return SIZED
+        return SHAPED if manifest.shape_inputs() and not family.SHAPE_INPUTS else family.refusal(setting)
+
+    return [Offered(family, obstacle(family)) for family in FAMILIES.values()]
 
 
 def choose(manifest: Manifest, wanted: Iterable[str] | None) -> list[Family]:

@@ -11,7 +11,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from pluginkit import bases
-from pluginkit.manifest import Manifest, Profile
+from pluginkit.manifest import Manifest, Profile, Tensor
 from pluginkit.network.model import Array, Network, PluginCall
 from pluginkit.testing.families.base import Applier, Body, GraphInput, OracleResult, Setting, Shown
 from pluginkit.testing.families.family import Runs, graph_kind
@@ -46,7 +46,7 @@ class ShapeOut(Plain):
     def fill(self, main: Body) -> Sequence[PluginCall]:
         """The plugin and what is behind it."""
         setting, names, manifest = main.setting, main.names, main.setting.manifest
-        left, call = main.plugin([tensor.name for tensor in manifest.inputs])
+        left, call = main.plugin([tensor.name for tensor in manifest.inputs], padded=False)
         for name, tensor in zip(left, manifest.outputs, strict=True):
             if tensor.shape:
                 shape = main.op("Shape", [name], names.tensor(f"main_{tensor.name}_shape"))
@@ -87,7 +87,7 @@ class ShapeIn(Plain):
         """There must be a dimension, and it must be an open one."""
         if not bases.BASES[setting.manifest.plugin.base].dynamic_shapes:
             return STATIC
-        if any(tensor.shape for tensor in setting.manifest.inputs):
+        if any(map(_reshaped, setting.manifest.inputs)):
             return ""
         return "no input has dimensions, so there is no shape to come from a shape tensor"
 
@@ -95,7 +95,7 @@ class ShapeIn(Plain):
         """Each input as 1-D, and its dimensions (`x_dims`)."""
         found = []
         for tensor, whole in zip(setting.manifest.inputs, super().given(setting), strict=True):
-            if not tensor.shape:
+            if not _reshaped(tensor):
                 found.append(whole)
                 continue
             rank, kind = len(tensor.shape), graph_kind(setting, tensor)
@@ -112,7 +112,7 @@ class ShapeIn(Plain):
         del point
         given = dict(feeds)
         for tensor in setting.manifest.inputs:
-            if tensor.shape:
+            if _reshaped(tensor):
                 given[tensor.name] = feeds[tensor.name].ravel()
                 given[_dims(setting, tensor.name)] = np.array(feeds[tensor.name].shape, np.int64)
         return [("", given)]
@@ -127,11 +127,11 @@ class ShapeIn(Plain):
                 names.tensor(f"main_{tensor.name}_shaped"),
                 allowzero=1,
             )
-            if tensor.shape
+            if _reshaped(tensor)
             else tensor.name
             for tensor in manifest.inputs
         ]
-        left, call = main.plugin(inputs)
+        left, call = main.plugin(inputs, padded=False)
         for name, tensor in zip(left, manifest.outputs, strict=True):
             main.op("Identity", [name], tensor.name)
         return [call]
@@ -141,11 +141,16 @@ class ShapeIn(Plain):
         setting = applier.setting
         shaped = {
             tensor.name: feeds[tensor.name].reshape(feeds[_dims(setting, tensor.name)])
-            if tensor.shape
+            if _reshaped(tensor)
             else feeds[tensor.name]
             for tensor in setting.manifest.inputs
         }
         return super().oracle(applier, shaped)
+
+
+def _reshaped(tensor: Tensor) -> bool:
+    """Whether an input comes in a row; a shape input has a fixed shape."""
+    return bool(tensor.shape) and not tensor.is_shape_input
 
 
 def _dims(setting: Setting, name: str) -> str:

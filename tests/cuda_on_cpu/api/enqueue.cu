@@ -58,6 +58,18 @@ EXPORT int joined(int* out, cudaStream_t stream)
     return 0;
 }
 
+__global__ void setFrom(int* end, int count)
+{
+    end[static_cast<int>(threadIdx.x) - count] = 4;
+}
+
+//! The kernel counts back from a place behind the 5000 bytes.
+EXPORT int fromBehind(int* out, cudaStream_t stream)
+{
+    setFrom<<<1, 4, 0, stream>>>(out + 1300, 1300);
+    return 0;
+}
+
 EXPORT int notJoined(int* out, cudaStream_t stream)
 {
     OK(cudaEventRecord(gFork, stream));

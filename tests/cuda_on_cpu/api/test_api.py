@@ -5,12 +5,14 @@ from __future__ import annotations
 import ctypes
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pluginkit.cuda_cpu.symbols import provided
+from pluginkit.process.programs import run
 
 from ..conftest import Kit
 from .conftest import Findings, control_of
@@ -141,3 +143,13 @@ def test_what_is_not_there_is_not_promised() -> None:
     missing = {"cudaGraphLaunch", "cudaStreamBeginCapture", "cudaIpcGetMemHandle", "cudaMallocArray"}
     assert not missing & provided()
     assert {"cudaMalloc", "cudaStreamWaitEvent", "cudaFuncSetAttribute", "cudaMemcpy2DAsync"} <= provided()
+
+
+@pytest.mark.parametrize("check", ["threads", "copiesInKernels"])
+def test_thread_local_variables_that_each_host_thread_allocates(kit: Kit, check: str) -> None:
+    """As in a process with many libraries. Allocating them may change registers; before glibc 2.40 it did."""
+    library = kit.within(_HERE).library("streams", "g++")
+    program = f"import ctypes, sys; sys.exit(ctypes.CDLL({str(library)!r}).{check}(False))"
+    variables = {"GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=0", "PLUGINKIT_CPU_WORKERS": "4"}
+    done = run([sys.executable, "-S", "-c", program], env=variables, timeout=60)
+    assert done.ok, (done.stdout, done.stderr)

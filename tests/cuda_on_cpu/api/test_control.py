@@ -63,6 +63,14 @@ def test_good(enqueue: Enqueue, findings: Findings) -> None:
     assert findings() == []
 
 
+def test_a_pointer_beside_device_memory_is_none_to_the_hosts(enqueue: Enqueue, findings: Findings) -> None:
+    """In the output's own pages, behind its bytes: what the kernel does with it decides."""
+    enqueue("fromBehind")
+    enqueue.control.drain()
+    assert enqueue.output[:4] == [4, 4, 4, 4]
+    assert findings() == []
+
+
 @pytest.mark.parametrize(
     ("function", "kind", "text"),
     [

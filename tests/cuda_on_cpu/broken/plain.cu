@@ -59,6 +59,29 @@ EXPORT int barriersDiffer(bool repaired)
     return finish();
 }
 
+//! Each thread makes as many trips as it has: those with fewer wait at another barrier, behind the loop.
+template <bool kRepaired>
+__global__ void loopsDifferKernel(int* out)
+{
+    __shared__ int tile[64];
+    int const t = static_cast<int>(threadIdx.x);
+    tile[t] = t;
+    for (int trip = 0; trip < (kRepaired ? 4 : 1 + t % 2); ++trip)
+    {
+        __syncthreads(); // BUG loopsDiffer
+        tile[t] += trip;
+    }
+    __syncthreads(); // BUG loopsDiffer
+    out[t] = tile[63 - t];
+}
+
+EXPORT int loopsDiffer(bool repaired)
+{
+    Memory<int> out(64);
+    LAUNCH(loopsDifferKernel, 1, 64, 0, out.get());
+    return finish();
+}
+
 template <bool kRepaired>
 __global__ void barrierAgainstShuffleKernel(int* out)
 {
@@ -80,6 +103,55 @@ EXPORT int barrierAgainstShuffle(bool repaired)
 {
     Memory<int> out(32);
     LAUNCH(barrierAgainstShuffleKernel, 1, 32, 0, out.get());
+    return finish();
+}
+
+//! Each half's mask names lanes of the other half, which wait by their own.
+template <bool kRepaired>
+__global__ void crossedMasksKernel(int* out)
+{
+    int const t = static_cast<int>(threadIdx.x);
+    int value = t;
+    if (t < 16)
+    {
+        value += __shfl_xor_sync(kRepaired ? 0x0000FFFFU : 0x00FFFFFFU, value, 1); // BUG crossedMasks
+    }
+    else
+    {
+        value += __shfl_xor_sync(kRepaired ? 0xFFFF0000U : 0xFFFFFF00U, value, 1); // BUG crossedMasks
+    }
+    out[t] = value;
+}
+
+EXPORT int crossedMasks(bool repaired)
+{
+    Memory<int> out(32);
+    LAUNCH(crossedMasksKernel, 1, 32, 0, out.get());
+    return finish();
+}
+
+//! One half's mask names all lanes; the other half is through with a mask of its own and comes to another operation.
+template <bool kRepaired>
+__global__ void overlappingMasksKernel(int* out)
+{
+    int const t = static_cast<int>(threadIdx.x);
+    int value = t;
+    if (t < 16)
+    {
+        value += __shfl_xor_sync(0x0000FFFFU, value, 1);
+    }
+    else
+    {
+        value += __shfl_xor_sync(kRepaired ? 0xFFFF0000U : 0xFFFFFFFFU, value, 1); // BUG overlappingMasks
+    }
+    value += __shfl_down_sync(0xFFFFFFFFU, value, 1); // BUG overlappingMasks
+    out[t] = value;
+}
+
+EXPORT int overlappingMasks(bool repaired)
+{
+    Memory<int> out(32);
+    LAUNCH(overlappingMasksKernel, 1, 32, 0, out.get());
     return finish();
 }
 

@@ -347,3 +347,41 @@ EXPORT int largestIsFirst(bool /*repaired*/)
     largestIsFirstKernel<<<3, 64>>>(out.get());
     return resultOf(out.get(), 200);
 }
+
+//! Threads leave a loop with a barrier after a different number of trips, and end: no barrier waits for threads that
+//! have ended (compute capability 7.0 and newer).
+__global__ void leftLoopKernel(int* out)
+{
+    for (unsigned int trip = 0; trip <= threadIdx.x; ++trip)
+    {
+        __syncthreads();
+        atomicAdd(out, 1);
+    }
+}
+
+EXPORT int leftLoop(bool /*repaired*/)
+{
+    Memory<int> out(1);
+    leftLoopKernel<<<1, 64>>>(out.get());
+    return resultOf(out.get(), 64 * 65 / 2);
+}
+
+//! Half of a warp exchanges by a mask of its own and ends; the other half's mask names all lanes, and nobody's value is
+//! read who has ended.
+__global__ void endedLanesKernel(int* out)
+{
+    int const lane = static_cast<int>(threadIdx.x);
+    if (lane >= 16)
+    {
+        atomicAdd(out, __shfl_xor_sync(0xFFFF0000U, lane, 1));
+        return;
+    }
+    atomicAdd(out, __shfl_xor_sync(0xFFFFFFFFU, lane, 1));
+}
+
+EXPORT int endedLanes(bool /*repaired*/)
+{
+    Memory<int> out(1);
+    endedLanesKernel<<<1, 32>>>(out.get());
+    return resultOf(out.get(), 31 * 32 / 2);
+}

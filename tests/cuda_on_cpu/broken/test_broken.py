@@ -47,7 +47,10 @@ ORIGIN = (0, 0, 0)
 CASES = [
     Case("plain", "barrierSkipped", "divergent-barrier", "wait at different __syncthreads", ORIGIN, (32, 0, 0)),
     Case("plain", "barriersDiffer", "divergent-barrier", "wait at different __syncthreads", ORIGIN, (1, 0, 0)),
+    Case("plain", "loopsDiffer", "divergent-barrier", "wait at different __syncthreads", ORIGIN),
     Case("plain", "barrierAgainstShuffle", "deadlock", "16 wait in __shfl_xor.* 16 wait in __syncthreads", ORIGIN),
+    Case("plain", "crossedMasks", "deadlock", "__shfl_xor_sync", ORIGIN),
+    Case("plain", "overlappingMasks", "divergent-warp", "__shfl_(xor|down)_sync", ORIGIN),
     Case("plain", "staticSharedOverrun", "shared-overrun", "behind the 128 bytes of row, at byte 128", ORIGIN),
     Case("plain", "dynamicSharedOverrun", "shared-overrun", "behind the 96 bytes of rows, at byte 96", ORIGIN),
     Case("plain", "freedMemory", "invalid-address", "byte 0 of the 128 bytes .* are freed", ORIGIN, ORIGIN),
@@ -75,7 +78,7 @@ CASES = [
         "plain",
         "hostArgument",
         "host-pointer",
-        r"argument 1 of hostArgumentKernel.* 0x\w+, .*\(not pinned\)",
+        r"argument 1 of hostArgumentKernel.* 0x\w+, which is neither memory of the device nor pinned memory of the",
         how="strict",
     ),
     Case(

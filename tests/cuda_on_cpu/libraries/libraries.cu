@@ -188,7 +188,7 @@ EXPORT int vectors(int which, int trans, int m, int n, float alpha, float const*
     return status;
 }
 
-EXPORT int mistakes(int which)
+EXPORT int mistakes(int which, float const* region)
 {
     cublasHandle_t handle = nullptr;
     cublasCreate(&handle);
@@ -237,6 +237,10 @@ EXPORT int mistakes(int which)
     case 9:
         status = cublasSgemm(handle, n, n, 4, 4, 4, &one, host.data(), 4, x, 4, &one, x, 4); // HOST
         asm volatile("# nor of this");
+        break;
+    case 11: // in the pages of device memory of 4000 bytes
+        status = cublasSgemm(handle, n, n, 4, 4, 4, &one, region + 1002, 4, x, 4, &one, x, 4); // BEHIND
+        asm volatile("# nor of that");
         break;
     default:
         status = cublasGemmEx(handle, n, n, 4, 4, 4, &one, x, CUDA_R_8I, 4, x, CUDA_R_16F, 4, &one, x, CUDA_R_32F, 4,

@@ -183,7 +183,8 @@ def test_vectors(
         (6, 15, "not-supported", "cublasSgeam is what target cpu cannot do; it answers NOT_SUPPORTED", "GEAM"),
         (7, 15, "not-supported", "cublasLtCreate is", "LT"),
         (8, 3000, "not-supported", "cudnnCreateConvolutionDescriptor is", "CONVOLUTION"),
-        (9, 13, "host-pointer", "cublasSgemm reads 64 bytes of A, which points to pageable memory of the host", "HOST"),
+        (9, 13, "host-pointer", "cublasSgemm reads 64 bytes of A, which is neither memory of the dev", "HOST"),
+        (11, 13, "invalid-address", "cublasSgemm reads 64 bytes of A: 8 bytes behind the 4000 bytes", "BEHIND"),
         (10, 15, "not-supported", "cublasGemmEx with A, B and C of the cudaDataType 3, 2 and 0 and the", "TYPES"),
     ],
 )  # fmt: skip
@@ -196,9 +197,9 @@ def test_mistakes(
     control = control_of(library)
     memory = mmap.mmap(-1, 4096)
     region = (ctypes.c_float * 1024).from_buffer(memory)
-    assert control.register_region(ctypes.addressof(region), 4096, 0, 1) == 0
+    assert control.register_region(ctypes.addressof(region), 4000, 0, 1) == 0
     try:
-        assert library.mistakes(which) == status
+        assert library.mistakes(which, ctypes.byref(region)) == status
     finally:
         control.unregister_region(ctypes.addressof(region))
         control.clear_errors()

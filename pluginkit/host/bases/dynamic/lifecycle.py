@@ -31,6 +31,7 @@ def build(
     types = tuple(spec.dtype for spec in profiles[0])
     dims = tuple(spec.dims for spec in profiles[0])
     nb_outputs = plugin.nb_outputs()
+    given.check_count(plugin.name_of("getNbOutputs"), nb_outputs)
     out_types = [plugin.output_data_type(i, types) for i in range(nb_outputs)]
     given.check_types(plugin.name_of("getOutputDataType"), types, out_types)
     shapes = tuple(plugin.output_dimensions(i, dims) for i in range(nb_outputs))

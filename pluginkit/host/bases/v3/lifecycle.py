@@ -71,6 +71,7 @@ def build(
     dims = tuple(spec.dims for spec in tensors[0])
     values = tuple(profiles[0][index].dims for index in shape_inputs)
     nb_outputs = plugin.nb_outputs()
+    given.check_count(build_name("getNbOutputs"), nb_outputs)
     out_types = plugin.output_data_types(nb_outputs, types)
     given.check_types(build_name("getOutputDataTypes"), types, out_types)
     shapes = plugin.output_shapes(dims, [len(value) for value in values], nb_outputs)
@@ -87,7 +88,7 @@ def build(
         points = [[*profile, *(whole[index] for index in shape_inputs)]]
         outs = _outputs(network, points[0], shapes, out_types, how)
         described = [s.dynamic() for s in profile], [s.dynamic() for s in outs]
-        walked, descs = _Walked(plugin, described[0] + described[1]), [s.desc() for s in (*profile, *outs)]
+        walked, descs = WalkedV3(plugin, described[0] + described[1]), [s.desc() for s in (*profile, *outs)]
         formats.walk(walked, descs, len(profile))
         formats.check_declared(walked, descs, len(profile), given)
         plugin.configure_plugin(*described)
@@ -184,7 +185,7 @@ def _outputs(
     )
 
 
-class _Walked:
+class WalkedV3:
     """What the format walk asks, with the profile's bounds in each descriptor."""
 
     def __init__(self, plugin: PluginV3, bounds: Sequence[DynamicDesc]) -> None:

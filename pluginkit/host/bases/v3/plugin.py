@@ -16,7 +16,7 @@ from pluginkit.host.bases.v2_plugin import count_outputs, must
 from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram, Size
-from pluginkit.host.output_types import output_type
+from pluginkit.host.output_types import output_type, type_name
 
 Capability = Literal["kCORE", "kBUILD", "kRUNTIME"]
 
@@ -128,7 +128,8 @@ class PluginV3:
         (code, first), (_, second) = (self.native.output_data_types(nb_outputs, codes) for _ in range(2))
         _expect_zero(method, code, rule="V8")
         if first != second:
-            doubt("T18", method, f"answered {first}, and {second} when asked again")
+            before, after = (", ".join(map(type_name, answer)) for answer in (first, second))
+            doubt("T18", method, f"answered {before}, and {after} when asked again")
         found = []
         for i, number in enumerate(first):
             if number == -1:
@@ -238,6 +239,11 @@ class PluginV3:
                 raise Finding(build_name(method), message, rule="V3")
             found.append(first)
         return found[0], found[1]
+
+    @property
+    def has_aliases(self) -> bool:
+        """Whether it is asked for them, as an IPluginV3OneBuildV2 is."""
+        return (self._build_major or 0) > 1
 
     def aliases(self, nb_inputs: int, nb_outputs: int) -> tuple[int | None, ...]:
         """For each output the input whose memory it shares, None for its own (V4). Only IPluginV3OneBuildV2 has any."""

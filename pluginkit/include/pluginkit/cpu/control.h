@@ -43,8 +43,8 @@ extern "C"
         // Whether streams do nothing before they are waited for; instead of PLUGINKIT_CPU_DEFERRED.
         void (*setDeferred)(int on);
         // Makes memory of the harness known as device memory. As long as there is any, memory that is not known is the
-        // host's. Of an empty tensor the size is 0. Where it begins at a page, all of its pages must be its own: they
-        // are closed while host code of enqueue() runs.
+        // host's. Of an empty tensor the size is 0. Where it begins at a page, or its end, rounded up to 256 bytes, is
+        // the end of one, all of its pages must be its own: they are closed while host code of enqueue() runs.
         int (*registerRegion)(void* memory, size_t size, enum PluginkitCpuRegion region, int initialized);
         int (*unregisterRegion)(void* memory);
         // A stream as cudaStreamCreateWithFlags(..., cudaStreamNonBlocking) makes it; null if that failed.

@@ -70,7 +70,10 @@ PLUGINKIT_CPU_HIDDEN Lanes const& warpMeet(uint32_t mask, uint64_t value, bool p
 //! The lanes of this warp that are at this place once nothing else of the block can run.
 PLUGINKIT_CPU_HIDDEN uint32_t activeMask(Place place);
 
-PLUGINKIT_CPU_HIDDEN unsigned int laneId() noexcept;
+inline unsigned int laneId() noexcept
+{
+    return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % warpSize;
+}
 
 //! Reports a shuffle that read a lane which took no part (in a checked build; the value is poison in every build).
 PLUGINKIT_CPU_HIDDEN void readInactiveLane(char const* operation, unsigned int lane, Place place);

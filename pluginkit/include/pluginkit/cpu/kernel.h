@@ -71,20 +71,19 @@ struct Extent
 class Threads
 {
 public:
-    //! Makes the calling fiber the next thread; false when none is left.
-    bool next() noexcept
+    //! Calls `thread` as each thread that the calling fiber is made, until none is left.
+    template <typename Thread>
+    PLUGINKIT_CPU_INLINE void each(Thread const& thread)
     {
-        // Between two threads none can be stopped. What a stop changes is in memory before it and read anew after it.
-        mBetween = 1;
-        asm volatile("" : "+m"(mX), "+m"(mEnd));
-        if (mX < mEnd)
+        while (advance())
         {
-            threadIdx.x = mX++;
-            asm volatile("" : "+m"(threadIdx.x), "+m"(mX));
-            mBetween = 0;
-            return true;
+            unsigned int x = 0; // of a row; else mEnd is 0
+            do
+            {
+                thread();
+                ++x;
+            } while (inRow(x));
         }
-        return advance();
     }
 
     //! Whether no thread is running, but the next one is being looked for.
@@ -94,12 +93,28 @@ public:
     }
 
 protected:
-    // A row of threads that may simply run one after another, from threadIdx.x == mX on.
-    unsigned int mX{0};
+    //! A row of so many threads may simply run one after another; 0 as soon as one of them has waited.
     unsigned int mEnd{0};
     std::sig_atomic_t volatile mBetween{0};
 
 private:
+    //! Makes the calling fiber the thread `x` of its row, if there is one.
+    PLUGINKIT_CPU_INLINE bool inRow(unsigned int x) noexcept
+    {
+        // Between two threads none can be stopped. What a stop changes is read anew after it.
+        mBetween = 1;
+        asm volatile("" : "+m"(mEnd));
+        if (x >= mEnd)
+        {
+            return false;
+        }
+        threadIdx.x = x;
+        asm volatile("" : "+m"(threadIdx.x));
+        mBetween = 0;
+        return true;
+    }
+
+    //! Makes the calling fiber the next thread, or the first one of the next row; false when none is left.
     PLUGINKIT_CPU_HIDDEN bool advance() noexcept;
 };
 
@@ -132,10 +147,11 @@ public:
 
     void run(Threads& threads) const override
     {
-        while (threads.next())
-        {
-            std::apply(mBody, mArguments);
-        }
+        // A copy whose address nobody has stays in registers, whatever the threads write. Large ones aren't worth it.
+        using All = std::tuple<Arguments...>;
+        constexpr bool kCOPIED = std::is_trivially_copy_constructible_v<All> && sizeof(All) <= 256;
+        std::conditional_t<kCOPIED, All const, All const&> arguments = mArguments;
+        threads.each([&] { std::apply(mBody, arguments); });
     }
 
 private:

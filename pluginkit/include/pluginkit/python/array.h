@@ -131,7 +131,7 @@ bool inOrder(nvinfer1::Dims const& dims, int64_t unit, StrideAt strideAt)
     return true;
 }
 
-//! `typestr` of an array interface: byte order, kind, bytes. A two-byte `V` is bfloat16 where the dtype says so.
+//! `typestr` of an array interface: byte order, kind, bytes. A `V` is bfloat16 or FP8 where the dtype says so.
 inline void setType(Array& array, std::string const& typestr)
 {
     for (ElementType const& one : kTypes)
@@ -147,9 +147,12 @@ inline void setType(Array& array, std::string const& typestr)
     py::object const dtype = attribute(array.object, "dtype");
     std::string const said = dtype ? textOf(dtype) : typestr;
     array.typeName = said.compare(0, 6, "torch.") == 0 ? said.substr(6) : said;
-    if (array.typeName == "bfloat16")
+    for (ElementType const& one : kTypes)
     {
-        array.type = typeOf(nvinfer1::DataType::kBF16);
+        if (one.kind == 'V' && array.typeName == one.name)
+        {
+            array.type = &one;
+        }
     }
 }
 

@@ -71,12 +71,12 @@ protected:
 
     static py::object numpyType(Array const& like, ElementType const& type)
     {
-        bool const bfloat = type.type == nvinfer1::DataType::kBF16;
-        if (bfloat && like.type == &type)
+        bool const lacking = type.kind == 'V';
+        if (lacking && like.type == &type)
         {
             return like.object.attr("dtype");
         }
-        return bfloat ? py::module_::import("ml_dtypes").attr("bfloat16") : py::str{type.name};
+        return lacking ? py::module_::import("ml_dtypes").attr(type.name) : py::str{type.name};
     }
 };
 

@@ -57,6 +57,7 @@ public:
     py::object call(py::args const& inputs, py::object const& out, py::object const& stream)
     {
         Signature const& signature = mPlugin.signature;
+        signature.checkEager(mPlugin.name);
         signature.checkCount(mPlugin.name, inputs.size());
         std::vector<Source> sources;
         for (size_t i = 0; i < inputs.size(); ++i)

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <pybind11/stl.h>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct Signature
         std::string name;
         std::string types;
         std::vector<std::string> shape; //!< of an input: symbols and numbers
+        bool shapeInput;                //!< whether getOutputShapes() gets its values
     };
     struct Field
     {
@@ -43,6 +45,19 @@ struct Signature
     {
         std::string const name = index < tensors.size() ? " (" + tensors[index].name + ")" : "";
         return std::string{kind} + " " + std::to_string(index) + name;
+    }
+
+    //! Raises RuntimeError where an input is a shape input: shapes are found of shapes alone here.
+    void checkEager(std::string const& plugin) const
+    {
+        for (Tensor const& tensor : inputs)
+        {
+            if (tensor.shapeInput)
+            {
+                throw std::runtime_error(plugin + " has the shape input " + tensor.name +
+                                         ", whose values an eager call doesn't give: run it in an engine.");
+            }
+        }
     }
 
     //! Raises TypeError for another number of inputs.
@@ -129,7 +144,8 @@ struct Signature
         {
             for (Tensor const& tensor : *tensors)
             {
-                text += "    " + tensor.name + ": " + tensor.types + ", " + bracketed(tensor.shape) + "\n";
+                text += "    " + tensor.name + ": " + tensor.types + ", " + bracketed(tensor.shape) +
+                        (tensor.shapeInput ? ", a shape input" : "") + "\n";
             }
         }
         return text;
@@ -186,7 +202,8 @@ private:
         std::vector<Tensor> all;
         for (py::handle const one : listed)
         {
-            all.push_back({textOf(one["name"]), textOf(one["types"]), one["shape"].cast<std::vector<std::string>>()});
+            all.push_back({textOf(one["name"]), textOf(one["types"]), one["shape"].cast<std::vector<std::string>>(),
+                           one["shape_input"].cast<bool>()});
         }
         return all;
     }

@@ -15,17 +15,18 @@ namespace python
 struct ElementType
 {
     nvinfer1::DataType type;
-    char const* name; //!< NumPy's, torch's and CuPy's
-    char kind;        //!< in an array interface's typestr; bfloat16 is a `V` there, as NumPy has no such type
+    char const* name; //!< NumPy's, torch's and CuPy's; of the types that NumPy lacks ml_dtypes' and torch's
+    char kind;        //!< in an array interface's typestr; `V` for the types that NumPy lacks
     uint8_t dlpack;   //!< DLPack's type code
     int64_t bytes;
 };
 
 constexpr ElementType kTypes[]{
-    {nvinfer1::DataType::kFLOAT, "float32", 'f', 2, 4}, {nvinfer1::DataType::kHALF, "float16", 'f', 2, 2},
-    {nvinfer1::DataType::kBF16, "bfloat16", 'V', 4, 2}, {nvinfer1::DataType::kINT8, "int8", 'i', 0, 1},
-    {nvinfer1::DataType::kINT32, "int32", 'i', 0, 4},   {nvinfer1::DataType::kINT64, "int64", 'i', 0, 8},
-    {nvinfer1::DataType::kUINT8, "uint8", 'u', 1, 1},   {nvinfer1::DataType::kBOOL, "bool", 'b', 6, 1},
+    {nvinfer1::DataType::kFLOAT, "float32", 'f', 2, 4},      {nvinfer1::DataType::kHALF, "float16", 'f', 2, 2},
+    {nvinfer1::DataType::kBF16, "bfloat16", 'V', 4, 2},      {nvinfer1::DataType::kINT8, "int8", 'i', 0, 1},
+    {nvinfer1::DataType::kINT32, "int32", 'i', 0, 4},        {nvinfer1::DataType::kINT64, "int64", 'i', 0, 8},
+    {nvinfer1::DataType::kFP8, "float8_e4m3fn", 'V', 10, 1}, {nvinfer1::DataType::kUINT8, "uint8", 'u', 1, 1},
+    {nvinfer1::DataType::kBOOL, "bool", 'b', 6, 1},
 };
 
 //! Null where arrays have no such type.

@@ -7,4 +7,4 @@ from pathlib import Path
 from pluginkit.scaffold.generated import Generated
 from pluginkit.scaffold.template import finish
 
-finish(Path.cwd(), Generated({}))
+finish(Path.cwd(), Generated({}, kernel="@{ signature(cookiecutter).kernel_pattern }@"))

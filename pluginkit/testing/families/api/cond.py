@@ -140,6 +140,7 @@ class CondSelect(CondEager):
     """No input layers."""
 
     NAME = "api-cond-select"
+    SHAPE_INPUTS = True
     DESCRIPTION = "A conditional without input layers: both plugins enqueue, and it selects, as an ISelectLayer does."
     LAYERS: ClassVar[tuple[str, ...]] = ("IIfConditional", "IConditionLayer", "IIfConditionalOutputLayer")
 

@@ -21,6 +21,7 @@ class CondConstant(ApiFamily):
     """
 
     NAME = "api-cond-constant"
+    SHAPE_INPUTS = True
     DESCRIPTION = "Two conditionals, each with the plugin in both branches: the condition is constant, true and false."
     LAYERS: ClassVar[tuple[str, ...]] = (
         "IIfConditional",

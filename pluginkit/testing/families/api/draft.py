@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from onnx import helper, numpy_helper
@@ -13,7 +14,7 @@ from pluginkit.manifest import Profile, Tensor
 from pluginkit.network import api_model as api
 from pluginkit.network.api_model import PROBE
 from pluginkit.network.model import Dims, NetworkProfile, PluginCall, Range
-from pluginkit.testing.families.base import DOMAIN, IR_VERSION, OPSET, Setting, plugin_node
+from pluginkit.testing.families.base import Setting, plugin_node, versions
 from pluginkit.testing.families.looping import TRIPS
 
 
@@ -43,12 +44,14 @@ class Draft:
     def input(self, tensor: Tensor, *, lead: int | None = None, label: str = "") -> str:
         """A network input of a plugin tensor's shape, with an axis of the trip count put in at `lead`.
 
-        It is called `label`, or as the tensor.
+        It is called `label`, or as the tensor; a shape input is a shape tensor, called as itself.
         """
         ranges = self.setting.ranges(tensor)
+        if tensor.is_shape_input:
+            return self.shape_input(tensor.name, self.setting.value_ranges(tensor), tensor.types[0].value)
         if lead is not None:
             ranges = tuple((_put(low, lead, 0), _put(best, lead, 1), _put(high, lead, 2)) for low, best, high in ranges)
-        kind: api.TypeName = "float32" if self.setting.is_float(tensor) else "int32"
+        kind: api.TypeName = self.setting.graph_type(tensor)
         return self.network_input(label or tensor.name, kind, ranges)
 
     def network_input(self, label: str, kind: api.TypeName, ranges: Sequence[Range]) -> str:
@@ -66,10 +69,10 @@ class Draft:
             values[out] = ((TRIPS[0] + more,), (TRIPS[1] + more,), (TRIPS[2] + more,))
         return out
 
-    def shape_input(self, label: str, ranges: Sequence[Range]) -> str:
-        """A 1-D INT64 network input that is a shape tensor, with its values at each profile's min, opt and max."""
+    def shape_input(self, label: str, ranges: Sequence[Range], kind: api.TypeName = "int64") -> str:
+        """A 1-D network input that is a shape tensor, with its values at each profile's min, opt and max."""
         rank = len(ranges[0][0])
-        out = self.network_input(label, "int64", [((rank,), (rank,), (rank,))] * len(ranges))
+        out = self.network_input(label, kind, [((rank,), (rank,), (rank,))] * len(ranges))
         for values, one in zip(self._values, ranges, strict=True):
             values[out] = one
         return out
@@ -97,7 +100,7 @@ class Draft:
         return out
 
     def plugin(self, inputs: Sequence[str], *, half: bool = False, live: bool = True) -> list[str]:
-        """The plugin on FP32 and INT32 tensors, giving such: with what its precision takes around it.
+        """The plugin on tensors of FP32 and of integers, giving such: with what its precision takes around it.
 
         With `half`, tensors that are FP16 for the plugin come and go as that. `live` is that of `PluginCall`.
         """
@@ -109,7 +112,8 @@ class Draft:
         raw = [self.name(f"{tensor.name}_raw") for tensor in manifest.outputs]
         identity = (manifest.plugin.name, manifest.plugin.version, manifest.plugin.namespace)
         node = self._node("plugin", identity, manifest.inputs, manifest.outputs, setting.attributes(), live=live)
-        self.steps.append(api.PluginLayer(node, tuple(entered), tuple(raw)))
+        chosen = tuple(index for index, tensor in enumerate(manifest.inputs) if tensor.is_shape_input)
+        self.steps.append(api.PluginLayer(node, tuple(entered), tuple(raw), chosen))
         left = []
         for tensor, name in zip(manifest.outputs, raw, strict=True):
             seen = self.name(f"{tensor.name}_seen")
@@ -131,15 +135,20 @@ class Draft:
         live: bool,
     ) -> str:
         setting, node = self.setting, f"n{len(self._nodes):03d}_{label}"
+
+        def ranges(tensor: Tensor) -> Sequence[Range]:
+            return setting.output_ranges(tensor) if behind else setting.value_ranges(tensor) or setting.ranges(tensor)
+
         call = PluginCall(
             node=node,
             fields=fields,
             types=tuple(setting.kind(tensor) for tensor in inputs),
             output_types=tuple(setting.kind(tensor) for tensor in outputs),
-            inputs=tuple(zip(*map(setting.output_ranges if behind else setting.ranges, inputs), strict=True)),
+            inputs=tuple(zip(*map(ranges, inputs), strict=True)),
             scales=tuple(setting.scale(tensor) for tensor in inputs),
             output_scales=tuple(setting.scale(tensor) for tensor in outputs),
             live=live,
+            shape_inputs=tuple(index for index, tensor in enumerate(inputs) if tensor.is_shape_input),
         )
         self._nodes.append((node, identity, call))
         return node
@@ -160,13 +169,37 @@ class Draft:
         return out
 
     def _quantized(self, tensor: Tensor, name: str, step: type[api.Quantize | api.Dequantize]) -> str:
-        if self.setting.kind(tensor) is not DType.INT8:
+        kind = self.setting.kind(tensor)
+        if not kind.is_quantized:
             return name
         # NVIDIA's API quantizes what has a dimension.
         name = name if tensor.shape else self._reshaped(name, (1,))
+        if (channels := self._channels(tensor)) and step is api.Quantize:
+            name = self._scaled("DIV", name, channels)
         out = self.name(f"{tensor.name}_{step.__name__.lower()}")
-        self.steps.append(step(name, self.constant("float32", self.setting.scale(tensor)), out))
+        scale = self.constant("float32", self.setting.scale(tensor))
+        to: api.TypeName = "float8" if kind is DType.FLOAT8 else "int8"
+        self.steps.append(
+            api.Quantize(name, scale, out, to) if step is api.Quantize else api.Dequantize(name, scale, out)
+        )
+        if channels and step is api.Dequantize:
+            out = self._scaled("PROD", out, channels)
         return out if tensor.shape else self._reshaped(out, ())
+
+    def _channels(self, tensor: Tensor) -> str:
+        """The constant of a tensor's scales, one a channel, that broadcasts to it; empty where it has one scale."""
+        numbers, axis, rank = self.setting.channels(tensor), tensor.scale_axis or 0, len(tensor.shape)
+        if not numbers:
+            return ""
+        out = self.name(f"{tensor.name}_channels")
+        dims = (*[1] * axis, len(numbers), *[1] * (rank - axis - 1))
+        self.steps.append(api.ConstantLayer(out, "float32", numbers, dims))
+        return out
+
+    def _scaled(self, op: Literal["DIV", "PROD"], name: str, by: str) -> str:
+        out = self.name("scaled")
+        self.steps.append(api.Elementwise(op, name, by, out))
+        return out
 
     def _reshaped(self, name: str, dims: Dims) -> str:
         out = self.name("reshaped")
@@ -206,15 +239,16 @@ def _model(nodes: Sequence[tuple[str, tuple[str, str, str], PluginCall]]) -> byt
     for node, identity, call in nodes:
         entered = [f"{node}_in{index}" for index in range(len(call.types))]
         left = [f"{node}_out{index}" for index in range(len(call.output_types))]
-        protos.append(plugin_node(identity, entered, left, node, call.fields))
-        for tensor, kind, (low, _, _) in zip(entered, call.types, call.inputs[0], strict=True):
-            zeros = np.zeros([max(1, dim) for dim in low], kind.numpy)
-            constants.append(numpy_helper.from_array(zeros, tensor))
+        protos.append(plugin_node(identity, entered, left, node, call.fields, call.shape_inputs))
+        for index, (tensor, kind, (low, best, _)) in enumerate(zip(entered, call.types, call.inputs[0], strict=True)):
+            held = np.zeros([max(1, dim) for dim in low], kind.numpy)
+            if index in call.shape_inputs:
+                held = np.array(best, kind.numpy)
+            constants.append(numpy_helper.from_array(held, tensor))
         outputs += [
             helper.make_tensor_value_info(tensor, kind.onnx, None)
             for tensor, kind in zip(left, call.output_types, strict=True)
         ]
     graph = helper.make_graph(protos, "plugins", [], outputs, constants)
-    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)]
-    model: bytes = helper.make_model(graph, ir_version=IR_VERSION, opset_imports=opsets).SerializeToString()
+    model: bytes = helper.make_model(graph, **versions([call for _, _, call in nodes])).SerializeToString()
     return model

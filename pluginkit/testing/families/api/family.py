@@ -22,6 +22,9 @@ class ApiFamily(Family):
     """A family of networks made by NVIDIA's API around plugin layers of its parser."""
 
     BY_API = True
+    SHAPE_INPUTS = False
+    """In those whose plugin stands in a loop or a conditional TensorRT-RTX's process ends, with any values of run time
+    (refusal shape-input-in-flow)."""
 
     @abstractmethod
     def draft(self, draft: Draft) -> None:

@@ -14,4 +14,5 @@ FORMS: dict[str, ApiFamily] = {name: one for name, one in FAMILIES.items() if is
 def make(setting: Setting, name: str) -> ApiNetwork | None:
     """A network of `FORMS`; None if it can't hold the signature."""
     family = FORMS[name]
-    return None if family.refusal(setting) else family.build(setting)
+    held = family.SHAPE_INPUTS or not setting.manifest.shape_inputs()
+    return family.build(setting) if held and not family.refusal(setting) else None

@@ -18,6 +18,7 @@ class ShapeByApi(ApiFamily):
     """The plugin's outputs are asked for their shapes; the probe keeps the plugin alive."""
 
     NAME = "api-shape-out"
+    SHAPE_INPUTS = True
     DESCRIPTION = "The plugin's outputs and their shapes as network outputs."
     LAYERS: ClassVar[tuple[str, ...]] = ("IShapeLayer", "ICastLayer")
 

@@ -27,18 +27,22 @@ from pluginkit.testing.families.shaped import STATIC
 class ShapedInputs(ApiFamily):
     """The plugin on inputs of which the network computes the shapes."""
 
+    SHAPE_INPUTS = True
     NONE: ClassVar[str] = "no input has dimensions that a shape tensor could give"
 
     def refusal(self, setting: Setting) -> str:
         """There must be an input whose shape can be computed."""
         if not bases.BASES[setting.manifest.plugin.base].dynamic_shapes:
             return STATIC
-        return "" if any(self.made(setting, tensor) for tensor in setting.manifest.inputs) else self.NONE
+        return "" if any(self.made(setting, tensor) for tensor in setting.manifest.execution_inputs()) else self.NONE
 
     def made(self, setting: Setting, tensor: Tensor) -> bool:
         """Whether an input's shape is computed; else it is a network input as it is."""
         del setting
         return bool(tensor.shape)
+
+    def _computed(self, setting: Setting, tensor: Tensor) -> bool:
+        return not tensor.is_shape_input and self.made(setting, tensor)
 
     @abstractmethod
     def feed(self, setting: Setting, tensor: Tensor, value: Array, point: str) -> dict[str, Array]:
@@ -55,7 +59,7 @@ class ShapedInputs(ApiFamily):
     def runs(self, setting: Setting, point: str, feeds: Mapping[str, Array]) -> Runs:
         """One."""
         given = dict(feeds)
-        for tensor in setting.manifest.inputs:
+        for tensor in setting.manifest.execution_inputs():
             if self.made(setting, tensor):
                 given |= self.feed(setting, tensor, feeds[tensor.name], point)
         return [("", given)]
@@ -64,7 +68,7 @@ class ShapedInputs(ApiFamily):
         """The plugin on such inputs."""
         setting, manifest = draft.setting, draft.setting.manifest
         inside = [
-            self.make(draft, tensor) if self.made(setting, tensor) else draft.input(tensor)
+            self.make(draft, tensor) if self._computed(setting, tensor) else draft.input(tensor)
             for tensor in manifest.inputs
         ]
         for tensor, name in zip(manifest.outputs, draft.plugin(inside), strict=True):
@@ -77,7 +81,7 @@ class ShapedInputs(ApiFamily):
     def oracle(self, applier: Applier, feeds: Mapping[str, Array]) -> OracleResult:
         """What must come out."""
         setting, values = applier.setting, dict(feeds)
-        for tensor in setting.manifest.inputs:
+        for tensor in setting.manifest.execution_inputs():
             if self.made(setting, tensor):
                 values[tensor.name] = self.value(setting, tensor, feeds)
         outputs: dict[str, Array] = {}
@@ -237,7 +241,7 @@ class ShapeArithmetic(ShapedInputs):
         count, elements = draft.name("count"), draft.name("elements")
         draft.steps.append(api.ShapeLayer(name, shape))
         draft.steps.append(api.ReshapeTo(name, _gathered(draft, shape, range(rank - 1, -1, -1)), turned))
-        one = draft.constant("float32" if setting.is_float(tensor) else "int32", 1, rank)
+        one = draft.constant(setting.graph_type(tensor), 1, rank)
         still = draft.vector([0] * rank)
         draft.steps += [
             api.Slice(one, still, shape, still, expanded),
@@ -270,7 +274,7 @@ def _named(setting: Setting, tensor: Tensor, what: str) -> str:
 
 def _input(draft: Draft, tensor: Tensor, ranges: Sequence[Range]) -> str:
     """A network input of a plugin tensor's type, and of other shapes."""
-    return draft.network_input(tensor.name, "float32" if draft.setting.is_float(tensor) else "int32", ranges)
+    return draft.network_input(tensor.name, draft.setting.graph_type(tensor), ranges)
 
 
 def _size(draft: Draft, tensor: Tensor) -> str:

@@ -28,6 +28,7 @@ class Unused(ApiFamily):
     """
 
     NAME = "api-unused"
+    SHAPE_INPUTS = True
     DESCRIPTION = (
         "The plugin, and behind it plugins in a loop without outputs and in a conditional that nothing uses: "
         "they never enqueue."

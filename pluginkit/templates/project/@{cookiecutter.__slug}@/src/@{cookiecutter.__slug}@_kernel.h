@@ -65,8 +65,19 @@ struct @{ plugin.name }@Layout
 };
 
 @% endif %@
+@% if plugin.channels %@
+//! The scales of a tensor's channels, in device memory: element i, in row-major order, is of the channel
+//! `i / inner % count`. Null where the tensor has one scale.
+struct @{ plugin.name }@Channels
+{
+    float const* scales;
+    int64_t count;
+    int64_t inner;
+};
+
+@% endif %@
 //! What one run of the kernel works on. `data` is device memory, `count` its number of elements, and `scale` what one
-//! step of an INT8 element is worth (not used for other types).
+//! step of an @{ plugin.quantized or 'INT8' }@ element is worth (not used for other types).
 @% if not plugin.static %@
 //! A layer along an axis takes sizes from `shape`: `args.inputs.@{ plugin.inputs[0].name }@.shape.dims[0]` is the first dimension.
 @% endif %@
@@ -77,6 +88,9 @@ struct @{ plugin.name }@Arguments
         void const* data;
         int64_t count;
         float scale;
+@% if plugin.channels %@
+        @{ plugin.name }@Channels channels;
+@% endif %@
 @% if not plugin.static %@
         pluginkit::Shape shape;
 @% endif %@
@@ -90,6 +104,12 @@ struct @{ plugin.name }@Arguments
         void* data;
         int64_t count;
         float scale;
+@% if plugin.channels %@
+        @{ plugin.name }@Channels channels;
+@% endif %@
+@% if plugin.sizes %@
+        int64_t upper; //!< of a size tensor, its upper bound; the `count` and `shape` of what has it are those of that
+@% endif %@
 @% if not plugin.static %@
         pluginkit::Shape shape;
 @% endif %@
@@ -116,6 +136,10 @@ struct @{ plugin.name }@Arguments
     Inputs inputs;
     Outputs outputs;
     int64_t count; //!< elements of the largest output
+@% if plugin.workspace %@
+    void* workspace; //!< scratch memory of this run, of so many bytes; what is in it is lost after the run
+    int64_t workspaceBytes;
+@% endif %@
 };
 
 //! Starts the kernel on the stream and returns at once; no output element means no launch.

@@ -13,6 +13,9 @@
 @% if plugin.vectorized %@
 #include <iterator>
 @% endif %@
+@% if plugin.workspace %@
+#include <limits>
+@% endif %@
 #include <memory>
 @% if plugin.lists %@
 #include <numeric>
@@ -33,8 +36,9 @@ using nvinfer1::TensorFormat;
 @% include "parts/v2_identity.cpp" %@
 @% include "parts/types.cpp" %@
 @% include "parts/formats.cpp" %@
-@% include "parts/v2_count.cpp" %@
+@% include "parts/counts.cpp" %@
 @% include "parts/scales.cpp" %@
+@% include "parts/workspace.cpp" %@
 @% include "parts/numbers.cpp" %@
 @% include "parts/v2_namespace.cpp" %@
 } // namespace
@@ -103,7 +107,7 @@ DimsExprs @{ plugin.name }@::getOutputDimensions(int32_t outputIndex, DimsExprs 
 bool @{ plugin.name }@::supportsFormatCombination(int32_t pos, nvinfer1::PluginTensorDesc const* inOut, int32_t nbInputs, int32_t nbOutputs) noexcept
 @% include "parts/v2_formats.cpp" %@
 
-@% if plugin.int8 %@
+@% if plugin.described %@
 void @{ plugin.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, int32_t nbInputs, nvinfer1::DynamicPluginTensorDesc const* out, int32_t nbOutputs) noexcept
 {
     if (in == nullptr || out == nullptr || nbInputs != kNbInputs || nbOutputs != kNbOutputs)
@@ -112,7 +116,7 @@ void @{ plugin.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const*
     }
     // A scale that the node's attributes give wins. In implicit quantization TensorRT knows the scales and gives them here;
     // in explicit quantization (Q/DQ) it doesn't: then the attributes are the only place that they can come from.
-@% for tensor in plugin.scaled %@
+@% for tensor in plugin.described %@
     if (!isScale(mParameters.@{ tensor.scale }@))
     {
         takeScale(mScales[@{ tensor.index }@], @{ tensor.desc }@.desc);
@@ -126,17 +130,35 @@ void @{ plugin.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const*
 }
 @% endif %@
 
+@% if plugin.workspace %@
+size_t @{ plugin.name }@::getWorkspaceSize(nvinfer1::PluginTensorDesc const* inputs, int32_t nbInputs, nvinfer1::PluginTensorDesc const* /*outputs*/, int32_t /*nbOutputs*/) const noexcept
+{
+    if (inputs == nullptr || nbInputs != kNbInputs)
+    {
+        return 0;
+    }
+    std::array<nvinfer1::Dims, kNbInputs> dims{};
+    std::transform(inputs, inputs + kNbInputs, dims.begin(), [](auto const& desc) { return desc.dims; });
+    return answered(workspaceBytes(mParameters, dims));
+}
+@% else %@
 size_t @{ plugin.name }@::getWorkspaceSize(nvinfer1::PluginTensorDesc const* /*inputs*/, int32_t /*nbInputs*/, nvinfer1::PluginTensorDesc const* /*outputs*/, int32_t /*nbOutputs*/) const noexcept
 {
     return 0;
 }
+@% endif %@
 
+@% include "parts/upload.cpp" %@
 int32_t @{ plugin.name }@::initialize() noexcept
 {
+@% if plugin.channels %@
+    return upload() ? 0 : 1;
+@% else %@
     return 0;
+@% endif %@
 }
 
-int32_t @{ plugin.name }@::enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* /*workspace*/, cudaStream_t stream) noexcept
+int32_t @{ plugin.name }@::enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* @{ "workspace" if plugin.workspace else "/*workspace*/" }@, cudaStream_t stream) noexcept
 {
     constexpr int32_t kFailed = 1;
 @% include "parts/enqueue_body.cpp" %@
@@ -144,7 +166,14 @@ int32_t @{ plugin.name }@::enqueue(nvinfer1::PluginTensorDesc const* inputDesc, 
 
 void @{ plugin.name }@::terminate() noexcept
 {
+@% if plugin.channels %@
+    for (auto& list : mChannelScales)
+    {
+        list.clear();
+    }
+@% else %@
     // initialize() took nothing.
+@% endif %@
 }
 
 @% include "parts/v2_creator.cpp" %@

@@ -3,6 +3,9 @@
 #include "@{ plugin.slug }@_kernel.h"
 
 #include <NvInfer.h>
+@% if plugin.channels %@
+#include <pluginkit/device_list.h>
+@% endif %@
 
 #include <array>
 #include <cstddef>
@@ -12,7 +15,7 @@
 namespace @{ plugin.namespace_cpp }@
 {
 
-//! The layer as TensorRT sees it. It holds no device memory, so that copying its members is all that a clone takes.
+//! The layer as TensorRT sees it. @{ 'Its clones share its device memory: copying its members is all that one takes.' if plugin.channels else 'It holds no device memory, so that copying its members is all that a clone takes.' }@
 class @{ plugin.name }@ final : public nvinfer1::IPluginV2DynamicExt
 {
 public:
@@ -51,6 +54,11 @@ private:
     using nvinfer1::IPluginV2::getWorkspaceSize;
     using nvinfer1::IPluginV2Ext::configurePlugin;
 
+@% if plugin.channels %@
+    //! Puts the scales of channels into device memory, unless they are there; false without memory for them.
+    bool upload() noexcept;
+
+@% endif %@
 @% include "parts/v2_members.h" %@
 };
 

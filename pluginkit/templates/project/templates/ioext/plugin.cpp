@@ -11,7 +11,7 @@
 #include <exception>
 #include <initializer_list>
 #include <iterator>
-@% if plugin.optional_dims %@
+@% if plugin.optional_dims or plugin.workspace %@
 #include <limits>
 @% endif %@
 #include <memory>
@@ -31,7 +31,7 @@ using nvinfer1::TensorFormat;
 
 @% include "parts/v2_identity.cpp" %@
 @% include "parts/types.cpp" %@
-@% include "parts/v2_count.cpp" %@
+@% include "parts/counts.cpp" %@
 @% if plugin.optional_dims %@
 //! In the place of a dimension that the fields say there isn't.
 constexpr int64_t kNoDimension = std::numeric_limits<int64_t>::min();
@@ -59,23 +59,9 @@ Dims asDims(std::initializer_list<int64_t> all, int32_t first) noexcept
     return dims;
 }
 
-@% if "floorDiv" in plugin.static_helpers or "ceilDiv" in plugin.static_helpers %@
-//! a / b, rounded down; -1, which is no dimension, where b is no divisor.
-int64_t floorDiv(int64_t a, int64_t b) noexcept
-{
-    return b <= 0 ? -1 : (a >= 0 ? a / b : -((b - 1 - a) / b));
-}
-
-@% endif %@
-@% if "ceilDiv" in plugin.static_helpers %@
-//! The same, rounded up.
-int64_t ceilDiv(int64_t a, int64_t b) noexcept
-{
-    return floorDiv(a + b - 1, b);
-}
-
-@% endif %@
+@% include "parts/divisions.cpp" %@
 @% include "parts/scales.cpp" %@
+@% include "parts/workspace.cpp" %@
 @% include "parts/numbers.cpp" %@
 @% include "parts/v2_namespace.cpp" %@
 } // namespace
@@ -161,10 +147,22 @@ void @{ plugin.name }@::configurePlugin(nvinfer1::PluginTensorDesc const* in, in
     {
         mCounts[static_cast<size_t>(i)] = elementCount(descAt(i));
     }
-@% if plugin.int8 %@
+@% if plugin.workspace_places %@
+@% if plugin.batched %@
+    int32_t const beside = in[0].dims.nbDims == @{ plugin.inputs[0].rank - 1 }@ ? 1 : 0;
+    auto const at = [in, beside](int32_t input, int32_t dim)
+    { return dim < beside ? int64_t{1} : in[input].dims.d[dim - beside]; };
+@% else %@
+    auto const at = [in](int32_t input, int32_t dim) { return in[input].dims.d[dim]; };
+@% endif %@
+@% for input, axis in plugin.workspace_places %@
+    mSizes[@{ loop.index0 }@] = at(@{ input }@, @{ axis }@);
+@% endfor %@
+@% endif %@
+@% if plugin.described or (plugin.quantized and not plugin.float8) %@
     // A scale that the node's attributes give wins. In implicit quantization TensorRT knows the scales and gives them here;
     // in explicit quantization (Q/DQ) it doesn't: then the attributes are the only place that they can come from.
-@% for tensor in plugin.scaled %@
+@% for tensor in plugin.described %@
     if (!isScale(mParameters.@{ tensor.scale }@))
     {
         takeScale(mScales[@{ tensor.index }@], @{ tensor.desc }@);
@@ -173,10 +171,17 @@ void @{ plugin.name }@::configurePlugin(nvinfer1::PluginTensorDesc const* in, in
 @% endif %@
 }
 
+@% if plugin.workspace %@
+size_t @{ plugin.name }@::getWorkspaceSize(int32_t maxBatchSize) const noexcept
+{
+    return answered(workspaceBytes(mParameters@{ ", mSizes" if plugin.workspace_places }@, maxBatchSize));
+}
+@% else %@
 size_t @{ plugin.name }@::getWorkspaceSize(int32_t /*maxBatchSize*/) const noexcept
 {
     return 0;
 }
+@% endif %@
 
 #if NV_TENSORRT_MAJOR < 11
 bool @{ plugin.name }@::isOutputBroadcastAcrossBatch(int32_t /*index*/, bool const* /*inputIsBroadcast*/, int32_t /*nbInputs*/) const noexcept
@@ -195,38 +200,49 @@ int32_t @{ plugin.name }@::initialize() noexcept
     return 0;
 }
 
-int32_t @{ plugin.name }@::enqueue(int32_t batchSize, void const* const* inputs, void* const* outputs, void* /*workspace*/, cudaStream_t stream) noexcept
+int32_t @{ plugin.name }@::enqueue(int32_t batchSize, void const* const* inputs, void* const* outputs, void* @{ "workspace" if plugin.workspace else "/*workspace*/" }@, cudaStream_t stream) noexcept
 {
     constexpr int32_t kFailed = 1;
     if (batchSize < 0 || inputs == nullptr || outputs == nullptr || mRow == kNoRow)
     {
         return kFailed; // mRow: not configured, or for types that there is no row for
     }
-@% if plugin.int8 %@
+@% if plugin.quantized %@
     for (int32_t i = 0; i < kNbTensors; ++i)
     {
-        if (kTypes[mRow][i] == DataType::kINT8 && !isScale(mScales[static_cast<size_t>(i)]))
+        if (@{ "kTypes[mRow][i] == DataType::" ~ plugin.one_quantized if plugin.one_quantized else "isQuantized(kTypes[mRow][i])" }@ && !isScale(mScales[static_cast<size_t>(i)]))
         {
-            return kFailed; // nobody said what the INT8 values stand for
+            return kFailed; // nobody said what the @{ plugin.quantized }@ values stand for
         }
     }
 @% endif %@
     // Element by element it does not matter whether the batch is among the dimensions.
     auto const countOf = [this, batchSize](size_t i) { return mCounts[i] * batchSize; };
 
+@% if plugin.workspace %@
+    int64_t const workspaceSize = workspaceBytes(mParameters@{ ", mSizes" if plugin.workspace_places }@, batchSize).value();
+    if (workspaceSize < 0 || (workspaceSize > 0 && workspace == nullptr))
+    {
+        return kFailed; // -1: the bytes are no number
+    }
+@% endif %@
     @{ plugin.name }@Arguments args{};
+@% if plugin.workspace %@
+    args.workspace = workspace;
+    args.workspaceBytes = workspaceSize;
+@% endif %@
     args.parameters = @{ "numbersOf(mParameters)" if plugin.wide else "mParameters" }@;
 @% for tensor in plugin.inputs %@
     args.inputs.@{ tensor.name }@.data = inputs[@{ loop.index0 }@];
     args.inputs.@{ tensor.name }@.count = countOf(@{ tensor.index }@);
-@% if tensor.int8 %@
+@% if tensor.quantized %@
     args.inputs.@{ tensor.name }@.scale = mScales[@{ tensor.index }@];
 @% endif %@
 @% endfor %@
 @% for tensor in plugin.outputs %@
     args.outputs.@{ tensor.name }@.data = outputs[@{ loop.index0 }@];
     args.outputs.@{ tensor.name }@.count = countOf(@{ tensor.index }@);
-@% if tensor.int8 %@
+@% if tensor.quantized %@
     args.outputs.@{ tensor.name }@.scale = mScales[@{ tensor.index }@];
 @% endif %@
     args.count = std::max(args.count, args.outputs.@{ tensor.name }@.count);

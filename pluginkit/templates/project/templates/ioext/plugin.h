@@ -59,6 +59,10 @@ private:
     //! that is no dimension is not counted.
     int32_t mRow{-1};
     std::array<int64_t, @{ plugin.tensor_count }@> mCounts{};
+@% if plugin.workspace_places %@
+    //! The dimensions that the workspace is computed of. A batch that is no dimension counts as 1.
+    std::array<int64_t, @{ plugin.workspace_places|length }@> mSizes{};
+@% endif %@
 };
 
 @% include "parts/v2_creator.h" %@

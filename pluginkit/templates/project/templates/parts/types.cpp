@@ -1,6 +1,10 @@
 constexpr int32_t kNbInputs = @{ plugin.inputs|length }@;
 constexpr int32_t kNbOutputs = @{ plugin.outputs|length }@;
 constexpr int32_t kNbTensors = kNbInputs + kNbOutputs;
+@% if plugin.shape_inputs %@
+// Inputs of which getOutputShapes() gets the values; no other method gets them, and kNbInputs doesn't count them.
+constexpr int32_t kNbShapeInputs = @{ plugin.shape_inputs|length }@;
+@% endif %@
 
 // The types that go together: those of the inputs, then those of the outputs; a row each for the enumerators of
 // @{ plugin.name }@Precision, in their order.

@@ -1,8 +1,11 @@
-@{ plugin.name }@::@{ plugin.name }@(@{ plugin.name }@Parameters const& parameters) : mParameters{parameters}, mNamespace{kNamespace}@{ "" if plugin.scaled else " {}" }@
-@% if plugin.scaled %@
+@{ plugin.name }@::@{ plugin.name }@(@{ plugin.name }@Parameters const& parameters) : mParameters{parameters}, mNamespace{kNamespace}@{ "" if plugin.scaled or plugin.channels else " {}" }@
+@% if plugin.scaled or plugin.channels %@
 {
 @% for tensor in plugin.scaled %@
     mScales[@{ tensor.index }@] = parameters.@{ tensor.scale }@;
+@% endfor %@
+@% for tensor in plugin.channels %@
+    mScales[@{ tensor.index }@] = 1.0F; // each channel has its own, in @{ tensor.scale }@
 @% endfor %@
 }
 @% endif %@
@@ -10,7 +13,7 @@
 size_t @{ plugin.name }@::getSerializationSize() const noexcept
 {
 @% if plugin.static %@
-    constexpr size_t shapes = sizeof mRow + sizeof mCounts;
+    constexpr size_t shapes = sizeof mRow + sizeof mCounts@{ " + sizeof mSizes" if plugin.workspace_places }@;
     return @{ plugin.serialized_size }@ + shapes;
 @% else %@
     return @{ plugin.serialized_size }@;
@@ -23,7 +26,7 @@ void @{ plugin.name }@::serialize(void* buffer) const noexcept
 @% for field in plugin.fields %@
     writer.put(mParameters.@{ field.name }@);
 @% endfor %@
-@% if plugin.int8 %@
+@% if plugin.quantized %@
     for (float const scale : mScales)
     {
         writer.put(scale);
@@ -32,6 +35,9 @@ void @{ plugin.name }@::serialize(void* buffer) const noexcept
 @% if plugin.static %@
     writer.put(mRow);
     writer.put(mCounts);
+@% if plugin.workspace_places %@
+    writer.put(mSizes);
+@% endif %@
 @% endif %@
 }
 
@@ -42,7 +48,7 @@ bool @{ plugin.name }@::restore(void const* data, size_t length) noexcept
 @% for field in plugin.fields %@
     read = read && reader.get(mParameters.@{ field.name }@@{ field.stored_bounds }@);
 @% endfor %@
-@% if plugin.int8 %@
+@% if plugin.quantized %@
     for (float& scale : mScales)
     {
         read = read && reader.get(scale) && std::isfinite(scale) && scale >= 0.0F;
@@ -51,6 +57,9 @@ bool @{ plugin.name }@::restore(void const* data, size_t length) noexcept
 @% if plugin.static %@
     read = read && reader.get(mRow) && mRow >= kNoRow && mRow < static_cast<int32_t>(std::size(kTypes));
     read = read && reader.get(mCounts) && *std::min_element(mCounts.begin(), mCounts.end()) >= 0;
+@% if plugin.workspace_places %@
+    read = read && reader.get(mSizes) && *std::min_element(mSizes.begin(), mSizes.end()) >= 0;
+@% endif %@
 @% endif %@
     return read && reader.finished()@{ " && isValid(mParameters)" if plugin.checks }@;
 }

@@ -15,6 +15,9 @@
 @% if plugin.vectorized %@
 #include <iterator>
 @% endif %@
+@% if plugin.workspace %@
+#include <limits>
+@% endif %@
 #include <memory>
 @% if plugin.lists %@
 #include <numeric>
@@ -39,7 +42,7 @@ constexpr char const* kVersion = @{ plugin.version_literal }@;
 // clang-format off
 constexpr char const* kNamespace = @{ plugin.namespace_literal }@;
 // clang-format on
-@% if plugin.int8 %@
+@% if plugin.quantized %@
 // The field that an engine keeps the scales in; no attribute of a node.
 constexpr char const* kScalesField = "pluginkit_scales";
 @% endif %@
@@ -54,25 +57,21 @@ constexpr int32_t kFailed = 1;
 
 @% include "parts/types.cpp" %@
 @% include "parts/formats.cpp" %@
-int64_t elementCount(nvinfer1::PluginTensorDesc const& desc) noexcept
-{
-    int64_t count = 1;
-    for (int32_t i = 0; i < desc.dims.nbDims; ++i)
-    {
-        count *= desc.dims.d[i];
-    }
-    return count;
-}
-
+@% include "parts/counts.cpp" %@
+@% include "parts/divisions.cpp" %@
 @% include "parts/scales.cpp" %@
+@% include "parts/workspace.cpp" %@
 @% include "parts/numbers.cpp" %@
 } // namespace
 
-@{ plugin.name }@::@{ plugin.name }@(@{ plugin.name }@Parameters const& parameters, std::string const& pluginNamespace) : mParameters{parameters}, mNamespace{pluginNamespace}@{ "" if plugin.scaled else " {}" }@
-@% if plugin.scaled %@
+@{ plugin.name }@::@{ plugin.name }@(@{ plugin.name }@Parameters const& parameters, std::string const& pluginNamespace) : mParameters{parameters}, mNamespace{pluginNamespace}@{ "" if plugin.scaled or plugin.channels else " {}" }@
+@% if plugin.scaled or plugin.channels %@
 {
 @% for tensor in plugin.scaled %@
     mScales[@{ tensor.index }@] = parameters.@{ tensor.scale }@;
+@% endfor %@
+@% for tensor in plugin.channels %@
+    mScales[@{ tensor.index }@] = 1.0F; // each channel has its own, in @{ tensor.scale }@
 @% endfor %@
 }
 @% endif %@
@@ -136,13 +135,19 @@ int32_t @{ plugin.name }@::getOutputDataTypes(DataType* outputTypes, int32_t nbO
     return 0;
 }
 
-int32_t @{ plugin.name }@::getOutputShapes(DimsExprs const* inputs, int32_t nbInputs, DimsExprs const* /*shapeInputs*/, int32_t nbShapeInputs, DimsExprs* outputs, int32_t nbOutputs, nvinfer1::IExprBuilder& exprBuilder) noexcept
+int32_t @{ plugin.name }@::getOutputShapes(DimsExprs const* inputs, int32_t nbInputs, DimsExprs const* @{ "shapeInputs" if plugin.shape_inputs else "/*shapeInputs*/" }@, int32_t nbShapeInputs, DimsExprs* outputs, int32_t nbOutputs, nvinfer1::IExprBuilder& exprBuilder) noexcept
 {
-    bool const counted = nbInputs == kNbInputs && nbShapeInputs == 0 && nbOutputs == kNbOutputs;
-    if (inputs == nullptr || outputs == nullptr || !counted)
+    bool const counted = nbInputs == kNbInputs && nbShapeInputs == @{ "kNbShapeInputs" if plugin.shape_inputs else "0" }@ && nbOutputs == kNbOutputs;
+    if (inputs == nullptr || outputs == nullptr || !counted@{ " || shapeInputs == nullptr" if plugin.shape_inputs }@)
     {
         return kFailed;
     }
+@% for tensor in plugin.shape_inputs %@
+    if (shapeInputs[@{ loop.index0 }@].nbDims != @{ tensor.count }@) // @{ tensor.name }@, whose elements come in the place of dimensions
+    {
+        return kFailed;
+    }
+@% endfor %@
 @% for tensor in plugin.inputs %@
     if (@{ tensor.rank_check }@) // @{ tensor.name }@
     {
@@ -159,6 +164,23 @@ int32_t @{ plugin.name }@::getOutputShapes(DimsExprs const* inputs, int32_t nbIn
 @% elif not plugin.constants and not plugin.computed_constants %@
     static_cast<void>(exprBuilder); // needed for dimensions that are computed
 @% endif %@
+@% for size in plugin.sizes %@
+    // @{ size.name }@: only enqueue() knows it. TensorRT gives memory for its upper bound.
+@% for line in size.lines %@
+    @{ line }@
+@% endfor %@
+    if (@{ size.opt }@ == nullptr || @{ size.upper }@ == nullptr)
+    {
+        return kFailed;
+    }
+    IDimensionExpr const* const @{ size.variable }@ = exprBuilder.declareSizeTensor(@{ size.index }@, *@{ size.opt }@, *@{ size.upper }@);
+@% if not size.used %@
+    if (@{ size.variable }@ == nullptr)
+    {
+        return kFailed;
+    }
+@% endif %@
+@% endfor %@
 @% for tensor in plugin.outputs %@
     {
         DimsExprs& output = outputs[@{ loop.index0 }@]; // @{ tensor.name }@
@@ -187,7 +209,7 @@ bool @{ plugin.name }@::supportsFormatCombination(int32_t pos, nvinfer1::Dynamic
 @% endif %@
 }
 
-@% if plugin.int8 %@
+@% if plugin.described %@
 int32_t @{ plugin.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, int32_t nbInputs, nvinfer1::DynamicPluginTensorDesc const* out, int32_t nbOutputs) noexcept
 {
     if (in == nullptr || out == nullptr || nbInputs != kNbInputs || nbOutputs != kNbOutputs)
@@ -196,7 +218,7 @@ int32_t @{ plugin.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc con
     }
     // A scale that the node's attributes give wins. In implicit quantization TensorRT knows the scales and gives them here;
     // in explicit quantization (Q/DQ) it doesn't: then the attributes are the only place that they can come from.
-@% for tensor in plugin.scaled %@
+@% for tensor in plugin.described %@
     if (!isScale(mParameters.@{ tensor.scale }@))
     {
         takeScale(mScales[@{ tensor.index }@], @{ tensor.desc }@.desc);
@@ -211,17 +233,48 @@ int32_t @{ plugin.name }@::configurePlugin(nvinfer1::DynamicPluginTensorDesc con
 }
 @% endif %@
 
+@% if plugin.aliases %@
+int32_t @{ plugin.name }@::getAliasedInput(int32_t outputIndex) noexcept
+{
+    // The two are one memory, if the builder has the preview feature kALIASED_PLUGIN_IO_10_03; else each has its own, so
+    // every element of the output is written.
+    switch (outputIndex)
+    {
+@% for alias in plugin.aliases %@
+    case @{ alias.output }@: // @{ alias.name }@ in @{ alias.source }@
+        return @{ alias.input }@;
+@% endfor %@
+    default:
+        return -1;
+    }
+}
+
+@% endif %@
+@% if plugin.workspace %@
+size_t @{ plugin.name }@::getWorkspaceSize(nvinfer1::DynamicPluginTensorDesc const* inputs, int32_t nbInputs, nvinfer1::DynamicPluginTensorDesc const* /*outputs*/, int32_t /*nbOutputs*/) const noexcept
+{
+    if (inputs == nullptr || nbInputs != kNbInputs)
+    {
+        return 0;
+    }
+    // TensorRT asks once for a profile: each of its runs gets what the largest needs.
+    std::array<nvinfer1::Dims, kNbInputs> dims{};
+    std::transform(inputs, inputs + kNbInputs, dims.begin(), [](auto const& desc) { return desc.max; });
+    return answered(workspaceBytes(mParameters, dims));
+}
+@% else %@
 size_t @{ plugin.name }@::getWorkspaceSize(nvinfer1::DynamicPluginTensorDesc const* /*inputs*/, int32_t /*nbInputs*/, nvinfer1::DynamicPluginTensorDesc const* /*outputs*/, int32_t /*nbOutputs*/) const noexcept
 {
     return 0;
 }
+@% endif %@
 
 nvinfer1::PluginFieldCollection const* @{ plugin.name }@::getFieldsToSerialize() noexcept
 {
 @% for field in plugin.fields %@
     mKept[@{ loop.index0 }@] = PluginField{"@{ field.name }@", @{ field.kept_data }@, PluginFieldType::@{ field.kept_trt }@, @{ field.kept_length }@};
 @% endfor %@
-@% if plugin.int8 %@
+@% if plugin.quantized %@
     mKept[@{ plugin.fields|length }@] = PluginField{kScalesField, mScales.data(), PluginFieldType::kFLOAT32, kNbTensors};
 @% endif %@
 @% if plugin.kept_count %@
@@ -244,7 +297,7 @@ bool @{ plugin.name }@::restore(nvinfer1::PluginFieldCollection const* fields) n
 @% for field in plugin.fields %@
     read = read && reader.required("@{ field.name }@", mParameters.@{ field.name }@@{ field.bounds }@);
 @% endfor %@
-@% if plugin.int8 %@
+@% if plugin.quantized %@
     read = read && reader.required(kScalesField, mScales);
     for (float const scale : mScales)
     {
@@ -262,7 +315,7 @@ bool @{ plugin.name }@::restoreV2(void const* data, size_t length) noexcept
 @% for field in plugin.fields %@
     read = read && reader.get(mParameters.@{ field.name }@@{ field.stored_bounds }@);
 @% endfor %@
-@% if plugin.int8 %@
+@% if plugin.quantized %@
     for (float& scale : mScales)
     {
         read = read && reader.get(scale) && std::isfinite(scale) && scale >= 0.0F;
@@ -273,14 +326,24 @@ bool @{ plugin.name }@::restoreV2(void const* data, size_t length) noexcept
     int32_t row{};
     std::array<int64_t, kNbTensors> counts{};
     read = read && reader.get(row) && reader.get(counts);
+@% if plugin.workspace_places %@
+    std::array<int64_t, @{ plugin.workspace_places|length }@> sizes{};
+    read = read && reader.get(sizes);
+@% endif %@
 @% endif %@
     return read && reader.finished()@{ " && isValid(mParameters)" if plugin.checks }@;
 }
 
 @% endif %@
+@% include "parts/upload.cpp" %@
 nvinfer1::IPluginV3* @{ plugin.name }@::attachToContext(nvinfer1::IPluginResourceContext* /*context*/) noexcept
 {
+@% if plugin.channels %@
+    // Each context has a plugin of its own; the scales lie on the device once.
+    return upload() ? clone() : nullptr;
+@% else %@
     return clone(); // each context has a plugin of its own
+@% endif %@
 }
 
 int32_t @{ plugin.name }@::onShapeChange(nvinfer1::PluginTensorDesc const* /*in*/, int32_t /*nbInputs*/, nvinfer1::PluginTensorDesc const* /*out*/, int32_t /*nbOutputs*/) noexcept
@@ -288,7 +351,7 @@ int32_t @{ plugin.name }@::onShapeChange(nvinfer1::PluginTensorDesc const* /*in*
     return 0; // enqueue() gets the shapes too
 }
 
-int32_t @{ plugin.name }@::enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* /*workspace*/, cudaStream_t stream) noexcept
+int32_t @{ plugin.name }@::enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* @{ "workspace" if plugin.workspace else "/*workspace*/" }@, cudaStream_t stream) noexcept
 {
 @% include "parts/enqueue_body.cpp" %@
 }

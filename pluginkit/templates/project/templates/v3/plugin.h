@@ -3,6 +3,9 @@
 #include "@{ plugin.slug }@_kernel.h"
 
 #include <NvInfer.h>
+@% if plugin.channels %@
+#include <pluginkit/device_list.h>
+@% endif %@
 
 #include <array>
 #include <cstddef>
@@ -12,11 +15,16 @@
 namespace @{ plugin.namespace_cpp }@
 {
 
+@% if plugin.channels %@
+//! The layer as TensorRT sees it: one object that is the plugin and its three capabilities. Its clones share its device
+//! memory, so that copying its members is all that a clone takes.
+@% else %@
 //! The layer as TensorRT sees it: one object that is the plugin and its three capabilities. It holds no device memory,
 //! so that copying its members is all that a clone takes.
+@% endif %@
 class @{ plugin.name }@ final : public nvinfer1::IPluginV3,
 @% for capability in ("Core", "Build", "Runtime") %@
-@{ " " * (15 + plugin.name|length) }@public nvinfer1::IPluginV3One@{ capability }@@{ "," if not loop.last }@
+@{ " " * (15 + plugin.name|length) }@public nvinfer1::IPluginV3One@{ capability }@@{ "V2" if plugin.aliases and capability == "Build" }@@{ "," if not loop.last }@
 @% endfor %@
 {
 public:
@@ -40,6 +48,9 @@ public:
     int32_t getOutputShapes(nvinfer1::DimsExprs const* inputs, int32_t nbInputs, nvinfer1::DimsExprs const* shapeInputs, int32_t nbShapeInputs, nvinfer1::DimsExprs* outputs, int32_t nbOutputs, nvinfer1::IExprBuilder& exprBuilder) noexcept override;
     bool supportsFormatCombination(int32_t pos, nvinfer1::DynamicPluginTensorDesc const* inOut, int32_t nbInputs, int32_t nbOutputs) noexcept override;
     int32_t configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, int32_t nbInputs, nvinfer1::DynamicPluginTensorDesc const* out, int32_t nbOutputs) noexcept override;
+@% if plugin.aliases %@
+    int32_t getAliasedInput(int32_t outputIndex) noexcept override;
+@% endif %@
     size_t getWorkspaceSize(nvinfer1::DynamicPluginTensorDesc const* inputs, int32_t nbInputs, nvinfer1::DynamicPluginTensorDesc const* outputs, int32_t nbOutputs) const noexcept override;
 
     // What happens when the engine is written, loaded and run.
@@ -49,15 +60,24 @@ public:
     int32_t enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* workspace, cudaStream_t stream) noexcept override;
 
 private:
+@% if plugin.channels %@
+    //! Puts the scales of channels into device memory, unless they are there; false without memory for them.
+    bool upload() noexcept;
+
+@% endif %@
 @% if plugin.restores_v2 %@
     //! Takes what serialize() wrote when the plugin was of the second generation.
     bool restoreV2(void const* data, size_t length) noexcept;
 
 @% endif %@
     @{ plugin.name }@Parameters mParameters;
-@% if plugin.int8 %@
-    //! What an INT8 step is worth in each input, then in each output; 0 is not known.
+@% if plugin.quantized %@
+    //! What an @{ plugin.quantized }@ step is worth in each input, then in each output; 0 is not known.
     std::array<float, @{ plugin.tensor_count }@> mScales{};
+@% endif %@
+@% if plugin.channels %@
+    //! The scales of channels in device memory, for each tensor that has such.
+    std::array<pluginkit::DeviceList, @{ plugin.channels|length }@> mChannelScales;
 @% endif %@
     std::string mNamespace;
 @% if plugin.kept_count %@

@@ -1,0 +1,8 @@
+// Opens a library that lies in the folder of this one's copy. dlopen looks for a bare name in the RUNPATH of its
+// caller, which is $ORIGIN here; the environment of a running process it doesn't look at again.
+#include <dlfcn.h>
+
+extern "C" __attribute__((visibility("default"))) void* pluginkitOpenBeside(char const* name)
+{
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}

@@ -1,0 +1,113 @@
+"""Runs CMake and Ninja in a build folder: their output, their errors, and files put in place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pluginkit.build import cache, toolchain
+from pluginkit.build.artifact import Artifact
+from pluginkit.build.exports import check_exports
+from pluginkit.build.output import BuildOutput, hint_for
+from pluginkit.errors import BuildFailed
+from pluginkit.library import build_record
+from pluginkit.paths import __version__
+from pluginkit.process.programs import run
+
+Progress = Callable[[str], None]
+"""Called with a line of Ninja's progress (`[3/7] ...`), a compiler's output, and why all is compiled anew."""
+
+
+def configure(project: Path, folder: Path, cmake: Path, settings: dict[str, str], progress: Progress) -> bool:
+    """Configure once, and anew when a setting has changed: a stale cache would keep the old compiler or headers.
+
+    Returns:
+        Whether it was configured now.
+
+    Raises:
+        BuildFailed: with CMake's errors.
+    """
+    script = cache.script({**settings, "PLUGINKIT_PROJECT": str(project)})
+    init = folder / "pluginkit-init.cmake"
+    before = init.read_text(encoding="utf-8") if init.exists() else ""
+    if (folder / "build.ninja").exists() and before == script:
+        return False
+    if (folder / "build.ninja").exists():
+        progress(f"Everything is compiled anew: {cache.difference(before, script)}.")
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    init.write_text(script, encoding="utf-8")
+    run_tool([cmake, "-G", "Ninja", "-C", init, "-S", project, "-B", folder], folder, progress)
+    return True
+
+
+def run_tool(command: Sequence[str | Path], folder: Path, progress: Progress) -> None:
+    """Run CMake or Ninja, and write all its output to pluginkit.log.
+
+    Raises:
+        BuildFailed: with the errors of the compiler, the linker or CMake.
+    """
+    log = folder / "pluginkit.log"
+    # Ninja's progress distinguishes its own lines from the compilers', so NINJA_STATUS may not change it.
+    env = {"NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": None}
+    output = BuildOutput(progress)
+    with log.open("w", encoding="utf-8") as file:
+
+        def on_line(line: str) -> None:
+            file.write(line + "\n")
+            output.take(line)
+
+        result = run(command, env=env, on_line=on_line)
+    if not result.ok:
+        tail = result.stdout.splitlines()[-20:]
+        message = "\n".join(output.errors or tail or [f"{command[0]} ended with {result.status}."])
+        raise BuildFailed(
+            message, hint="\n  ".join(filter(None, (hint_for(message), f"The whole output is in {log}.")))
+        )
+
+
+def put(path: Path, content: bytes, mode: int) -> None:
+    """Write a new file and rename it."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.write_bytes(content)
+    new.chmod(mode)
+    new.replace(path)
+
+
+def tools(settings: dict[str, str]) -> tuple[Path, Path, dict[str, str]]:
+    """CMake, Ninja, and the settings with both, so that another version of either is noticed.
+
+    Raises:
+        ToolMissing: one is missing, or too old.
+    """
+    cmake, ninja = toolchain.cmake().best(), toolchain.ninja().best()
+    noted = f"{settings['PLUGINKIT_TOOLS']}, CMake {cmake.version}, Ninja {ninja.version}"
+    return cmake.path, ninja.path, {**settings, "CMAKE_MAKE_PROGRAM": str(ninja.path), "PLUGINKIT_TOOLS": noted}
+
+
+def install(described: dict[str, object], library: Path, name: str) -> Artifact:
+    """Check the library and put it in place by renaming, so that a process that has the old one open keeps it.
+
+    Args:
+        described: what CMake wrote of it.
+        library: its place.
+        name: of the init function that it exports.
+
+    Raises:
+        BuildFailed: it doesn't export what hosts look for.
+    """
+    built = Path(str(described["library"]))
+    exports = check_exports(built, name)
+    data = built.read_bytes()
+    info = build_record.make(described, exports, data, __version__)
+    record, text = build_record.path(library), build_record.text(info)
+    artifact = Artifact(library, info)
+    if library.exists() and library.read_bytes() == data and record.exists() and record.read_text() == text:
+        return artifact
+    put(library, data, 0o755)
+    put(record, text.encode(), 0o644)
+    return replace(artifact, fresh=True)

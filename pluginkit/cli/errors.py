@@ -1,0 +1,21 @@
+"""How an error looks on a terminal, whichever command it ends."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from pluginkit.errors import PluginkitError
+
+
+def show_error(error: PluginkitError) -> None:
+    """Print the message and what to do, to stderr."""
+    show("error", error.message, error.hint)
+
+
+def show(kind: str, message: str, hint: str) -> None:
+    """Print a message of a kind (`error`, `bug`), and the hint on a line of its own, to stderr."""
+    console = Console(stderr=True, soft_wrap=True)
+    console.print(Text.assemble((f"{kind}: ", "bold red"), message))
+    if hint:
+        console.print(Text.assemble(("  fix: ", "bold"), hint))

@@ -1,0 +1,264 @@
+"""`pluginkit check`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pluginkit.cli import progress, table
+from pluginkit.cli.inspection.fuzz import Duration, fuzz, fuzz_one
+from pluginkit.cli.report_files import check_writable
+from pluginkit.errors import UsageError
+from pluginkit.manifest import FILE_NAME
+from pluginkit.run.project_checks import ProjectOptions, check_project
+from pluginkit.run.project_fuzzing import prepare
+from pluginkit.validation import CHECKS, CheckReport, CheckResult, Ending, baseline, check_library, choose
+from pluginkit.validation.catalog import DEFAULT_LEVEL
+from pluginkit.validation.checking import CheckLimits
+from pluginkit.validation.fuzzing.fuzzing import CoveredLibrary, FuzzOptions
+from pluginkit.validation.reports import junit, sarif, to_json
+
+_STYLES = {
+    Ending.PASSED: "green",
+    Ending.FAILED: "bold red",
+    Ending.CRASHED: "bold red",
+    Ending.WARNING: "bold yellow",
+    Ending.KNOWN: "dim",
+    Ending.SKIPPED: "dim",
+}
+_FILE = click.Path(path_type=Path)
+
+
+@click.command("check")
+@click.argument("subject", type=click.Path(path_type=Path), metavar="[LIB.so|PROJECT]", required=False)
+@click.option("--library", type=_FILE, metavar="LIB.so", help="Check this library of PROJECT; build nothing.")
+@click.option(
+    "--level", type=click.IntRange(1, 10), default=DEFAULT_LEVEL, show_default=True, help="All checks up to this one."
+)
+@click.option("--include", multiple=True, metavar="PATTERN", help="Only these ids or groups, of any level: S*, shapes.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these ids or groups.")
+@click.option("--creator", "creators", multiple=True, metavar="NAME[:VERSION]", help="Only this plugin of the library.")
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    metavar="MODEL.onnx",
+    help="Take values of fields and sizes from this model's nodes.",
+)
+@click.option("--strict", is_flag=True, help="Warnings are failures.")
+@click.option("--timeout", type=click.FloatRange(1), default=10.0, show_default=True, help="Seconds for one check.")
+@click.option("--memory", type=click.FloatRange(0.25), default=4.0, show_default=True, help="GiB for one check.")
+@click.option("--jobs", type=click.IntRange(1), help="Workers at once; as many as there are cores if not given.")
+@click.option("--in-process", is_flag=True, help="No worker processes, for a debugger: a crash ends the run.")
+@click.option("--json", "json_file", type=_FILE, help="Write all results as JSON.")
+@click.option("--junit", "junit_file", type=_FILE, help="Write them as JUnit XML.")
+@click.option("--sarif", "sarif_file", type=_FILE, help="Write the findings as SARIF 2.1.0.")
+@click.option(
+    "--baseline",
+    "baseline_file",
+    type=_FILE,
+    help="Findings that are known: they don't fail, and only -v shows them.",
+)
+@click.option("--write-baseline", "new_baseline", type=_FILE, help="Write what is found as a baseline.")
+@click.option(
+    "--fuzz", "fuzzing", type=Duration(), metavar="TIME", help="Instead, give inputs at random: for 90s, 10m, 2h."
+)
+@click.option("--fuzz-input", metavar="FILE|SEED", help="Instead, give one input of --fuzz again.")
+@click.option(
+    "--corpus", type=_FILE, default=Path("fuzz"), show_default=True, help="Folder of inputs for --fuzz, which grows."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random numbers of --fuzz.")
+@click.option("--list", "listing", is_flag=True, help="List the checks, and run none.")
+@click.option("-v", "--verbose", is_flag=True, help="Show checks that passed or were skipped too.")
+def command(
+    subject: Path | None,
+    library: Path | None,
+    level: int,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    creators: tuple[str, ...],
+    model: Path | None,
+    strict: bool,
+    timeout: float,
+    memory: float,
+    jobs: int | None,
+    in_process: bool,
+    json_file: Path | None,
+    junit_file: Path | None,
+    sarif_file: Path | None,
+    baseline_file: Path | None,
+    new_baseline: Path | None,
+    fuzzing: float | None,
+    fuzz_input: str | None,
+    corpus: Path,
+    seed: int,
+    listing: bool,
+    verbose: bool,
+) -> int:
+    """Ask of the plugins in LIB.so what TensorRT's contract asks, check by check, each in a process of its own.
+
+    It needs no manifest and no reference: fields are guessed, or taken from a model. Of a project (this folder, if it
+    is one) the library is built, and with a pluginkit.toml, of the project or next to LIB.so, it does more: it runs the
+    plugin. Exit code 0 if nothing but warnings was found, 1 if a check failed, 6 if the plugin crashed or hung.
+    """
+    chosen = choose(level, include, exclude)
+    console = table.console()
+    if listing:
+        console.print(_listing([one.id for one in chosen]))
+        return 0
+    given_library = library
+    project, library = _asked(subject, library)
+    for file in (json_file, junit_file, sarif_file, new_baseline):
+        check_writable(file)
+    known = baseline.read(baseline_file) if baseline_file else None
+    limits = CheckLimits(timeout, int(memory * 2**30), jobs or 0)
+    asked = ProjectOptions(project, library, model, creators, limits, strict, in_process) if project else None
+    if fuzzing or fuzz_input:
+        options = FuzzOptions(library or Path(), creators, model, fuzzing, None, corpus, seed, limits)
+        if asked:
+            with progress.bar("building", console, elapsed=True) as step:
+                fuzzed = prepare(asked, covered=fuzz_input is None, step=step)
+            covered = fuzzed.coverage if isinstance(fuzzed.coverage, CoveredLibrary) else None
+            options = replace(options, library=fuzzed.library, members=fuzzed.members, coverage=covered)
+            strict = fuzzed.strict
+            if not fuzz_input:
+                console.print(_libfuzzer(fuzzed.coverage), style="dim", soft_wrap=True)
+        options = replace(options, command=_again(subject, given_library, options))
+        if fuzz_input:
+            results = fuzz_one(options, fuzz_input, console, strict=strict)
+        else:
+            results = fuzz(options, console, strict=strict)
+        report = CheckReport(options.library, (), results, strict)
+        _write(report, json_file, junit_file, sarif_file)
+        return report.exit_code
+    with progress.bar("loading the library", console, elapsed=True) as step:
+        if asked:
+            report = check_project(asked, chosen, step)
+        else:
+            assert library is not None
+            report = check_library(
+                library,
+                chosen,
+                wanted=creators,
+                model=model,
+                limits=limits,
+                strict=strict,
+                in_process=in_process,
+                step=step,
+            )
+    if new_baseline:
+        baseline.write(new_baseline, report.results)
+        known = baseline.read(new_baseline)
+    if known:
+        report = replace(report, results=baseline.apply(known, report.results))
+    _write(report, json_file, junit_file, sarif_file)
+    console.print(_shown(report, verbose=verbose))
+    return report.exit_code
+
+
+def _asked(subject: Path | None, library: Path | None) -> tuple[Path | None, Path | None]:
+    """The project, if a pluginkit.toml is there, and the library, unless the project's is to be built.
+
+    Raises:
+        UsageError: neither is named nor here.
+    """
+    if subject is None or subject.is_dir() or subject.name == FILE_NAME:
+        project = (subject.parent if subject.is_file() else subject) if subject else Path()
+        if not (project / FILE_NAME).is_file():
+            raise UsageError(
+                f"pluginkit check needs a library or a project, and there is no {FILE_NAME} in {project.resolve()}.",
+                hint="pluginkit check build/.../libmy_plugin.so",
+            )
+        return project, library
+    if library is not None:
+        raise UsageError("--library is for a project's folder.", hint=f"pluginkit check {library}")
+    beside = subject.resolve().parent
+    return (beside if (beside / FILE_NAME).is_file() else None), subject
+
+
+def _libfuzzer(found: CoveredLibrary | str) -> str:
+    if isinstance(found, str):
+        return f"Without libFuzzer, by what the calls answer: {found}."
+    return f"By clang++ {found.version}'s libFuzzer, which goes on with what reaches new code of the plugin."
+
+
+def _again(subject: Path | None, library: Path | None, options: FuzzOptions) -> list[str]:
+    """The command that fuzzes the same, without the fuzzer's options."""
+    usual = CheckLimits()
+    command = ["pluginkit", "check", *([str(subject)] if subject else [])]
+    command += ["--library", str(library)] if library else []
+    if options.limits.seconds != usual.seconds:
+        command += ["--timeout", f"{options.limits.seconds:g}"]
+    if options.limits.memory != usual.memory:
+        command += ["--memory", f"{options.limits.memory / 2**30:g}"]
+    return command
+
+
+def _write(report: CheckReport, json_file: Path | None, junit_file: Path | None, sarif_file: Path | None) -> None:
+    if json_file:
+        json_file.write_text(json.dumps(to_json(report), indent=2) + "\n")
+    if junit_file:
+        junit(report).write(str(junit_file), pretty=True)
+    if sarif_file:
+        sarif_file.write_text(json.dumps(sarif(report, Path.cwd()), indent=2) + "\n")
+
+
+def _listing(names: list[str]) -> Table:
+    rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for title in ("id", "level", "group", "kind", "of", "what is asked"):
+        rows.add_column(title, overflow="fold")
+    for name in names:
+        one = CHECKS[name]
+        rows.add_row(one.id, str(one.level), one.group, one.kind, ", ".join(one.of) or "all", Text(one.title))
+    return rows
+
+
+def _shown(report: CheckReport, *, verbose: bool) -> RenderableType:
+    lines: list[RenderableType] = []
+    for plugin in report.plugins:
+        name = "::".join(filter(None, (plugin.namespace, plugin.name)))
+        how = {
+            "": "no plugin could be made",
+            "nothing": "made of no fields",
+            "model": "made of the model's values",
+            "manifest": "made of pluginkit.toml's values",
+        }
+        made = how.get(plugin.made, f"made of fields that are all {plugin.made}")
+        lines.append(Text(f"{name} {plugin.version}: {plugin.base or 'base unknown'}, {made}"))
+    quiet = () if verbose else (Ending.PASSED, Ending.KNOWN, Ending.SKIPPED)
+    lines += [_result(one) for one in report.results if one.ending not in quiet]
+    lines.append(_reasons(report))
+    counts = ", ".join(f"{report.count(one)} {one.value}" for one in Ending if report.count(one))
+    lines.append(Text(f"\n{len(report.results)} checks: {counts}", style="bold red" if report.bad else "bold green"))
+    return Group(*lines)
+
+
+def _result(one: CheckResult) -> RenderableType:
+    asked = CHECKS[one.check]
+    head = Text.assemble(
+        "\n", (one.ending.value, _STYLES[one.ending]), (f" {one.check} ", "bold"), asked.title, f"  {one.plugin}"
+    )
+    if one.ending is Ending.PASSED:
+        return head
+    lines: list[RenderableType] = [head, Text(f"  {one.text}")]
+    if one.ending is not Ending.SKIPPED:
+        lines += [Text(f"  source: {asked.source}", style="dim"), Text.assemble(("  fix: ", "bold"), asked.fix)]
+    return Group(*lines)
+
+
+def _reasons(report: CheckReport) -> RenderableType:
+    """Why checks were skipped, each reason once."""
+    alike: dict[str, list[str]] = {}
+    for one in report.results:
+        if one.ending is Ending.SKIPPED and not one.message.startswith("only for "):
+            alike.setdefault(one.message, []).append(one.check)
+    lines = [
+        Text(f"\nskipped {', '.join(dict.fromkeys(names))}: {reason}", style="dim") for reason, names in alike.items()
+    ]
+    return Group(*lines)

@@ -1,0 +1,115 @@
+"""Options that several commands of the registry have."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+
+from pluginkit.cli import progress
+from pluginkit.registry import sources
+from pluginkit.registry.bundles import archive
+from pluginkit.registry.bundles.systems import KEYS
+from pluginkit.registry.storage import stores
+from pluginkit.registry.storage.stores import Stores
+from pluginkit.registry.trust import policy
+from pluginkit.registry.trust.policy import Policy
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SYSTEM_HELP = (
+    "The system that the plugins are to be loaded on, by " + ", ".join(KEYS) + ": tensorrt=10.13,sm=89,glibc=2.31."
+)
+store_option = click.option(
+    "--store",
+    "named",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help=f"A store. May be repeated: the first that has a bundle gives it. Default: {stores.VARIABLE} (by colons), "
+    "else pluginkit/store in XDG's data folder.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+largest_option = click.option(
+    "--largest",
+    type=click.FloatRange(0, min_open=True),
+    default=archive.LARGEST / 2**30,
+    show_default=True,
+    metavar="GIB",
+    help="What a bundle's files may have together, in GiB.",
+)
+
+evidence_option = click.option(
+    "--evidence",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="REPORT.json",
+    help="A report of pluginkit test --json or bench --json about one of the libraries. May be repeated.",
+)
+release_option = click.option(
+    "--release", default="0.0.0", show_default=True, help="Orders bundles of one name: 1.2.0."
+)
+license_option = click.option("--license", "license_", default="", metavar="SPDX", help="As Apache-2.0.")
+
+
+@dataclass(frozen=True)
+class RegistryOptions:
+    """What a person has said of registries, and of whose bundles are taken."""
+
+    registries: tuple[str, ...] = ()
+    trust: Path | None = None
+    unsigned: bool = False
+
+    @property
+    def policy(self) -> Policy:
+        """Whose bundles are taken."""
+        return Policy.find(self.trust, unsigned=self.unsigned)
+
+
+def trust_options(command: F) -> F:
+    """`--trust` and `--unsigned`."""
+    command = click.option(
+        "--unsigned",
+        is_flag=True,
+        help="Take bundles without the signature that trust.toml asks for; never revoked ones.",
+    )(command)
+    return click.option(
+        "--trust",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        metavar="FILE",
+        help=f"Whose bundles are taken. Default: {policy.VARIABLE}, else pluginkit/{policy.FILE_NAME} in XDG's "
+        "configuration folder.",
+    )(command)
+
+
+def registry_options(command: F) -> F:
+    """`--registry`, `--trust` and `--unsigned`, as one argument `asked`."""
+
+    @functools.wraps(command)
+    def called(*args: Any, registries: tuple[str, ...], trust: Path | None, unsigned: bool, **more: Any) -> Any:
+        return command(*args, asked=RegistryOptions(registries, trust, unsigned), **more)
+
+    return click.option(
+        "--registry",
+        "registries",
+        multiple=True,
+        metavar="HOST/REPOSITORY",
+        help=f"An OCI registry, asked after the stores. May be repeated. Default: {sources.VARIABLE} (by spaces).",
+    )(trust_options(called))  # type: ignore[return-value]
+
+
+@contextlib.contextmanager
+def looked_into(named: tuple[Path, ...], asked: RegistryOptions) -> Iterator[tuple[Stores, Policy]]:
+    """The stores and registries, and whose bundles are taken; what is read of registries is shown on a terminal."""
+    found = asked.policy
+    with (
+        progress.transfer("reading", Console(stderr=True)) as step,
+        sources.opened(named, asked.registries, policy=found, progress=step) as opened,
+    ):
+        yield opened, found

@@ -1,0 +1,66 @@
+"""A test run on the workers of a Dask cluster: `pluginkit test --farm ADDRESS`. Nothing else imports Dask."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pluginkit.errors import ToolMissing
+from pluginkit.farm.conditions import GpuChoice
+
+if TYPE_CHECKING:
+    from pluginkit.farm.executor import FarmExecutor
+    from pluginkit.farm.fleet import Fleet
+
+REMEDY = "pip install 'pluginkit[farm]'"
+
+
+def check() -> None:
+    """Whether Dask is here, before anything is done for a run on it.
+
+    Raises:
+        ToolMissing: the extra `farm` isn't installed.
+    """
+    if importlib.util.find_spec("distributed") is None:
+        raise ToolMissing("A farm needs Dask (the package distributed), which is not installed.", hint=REMEDY)
+
+
+@contextlib.contextmanager
+def open_fleet(address: str) -> Iterator[Fleet]:
+    """The workers of a cluster, asked what they have.
+
+    Args:
+        address: as of `connection.connect`.
+
+    Raises:
+        UsageError, ToolMissing: as of `connection.connect`.
+    """
+    check()
+    from pluginkit.farm.connection import connect
+    from pluginkit.farm.fleet import Fleet
+
+    with connect(address) as client:
+        found = Fleet(client, address)
+        found.refresh()
+        yield found
+
+
+@contextlib.contextmanager
+def open_executor(address: str, on: Sequence[str] = ()) -> Iterator[FarmExecutor]:
+    """What executes a run's items on a cluster.
+
+    Args:
+        address: as of `connection.connect`.
+        on: as of `conditions.GpuChoice.parse`.
+
+    Raises:
+        UsageError, ToolMissing: as of `connection.connect`; or no worker there can run a case, or has a GPU of `on`.
+    """
+    choice = GpuChoice.parse(on)
+    with open_fleet(address) as found:
+        from pluginkit.farm.executor import FarmExecutor
+
+        found.check()
+        yield FarmExecutor(found, choice)

@@ -1,0 +1,174 @@
+"""Which worker executes what, and what becomes of it when a worker dies. Plain data: it knows nothing of Dask.
+
+Dask's own queue is turned off by `workers=`, and then one death suspects every task that waits for that worker
+(`distributed.scheduler.KilledWorker`). So a batch is given to a worker only shortly before it runs there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+OUTSTANDING = 2
+"""Batches that a worker has for each of its threads: one that runs, and one so that it needn't wait for the next."""
+DEATHS = 2
+"""How many workers' deaths in the same item make it a finding: the first in company, the second alone."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one worker executes in one go.
+
+    Attributes:
+        items: places of the items in the run's list.
+        kind: what a worker must be to execute it.
+        after: the item whose answers it needs.
+        deaths: names of the workers that died while they executed it.
+    """
+
+    items: tuple[int, ...]
+    kind: Hashable
+    after: int | None = None
+    deaths: tuple[str, ...] = ()
+
+    @property
+    def alone(self) -> bool:
+        """Whether a worker must have nothing else to do meanwhile."""
+        return bool(self.deaths)
+
+
+@dataclass
+class _Member:
+    """A worker and the batches that it was given, the oldest first."""
+
+    kinds: tuple[Hashable, ...]
+    threads: int
+    given: list[Batch] = field(default_factory=list)
+    executed: list[Batch] = field(default_factory=list)
+    """Of these the answers are still to be fetched from it."""
+
+    @property
+    def room(self) -> bool:
+        """Whether it can be given one more."""
+        return len(self.given) < OUTSTANDING * self.threads and not any(one.alone for one in self.given)
+
+
+class Dispatcher:
+    """The queue of a run."""
+
+    def __init__(self, batches: Iterable[Batch]) -> None:
+        self._suspects: list[Batch] = []
+        self._waiting: dict[Hashable, deque[Batch]] = {}
+        self._held: dict[int, list[Batch]] = {}
+        self._members: dict[str, _Member] = {}
+        for one in batches:
+            if one.after is None:
+                self._wait(one)
+            else:
+                self._held.setdefault(one.after, []).append(one)
+
+    @property
+    def done(self) -> bool:
+        """Whether every batch has its answers, or is a finding."""
+        return not (self._suspects or any(self._waiting.values()) or self._held or self._busy)
+
+    @property
+    def _busy(self) -> bool:
+        return any(member.given for member in self._members.values())
+
+    @property
+    def workers(self) -> list[str]:
+        """The names of those that are there."""
+        return list(self._members)
+
+    def wanted(self) -> set[Hashable]:
+        """The kinds of batches that wait, and that no worker is of."""
+        there = {kind for member in self._members.values() for kind in member.kinds}
+        waiting = {kind for kind, batches in self._waiting.items() if batches} | {one.kind for one in self._suspects}
+        return waiting - there
+
+    def joined(self, worker: str, kinds: Iterable[Hashable], threads: int) -> None:
+        """A worker is there now. What waits for the first of its kinds it is given first."""
+        self._members[worker] = _Member(tuple(kinds), max(1, threads))
+
+    def assignments(self) -> list[tuple[str, Batch]]:
+        """Gives waiting batches to workers: which to which. Those that are to run alone come first."""
+        found = self._alone()
+        free = [name for name, member in self._members.items() if member.room]
+        while free:
+            name = min(free, key=lambda one: len(self._members[one].given) / self._members[one].threads)
+            member = self._members[name]
+            kind = next((kind for kind in member.kinds if self._waiting.get(kind)), None)
+            if kind is not None:
+                batch = self._waiting[kind].popleft()
+                member.given.append(batch)
+                found.append((name, batch))
+            if kind is None or not member.room:
+                free.remove(name)
+        return found
+
+    def _alone(self) -> list[tuple[str, Batch]]:
+        found = []
+        for batch in list(self._suspects):
+            fit = [name for name, member in self._members.items() if batch.kind in member.kinds]
+            # Where it has been executed when a worker died, another machine says more.
+            fit = [name for name in fit if name not in batch.deaths] or fit
+            name = next((name for name in fit if not self._members[name].given), None)
+            if name is not None:
+                self._members[name].given.append(batch)
+                self._suspects.remove(batch)
+                found.append((name, batch))
+        return found
+
+    def executed(self, worker: str, batch: Batch) -> None:
+        """A worker has executed a batch, whose answers are still there: it doesn't die of that any more."""
+        member = self._members.get(worker)
+        if member is not None and batch in member.given and batch not in member.executed:
+            member.executed.append(batch)
+
+    def finished(self, worker: str, batch: Batch) -> bool:
+        """A batch's answers are here; False if it was given to another worker meanwhile, and they don't count."""
+        member = self._members.get(worker)
+        if member is None or batch not in member.given:
+            return False
+        member.given.remove(batch)
+        if batch in member.executed:
+            member.executed.remove(batch)
+        self._release(batch)
+        return True
+
+    def left(self, worker: str) -> tuple[Sequence[Batch], Sequence[Batch]]:
+        """A worker has died or can't be reached: the batches that it had, and those that are findings now.
+
+        What it may have been executing is suspect: each item of that runs alone next. What it had executed or only had
+        waiting isn't.
+        """
+        member = self._members.pop(worker, None)
+        if member is None:
+            return (), ()
+        findings = []
+        begun = [batch for batch in member.given if batch not in member.executed]
+        running, waiting = begun[: member.threads], [*member.executed, *begun[member.threads :]]
+        for batch in running:
+            suspect = replace(batch, deaths=(*batch.deaths, worker))
+            if len(suspect.deaths) >= DEATHS:
+                findings.append(suspect)
+                self._release(suspect)
+            else:
+                self._suspects += [replace(suspect, items=(item,)) for item in suspect.items]
+        for batch in reversed(waiting):
+            if batch.alone:
+                self._suspects.append(batch)
+            else:
+                self._waiting[batch.kind].appendleft(batch)
+        return member.given, findings
+
+    def _release(self, batch: Batch) -> None:
+        """Batches that were held back for one of its items can run."""
+        for item in batch.items:
+            for one in self._held.pop(item, ()):
+                self._wait(one)
+
+    def _wait(self, batch: Batch) -> None:
+        self._waiting.setdefault(batch.kind, deque()).append(batch)

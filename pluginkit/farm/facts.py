@@ -1,0 +1,104 @@
+"""What a machine has: pluginkit and Python, GPUs, judges. Each worker of a farm is asked for it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pluginkit.build import toolchain
+from pluginkit.build.gpus import Gpu, find_driver
+from pluginkit.errors import ToolMissing
+from pluginkit.judges import judges
+from pluginkit.paths import __version__
+from pluginkit.run.executors import cores
+from pluginkit.runtimes import Availability
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a worker must be for a judge's question: answers of two workers of one kind are the same.
+
+    Attributes:
+        judge: the judge's name.
+        version: the judge's, empty where it comes with pluginkit.
+        machine: what libraries it loads, as `platform.machine()` has it.
+        gpu: of target gpu, the `gpus.GpuPlace`'s key.
+    """
+
+    judge: str
+    version: str
+    machine: str
+    gpu: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.judge, self.version, f"on {self.gpu or self.machine}")))
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a worker has.
+
+    Attributes:
+        host: the machine's name.
+        machine: as `platform.machine()` has it.
+        python: the interpreter's version.
+        pluginkit: pluginkit's version.
+        cores: how many the worker may use.
+        memory: bytes of the machine's memory.
+        gpus: what the driver lists; cases run on the first.
+        cuda: the highest version of CUDA that the driver supports.
+        driver: the driver's version.
+        nvcc: whether libraries can be built for GPUs there.
+        judges: by name, whether each is there.
+    """
+
+    host: str
+    machine: str
+    python: str
+    pluginkit: str
+    cores: int
+    memory: int
+    gpus: tuple[Gpu, ...] = ()
+    cuda: str = ""
+    driver: str = ""
+    nvcc: bool = False
+    judges: Mapping[str, Availability] = field(default_factory=dict)
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """The one that cases run on. CUDA_VISIBLE_DEVICES of the worker chooses it on a machine with several."""
+        return self.gpus[0] if self.gpus else None
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """What it can be asked without a GPU."""
+        return frozenset(Kind(name, one.version, self.machine) for name, one in self.judges.items() if one.found)
+
+
+def of_this_machine() -> Facts:
+    """Asks the driver, and each judge whether it is here; loads none."""
+    driver = find_driver()
+    return Facts(
+        socket.gethostname(),
+        platform.machine(),
+        platform.python_version(),
+        __version__,
+        cores(),
+        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        driver.gpus,
+        driver.cuda,
+        driver.version,
+        _has_nvcc(),
+        {judge.NAME: judge.probe() for judge in judges()},
+    )
+
+
+def _has_nvcc() -> bool:
+    try:
+        toolchain.nvcc().best()
+    except ToolMissing:
+        return False
+    return True

@@ -1,0 +1,180 @@
+"""The workers of a cluster: who is there, what each has, and whether it can take part in a run."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+from distributed import Client
+
+from pluginkit.errors import ToolMissing
+from pluginkit.farm import worker
+from pluginkit.farm.facts import Facts
+from pluginkit.paths import __version__
+
+DASK = metadata.version("distributed")
+SILENT = 30.0
+"""Seconds without a heartbeat until a worker is called lost. Dask's own limit, `worker-ttl`, is five minutes."""
+
+SHOWN = 5
+"""Workers that an error names."""
+
+
+@dataclass(frozen=True)
+class FarmWorker:
+    """A worker.
+
+    Attributes:
+        address: where Dask reaches it.
+        process: what tells it from another process at the same address.
+        name: as Dask calls it, which `dask worker --name` gives; its address if nobody gave one.
+        threads: how many batches it runs at once.
+        facts: what it has; None if it couldn't be asked.
+        problem: why it takes no part; empty if it can.
+    """
+
+    address: str
+    process: str
+    name: str
+    threads: int
+    facts: Facts | None = None
+    problem: str = ""
+
+    @property
+    def place(self) -> str:
+        """For people: the machine and the worker."""
+        return f"{self.facts.host if self.facts else '?'}/{self.name}"
+
+
+class Fleet:
+    """The workers that a client sees. `refresh` asks again."""
+
+    def __init__(self, client: Client, address: str) -> None:
+        self.client = client
+        self._address = address
+        self._members: dict[str, FarmWorker] = {}
+        self._beats: dict[str, tuple[Any, float]] = {}
+
+    @property
+    def workers(self) -> list[FarmWorker]:
+        """All that were there when `refresh` was called last."""
+        return list(self._members.values())
+
+    @property
+    def ready(self) -> list[FarmWorker]:
+        """Those that can take part."""
+        return [one for one in self._members.values() if not one.problem]
+
+    def check(self) -> None:
+        """Whether a run can begin: said at once, not waited for.
+
+        Raises:
+            ToolMissing: no worker is there, or none that can run a case here.
+        """
+        if not self._members:
+            raise ToolMissing(
+                f"The farm at {self._address} has no workers.",
+                hint=f"On each machine: dask worker {self._address}",
+            )
+        if not self.ready:
+            names = "\n".join(f"  {one.place}: {one.problem}" for one in self.workers[:SHOWN])
+            raise ToolMissing(
+                f"No worker of the farm at {self._address} can take part:\n{names}",
+                hint="Install the same pluginkit, for the same Python, where the workers and the scheduler run.",
+            )
+        machines = {one.facts.machine for one in self.ready if one.facts}
+        if platform.machine() not in machines:
+            raise ToolMissing(
+                f"Libraries that are built here are for {platform.machine()}, and the farm at {self._address} has "
+                f"{', '.join(sorted(machines))} alone.",
+                hint="Start the run on a machine of that kind.",
+            )
+
+    def refresh(self) -> tuple[list[FarmWorker], list[FarmWorker]]:
+        """Asks the scheduler: who has come, and who has gone since the last time.
+
+        Raises:
+            ToolMissing: the scheduler is gone.
+        """
+        there = self._identities()
+        gone = [one for one in self._members.values() if self._lost(one, there)]
+        for one in gone:
+            del self._members[one.address]
+        fresh = {address: facts for address, facts in there.items() if address not in self._members}
+        come = self._asked({address: one for address, one in fresh.items() if not self._silent(one)})
+        self._members.update({one.address: one for one in come})
+        return come, gone
+
+    async def _identity(self) -> Mapping[str, Any]:
+        assert self.client.scheduler is not None, "the client is closed"
+        found: Mapping[str, Any] = await self.client.scheduler.identity(n_workers=-1)
+        return found
+
+    def _identities(self) -> dict[str, dict[str, Any]]:
+        try:
+            found = self.client.sync(self._identity, callback_timeout=20)
+        except (OSError, TimeoutError, asyncio.TimeoutError, AttributeError) as error:
+            raise ToolMissing(
+                f"The farm's scheduler at {self._address} doesn't answer any more ({type(error).__name__}).",
+                hint="Start it again, and the run.",
+            ) from None
+        workers: dict[str, dict[str, Any]] = dict(found["workers"])
+        return workers
+
+    def _lost(self, one: FarmWorker, there: Mapping[str, Mapping[str, Any]]) -> bool:
+        found = there.get(one.address)
+        return found is None or found["local_directory"] != one.process or self._silent(found)
+
+    def _silent(self, identity: Mapping[str, Any]) -> bool:
+        """Whether its heartbeat has stood still, by this machine's clock."""
+        key, now = str(identity["local_directory"]), time.monotonic()
+        beat, since = self._beats.get(key, (None, now))
+        if beat != identity["last_seen"]:
+            since = now
+        self._beats[key] = (identity["last_seen"], since)
+        return now - since > SILENT
+
+    def _asked(self, there: Mapping[str, Mapping[str, Any]]) -> list[FarmWorker]:
+        """What new workers have. A worker with another Python or pluginkit is told apart before it is asked more."""
+        if not there:
+            return []
+        versions = self._versions()
+        found: dict[str, Any] = self.client.run(worker.facts, workers=list(there), on_error="return")
+        made = []
+        for address, identity in there.items():
+            facts = found.get(address)
+            known = facts if isinstance(facts, Facts) else None
+            problem = _problem(versions.get(address, {}), facts)
+            name, process = str(identity["name"]), str(identity["local_directory"])
+            made.append(FarmWorker(address, process, name, int(identity["nthreads"]), known, problem))
+        return made
+
+    def _versions(self) -> dict[str, dict[str, str]]:
+        """Of each worker: of Python and of the package distributed."""
+        versions: Any = self.client.get_versions()
+        return {
+            address: {"Python": str(one["host"]["python"]), "distributed": str(one["packages"]["distributed"])}
+            for address, one in versions["workers"].items()
+            if one
+        }
+
+
+def _problem(versions: Mapping[str, str], facts: object) -> str:
+    """Why a worker can't take part: plans travel as pickles, which only the same classes can read."""
+    python, here = versions.get("Python", ""), platform.python_version()
+    if python and python.split(".")[:2] != here.split(".")[:2]:
+        return f"Python {'.'.join(python.split('.')[:3])} there, {here} here"
+    # Dask's own parts talk to one another in a protocol that each release may change.
+    dask = versions.get("distributed", DASK)
+    if dask != DASK:
+        return f"distributed {dask} there, {DASK} here"
+    if not isinstance(facts, Facts):
+        return f"no pluginkit {__version__} there ({type(facts).__name__}: {facts})" if facts else "it doesn't answer"
+    if facts.pluginkit != __version__:
+        return f"pluginkit {facts.pluginkit} there, {__version__} here"
+    return ""

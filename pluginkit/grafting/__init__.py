@@ -1,0 +1,14 @@
+"""`pluginkit graft`: a subgraph of a model becomes a plugin's node, and both models compute the same."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from pluginkit.errors import ToolMissing
+
+if missing := [name for name in ("onnx_ir", "onnxscript") if importlib.util.find_spec(name) is None]:
+    raise ToolMissing(f"{missing[0]} is not installed", hint="type pip install 'pluginkit[graft]'")
+
+from pluginkit.grafting.grafter import Grafted, GraftOptions, graft
+
+__all__ = ["GraftOptions", "Grafted", "graft"]

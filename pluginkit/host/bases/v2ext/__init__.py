@@ -1,0 +1,1 @@
+"""IPluginV2Ext: its lifecycle, and its methods besides those of every V2 plugin."""

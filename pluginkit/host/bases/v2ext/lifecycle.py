@@ -1,0 +1,16 @@
+"""The build and the runs of a layer with an IPluginV2Ext."""
+
+from __future__ import annotations
+
+from pluginkit.host.bases import batched_lifecycle, static_lifecycle
+from pluginkit.host.bases.v2ext.plugin import ExtPlugin
+from pluginkit.host.handles import NONE, Handles
+from pluginkit.host.library import Creator
+from pluginkit.host.spec import BuiltPlugin
+
+build = batched_lifecycle.build
+
+
+def restore(creator: Creator, built: BuiltPlugin, handles: Handles = NONE) -> static_lifecycle.StaticLayer[ExtPlugin]:
+    """The layer in an execution context."""
+    return static_lifecycle.StaticLayer(creator, built, ExtPlugin, handles)

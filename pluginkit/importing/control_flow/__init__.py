@@ -1,0 +1,1 @@
+"""What TensorRT allows in loops and conditionals, and the types in their bodies."""

@@ -1,0 +1,108 @@
+"""The plugin libraries that are given with a model: built, if they are projects', and asked for their creators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pluginkit.build import Flavour, build, flavours
+from pluginkit.build.artifact import library_path
+from pluginkit.creators import CreatorFacts, Loaded, loading
+from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
+from pluginkit.importing.serving import PluginLibrary
+from pluginkit.library import inspect
+from pluginkit.manifest import FILE_NAME, Manifest
+from pluginkit.manifest.project import Member, members, root
+
+Progress = Callable[[str], None]
+RTX_VERSION = 10701
+"""The version that pluginkit's host passes as TensorRT-RTX."""
+
+
+def read(paths: Sequence[Path], sanitize: Sequence[str], timeout: float, progress: Progress) -> list[PluginLibrary]:
+    """Libraries, and those of projects, each with its creators.
+
+    Args:
+        paths: libraries, and folders of projects, which are built first.
+        sanitize: checks with which each is built, too, of `pluginkit.build.SANITIZERS`.
+        timeout: seconds for loading each.
+        progress: called with what is done.
+
+    Raises:
+        UsageError: no library, no such check, or no plugin or no sources for it.
+        ToolMissing, BuildFailed: a project doesn't build.
+        PluginCrashed: a library takes the process down on loading, or hangs.
+        CheckFailed: no host takes a library.
+    """
+    if sanitize and not paths:
+        raise UsageError("--sanitize is for plugins, and none is given.", hint="Give their projects by --plugins.")
+    checks = flavours(sanitize) if sanitize else ()
+    for flavour in checks:
+        # Before a library is compiled for nothing.
+        flavour.environment()
+    return [_library(path, timeout, checks, progress) for path in paths]
+
+
+def _library(path: Path, timeout: float, checks: Sequence[Flavour], progress: Progress) -> PluginLibrary:
+    """A library or a project's library, with its creators."""
+    project: Path | None
+    if path.is_dir() or path.name == FILE_NAME:
+        project = path if path.is_dir() else path.parent
+        progress(f"building {project}")
+        library = build(project, "cpu")[0].library
+    else:
+        library, project = path, _project_of(path)
+    facts = inspect(library)
+    progress(f"loading {library.name}")
+    creators = _creators(library, timeout)
+    plugins = members(root(project)) if project else _without_project(library)
+    checked = {flavour: _checked(path, project, flavour, progress) for flavour in checks}
+    return PluginLibrary(library.resolve(), creators, plugins, facts.target, checked)
+
+
+def _checked(path: Path, project: Path | None, flavour: Flavour, progress: Progress) -> Path:
+    """The library with checks compiled in."""
+    if project is None or members(root(project))[0].manifest.library is not None:
+        raise UsageError(
+            f"--sanitize compiles its checks in, and {path} is run as it is.",
+            hint="Give the plugin's project by --plugins; a library of another build has no sources that pluginkit "
+            "compiles.",
+        )
+    progress(f"building {project} with {flavour.name}")
+    return build(project, "cpu", flavour=flavour)[0].library.resolve()
+
+
+def _without_project(library: Path) -> tuple[Member, ...]:
+    """The plugins by the manifest in the library's own folder, for a library that comes without its project."""
+    folder = library.resolve().parent
+    return (Member(folder, Manifest.load(folder)),) if (folder / FILE_NAME).is_file() else ()
+
+
+def _project_of(library: Path) -> Path | None:
+    """The project whose build made it, by where it lies."""
+    parents = library.resolve().parents
+    if len(parents) < 3 or not (parents[2] / FILE_NAME).is_file():
+        return None
+    project = parents[2]
+    try:
+        slug = Manifest.load(project).slug
+    except UsageError:
+        return None
+    own = [library_path(project, slug, target).resolve() for target in ("cpu", "gpu")]
+    return project if library.resolve() in own else None
+
+
+def _creators(library: Path, timeout: float) -> tuple[CreatorFacts, ...]:
+    """As pluginkit's host has them, as the first TensorRT that gets any: a V2 library gives V2 creators."""
+    answers: list[Loaded] = []
+    for version in (*loading.HOST_VERSIONS, RTX_VERSION):
+        answers.append(loading.in_host(library, version, timeout=timeout))
+        if answers[-1].status == "loaded":
+            return answers[-1].creators
+        if answers[-1].status in {"crashed", "hung"}:
+            raise PluginCrashed(
+                f"{library} cannot be loaded: {answers[-1].message}", hint=f"pluginkit inspect --load {library}"
+            )
+    raise CheckFailed(
+        f"no host takes {library}: {answers[0].message}", hint=f"pluginkit inspect --load {library} shows more."
+    )

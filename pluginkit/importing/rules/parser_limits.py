@@ -1,0 +1,69 @@
+"""M29: what NVIDIA's parser refuses of a model, or takes for something else (seen with TensorRT-RTX 1.7.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import onnx
+from onnx import TensorProto
+
+from pluginkit.importing import profiles
+from pluginkit.importing.model import places, subgraphs
+from pluginkit.library import Problem
+
+_LARGEST = 2**31 - 1
+"""Of a dimension: the parser keeps its low 32 bits, 2^40 becomes 0."""
+_BODIES = {"If": ("then_branch", "else_branch"), "Loop": ("body",), "Scan": ("body",)}
+
+
+def check(model: onnx.ModelProto) -> Iterator[Problem]:
+    """M29, in the main graph and in the bodies of its nodes."""
+    graph = model.graph
+    yield from _constants(graph)
+    for place in places(graph):
+        missing = [name for name in _BODIES.get(place.node.op_type, ()) if name not in dict(subgraphs(place.node))]
+        if place.node.domain in {"", "ai.onnx"} and missing:
+            text = f"it has no {' and no '.join(missing)}: NVIDIA's parser and onnxruntime refuse it."
+            yield Problem("error", text, "Was the model exported to its end?", "M29", place.label)
+        for _, inner in subgraphs(place.node):
+            yield from _constants(inner)
+    inputs = {value.name for value in profiles.given(model)}
+    for name in dict.fromkeys(value.name for value in graph.output if value.name in inputs):
+        text = f"the input {name} is an output too: NVIDIA's parser calls the input __{name}."
+        yield Problem("warning", text, "Put an Identity between the two, or leave the output out.", "M29")
+    for value in (*graph.input, *graph.output):
+        if large := [dim.dim_value for dim in value.type.tensor_type.shape.dim if dim.dim_value > _LARGEST]:
+            text = f"{value.name} has a dimension of {large[0]}: NVIDIA's parser keeps 32 bits of it."
+            yield Problem("error", text, "TensorRT's tensors have dimensions of at most 2^31 - 1.", "M29")
+
+
+def _constants(graph: onnx.GraphProto) -> Iterator[Problem]:
+    for sparse in graph.sparse_initializer:
+        text = f"the constant {sparse.values.name} is a sparse tensor: NVIDIA's parser knows none."
+        yield Problem("error", text, "Write it as a dense one (graph.initializer).", "M29")
+    for tensor in graph.initializer:
+        size = _SIZES.get(tensor.data_type)
+        # Of other types the elements of a byte, or of a number, differ: the checker's own message tells them.
+        if size is None or tensor.external_data:
+            continue
+        numbers = getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type))
+        # Some writers set raw_data to nothing besides the numbers.
+        found, wanted = len(tensor.raw_data) or size * len(numbers), size * math.prod(tensor.dims)
+        if found != wanted:
+            text = f"the constant {tensor.name} has {found} bytes; its type and shape take {wanted}."
+            yield Problem("error", text, "Was the model exported to its end?", "M29")
+
+
+_SIZES = {
+    TensorProto.FLOAT: 4,
+    TensorProto.FLOAT16: 2,
+    TensorProto.BFLOAT16: 2,
+    TensorProto.DOUBLE: 8,
+    TensorProto.INT8: 1,
+    TensorProto.UINT8: 1,
+    TensorProto.INT32: 4,
+    TensorProto.INT64: 8,
+    TensorProto.BOOL: 1,
+}
+"""The bytes of an element, of the types that have a number for each."""

@@ -1,0 +1,246 @@
+//! Elements of a tensor as the numbers that they stand for, and back; one, or a pack of 16 bytes.
+//!
+//! Here are float, int8_t, int32_t and int64_t; `float16.cuh`, `bfloat16.cuh` and `float8.cuh` have the other types, so
+//! that a kernel without them doesn't compile CUDA's headers of them. All is computed in float.
+//!
+//! INT8 is quantized symmetrically: an element stands for element * scale. To INT8 a number is rounded half to even and
+//! cut off at -128 and 127 (NaN becomes -128). The way back multiplies by the scale's inverse, which the host computes
+//! once: a division an element would cost more than the memory does. Packs of INT8 are converted without the GPU's
+//! instructions for it, which run at a quarter of the speed of others, by the bits of floats between 2^23 and 2^24.
+#pragma once
+
+#include <pluginkit/kernels/pack.cuh>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace pluginkit::kernels
+{
+
+//! Whether a scale has an inverse that is a number: for the host. One below 2^-127 has none.
+inline bool canInvert(float scale) noexcept
+{
+    return scale > 0.0F && std::isfinite(scale) && std::isfinite(1.0F / scale);
+}
+
+//! How elements of T become numbers: `load` and `store` for one, `unpack` and `pack` for Pack<T>::kSize of them. For a
+//! type of your own specialize it, from `ConversionByElement`.
+template <typename T>
+struct Conversion
+{
+    static_assert(sizeof(T) == 0, "include pluginkit/kernels/float16.cuh, bfloat16.cuh or float8.cuh for this type");
+};
+
+//! Packs by what a type's own conversion does for one element.
+template <typename T>
+struct ConversionByElement
+{
+    __device__ static void unpack(Pack<T> const& pack, float scale, float* numbers)
+    {
+        T elements[Pack<T>::kSize];
+        memcpy(&elements, &pack, sizeof elements);
+#pragma unroll
+        for (int32_t i = 0; i < Pack<T>::kSize; ++i)
+        {
+            numbers[i] = Conversion<T>::load(elements[i], scale);
+        }
+    }
+
+    __device__ static void pack(Pack<T>& pack, float const* numbers, float inverse)
+    {
+        T elements[Pack<T>::kSize];
+#pragma unroll
+        for (int32_t i = 0; i < Pack<T>::kSize; ++i)
+        {
+            Conversion<T>::store(elements[i], numbers[i], inverse);
+        }
+        memcpy(&pack, &elements, sizeof elements);
+    }
+};
+
+template <>
+struct Conversion<float>
+{
+    __device__ static float load(float element, float /*scale*/)
+    {
+        return element;
+    }
+
+    __device__ static void store(float& element, float number, float /*inverse*/)
+    {
+        element = number;
+    }
+
+    __device__ static void unpack(Pack<float> const& pack, float /*scale*/, float* numbers)
+    {
+#pragma unroll
+        for (int32_t w = 0; w < kPackWords; ++w)
+        {
+            numbers[w] = __uint_as_float(pack.words[w]);
+        }
+    }
+
+    __device__ static void pack(Pack<float>& pack, float const* numbers, float /*inverse*/)
+    {
+#pragma unroll
+        for (int32_t w = 0; w < kPackWords; ++w)
+        {
+            pack.words[w] = __float_as_uint(numbers[w]);
+        }
+    }
+};
+
+template <>
+struct Conversion<int8_t>
+{
+    __device__ static float load(int8_t element, float scale)
+    {
+        return static_cast<float>(element) * scale;
+    }
+
+    __device__ static void store(int8_t& element, float number, float inverse)
+    {
+        element = static_cast<int8_t>(__float_as_uint(steps(number, inverse)) & 0xFFU);
+    }
+
+    //! A byte b becomes the float with the bits 0x4B0000bb, which is 2^23 + b; b is the element + 128.
+    __device__ static void unpack(Pack<int8_t> const& pack, float scale, float* numbers)
+    {
+        constexpr uint32_t kSigns = 0x80808080U;
+        constexpr uint32_t kTwoTo23 = 0x4B000000U;
+        constexpr float kOffset = 8388608.0F + 128.0F;
+#pragma unroll
+        for (int32_t w = 0; w < kPackWords; ++w)
+        {
+            uint32_t const shifted = pack.words[w] ^ kSigns;
+#pragma unroll
+            for (int32_t b = 0; b < 4; ++b)
+            {
+                uint32_t const bits = __byte_perm(shifted, kTwoTo23, 0x7650U + static_cast<uint32_t>(b));
+                numbers[4 * w + b] = (__uint_as_float(bits) - kOffset) * scale;
+            }
+        }
+    }
+
+    //! Adding 1.5 * 2^23 rounds a float of small size half to even, and leaves the integer in its lowest bits.
+    //! Multiplied and added in one step, the product isn't rounded before.
+    __device__ static float steps(float number, float inverse)
+    {
+        constexpr float kRounding = 12582912.0F;
+        return fminf(fmaxf(fmaf(number, inverse, kRounding), kRounding - 128.0F), kRounding + 127.0F);
+    }
+
+    __device__ static void pack(Pack<int8_t>& pack, float const* numbers, float inverse)
+    {
+#pragma unroll
+        for (int32_t w = 0; w < kPackWords; ++w)
+        {
+            uint32_t bits[4];
+#pragma unroll
+            for (int32_t b = 0; b < 4; ++b)
+            {
+                bits[b] = __float_as_uint(steps(numbers[4 * w + b], inverse));
+            }
+            uint32_t const low = __byte_perm(bits[0], bits[1], 0x0040U);
+            uint32_t const high = __byte_perm(bits[2], bits[3], 0x0040U);
+            pack.words[w] = __byte_perm(low, high, 0x5410U);
+        }
+    }
+};
+
+//! Integers that no scale belongs to: rounded half to even, and cut off at the type's ends.
+template <>
+struct Conversion<int32_t> : ConversionByElement<int32_t>
+{
+    __device__ static float load(int32_t element, float /*scale*/)
+    {
+        return static_cast<float>(element);
+    }
+
+    __device__ static void store(int32_t& element, float number, float /*inverse*/)
+    {
+        // 2147483520 is the largest float that an int32_t can hold.
+        element = static_cast<int32_t>(fminf(fmaxf(rintf(number), -2147483648.0F), 2147483520.0F));
+    }
+};
+
+template <>
+struct Conversion<int64_t> : ConversionByElement<int64_t>
+{
+    __device__ static float load(int64_t element, float /*scale*/)
+    {
+        return static_cast<float>(element);
+    }
+
+    __device__ static void store(int64_t& element, float number, float /*inverse*/)
+    {
+        // 9223371487098961920 is the largest float that an int64_t can hold.
+        element = static_cast<int64_t>(fminf(fmaxf(rintf(number), -9223372036854775808.0F), 9223371487098961920.0F));
+    }
+};
+
+//! The number that an element stands for.
+template <typename T>
+__device__ float toNumber(T const& element, float scale)
+{
+    return Conversion<T>::load(element, scale);
+}
+
+//! The element that stands for a number, or for the nearest one that the type has.
+template <typename T>
+__device__ void toElement(T& element, float number, float inverse)
+{
+    Conversion<T>::store(element, number, inverse);
+}
+
+//! Chunk `chunk` of a tensor: Count elements, from chunk * Count on. Count is 1, or a multiple of Pack<T>::kSize for a
+//! tensor that may be loaded by packs.
+template <int32_t Count, typename T>
+__device__ void loadNumbers(T const* tensor, int64_t chunk, float scale, float* numbers)
+{
+    if constexpr (Count == 1)
+    {
+        numbers[0] = toNumber(tensor[chunk], scale);
+    }
+    else
+    {
+        constexpr int32_t kPacks = Count / Pack<T>::kSize;
+        static_assert(kPacks * Pack<T>::kSize == Count, "a chunk is made of whole packs");
+        Pack<T> packs[kPacks];
+#pragma unroll
+        for (int32_t k = 0; k < kPacks; ++k)
+        {
+            packs[k] = loadPack(tensor, chunk * kPacks + k);
+        }
+#pragma unroll
+        for (int32_t k = 0; k < kPacks; ++k)
+        {
+            Conversion<T>::unpack(packs[k], scale, numbers + k * Pack<T>::kSize);
+        }
+    }
+}
+
+//! The same, written.
+template <int32_t Count, typename T>
+__device__ void storeNumbers(T* tensor, int64_t chunk, float const* numbers, float inverse)
+{
+    if constexpr (Count == 1)
+    {
+        toElement(tensor[chunk], numbers[0], inverse);
+    }
+    else
+    {
+        constexpr int32_t kPacks = Count / Pack<T>::kSize;
+        static_assert(kPacks * Pack<T>::kSize == Count, "a chunk is made of whole packs");
+#pragma unroll
+        for (int32_t k = 0; k < kPacks; ++k)
+        {
+            Pack<T> pack;
+            Conversion<T>::pack(pack, numbers + k * Pack<T>::kSize, inverse);
+            storePack(tensor, chunk * kPacks + k, pack);
+        }
+    }
+}
+
+} // namespace pluginkit::kernels

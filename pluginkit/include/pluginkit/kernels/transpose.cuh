@@ -1,0 +1,209 @@
+//! Matrices with rows and columns exchanged, at nearly the speed of the memory; so NCHW becomes NHWC, and back.
+//! Elements of 1, 2 or 4 bytes are moved as they are, whatever they stand for.
+//!
+//!     kernels::launchTranspose<__half>(stream, images, channels, height * width, x, y);   // NCHW to NHWC
+#pragma once
+
+#include <pluginkit/kernels/pack.cuh>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace pluginkit::kernels
+{
+
+namespace detail
+{
+
+constexpr uint32_t kTransposeThreads = 256;
+constexpr int32_t kTileWords = 32; //!< a tile's rows and columns, in words of 4 bytes
+
+//! Exchanges rows and columns of a square of elements: `rows[r].words[w]` are elements of row r, and word r' of the
+//! result's column c are those of column c.
+template <int32_t Bytes>
+__device__ void transposeSquare(uint32_t (&words)[4 / Bytes])
+{
+    if constexpr (Bytes == 2)
+    {
+        uint32_t const a = words[0];
+        uint32_t const b = words[1];
+        words[0] = __byte_perm(a, b, 0x5410U);
+        words[1] = __byte_perm(a, b, 0x7632U);
+    }
+    else if constexpr (Bytes == 1)
+    {
+        uint32_t const ab = __byte_perm(words[0], words[1], 0x5140U); // a0 b0 a1 b1
+        uint32_t const cd = __byte_perm(words[2], words[3], 0x5140U);
+        uint32_t const abHigh = __byte_perm(words[0], words[1], 0x7362U);
+        uint32_t const cdHigh = __byte_perm(words[2], words[3], 0x7362U);
+        words[0] = __byte_perm(ab, cd, 0x5410U);
+        words[1] = __byte_perm(ab, cd, 0x7632U);
+        words[2] = __byte_perm(abHigh, cdHigh, 0x5410U);
+        words[3] = __byte_perm(abHigh, cdHigh, 0x7632U);
+    }
+}
+
+//! Where word `w` of a tile's column lies in shared memory: so placed that the 32 threads of a warp write to, and read
+//! from, 32 different banks.
+__device__ inline int32_t tilePlace(int32_t column, int32_t word, int32_t perPack)
+{
+    return column * kTileWords + (word ^ (4 * (column / perPack % 8)));
+}
+
+//! A tile is 128 bytes in both directions. A thread loads a pack of as many rows as a word has elements, so that it can
+//! write whole words of the transposed tile, and then stores as many packs.
+template <typename T>
+__global__ void __launch_bounds__(kTransposeThreads)
+    transposePacksKernel(int64_t rows, int64_t columns, T const* x, T* y)
+{
+    constexpr int32_t kBytes = static_cast<int32_t>(sizeof(T));
+    constexpr int32_t kInWord = 4 / kBytes;
+    constexpr int32_t kInPack = Pack<T>::kSize;
+    constexpr int32_t kTile = kTileWords * kInWord;
+    __shared__ __align__(16) uint32_t tile[kTile * kTileWords];
+    int64_t const firstRow = static_cast<int64_t>(blockIdx.y) * kTile;
+    int64_t const firstColumn = static_cast<int64_t>(blockIdx.x) * kTile;
+    int64_t const plane = static_cast<int64_t>(blockIdx.z) * rows * columns;
+    auto const thread = static_cast<int32_t>(threadIdx.x);
+    int32_t const pack = thread % 8;
+    int32_t const group = thread / 8;
+
+    Pack<T> loaded[kInWord];
+#pragma unroll
+    for (int32_t e = 0; e < kInWord; ++e)
+    {
+        int64_t const row = firstRow + group * kInWord + e;
+        int64_t const column = firstColumn + pack * kInPack;
+        loaded[e] = row < rows && column < columns ? loadPack(x, (plane + row * columns + column) / kInPack)
+                                                   : Pack<T>{{0, 0, 0, 0}};
+    }
+#pragma unroll
+    for (int32_t w = 0; w < kPackWords; ++w)
+    {
+        uint32_t words[kInWord];
+#pragma unroll
+        for (int32_t e = 0; e < kInWord; ++e)
+        {
+            words[e] = loaded[e].words[w];
+        }
+        transposeSquare<kBytes>(words);
+#pragma unroll
+        for (int32_t e = 0; e < kInWord; ++e)
+        {
+            tile[tilePlace(pack * kInPack + w * kInWord + e, group, kInPack)] = words[e];
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int32_t e = 0; e < kInWord; ++e)
+    {
+        int32_t const inTile = group + e * 32; // the tile's column, which is a row of the result
+        int64_t const column = firstColumn + inTile;
+        int64_t const row = firstRow + pack * kInPack;
+        if (column < columns && row < rows)
+        {
+            Pack<T> stored;
+            memcpy(&stored, &tile[tilePlace(inTile, pack * kPackWords, kInPack)], sizeof stored);
+            storePack(y, (plane + column * rows + row) / kInPack, stored);
+        }
+    }
+}
+
+constexpr int32_t kSmallTile = 32;
+
+//! Element by element, for matrices whose rows or columns don't begin at multiples of 16 bytes.
+template <typename T>
+__global__ void __launch_bounds__(kTransposeThreads) transposeKernel(int64_t rows, int64_t columns, T const* x, T* y)
+{
+    __shared__ T tile[kSmallTile][kSmallTile + 1];
+    auto const lane = static_cast<int32_t>(threadIdx.x) % kSmallTile;
+    auto const line = static_cast<int32_t>(threadIdx.x) / kSmallTile;
+    constexpr int32_t kLines = static_cast<int32_t>(kTransposeThreads) / kSmallTile;
+    int64_t const firstRow = static_cast<int64_t>(blockIdx.y) * kSmallTile;
+    int64_t const firstColumn = static_cast<int64_t>(blockIdx.x) * kSmallTile;
+    int64_t const plane = static_cast<int64_t>(blockIdx.z) * rows * columns;
+    for (int32_t l = line; l < kSmallTile; l += kLines)
+    {
+        if (firstRow + l < rows && firstColumn + lane < columns)
+        {
+            tile[l][lane] = x[plane + (firstRow + l) * columns + firstColumn + lane];
+        }
+    }
+    __syncthreads();
+    for (int32_t l = line; l < kSmallTile; l += kLines)
+    {
+        if (firstColumn + l < columns && firstRow + lane < rows)
+        {
+            y[plane + (firstColumn + l) * rows + firstRow + lane] = tile[lane][l];
+        }
+    }
+}
+
+//! An unsigned integer of so many bytes.
+template <size_t Bytes>
+struct Bits;
+
+template <>
+struct Bits<1>
+{
+    using Type = uint8_t;
+};
+
+template <>
+struct Bits<2>
+{
+    using Type = uint16_t;
+};
+
+template <>
+struct Bits<4>
+{
+    using Type = uint32_t;
+};
+
+} // namespace detail
+
+//! Starts the kernel on a stream and returns at once; without elements it starts nothing.
+//!
+//! `count` matrices of `rows` times `columns` elements, one after another, become as many of `columns` times `rows`. y
+//! is other memory than x. At most 65,535 matrices, and as many tiles of 32 rows.
+template <typename T>
+cudaError_t launchTranspose(cudaStream_t stream, int64_t count, int64_t rows, int64_t columns, void const* x,
+                            void* y) noexcept
+{
+    using Element = typename detail::Bits<sizeof(T)>::Type;
+    constexpr int64_t kInPack = Pack<Element>::kSize;
+    constexpr int64_t kMost = 65535;
+    if (count < 0 || rows < 0 || columns < 0)
+    {
+        return cudaErrorInvalidValue;
+    }
+    if (count == 0 || rows == 0 || columns == 0)
+    {
+        return cudaSuccess; // a launch of no blocks would be an error
+    }
+    bool const packed = rows % kInPack == 0 && columns % kInPack == 0 && canPack(x, y);
+    int64_t const tile =
+        packed ? detail::kTileWords * static_cast<int64_t>(4 / sizeof(Element)) : int64_t{detail::kSmallTile};
+    int64_t const high = (rows + tile - 1) / tile;
+    if (count > kMost || high > kMost)
+    {
+        return cudaErrorInvalidValue; // a grid's second and third dimension end there
+    }
+    dim3 const blocks{static_cast<uint32_t>((columns + tile - 1) / tile), static_cast<uint32_t>(high),
+                      static_cast<uint32_t>(count)};
+    auto const* from = static_cast<Element const*>(x);
+    auto* to = static_cast<Element*>(y);
+    if (packed)
+    {
+        detail::transposePacksKernel<<<blocks, detail::kTransposeThreads, 0, stream>>>(rows, columns, from, to);
+    }
+    else
+    {
+        detail::transposeKernel<<<blocks, detail::kTransposeThreads, 0, stream>>>(rows, columns, from, to);
+    }
+    return cudaGetLastError();
+}
+
+} // namespace pluginkit::kernels

@@ -1,0 +1,138 @@
+"""Where a run's items are executed: on this machine, by a crew of threads. `pluginkit.farm` has another executor."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from pluginkit.judges import judges
+from pluginkit.judges.protocol import Answers, Build, Item, RunWork
+from pluginkit.process.crew import Crew, Sessions
+from pluginkit.run import libraries
+from pluginkit.run.execution import LocalWorkplace, execute
+from pluginkit.run.items import JudgePart, groups, parts
+from pluginkit.run.on_gpu import GpuSource
+from pluginkit.run.options import Options, Step
+
+ON_GPU = 8
+"""Processes at once that share the GPU: each has a context of its own, some hundred megabytes of its memory.
+On an H100 with 16 cores 4 were as fast as 16."""
+
+Given: TypeAlias = "Future[dict[Item, Answers]]"
+
+
+class Executor(Protocol):
+    """What a run leaves to the place where its items are executed."""
+
+    @property
+    def gpus(self) -> GpuSource:
+        """Where the cases of target gpu run."""
+
+    def ids(self, work: RunWork) -> Sequence[str]:
+        """What `--only` finds by the judges that are there, besides the plan's cases."""
+
+    def parts(self, work: RunWork) -> Sequence[JudgePart]:
+        """Each judge's part, pluginkit's host first."""
+
+    def execute(
+        self, work: RunWork, taking_part: Sequence[JudgePart], paths: Mapping[Build, Path], step: Step
+    ) -> dict[Item, Answers]:
+        """All items of all parts. What comes out doesn't depend on which ends first.
+
+        Args:
+            work: what the items were made from.
+            taking_part: the judges' parts.
+            paths: the file of each build.
+            step: told how far it is.
+        """
+
+    def summary(self, part: JudgePart, work: RunWork, found: Sequence[Answers]) -> str:
+        """A judge's part in a line: `found` is what came of all its items."""
+
+
+class ItemSteps:
+    """Reports how far a run is, from any thread."""
+
+    def __init__(self, step: Step, total: int) -> None:
+        self._step = step
+        self._lock = threading.Lock()
+        self._done, self._total = 0, total
+
+    def begin(self, what: str) -> None:
+        """This begins."""
+        with self._lock:
+            self._step(what, self._done, self._total or None)
+
+    def end(self, count: int = 1) -> None:
+        """So many are done."""
+        with self._lock:
+            self._done += count
+
+
+class LocalExecutor:
+    """This machine: as many threads as there are cores, each with sessions of its own."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    @property
+    def gpus(self) -> GpuSource:
+        """The machine's first."""
+        return libraries.FIRST_GPU
+
+    def ids(self, work: RunWork) -> Sequence[str]:
+        """Those of the judges that are installed here."""
+        return [name for judge in judges() if judge.probe().found for name in judge.ids(work)]
+
+    def parts(self, work: RunWork) -> Sequence[JudgePart]:
+        """Those of the judges that are installed here."""
+        return list(parts(work, self._options.judges))
+
+    def execute(
+        self, work: RunWork, taking_part: Sequence[JudgePart], paths: Mapping[Build, Path], step: Step
+    ) -> dict[Item, Answers]:
+        """All items, several at once."""
+        steps = ItemSteps(step, sum(len(part.items) for part in taking_part))
+        gpu = threading.Lock()
+
+        def gpu_library() -> Path:
+            with gpu:
+                return libraries.gpu_library(self._options)
+
+        def task(group: Sequence[Item], waits: Given | None, own: Sessions) -> dict[Item, Answers]:
+            place = LocalWorkplace(own, paths.__getitem__, gpu_library, steps.begin)
+            known = {one.network: findings.configured for one, findings in waits.result().items()} if waits else {}
+            found = {}
+            for item in group:
+                found[item] = execute(item, work, place, known)
+                steps.end()
+            return found
+
+        on_gpu = any(build.target == "gpu" for build in work.builds)
+        with Crew(self._options.jobs or (min(cores(), ON_GPU) if on_gpu else cores())) as crew:
+            # All is given to the crew before anything is waited for.
+            given: list[Given] = []
+            first: dict[str, Given] = {}
+            for part in taking_part:
+                for group in groups(part.items):
+                    network = group[0].network
+                    waits = first.get(network) if group[0].needs else None
+                    future = crew.submit(partial(task, group, waits))
+                    given.append(future)
+                    if network and part is taking_part[0]:
+                        first.setdefault(network, future)
+            return {item: findings for one in given for item, findings in one.result().items()}
+
+    def summary(self, part: JudgePart, work: RunWork, found: Sequence[Answers]) -> str:
+        """The judge's own."""
+        return part.judge.summary(work, found)
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))

@@ -1,0 +1,1 @@
+"""The kernels that new projects can begin with."""

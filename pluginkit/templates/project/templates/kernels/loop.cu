@@ -1,0 +1,207 @@
+@% set plugin = signature(cookiecutter) %@
+@% macro scale(tensor, place) %@@{ ("scaleAt(" ~ tensor ~ ", " ~ place ~ ")") if plugin.channels else tensor ~ ".scale" }@@% endmacro %@
+#include "@{ plugin.slug }@_kernel.h"
+
+@% if plugin.bfloat16 %@
+#include <cuda_bf16.h>
+@% endif %@
+@% if plugin.half %@
+#include <cuda_fp16.h>
+@% endif %@
+@% if plugin.float8 %@
+#include <cuda_fp8.h>
+@% endif %@
+@% if plugin.half or plugin.bfloat16 or plugin.float8 %@
+
+@% endif %@
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+namespace @{ plugin.namespace_cpp }@
+{
+namespace
+{
+
+constexpr uint32_t kThreads = 256;
+constexpr int64_t kMaxBlocks = 4096; // enough for every GPU; the kernel's loop does what is left
+
+// An element as the number it stands for. All is computed in float, whatever the tensor's type is.
+
+@% for kind in plugin.loads %@
+__device__ float toNumber(@{ kind.cpp }@ element, float @{ "scale" if kind.scaled else "/*scale*/" }@)
+{
+    return @{ kind.load }@;
+}
+
+@% endfor %@
+// The element that stands for a number, or for the nearest one that the type has.
+
+@% for kind in plugin.stores %@
+__device__ void toElement(@{ kind.cpp }@& element, float number, float @{ "scale" if kind.scaled else "/*scale*/" }@)
+{
+@% for line in kind.store %@
+    @{ line }@
+@% endfor %@
+}
+
+@% endfor %@
+@% if plugin.channels %@
+//! What a step of element i is worth, counted in row-major order: its channel's scale, or the tensor's.
+template <typename Tensor>
+__device__ float scaleAt(Tensor const& tensor, int64_t i)
+{
+    auto const& channels = tensor.channels;
+    return channels.scales != nullptr ? channels.scales[i / channels.inner % channels.count] : tensor.scale;
+}
+
+@% endif %@
+@% if plugin.vectorized %@
+//! The place in memory of element i, counted in row-major order. Padded lanes are no elements: they are left alone.
+__device__ int64_t placeOf(@{ plugin.name }@Layout const& layout, int64_t i)
+{
+    if (layout.lanes == 1)
+    {
+        return i;
+    }
+    int64_t const inside = i % layout.inner;
+    int64_t const channel = i / layout.inner % layout.channels;
+    int64_t const outer = i / layout.inner / layout.channels;
+    int64_t const vectors = (layout.channels + layout.lanes - 1) / layout.lanes;
+    int64_t const vector = outer * vectors + channel / layout.lanes;
+    return (vector * layout.inner + inside) * layout.lanes + channel % layout.lanes;
+}
+
+@% endif %@
+@% if plugin.same %@
+template <typename T>
+__device__ float load(@{ plugin.name }@Arguments::Input const& input, int64_t i)
+{
+@% if plugin.vectorized %@
+    return toNumber(static_cast<T const*>(input.data)[placeOf(input.layout, i)], @{ scale('input', 'i') }@);
+@% else %@
+    return toNumber(static_cast<T const*>(input.data)[i], @{ scale('input', 'i') }@);
+@% endif %@
+}
+
+@% endif %@
+@% if plugin.cyclic %@
+//! Element i of a tensor that is repeated until it has enough elements; an empty one counts as zeros.
+template <typename T>
+__device__ float loadCyclic(@{ plugin.name }@Arguments::Input const& input, int64_t i)
+{
+@% if plugin.vectorized %@
+    if (input.count == 0)
+    {
+        return 0.0F;
+    }
+    return toNumber(static_cast<T const*>(input.data)[placeOf(input.layout, i % input.count)], @{ scale('input', 'i % input.count') }@);
+@% else %@
+    return input.count > 0 ? toNumber(static_cast<T const*>(input.data)[i % input.count], @{ scale('input', 'i % input.count') }@) : 0.0F;
+@% endif %@
+}
+
+@% endif %@
+@% if plugin.once %@
+//! Element i of a tensor whose memory an output is written into: no other lane may read it. Behind its end are zeros.
+template <typename T>
+__device__ float loadOnce(@{ plugin.name }@Arguments::Input const& input, int64_t i)
+{
+@% if plugin.vectorized %@
+    return i < input.count ? toNumber(static_cast<T const*>(input.data)[placeOf(input.layout, i)], @{ scale('input', 'i') }@) : 0.0F;
+@% else %@
+    return i < input.count ? toNumber(static_cast<T const*>(input.data)[i], @{ scale('input', 'i') }@) : 0.0F;
+@% endif %@
+}
+
+@% endif %@
+@% if plugin.stored %@
+template <typename T>
+__device__ void store(@{ plugin.name }@Arguments::Output const& output, int64_t i, float number)
+{
+    if (i < output.count)
+    {
+@% if plugin.vectorized %@
+        toElement(static_cast<T*>(output.data)[placeOf(output.layout, i)], number, @{ scale('output', 'i') }@);
+@% else %@
+        toElement(static_cast<T*>(output.data)[i], number, @{ scale('output', 'i') }@);
+@% endif %@
+    }
+}
+
+@% endif %@
+@% if plugin.workspace %@
+//! Element i of the workspace, as numbers; null behind its end.
+__device__ float* scratch(@{ plugin.name }@Arguments const& args, int64_t i)
+{
+    bool const fits = i < args.workspaceBytes / static_cast<int64_t>(sizeof(float));
+    return fits ? static_cast<float*>(args.workspace) + i : nullptr;
+}
+
+@% endif %@
+//! The layer: the sum of the inputs, with its negative values flattened. T is the type that the layer computes in.
+@% if plugin.whole %@
+//! An INT32 output tells where the sum isn't negative.
+@% endif %@
+template <typename T>
+__global__ void @{ plugin.kernel }@(@{ plugin.name }@Arguments const args)
+{
+    int64_t const step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < args.count; i += step)
+    {
+        float sum = 0.0F;
+@% for tensor in plugin.inputs %@
+        sum += @{ tensor.load }@<@{ tensor.cpp }@>(args.inputs.@{ tensor.name }@, i);
+@% endfor %@
+@% for name in plugin.biases %@
+        sum += static_cast<float>(args.parameters.@{ name }@);
+@% endfor %@
+@% if plugin.workspace %@
+        // What a layer of several steps keeps between them; the generated one only shows where.
+        if (float* const kept = scratch(args, i); kept != nullptr)
+        {
+            *kept = sum;
+            sum = *kept;
+        }
+@% endif %@
+@% if plugin.flattened %@
+        float const result = sum >= 0.0F ? sum : @{ plugin.slope }@ * sum;
+@% endif %@
+@% for tensor in plugin.outputs %@
+@% if tensor.upper %@
+        if (i == 0)
+        {
+            // A size tensor: how much of the outputs that have it in their shape there is. They are dense: element i of
+            // the smaller tensor stands where element i of the largest would.
+            auto const size = sum >= 0.0F ? args.outputs.@{ tensor.name }@.upper : args.outputs.@{ tensor.name }@.upper / 2;
+            *static_cast<int32_t*>(args.outputs.@{ tensor.name }@.data) = static_cast<int32_t>(size);
+        }
+@% else %@
+        store<@{ tensor.cpp }@>(args.outputs.@{ tensor.name }@, i, @{ tensor.result }@);
+@% endif %@
+@% endfor %@
+    }
+}
+
+} // namespace
+
+cudaError_t launch@{ plugin.name }@(@{ plugin.name }@Arguments const& args, @{ plugin.name }@Precision precision, cudaStream_t stream) noexcept
+{
+    if (args.count == 0)
+    {
+        return cudaSuccess; // a launch of no blocks would be an error
+    }
+    int64_t const wanted = (args.count + kThreads - 1) / kThreads;
+    auto const blocks = static_cast<uint32_t>(std::min(wanted, kMaxBlocks));
+    switch (precision)
+    {
+@% for precision in plugin.precisions %@
+    case @{ plugin.name }@Precision::@{ precision.trt }@:
+        @{ plugin.kernel }@<@{ precision.cpp }@><<<blocks, kThreads, 0, stream>>>(args);
+        break;
+@% endfor %@
+    }
+    return cudaGetLastError();
+}
+
+} // namespace @{ plugin.namespace_cpp }@

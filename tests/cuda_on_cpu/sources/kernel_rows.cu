@@ -1,0 +1,72 @@
+// Functions of rows on pluginkit/kernels/normalize.cuh, called with addresses of device memory.
+#include <pluginkit/kernels/float16.cuh>
+#include <pluginkit/kernels/normalize.cuh>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace kernels = pluginkit::kernels;
+
+//! Scales of INT8 tensors; other types have none.
+constexpr float kScale = 0.03F;
+constexpr float kOutScale = 0.01F;
+
+struct Softmax
+{
+    template <typename Row, typename Out>
+    __device__ void operator()(Row const& row, Out const& y) const
+    {
+        float const most = row.reduce(kernels::Max{}, [](float x) { return x; });
+        auto const powers = row.map([most](float x) { return expf(x - most); });
+        float const inverse = 1.0F / powers.reduce(kernels::Sum{}, [](float power) { return power; });
+        powers.write(y, [inverse](float power) { return power * inverse; });
+    }
+};
+
+//! The sum of two tensors, its norm, and its maximum.
+struct AddRmsNorm
+{
+    float columns;
+
+    template <typename Row, typename Out, typename Most>
+    __device__ void operator()(Row const& row, Out const& sum, Out const& y, Most const& most) const
+    {
+        row.write(sum, [](float x, float r, float) { return x + r; });
+        float const squares = row.reduce(kernels::Sum{}, [](float x, float r, float) { return (x + r) * (x + r); });
+        float const inverse = rsqrtf(squares / columns + 1e-5F);
+        row.write(y, [inverse](float x, float r, float weight) { return (x + r) * inverse * weight; });
+        row.writeOne(most, row.reduce(kernels::Max{}, [](float x, float r, float) { return x + r; }));
+    }
+};
+
+template <typename T>
+int softmax(void const* x, void* y, int rows, int columns)
+{
+    return kernels::launchRows(nullptr, rows, columns, Softmax{}, kernels::output<T>(y, kOutScale),
+                               kernels::input<T>(x, kScale));
+}
+
+template <typename T>
+int addRmsNorm(void const* x, void const* r, void const* w, void* sum, void* y, void* most, int rows, int columns)
+{
+    return kernels::launchRows(nullptr, rows, columns, AddRmsNorm{static_cast<float>(columns)},
+                               kernels::outputs(kernels::output<T>(sum, kScale), kernels::output<T>(y, kScale),
+                                                kernels::rowOutput<float>(most)),
+                               kernels::input<T>(x, kScale), kernels::input<T>(r, kScale),
+                               kernels::row<T>(w, columns, kScale));
+}
+
+EXPORT int softmaxFloat(void const* x, void* y, int rows, int columns)
+{
+    return softmax<float>(x, y, rows, columns);
+}
+
+EXPORT int softmaxInt8(void const* x, void* y, int rows, int columns)
+{
+    return softmax<int8_t>(x, y, rows, columns);
+}
+
+EXPORT int addRmsNormHalf(void const* x, void const* r, void const* w, void* sum, void* y, void* most, int rows,
+                          int columns)
+{
+    return addRmsNorm<__half>(x, r, w, sum, y, most, rows, columns);
+}

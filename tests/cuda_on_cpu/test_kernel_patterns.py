@@ -1,0 +1,161 @@
+"""The patterns of pluginkit/kernels, by g++ and clang++ for target cpu and by nvcc for a GPU; against NumPy."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .conftest import at
+
+pytestmark = pytest.mark.compile
+Load = Callable[[str], ctypes.CDLL]
+
+TYPES: dict[str, Any] = {"Float": np.float32, "Half": np.float16, "Int8": np.int8}
+TOLERANCES = {"Float": 2e-6, "Half": 2e-3, "Int8": 0.0}
+SCALE, OUT_SCALE = np.float32(0.03), np.float32(0.01)
+CHANGED = 77
+"""What outputs hold before: it must stay where no element is."""
+
+
+def drawn(name: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    values = np.random.default_rng(seed).standard_normal(shape) * (30 if name == "Int8" else 1)
+    return values.astype(TYPES[name])
+
+
+def wide(x: np.ndarray) -> np.ndarray:
+    return x.astype(np.float64) * (float(SCALE) if x.dtype == np.int8 else 1)
+
+
+def agrees(found: np.ndarray, expected: np.ndarray, name: str, what: str, scale: np.float32 = SCALE) -> None:
+    if name == "Int8":
+        steps = np.clip(np.rint(expected / float(scale)), -128, 127)
+        assert np.abs(found - steps).max(initial=0) <= 1, what
+        assert np.count_nonzero(found != steps) <= 0.02 * steps.size, what
+        return
+    np.testing.assert_allclose(found.astype(np.float64), expected, rtol=TOLERANCES[name], atol=TOLERANCES[name])
+
+
+def unaligned(x: np.ndarray, offset: int) -> np.ndarray:
+    """The array, so many elements behind a multiple of 16 bytes."""
+    memory = np.full(x.size + offset + 16, CHANGED, x.dtype)
+    start = (-memory.ctypes.data % 16) // x.itemsize + offset
+    memory[start : start + x.size] = x.ravel()
+    return memory[start : start + x.size].reshape(x.shape)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_rows_and_numbers_are_broadcast_into_outputs_of_two_types(anywhere: Load, name: str) -> None:
+    library = anywhere("kernel_patterns")
+    one = np.array([0.37], np.float32)
+    for count, columns in ((0, 3), (1, 1), (35, 7), (4096, 16), (4096, 32), (1000, 1000), (33, 0), (50, 16)):
+        for offset in (0, 1):
+            x, row = unaligned(drawn(name, (count,), 1), offset), drawn(name, (columns,), 2)
+            y, flags = np.full(count + 1, CHANGED, x.dtype), np.full(count + 1, CHANGED, np.int32)
+            call = (at(x), at(row), at(one), at(y), at(flags), count, columns)
+            assert getattr(library, f"elementwise{name}")(*call) == 0
+            repeated = np.resize(wide(row), count) if columns else np.zeros(count)
+            agrees(y[:count], wide(x) + repeated * float(one[0]), name, f"{count} {columns}")
+            np.testing.assert_array_equal(flags[:count], wide(x) > repeated)
+            assert (y[count], flags[count]) == (CHANGED, CHANGED)
+
+
+WIDTHS = (1, 3, 16, 32, 100, 128, 240, 512, 1000, 2048, 8192, 10001, 70000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Float", "Int8"])
+def test_softmax_of_rows_of_any_width(anywhere: Load, name: str) -> None:
+    library = anywhere("kernel_rows")
+    for columns in WIDTHS:
+        rows = 37 if columns < 300 else 2
+        for offset in (0, 1) if columns < 3000 else (0,):
+            x = unaligned(drawn(name, (rows, columns), columns), offset)
+            y = np.full(rows * columns + 1, CHANGED, x.dtype)
+            assert getattr(library, f"softmax{name}")(at(x), at(y), rows, columns) == 0
+            powers = np.exp(wide(x) - wide(x).max(axis=1, keepdims=True))
+            exact = powers / powers.sum(axis=1, keepdims=True)
+            agrees(y[:-1].reshape(x.shape), exact, name, f"{columns}, {offset}", OUT_SCALE)
+            assert y[-1] == CHANGED
+
+
+@pytest.mark.slow
+def test_sum_norm_and_maximum_of_rows(anywhere: Load) -> None:
+    """Two inputs, a row of weights, three outputs, one of them a number a row."""
+    library = anywhere("kernel_rows")
+    for columns in (1, 16, 24, 100, 512, 4096, 20000):
+        rows = 19 if columns < 300 else 2
+        x, r = (drawn("Half", (rows, columns), seed) for seed in (1, 2))
+        w = drawn("Half", (columns,), 3)
+        total, y = np.zeros_like(x), np.zeros_like(x)
+        most = np.full(rows + 1, CHANGED, np.float32)
+        places = [at(one) for one in (x, r, w, total, y, most)]
+        assert library.addRmsNormHalf(*places, rows, columns) == 0
+        exact = wide(x) + wide(r)
+        agrees(total, exact, "Half", f"sum {columns}")
+        normed = exact / np.sqrt((exact**2).mean(axis=1, keepdims=True) + 1e-5) * wide(w)
+        agrees(y, normed, "Half", f"norm {columns}")
+        np.testing.assert_allclose(most[:rows], exact.max(axis=1), rtol=1e-6)
+        assert most[rows] == CHANGED
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_cumsum(anywhere: Load, name: str) -> None:
+    library = anywhere("kernel_patterns")
+    for columns in (1, 5, 16, 64, 100, 256, 1000, 4096, 9000):
+        rows = 37 if columns < 300 else 2
+        # Sums that every type holds exactly.
+        x = np.random.default_rng(columns).integers(-1, 2, (rows, columns)).astype(TYPES[name])
+        y = np.full(x.size + 1, CHANGED, x.dtype)
+        assert getattr(library, f"cumsum{name}")(at(x), at(y), rows, columns) == 0
+        exact = np.clip(np.cumsum(x.astype(np.int64), axis=1), -128 if name == "Int8" else None, None)
+        np.testing.assert_array_equal(y[:-1].reshape(x.shape), np.minimum(exact, 127) if name == "Int8" else exact)
+        assert y[-1] == CHANGED
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32])
+def test_transpose(anywhere: Load, kind: Any) -> None:
+    library = anywhere("kernel_patterns")
+    for rows, columns in ((1, 1), (16, 16), (33, 31), (128, 144), (160, 16), (200, 100), (64, 272)):
+        for offset in (0, 1):
+            x = np.random.default_rng(rows).integers(0, 2**32, (2, rows, columns), np.uint64).astype(kind)
+            x = unaligned(x, offset)
+            y = np.full(x.size + 1, CHANGED, kind)
+            assert library.transpose(at(x), at(y), 2, rows, columns, x.itemsize) == 0
+            np.testing.assert_array_equal(y[:-1].reshape(2, columns, rows), x.transpose(0, 2, 1))
+            assert y[-1] == CHANGED
+
+
+def test_rows_of_a_table(anywhere: Load) -> None:
+    library = anywhere("kernel_patterns")
+    indices = np.array([3, 0, 9, -1, -10, 10, -11, 5], np.int64)
+    for size in (1, 2, 6, 12, 16, 80):
+        table = np.random.default_rng(size).integers(1, 255, (10, size), np.uint8)
+        y = np.full(indices.size * size + 1, CHANGED, np.uint8)
+        assert library.gather(at(indices), at(table), at(y), indices.size, size, 10) == 0
+        expected = np.where(np.abs(indices * 2 + 1)[:, None] <= 20, table[indices % 10], 0)
+        np.testing.assert_array_equal(y[:-1].reshape(-1, size), expected)
+        assert y[-1] == CHANGED
+
+
+def test_nothing_to_do_and_nonsense(anywhere: Load) -> None:
+    library = anywhere("kernel_patterns")
+    x = np.zeros(4, np.float32)
+    for rows, columns, expected in ((0, 4, 0), (4, 0, 0), (-1, 4, 1), (1, -4, 1)):
+        assert library.cumsumFloat(at(x), at(x), rows, columns) == expected
+        assert library.transpose(at(x), at(x), 1, rows, columns, 4) == expected
+    assert library.transpose(at(x), at(x), 65536, 1, 1, 4) == 1, "more than a grid has"
+
+
+def test_fast_functions(anywhere: Load) -> None:
+    x = np.linspace(-6, 6, 1001).astype(np.float32)
+    tanh, gelu, silu = (np.empty_like(x) for _ in range(3))
+    assert anywhere("kernel_patterns").functions(at(x), at(tanh), at(gelu), at(silu), x.size) == 0
+    exact = x.astype(np.float64)
+    np.testing.assert_allclose(tanh, np.tanh(exact), rtol=6e-4, atol=1e-6)
+    inner = 0.7978845608 * (exact + 0.044715 * exact**3)
+    np.testing.assert_allclose(gelu, 0.5 * exact * (1 + np.tanh(inner)), atol=2e-3)
+    np.testing.assert_allclose(silu, exact / (1 + np.exp(-exact)), atol=2e-3)

@@ -1,0 +1,87 @@
+"""A Dask cluster of processes on loopback, as a person starts one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+DASK = Path(sys.executable).with_name("dask")
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Cluster:
+    """A scheduler and its workers, each a process group of its own."""
+
+    folder: Path
+    options: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        """The scheduler file."""
+        return str(self.folder / "scheduler.json")
+
+    def start(self) -> None:
+        self._scheduler = self._run(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--dashboard-address", "127.0.0.1:0",
+            "--scheduler-file", self.address, *self.options,
+        )  # fmt: skip
+        deadline = time.monotonic() + 30
+        while not Path(self.address).exists():
+            assert self._scheduler.poll() is None, self.log("scheduler")
+            assert time.monotonic() < deadline, self.log("scheduler")
+            time.sleep(0.05)
+
+    def add(self, *options: str, nanny: bool = True, name: str = "") -> subprocess.Popen[bytes]:
+        """One more worker, of one thread."""
+        name = name or f"w{len(self.workers)}"
+        process = self._run(
+            "worker", "--scheduler-file", self.address, "--host", "127.0.0.1", "--name", name, "--nthreads", "1",
+            "--no-dashboard", "--local-directory", str(self.folder), "--nanny" if nanny else "--no-nanny",
+            *self.options, *options, log=name,
+        )  # fmt: skip
+        self.workers.append(process)
+        return process
+
+    def stop(self) -> None:
+        """Ends every process, nannies' workers too."""
+        for process in (*self.workers, self._scheduler):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text(errors="replace")
+
+    def _run(self, *command: str, log: str = "") -> subprocess.Popen[bytes]:
+        with (self.folder / f"{log or command[0]}.log").open("wb") as file:
+            return subprocess.Popen(
+                [sys.executable, str(DASK), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                env={**os.environ, **self.environment},
+                cwd=ROOT,
+                start_new_session=True,
+            )
+
+
+@contextlib.contextmanager
+def cluster(folder: Path, options: Sequence[str] = (), **environment: str) -> Iterator[Cluster]:
+    """A scheduler without workers."""
+    folder.mkdir(exist_ok=True)
+    made = Cluster(folder, options, environment)
+    made.start()
+    try:
+        yield made
+    finally:
+        made.stop()

@@ -1,0 +1,71 @@
+"""A judge whose items sleep or kill their worker; `dask worker --preload` loads it, as the test itself does.
+
+It stands for pluginkit's host, so that the farm's own part is tested: what it costs, and what becomes of deaths.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from pluginkit import judges
+from pluginkit.judges.protocol import Answers, Item, RunWork, Workplace
+from pluginkit.runtimes import Availability, Configured
+from pluginkit.testing.report import Outcome, Verdict
+
+NAME = "sleeping"
+
+
+class SleepingJudge:
+    """Each item's subject is how many seconds it takes; negative: it kills its worker after as many. Or a file, that it
+    waits for or makes."""
+
+    NAME = NAME
+
+    def probe(self) -> Availability:
+        return Availability(True, version="1")
+
+    def obstacle(self, work: RunWork) -> str:
+        del work
+        return ""
+
+    def ids(self, work: RunWork) -> Sequence[str]:
+        del work
+        return []
+
+    def items(self, work: RunWork) -> Sequence[Item]:
+        del work
+        return []
+
+    def execute(
+        self, item: Item, work: RunWork, place: Workplace, configured: tuple[Configured, ...] | None
+    ) -> Answers:
+        del work, place, configured
+        if isinstance(item.subject, str):
+            flag(item.subject)
+        else:
+            time.sleep(abs(item.subject))
+            if item.subject < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return Answers((Verdict(item.id, NAME, Outcome.PASSED),))
+
+    def summary(self, work: RunWork, found: Sequence[Answers]) -> str:
+        del work
+        return f"{len(found)} items"
+
+
+def flag(subject: str) -> None:
+    file = Path(subject.rpartition(" ")[2])
+    if subject.startswith("make"):
+        file.touch()
+    deadline = time.monotonic() + 120
+    while not file.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+JUDGE = SleepingJudge()
+if __name__ not in judges.JUDGES:
+    judges.JUDGES = (*judges.JUDGES, __name__)

@@ -1,0 +1,248 @@
+"""What becomes of a run whose workers die, come late, are of another version, or aren't there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pluginkit import farm, judges
+from pluginkit.errors import ToolMissing
+from pluginkit.farm.connection import connect
+from pluginkit.farm.executor import FarmExecutor, _Ended, _Execution
+from pluginkit.farm.facts import Kind
+from pluginkit.farm.fleet import DASK, FarmWorker, Fleet, _problem
+from pluginkit.judges.protocol import Answers, Item, RunWork
+from pluginkit.manifest import Manifest
+from pluginkit.network.plan import Plan
+from pluginkit.paths import __version__
+from pluginkit.run.items import JudgePart
+from tests.farm.cluster import Cluster, cluster
+
+HERE = Path(__file__).parent
+MANIFEST = Manifest.load(HERE.parents[1] / "samples" / "bar_plugin")
+KIND = Kind("sleeping", "1", "any")
+PRELOAD = ("--preload", "tests.farm.sleeping_judge")
+
+
+@pytest.fixture(scope="module")
+def sleeping() -> Iterator[object]:
+    """The judge of the tests' own, among the others."""
+    before = judges.JUDGES
+    from tests.farm import sleeping_judge
+
+    yield sleeping_judge.JUDGE
+    judges.JUDGES = before
+    del sys.modules[sleeping_judge.__name__]
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with cluster(tmp_path_factory.mktemp("farm")) as made:
+        for _ in range(3):
+            made.add(*PRELOAD)
+        made.add("--preload", "import pluginkit.farm.facts as f; f.__version__ = '0.0.1'", name="old")
+        yield made
+
+
+def work() -> RunWork:
+    plan = Plan((), (), 0)
+    return RunWork(MANIFEST, HERE, plan, plan)
+
+
+def items(subjects: Sequence[float | str]) -> tuple[Item, ...]:
+    return tuple(Item(f"case-{place}", "sleeping", "verdicts", subject=one) for place, one in enumerate(subjects))
+
+
+def execute(fleet: Fleet, judge: object, subjects: Sequence[float | str]) -> list[Answers]:
+    executor = FarmExecutor(fleet)
+    asked = items(subjects)
+    parts = [JudgePart(judge, asked)]  # type: ignore[arg-type]
+    found = executor.execute(work(), parts, {}, lambda *_: None)
+    assert list(found) == list(asked), "the report's order"
+    return [found[one] for one in asked]
+
+
+def wait_for(fleet: Fleet, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while len(fleet.ready) < count:
+        fleet.refresh()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def pids(fleet: Fleet) -> list[int]:
+    """Of the workers themselves, below their nannies."""
+    return list(fleet.client.run(os.getpid).values())
+
+
+def test_workers_that_are_killed_lose_nothing_and_blame_nobody(started: Cluster, sleeping: object) -> None:
+    with connect(started.address) as client:
+        fleet = Fleet(client, started.address)
+        wait_for(fleet, 3)
+        first = pids(fleet)
+
+        def kill() -> None:
+            time.sleep(0.7)
+            # Both at once: an item that ran again, alone, where the second died later would be blamed, and rightly.
+            for pid in first[:2]:
+                os.kill(pid, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        answers = execute(fleet, sleeping, [0.02] * 150)
+        killer.join()
+        assert all(one.results[0].outcome.value == "passed" for one in answers)
+
+
+def test_what_kills_its_workers_is_a_finding_after_the_second(started: Cluster, sleeping: object) -> None:
+    with connect(started.address) as client:
+        fleet = Fleet(client, started.address)
+        wait_for(fleet, 3)
+        seconds = [0.01] * 20
+        seconds[7] = -0.01
+        answers = execute(fleet, sleeping, seconds)
+        (bad,) = [one.results[0] for one in answers if one.results[0].outcome.bad]
+        assert (bad.outcome.value, bad.network) == ("crashed", "case-7")  # type: ignore[union-attr]
+        assert "died while it ran" in bad.message
+
+
+@pytest.mark.slow
+def test_a_late_worker_takes_part(sleeping: object, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    with cluster(tmp_path / "farm") as own:
+        own.add(*PRELOAD, name="early")
+        with connect(own.address) as client:
+            fleet = Fleet(client, own.address)
+            wait_for(fleet, 1)
+            late = threading.Timer(0.2, lambda: own.add(*PRELOAD, name="late"))
+            late.start()
+            # The first item ends when one of the last is executed, which the early worker can't begin before.
+            answers = execute(fleet, sleeping, [f"wait for {flag}", *[f"make {flag}"] * 8])
+            late.join()
+        places = {one.results[0].place.partition("/")[2] for one in answers}
+    assert places == {"early", "late"}
+
+
+@pytest.mark.slow
+def test_a_frozen_worker_is_given_up(sleeping: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("pluginkit.farm.fleet.SILENT", 3.0)
+    with cluster(tmp_path) as own:
+        frozen = own.add(*PRELOAD, nanny=False, name="frozen")
+        own.add(*PRELOAD, name="other")
+        with connect(own.address) as client:
+            fleet = Fleet(client, own.address)
+            wait_for(fleet, 2)
+            threading.Timer(0.3, lambda: os.kill(frozen.pid, signal.SIGSTOP)).start()
+            answers = execute(fleet, sleeping, [0.05] * 40)
+    assert all(one.results[0].outcome.value == "passed" for one in answers)
+
+
+def test_a_scheduler_without_workers_is_said_at_once(tmp_path: Path) -> None:
+    with (
+        cluster(tmp_path) as own,
+        pytest.raises(ToolMissing, match="has no workers"),
+        farm.open_executor(own.address),
+    ):
+        pytest.fail("a run began")
+
+
+def test_another_pluginkit_on_a_worker_is_refused_with_both_versions(started: Cluster) -> None:
+    with connect(started.address) as client:
+        fleet = Fleet(client, started.address)
+        deadline = time.monotonic() + 60
+        while not (old := [one for one in fleet.workers if one.name == "old"]):
+            assert time.monotonic() < deadline
+            fleet.refresh()
+        assert old[0].problem == f"pluginkit 0.0.1 there, {__version__} here"
+        assert old[0] not in fleet.ready
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_batch_that_the_scheduler_forgets(gone: bool, sleeping: object) -> None:
+    """As after `Client.restart`: where the worker is gone too, its batch runs elsewhere; else nobody would run it."""
+    here = FarmWorker("tcp://there:2", "process", "w0", 1)
+    name = f"{here.address} {here.process}"
+    fleet = SimpleNamespace(refresh=lambda: ([], [here] if gone else []))
+    parts = [JudgePart(sleeping, items([0.1]))]  # type: ignore[arg-type]
+    execution = _Execution(fleet, work(), parts, {}, lambda *_: None, lambda _: KIND)  # type: ignore[arg-type]
+    execution._there[name] = here
+    execution._dispatcher.joined(name, {KIND}, 1)
+    ((_, batch),) = execution._dispatcher.assignments()
+    ended = _Ended(name, batch, SimpleNamespace(status="cancelled"))  # type: ignore[arg-type]
+    if not gone:
+        with pytest.raises(ToolMissing, match="forgotten the run; 0 of 1 items"):
+            execution._take(ended)
+        return
+    execution._take(ended)
+    execution._dispatcher.joined("another", {KIND}, 1)
+    assert [worker for worker, _ in execution._dispatcher.assignments()] == ["another"]
+
+
+def fetched(error: Exception | None, answers: Sequence[Answers] = ()) -> Callable[[], _Execution]:
+    """An execution of one item, whose answers were asked for once; gives it when they, or the error, are taken."""
+    here = FarmWorker("tcp://there:2", "process", "w0", 1)
+    name = f"{here.address} {here.process}"
+    parts = [JudgePart(SimpleNamespace(NAME="sleeping"), items([0.1]))]  # type: ignore[arg-type]
+    execution = _Execution(SimpleNamespace(), work(), parts, {}, lambda *_: None, lambda _: KIND)  # type: ignore[arg-type]
+    execution._there[name] = here
+    execution._dispatcher.joined(name, {KIND}, 1)
+    ((_, batch),) = execution._dispatcher.assignments()
+
+    def result(timeout: float) -> Sequence[Answers]:
+        del timeout
+        if error is not None:
+            raise error
+        return answers
+
+    future = SimpleNamespace(status="finished", result=result)
+    execution._futures[name] = [future]  # type: ignore[list-item]
+    execution._take(_Ended(name, batch, future))  # type: ignore[arg-type]
+
+    def take() -> _Execution:
+        execution._take(execution._ended.get(timeout=60))
+        return execution
+
+    return take
+
+
+def test_answers_that_cannot_be_read_end_the_run() -> None:
+    """Nobody waits for them for ever."""
+    take = fetched(ValueError("damaged"))
+    with pytest.raises(ValueError, match="damaged"):
+        take()
+
+
+def test_answers_that_come_late_are_asked_for_again() -> None:
+    take = fetched(TimeoutError() if sys.version_info >= (3, 11) else asyncio.TimeoutError())
+    assert not take()._dispatcher.done
+    assert not take()._dispatcher.done
+    assert fetched(None, [Answers()])()._dispatcher.done
+
+
+@pytest.mark.parametrize(
+    ("versions", "problem"),
+    [
+        ({"Python": "3.1.4.final.0", "distributed": DASK}, "Python 3.1.4 there"),
+        ({"Python": sys.version.split()[0], "distributed": "2020.1.0"}, f"distributed 2020.1.0 there, {DASK} here"),
+        ({"Python": sys.version.split()[0], "distributed": DASK}, "it doesn't answer"),
+    ],
+)
+def test_who_cannot_read_what_is_sent_takes_no_part(versions: dict[str, str], problem: str) -> None:
+    assert _problem(versions, None).startswith(problem)
+
+
+def test_a_farm_of_other_versions_alone_is_no_farm() -> None:
+    fleet = Fleet(None, "tcp://here:1")  # type: ignore[arg-type]
+    old = FarmWorker("tcp://there:2", "process", "w0", 1, None, "pluginkit 0.0.1 there, 0.2 here")
+    fleet._members[old.address] = old
+    with pytest.raises(ToolMissing, match=r"(?s)No worker .* can take part.*w0: pluginkit 0\.0\.1 there"):
+        fleet.check()
