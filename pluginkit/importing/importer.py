@@ -359,7 +359,7 @@ def find_problems(
         *rules_tensors.check(proto, known, constants),
         *rules_operators.check(proto, known, constants),
         *rules_recurrences.check(proto, constants),
-        *rules_loop_sizes.check(proto),
+        *rules_loop_sizes.check(proto, known),
         *rules_dynamic.check(proto, known, classify(proto, marked)),
     ]
     if any(problem.level == "error" for problem in structure):

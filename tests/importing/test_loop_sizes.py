@@ -85,6 +85,11 @@ REFUSED = {
         z = Cast <to = 7> (left)
         m = Unsqueeze (z, at)
         part = Slice (s, m, end, axis)""",
+    "quotient": f"{NEXT} z = Div (k2, k2)\n m = Unsqueeze (z, at)\n part = Slice (s, m, end, axis)",
+    "floats": f"{NEXT} f = Cast <to = 1> (k)\n d = Sub (f, f)\n z = Cast <to = 7> (d)\n m = Unsqueeze (z, at)\n"
+    "part = Slice (s, m, end, axis)",
+    "casts": f"{NEXT} a = Cast <to = 6> (k)\n b2 = Cast <to = 6> (k2)\n d = Sub (b2, a)\n z = Cast <to = 7> (d)\n"
+    "m = Unsqueeze (z, at)\n part = Slice (s, m, end, axis)",
     "where-open": f"{NEXT} z = Where (c, k, zero)\n m = Unsqueeze (z, at)\n part = Slice (s, m, end, axis)",
     "through-if": f"{NEXT} m = If (c) <then_branch = p () => (int64[1] a) {{ a = Neg (start) }}, "
     "else_branch = e () => (int64[1] a2) { a2 = Abs (given) }>\n part = Slice (s, m, end, axis)",
@@ -99,6 +104,16 @@ BUILT = {
     "one-value": f"{NEXT} z = Clip (k, one, one)\n m = Unsqueeze (z, at)\n part = Slice (s, m, end, axis)",
     "never": f"{NEXT} no = Constant <value = bool {{0}}> ()\n z = Where (no, k, zero)\n m = Unsqueeze (z, at)\n"
     "part = Slice (s, m, end, axis)",
+    "difference": f"{NEXT} z = Sub (k2, k)\n m = Unsqueeze (z, at)\n part = Slice (s, at, m, axis)",
+    "multiples": f"{NEXT} d = Mul (k, two)\n e = Sub (d, k)\n z = Sub (e, k)\n m = Unsqueeze (z, at)\n"
+    "part = Slice (s, m, end, axis)",
+    "shaped": f"{NEXT} q = Unsqueeze (k, at)\n n = Neg (q)\n z = Add (n, start)\n part = Slice (s, z, end, axis)",
+    "least": f"{NEXT} d = Min (k, k2)\n z = Sub (d, k)\n m = Unsqueeze (z, at)\n part = Slice (s, m, end, axis)",
+    "compared": f"{NEXT} e = LessOrEqual (k, k2)\n z = Where (e, zero, k)\n m = Unsqueeze (z, at)\n"
+    "part = Slice (s, m, end, axis)",
+    "halves": f"{NEXT} d = Div (k, two)\n e = Div (k, two)\n z = Sub (d, e)\n m = Unsqueeze (z, at)\n"
+    "part = Slice (s, m, end, axis)",
+    "of-input": f"{NEXT} q = Add (given, one)\n z = Sub (q, given)\n part = Slice (s, at, z, axis)",
     "inner-trips": f"""{NEXT} part = Loop (k2, c, s) <body = b2 (int64 j, bool d, float[1, 8, 3] z)
         => (bool d2, float[1, 8, 3] z2) {{ z2 = Neg (z)\n d2 = Identity (d) }}>""",
 }
@@ -199,6 +214,15 @@ def test_a_graph_that_goes_round_is_not_rewritten(tmp_path: Path, capsys: pytest
 @pytest.mark.parametrize("name", BUILT)
 def test_what_follows_from_no_loop(name: str) -> None:
     assert list(loop_sizes.check(loop(BUILT[name]))) == []
+
+
+def test_two_loops_that_compute_the_same_are_two() -> None:
+    """What is one node in one body isn't one with the other's; a name in both is that of each."""
+    body = f"{NEXT} q = Div (k, two)\n z = Sub (q, zero)\n m = Unsqueeze (z, at)\n part = Slice (s, m, end, axis)"
+    text = LOOP.replace("BODY", body)
+    begin, end = text.index("last, y = Loop"), text.rindex("}")
+    both = parser.parse_model(text[:end] + text[begin:end].replace("last, y", "other, z9") + text[end:])
+    assert [one.rule for one in loop_sizes.check(both)] == ["M28", "M28"]
 
 
 def test_a_scan_has_states_too() -> None:

@@ -14,7 +14,7 @@ from pluginkit.importing.building import ModelSession
 from pluginkit.importing.rules import parser_limits, structure
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 
-from .models import CONDITION, branch, model, value
+from .models import CONDITION, branch, function, model, value
 
 RTX = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="TensorRT-RTX isn't here")
 RELU = helper.make_node("Relu", ["x"], ["y"])
@@ -59,7 +59,57 @@ def _half() -> onnx.ModelProto:
     return model([helper.make_node("If", ["condition"], ["y"], then_branch=then)], [CONDITION, value("x", [2, 3])])
 
 
+ADD = helper.make_node("Add", ["x", "w"], ["y"])
+
+
+def _constant(size: int) -> onnx.NodeProto:
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2, 3], raw_data=bytes(size))
+    return helper.make_node("Constant", [], ["w"], "c", value=tensor)
+
+
+def _sparse_constant() -> onnx.NodeProto:
+    return helper.make_node("Constant", [], ["w"], "c", sparse_value=_sparse().graph.sparse_initializer[0])
+
+
+def _filled(size: int) -> onnx.ModelProto:
+    """A ConstantOfShape with so many bytes as its value."""
+    fill = TensorProto(name="one", data_type=TensorProto.FLOAT, dims=[1], raw_data=bytes(size))
+    node = helper.make_node("ConstantOfShape", ["shape"], ["w"], "c", value=fill)
+    shape = helper.make_tensor("shape", TensorProto.INT64, [2], [2, 3])
+    return model([node, ADD], [value("x", [2, 3])], initializers=[shape])
+
+
+def _in_function(*nodes: onnx.NodeProto, called: bool = True) -> onnx.ModelProto:
+    """The nodes in a function that a function of the model calls, or that nothing calls."""
+    inner = function("local", "Inner", nodes)
+    outer = function("local", "Outer", [helper.make_node("Inner", ["x"], ["y"], "inner", domain="local")])
+    outer.opset_import.append(helper.make_opsetid("local", 1))
+    call = helper.make_node("Outer", ["x"], ["y"], "call", domain="local") if called else RELU
+    domains = ("local", "pluginkit", "acme")
+    return model([call], [value("x", [2, 3])], [value("y", [2, 3])], functions=[inner, outer], domains=domains)
+
+
+def _half_in_function(*, called: bool = True) -> onnx.ModelProto:
+    yes = helper.make_node("Constant", [], ["condition"], value=helper.make_tensor("yes", TensorProto.BOOL, [], [True]))
+    return _in_function(yes, _half().graph.node[0], called=called)
+
+
+def _in_branch() -> onnx.ModelProto:
+    then = branch([_constant(8), helper.make_node("Add", ["x", "w"], ["a"])], value("a", [2, 3]))
+    other = branch([helper.make_node("Relu", ["x"], ["b"])], value("b", [2, 3]))
+    node = helper.make_node("If", ["condition"], ["y"], "if", then_branch=then, else_branch=other)
+    return model([node], [CONDITION, value("x", [2, 3])])
+
+
 REFUSED = {
+    "sparse node": (model([_sparse_constant(), ADD], [value("x", [2, 3])]), "M29", "its value is a sparse tensor"),
+    "short node": (model([_constant(8), ADD], [value("x", [2, 3])]), "M29", "its value has 8 bytes"),
+    # It is read though nothing takes it.
+    "short and unused": (model([_constant(8), RELU], [value("x", [2, 3])]), "M29", "its value has 8 bytes"),
+    "short fill": (_filled(2), "M29", "its value has 2 bytes; its type and shape take 4"),
+    "short in a branch": (_in_branch(), "M29", "its value has 8 bytes"),
+    "short in a function": (_in_function(_constant(8), ADD), "M29", "its value has 8 bytes"),
+    "half in a function": (_half_in_function(), "M29", "it has no else_branch"),
     "sparse": (_sparse(), "M29", "the constant w is a sparse tensor"),
     "short": (_short(), "M29", "the constant w has 8 bytes; its type and shape take 24"),
     "long": (_short(32), "M29", "the constant w has 32 bytes; its type and shape take 24"),
@@ -82,6 +132,10 @@ KINDS = {name: TensorProto.DataType.Value(name) for name in (
     "FLOAT", "FLOAT16", "BFLOAT16", "DOUBLE", "INT8", "UINT8", "INT32", "INT64", "BOOL", "INT4", "FLOAT8E4M3FN",
 )}  # fmt: skip
 RIGHT = {
+    "node": model([_constant(24), ADD], [value("x", [2, 3])]),
+    "fill": _filled(4),
+    "in a function": _in_function(_constant(24), ADD),
+    "half in a function that nothing calls": _half_in_function(called=False),
     "long enough": _short(24),
     "large": model([RELU], [value("x", [2**31 - 1, 3])]),
     "weight as output": _weight_as_output(),
@@ -118,7 +172,19 @@ def test_nvidia_refuses_them(tmp_path: Path) -> None:
 
 @pytest.mark.rtx
 @RTX
-@pytest.mark.parametrize("name", ["weight as output", "numbers and no bytes", "FLOAT16", "BFLOAT16"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "weight as output",
+        "numbers and no bytes",
+        "FLOAT16",
+        "BFLOAT16",
+        "node",
+        "fill",
+        "in a function",
+        "half in a function that nothing calls",
+    ],
+)
 def test_nvidia_takes_the_right_ones(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(RIGHT[name].SerializeToString())

@@ -68,7 +68,7 @@ def depends_on(node: onnx.NodeProto, constants: Constants) -> set[str]:
 
     That is the arithmetic that NVIDIA's builder is seen to do (TensorRT-RTX 1.7.1.116): in a loop it takes sizes of
     `k * 0`, of a Where on a constant, and for integers of `k % 1` and a Clip to one value. It refuses `0 / k`, `k ** 0`
-    and `min(k, 0)`. `k - k`, which it takes for integers alone, is not looked at: types are not known here.
+    and `min(k, 0)`. What it makes of `k - k`, `rules.sums` knows.
     """
     inputs = {name for name in node.input if name}
     if node.domain not in {"", "ai.onnx"}:

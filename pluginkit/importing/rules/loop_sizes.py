@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import onnx
 
-from pluginkit.importing.model import Place, subgraphs
-from pluginkit.importing.rules.constants import Constants, depends_on
+from pluginkit.importing.model import Place, places, shapes, subgraphs
+from pluginkit.importing.rules.constants import Constants
+from pluginkit.importing.rules.sums import Sums
 from pluginkit.importing.shape_tensors.inference import DIMENSIONS, needed
 from pluginkit.library import Problem
 
@@ -33,9 +34,9 @@ class LoopSize:
     carried: bool
 
 
-def check(model: onnx.ModelProto) -> Iterator[Problem]:
-    """M28, for each node."""
-    for one in find(model):
+def check(model: onnx.ModelProto, known: Mapping[str, onnx.TypeProto.Tensor] | None = None) -> Iterator[Problem]:
+    """M28, for each node; `known` as of `find`."""
+    for one in find(model, known):
         if one.carried:
             text = f"from the loop's states or its trip number follows {' and '.join(one.inputs)}: NVIDIA's builder "
             text += "has no such sizes in a loop."
@@ -51,16 +52,19 @@ def check(model: onnx.ModelProto) -> Iterator[Problem]:
         yield Problem("error", text, fix, "M28", one.place.label)
 
 
-def find(model: onnx.ModelProto) -> list[LoopSize]:
-    """All of them; functions are not looked into."""
+def find(model: onnx.ModelProto, known: Mapping[str, onnx.TypeProto.Tensor] | None = None) -> list[LoopSize]:
+    """All of them; functions are not looked into. `known` are the tensors' types, inferred if they are not given."""
+    if not any(place.node.op_type in LOOPS for place in places(model.graph)):
+        return []
     given = {value.name for value in model.graph.input} - {tensor.name for tensor in model.graph.initializer}
-    return list(_graph(model.graph, (), Constants(model), inside=False, carried=set(), given=given))
+    sums = Sums(Constants(model), shapes(model) if known is None else known)
+    return list(_graph(model.graph, (), sums, inside=False, carried=set(), given=given))
 
 
 def _graph(
     graph: onnx.GraphProto,
     path: tuple[str, ...],
-    constants: Constants,
+    sums: Sums,
     *,
     inside: bool,
     carried: set[str],
@@ -68,15 +72,16 @@ def _graph(
 ) -> Iterator[LoopSize]:
     """Those of a graph. What follows from a loop is added to `carried`, from the network's inputs to `given`: each by
     its values, for the shape of a loop's state is the same in all trips."""
+    number = sums.begin(graph)
     for node in graph.node:
         place = Place(node, path)
         loop = node.op_type in LOOPS
-        sources = depends_on(node, constants)
+        sources = sums.sources(node, number)
         for name, inner in subgraphs(node):
             states = {value.name for value in inner.input} if loop else set()
             within, known = carried | states, set(given)
             here = (*path, node.name or node.op_type, name)
-            yield from _graph(inner, here, constants, inside=inside or loop, carried=within, given=known)
+            yield from _graph(inner, here, sums, inside=inside or loop, carried=within, given=known)
             ends = {value.name for value in inner.output}
             # What an inner loop gives is its own only inside of it.
             carried |= set(node.output) if not loop and ends & within else set()
