@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pluginkit.errors import PluginkitError
+from pluginkit.process.escapes import shown
 
 
 def show_error(error: PluginkitError) -> None:
@@ -16,6 +17,6 @@ def show_error(error: PluginkitError) -> None:
 def show(kind: str, message: str, hint: str) -> None:
     """Print a message of a kind (`error`, `bug`), and the hint on a line of its own, to stderr."""
     console = Console(stderr=True, soft_wrap=True)
-    console.print(Text.assemble((f"{kind}: ", "bold red"), message))
+    console.print(Text.assemble((f"{kind}: ", "bold red"), shown(message, "\n\t")))
     if hint:
-        console.print(Text.assemble(("  fix: ", "bold"), hint))
+        console.print(Text.assemble(("  fix: ", "bold"), shown(hint, "\n\t")))

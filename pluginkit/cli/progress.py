@@ -35,14 +35,16 @@ Step = Callable[[str, int, int | None], None]
 def spinner(text: str, console: Console, *, elapsed: bool = False) -> Iterator[Callable[[str], None]]:
     """A line with what is being done, and the time it takes if `elapsed`; the yielded function is called with the next
     text."""
-    with _shown(text, console, [SpinnerColumn(), TextColumn("{task.description}")], elapsed=elapsed) as step:
+    with _shown(
+        text, console, [SpinnerColumn(), TextColumn("{task.description}", markup=False)], elapsed=elapsed
+    ) as step:
         yield lambda what: step(what, 0, None)
 
 
 @contextmanager
 def bar(text: str, console: Console, *, elapsed: bool = False) -> Iterator[Step]:
     """A bar, with the time it takes if `elapsed`."""
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
+    columns = [TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()]
     with _shown(text, console, columns, elapsed=elapsed) as step:
         yield step
 
@@ -50,7 +52,7 @@ def bar(text: str, console: Console, *, elapsed: bool = False) -> Iterator[Step]
 @contextmanager
 def transfer(text: str, console: Console) -> Iterator[Step]:
     """A bar for bytes that are moved, with their speed."""
-    columns = [TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()]
+    columns = [TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn()]
     with _shown(text, console, columns, elapsed=False) as step:
         yield step
 

@@ -39,6 +39,7 @@ from pluginkit.importing.sizes import profile as sizes
 from pluginkit.importing.unserved import UnservedOperator
 from pluginkit.library import Problem
 from pluginkit.network.model import NetworkProfile
+from pluginkit.process.escapes import shown
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict
 
@@ -149,7 +150,7 @@ class Imported:
         elif self.ran.lacks:
             parts.append(f"to compare it, {self.ran.remedy}")
         ends = f" (exit code {self.exit_code} by --strict)" if self.strict and self._only_strictly else ""
-        return f"{self.model}: {'; '.join(parts)}{ends}"
+        return shown(f"{self.model}: {'; '.join(parts)}{ends}")
 
     @property
     def _only_strictly(self) -> bool:
@@ -205,7 +206,7 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
             problems += tuple(rules_operators.squeezed(proto, declared))
         ran = _run(options, given, proto, served, problems, None, progress)
         reason = f"{found.reason}. {found.remedy}"
-        problems = _sorted((*problems, *ran.problems))
+        problems = _sorted((*_on_lines(problems), *ran.problems))
         open_ones = unserved.find(options.model, proto, served, onnx.defs.has)
         return Imported(
             options.model,
@@ -250,7 +251,7 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
     return Imported(
         options.model,
         tuple(served),
-        _sorted((*problems, *ran.problems)),
+        _sorted((*_on_lines(problems), *ran.problems)),
         judge,
         profile,
         tuple(profiles.defaulted(inputs, shapes)),
@@ -371,6 +372,11 @@ def find_problems(
 def _foreseen(problems: Iterable[Problem]) -> str:
     """What NVIDIA will do with the model, by the rules."""
     return REFUSED if any(one.level == "error" and one.rule in FORESEES for one in problems) else BUILT
+
+
+def _on_lines(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Rules' sentences, each on a line of its own whatever the names in it have."""
+    return tuple(replace(one, text=shown(one.text), fix=shown(one.fix)) for one in problems)
 
 
 def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:

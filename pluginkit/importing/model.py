@@ -12,6 +12,7 @@ import onnx
 
 from pluginkit.errors import UsageError
 from pluginkit.importing.files import external, foreign
+from pluginkit.process.escapes import shown
 
 FLOW = ("If", "Loop", "Scan")
 
@@ -33,7 +34,7 @@ class Place:
     @property
     def label(self) -> str:
         """What a person finds it by: its path and name, or what it is and makes where it has no name."""
-        return "/".join((*self.path, self.node.name or f"({self.node.op_type} that makes {self._makes()})"))
+        return shown("/".join((*self.path, self.node.name or f"({self.node.op_type} that makes {self._makes()})")))
 
     @property
     def operator(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ import onnx
 from pluginkit.importing.model import Place
 from pluginkit.importing.rewrites import definitions
 from pluginkit.importing.serving import Served
+from pluginkit.process.escapes import quoted
 
 MAIN = "main graph"
 FUSED = 4
@@ -84,7 +84,7 @@ def find(
 
 def command(path: Path, operator: str) -> str:
     """What makes a plugin project of an operator's nodes."""
-    return f"pluginkit new --from-onnx {shlex.quote(str(path))} --op {shlex.quote(operator)}"
+    return f"pluginkit new --from-onnx {quoted(str(path))} --op {quoted(operator)}"
 
 
 def _operator(

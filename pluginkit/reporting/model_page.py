@@ -10,6 +10,7 @@ from pluginkit.errors import ToolMissing
 from pluginkit.importing import Imported
 from pluginkit.importing.building import advice
 from pluginkit.importing.unserved import labels
+from pluginkit.process.escapes import shown
 
 SHOWN = 12
 """So many nodes of an operator are named."""
@@ -34,12 +35,21 @@ def write(found: Sequence[Imported], file: Path) -> None:
     file.write_text(page(found), encoding="utf-8")
 
 
+def _shown(value: object) -> object:
+    """What a model's author wrote, without control characters, which HTML has none of."""
+    return shown(str(value), "\n\t") if isinstance(value, (str, Path)) else value
+
+
 def page(found: Sequence[Imported]) -> str:
     """The page's text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("pluginkit.reporting", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=PackageLoader("pluginkit.reporting", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        finalize=_shown,
     )
     return environment.get_template("model_page.html.jinja").render(
         models=found, advice=advice, labels=labels, shown=SHOWN, wrong=any(one.exit_code for one in found)

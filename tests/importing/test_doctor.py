@@ -339,3 +339,33 @@ def test_what_no_command_makes_onnx_of(
     assert expected in " ".join(capsys.readouterr().err.split())
     assert cli.run(["doctor", str(tmp_path)]) == 2
     assert "model.onnx" in capsys.readouterr().err
+
+
+ODD = "na\nme\x1b[31m"
+
+
+@RTX
+@pytest.mark.rtx
+def test_names_with_control_characters_keep_to_their_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the table, the page and the commands to type; which the shell, and pluginkit, read as they are meant."""
+    nodes = [
+        helper.make_node("Swi\nsh", ["x\ny"], ["size\n"], ODD, domain="ac\nme"),
+        helper.make_node("Reshape", ["x\ny", "size\n"], ["y\n"], "reshape\r"),
+    ]
+    proto = model(nodes, [value("x\ny", ["n", 4])], [value("y\n", None)], domains=("ac\nme",))
+    path, page = saved(tmp_path, proto, "the\nmodel[red].onnx"), tmp_path / "page.html"
+    assert cli.run(["doctor", str(path), "--html", str(page)]) == 1
+    out = capsys.readouterr().out
+    command = rf"pluginkit new --from-onnx $'{tmp_path}/the\nmodel[red].onnx' --op $'ac\nme::Swi\nsh'"
+    assert f"  {command}\n" in out
+    rows = [line.split() for line in out.splitlines()]
+    assert [r"na\nme\x1b[31m", r"ac\nme::Swi\nsh", "nobody"] in rows
+    assert [r"ac\nme::Swi\nsh", "1", "1", "main", "graph"] in [row[:5] for row in rows]
+    assert [r"size\n", r"ac\nme::Swi\nsh"] in [row[:2] for row in rows]
+    assert r"reshape\r takes it as its output's dimensions" in out
+    assert r"the\nmodel[red].onnx: 1 error; refused" in out
+    assert not {char for char in out + page.read_text() if ord(char) < 32} - {"\n"}
+    assert cli.run(["new", "--from-onnx", str(path), "--op", "ac\nme::Swi\nsh", "--dir", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert r"'Swi\nsh' cannot be a plugin's name" in error
+    assert "pluginkit new MyPlugin --from-onnx" in error

@@ -19,6 +19,7 @@ from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.importing import Imported, ImportOptions, model, run
 from pluginkit.importing import profiles as profiles_
 from pluginkit.importing.rewrites.fixing import fix
+from pluginkit.process.escapes import shown
 from pluginkit.reporting import model_page
 
 
@@ -147,9 +148,9 @@ def _fix(before: Imported, made: Path, options: ImportOptions, console: Console,
         step(f"{made}: reading")
         after = run(replace(options, model=made), step)
     if not as_json:
-        console.print(Text(f"\n{made}", style="bold"))
+        console.print(Text(f"\n{shown(str(made))}", style="bold"))
         for change in done.changes:
-            console.print(Text(f"  {change}"))
+            console.print(Text(f"  {shown(change)}"))
         equal = f"  onnxruntime gives the same on {done.runs} random inputs (largest difference {done.difference:.1e})"
         console.print(Text(equal, style="green"))
         model_report.show(after, console)
@@ -163,17 +164,17 @@ def _summary(found: list[Imported], unread: dict[Path, PluginkitError], console:
     for one in found:
         errors = sum(problem.level == "error" for problem in one.problems)
         rows.add_row(
-            str(one.model),
+            Text(shown(str(one.model))),
             str(len(one.served)),
-            ", ".join(operator.operator for operator in one.unserved) or "-",
+            Text(shown(", ".join(operator.operator for operator in one.unserved)) or "-"),
             str(errors),
             Text(one.verdict.status if one.verdict else "not asked"),
             one.ran.status,
             style="" if one.exit_code == 0 else "red",
         )
     for path, error in unread.items():
-        rows.add_row(str(path), "-", "-", "not read", "-", "-", style="red")
-        console.print(Text.assemble(("\nerror: ", "bold red"), error.message), soft_wrap=True)
-        console.print(Text.assemble(("  fix: ", "bold"), error.hint), soft_wrap=True)
+        rows.add_row(Text(shown(str(path))), "-", "-", "not read", "-", "-", style="red")
+        console.print(Text.assemble(("\nerror: ", "bold red"), shown(error.message, "\n")), soft_wrap=True)
+        console.print(Text.assemble(("  fix: ", "bold"), shown(error.hint, "\n")), soft_wrap=True)
     console.print(Text())
     console.print(rows)

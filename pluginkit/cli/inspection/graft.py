@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from pluginkit.cli.inspection import model_report
 from pluginkit.cli.report_files import check_writable
 from pluginkit.grafting import Grafted, GraftOptions, graft
 from pluginkit.importing import ImportOptions, run
+from pluginkit.process.escapes import quoted, shown
 
 
 @click.command("graft")
@@ -96,9 +96,9 @@ def command(*, as_json: bool, **given: Any) -> int:
         return built.exit_code
     _show(done, console)
     model_report.show(built, console)
-    plugins = " ".join(f"--plugins {shlex.quote(str(one))}" for one in others)
+    plugins = " ".join(f"--plugins {quoted(str(one))}" for one in others)
     console.print(Text("\nTo look at it again:", style="bold"))
-    console.print(Text(f"  pluginkit import {shlex.quote(str(done.out))} {plugins}"), soft_wrap=True)
+    console.print(Text(f"  pluginkit import {quoted(str(done.out))} {plugins}"), soft_wrap=True)
     return built.exit_code
 
 
@@ -117,9 +117,9 @@ def _show(done: Grafted, console: Console) -> None:
     for one in done.places:
         attributes = ", ".join(f"{name}={_short(value)}" for name, value in one.attributes.items())
         head = f"place {one.number}: {one.label} ({', '.join(one.nodes)})"
-        console.print(Text(head, style="bold"), soft_wrap=True)
+        console.print(Text(shown(head), style="bold"), soft_wrap=True)
         node = f"  {done.plugin} ({', '.join(one.inputs)}) -> {', '.join(one.outputs)}"
-        console.print(Text(f"{node}: {attributes}" if attributes else node), soft_wrap=True)
+        console.print(Text(shown(f"{node}: {attributes}" if attributes else node)), soft_wrap=True)
     console.print()
     left = done.found - len(done.places)
     if left:
@@ -128,7 +128,7 @@ def _show(done: Grafted, console: Console) -> None:
     for title in ("both models on inputs", "largest difference", "allowed there", "of output"):
         runs.add_column(title, overflow="fold")
     for run_ in done.runs:
-        runs.add_row(run_.inputs, f"{run_.error:.1e}", f"{run_.allowed:.1e}", run_.output)
+        runs.add_row(run_.inputs, f"{run_.error:.1e}", f"{run_.allowed:.1e}", Text(shown(run_.output)))
     console.print(runs)
     tolerance = f"rtol {done.tolerance.rtol:g}, atol {done.tolerance.atol:g}"
     console.print(Text(f"The same, within {tolerance}. Written: {done.out}", style="green"), soft_wrap=True)

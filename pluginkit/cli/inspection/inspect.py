@@ -16,6 +16,7 @@ from pluginkit.cli import table
 from pluginkit.creators import Loaded, load
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.library import Inspection, Problem, inspect
+from pluginkit.process.escapes import shown
 
 _STYLES = {"loaded": "green", "refused": "yellow", "crashed": "bold red", "hung": "bold red", "missing": "dim"}
 
@@ -124,9 +125,9 @@ def problems(found: tuple[Problem, ...]) -> Group:
         alike.setdefault(replace(one, node=""), []).append(one.node)
     for one, nodes in alike.items():
         style = "bold red" if one.level == "error" else "bold yellow"
-        where = _nodes(list(filter(None, nodes)))
+        where = shown(_nodes(list(filter(None, nodes))))
         rule = f" [{one.rule}]" if one.rule else ""
-        lines.append(Text.assemble((f"\n{one.level}{rule}: ", style), where, one.text))
+        lines.append(Text.assemble((f"\n{one.level}{rule}: ", style), where, shown(one.text, "\n")))
         if one.fix:
-            lines.append(Text.assemble(("  fix: ", "bold"), one.fix))
+            lines.append(Text.assemble(("  fix: ", "bold"), shown(one.fix, "\n")))
     return Group(*lines)

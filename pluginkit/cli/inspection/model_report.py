@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from pluginkit.importing.building import advice, log_lines
 from pluginkit.importing.rules.table import FORESEES
 from pluginkit.importing.shape_tensors import TensorClass
 from pluginkit.importing.unserved import UnservedOperator, labels
+from pluginkit.process.escapes import quoted, shown
 from pluginkit.run import messages
 from pluginkit.runtimes.rtx import refusals
 
@@ -32,6 +32,8 @@ NATIVE = 12
 """So many nodes that NVIDIA's parser serves itself are shown; all others are."""
 REWRITTEN = ("loop-in-if", "if-in-if", "size-in-loop", "size-in-flow")
 """Refusals of NVIDIA's builder (`runtimes/rtx/refusals.py`) for which --fix has a rewrite."""
+LINES = "\n\t"
+"""What a message of several lines keeps of its control characters."""
 _STYLES = {"native": "dim", "plugin": "green", "function": "cyan", "nobody": "bold red"}
 _OPTIONS = (
     click.option(
@@ -69,7 +71,7 @@ def opened(*, as_json: bool) -> Console:
 def show(found: Imported, console: Console, title: str = "") -> None:
     """Print a model's report, below its title where there are several."""
     if title:
-        console.print(Text(f"\n{title}", style="bold"))
+        console.print(Text(f"\n{shown(title)}", style="bold"))
     console.print(_nodes(found))
     if found.unserved:
         console.print(_unserved(found.unserved))
@@ -90,8 +92,8 @@ def show(found: Imported, console: Console, title: str = "") -> None:
 
 def following(found: Imported) -> list[str]:
     """The commands to type next, for unserved operators."""
-    model = shlex.quote(str(found.model))
-    fixed = shlex.quote(str(found.model.with_name(f"{found.model.stem}-fixed.onnx")))
+    model = quoted(str(found.model))
+    fixed = quoted(str(found.model.with_name(f"{found.model.stem}-fixed.onnx")))
     refusal = refusals.recognise(found.verdict) if found.verdict else None
     rewritten = any(one.rewrite for one in found.unserved) or (refusal is not None and refusal.id in REWRITTEN)
     rewritten |= any(one.rule == "M8" and "condition" in one.text for one in found.problems)
@@ -107,8 +109,10 @@ def _unserved(found: Sequence[UnservedOperator]) -> Group:
         answer = one.expressible
         answer += f"\ntoo slowly? {one.slow}" if one.slow else ""
         answer += f"\ntoo long a chain? {one.chain}" if one.chain else ""
-        where = f"{one.where}\n{labels(one.nodes, 3)}"
-        rows.add_row(Text(one.operator, style="bold red"), str(len(one.nodes)), Text(where), Text(answer))
+        where = f"{shown(one.where)}\n{labels(one.nodes, 3)}"
+        rows.add_row(
+            Text(shown(one.operator), style="bold red"), str(len(one.nodes)), Text(where), Text(shown(answer, "\n"))
+        )
     return Group(Text(), rows)
 
 
@@ -120,7 +124,9 @@ def _nodes(found: Imported) -> Group:
     for one in found.served:
         native += one.by == "native"
         if one.by != "native" or native <= NATIVE:
-            rows.add_row(Text(one.place.label), Text(one.place.operator), Text(one.who, style=_STYLES[one.by]))
+            rows.add_row(
+                Text(one.place.label), Text(shown(one.place.operator)), Text(shown(one.who), style=_STYLES[one.by])
+            )
     count: Counter[str] = Counter(one.by for one in found.served)
     parts = [f"{count[by]} {by}" for by in _STYLES if count[by]]
     hidden = native - NATIVE
@@ -140,10 +146,15 @@ def _shape_tensors(found: Imported) -> Group:
     rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for title in ("shape tensor", "of", "also on the GPU", "why"):
         rows.add_column(title, overflow="fold")
-    shown = [one for one in found.tensors if _worth(one)]
-    for one in shown[:SHAPE_TENSORS]:
-        rows.add_row(Text(one.name), Text(one.operator or "input"), "yes" if one.execution else "", Text(one.rule))
-    more = f"({len(shown) - SHAPE_TENSORS} more; --json has all)" if len(shown) > SHAPE_TENSORS else ""
+    listed = [one for one in found.tensors if _worth(one)]
+    for one in listed[:SHAPE_TENSORS]:
+        rows.add_row(
+            Text(shown(one.name)),
+            Text(shown(one.operator) or "input"),
+            "yes" if one.execution else "",
+            Text(shown(one.rule)),
+        )
+    more = f"({len(listed) - SHAPE_TENSORS} more; --json has all)" if len(listed) > SHAPE_TENSORS else ""
     return Group(Text(), rows, *([Text(more, style="dim")] if more else []))
 
 
@@ -165,15 +176,15 @@ def _build(found: Imported) -> Group:
     head = Text.assemble(("\nbuild by TensorRT-RTX: ", "bold"), (verdict.status, style))
     explained = any(problem.level == "error" and problem.rule in FORESEES for problem in found.problems)
     if verdict.ok:
-        head.append(f" in {verdict.seconds:.1f} s; {verdict.message}")
+        head.append(f" in {verdict.seconds:.1f} s; {shown(verdict.message, LINES)}")
     else:
         head.append("; see the errors above. NVIDIA's own message:" if explained else "")
-        head.append(f"\n{verdict.message}", style="dim" if explained else "")
+        head.append(f"\n{shown(verdict.message, LINES)}", style="dim" if explained else "")
     lines = [head]
     if (fix := advice(verdict)) and not explained:
         lines.append(Text.assemble(("  fix: ", "bold"), fix))
     if not verdict.ok and found.defaulted and not explained:
-        lines.append(Text(f"  Nobody gave the open dimensions of {', '.join(found.defaulted)}: see below."))
+        lines.append(Text(f"  Nobody gave the open dimensions of {shown(', '.join(found.defaulted))}: see below."))
     if not verdict.ok:
         lines += _log_lines("printed", verdict.printed)
     lines += _log_lines("", log_lines(verdict))
@@ -183,7 +194,7 @@ def _build(found: Imported) -> Group:
             by = by if name in found.defaulted else ""
             what = " values" if name in found.profile.values and points is found.profile.values[name] else ""
             low, best, high = ("x".join(map(str, point)) or "scalar" for point in points)
-            lines.append(Text(f"  {name}{what}: min {low}, opt {best}, max {high}{by}", style="dim"))
+            lines.append(Text(f"  {shown(name)}{what}: min {low}, opt {best}, max {high}{by}", style="dim"))
     return Group(*lines)
 
 
@@ -191,7 +202,7 @@ def _log_lines(who: str, log: Sequence[str]) -> list[Text]:
     """The first of a log's lines."""
     lines = [line for text in dict.fromkeys(log) for line in text.splitlines()]
     before = f"{who}: " if who else ""
-    return [Text(f"  | {before}{line}", style="dim") for line in lines[: messages.LOG_LINES]]
+    return [Text(f"  | {before}{shown(line, LINES)}", style="dim") for line in lines[: messages.LOG_LINES]]
 
 
 def _ran(found: Imported) -> Group:
@@ -199,14 +210,18 @@ def _ran(found: Imported) -> Group:
     style = {"compared": "green", "ran": "yellow", "not run": "yellow"}.get(ran.status, "bold red")
     alone = not any(one.by == "plugin" for one in found.served)
     what = "run on the CPU, by onnxruntime" if alone else "run on the CPU, against onnxruntime and reference.py"
-    what = f"run on the CPU, against {ran.against}: " if ran.against else f"{what}: "
+    what = f"run on the CPU, against {shown(ran.against)}: " if ran.against else f"{what}: "
     what = what.replace("on the CPU", f"on the CPU with {' and then with '.join(ran.checks)}") if ran.checks else what
-    lines = [Text.assemble(("\n" + what, "bold"), (ran.status, style), f": {ran.message}" if ran.message else "")]
+    lines = [
+        Text.assemble(
+            ("\n" + what, "bold"), (ran.status, style), f": {shown(ran.message, LINES)}" if ran.message else ""
+        )
+    ]
     if ran.remedy:
-        lines.append(Text.assemble(("  fix: ", "bold"), f"{ran.remedy[0].upper()}{ran.remedy[1:]}."))
+        lines.append(Text.assemble(("  fix: ", "bold"), shown(f"{ran.remedy[0].upper()}{ran.remedy[1:]}.", LINES)))
     lines += _log_lines("", ran.log)
-    lines += [Text(f"  {line}", style="dim") for line in ran.drawn]
+    lines += [Text(f"  {shown(line)}", style="dim") for line in ran.drawn]
     for output in ran.outputs:
-        line = f"  {output.name}: largest error {table.number(output.error, output.unit)}"
+        line = f"  {shown(output.name)}: largest error {table.number(output.error, output.unit)}"
         lines.append(Text(f"{line}, allowed {table.number(output.allowed, output.unit)}", style="dim"))
     return Group(*lines)

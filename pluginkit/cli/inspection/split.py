@@ -17,6 +17,7 @@ from pluginkit.importing import cutting as cutting_
 from pluginkit.importing import profiles as profiles_
 from pluginkit.importing.files import external
 from pluginkit.importing.rewrites import fixing
+from pluginkit.process.escapes import quoted, shown
 
 
 def cut(
@@ -62,12 +63,12 @@ def outputs(
 
 def _folder(into: Path) -> None:
     if not into.is_dir():
-        raise UsageError(f"There is no folder {into}.", hint=f"mkdir -p {into}")
+        raise UsageError(f"There is no folder {into}.", hint=f"mkdir -p {quoted(str(into))}")
 
 
 def _tell(part: cutting_.Part, file: Path, console: Console) -> None:
     graph = part.model.graph
-    console.print(Text(f"\nengine {part.name}: {file}, {len(graph.node)} nodes", style="bold"))
+    console.print(Text(f"\nengine {part.name}: {shown(str(file))}, {len(graph.node)} nodes", style="bold"))
     for what, values, shapes, how in (
         (
             "in",
@@ -78,7 +79,7 @@ def _tell(part: cutting_.Part, file: Path, console: Console) -> None:
         ("out", graph.output, part.shape_outputs, "a shape tensor for a later engine: mark it by markOutputForShapes"),
     ):
         for value in values:
-            line = f"  {what}  {value.name}"
+            line = f"  {what}  {shown(value.name)}"
             line += f", {how}" if value.name in shapes else ""
             line += "; at a network's end that is int32 or int64: cast it" if value.name in part.wrong else ""
             console.print(Text(line, style="yellow" if value.name in part.wrong else ""), soft_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import click
@@ -14,6 +13,7 @@ from pluginkit.cli import progress, signature
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
+from pluginkit.process.escapes import quoted, shown
 
 
 @click.command("new")
@@ -107,7 +107,7 @@ def command(
     )
     manifest = _made(project)
     click.echo("\nNext:")
-    click.echo(f"  cd {shlex.quote(str(_shown(project)))}")
+    click.echo(f"  cd {quoted(str(_shown(project)))}")
     click.echo("  pluginkit build")
     click.echo(f"  pluginkit test{' --int8' if DType.INT8 in manifest.precisions() else ''}")
     warn(name)
@@ -131,7 +131,7 @@ def _from_model(
     if bool(operator) == bool(node):
         raise UsageError(
             "--from-onnx needs --op DOMAIN::OP, for all nodes of an operator, or --node NAME, for one.",
-            hint=f"pluginkit doctor {shlex.quote(str(model))} lists the operators that nobody serves.",
+            hint=f"pluginkit doctor {quoted(str(model))} lists the operators that nobody serves.",
         )
     with progress.spinner("reading the model, and running it up to its nodes", Console(), elapsed=True):
         found = extract(
@@ -146,7 +146,7 @@ def _from_model(
         )
     manifest = _made(found.project)
     count = len(found.nodes)
-    click.echo(f"\nFrom {count} node{'' if count == 1 else 's'} of {found.operator} in {model}:")
+    click.echo(f"\nFrom {count} node{'' if count == 1 else 's'} of {shown(found.operator)} in {shown(str(model))}:")
     for tensor in (*manifest.inputs, *manifest.outputs):
         types, shape = ", ".join(kind.value for kind in tensor.types), ", ".join(manifest.written(tensor))
         click.echo(f"  {tensor.name}: {types} [{shape}]")
@@ -160,16 +160,16 @@ def _from_model(
     for path in found.cases.values():
         click.echo(f"  test case: {path.relative_to(found.project)}, which pluginkit test runs")
     for note in found.notes:
-        click.echo(f"  note: {note}")
+        click.echo(f"  note: {shown(note)}")
     click.echo("\nNext:")
-    shown = shlex.quote(str(_shown(found.project)))
-    click.echo(f"  cd {shown}")
+    folder = quoted(str(_shown(found.project)))
+    click.echo(f"  cd {folder}")
     if not found.computed:
-        click.echo(f"  write what {found.operator} computes into reference.py")
+        click.echo(f"  write what {shown(found.operator)} computes into reference.py")
     click.echo(f"  write the same as a kernel into src/{manifest.slug}_kernel.cu")
     click.echo("  pluginkit build")
     click.echo("  pluginkit test")
-    click.echo(f"  cd - && pluginkit import {shlex.quote(str(model))} --plugins {shown}")
+    click.echo(f"  cd - && pluginkit import {quoted(str(model))} --plugins {folder}")
     warn(manifest.plugin.name)
 
 

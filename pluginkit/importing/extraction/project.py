@@ -25,7 +25,8 @@ from pluginkit.importing.files import external
 from pluginkit.importing.serving import NAMESPACE, VERSION, text
 from pluginkit.importing.signature import ELEMENTS
 from pluginkit.network.model import Array, NetworkProfile
-from pluginkit.scaffold import project, signature
+from pluginkit.process.escapes import shown
+from pluginkit.scaffold import names, project, signature
 from pluginkit.testing import saved_cases
 
 CASES = 4
@@ -94,7 +95,7 @@ def extract(
     found = signature_.read(selection, nodes)
     notes += found.notes
     # TensorRT has no names of C++ keywords, and so on: `signature.manifest` says what is wrong with a name.
-    called = name or selection.op_type
+    called = name or _own_name(selection.op_type)
     manifest, toml = signature.manifest(
         called,
         inputs=found.inputs,
@@ -122,6 +123,20 @@ def extract(
     made = project.write(toml, directory, {**files, test: reference.test_file})
     cases = {path.stem: made / path for path in files if path.suffix == ".npz"}
     return Extracted(made, selection.operator, selection.labels, cases, computed, tuple(dict.fromkeys(notes)))
+
+
+def _own_name(op_type: str) -> str:
+    """An operator's type as the plugin's name.
+
+    Raises:
+        UsageError: no C++ class can have it.
+    """
+    try:
+        names.check_plugin(op_type)
+    except UsageError as error:
+        hint = f"Give the plugin a name of its own, as in: pluginkit new MyPlugin --from-onnx .... {error.hint}"
+        raise UsageError(shown(error.message), hint=hint) from None
+    return op_type
 
 
 def _captured(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pluginkit.importing.extraction.signature import NodeSignature
+from pluginkit.process.escapes import shown
 
 MODEL = "operator.onnx"
 """The node alone, next to reference.py."""
@@ -32,7 +33,7 @@ def computed(signature: NodeSignature, operator: str, source: str) -> str:
             "",
             "",
             f"def reference({_arguments(signature)}):",
-            f'    """{operator}, computed by onnxruntime: {source}.',
+            f'    """{_inert(operator)}, computed by onnxruntime: {source}.',
             "",
             "    Inputs are float64 arrays (int64 for integers); onnxruntime computes in float32.",
             '    """',
@@ -58,7 +59,8 @@ def computed(signature: NodeSignature, operator: str, source: str) -> str:
 
 def stub(signature: NodeSignature, operator: str, nodes: Sequence[str]) -> str:
     """A reference that says what is missing."""
-    shown = ", ".join(nodes[:4]) + (", ..." if len(nodes) > 4 else "")
+    places = _inert(", ".join(nodes[:4])) + (", ..." if len(nodes) > 4 else "")
+    operator = _inert(operator)
     outputs = ", ".join(signature.output_names)
     return "\n".join(
         [
@@ -70,7 +72,7 @@ def stub(signature: NodeSignature, operator: str, nodes: Sequence[str]) -> str:
             "",
             "",
             f"def reference({_arguments(signature)}):",
-            f'    """{operator}, as the model has it in {shown}.',
+            f'    """{operator}, as the model has it in {places}.',
             "",
             f"    Inputs are float64 arrays (int64 for integers). Returns {outputs}.",
             '    """',
@@ -107,6 +109,11 @@ def test_file(text: str) -> str:
         "",
     ]
     return "\n".join([*lines[:start], *own, *lines[end:]]).rstrip() + "\n"
+
+
+def _inert(text: str) -> str:
+    """A model's name between double quotes: it ends no string, and begins no escape."""
+    return shown(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _arguments(signature: NodeSignature) -> str:

@@ -10,6 +10,7 @@ import onnx
 
 from pluginkit.errors import UsageError
 from pluginkit.importing.model import Place, places
+from pluginkit.process.escapes import shown
 
 MARK = "pluginkit_node_label"
 """The attribute by which a chosen node is known in a copy of the model, whatever onnx's inliner calls it."""
@@ -53,7 +54,7 @@ def select(model: onnx.ModelProto, operator: str, node: str) -> Selection:
     first = chosen[0].node
     kinds = {place.operator for place in chosen}
     if len(kinds) > 1:
-        raise UsageError(f"{node} is the name of nodes of several operators: {', '.join(sorted(kinds))}.")
+        raise UsageError(f"{shown(node)} is the name of nodes of several operators: {', '.join(sorted(kinds))}.")
     for place in chosen:
         place.node.attribute.append(onnx.helper.make_attribute(MARK, place.label))
     function = next((one for one in copied.functions if (one.domain, one.name) == (first.domain, first.op_type)), None)

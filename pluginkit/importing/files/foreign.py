@@ -7,13 +7,13 @@ are from the documents of torch, tf2onnx and Optimum.
 
 from __future__ import annotations
 
-import shlex
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pluginkit.errors import UsageError
+from pluginkit.process.escapes import quoted
 
 SAVED_MODEL = "saved_model.pb"
 _HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -42,7 +42,7 @@ class ForeignFormat:
 
 
 def _python(*lines: str) -> str:
-    return f"python -c {shlex.quote('; '.join(lines))}"
+    return f"python -c {quoted('; '.join(lines))}"
 
 
 EXPORTED = ForeignFormat(
@@ -74,7 +74,7 @@ SAFETENSORS = ForeignFormat(
     "a file of safetensors: weights, without the model",
     'pip install "optimum-onnx[onnxruntime]"',
     lambda model, made: (
-        f"optimum-cli export onnx --model {shlex.quote(str(Path(model).parent))} {shlex.quote(Path(made).stem)}_onnx/"
+        f"optimum-cli export onnx --model {quoted(str(Path(model).parent))} {quoted(Path(made).stem)}_onnx/"
     ),
     "That is for a folder of Hugging Face's, with its config.json. Else load the weights into the model's class, and "
     "torch.onnx.export(model.eval(), (example,), 'model.onnx', dynamo=True).",
@@ -96,21 +96,21 @@ HDF5 = ForeignFormat(
 SAVED = ForeignFormat(
     "a SavedModel of TensorFlow",
     _TF,
-    lambda model, made: f"python -m tf2onnx.convert --saved-model {shlex.quote(model)} --output {shlex.quote(made)}",
+    lambda model, made: f"python -m tf2onnx.convert --saved-model {quoted(model)} --output {quoted(made)}",
 )
 GRAPH_DEF = ForeignFormat(
     "perhaps a frozen GraphDef of TensorFlow",
     _TF,
     lambda model, made: (
-        f"python -m tf2onnx.convert --graphdef {shlex.quote(model)} --inputs INPUT:0 --outputs OUTPUT:0 "
-        f"--output {shlex.quote(made)}"
+        f"python -m tf2onnx.convert --graphdef {quoted(model)} --inputs INPUT:0 --outputs OUTPUT:0 "
+        f"--output {quoted(made)}"
     ),
     "Put the names of the graph's tensors in the place of INPUT:0 and OUTPUT:0.",
 )
 TFLITE = ForeignFormat(
     "a model of TensorFlow Lite",
     _TF,
-    lambda model, made: f"python -m tf2onnx.convert --tflite {shlex.quote(model)} --output {shlex.quote(made)}",
+    lambda model, made: f"python -m tf2onnx.convert --tflite {quoted(model)} --output {quoted(made)}",
 )
 FORMATS = (EXPORTED, TORCHSCRIPT, CHECKPOINT, SAFETENSORS, KERAS, HDF5, SAVED, GRAPH_DEF, TFLITE)
 

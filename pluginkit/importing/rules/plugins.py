@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from pluginkit.importing.tensor_types import Types
 from pluginkit.interpreter.preflight import CHANNEL_AXIS, INT8_CHANNELS
 from pluginkit.library import Problem
 from pluginkit.manifest import Attribute
+from pluginkit.process.escapes import quoted
 
 Known: TypeAlias = "dict[str, onnx.TypeProto.Tensor]"
 
@@ -181,7 +181,7 @@ def _written(node: onnx.NodeProto) -> str | None:
 
 def _write_one(node: onnx.NodeProto, model: str | Path) -> str:
     operator = node.op_type if node.domain in {"", "ai.onnx"} else f"{node.domain}::{node.op_type}"
-    made = f"pluginkit new --from-onnx {shlex.quote(str(model))} --op {shlex.quote(operator)}"
+    made = f"pluginkit new --from-onnx {quoted(str(model))} --op {quoted(operator)}"
     return f"Give the library that has it by --plugins, or write it: {made}"
 
 

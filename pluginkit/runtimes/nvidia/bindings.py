@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pluginkit.errors import CheckFailed
 from pluginkit.network.model import NetworkProfile
+from pluginkit.process.escapes import shown
 from pluginkit.runtimes.nvidia.creator_names import text
 
 BINDINGS = "PLUGINKIT_BINDINGS"
@@ -107,7 +108,7 @@ def parser_errors(parser: trt.OnnxParser) -> list[str]:
 
 
 def _parser_error(error: trt.ParserError) -> str:
-    node = f" at node {error.node_name()!r} ({error.node_operator()})" if error.node_name() else ""
+    node = f" at node {error.node_name()!r} ({shown(error.node_operator())})" if error.node_name() else ""
     lines = error.desc().splitlines()
     # The log has the other one too, behind everything else.
     return "\n".join([line for line in lines if NO_GPU not in line] or lines) + node
