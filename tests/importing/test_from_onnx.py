@@ -49,6 +49,22 @@ def extracted(folder: Path, proto: onnx.ModelProto, operator: str = "acme::Swish
     return extract(path, operator=operator, directory=folder, **more)
 
 
+def kernel_of(found: Extracted) -> str:
+    return next(found.project.glob("src/*_kernel.cu")).read_text()
+
+
+def test_the_kernel_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(with_weights(), path)
+    asked = ["new", "--from-onnx", str(path), "--op", "acme::Swish2", "--dir", str(tmp_path), "--kernel"]
+    assert cli.run([*asked, "waves"]) == 2
+    assert "There is no kernel pattern 'waves'" in capsys.readouterr().err
+    assert not (tmp_path / "swish2").exists()
+    assert cli.run([*asked, "rows"]) == 0
+    assert "launchRows" in (tmp_path / "swish2" / "src" / "swish2_kernel.cu").read_text()
+    assert "kernel: begins as rows, a function of each row" in capsys.readouterr().out
+
+
 def test_all_nodes_together_give_fields_and_sizes(tmp_path: Path) -> None:
     other = swish("second", "long", "z", beta=2.0)
     weights = onnx.numpy_helper.from_array(np.ones((8, 10), np.float32), "w")
@@ -62,6 +78,7 @@ def test_all_nodes_together_give_fields_and_sizes(tmp_path: Path) -> None:
     assert fields == {"beta": (1.5, (1.5, 2.0)), "mode": (1, ())}
     assert sorted(found.cases) == ["first", "second"]
     assert manifest.plugin.name == "Swish2"
+    assert (found.kernel, "launchElementwise" in kernel_of(found)) == ("elementwise", True)
 
 
 def test_a_case_has_the_real_data(tmp_path: Path) -> None:
@@ -202,9 +219,12 @@ def test_what_a_signature_can_not_have_is_refused(
 def test_an_output_of_another_shape(tmp_path: Path) -> None:
     nodes = [helper.make_node("Own", ["x"], ["y"], "own", domain="acme")]
     proto = model(nodes, [value("x", ["n", 3, 8, 8])], [value("y", ["n", 12, 4, 4])])
-    manifest = Manifest.load(extracted(tmp_path, proto, "acme::Own").project)
+    found = extracted(tmp_path, proto, "acme::Own")
+    manifest = Manifest.load(found.project)
     assert manifest.inputs[0].shape == ("n", "c", "h", "w")
     assert manifest.outputs[0].shape == ("n", "12", "4", "4")
+    # Of which no element is a function of one of x's.
+    assert (found.kernel, "for (int64_t i" in kernel_of(found)) == ("loop", True)
 
 
 def test_one_node_is_chosen_by_its_name() -> None:

@@ -13,6 +13,7 @@ from pluginkit.cli import progress, signature
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
+from pluginkit.scaffold.kernels.patterns import PATTERNS
 from pluginkit.process.escapes import quoted, shown
 
 
@@ -76,17 +77,17 @@ def command(
     """
     if model is not None:
         own = (
-            [*inputs, *outputs, *fields, *formats, namespace, workspace, kernel]
+            [*inputs, *outputs, *fields, *formats, namespace, workspace]
             + [version] * (version != "1")
             + ["x"] * no_fields
         )
         if any(own):
             raise UsageError(
                 "--from-onnx takes tensors, fields, namespace and version from the model.",
-                hint="Leave --input, --output, --field, --no-fields, --format, --workspace, --kernel, --namespace and "
+                hint="Leave --input, --output, --field, --no-fields, --format, --workspace, --namespace and "
                 "--version out; change pluginkit.toml afterwards.",
             )
-        _from_model(model, operator, node, name or "", directory, profiles, data, base)
+        _from_model(model, operator, node, name or "", directory, profiles, data, base, kernel)
         return
     if operator or node or profiles or data:
         raise UsageError("--op, --node, --profile and --data need a model.", hint="Add --from-onnx MODEL.onnx.")
@@ -124,6 +125,7 @@ def _from_model(
     profiles: tuple[str, ...],
     data: Path | None,
     base: str,
+    kernel: str,
 ) -> None:
     # Only here: the model's side needs onnx and the whole of `importing`.
     from pluginkit.importing.extraction import extract
@@ -143,6 +145,7 @@ def _from_model(
             shapes=profiles,
             data=data,
             base=base,
+            kernel=kernel,
         )
     manifest = _made(found.project)
     count = len(found.nodes)
@@ -157,6 +160,7 @@ def _from_model(
             ranges = ", ".join(f"{symbol} {list(points)}" for symbol, points in profile.symbols.items())
             of = f" of rank {max(len(tensor.shape) for tensor in ranked.inputs)}" if manifest.is_open else ""
             click.echo(f"  sizes (min, opt, max){of}: {ranges or 'all fixed'}")
+    click.echo(f"  kernel: begins as {found.kernel}, {PATTERNS[found.kernel].about}{_others(found.kernel, manifest)}")
     for path in found.cases.values():
         click.echo(f"  test case: {path.relative_to(found.project)}, which pluginkit test runs")
     for note in found.notes:
@@ -171,6 +175,12 @@ def _from_model(
     click.echo("  pluginkit test")
     click.echo(f"  cd - && pluginkit import {quoted(str(model))} --plugins {folder}")
     warn(manifest.plugin.name)
+
+
+def _others(kernel: str, manifest: Manifest) -> str:
+    """The other patterns that a signature can have."""
+    others = [name for name, one in PATTERNS.items() if name != kernel and not one.misfit(manifest)]
+    return f" (--kernel {'|'.join(others)} begins with another)" if others else ""
 
 
 def _shown(project: Path) -> Path:

@@ -24,9 +24,11 @@ from pluginkit.importing.extraction.signature import NodeSignature
 from pluginkit.importing.files import external
 from pluginkit.importing.serving import NAMESPACE, VERSION, text
 from pluginkit.importing.signature import ELEMENTS
+from pluginkit.manifest import Manifest
 from pluginkit.network.model import Array, NetworkProfile
 from pluginkit.process.escapes import shown
 from pluginkit.scaffold import names, project, signature
+from pluginkit.scaffold.kernels import patterns
 from pluginkit.testing import saved_cases
 
 CASES = 4
@@ -46,6 +48,7 @@ class Extracted:
         cases: the files of test cases, by the nodes that they are from.
         computed: whether reference.py computes the operator; else it is to be written.
         notes: what was assumed or left out.
+        kernel: the pattern that the kernel begins with (`scaffold.kernels.patterns`).
     """
 
     project: Path
@@ -54,6 +57,7 @@ class Extracted:
     cases: dict[str, Path]
     computed: bool
     notes: tuple[str, ...]
+    kernel: str
 
 
 def extract(
@@ -66,6 +70,7 @@ def extract(
     shapes: Sequence[str] = (),
     data: Path | None = None,
     base: str = "dynamic",
+    kernel: str = "",
     seed: int = 0,
     timeout: float = 60.0,
 ) -> Extracted:
@@ -80,6 +85,7 @@ def extract(
         shapes: what --profile says of the model's inputs.
         data: an .npz with the model's inputs, from which the cases are cut; those that it lacks are drawn.
         base: the plugin's interface.
+        kernel: the kernel's pattern; empty: elementwise, where each output has an input's shape, else a loop.
         seed: what drawn values follow from.
         timeout: seconds for each run of onnxruntime.
 
@@ -120,9 +126,18 @@ def extract(
     else:
         files[Path("reference.py")] = reference.stub(found, selection.operator, selection.labels).encode()
     test = Path("tests") / f"test_{manifest.slug}.py"
-    made = project.write(toml, directory, {**files, test: reference.test_file})
+    pattern = _pattern(Manifest.parse(toml, "The model"), kernel)
+    made = project.write(toml, directory, {**files, test: reference.test_file}, kernel=pattern)
     cases = {path.stem: made / path for path in files if path.suffix == ".npz"}
-    return Extracted(made, selection.operator, selection.labels, cases, computed, tuple(dict.fromkeys(notes)))
+    return Extracted(made, selection.operator, selection.labels, cases, computed, tuple(dict.fromkeys(notes)), pattern)
+
+
+def _pattern(manifest: Manifest, kernel: str) -> str:
+    """The pattern that is asked for, or the one to begin with: of other shapes no element is a function of one."""
+    found = patterns.chosen(manifest, kernel)
+    shapes = {tuple(manifest.written(one)) for one in manifest.inputs}
+    alike = all(tuple(manifest.written(one)) in shapes for one in manifest.outputs)
+    return found if kernel or alike else patterns.LOOP
 
 
 def _own_name(op_type: str) -> str:
