@@ -13,8 +13,8 @@ from pluginkit.cli import progress, signature
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.scaffold.kernels.patterns import PATTERNS
 from pluginkit.process.escapes import quoted, shown
+from pluginkit.scaffold.kernels.patterns import PATTERNS
 
 
 @click.command("new")
