@@ -20,6 +20,7 @@ from .models import branch, model, value
 
 pytestmark = [
     pytest.mark.rtx,
+    pytest.mark.usefixtures("one_process"),
     pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="TensorRT-RTX isn't here"),
 ]
 

@@ -18,6 +18,7 @@ from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from .models import CONDITION, branch, conditional, model, value
 from .test_shape_tensors import ints, node
 
+pytestmark = pytest.mark.usefixtures("one_process")
 ort = pytest.importorskip("onnxruntime")
 
 

@@ -29,6 +29,7 @@ from pluginkit.runtimes.rtx import session as tensorrt_rtx
 
 from .models import CONDITION, branch, conditional, model, value
 
+pytestmark = pytest.mark.usefixtures("one_process")
 RTX = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="TensorRT-RTX isn't here")
 
 

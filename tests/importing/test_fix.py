@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +24,7 @@ from pluginkit.runtimes.verdict import BuildVerdict
 from .models import CONDITION, branch, conditional, model, value
 
 pytest.importorskip("onnxruntime")
+pytestmark = pytest.mark.usefixtures("one_process")
 RTX = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="TensorRT-RTX isn't here")
 HIDDEN = value("y", [1, "n", 4])
 STATE = value("t", ["n", "c"])
@@ -91,13 +91,6 @@ def crop() -> onnx.ModelProto:
     node = helper.make_node("CenterCropPad", ["x", "size"], ["y"], "crop")
     size = helper.make_tensor("size", TensorProto.INT64, [2], [3, 5])
     return model([node], [value("x", [4, 4])], [value("y", [3, 5])], initializers=[size], opset=18)
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[ModelSession]:
-    """One process of NVIDIA's for all models."""
-    with ModelSession([], Path(tensorrt_rtx.probe().where), 60) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from pluginkit.runtimes.rtx import refusals
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict
 
+pytestmark = pytest.mark.usefixtures("one_process")
 RTX = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="TensorRT-RTX isn't here")
 LOOP = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[1, 8, 3] x, int64[1] given, bool go, float[n, 3] w) => (float[1, 8, 3] y)
@@ -124,12 +124,6 @@ def loop(body: str, text: str = LOOP) -> onnx.ModelProto:
     found = parser.parse_model(text.replace("BODY", body))
     onnx.checker.check_model(found, full_check=True)
     return found
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[ModelSession]:
-    with ModelSession([], Path(tensorrt_rtx.probe().where), 60) as opened:
-        yield opened
 
 
 def built(session: ModelSession, model: onnx.ModelProto, folder: Path) -> BuildVerdict:

@@ -16,6 +16,7 @@ from pluginkit.runtimes.rtx import session as tensorrt_rtx
 
 from .models import CONDITION, branch, function, model, value
 
+pytestmark = pytest.mark.usefixtures("one_process")
 RTX = pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="TensorRT-RTX isn't here")
 RELU = helper.make_node("Relu", ["x"], ["y"])
 
@@ -161,13 +162,12 @@ def test_the_bytes_of_an_element(kind: int, size: int) -> None:
 
 @pytest.mark.rtx
 @RTX
-def test_nvidia_refuses_them(tmp_path: Path) -> None:
-    with ModelSession([], Path(tensorrt_rtx.probe().where), 60) as session:
-        for name, (proto, *_) in REFUSED.items():
-            path = tmp_path / f"{name}.onnx"
-            path.write_bytes(proto.SerializeToString())
-            found, refused = session.inputs(path, (), [one.name for one in profiles.given(proto)])
-            assert (refused or session.build(path, profiles.profile(found, []))).status == "refused", name
+def test_nvidia_refuses_them(session: ModelSession, tmp_path: Path) -> None:
+    for name, (proto, *_) in REFUSED.items():
+        path = tmp_path / f"{name}.onnx"
+        path.write_bytes(proto.SerializeToString())
+        found, refused = session.inputs(path, (), [one.name for one in profiles.given(proto)])
+        assert (refused or session.build(path, profiles.profile(found, []))).status == "refused", name
 
 
 @pytest.mark.rtx
@@ -185,13 +185,12 @@ def test_nvidia_refuses_them(tmp_path: Path) -> None:
         "half in a function that nothing calls",
     ],
 )
-def test_nvidia_takes_the_right_ones(name: str, tmp_path: Path) -> None:
+def test_nvidia_takes_the_right_ones(name: str, session: ModelSession, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(RIGHT[name].SerializeToString())
-    with ModelSession([], Path(tensorrt_rtx.probe().where), 60) as session:
-        found, refused = session.inputs(path, (), ["x"])
-        assert [one.name for one in found] == ["x"]
-        assert (refused or session.build(path, profiles.profile(found, []))).status == "built"
+    found, refused = session.inputs(path, (), ["x"])
+    assert [one.name for one in found] == ["x"]
+    assert (refused or session.build(path, profiles.profile(found, []))).status == "built"
 
 
 @pytest.mark.rtx

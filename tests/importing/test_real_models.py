@@ -15,6 +15,7 @@ from . import corpus
 
 pytestmark = [
     pytest.mark.rtx,
+    pytest.mark.usefixtures("one_process"),
     pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="TensorRT-RTX isn't here"),
 ]
 

@@ -17,6 +17,7 @@ from pluginkit.network.model import Array
 
 from .models import model, scale, value
 
+pytestmark = pytest.mark.usefixtures("one_process")
 X = np.arange(-6, 6, dtype=np.float32).reshape(4, 3)
 SHAPES = [value("x", ["n", 3])], [value("y", ["n", 3])]
 

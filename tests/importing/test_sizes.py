@@ -21,6 +21,7 @@ from pluginkit.runtimes.verdict import BuildVerdict
 
 from .models import model, value
 
+pytestmark = pytest.mark.usefixtures("one_process")
 RULES: dict[str, Callable[[int], bool]] = {
     "any": lambda size: True,
     "at least 192": lambda size: size >= 192,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from typing_extensions import Self
 
 from pluginkit.importing import hosting, inputs
 from pluginkit.importing.extraction.capture_child import Captured
@@ -14,7 +15,7 @@ from pluginkit.importing.extraction.selection import MARK, Selection
 from pluginkit.importing.files import recorded
 from pluginkit.importing.model import places
 from pluginkit.network.model import NetworkProfile
-from pluginkit.process.worker import Worker
+from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
 
 CHILD = "pluginkit.importing.extraction.capture_child"
 
@@ -49,17 +50,42 @@ def single(selection: Selection, kinds: Mapping[int, int] | None = None) -> onnx
     return model
 
 
+class OnnxProcess:
+    """onnxruntime in a worker, which begins when it is first asked, and anew where it has died. A context manager."""
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._worker: Worker | None = None
+
+    def call(self, method: str, **given: object) -> object:
+        """Call a function of `capture_child`, for `timeout` seconds at most."""
+        if self._worker is None:
+            self._worker = Worker(CHILD, {}, timeout=self._timeout)
+        try:
+            return self._worker.call(method, **given)
+        except (WorkerCrashed, WorkerTimeout):
+            self._worker = None
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._worker is not None:
+            self._worker.close()
+
+
 def run(
-    selection: Selection, profile: NetworkProfile, data: Path | None, *, seed: int, timeout: float
+    process: OnnxProcess, selection: Selection, profile: NetworkProfile, data: Path | None, *, seed: int
 ) -> dict[str, Captured]:
     """What each chosen node is given in a run at the profile's opt, by label.
 
     Args:
+        process: what runs it.
         selection: the nodes.
         profile: the shapes of the model's inputs.
         data: an .npz with arrays for the model's inputs; those that it lacks are drawn.
         seed: what drawn values follow from.
-        timeout: seconds.
 
     Raises:
         UsageError: the model can't be run on these inputs, or the data isn't for it.
@@ -73,19 +99,17 @@ def run(
     feeds, _ = inputs.draw(model, profile, hosting.DOMAIN, np.random.default_rng(seed))
     if data is not None:
         feeds = recorded.fed(data, recorded.arrays(data, feeds, "input"), feeds)
-    with Worker(CHILD, {}, timeout=timeout) as worker:
-        found = worker.call(
-            "run", model=model.SerializeToString(), single=single(selection).SerializeToString(), feeds=feeds
-        )
+    found = process.call(
+        "run", model=model.SerializeToString(), single=single(selection).SerializeToString(), feeds=feeds
+    )
     assert isinstance(found, dict)
     return found
 
 
-def runnable(model: onnx.ModelProto, timeout: float) -> bool:
+def runnable(process: OnnxProcess, model: onnx.ModelProto) -> bool:
     """Whether onnxruntime can run a model.
 
     Raises:
         ToolMissing: onnxruntime isn't installed.
     """
-    with Worker(CHILD, {}, timeout=timeout) as worker:
-        return not worker.call("loads", single=model.SerializeToString())
+    return not process.call("loads", single=model.SerializeToString())

@@ -96,10 +96,14 @@ def extract(
     selection = select(proto, operator, node)
     profile = profiles.profile(profiles.declared_inputs(proto), [profiles.parse(text) for text in shapes])
     notes: list[str] = []
-    captured = _captured(selection, profile, data, notes, seed=seed, timeout=timeout)
-    nodes = node_facts.read(selection, profile, captured)
-    found = signature_.read(selection, nodes)
-    notes += found.notes
+    with capture.OnnxProcess(timeout) as process:
+        captured = _captured(process, selection, profile, data, notes, seed=seed)
+        nodes = node_facts.read(selection, profile, captured)
+        found = signature_.read(selection, nodes)
+        notes += found.notes
+        kinds = {index: _wide(facts.kind) for index, facts in nodes[0].inputs.items()}
+        alone = capture.single(selection, kinds)
+        computed = _runnable(process, alone, notes)
     # TensorRT has no names of C++ keywords, and so on: `signature.manifest` says what is wrong with a name.
     called = name or _own_name(selection.op_type)
     manifest, toml = signature.manifest(
@@ -115,9 +119,6 @@ def extract(
     if not BASES[manifest.plugin.base].dynamic_shapes:
         ranges = {symbol: (opt, opt, opt) for symbol, (_, opt, _) in ranges.items()}
     toml = _with_choices(_with_ranks(toml, found) if found.ranks else _with_ranges(toml, ranges), found)
-    kinds = {index: _wide(facts.kind) for index, facts in nodes[0].inputs.items()}
-    alone = capture.single(selection, kinds)
-    computed = _runnable(alone, notes, timeout)
     files = _cases(selection, found, captured, notes)
     if computed:
         source = "a local function of the model" if selection.function is not None else "its own kernel or definition"
@@ -155,14 +156,20 @@ def _own_name(op_type: str) -> str:
 
 
 def _captured(
-    selection: Selection, profile: NetworkProfile, data: Path | None, notes: list[str], *, seed: int, timeout: float
+    process: capture.OnnxProcess,
+    selection: Selection,
+    profile: NetworkProfile,
+    data: Path | None,
+    notes: list[str],
+    *,
+    seed: int,
 ) -> dict[str, Captured]:
     """What the nodes are given; nothing, with a note, where the model can't be run."""
     if missing := external.left_out(selection.model):
         notes.append(f"no case was cut out: {missing}")
         return {}
     try:
-        found = capture.run(selection, profile, data, seed=seed, timeout=timeout)
+        found = capture.run(process, selection, profile, data, seed=seed)
     except UsageError as error:
         if data is not None and str(data) in error.message:
             raise
@@ -180,9 +187,9 @@ def _captured(
     return found
 
 
-def _runnable(alone: onnx.ModelProto, notes: list[str], timeout: float) -> bool:
+def _runnable(process: capture.OnnxProcess, alone: onnx.ModelProto, notes: list[str]) -> bool:
     try:
-        return capture.runnable(alone, timeout)
+        return capture.runnable(process, alone)
     except PluginkitError as error:
         notes.append(f"reference.py is to be written: {error.message} ({error.hint})")
         return False
