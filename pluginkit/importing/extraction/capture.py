@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -57,7 +58,7 @@ class OnnxProcess:
         self._timeout = timeout
         self._worker: Worker | None = None
 
-    def call(self, method: str, **given: object) -> object:
+    def call(self, method: str, **given: Any) -> Any:
         """Call a function of `capture_child`, for `timeout` seconds at most."""
         if self._worker is None:
             self._worker = Worker(CHILD, {}, timeout=self._timeout)
