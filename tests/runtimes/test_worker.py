@@ -15,7 +15,7 @@ import pytest
 
 from pluginkit.errors import CheckFailed
 from pluginkit.host.errors import Finding
-from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout, _without_cpu
 
 HERE = Path(__file__).parent
 
@@ -52,6 +52,34 @@ def test_values_cross_both_ways(worker: Worker) -> None:
     array = np.arange(3_000_000, dtype=np.float32)
     assert np.array_equal(worker.call("echo", value=array), array)
     assert worker.call("echo", value={"a": (1, None)}) == {"a": (1, None)}
+
+
+def test_a_child_has_its_time_on_a_busy_machine_too(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it waits for a CPU is not its time."""
+    waited = iter([2.0])
+    monkeypatch.setattr("pluginkit.process.worker._without_cpu", lambda pid: next(waited, 2.0 + 20.0))
+    assert worker.call("sleep", seconds=0.5, timeout=0.1) is None
+    monkeypatch.setattr("pluginkit.process.worker._without_cpu", lambda pid: 2.0)
+    with pytest.raises(WorkerTimeout):
+        worker.call("sleep", seconds=20.0, timeout=0.1)
+
+
+def test_the_kernel_counts_what_a_process_waits_for_a_cpu() -> None:
+    """Two processes that share a CPU have half of it each."""
+    (cpu, *_) = sorted(os.sched_getaffinity(0))
+    code = f"import os\nos.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"
+    busy = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    try:
+        end = time.monotonic() + 20
+        while min(_without_cpu(one.pid) for one in busy) < 0.1 and time.monotonic() < end:
+            time.sleep(0.05)
+        assert min(_without_cpu(one.pid) for one in busy) >= 0.1
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
+    assert _without_cpu(busy[0].pid) == 0.0
+    assert _without_cpu(None) == 0.0
 
 
 def test_abort_names_signal_call_and_last_words(worker: Worker) -> None:

@@ -15,6 +15,7 @@ from pluginkit.dtypes import DType
 from pluginkit.judges.host import kept_state
 from pluginkit.judges.host.cases import Hosted, Hosting
 from pluginkit.judges.host.schedules import Schedule
+from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.model import Array, Case
 from pluginkit.network.plan import Plan
@@ -22,6 +23,7 @@ from pluginkit.run import messages
 from pluginkit.runtimes import BuildVerdict, Ran
 from pluginkit.runtimes.host.session import Asked
 from pluginkit.testing.plan import plan
+from pluginkit.testing.reference import Reference
 from pluginkit.testing.report import CaseResult, Outcome, Report
 
 from .conftest import EXAMPLES, LEAKY
@@ -63,7 +65,8 @@ class Session:
         before, self.asked = self.asked, (*self.asked, Asked(case, **asked))
         given = (case, before) if self.answer.__code__.co_argcount == 4 else (case,)
         outputs: dict[str, Array] = {
-            name: np.asarray(self.answer(*given, name, want)).astype(np.float32) for name, want in case.expected.items()
+            name: np.asarray(self.answer(*given, name, want)).astype(np.int32 if want.dtype.kind == "i" else np.float32)
+            for name, want in case.expected.items()
         }
         return Ran(outputs, case.enqueues or 0)
 
@@ -177,6 +180,59 @@ def test_a_case_that_fails_the_second_time_is_told_so(made: Plan) -> None:
     (first, *_), _ = all_of(made, second_is_wrong, schedules=(Schedule(), Schedule("reverse")))
     assert "fails when it is run a second time in a process" in first.message
     assert first.after == ()
+
+
+RANKED = """\
+[plugin]
+name = "Ranked"
+base = "v3"
+
+[[inputs]]
+name = "x"
+types = ["float32"]
+shape = ["n"]
+
+[[outputs]]
+name = "score"
+types = ["float32"]
+shape = ["n"]
+
+[[outputs]]
+name = "place"
+types = ["int32"]
+shape = ["n"]
+
+[[profiles]]
+symbols = { n = [1, 8, 8] }
+"""
+
+
+@pytest.mark.parametrize(("moved", "outcome"), [("place", Outcome.PASSED), ("score", Outcome.FAILED)])
+def test_equal_items_may_come_in_another_order_and_that_is_a_warning(moved: str, outcome: Outcome) -> None:
+    """What they are sorted by may not."""
+
+    def reference(x: Array) -> tuple[Array, Array]:
+        return np.array([*[2.0] * (len(x) - 1), 1.0]), np.arange(len(x))
+
+    def turned(case: Case, before: tuple[Asked, ...], name: str, want: Array) -> Array:
+        return np.array([*want[-2::-1], want[-1]]) if len(before) == 1 and name == "place" else want
+
+    def all_turned(case: Case, before: tuple[Asked, ...], name: str, want: Array) -> Array:
+        return want[::-1] if len(before) == 1 else want
+
+    manifest = Manifest.parse(RANKED)
+    ranked = plan(manifest, Reference(manifest, reference), families=["plain"])
+    session = Session(turned if moved == "place" else all_turned)
+    hosted = Hosted(Path("lib.so"), PLAIN, manifest, Path(), 60.0, (Schedule(), Schedule("reverse")))
+    (case,) = [case for case in ranked.cases if case.id == "plain/float32/opt"]
+    found = Hosting(hosted, session).case(ranked.network(case), case)  # type: ignore[arg-type]
+    assert found.outcome is outcome, found.message
+    if moved == "place":
+        (doubt,) = found.warnings
+        assert doubt.text == (
+            "[E18] enqueue: with blocks and threads in reverse order: "
+            "'place' has items in another order that are equal in 'score'"
+        )
 
 
 def test_what_cannot_be_repeated_is_not_explained(made: Plan) -> None:

@@ -274,6 +274,68 @@ def write(folder: Path) -> Path:
     return made
 
 
+RANKED = """\
+template <typename T, bool kCounted>
+__global__ void rankedKernel(RankedArguments const args)
+{
+    int64_t const step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < args.count; i += step)
+    {
+        float const own = floorf(load<T>(args.inputs.x, i));
+        int64_t above = 0;
+        int64_t before = 0;
+        for (int64_t j = 0; j < args.count; ++j)
+        {
+            float const other = floorf(load<T>(args.inputs.x, j));
+            above += other > own ? 1 : 0;
+            before += other == own && j < i ? 1 : 0;
+        }
+        // By a counter of those that are equal: whichever thread comes first is the first of them.
+        int64_t const place = above + (kCounted ? atomicAdd(static_cast<int32_t*>(args.workspace) + above, 1) : before);
+        store<T>(args.outputs.score, place, own);
+        store<int32_t>(args.outputs.place, place, static_cast<float>(i));
+    }
+}
+
+} // namespace
+"""
+RANKED_REFERENCE = """\
+import numpy as np
+
+
+def reference(x):
+    order = np.argsort(-np.floor(x), kind="stable")
+    return np.floor(x)[order], order
+"""
+
+
+def write_ranked(folder: Path) -> Path:
+    """A project that sorts what it rounds: with FAULT 1 equal numbers come as blocks and threads do."""
+    outputs = ["score:float32:n", "place:int32:n"]
+    made = scaffold.new(
+        "Ranked", directory=folder, inputs=["x:float32:n"], outputs=outputs, fields=[], workspace="4 * n", kernel="loop"
+    )
+    source = made / "src" / "ranked_kernel.cu"
+    text = source.read_text()
+    lead, _, rest = text.partition("template <typename T>\n__global__")
+    _, _, tail = rest.partition("} // namespace\n")
+    launch = "rankedKernel<float><<<blocks, kThreads, 0, stream>>>(args);"
+    assert launch in tail
+    counted, other = (launch.replace("<float>", f"<float, {one}>") for one in ("true", "false"))
+    chosen = (
+        "static_cast<void>(cudaMemsetAsync(args.workspace, 0, static_cast<size_t>(args.workspaceBytes), stream));\n"
+        f"        if (char const* const fault = std::getenv(\"{FAULT}\"); fault != nullptr && *fault == '1')\n"
+        f"        {{\n            {counted}\n        }}\n        else\n        {{\n            {other}\n        }}"
+    )
+    source.write_text(lead.replace(INCLUDE, f"{INCLUDE}#include <cstdlib>\n") + RANKED + tail.replace(launch, chosen))
+    (made / "reference.py").write_text(RANKED_REFERENCE)
+    manifest = made / "pluginkit.toml"
+    manifest.write_text(
+        manifest.read_text().replace("strict = true", "strict = false").replace("[1, 2, 4]", "[1, 8, 64]")
+    )
+    return made
+
+
 def _woven(right: str, hunks: list[str]) -> str:
     """One text of several that stand in the place of the same: what each has more, around it."""
     text = right

@@ -28,7 +28,7 @@ from tests.unit.test_manifest import GOOD
 CASE = CaseResult("plain/float32/opt", "plain/float32", "plain", DType.FLOAT32, "opt", "n=2", Outcome.PASSED, 0.0, 1.0)
 FAILED = replace(CASE, outcome=Outcome.FAILED, message="it is wrong")
 BY_DEMAND = ("F8", "T19", "T20", "C3", "C16", "E1", "E5", "E6", "E7", "E10", "E16", "T8", "T14", "T17", "L12")
-BY_DOUBT = ("F9", "F6", "C18", "E3", "E4", "E13", "E14", "E17", "L7")
+BY_DOUBT = ("F9", "F6", "C18", "E3", "E4", "E13", "E14", "E17", "E18", "L7")
 DEFECTS = {
     "K1": "shared-overrun",
     "K2": "race",

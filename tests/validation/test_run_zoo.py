@@ -38,10 +38,14 @@ NEEDS: dict[str, dict[str, object]] = {
 ON_CPU = [name for name in run_animals.ANIMALS if CHECKS[name].need in NEEDS]
 OF_NVIDIA = {"builder", "registries", "engines"}
 """The needs that NVIDIA's libraries are asked for: a machine without them has the other animals all the same."""
+LIBRARIES = {"MyPlugin": "my_plugin", "Ranked": "ranked"}
+"""By the plugin."""
 FOLLOWS = {"E1", "E6", "E7", "E14", "F6", "T17", "T19", "C3", "K15"}
 """Checks that a plugin which fails, or computes something else, may break as well."""
 TOOLS = {"G2": "memcheck", "G3": "racecheck", "G4": "initcheck", "G5": "synccheck"}
 """compute-sanitizer's, of checks that need it: each in a run of its own, of one case."""
+TIED = {"E18"}
+"""Checks of plugins that sort."""
 SIZES = {"T8": "size_dims", "T14": "size_large"}
 """Of the size tensors' checks the fault of tests/host/v3.cpp."""
 
@@ -58,12 +62,13 @@ def marked(name: str, need: str) -> object:
 def found(project: Path, need: str, **more: object) -> dict[str, CheckResult]:
     """The findings of a run, by id."""
     options = {**NEEDS[need], **more}
-    library = None if "sanitize" in options else project / "build" / "cpu" / "libmy_plugin.so"
+    name = members(project)[0].manifest.plugin.name
+    library = None if "sanitize" in options else project / "build" / "cpu" / f"lib{LIBRARIES[name]}.so"
     # A hang is one that the host ends, not the run: it is given less than this.
     report = runner.run(Options(project=project, library=library, timeout=20, **options))  # type: ignore[arg-type]
-    name = need if need == "sanitizers" else "run"
-    evidence = RunEvidence(members(project)[0].manifest, {name: report})
-    results = [result_of(one, "MyPlugin 1", evidence) for one in CHECKS.values() if one.need == need]
+    run = need if need == "sanitizers" else "run"
+    evidence = RunEvidence(members(project)[0].manifest, {run: report})
+    results = [result_of(one, f"{name} 1", evidence) for one in CHECKS.values() if one.need == need]
     return {one.check: one for one in results if one.is_finding}
 
 
@@ -136,6 +141,17 @@ def test_a_size_tensors_animal(v3_library: Path, tmp_path: Path, monkeypatch: py
         assert one.ending is wanted, one
 
 
+@pytest.mark.parametrize("check", sorted(TIED))
+def test_an_animal_that_sorts(tmp_path: Path, shared: Shared, monkeypatch: pytest.MonkeyPatch, check: str) -> None:
+    """The order of equal items is a warning, and no race; where threads come in order there is none."""
+    project = shared.project(run_animals.write_ranked(tmp_path))
+    for fault, wanted in (("0", set()), ("1", {check})):
+        monkeypatch.setenv(run_animals.FAULT, fault)
+        seen = found(project, CHECKS[check].need, only=("plain/*/opt", "plain/*/max"), schedules=2)
+        assert seen.keys() == wanted, seen
+        assert all(one.ending is Ending.WARNING for one in seen.values()), seen
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("check", [marked(name, CHECKS[name].need) for name in run_animals.ON_GPU])
 def test_an_animal_on_a_gpu(project: Path, monkeypatch: pytest.MonkeyPatch, check: str) -> None:
@@ -155,4 +171,4 @@ def test_an_animal_on_a_gpu(project: Path, monkeypatch: pytest.MonkeyPatch, chec
 
 def test_every_check_of_runs_has_its_animal() -> None:
     mine = {one.id for one in CHECKS.values() if one.need in BY_RUNS}
-    assert {*ON_CPU, *SIZES, *run_animals.ON_GPU} == mine
+    assert {*ON_CPU, *SIZES, *TIED, *run_animals.ON_GPU} == mine

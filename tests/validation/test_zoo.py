@@ -236,6 +236,13 @@ def test_a_plugin_may_refuse_sizes_that_nobody_gave(compile_plugin: Compile, mod
     assert found(ask(library, model=models("Probe", "tests", 2, factor=2.0))).keys() & {"C11", "T9"}
 
 
+def test_types_are_not_judged_where_the_number_of_inputs_is_a_guess(compile_plugin: Compile) -> None:
+    """BEVPoolV2TRT of BEVFormer_tensorrt has 7 inputs, and takes INT32 at the place of an output behind fewer."""
+    (one,) = check_library(compile_plugin("type_untaken"), [CHECKS["C19"]], limits=CheckLimits(20.0)).results
+    assert one.ending is Ending.SKIPPED, one
+    assert "answers alike for 1, 2, 3, 4, 5, 6, 7, 8 inputs" in one.message
+
+
 def test_what_the_loader_finds_is_here(compile_plugin: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """By LD_PRELOAD, or the rpath of conda's python, which a search by files does not see."""
     monkeypatch.setattr(linkage, "_find", lambda *_: None)

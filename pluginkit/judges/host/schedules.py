@@ -31,6 +31,11 @@ class Schedule:
     way: Way = "eager"
 
     @property
+    def in_other_order(self) -> bool:
+        """Whether enqueue is called as usual, and blocks, threads or streams come in an order of its own."""
+        return self.way == "eager" and self != Schedule()
+
+    @property
     def description(self) -> str:
         """For people; empty for the order and way that all cases run in first."""
         if self.way != "eager":
