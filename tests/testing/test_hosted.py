@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ import pytest
 from pluginkit.build import PLAIN
 from pluginkit.dtypes import DType
 from pluginkit.judges.host import kept_state
-from pluginkit.judges.host.cases import Hosted, Hosting
+from pluginkit.judges.host.cases import Hosted, Hosting, _doubted
 from pluginkit.judges.host.schedules import Schedule
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.model import Array, Case
 from pluginkit.network.plan import Plan
+from pluginkit.process.findings import Defect
 from pluginkit.run import messages
 from pluginkit.runtimes import BuildVerdict, Ran
 from pluginkit.runtimes.host.session import Asked
@@ -180,6 +182,17 @@ def test_a_case_that_fails_the_second_time_is_told_so(made: Plan) -> None:
     (first, *_), _ = all_of(made, second_is_wrong, schedules=(Schedule(), Schedule("reverse")))
     assert "fails when it is run a second time in a process" in first.message
     assert first.after == ()
+
+
+def test_what_target_cpu_cannot_do_says_nothing_of_special_values() -> None:
+    """InverseTRT of BEVFormer_tensorrt calls a function of cuBLAS that it doesn't have."""
+
+    whole = plan(LEAKY, EXAMPLES["leaky"].reference, families=["plain"], precisions=[DType.FLOAT32])
+    (case,) = [case for case in whole.cases if case.id == "plain/float32/special"]
+    right = result_of(whole, lambda case, name, want: want, case.id)
+    for kind, warned in (("not-supported", False), ("address", True)):
+        failed = replace(right, outcome=Outcome.FAILED, defects=(Defect(kind, "cublasSgetrfBatched"),))
+        assert bool(_doubted(case, failed).warnings) is warned
 
 
 RANKED = """\

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,13 @@ from click.testing import CliRunner
 from onnx import TensorProto, helper, save
 
 import pluginkit
+from pluginkit.adoption.answers import PluginAnswers
 from pluginkit.cli import command
 from pluginkit.library import linkage
 from pluginkit.validation import CHECKS, CheckReport, CheckResult, Ending, check_library, choose
 from pluginkit.validation.checking import CheckLimits
+from pluginkit.validation.child import Answer, of_guess
+from pluginkit.validation.subject import Known
 from tests.compilers import default_cxx
 from tests.host import test_ioext, test_v3
 from tests.host.conftest import STRICT, Compile
@@ -241,6 +245,18 @@ def test_types_are_not_judged_where_the_number_of_inputs_is_a_guess(compile_plug
     (one,) = check_library(compile_plugin("type_untaken"), [CHECKS["C19"]], limits=CheckLimits(20.0)).results
     assert one.ending is Ending.SKIPPED, one
     assert "answers alike for 1, 2, 3, 4, 5, 6, 7, 8 inputs" in one.message
+
+
+@pytest.mark.parametrize(("made", "listed"), [("nothing", True), ("nothing", False), ("model", True)])
+def test_a_creator_may_assert_fields_that_nobody_gave(made: str, listed: bool) -> None:
+    """GridSampler2DTRT of BEVFormer_tensorrt switches on a variable that is set by a field alone. One that lists no
+    field has none to assert."""
+    ended = Answer("C1", ending="SIGABRT", method="IPluginCreator::createPlugin")
+    found = of_guess(ended, Known(PluginAnswers(made=made)), listed=listed)
+    assert bool(found.skipped) is (made == "nothing" and listed)
+    assert bool(found.ending) is not bool(found.skipped)
+    # What gives fields without data on purpose says so itself.
+    assert of_guess(replace(ended, check="F7"), Known(PluginAnswers(made=made)), listed=listed).ending
 
 
 def test_what_the_loader_finds_is_here(compile_plugin: Compile, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,9 @@ BUILDS = {
 OUTPUTS = "E7"
 """The demand that outputs are the reference's."""
 
+NOT_SUPPORTED = "not-supported"
+"""The kind of what target cpu can't do."""
+
 SHAPES_KEPT = (
     "Compute on the dimensions that enqueue is given, or on those of the last configurePlugin or onShapeChange: no\n"
     "  member may keep those of the first call, or only grow."
@@ -276,13 +279,9 @@ class Hosting:
                 found.update(demand=error.rule)
                 raise
             found.update(watched=ran.watched, warnings=ran.warnings)
-            outputs = case.defined(ran.outputs)
-            comparison = compare(outputs, case.expected, case.tolerance)
-            in_other_order = not comparison.ok and schedule.in_other_order
-            if in_other_order and (moved := ties.exchanged(usual, outputs)):
+            outputs, comparison, moved = _compared(case, schedule, case.defined(ran.outputs), usual)
+            if moved:
                 found["warnings"] = (*ran.warnings, Doubt("E18", "enqueue", f"{schedule.description}: {moved}"))
-                outputs = usual
-                comparison = compare(outputs, case.expected, case.tolerance)
             worst = comparison.worst
             found.update(error=worst.error, allowed=worst.allowed, unit=worst.unit)
             if not comparison.ok:
@@ -296,8 +295,6 @@ class Hosting:
                 return finding
             if short := rounding.short_of_end(outputs, case.saturated, case.tolerance):
                 found["warnings"] = (*ran.warnings, Doubt("E13", "enqueue", short))
-            if schedule == Schedule() and not usual:
-                usual.update(outputs)
             if case.enqueues is not None and ran.enqueues != case.enqueues:
                 return f"enqueue was called {ran.enqueues} times, expected {case.enqueues}"
             return ""
@@ -381,6 +378,19 @@ def guarded(action: Callable[[], str]) -> tuple[Outcome, str, float]:
     return outcome, message, time.monotonic() - started
 
 
+def _compared(
+    case: Case, schedule: Schedule, outputs: dict[str, Array], usual: dict[str, Array]
+) -> tuple[dict[str, Array], Comparison, str]:
+    """A run's outputs against what is expected. Of a run in another order items that are equal may have changed places
+    (E18): the usual outputs stand for its own then, and the text says which."""
+    comparison = compare(outputs, case.expected, case.tolerance)
+    if schedule == Schedule() and not usual:
+        usual.update(outputs)
+    if comparison.ok or not schedule.in_other_order or not (moved := ties.exchanged(usual, outputs)):
+        return outputs, comparison, ""
+    return usual, compare(usual, case.expected, case.tolerance), moved
+
+
 def _hung(result: CaseResult) -> bool:
     """Whether it took all the time that it had: its process was killed, or target cpu has ended its kernel."""
     return result.outcome is Outcome.HUNG or any(endless(one) for one in result.defects)
@@ -390,6 +400,9 @@ def _doubted(case: Case, result: CaseResult) -> CaseResult:
     """The result, as a warning where it is bad and no document makes the case's demand. A hang stays one: TensorRT
     would wait for ever."""
     if not case.doubt or not result.outcome.bad or _hung(result):
+        return result
+    if any(one.kind == NOT_SUPPORTED for one in result.defects):
+        # Says nothing of the plugin.
         return result
     only = Doubt("E14", "enqueue", f"with NaN, infinities and denormals elsewhere in the inputs: {result.message}")
     return replace(result, outcome=Outcome.PASSED, message="", warnings=(*result.warnings, only))
