@@ -12,7 +12,7 @@ import numpy as np
 
 from pluginkit import elf
 from pluginkit.adoption import node, questions
-from pluginkit.adoption.answers import ListedCreator, PluginAnswers
+from pluginkit.adoption.answers import ListedCreator, PluginAnswers, selected
 from pluginkit.adoption.draft import DATA, DraftTexts, LibraryFacts, draft
 from pluginkit.adoption.node import ModelNode
 from pluginkit.errors import PluginCrashed, PluginkitError, UsageError
@@ -143,20 +143,6 @@ def _creators(library: Path, version: int, timeout: float) -> list[ListedCreator
     except PluginkitError as error:
         return error
     return creators
-
-
-def selected(creators: Sequence[ListedCreator], wanted: Sequence[str]) -> list[ListedCreator]:
-    """The creators that a person has named, as `Name` or `Name:version`; all where he has named none.
-
-    Raises:
-        UsageError: there is no such creator.
-    """
-    names = {name for one in creators for name in (one.name, one.full_name)}
-    for name in wanted:
-        if name not in names:
-            listed = ", ".join(one.full_name for one in creators)
-            raise UsageError(f"The library has no creator {name}.", hint=f"It has {listed}.")
-    return [one for one in creators if not wanted or {one.name, one.full_name} & set(wanted)]
 
 
 def _chosen(creators: Sequence[ListedCreator], wanted: Sequence[str]) -> tuple[list[ListedCreator], list[str]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from pluginkit.errors import UsageError
 
 FieldValue = tuple[str, int, bytes | None, int]
 """A field as a creator gets it: its name, `nvinfer1::PluginFieldType`, data and length in elements."""
@@ -110,3 +113,17 @@ class PluginAnswers:
     every_rank: bool = False
     aliases: tuple[int | None, ...] = ()
     problems: tuple[str, ...] = ()
+
+
+def selected(creators: Sequence[ListedCreator], wanted: Sequence[str]) -> list[ListedCreator]:
+    """The creators that a person has named, as `Name` or `Name:version`; all where he has named none.
+
+    Raises:
+        UsageError: there is no such creator.
+    """
+    names = {name for one in creators for name in (one.name, one.full_name)}
+    for name in wanted:
+        if name not in names:
+            listed = ", ".join(one.full_name for one in creators)
+            raise UsageError(f"The library has no creator {name}.", hint=f"It has {listed}.")
+    return [one for one in creators if not wanted or {one.name, one.full_name} & set(wanted)]

@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
-from pluginkit.importing.importer import Imported, ImportOptions, run
+from typing import TYPE_CHECKING, Any
 
 __all__ = ["ImportOptions", "Imported", "run"]
+
+if TYPE_CHECKING:
+    from pluginkit.importing.importer import Imported, ImportOptions, run
+else:
+
+    def __getattr__(name: str) -> Any:
+        # Workers and `pluginkit test` need modules of this package, and not what runs whole models.
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from pluginkit.importing import importer
+
+        return getattr(importer, name)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import logging
 import os
@@ -225,6 +226,9 @@ def main() -> None:
     control.set_inheritable(False)
     for module in PRELOADED:
         importlib.import_module(module)
+    # What is imported is no garbage: a child that looked for it there would have a copy of all its memory.
+    gc.collect()
+    gc.freeze()
     _Nursery(control, owner).run()
 
 

@@ -99,3 +99,9 @@ class Options:
     large: bool = False
     judges: tuple[str, ...] | None = None
     shard: Shard | None = None
+
+    @property
+    def partial(self) -> bool:
+        """Whether it is of chosen cases, with checks compiled in, or of a GPU alone: then the library isn't checked."""
+        chosen = self.only or self.families or self.precisions
+        return bool(chosen or self.sanitize) or self.target == "gpu"

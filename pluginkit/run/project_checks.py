@@ -89,14 +89,13 @@ def check_project(asked: ProjectOptions, chosen: Sequence[Check], step: Step = l
 def with_checks(options: Options, reports: Sequence[Report], step: Step = lambda *_: None) -> tuple[Report, ...]:
     """The reports of a whole test run, with the checks of the library up to the usual level.
 
-    What the run has shown already, and what it alone can show, is left out. Of a run's shards one asks them. A run of
-    chosen cases or precisions, with checks compiled in, or of a library for a GPU, is as it is.
+    What the run has shown already, and what it alone can show, is left out. Of a run's shards one asks them. A partial
+    run is as it is.
 
     Raises:
         UsageError: a manifest switches off what is no check; or as `check_library`.
     """
-    chosen_cases = options.only or options.families or options.precisions
-    if chosen_cases or options.sanitize or options.target == "gpu" or not reports:
+    if options.partial or not reports:
         return tuple(reports)
     if options.shard is not None and not options.shard.takes(CHECK):
         return tuple(reports)

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pluginkit.adoption import node
-from pluginkit.adoption.adopting import selected
-from pluginkit.adoption.answers import ListedCreator, PluginAnswers
+from pluginkit.adoption.answers import ListedCreator, PluginAnswers, selected
 from pluginkit.adoption.node import ModelNode
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed, PluginkitError

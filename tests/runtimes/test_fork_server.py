@@ -191,6 +191,11 @@ def test_no_two_children_draw_the_same_numbers() -> None:
     assert len(set(drawn)) == 4
 
 
+def test_what_a_child_was_born_with_is_no_garbage_to_it() -> None:
+    with Worker("gc", {}, timeout=60) as worker:
+        assert worker.call("get_freeze_count") > 10_000
+
+
 def test_nothing_of_nvidias_is_in_the_server() -> None:
     code = (
         "import importlib, sys\nfrom pluginkit.process import fork_server\n"

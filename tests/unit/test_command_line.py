@@ -50,3 +50,17 @@ def test_readme_says_how_completion_is_switched_on(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert "complete" in result.stdout
     assert result.stdout.strip().endswith("pluginkit")
+
+
+def test_a_test_run_imports_nothing_that_it_may_not_need() -> None:
+    # Each edit waits for it. The checks of the library come after whole runs alone.
+    heavy = [
+        "pluginkit.validation",
+        "pluginkit.adoption",
+        "pluginkit.scaffold",
+        "pluginkit.importing.importer",
+        "jinja2",
+    ]
+    code = f"import sys, pluginkit.cli.testing.test; print([m for m in {heavy} if m in sys.modules])"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output == "[]\n"

@@ -25,7 +25,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.history import History, began_to_fail, slower, store
 from pluginkit.history.store import FILE, PastResult
-from pluginkit.run import several_plugins
+from pluginkit.run import project_checks, several_plugins
 from pluginkit.run.on_gpu import OnGpu
 from pluginkit.run.several_plugins import Runs
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
@@ -289,10 +289,8 @@ def test_what_is_slower_does_not_depend_on_the_unit(noise: list[float], unit: fl
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from pluginkit.cli.testing import test as test_command
-
     kept = tmp_path / "kept"
-    monkeypatch.setattr(test_command, "with_checks", lambda options, reports, step: reports)
+    monkeypatch.setattr(project_checks, "with_checks", lambda options, reports, step: reports)
     for number, outcome in enumerate([Outcome.PASSED] * 5 + [Outcome.FAILED] * 2):
         made = report(case(outcome), sha256=str(number // 5))
         monkeypatch.setattr(several_plugins, "run", lambda *_, made=made: Runs((made,)))

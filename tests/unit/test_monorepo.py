@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pluginkit import cli
-from pluginkit.cli.testing import test as test_command
 from pluginkit.dtypes import DType
 from pluginkit.errors import BuildFailed, NothingSelected, PluginkitError, UsageError
 from pluginkit.judges.protocol import Item
-from pluginkit.run import messages, several_plugins
+from pluginkit.run import messages, project_checks, several_plugins
 from pluginkit.run.items import JudgePart, part_of
 from pluginkit.run.monorepo import changes, projects
 from pluginkit.run.monorepo.changes import Concerned, concerned
@@ -322,7 +321,7 @@ def test_the_command_runs_what_is_concerned(
         return Runs((report(options),))
 
     monkeypatch.setattr(several_plugins, "run", one)
-    monkeypatch.setattr(test_command, "with_checks", lambda options, reports, step: reports)
+    monkeypatch.setattr(project_checks, "with_checks", lambda options, reports, step: reports)
     chosen = (repository / "bar", repository / "vision" / "pool")
     monkeypatch.setattr(changes, "concerned", lambda *_: Concerned(chosen, "a reason"))
     assert cli.run(["test", f"{repository}/...", "--changed-since", "main", "--shard", "1/2"]) == 70

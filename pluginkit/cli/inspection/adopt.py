@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from pluginkit.adoption import Adopted, adopt
+from pluginkit.adoption.adopting import Adopted, adopt
 from pluginkit.adoption.answers import PluginAnswers
 from pluginkit.adoption.draft import DATA
 from pluginkit.cli import progress

@@ -24,7 +24,6 @@ from pluginkit.run import messages, several_plugins, watching
 from pluginkit.run.executors import Executor
 from pluginkit.run.monorepo import changes, projects
 from pluginkit.run.options import Options, Shard, Step
-from pluginkit.run.project_checks import with_checks
 from pluginkit.testing.calibration import METHODS, Calibration, Method
 from pluginkit.testing.report import Report
 
@@ -286,6 +285,10 @@ def _run(
 
 def _with_checks(options: Options, runs: several_plugins.Runs, step: Step) -> several_plugins.Runs:
     """The runs with the checks of the library; where these can't be asked, what the runs have shown is kept."""
+    if options.partial:
+        return runs
+    from pluginkit.run.project_checks import with_checks  # a quarter of what the command would import
+
     try:
         return replace(runs, reports=with_checks(options, runs.reports, step))
     except PluginkitError as error:

@@ -11,8 +11,7 @@ from time import monotonic
 from typing import Any
 
 from pluginkit.adoption import node
-from pluginkit.adoption.adopting import selected
-from pluginkit.adoption.answers import ListedCreator
+from pluginkit.adoption.answers import ListedCreator, selected
 from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.manifest.project import Member
 from pluginkit.process.crew import Crew, Sessions
