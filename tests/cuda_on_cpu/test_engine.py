@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.compilers import default_cxx
+
 from .conftest import Kit
 
 pytestmark = pytest.mark.compile
@@ -173,6 +175,55 @@ def test_blocks_are_shared_among_host_threads(engine: ctypes.CDLL, monkeypatch: 
     assert engine.runReverse(_at(x), _at(y), len(x)) == 0
     np.testing.assert_array_equal(y, x[:, ::-1])
     assert len(list(Path("/proc/self/task").iterdir())) == before  # none of them is left
+
+
+_COUNTS_THREADS = """
+#include <dlfcn.h>
+#include <pthread.h>
+
+static int started;
+
+int threadsStarted(void)
+{
+    return __atomic_exchange_n(&started, 0, __ATOMIC_SEQ_CST);
+}
+
+int pthread_create(pthread_t *thread, pthread_attr_t const *attributes, void *(*begin)(void *), void *argument)
+{
+    int (*real)(pthread_t *, pthread_attr_t const *, void *(*)(void *), void *);
+    *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+    __atomic_add_fetch(&started, 1, __ATOMIC_SEQ_CST);
+    return real(thread, attributes, begin, argument);
+}
+"""
+
+_STARTS = """
+import ctypes, sys
+
+library, count = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(None).threadsStarted
+values, reversed_ = ((ctypes.c_float * (20000 * 256))() for _ in range(2))
+
+def started(launch, *arguments):
+    count()
+    assert launch(*arguments) == 0
+    return count()
+
+print(started(library.runReverse, values, reversed_, 1),
+      started(library.runIncrement, values, 1, 1000),
+      started(library.runReverse, values, reversed_, 20000))
+"""
+
+
+def test_launches_of_one_block_start_no_host_threads(kit: Kit, tmp_path: Path) -> None:
+    # 5 million barriers are worth sharing on any machine.
+    source, counter = tmp_path / "counter.c", tmp_path / "counter.so"
+    source.write_text(_COUNTS_THREADS)
+    flags = ["-x", "c", "-D_GNU_SOURCE", "-shared", "-fPIC"]
+    subprocess.run([default_cxx(), *flags, str(source), "-o", str(counter), "-ldl"], check=True)
+    environment = os.environ | {"PLUGINKIT_CPU_WORKERS": "4", "LD_PRELOAD": str(counter)}
+    command = [sys.executable, "-S", "-c", _STARTS, str(kit.library("engine"))]
+    done = subprocess.run(command, check=True, timeout=60, env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["0", "0", "3"]
 
 
 def test_the_timer_finds_every_thread_once(engine: ctypes.CDLL) -> None:
