@@ -60,7 +60,7 @@ def add(
         name,
         inputs=inputs,
         outputs=outputs,
-        fields=fields,
+        fields=patterns.fields(kernel, fields),
         namespace=namespace,
         version=version,
         base=base,

@@ -30,7 +30,8 @@ def new(
     """Write a plugin project into a new folder of `directory` (default: the current one); the folder's path.
 
     `inputs`, `outputs` and `fields` are written as on the command line: `x:float32,int8:n,c,h,w`, `alpha:float32=0.5`.
-    No inputs: one image-like x. No outputs: one y like the first floating input. `fields=None`: one alpha; `[]`: none.
+    No inputs: one image-like x. No outputs: one y like the first floating input. `fields=None`: one alpha, or none
+    where the kernel's pattern uses none; `[]`: none.
     Every tensor with INT8 or FP8 gets a field for its scale. `formats` are given to the tensors that can have them.
     `workspace` is an expression of bytes, and `kernel` the kernel's pattern (`scaffold.kernels.patterns`); without one
     it is the usual one for the signature.
@@ -43,7 +44,7 @@ def new(
         name,
         inputs=inputs,
         outputs=outputs,
-        fields=fields,
+        fields=patterns.fields(kernel, fields),
         namespace=namespace,
         version=version,
         base=base,

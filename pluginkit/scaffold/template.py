@@ -79,7 +79,7 @@ def variables(answers: Mapping[str, Any]) -> dict[str, Any]:
         "restores_v2": int(answers["_restores_v2"]),
         "restores_static": bool(answers["_restores_static"]),
         "kernel_pattern": kernel,
-        **patterns.python(manifest, kernel),
+        **patterns.variables(manifest, kernel),
     }
 
 

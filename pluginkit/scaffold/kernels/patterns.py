@@ -6,18 +6,21 @@ A pattern is a file of `templates/project/templates/kernels/`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pluginkit.bases import BASES
 from pluginkit.errors import UsageError
-from pluginkit.formats import Format
-from pluginkit.manifest import REST, Manifest
+from pluginkit.manifest import Manifest
+from pluginkit.scaffold.kernels import fitting, gathering, transposition
 
 LOOP = "loop"
 """The pattern for every signature; what projects have that were made before there were others."""
 ELEMENTWISE = "elementwise"
+
+
+def _no_variables(_manifest: Manifest) -> Mapping[str, Any]:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -28,76 +31,73 @@ class KernelPattern:
         about: what it is for, for the command's help.
         misfit: why a signature can't have it; empty where it can.
         layer: what the generated layer computes, for a person; empty: what it does for every signature.
-        body: the same in NumPy, lines of reference.py whose input is X.
-        constant: what becomes of inputs that are all `value`, an expression of NumPy's.
+        reference: the same in NumPy, lines of reference.py.
+        test: lines that hold `reference` against numbers known otherwise; gets the fields as arguments.
+        variables: what its kernel's file needs of a signature, besides what every kernel has.
+        example: options of a signature that it is for, where the usual one isn't.
     """
 
     about: str
     misfit: Callable[[Manifest], str]
     layer: str = ""
-    body: tuple[str, ...] = ()
-    constant: str = ""
+    reference: Callable[[Manifest], list[str]] = lambda _manifest: []
+    test: Callable[[Manifest, list[str]], list[str]] = lambda _manifest, _arguments: []
+    variables: Callable[[Manifest], Mapping[str, Any]] = _no_variables
+    example: str = ""
 
 
-def _always(_manifest: Manifest) -> str:
-    return ""
+def _lines(*lines: str) -> Callable[[Manifest], list[str]]:
+    """Lines of reference.py whose input is X."""
+    return lambda manifest: [line.replace("X", manifest.inputs[0].name) for line in lines]
 
 
-def _elementwise(manifest: Manifest) -> str:
-    given, outputs = manifest.execution_inputs(), manifest.outputs
-    shapes = {tuple(manifest.written(output)) for output in outputs}
-    reasons = [
-        *(["it has no input"] if not given else []),
-        *(["its outputs differ in shape"] if len(shapes) > 1 else []),
-        *(["it has a workspace"] if manifest.plugin.workspace else []),
-        *(f"'{output.name}' is a size tensor" for output in outputs if output.upper is not None),
-        *(f"'{t.name}' has other formats than linear" for t in (*given, *outputs) if set(t.formats) != {Format.LINEAR}),
-        *(f"'{t.name}' has a scale for each channel" for t in (*given, *outputs) if t.scale_axis is not None),
+def _of_equal_numbers(expected: str) -> Callable[[Manifest, list[str]], list[str]]:
+    """A test by inputs that are all `value`: the output is `expected`, an expression of NumPy's."""
+    return lambda _manifest, arguments: [
+        "(shape,) = SHAPES",
+        "for value in (1.0, -3.0):",
+        f"    output = reference({', '.join(['np.full(shape, value)', *arguments])})",
+        f"    np.testing.assert_allclose(output, {expected})",
     ]
-    return reasons[0] if reasons else ""
-
-
-def _along_rows(manifest: Manifest) -> str:
-    """One tensor to one of the same shape, each row of it by itself."""
-    given, outputs = manifest.execution_inputs(), manifest.outputs
-    if len(manifest.inputs) != 1 or len(outputs) != 1:
-        return "it takes one input and one output"
-    (x,), (y,) = given, outputs
-    reasons = [
-        *(["its output has another shape than its input"] if manifest.written(x) != manifest.written(y) else []),
-        *(["its output has other types than its input"] if x.types != y.types else []),
-        *(["there is no row in a scalar"] if not x.shape else []),
-        *([f"the last dimension of '{x.name}' may be none"] if REST in list(manifest.written(x))[-1:] else []),
-        *(
-            [f"base {manifest.plugin.base} is of fixed shapes"]
-            if not BASES[manifest.plugin.base].dynamic_shapes
-            else []
-        ),
-        *(["integers have no scale to round by"] if any(kind.is_integer for kind in x.types) else []),
-    ]
-    return reasons[0] if reasons else _elementwise(manifest)
 
 
 PATTERNS = {
-    ELEMENTWISE: KernelPattern("a function of each element, at the speed of the memory", _elementwise),
+    ELEMENTWISE: KernelPattern("a function of each element, at the speed of the memory", fitting.elementwise),
     "rows": KernelPattern(
         "a function of each row, as a softmax or a norm, at the speed of the memory",
-        _along_rows,
+        fitting.along_rows,
         "A softmax of each row, which is the last dimension.",
-        (
+        _lines(
             "powers = np.exp(X - np.max(X, axis=-1, keepdims=True, initial=-np.inf))",
             "return powers / np.sum(powers, axis=-1, keepdims=True)",
         ),
-        "np.full(shape, 1.0 / shape[-1])",
+        _of_equal_numbers("np.full(shape, 1.0 / shape[-1])"),
     ),
     "scan": KernelPattern(
         "running sums along rows, at the speed of the memory",
-        _along_rows,
+        fitting.along_rows,
         "The running sum of each row, which is the last dimension.",
-        ("return np.cumsum(X, axis=-1)",),
-        "value * np.ones(shape).cumsum(axis=-1)",
+        _lines("return np.cumsum(X, axis=-1)"),
+        _of_equal_numbers("value * np.ones(shape).cumsum(axis=-1)"),
     ),
-    LOOP: KernelPattern("a plain loop over the output's elements, for every signature", _always),
+    "gather": KernelPattern(
+        "rows of a table by their numbers, as an embedding, at the speed of the memory",
+        gathering.misfit,
+        "The table's rows that the second input names; -1 is the last one, and a number of none gives zeros.",
+        gathering.reference,
+        gathering.test,
+        example="--input table:float32:v,d --input ids:int32:n --output y:float32:n,d",
+    ),
+    "transpose": KernelPattern(
+        "dimensions exchanged, as NCHW to NHWC, at nearly the speed of the memory",
+        transposition.misfit,
+        "The input with two groups of its last dimensions exchanged.",
+        transposition.reference,
+        transposition.test,
+        transposition.variables,
+        "--input x:float32:n,c,h,w --output y:float32:n,h,w,c",
+    ),
+    LOOP: KernelPattern("a plain loop over the output's elements, for every signature", fitting.always),
 }
 
 
@@ -108,17 +108,24 @@ def chosen(manifest: Manifest, name: str) -> str:
         UsageError: there is no such pattern, or it isn't for this signature.
     """
     if not name:
-        return LOOP if _elementwise(manifest) else ELEMENTWISE
+        return LOOP if fitting.elementwise(manifest) else ELEMENTWISE
     if name not in PATTERNS:
         close = difflib.get_close_matches(name, PATTERNS, n=1)
         guess = f"; did you mean '{close[0]}'?" if close else "."
         raise UsageError(f"There is no kernel pattern '{name}'{guess}", hint=f"There is: {', '.join(PATTERNS)}.")
-    if problem := PATTERNS[name].misfit(manifest):
+    pattern = PATTERNS[name]
+    if problem := pattern.misfit(manifest):
+        fitting_signature = f"Give a signature as {pattern.example}; or take" if pattern.example else "Take"
         raise UsageError(
             f"The kernel pattern '{name}' isn't for this signature: {problem}.",
-            hint=f"Take --kernel {LOOP}, or leave --kernel out.",
+            hint=f"{fitting_signature} --kernel {LOOP}, or leave --kernel out.",
         )
     return name
+
+
+def fields(name: str, given: Sequence[str] | None) -> Sequence[str] | None:
+    """The fields of a new project, as `pluginkit.scaffold.new` takes them: a layer of its own has none by itself."""
+    return [] if given is None and name in PATTERNS and PATTERNS[name].layer else given
 
 
 def kept(manifest: Manifest, name: str) -> str:
@@ -126,14 +133,15 @@ def kept(manifest: Manifest, name: str) -> str:
     return LOOP if PATTERNS[name].misfit(manifest) else name
 
 
-def python(manifest: Manifest, name: str) -> dict[str, Any]:
-    """What a pattern has of its own of the template's Python files and README, instead of `scaffold.python`'s."""
+def variables(manifest: Manifest, name: str) -> dict[str, Any]:
+    """What a pattern has of its own of the template's variables, in place of `scaffold.python`'s too."""
     pattern = PATTERNS[name]
     if not pattern.layer:
         return {"layer": ""}
-    (x,) = manifest.execution_inputs()
-    keywords = [f"{field.name}=None" for field in manifest.plain_fields()]
-    test = ["reference = load_reference()", "(shape,) = SHAPES", "for value in (1.0, -3.0):"]
-    test += [f"    output = reference({', '.join(['np.full(shape, value)', *keywords])})"]
-    test += [f"    np.testing.assert_allclose(output, {pattern.constant})"]
-    return {"layer": pattern.layer, "py_body": [line.replace("X", x.name) for line in pattern.body], "py_test": test}
+    arguments = [f"{field.name}=None" for field in manifest.plain_fields()]
+    return {
+        "layer": pattern.layer,
+        "py_body": pattern.reference(manifest),
+        "py_test": ["reference = load_reference()", *pattern.test(manifest, arguments)],
+        **pattern.variables(manifest),
+    }

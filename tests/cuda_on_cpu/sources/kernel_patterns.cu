@@ -65,9 +65,22 @@ EXPORT int transpose(void const* x, void* y, int count, int rows, int columns, i
     }
 }
 
+EXPORT int transposeInt8(void const* x, void* y, int count, int rows, int columns, float xScale, float yScale)
+{
+    return kernels::launchTranspose(nullptr, count, rows, columns, kernels::output<int8_t>(y, yScale),
+                                    kernels::input<int8_t>(x, xScale));
+}
+
 EXPORT int gather(int64_t const* indices, void const* table, void* y, int count, int rowBytes, int tableRows)
 {
     return kernels::launchGatherRows(nullptr, count, rowBytes, tableRows, indices, table, y);
+}
+
+EXPORT int gatherInt8(int32_t const* indices, void const* table, void* y, int count, int columns, int tableRows,
+                      float tableScale, float yScale)
+{
+    return kernels::launchGatherRows(nullptr, count, columns, tableRows, indices, kernels::output<int8_t>(y, yScale),
+                                     kernels::input<int8_t>(table, tableScale));
 }
 
 struct Fast

@@ -9,6 +9,9 @@ namespace pluginkit::kernels
 {
 
 template <>
+inline constexpr bool kScaled<__nv_fp8_e4m3> = true;
+
+template <>
 struct Conversion<__nv_fp8_e4m3> : ConversionByElement<__nv_fp8_e4m3>
 {
     __device__ static float load(__nv_fp8_e4m3 element, float scale)

@@ -1,10 +1,12 @@
 //! Rows of a table by their numbers, at the speed of the memory: an embedding. Rows are copied byte by byte, whatever
-//! their elements are; so INT8 keeps its scale.
+//! their elements are; quantized ones are converted, where the tensors' scales differ.
 //!
 //!     kernels::launchGatherRows(stream, count, rowBytes, tableRows, indices, table, y);
+//!     kernels::launchGatherRows(stream, count, columns, tableRows, indices, kernels::output<int8_t>(y, yScale),
+//!                               kernels::input<int8_t>(table, tableScale));
 #pragma once
 
-#include <pluginkit/kernels/pack.cuh>
+#include <pluginkit/kernels/moving.cuh>
 
 #include <algorithm>
 #include <cstdint>
@@ -20,9 +22,10 @@ constexpr uint32_t kGatherThreads = 256;
 constexpr int32_t kGatherUnits = 2; //!< of a thread, both loaded before the first is stored
 
 //! A number below 0 counts from the table's end; one that is no row's gives zeros.
-template <typename Unit, typename Index>
+template <typename Unit, typename Index, typename Change>
 __global__ void __launch_bounds__(kGatherThreads)
-    gatherRowsKernel(int64_t units, int64_t inRow, int64_t tableRows, Index const* indices, Unit const* table, Unit* y)
+    gatherRowsKernel(int64_t units, int64_t inRow, int64_t tableRows, Change change, Index const* indices,
+                     Unit const* table, Unit* y)
 {
     bool const small = ((static_cast<uint64_t>(units) | static_cast<uint64_t>(inRow)) >> 32U) == 0;
     int64_t const begin = static_cast<int64_t>(blockIdx.x) * kGatherUnits * blockDim.x + threadIdx.x;
@@ -41,6 +44,7 @@ __global__ void __launch_bounds__(kGatherThreads)
             if (from >= 0 && from < tableRows)
             {
                 found[k] = table[from * inRow + i - row * inRow];
+                change(found[k]);
             }
         }
     }
@@ -55,16 +59,39 @@ __global__ void __launch_bounds__(kGatherThreads)
     }
 }
 
-template <typename Unit, typename Index>
-void launchGather(cudaStream_t stream, int64_t count, int64_t rowBytes, int64_t tableRows, Index const* indices,
-                  void const* table, void* y) noexcept
+//! Rows of `inRow` units.
+template <typename Unit, typename Index, typename Change>
+cudaError_t gather(cudaStream_t stream, int64_t count, int64_t inRow, int64_t tableRows, Change change,
+                   Index const* indices, void const* table, void* y) noexcept
 {
-    int64_t const inRow = rowBytes / static_cast<int64_t>(sizeof(Unit));
     int64_t const units = count * inRow;
     constexpr int64_t kInBlock = int64_t{kGatherThreads} * kGatherUnits;
     auto const blocks = static_cast<uint32_t>((units + kInBlock - 1) / kInBlock);
-    gatherRowsKernel<<<blocks, kGatherThreads, 0, stream>>>(units, inRow, tableRows, indices,
+    gatherRowsKernel<<<blocks, kGatherThreads, 0, stream>>>(units, inRow, tableRows, change, indices,
                                                             static_cast<Unit const*>(table), static_cast<Unit*>(y));
+    return cudaGetLastError();
+}
+
+//! Rows of bytes, moved in the largest units that they are made of.
+template <typename Index>
+cudaError_t gatherBytes(cudaStream_t stream, int64_t count, int64_t rowBytes, int64_t tableRows, Index const* indices,
+                        void const* table, void* y) noexcept
+{
+    auto const ends =
+        reinterpret_cast<uintptr_t>(table) | reinterpret_cast<uintptr_t>(y) | static_cast<uintptr_t>(rowBytes);
+    if (ends % kPackBytes == 0)
+    {
+        return gather<uint4>(stream, count, rowBytes / int64_t{kPackBytes}, tableRows, Moved{}, indices, table, y);
+    }
+    if (ends % sizeof(uint32_t) == 0)
+    {
+        return gather<uint32_t>(stream, count, rowBytes / 4, tableRows, Moved{}, indices, table, y);
+    }
+    if (ends % sizeof(uint16_t) == 0)
+    {
+        return gather<uint16_t>(stream, count, rowBytes / 2, tableRows, Moved{}, indices, table, y);
+    }
+    return gather<uint8_t>(stream, count, rowBytes, tableRows, Moved{}, indices, table, y);
 }
 
 } // namespace detail
@@ -85,25 +112,29 @@ cudaError_t launchGatherRows(cudaStream_t stream, int64_t count, int64_t rowByte
     {
         return cudaSuccess; // a launch of no blocks would be an error
     }
-    auto const ends =
-        reinterpret_cast<uintptr_t>(table) | reinterpret_cast<uintptr_t>(y) | static_cast<uintptr_t>(rowBytes);
-    if (ends % kPackBytes == 0)
+    return detail::gatherBytes(stream, count, rowBytes, tableRows, indices, table, y);
+}
+
+//! The same of rows of `columns` numbers: quantized elements are converted where the scales differ.
+template <typename Index, typename T>
+cudaError_t launchGatherRows(cudaStream_t stream, int64_t count, int64_t columns, int64_t tableRows,
+                             Index const* indices, Output<T> y, Input<T> table) noexcept
+{
+    if constexpr (kScaled<T>)
     {
-        detail::launchGather<uint4>(stream, count, rowBytes, tableRows, indices, table, y);
+        if (count > 0 && columns > 0 && tableRows >= 0 && !detail::sameScale(y, table))
+        {
+            detail::Rescaled<T> const change{table.scale, y.inverse};
+            if (columns % Pack<T>::kSize == 0 && canPack(y.data, table.data))
+            {
+                return detail::gather<uint4>(stream, count, columns / Pack<T>::kSize, tableRows, change, indices,
+                                             table.data, y.data);
+            }
+            return detail::gather<T>(stream, count, columns, tableRows, change, indices, table.data, y.data);
+        }
     }
-    else if (ends % sizeof(uint32_t) == 0)
-    {
-        detail::launchGather<uint32_t>(stream, count, rowBytes, tableRows, indices, table, y);
-    }
-    else if (ends % sizeof(uint16_t) == 0)
-    {
-        detail::launchGather<uint16_t>(stream, count, rowBytes, tableRows, indices, table, y);
-    }
-    else
-    {
-        detail::launchGather<uint8_t>(stream, count, rowBytes, tableRows, indices, table, y);
-    }
-    return cudaGetLastError();
+    return launchGatherRows(stream, count, columns * static_cast<int64_t>(sizeof(T)), tableRows, indices,
+                            static_cast<void const*>(table.data), static_cast<void*>(y.data));
 }
 
 } // namespace pluginkit::kernels

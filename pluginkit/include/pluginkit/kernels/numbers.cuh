@@ -24,6 +24,13 @@ inline bool canInvert(float scale) noexcept
     return scale > 0.0F && std::isfinite(scale) && std::isfinite(1.0F / scale);
 }
 
+//! Whether elements of T stand for element * scale.
+template <typename T>
+inline constexpr bool kScaled = false;
+
+template <>
+inline constexpr bool kScaled<int8_t> = true;
+
 //! How elements of T become numbers: `load` and `store` for one, `unpack` and `pack` for Pack<T>::kSize of them. For a
 //! type of your own specialize it, from `ConversionByElement`.
 template <typename T>

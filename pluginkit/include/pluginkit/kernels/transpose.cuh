@@ -1,10 +1,13 @@
 //! Matrices with rows and columns exchanged, at nearly the speed of the memory; so NCHW becomes NHWC, and back.
-//! Elements of 1, 2 or 4 bytes are moved as they are, whatever they stand for.
+//! Elements of 1, 2 or 4 bytes are moved as they are, whatever they stand for; quantized ones are converted, where the
+//! tensors' scales differ.
 //!
 //!     kernels::launchTranspose<__half>(stream, images, channels, height * width, x, y);   // NCHW to NHWC
+//!     kernels::launchTranspose(stream, images, channels, height * width, kernels::output<int8_t>(y, yScale),
+//!                              kernels::input<int8_t>(x, xScale));
 #pragma once
 
-#include <pluginkit/kernels/pack.cuh>
+#include <pluginkit/kernels/moving.cuh>
 
 #include <algorithm>
 #include <cstdint>
@@ -51,20 +54,45 @@ __device__ inline int32_t tilePlace(int32_t column, int32_t word, int32_t perPac
     return column * kTileWords + (word ^ (4 * (column / perPack % 8)));
 }
 
+//! Which of a matrix's tiles a block has: columns along the grid's first dimension, or rows, which only there may be
+//! more than 65,535.
+struct Tiles
+{
+    int64_t rows;
+    int64_t columns;
+    bool rowsFirst;
+
+    __device__ int64_t row() const
+    {
+        return rowsFirst ? blockIdx.x : blockIdx.y;
+    }
+
+    __device__ int64_t column() const
+    {
+        return rowsFirst ? blockIdx.y : blockIdx.x;
+    }
+
+    __device__ int64_t plane() const
+    {
+        return static_cast<int64_t>(blockIdx.z) * rows * columns;
+    }
+};
+
 //! A tile is 128 bytes in both directions. A thread loads a pack of as many rows as a word has elements, so that it can
 //! write whole words of the transposed tile, and then stores as many packs.
-template <typename T>
-__global__ void __launch_bounds__(kTransposeThreads)
-    transposePacksKernel(int64_t rows, int64_t columns, T const* x, T* y)
+template <typename T, typename Change>
+__global__ void __launch_bounds__(kTransposeThreads) transposePacksKernel(Tiles tiles, Change change, T const* x, T* y)
 {
     constexpr int32_t kBytes = static_cast<int32_t>(sizeof(T));
     constexpr int32_t kInWord = 4 / kBytes;
     constexpr int32_t kInPack = Pack<T>::kSize;
     constexpr int32_t kTile = kTileWords * kInWord;
     __shared__ __align__(16) uint32_t tile[kTile * kTileWords];
-    int64_t const firstRow = static_cast<int64_t>(blockIdx.y) * kTile;
-    int64_t const firstColumn = static_cast<int64_t>(blockIdx.x) * kTile;
-    int64_t const plane = static_cast<int64_t>(blockIdx.z) * rows * columns;
+    int64_t const rows = tiles.rows;
+    int64_t const columns = tiles.columns;
+    int64_t const firstRow = tiles.row() * kTile;
+    int64_t const firstColumn = tiles.column() * kTile;
+    int64_t const plane = tiles.plane();
     auto const thread = static_cast<int32_t>(threadIdx.x);
     int32_t const pack = thread % 8;
     int32_t const group = thread / 8;
@@ -77,6 +105,7 @@ __global__ void __launch_bounds__(kTransposeThreads)
         int64_t const column = firstColumn + pack * kInPack;
         loaded[e] = row < rows && column < columns ? loadPack(x, (plane + row * columns + column) / kInPack)
                                                    : Pack<T>{{0, 0, 0, 0}};
+        change(loaded[e]);
     }
 #pragma unroll
     for (int32_t w = 0; w < kPackWords; ++w)
@@ -113,21 +142,25 @@ __global__ void __launch_bounds__(kTransposeThreads)
 constexpr int32_t kSmallTile = 32;
 
 //! Element by element, for matrices whose rows or columns don't begin at multiples of 16 bytes.
-template <typename T>
-__global__ void __launch_bounds__(kTransposeThreads) transposeKernel(int64_t rows, int64_t columns, T const* x, T* y)
+template <typename T, typename Change>
+__global__ void __launch_bounds__(kTransposeThreads) transposeKernel(Tiles tiles, Change change, T const* x, T* y)
 {
     __shared__ T tile[kSmallTile][kSmallTile + 1];
     auto const lane = static_cast<int32_t>(threadIdx.x) % kSmallTile;
     auto const line = static_cast<int32_t>(threadIdx.x) / kSmallTile;
     constexpr int32_t kLines = static_cast<int32_t>(kTransposeThreads) / kSmallTile;
-    int64_t const firstRow = static_cast<int64_t>(blockIdx.y) * kSmallTile;
-    int64_t const firstColumn = static_cast<int64_t>(blockIdx.x) * kSmallTile;
-    int64_t const plane = static_cast<int64_t>(blockIdx.z) * rows * columns;
+    int64_t const rows = tiles.rows;
+    int64_t const columns = tiles.columns;
+    int64_t const firstRow = tiles.row() * kSmallTile;
+    int64_t const firstColumn = tiles.column() * kSmallTile;
+    int64_t const plane = tiles.plane();
     for (int32_t l = line; l < kSmallTile; l += kLines)
     {
         if (firstRow + l < rows && firstColumn + lane < columns)
         {
-            tile[l][lane] = x[plane + (firstRow + l) * columns + firstColumn + lane];
+            T element = x[plane + (firstRow + l) * columns + firstColumn + lane];
+            change(element);
+            tile[l][lane] = element;
         }
     }
     __syncthreads();
@@ -162,19 +195,14 @@ struct Bits<4>
     using Type = uint32_t;
 };
 
-} // namespace detail
+constexpr int64_t kMostBlocks = 65535; //!< of a grid's second and third dimension
 
-//! Starts the kernel on a stream and returns at once; without elements it starts nothing.
-//!
-//! `count` matrices of `rows` times `columns` elements, one after another, become as many of `columns` times `rows`. y
-//! is other memory than x. At most 65,535 matrices, and as many tiles of 32 rows.
-template <typename T>
-cudaError_t launchTranspose(cudaStream_t stream, int64_t count, int64_t rows, int64_t columns, void const* x,
-                            void* y) noexcept
+//! `Element` has T's size; `change` takes it, and packs of it.
+template <typename Element, typename Change>
+cudaError_t transpose(cudaStream_t stream, int64_t count, int64_t rows, int64_t columns, Change change,
+                      Element const* x, Element* y) noexcept
 {
-    using Element = typename detail::Bits<sizeof(T)>::Type;
     constexpr int64_t kInPack = Pack<Element>::kSize;
-    constexpr int64_t kMost = 65535;
     if (count < 0 || rows < 0 || columns < 0)
     {
         return cudaErrorInvalidValue;
@@ -184,26 +212,58 @@ cudaError_t launchTranspose(cudaStream_t stream, int64_t count, int64_t rows, in
         return cudaSuccess; // a launch of no blocks would be an error
     }
     bool const packed = rows % kInPack == 0 && columns % kInPack == 0 && canPack(x, y);
-    int64_t const tile =
-        packed ? detail::kTileWords * static_cast<int64_t>(4 / sizeof(Element)) : int64_t{detail::kSmallTile};
+    int64_t const tile = packed ? kTileWords * static_cast<int64_t>(4 / sizeof(Element)) : int64_t{kSmallTile};
     int64_t const high = (rows + tile - 1) / tile;
-    if (count > kMost || high > kMost)
+    int64_t const wide = (columns + tile - 1) / tile;
+    Tiles const tiles{rows, columns, high > kMostBlocks};
+    // Not both are that many: such a matrix would have more than 2^42 elements.
+    auto const first = static_cast<uint32_t>(tiles.rowsFirst ? high : wide);
+    auto const second = static_cast<uint32_t>(tiles.rowsFirst ? wide : high);
+    for (int64_t done = 0; done < count; done += kMostBlocks)
     {
-        return cudaErrorInvalidValue; // a grid's second and third dimension end there
-    }
-    dim3 const blocks{static_cast<uint32_t>((columns + tile - 1) / tile), static_cast<uint32_t>(high),
-                      static_cast<uint32_t>(count)};
-    auto const* from = static_cast<Element const*>(x);
-    auto* to = static_cast<Element*>(y);
-    if (packed)
-    {
-        detail::transposePacksKernel<<<blocks, detail::kTransposeThreads, 0, stream>>>(rows, columns, from, to);
-    }
-    else
-    {
-        detail::transposeKernel<<<blocks, detail::kTransposeThreads, 0, stream>>>(rows, columns, from, to);
+        dim3 const blocks{first, second, static_cast<uint32_t>(std::min(count - done, kMostBlocks))};
+        int64_t const before = done * rows * columns;
+        if (packed)
+        {
+            transposePacksKernel<<<blocks, kTransposeThreads, 0, stream>>>(tiles, change, x + before, y + before);
+        }
+        else
+        {
+            transposeKernel<<<blocks, kTransposeThreads, 0, stream>>>(tiles, change, x + before, y + before);
+        }
     }
     return cudaGetLastError();
+}
+
+} // namespace detail
+
+//! Starts the kernel on a stream and returns at once; without elements it starts nothing.
+//!
+//! `count` matrices of `rows` times `columns` elements, one after another, become as many of `columns` times `rows`. y
+//! is other memory than x.
+template <typename T>
+cudaError_t launchTranspose(cudaStream_t stream, int64_t count, int64_t rows, int64_t columns, void const* x,
+                            void* y) noexcept
+{
+    using Element = typename detail::Bits<sizeof(T)>::Type;
+    return detail::transpose(stream, count, rows, columns, detail::Moved{}, static_cast<Element const*>(x),
+                             static_cast<Element*>(y));
+}
+
+//! The same of numbers: quantized elements are converted where the scales differ.
+template <typename T>
+cudaError_t launchTranspose(cudaStream_t stream, int64_t count, int64_t rows, int64_t columns, Output<T> y,
+                            Input<T> x) noexcept
+{
+    if constexpr (kScaled<T>)
+    {
+        if (!detail::sameScale(y, x))
+        {
+            return detail::transpose(stream, count, rows, columns, detail::Rescaled<T>{x.scale, y.inverse}, x.data,
+                                     y.data);
+        }
+    }
+    return launchTranspose<T>(stream, count, rows, columns, static_cast<void const*>(x.data), y.data);
 }
 
 } // namespace pluginkit::kernels

@@ -1,0 +1,54 @@
+#include "@{ plugin.slug }@_kernel.h"
+
+@% if plugin.bfloat16 %@
+#include <pluginkit/kernels/bfloat16.cuh>
+@% endif %@
+@% if plugin.half %@
+#include <pluginkit/kernels/float16.cuh>
+@% endif %@
+@% if plugin.float8 %@
+#include <pluginkit/kernels/float8.cuh>
+@% endif %@
+#include <pluginkit/kernels/gather.cuh>
+
+@% set table = plugin.inputs[0] %@
+@% set indices = plugin.inputs[1] %@
+@% set y = plugin.outputs[0] %@
+namespace @{ plugin.namespace_cpp }@
+{
+namespace
+{
+
+namespace kernels = pluginkit::kernels;
+
+//! The layer: rows of the table. Number -1 is the last row, and one that is no row's gives zeros. Elements are copied as
+//! they are@{ "; quantized ones are converted where the scales differ" if y.quantized }@.
+template <typename T>
+cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) noexcept
+{
+    auto const& table = args.inputs.@{ table.name }@;
+    int64_t const rows = table.shape.dims[0];
+    int64_t columns = 1;
+    for (int32_t i = 1; i < table.shape.rank; ++i)
+    {
+        columns *= table.shape.dims[i];
+    }
+    auto const* numbers = static_cast<@{ indices.cpp }@ const*>(args.inputs.@{ indices.name }@.data);
+    return kernels::launchGatherRows(stream, args.inputs.@{ indices.name }@.count, columns, rows, numbers, kernels::output<@{ y.cpp }@>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<@{ table.cpp }@>(table.data@{ ", table.scale" if table.quantized }@));
+}
+
+} // namespace
+
+cudaError_t launch@{ plugin.name }@(@{ plugin.name }@Arguments const& args, @{ plugin.name }@Precision precision, cudaStream_t stream) noexcept
+{
+    switch (precision)
+    {
+@% for precision in plugin.precisions %@
+    case @{ plugin.name }@Precision::@{ precision.trt }@:
+        return launch<@{ precision.cpp }@>(args, stream);
+@% endfor %@
+    }
+    return cudaErrorInvalidValue;
+}
+
+} // namespace @{ plugin.namespace_cpp }@

@@ -1,0 +1,64 @@
+#include "@{ plugin.slug }@_kernel.h"
+
+@% if plugin.bfloat16 %@
+#include <pluginkit/kernels/bfloat16.cuh>
+@% endif %@
+@% if plugin.half %@
+#include <pluginkit/kernels/float16.cuh>
+@% endif %@
+@% if plugin.float8 %@
+#include <pluginkit/kernels/float8.cuh>
+@% endif %@
+#include <pluginkit/kernels/transpose.cuh>
+
+@% set x = plugin.inputs[0] %@
+@% set y = plugin.outputs[0] %@
+namespace @{ plugin.namespace_cpp }@
+{
+namespace
+{
+
+namespace kernels = pluginkit::kernels;
+
+@% set first, second = plugin.exchanged %@
+//! The product of so many of a shape's dimensions.
+template <typename Shape>
+int64_t product(Shape const& shape, int32_t begin, int32_t end) noexcept
+{
+    int64_t result = 1;
+    for (int32_t i = begin; i < end; ++i)
+    {
+        result *= shape.dims[i];
+    }
+    return result;
+}
+
+//! The layer: the input's last dimensions are the rows and columns of a matrix, which are exchanged; those before count the
+//! matrices. Elements are moved as they are@{ "; quantized ones are converted where the scales differ" if y.quantized }@.
+template <typename T>
+cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) noexcept
+{
+    constexpr int32_t kRows = @{ first }@;
+    constexpr int32_t kColumns = @{ second }@;
+    auto const& shape = args.inputs.@{ x.name }@.shape;
+    int64_t const count = product(shape, 0, shape.rank - kColumns - kRows);
+    int64_t const rows = product(shape, shape.rank - kColumns - kRows, shape.rank - kColumns);
+    int64_t const columns = product(shape, shape.rank - kColumns, shape.rank);
+    return kernels::launchTranspose(stream, count, rows, columns, kernels::output<@{ y.cpp }@>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<@{ x.cpp }@>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@));
+}
+
+} // namespace
+
+cudaError_t launch@{ plugin.name }@(@{ plugin.name }@Arguments const& args, @{ plugin.name }@Precision precision, cudaStream_t stream) noexcept
+{
+    switch (precision)
+    {
+@% for precision in plugin.precisions %@
+    case @{ plugin.name }@Precision::@{ precision.trt }@:
+        return launch<@{ precision.cpp }@>(args, stream);
+@% endfor %@
+    }
+    return cudaErrorInvalidValue;
+}
+
+} // namespace @{ plugin.namespace_cpp }@
