@@ -21,7 +21,8 @@ _EXPECTED = {
     "float_type": "must be a number",
     "float_parsing": "must be a number",
     "greater_than_equal": "must be {ge} or more",
-    "too_long": "must be a list of {max_length} at most",
+    # Of shapes, which alone have a limit.
+    "too_long": "must be a list of {max_length} at most, TensorRT's Dims::MAX_DIMS (NvInferRuntimeBase.h)",
     "literal_error": "must be {expected}",
     "enum": "must be {expected}",
 }
@@ -47,7 +48,8 @@ def unfilled(text: str) -> list[tuple[int, str]]:
 def unknown(what: str, value: str, known: Sequence[str]) -> str:
     """The message for an unknown name: the one that is probably meant, or all that there are."""
     close = difflib.get_close_matches(value, known, n=1)
-    return f"unknown {what} '{value}'" + (f"; did you mean '{close[0]}'?" if close else f"; known: {', '.join(known)}")
+    there = f"known: {', '.join(known)}" if known else "there is none"
+    return f"unknown {what} '{value}'; " + (f"did you mean '{close[0]}'?" if close else there)
 
 
 def explain(error: ValidationError, root: type[BaseModel]) -> list[str]:

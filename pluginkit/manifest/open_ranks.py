@@ -79,6 +79,12 @@ def _check(content: dict[str, Any], open_: list[dict[str, Any]]) -> None:
             raise RankError(f'{tensor.get("name")}.shape: "{REST}" can stand in a shape once')
         if any(form != "linear" for form in tensor.get("formats", [])):
             raise RankError(f'{tensor.get("name")}.formats: a tensor with "{REST}" in its shape is linear')
+        axis = tensor.get("scale_axis")
+        if isinstance(axis, int) and axis >= _shape(tensor).index(REST):
+            raise RankError(
+                f'{tensor.get("name")}.scale_axis: dimension {axis} is another one at each rank: write the dimension '
+                f'that has a scale for each index before "{REST}"'
+            )
     if not any(REST in _shape(one) for one in _tables(content, "inputs")):
         raise RankError(f'{open_[0].get("name")}.shape: "{REST}" is what it is in an input, and no input has it')
     plugin = content.get("plugin")

@@ -20,7 +20,6 @@ from pluginkit.manifest import (
 )
 from pluginkit.manifest.fields import Attribute
 from pluginkit.manifest.mistakes import unknown
-from pluginkit.manifest.open_ranks import REST
 from pluginkit.manifest.signature import (
     MAX_NAME,
     MAX_TENSOR_NAME,
@@ -95,7 +94,7 @@ def _scale(manifest: ManifestModel, tensor: Tensor, fields: Mapping[str, Attribu
         wrong = f"scale_axis: the field '{field.name}' is one number: leave scale_axis out"
         return wrong if axis is not None else ""
     shape = manifest.written(tensor)
-    if REST in shape or any(re.search(r"\bif\b(?!.*\belse\b)", dim) for dim in shape):
+    if any(re.search(r"\bif\b(?!.*\belse\b)", dim) for dim in shape):
         return f"scale: '{field.name}' is a list, and {list(shape)} has not always the same number of dimensions"
     if axis is None or axis >= len(shape) or shape[axis] != str(field.length):
         places = [str(index) for index, dim in enumerate(shape) if dim == str(field.length)]

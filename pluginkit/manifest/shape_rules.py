@@ -80,7 +80,8 @@ def dimension_problems(manifest: ManifestModel, dim: str) -> list[str]:
             kind = fields[name].written()
             found.append(f"'{dim}' depends on the field '{name}', which is {kind}: only integer fields make a size")
         else:
-            found.append(unknown("symbol", name, [*known, *integers]))
+            sources = "a size follows from the inputs' dimensions and from fields of whole numbers alone"
+            found.append(f"{unknown('symbol', name, [*known, *integers])} ({sources})")
     for condition in shapes.conditions(expr):
         found += [
             f"'{dim}' has a condition on the symbol '{name}': only fields may choose: TensorRT's IExprBuilder has "
@@ -164,7 +165,7 @@ def _at(manifest: ManifestModel, tensor: Tensor, values: dict[str, Value], symbo
     except UsageError as error:
         return f": {error.message}"
     if any(dim < 0 for dim in dims):
-        return f" is {list(dims)}: a dimension cannot be negative"
+        return f" is {list(dims)}: a dimension cannot be negative, and in TensorRT's Dims -1 means one that isn't known"
     return ""
 
 

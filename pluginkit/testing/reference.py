@@ -77,6 +77,8 @@ class Reference:
         try:
             with np.errstate(all="ignore"):
                 answer = self._function(*[np.array(value) for value in inputs], **self._arguments(fields))
+        except MemoryError as error:
+            raise self._too_large([np.shape(value) for value in inputs]) from error
         except (Exception, SystemExit) as error:
             raise self._raised(error) from error
         outputs = answer if isinstance(answer, (tuple, list)) else (answer,)
@@ -170,6 +172,14 @@ class Reference:
         else:
             array = array.astype(np.float64)
         return np.ma.MaskedArray(array, np.ma.getmaskarray(value)) if np.ma.is_masked(value) else array
+
+    def _too_large(self, shapes: Sequence[tuple[int, ...]]) -> CheckFailed:
+        """There is not as much memory as the tensors take."""
+        given = ", ".join(f"{t.name} {list(dims)}" for t, dims in zip(self._manifest.inputs, shapes, strict=True))
+        return CheckFailed(
+            f"{self.where}: reference() needs more memory than there is for {given}.",
+            hint="Take smaller numbers for the symbols in [[profiles]], or in the fields that shapes depend on.",
+        )
 
     def _raised(self, error: BaseException) -> CheckFailed:
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == self.where]

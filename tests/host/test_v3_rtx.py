@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,23 @@ def test_both_sides_of_the_row_on_shape_inputs_in_conditionals(session: tensorrt
         # This plugin has a workspace, which is refused by another row.
         verdict = session.without(["workspace"], built)
         assert verdict.ok, verdict.message
+
+
+def test_both_sides_of_the_row_on_sizes_of_zero(session: tensorrt_rtx.RtxSession) -> None:
+    """The size's upper bound is 0 in one of two profiles. ONNX's NonZero and NMS have no implementation there."""
+
+    def of(*rows: tuple[int, int, int]) -> Network:
+        found = [NetworkProfile(f"p{at}", {"x": tuple((n, 5) for n in row)}) for at, row in enumerate(rows)]  # type: ignore[misc]
+        return replace(network("size"), profiles=tuple(found))
+
+    for first in ((0, 0, 1), (1, 2, 4)):
+        refused = of(first, (0, 0, 0))
+        row = refusals.recognise(session.build(refused))
+        assert row is not None
+        assert row.id == "size-of-zero"
+        for built in (session.without(["sizes"], refused), session.build(of(first, (0, 0, 1)))):
+            assert built.ok, built.message
+    assert session.build(of((0, 0, 0))).ok
 
 
 def test_nvidias_order_of_calls(session: tensorrt_rtx.RtxSession) -> None:

@@ -94,6 +94,7 @@ def test_every_row_says_what_to_do() -> None:
     assert {row.id for row in refusals.REFUSALS} == {
         "loop-in-if", "if-in-if", "same-constants", "half-slice", "concatenate-axis-1", "workspace-in-flow",
         "aliased-twice", "aliased-format", "aliased-int64", "size-in-flow", "size-in-loop", "shape-input-in-flow",
+        "size-of-zero",
         "uint8-tensor", "quantized-by-cast", "int8-and-float8",
     }  # fmt: skip
     for row in refusals.REFUSALS:

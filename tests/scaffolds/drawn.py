@@ -29,6 +29,7 @@ from pluginkit.run import several_plugins
 from pluginkit.run.options import Options
 from pluginkit.scaffold import project, signature
 from pluginkit.scaffold.add import write as add
+from pluginkit.scaffold.kernels import patterns
 from tests.scaffolds.building import in_two_sources
 
 SYMBOLS = ("n", "c", "h", "w")
@@ -376,11 +377,12 @@ def _varied(found: list[Drawn], count: int) -> list[Drawn]:
 
 
 def library(folder: Path, signatures_: Sequence[Drawn]) -> Path:
-    """A project whose library has all of them, as Drawn0, Drawn1, ..."""
+    """A project whose library has all of them, as Drawn0, Drawn1, ...: each with the kernel that `new` begins with."""
     texts = [one.text.replace('name = "Drawn"', f'name = "Drawn{index}"', 1) for index, one in enumerate(signatures_)]
-    made = project.write(texts[0], folder)
-    for text in texts[1:]:
-        add(text, made)
+    kernels = [patterns.chosen(Manifest.parse(text), "") for text in texts]
+    made = project.write(texts[0], folder, kernel=kernels[0])
+    for text, kernel in zip(texts[1:], kernels[1:], strict=True):
+        add(text, made, kernel=kernel)
     in_two_sources(made)
     return made
 

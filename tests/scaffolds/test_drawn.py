@@ -15,6 +15,7 @@ from pluginkit.run import several_plugins
 from pluginkit.run.options import Options
 from pluginkit.scaffold import project
 from pluginkit.scaffold.fields import cpp as cpp_fields
+from pluginkit.scaffold.kernels import patterns
 from pluginkit.scaffold.shape_code import cpp_dimensions, cpp_workspace
 from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
@@ -141,7 +142,7 @@ def test_the_code_of_10_drawn_signatures(tmp_path: Path) -> None:
     codes = [_Code(one, number) for number, one in enumerate(few) if not one.traits & {"any rank", "shape input"}]
     assert len(codes) > FEW // 2
     for number, one in enumerate(few):
-        folder = project.write(one.text, tmp_path / str(number))
+        folder = project.write(one.text, tmp_path / str(number), kernel=patterns.chosen(Manifest.parse(one.text), ""))
         for manifest in Manifest.load(folder).static():
             found = plan(manifest, Reference.load(folder / "reference.py", manifest), families=["plain"], random=0)
             assert found.cases

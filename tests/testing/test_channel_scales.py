@@ -157,6 +157,8 @@ def test_what_a_list_of_scales_cannot_be(old: str, new: str, problem: str) -> No
         ("x:int8,float32:n,c:scale=s", "s:int32[c]", "v3", "no float32 field is called so"),
         ("x:int8,float32:n,c:scale=s", "s:float32[h]", "v3", "no dimension has that size"),
         ("x:int8,float32:c,c:scale=s", "s:float32[c]", "v3", "several dimensions have that size"),
+        ("x:int8,float32:n,...,c:scale=s", "s:float32[c]", "v3", "has c elements, and a shape is of any rank"),
+        ("x:int8,float32:n,...,3:scale=s", "s:float32[3]", "v3", "dimension 2 is another one at each rank: write"),
     ],
 )
 def test_what_new_refuses(tensor: str, field: str, base: str, problem: str) -> None:
@@ -165,7 +167,18 @@ def test_what_new_refuses(tensor: str, field: str, base: str, problem: str) -> N
             "Channels", inputs=[tensor], outputs=[], fields=[field], namespace="", version="1", base=base
         )
     assert problem in caught.value.message
-    assert caught.value.hint
+    assert caught.value.hint or "write" in problem
+
+
+def test_a_list_of_scales_at_any_rank() -> None:
+    """Of a dimension before `"..."`, which is the same one at each rank."""
+    text = TOML.replace('"n", "c", "h"]', '"n", 3, "..."]').replace('length = "c"', "length = 3")
+    text = text.replace("n = [1, 2, 4], c = [3, 3, 3], h = [1, 2, 8] }", "n = [1, 2, 4] }\nrest = []")
+    text += '[[profiles]]\nname = "images"\nsymbols = { n = [1, 2, 4] }\nrest = [[1, 2, 4], [1, 2, 4]]\n'
+    assert [len(one.inputs[0].shape) for one in Manifest.parse(text).ranked()] == [2, 4]
+    behind = text.replace('3, "..."]\nscale = "more"\nscale_axis = 1', '"...", 3]\nscale = "more"\nscale_axis = 2')
+    with pytest.raises(UsageError, match=r"y\.scale_axis: dimension 2 is another one at each rank"):
+        Manifest.parse(behind)
 
 
 def test_new_writes_the_axis() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import onnx
@@ -10,10 +12,13 @@ import pytest
 from onnx import helper
 
 from pluginkit.dtypes import DType
+from pluginkit.manifest import Manifest
 from pluginkit.network.model import Case, Network
 from pluginkit.network.plan import Plan
 from pluginkit.testing.comparison import compare
+from pluginkit.testing.families.base import Applier, Setting
 from pluginkit.testing.plan import plan
+from pluginkit.testing.reference import Reference
 
 from .conftest import EXAMPLES, FAMILIES, Example, inlined, session
 
@@ -180,3 +185,50 @@ def test_precisions_and_types_of_a_call() -> None:
     assert call.inputs[0][0] == ((1, 6), (2, 6), (5, 6)), "INT8 has constant channels"
     assert set(call.fields) == {"a_scale", "b_scale", "mix_scale", "wide_scale"}
     assert not cases_of("trio", "plain/float32")[0].calls[0].fields
+
+
+GROWN = """
+[plugin]
+name = "Grown"
+base = "v3"
+[[inputs]]
+name = "x"
+types = ["float16"]
+shape = ["n"]
+[[inputs]]
+name = "t"
+types = ["int8"]
+shape = ["n"]
+scale = "t_scale"
+[[outputs]]
+name = "y"
+types = ["int8"]
+shape = ["n"]
+scale = "y_scale"
+[[fields]]
+name = "t_scale"
+type = "float32"
+[[fields]]
+name = "y_scale"
+type = "float32"
+[[profiles]]
+symbols = { n = [1, 3, 3] }
+"""
+
+
+def test_nan_as_int8_means_nothing(tmp_path: Path) -> None:
+    """What FP16's infinities leave in an INT8 tensor is no document's, and so is what follows from it."""
+    file = tmp_path / "reference.py"
+    file.write_text("def reference(x, t):\n    return x - x + t\n")
+    manifest = Manifest.parse(GROWN)
+    reference = Reference.load(file, manifest)
+    setting = Setting(manifest, DType.FLOAT16, {}, scales={"t": 1e5, "y": 1e5})
+
+    def steps(x: list[float], fill: Literal[0, 1]) -> tuple[list[float], bool]:
+        applier = Applier(setting, reference, fill=fill)
+        (y,) = applier([np.array(x), np.array([0.0, 1e5, -1e9])])
+        return [*(y / 1e5)], applier.masks
+
+    assert steps([1.0, 2.0, 6e4], 0) == steps([1.0, 2.0, 6e4], 1) == ([0, 1, -128], False)
+    assert steps([1.0, 1e6, 6e4], 0) == ([0, -128, -128], True)
+    assert steps([1.0, 1e6, 6e4], 1) == ([0, 127, -128], True)

@@ -87,6 +87,13 @@ def test_a_wrong_signature_is_the_references_fault(tmp_path: Path) -> None:
         reference([X], {"alpha": 0.5})
 
 
+def test_too_large_tensors_are_the_profiles_fault(tmp_path: Path) -> None:
+    reference = Reference.load(written(tmp_path, "def reference(x, *, alpha): raise MemoryError"), LEAKY)
+    with pytest.raises(CheckFailed, match=r"needs more memory than there is for x \[1, 2, 3, 3\]") as caught:
+        reference([X], {"alpha": 0.5})
+    assert "[[profiles]]" in caught.value.hint
+
+
 def test_nan_is_right_where_inputs_are_not_finite() -> None:
     reference = Reference(LEAKY, lambda x, *, alpha: x - x)
     (y,) = reference([np.full((1, 1, 1, 1), np.inf)], {"alpha": 0.5})

@@ -122,6 +122,13 @@ REFUSALS: tuple[Refusal, ...] = (
         hidden="sizes",
     ),
     Refusal(
+        "size-of-zero",
+        r"deviceToShapeHostBuilder\.cpp::makeRunner",
+        "several profiles, in one of which a size that only the run knows can be nothing but 0",
+        "profiles in all of which its upper bound is above 0 at max; or an engine for the one where it is 0",
+        hidden="sizes",
+    ),
+    Refusal(
         "size-in-loop",
         r"graphScope\.cpp::makeScopeNodesContiguous|myelinNodesClusterer\.cpp::ClusterForeignNodes",
         "a size in a loop (of a Slice, Range, Expand, ...) that follows from the loop's states or its trip number",

@@ -192,6 +192,9 @@ class Applier:
     Elements that the reference masks get the value number `fill` of `MEANINGLESS`; which they are is collected in
     `free`, a mask for each call and output. What is the same for both fills doesn't depend on them. `unrounded`
     has each call's outputs as the reference gives them.
+
+    NaN as INT8 means nothing either, for INT8 has none and no document says what becomes of it: it is the least step
+    or the largest, by `fill`. It comes of FP16's infinities, of values that grow in a loop; `lost` says whether it came.
     """
 
     setting: Setting
@@ -200,6 +203,7 @@ class Applier:
     calls: int = 0
     fill: Literal[0, 1] = 0
     free: list[tuple[Array, ...]] = field(default_factory=list)
+    lost: bool = False
     seen: dict[str, list[Array]] = field(default_factory=dict)
     unrounded: list[tuple[Array, ...]] = field(default_factory=list)
 
@@ -229,12 +233,16 @@ class Applier:
 
     @property
     def masks(self) -> bool:
-        """Whether the reference has masked anything so far."""
-        return any(mask.any() for masks in self.free for mask in masks)
+        """Whether there was an element so far that means nothing."""
+        return self.lost or any(mask.any() for masks in self.free for mask in masks)
 
     def _at(self, tensor: Tensor, value: Array) -> Array:
         if not self.exact:
-            return represent(value, self.setting.kind(tensor), self.setting.step(tensor))
+            kind = self.setting.kind(tensor)
+            if kind is DType.INT8 and (nothing := np.isnan(value)).any():
+                self.lost = True
+                value = np.where(nothing, (-np.inf, np.inf)[self.fill], value)
+            return represent(value, kind, self.setting.step(tensor))
         self.seen.setdefault(tensor.name, []).append(np.asarray(value))
         return np.asarray(value)
 
