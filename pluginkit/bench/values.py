@@ -169,12 +169,12 @@ def check(name: str, got: Array, want: Array, allowed: Limits, method: str) -> N
     Raises:
         Finding: it is something else; `method` is who wrote it.
     """
-    if np.array_equal(got.view(np.uint8), want.view(np.uint8)):
+    flat, right = got.reshape(-1), want.reshape(-1)  # bytes of a 0-D array can't be looked at
+    if np.array_equal(flat.view(np.uint8), right.view(np.uint8)):
         return
     float8 = got.dtype == DType.FLOAT8.numpy
     steps = float8 or got.dtype == np.int8
     wrong, worst = 0, (-1.0, 0)
-    flat, right = got.reshape(-1), want.reshape(-1)
     for start in range(0, flat.size, PIECE):
         here, there = _wide(flat[start : start + PIECE]), _wide(right[start : start + PIECE])
         with np.errstate(invalid="ignore"):

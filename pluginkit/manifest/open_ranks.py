@@ -82,7 +82,7 @@ def _check(content: dict[str, Any], open_: list[dict[str, Any]]) -> None:
         axis = tensor.get("scale_axis")
         if isinstance(axis, int) and axis >= _shape(tensor).index(REST):
             raise RankError(
-                f'{tensor.get("name")}.scale_axis: dimension {axis} is another one at each rank: write the dimension '
+                f"{tensor.get('name')}.scale_axis: dimension {axis} is another one at each rank: write the dimension "
                 f'that has a scale for each index before "{REST}"'
             )
     if not any(REST in _shape(one) for one in _tables(content, "inputs")):

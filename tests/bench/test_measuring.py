@@ -236,6 +236,7 @@ def test_what_is_within_limits_is_right() -> None:
         (np.array([1.0, np.nan, np.inf, 10.0]), np.array([1.4, np.nan, np.inf, 10.9])),
         (np.array([1, -128], np.int8), np.array([2, -127], np.int8)),
         (np.zeros((0, 3)), np.zeros((0, 3))),
+        (np.array(3), np.array(3)),
     ):
         values.check("y", got, want, LIMITS, "enqueue")
 
@@ -248,6 +249,8 @@ def test_what_is_not_is_told_with_its_place() -> None:
     ):
         with pytest.raises(Finding, match=message):
             values.check("y", np.array([got]), np.array([want]), LIMITS, "enqueue")
+    with pytest.raises(Finding, match=r"is 3 at \[\], expected 1: off by 2 "):
+        values.check("y", np.array(3), np.array(1), LIMITS, "enqueue")
     with pytest.raises(Finding, match=r"is 3 at \[1\], expected 1: off by 2 steps"):
         values.check("y", np.array([1, 3], np.int8), np.array([1, 1], np.int8), LIMITS, "enqueue")
     with pytest.raises(Finding, match="off by 1 "):

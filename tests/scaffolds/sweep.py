@@ -116,6 +116,16 @@ SIZED: list[dict[str, Any]] = [
 ]
 """Rows with a size tensor. They are in none of the networks that NVIDIA's API makes, so they are apart."""
 
+COUNTED: list[dict[str, Any]] = [
+    dict(zip(FACTORS, (base, inputs, "counted", rank, types, fields, names, "symbols", "linear"), strict=True))
+    for base, inputs, rank, types, fields, names in (
+        ("v3", "one", 2, "usual", "lists", "usual"),
+        ("dynamic", "rows", 3, "brain", "several", "odd"),
+        ("ioext", "one", 1, "float32", "none", "acme"),
+    )
+]
+"""Rows with an output of which another says how many rows mean something, at every rank but 0: so they are apart."""
+
 WORKSPACE: list[dict[str, Any]] = [
     dict(zip((*FACTORS, "workspace"), row, strict=True))
     for row in (
@@ -283,6 +293,7 @@ def _outputs(row: Row, ins: list[str], names: list[str], types: str, shape: list
             _tensor(names[0], types, [names[1], "2"]),
             f"{names[1]}:int32::upper={' * '.join(dim for dim in shape if dim != '...') or '3'}",
         ],
+        "counted": [f"{one}:valid={names[1]}", f"{names[1]}:int32:"],
         "two": [one, _tensor(names[1], types, shape)],
         "computed": [_tensor(names[0], types, [*computed[:1], *shape[1:-1], f"ceil_div({shape[-1]} * 3, 2)"])]
         if len(shape) > 1

@@ -104,7 +104,7 @@ def test_a_library_of_many_rows_is_green(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.compile
 @pytest.mark.rtx
 @pytest.mark.parametrize(
-    "row", [*ROWS, *sweep.SIZED, *sweep.WORKSPACE, *sweep.CHANNELED, *sweep.FLOAT8], ids=sweep.row_id
+    "row", [*ROWS, *sweep.SIZED, *sweep.COUNTED, *sweep.WORKSPACE, *sweep.CHANNELED, *sweep.FLOAT8], ids=sweep.row_id
 )
 def test_every_row_is_green(row: sweep.Row, tmp_path: Path) -> None:
     made = sweep.Options.of(row)

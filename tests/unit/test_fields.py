@@ -346,4 +346,8 @@ def test_generated_code_compares_with_what_a_plugin_can_get() -> None:
     (check,) = chosen
     assert check.startswith("std::any_of(parameters.f.begin(), parameters.f.end(), [](float one)")
     assert "!std::isfinite(one) || (one != 0.0999755859375F && one != 2.0F)" in check
+    for value in ("inf", "[1.0, nan]\nlength = 2"):
+        text = TOML.format(field=f'type = "float32"\ndefault = {value}', c="[4, 4, 4]")
+        with pytest.raises(UsageError, match="generated code reads finite numbers alone"):
+            cpp_fields.snippets(Manifest.parse(text))
     assert cpp_fields.number(FieldType.INT64, -(2**63)) == "std::numeric_limits<int64_t>::min()"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+from pluginkit.errors import UsageError
 from pluginkit.field_types import FieldType, Number
 from pluginkit.manifest import Attribute, Manifest
 from pluginkit.manifest.fields import MAX_ELEMENTS
@@ -113,6 +115,11 @@ def _literal(field: Attribute) -> str:
     default = field.default
     if isinstance(default, str):
         return quote(default)
+    if not all(math.isfinite(one) for one in (default if isinstance(default, tuple) else (default or 0,))):
+        raise UsageError(
+            f"The field '{field.name}' has the default {_shown(field)}, and generated code reads finite numbers alone.",
+            hint="Write the largest number that the layer needs, as default = 3.4e38, or no default.",
+        )
     if isinstance(default, tuple):
         return ", ".join(number(field.type, value) for value in default)
     if default is None:

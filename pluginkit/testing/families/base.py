@@ -194,7 +194,7 @@ class Applier:
     has each call's outputs as the reference gives them.
 
     NaN as INT8 means nothing either, for INT8 has none and no document says what becomes of it: it is the least step
-    or the largest, by `fill`. It comes of FP16's infinities, of values that grow in a loop; `lost` says whether it came.
+    or the largest, by `fill`. It comes of FP16's infinities, in loops where values grow; `lost` says whether it came.
     """
 
     setting: Setting
