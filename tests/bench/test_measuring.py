@@ -237,6 +237,7 @@ def test_what_is_within_limits_is_right() -> None:
         (np.array([1, -128], np.int8), np.array([2, -127], np.int8)),
         (np.zeros((0, 3)), np.zeros((0, 3))),
         (np.array(3), np.array(3)),
+        (np.array([7, 2]), np.ma.MaskedArray([0, 2], [True, False])),
     ):
         values.check("y", got, want, LIMITS, "enqueue")
 
