@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import keyword
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import onnx
@@ -13,8 +14,13 @@ from onnxscript.rewriter import pattern as rewriter
 
 from pluginkit.errors import UsageError
 from pluginkit.grafting.expressions import plain, same
+from pluginkit.grafting.orders import Orders, turned_around
 from pluginkit.grafting.pattern import FunctionPattern, Operator, Pattern
 from pluginkit.grafting.regions import Subgraph, constant, graphs, name_of
+
+WAYS = 16
+"""So many orders of a place that is none are looked at for the reason."""
+NO_CONSTANT = " is no constant"
 
 
 def find(model: Any, wanted: Pattern | FunctionPattern, inputs: Sequence[str]) -> tuple[list[Subgraph], list[str]]:
@@ -29,8 +35,14 @@ def find(model: Any, wanted: Pattern | FunctionPattern, inputs: Sequence[str]) -
         UsageError: the pattern contradicts itself.
     """
     function = wanted.function if isinstance(wanted, FunctionPattern) else _function(wanted)
+    graph_patterns: list[Any] = []
+
+    def matcher(pattern: Any) -> Any:
+        graph_patterns.append(pattern)
+        return rewriter.SimplePatternMatcher(pattern)
+
     try:
-        rules = rewriter.RewriteRule(function, lambda op, **_: op.Identity(), name="graft").commute()
+        rule = rewriter.RewriteRule(function, lambda op, **_: op.Identity(), matcher=matcher, name="graft")
     except UsageError:
         raise
     except Exception as error:  # noqa: BLE001 - of the pattern's function, and of onnxscript's for it
@@ -40,8 +52,15 @@ def find(model: Any, wanted: Pattern | FunctionPattern, inputs: Sequence[str]) -
     for graph, path in graphs(model):
         for node in graph:
             _know_constants(node)
-        for node in graph:
-            region, reason = _match(model, graph, path, node, rules, wanted, inputs)
+        listed = list(graph)
+        strict = Orders(graph_patterns[0], lambda name, value: not _unfit(name, value, wanted))
+        loose = Orders(graph_patterns[0], lambda *_: True)
+        for node in listed:
+            region, reason = _match(model, graph, path, node, rule, strict.of(node, listed), wanted, inputs)
+            if region is None:
+                # Once more without asking for constants, for what to say.
+                near = itertools.islice(loose.of(node, listed), WAYS)
+                region, reason = _match(model, graph, path, node, rule, near, wanted, inputs)
             if region is not None:
                 found.append(region)
             elif reason:
@@ -60,13 +79,15 @@ def _match(
     graph: Any,
     path: str,
     node: Any,
-    rules: Sequence[Any],
+    rule: Any,
+    orders: Iterator[tuple[Any, ...]],
     wanted: Pattern | FunctionPattern,
     inputs: Sequence[str],
 ) -> tuple[Subgraph | None, str]:
     reasons = []
-    for rule in rules:
-        match = rule.match(model, graph, node, check_nodes_are_removable=False)
+    for turned in orders:
+        with turned_around(turned):
+            match = rule.match(model, graph, node, check_nodes_are_removable=False)
         if not match:
             continue
         bound = {**match.bindings, **_defaults(model, match)}
@@ -80,7 +101,8 @@ def _match(
         outputs = tuple(match.outputs)
         known = {name: value for name, value in values.items() if value is not None}
         return Subgraph(graph, path, tuple(nodes), tuple(bound[name] for name in names), outputs, known), ""
-    return None, reasons[-1] if reasons else ""
+    # Of several orders, one that has constants where the pattern has them is nearer.
+    return None, min(reasons, key=lambda one: one.endswith(NO_CONSTANT), default="")
 
 
 def _inputs(wanted: Pattern | FunctionPattern, plugin: Sequence[str], bound: dict[str, Any]) -> list[str]:
@@ -115,16 +137,41 @@ def _wrong(bound: dict[str, Any], wanted: Pattern | FunctionPattern) -> str:
         return ""
     for index, one in enumerate(wanted.node):
         for attribute, expected in one.attributes.items():
-            value = _bound(bound.get(_variable(index, attribute, expected)))
-            if not isinstance(expected, str) and not same(plain(value), _number_or_text(expected), rtol=1e-5):
-                return f"{attribute} of its {one.op} is {plain(value)}, not {_number_or_text(expected)}"
+            name = _variable(index, attribute, expected)
+            if not isinstance(expected, str) and (reason := _unfit(name, bound.get(name), wanted)):
+                return reason
     for name in wanted.constants:
-        array = constant(bound.get(name))
-        if array is None:
-            return f"{name} is no constant"
-        if reason := wanted.rule(name).broken_by(array):
-            return f"{name} is {reason}"
+        if reason := _unfit(name, bound.get(name), wanted):
+            return reason
     return ""
+
+
+def _unfit(name: str, value: Any, wanted: Pattern | FunctionPattern) -> str:
+    """Why a value is not the constant, or the attribute, that the pattern calls so; empty if it is, or the pattern asks
+    for none."""
+    if isinstance(wanted, FunctionPattern):
+        return ""
+    if (expected := _expected(wanted).get(name)) is not None:
+        kind, attribute, required = expected
+        found = plain(_bound(value))
+        return "" if same(found, required, rtol=1e-5) else f"{attribute} of its {kind} is {found}, not {required}"
+    if name not in wanted.constants:
+        return ""
+    array = constant(value)
+    if array is None:
+        return f"{name}{NO_CONSTANT}"
+    reason = wanted.rule(name).broken_by(array)
+    return f"{name} is {reason}" if reason else ""
+
+
+def _expected(wanted: Pattern) -> dict[str, tuple[str, str, object]]:
+    """What attributes must be, by what they are bound to: the operator, the attribute, and its value."""
+    return {
+        _variable(index, name, value): (one.op, name, _number_or_text(value))
+        for index, one in enumerate(wanted.node)
+        for name, value in one.attributes.items()
+        if not isinstance(value, str)
+    }
 
 
 def _defaults(model: Any, match: Any) -> dict[str, Any]:

@@ -594,3 +594,64 @@ def test_names_of_nodes_that_were_grafted_before() -> None:
     for _ in range(3):
         model, _, _ = rewrite(model, pattern, minus, manifest("Twice", ["x"]), [1])
     assert [one.name for one in model.graph.node if one.domain == "acme"] == ["Twice_1", "Twice_2", "Twice_3"]
+
+
+def sums(count: int, first: str, other: str = "b{0}") -> tuple[str, str]:
+    """A chain of Adds as a pattern and as a model's text, each of whose Adds stands the other way around than the next;
+    it begins with an operator."""
+    nodes = [f'{{ op = "{first}", inputs = ["x"], outputs = ["v0"] }}']
+    lines = [f"v0 = {first}(x)"]
+    for i in range(count):
+        name = other.format(i)
+        nodes.append(f'{{ op = "Add", inputs = ["v{i}", "{name}"], outputs = ["v{i + 1}"] }}')
+        lines.append(f"v{i + 1} = Add({f'v{i}, {name}' if i % 2 else f'{name}, v{i}'})")
+    return f'inputs = ["x"]\nnode = [{", ".join(nodes)}]', "  ".join(lines)
+
+
+def test_a_chain_of_thirty_adds(tmp_path: Path) -> None:
+    """A rule for each order of all of them would be 2^30."""
+    text, lines = sums(30, "Relu")
+    constants = ", ".join(f"float b{i} = {{{i}.0}}" for i in range(30))
+    model = parser.parse_model(f"{HEAD} g (float[n] x) => (float[n] v30) <{constants}> {{ {lines} }}")
+    every = f"{text}\nconstants = {{ {', '.join(f'b{i} = {i}' for i in range(30))} }}"
+    grafted, places, _ = rewrite(model, toml(tmp_path, every), creator("Sum"), None)
+    assert (operators(grafted), len(places)) == (["Sum"], 1)
+    with pytest.raises(NothingSelected, match=r"b0 is 0.0, not 7"):
+        rewrite(model, toml(tmp_path, every.replace("b0 = 0,", "b0 = 7,")), creator("Sum"), None)
+    other, _ = sums(30, "Tanh")
+    with pytest.raises(NothingSelected, match=r"No place of the model fits the pattern\.\n"):
+        rewrite(model, toml(tmp_path, other), creator("Sum"), None)
+
+
+def test_a_value_that_is_used_twice_decides_the_orders(tmp_path: Path) -> None:
+    """Both inputs of each Add may be either value, until the last operator says which is which."""
+    nodes = [f'{{ op = "Add", inputs = ["{"xy"[i % 2]}", "{"yx"[i % 2]}"], outputs = ["s{i}"] }}' for i in range(12)]
+    nodes += ['{ op = "Concat", inputs = ["LIST", "x"], outputs = ["z"] }'.replace(
+        "LIST", '", "'.join(f"s{i}" for i in range(12)))]  # fmt: skip
+    lines = "  ".join(f"s{i} = Add(p, q)" for i in range(12))
+    listed = ", ".join(f"s{i}" for i in range(12))
+    model = parser.parse_model(
+        f"{HEAD} g (float[n] p, float[n] q) => (float[k] z) {{ {lines}  z = Concat<axis = 0>({listed}, q) }}"
+    )
+    wanted = toml(tmp_path, f'inputs = ["x", "y"]\nnode = [{", ".join(nodes)}]')
+    _, (place,), _ = rewrite(model, wanted, creator("Sums"), None)
+    assert place.inputs == ("q", "p")
+
+
+def test_a_pattern_that_fits_in_too_many_ways(tmp_path: Path) -> None:
+    """Nine sums of which the pattern says nothing; what it says last, an attribute, no node has."""
+    count = 9
+    listed = [f"s{i}" for i in range(count)]
+    nodes = [f'{{ op = "Add", inputs = ["x{i}", "y{i}"], outputs = ["s{i}"] }}' for i in range(count)]
+    nodes.append(f'{{ op = "Concat", inputs = {listed}, outputs = ["c"], attributes = {{ axis = AXIS }} }}')
+    nodes.append('{ op = "Softmax", inputs = ["c"], outputs = ["z"], attributes = { axis = 7 } }')
+    lines = "  ".join(f"s{i} = Add(p, q)" for i in range(count))
+    model = parser.parse_model(
+        f"{HEAD} g (float[n] p, float[n] q) => (float[k] z) {{ "
+        f"{lines}  c = Concat<axis = 0>({', '.join(listed)})  z = Softmax(c) }}"
+    )
+    text = f'inputs = ["x0"]\nnode = [{", ".join(nodes)}]'
+    with pytest.raises(UsageError, match="fit in more than 256 ways at one place"):
+        rewrite(model, toml(tmp_path, text.replace("AXIS", "0")), creator("Sums"), None)
+    with pytest.raises(NothingSelected, match="axis of its Concat is 0, not 3"):
+        rewrite(model, toml(tmp_path, text.replace("AXIS", "3")), creator("Sums"), None)
