@@ -31,12 +31,14 @@ class ComparedRun:
         error: the largest difference of an element of any output.
         output: that output.
         allowed: what the tolerance allows there.
+        mean: the mean difference of that output's elements; None: of integers, say.
     """
 
     inputs: str
     error: float
     output: str
     allowed: float
+    mean: float | None
 
 
 def feeds(
@@ -144,4 +146,4 @@ def _compared(name: str, got: Mapping[str, Array], wanted: Mapping[str, Array], 
             hint="Does the plugin compute what the nodes do, with these attributes? --rtol and --atol allow more.",
         )
     worst = found.worst
-    return ComparedRun(name, worst.error, worst.name, worst.allowed)
+    return ComparedRun(name, worst.error, worst.name, worst.allowed, worst.mean)

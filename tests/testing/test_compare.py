@@ -47,6 +47,25 @@ def test_the_message_names_output_index_values_and_tolerance() -> None:
     assert (result.worst.index, result.worst.error, result.worst.unit) == ((1, 0), 0.5, "abs")
 
 
+def test_polygraphy_sees_whole_arrays() -> None:
+    """Its mean and median are of all elements, not of those that differ; values that are right by their kind are 0."""
+    result = compare({"y": changed((1, 0), 0.5)}, {"y": WANT}, CLOSE).worst
+    assert (result.mean, result.median) == (0.125, 0.0)
+    same = compare({"y": WANT.astype(np.float32)}, {"y": WANT}, CLOSE).worst
+    assert (same.mean, same.median) == (0.0, 0.0)
+    steps = compare({"y": changed((1, 0), 0.25)}, {"y": WANT}, STEPS).worst
+    assert (steps.ok, steps.mean) == (True, 0.25)
+    odd = np.array([[np.nan, np.inf], [-np.inf, 1.0]])
+    got = odd.astype(np.float32)
+    got[1, 1] = 1.5
+    result = compare({"y": got}, {"y": odd}, CLOSE).worst
+    assert (result.ok, result.error, result.mean, result.median) == (False, 0.5, 0.125, 0.0)
+    moved = Tolerance("close", moved={"y": np.array([[0.0, 0.0], [0.0, 9.0]])})
+    result = compare({"y": changed((1, 1), 108.0)}, {"y": WANT}, moved).worst
+    assert (result.ok, result.error, result.mean) == (True, 8.0, 0.0)
+    assert compare({"y": np.array([3])}, {"y": np.array([2])}, CLOSE).worst.mean is None
+
+
 def test_the_error_is_the_largest_of_what_is_beyond_its_tolerance() -> None:
     want = np.array([1e-3, 50.0, 1e6])
     got = want + np.array([0.05, 7.0, 900.0])  # 5 times, 140 times, 0.9 times what is allowed

@@ -125,10 +125,11 @@ def _show(done: Grafted, console: Console) -> None:
     if left:
         console.print(Text(f"{left} more of {done.found} places left as they are.", style="dim"))
     runs = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for title in ("both models on inputs", "largest difference", "allowed there", "of output"):
+    for title in ("both models on inputs", "largest difference", "allowed there", "mean", "of output"):
         runs.add_column(title, overflow="fold")
     for run_ in done.runs:
-        runs.add_row(run_.inputs, f"{run_.error:.1e}", f"{run_.allowed:.1e}", Text(shown(run_.output)))
+        mean = "" if run_.mean is None else f"{run_.mean:.1e}"
+        runs.add_row(run_.inputs, f"{run_.error:.1e}", f"{run_.allowed:.1e}", mean, Text(shown(run_.output)))
     console.print(runs)
     tolerance = f"rtol {done.tolerance.rtol:g}, atol {done.tolerance.atol:g}"
     console.print(Text(f"The same, within {tolerance}. Written: {done.out}", style="green"), soft_wrap=True)
