@@ -9,6 +9,6 @@ from pluginkit.errors import ToolMissing
 if missing := [name for name in ("onnx_ir", "onnxscript") if importlib.util.find_spec(name) is None]:
     raise ToolMissing(f"{missing[0]} is not installed", hint="type pip install 'pluginkit[graft]'")
 
-from pluginkit.grafting.grafter import Grafted, GraftOptions, graft
+from pluginkit.grafting.grafter import BundledPlugin, Grafted, GraftOptions, PluginSignature, graft
 
-__all__ = ["GraftOptions", "Grafted", "graft"]
+__all__ = ["BundledPlugin", "GraftOptions", "Grafted", "PluginSignature", "graft"]

@@ -10,7 +10,6 @@ import numpy as np
 import onnx
 
 from pluginkit.errors import CheckFailed, PluginkitError, UsageError
-from pluginkit.grafting.expressions import TEXTS
 from pluginkit.importing import hosting, inputs, running
 from pluginkit.importing.files import recorded
 from pluginkit.importing.profiles import POINTS
@@ -19,6 +18,7 @@ from pluginkit.importing.running import Expected
 from pluginkit.importing.serving import PluginLibrary, Served, serve
 from pluginkit.network.model import Array, NetworkProfile, Tolerance
 from pluginkit.onnxruntime.session import of_libraries
+from pluginkit.patterns import TEXTS
 from pluginkit.testing.comparison import compare
 
 

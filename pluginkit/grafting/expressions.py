@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from pluginkit.errors import UsageError
+from pluginkit.patterns import TEXTS
 
-TEXTS = "OSU"
-"""NumPy's kinds of what is no number."""
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

@@ -18,22 +18,59 @@ from pluginkit.errors import NothingSelected, UsageError
 from pluginkit.grafting import comparing, replacing, selection
 from pluginkit.grafting import pattern as patterns
 from pluginkit.grafting.comparing import ComparedRun
-from pluginkit.grafting.expressions import TEXTS, evaluate, plain, same
-from pluginkit.grafting.pattern import FunctionPattern, Pattern
+from pluginkit.grafting.expressions import evaluate, plain, same
+from pluginkit.grafting.pattern import FunctionPattern
 from pluginkit.grafting.regions import Subgraph, check, constant
 from pluginkit.importing import model as model_
 from pluginkit.importing import onnx_sessions, profiles
 from pluginkit.importing.files import external, libraries
 from pluginkit.importing.rewrites import fixing
 from pluginkit.importing.serving import PluginLibrary
-from pluginkit.manifest import Manifest
+from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.network.model import Tolerance
+from pluginkit.patterns import TEXTS, ZERO, Pattern
 
 Progress = Callable[[str], None]
 NEAR = 3
 """So many places that are none are explained."""
 _INTEGERS = {"kINT8": 8, "kINT16": 16, "kINT32": 32, "kINT64": 64}
 """The bits of integer fields."""
+
+
+@dataclass(frozen=True)
+class PluginSignature:
+    """What a new node must fit.
+
+    Attributes:
+        inputs: the names of the plugin's inputs.
+        outputs: how many outputs it has.
+        lists: the names of its fields that are lists.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: int
+    lists: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> PluginSignature:
+        """That of a `pluginkit.toml`."""
+        lists = frozenset(one.name for one in manifest.fields if one.is_list)
+        return cls(tuple(one.name for one in manifest.inputs), len(manifest.outputs), lists)
+
+
+@dataclass(frozen=True)
+class BundledPlugin:
+    """What a bundle says of the plugin whose library it has.
+
+    Attributes:
+        name: the creator's, `namespace::Name`.
+        signature: its inputs, outputs and fields.
+        patterns: the bundle's patterns, as TOML, by name.
+    """
+
+    name: str
+    signature: PluginSignature
+    patterns: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -44,6 +81,7 @@ class GraftOptions:
         model: the ONNX file.
         pattern: what is replaced, as of `patterns.read`.
         plugin: the library that serves the new nodes, or its project's folder, which is built.
+        bundled: what its bundle says, where the library comes out of one.
         out: the file to write.
         places: which of the places, from 1; none: every one.
         others: libraries and projects for plugins' nodes that the model has already.
@@ -59,6 +97,7 @@ class GraftOptions:
     pattern: str
     plugin: Path
     out: Path
+    bundled: BundledPlugin | None = None
     places: tuple[int, ...] = ()
     others: tuple[Path, ...] = ()
     fold: bool = False
@@ -128,15 +167,20 @@ def graft(options: GraftOptions, progress: Progress = lambda _: None) -> Grafted
     proto = model_.load(options.model)
     if missing := external.left_out(proto):
         raise UsageError(f"{options.model} can't be changed: {missing}.")
-    is_folder = options.plugin.is_dir()
-    wanted = patterns.read(options.pattern, options.plugin if is_folder else options.plugin.parent)
+    bundled = options.bundled
+    wanted = patterns.read(options.pattern, _ships(options.plugin), bundled.patterns if bundled else None)
     profile = profiles.profile(profiles.declared_inputs(proto), shapes)
     given = comparing.feeds(proto, profile, options.seed, options.data)
     plugins = libraries.read([options.plugin, *options.others], (), options.timeout, progress)
-    creator = _creator(plugins[0], wanted.plugin)
+    creator = _creator(plugins[0], bundled.name if bundled else wanted.plugin)
+    if wanted.plugin not in {"", creator.name, f"{creator.namespace}::{creator.name}"}:
+        raise UsageError(
+            f"The pattern is for the plugin {wanted.plugin}, not for {creator.name}.", hint=f"--by {wanted.plugin}"
+        )
     manifest = next((one.manifest for one in plugins[0].plugins if one.name == creator.name), None)
+    known = bundled.signature if bundled else None if manifest is None else PluginSignature.of(manifest)
     progress("looking for the pattern")
-    grafted, places, found = rewrite(proto, wanted, creator, manifest, options.places, fold=options.fold)
+    grafted, places, found = rewrite(proto, wanted, creator, known, options.places, fold=options.fold)
     allowed = comparing.tolerance(plugins, grafted, options.rtol, options.atol)
     progress("running both models")
     runs = comparing.run(proto, grafted, plugins, given, allowed, options.timeout)
@@ -149,7 +193,7 @@ def rewrite(
     proto: onnx.ModelProto,
     wanted: Pattern | FunctionPattern,
     creator: CreatorFacts,
-    manifest: Manifest | None,
+    signature: PluginSignature | None,
     chosen: Sequence[int] = (),
     *,
     fold: bool = False,
@@ -160,7 +204,7 @@ def rewrite(
         proto: the model; it stays as it is.
         wanted: the pattern.
         creator: the plugin's.
-        manifest: its signature; None: not known.
+        signature: of it; None: not known.
         chosen, fold: as `places` and `fold` of `GraftOptions`.
 
     Raises:
@@ -171,7 +215,7 @@ def rewrite(
         from onnxscript import optimizer  # it takes a second to be imported
 
         optimizer.fold_constants(changed)
-    regions, missed = _find(changed, wanted, manifest)
+    regions, missed = _find(changed, wanted, signature)
     if not regions:
         reasons = "".join(f"\n  {one}" for one in missed[:NEAR])
         near = f" Nearly so, {len(missed)}:{reasons}" if missed else ""
@@ -179,7 +223,7 @@ def rewrite(
             f"No place of the model fits the pattern.{near}",
             hint="pluginkit doctor shows the model's nodes; --fold computes first what follows from constants.",
         )
-    done = [replace(one, attributes=_attributes(one, wanted, creator, manifest)) for one in _chosen(regions, chosen)]
+    done = [replace(one, attributes=_attributes(one, wanted, creator, signature)) for one in _chosen(regions, chosen)]
     check(done)
     _same_constants(done)
     places = tuple(_place(number, one) for number, one in zip(_numbers(regions, chosen), done, strict=True))
@@ -187,6 +231,15 @@ def rewrite(
     grafted = ir.to_proto(changed)
     _checked(proto, grafted)
     return grafted, places, len(regions)
+
+
+def _ships(plugin: Path) -> Path:
+    """The folder whose patterns come with a plugin: its project's, also of the library that its build made, or the
+    library's own."""
+    if plugin.is_dir():
+        return plugin
+    project = plugin.resolve().parents[min(2, len(plugin.resolve().parents) - 1)]
+    return project if (project / FILE_NAME).is_file() else plugin.parent
 
 
 def _creator(library: PluginLibrary, name: str) -> CreatorFacts:
@@ -199,14 +252,14 @@ def _creator(library: PluginLibrary, name: str) -> CreatorFacts:
 
 
 def _find(
-    model: Any, wanted: Pattern | FunctionPattern, manifest: Manifest | None
+    model: Any, wanted: Pattern | FunctionPattern, signature: PluginSignature | None
 ) -> tuple[Sequence[Subgraph], Sequence[str]]:
-    names = [one.name for one in manifest.inputs] if manifest is not None else []
+    names = signature.inputs if signature is not None else ()
     if isinstance(wanted, FunctionPattern) or wanted.node:
         from pluginkit.grafting import operators  # onnxscript takes a second to be imported
 
         return operators.find(model, wanted, names)
-    outputs = len(manifest.outputs) if manifest is not None else None
+    outputs = signature.outputs if signature is not None else None
     return selection.find(model, wanted, names, outputs), []
 
 
@@ -222,7 +275,7 @@ def _chosen(regions: Sequence[Subgraph], places: Sequence[int]) -> list[Subgraph
 
 
 def _attributes(
-    region: Subgraph, wanted: Pattern | FunctionPattern, creator: CreatorFacts, manifest: Manifest | None
+    region: Subgraph, wanted: Pattern | FunctionPattern, creator: CreatorFacts, signature: PluginSignature | None
 ) -> dict[str, object]:
     """The new node's, in the types of the plugin's fields."""
     fields = {one.name: one.type for one in creator.fields}
@@ -241,7 +294,7 @@ def _attributes(
     if unknown := [name for name in made if name not in fields]:
         listed = ", ".join(fields) or "none"
         raise UsageError(f"The plugin has no field {unknown[0]!r}.", hint=f"Its fields: {listed}.")
-    lists = {one.name for one in manifest.fields if one.is_list} if manifest is not None else set()
+    lists = signature.lists if signature is not None else ()
     return {name: _typed(name, value, fields[name], is_list=name in lists) for name, value in made.items()}
 
 
@@ -318,7 +371,7 @@ def _same_constants(regions: Sequence[Subgraph]) -> None:
             continue
         for key, (name, value) in own(other).items():
             here, wanted = expected.get(key, (name, value))
-            if not same(value, wanted, rtol=1e-6, atol=patterns.ZERO):
+            if not same(value, wanted, rtol=1e-6, atol=ZERO):
                 raise UsageError(
                     f"The places have different constants, and would become the same node: {here} is {wanted} in "
                     f"{first.label}, {name} is {value} in {other.label}.",

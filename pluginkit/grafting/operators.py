@@ -15,8 +15,9 @@ from onnxscript.rewriter import pattern as rewriter
 from pluginkit.errors import UsageError
 from pluginkit.grafting.expressions import plain, same
 from pluginkit.grafting.orders import Orders, turned_around
-from pluginkit.grafting.pattern import FunctionPattern, Operator, Pattern
+from pluginkit.grafting.pattern import FunctionPattern
 from pluginkit.grafting.regions import Subgraph, constant, graphs, name_of
+from pluginkit.patterns import Operator, Pattern
 
 WAYS = 16
 """So many orders of a place that is none are looked at for the reason."""

@@ -1,4 +1,4 @@
-"""What is replaced: a pattern in a TOML file, of a few words on the command line, or as a Python function."""
+"""What is replaced: a pattern by its name, in a file, of a few words on the command line, or as a Python function."""
 
 from __future__ import annotations
 
@@ -8,133 +8,12 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from typing import Any
 
 from pluginkit.errors import UsageError
-from pluginkit.grafting.expressions import TEXTS
-from pluginkit.network.model import Array
+from pluginkit.patterns import Pattern, of_data, of_file, of_text, shipped_by
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-FOLDER = "patterns"
-"""Of a project: its patterns, `NAME.toml`."""
 FORMS = "nodes:NAME,...; values:FROM,...->TO,...; scope:PATH; chain:TYPE,...; FILE.toml; FILE.py:FUNCTION"
-Number = int | float
-ZERO = 1e-12
-"""What a constant that must be 0 may differ by."""
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ConstantRule(_Strict):
-    """What a value must be that the pattern takes for a constant.
-
-    Attributes:
-        equals: a number, which each of its elements is; or a list of its elements.
-        rtol: the relative tolerance of that.
-        min, max: the least and the greatest value of its elements.
-    """
-
-    equals: Number | list[Number] | None = None
-    rtol: float = 1e-4
-    min: Number | None = None
-    max: Number | None = None
-
-    def broken_by(self, array: Array) -> str:
-        """What a constant is instead of what it must be; empty if it is that."""
-        if array.dtype.kind in TEXTS:
-            asked = any(one is not None for one in (self.equals, self.min, self.max))
-            return f"{_shown(array)}, no number" if asked else ""
-        if self.equals is not None:
-            expected = np.asarray(self.equals, np.float64)
-            same_size = array.size == expected.size if isinstance(self.equals, list) else array.size > 0
-            if not same_size or not np.allclose(array.reshape(-1).astype(np.float64), expected, self.rtol, ZERO):
-                return f"{_shown(array)}, not {self.equals}"
-        if self.min is not None and array.size and array.min() < self.min:
-            return f"{_shown(array)}, less than {self.min}"
-        if self.max is not None and array.size and array.max() > self.max:
-            return f"{_shown(array)}, more than {self.max}"
-        return ""
-
-
-def _shown(array: Array) -> str:
-    listed = array.reshape(-1)[:4].tolist()
-    return str(listed[0]) if array.size == 1 else f"{listed}{' ...' if array.size > 4 else ''}"
-
-
-class Operator(_Strict):
-    """A node of the pattern.
-
-    Attributes:
-        op: its type, or `domain::type`.
-        inputs: names of values; an empty one is an input that isn't there.
-        outputs: names of values.
-        attributes: a name that the attribute is bound to; a number or list that it must be; `{equals = "text"}`.
-    """
-
-    op: str
-    inputs: list[str]
-    outputs: list[str]
-    attributes: dict[str, str | Number | list[Number] | dict[Literal["equals"], str]] = Field(default_factory=dict)
-
-
-class Pattern(_Strict):
-    """A pattern of exactly one kind.
-
-    Attributes:
-        plugin: which plugin's node it becomes, where the library has several.
-        inputs: the node's inputs: of `node`, names of its values; else names of the model's values, with `*` and `?`.
-            Without them: of `node`, the values called as the plugin's inputs; else those that are no constants, and
-            then those that are, in the order in which they are used.
-        outputs: of `node`, names of its values; none: what no node of the pattern uses.
-        node: operators by what they are given and make.
-        chain: types of operators, each of which is given what the one before makes.
-        names: names of nodes.
-        values: `{from = [...], to = [...]}`: all nodes between these values.
-        scope: a module, with `*` and `?`: a part of the nodes' names, or the exporter's metadata.
-        constants: values of `node` that are constants; of the other kinds, values of the model by a name of their own.
-        bind: of other kinds than `node`: a name for an attribute or a constant, `TYPE.attribute` or the value's name,
-            with `*` and `?`.
-        attributes: the node's attributes, by expressions of what is bound. Without them: fields that are called as
-            what is bound.
-    """
-
-    plugin: str = ""
-    inputs: list[str] | None = None
-    outputs: list[str] | None = None
-    node: list[Operator] = Field(default_factory=list)
-    chain: list[str] = Field(default_factory=list)
-    names: list[str] = Field(default_factory=list)
-    values: dict[Literal["from", "to"], list[str]] = Field(default_factory=dict)
-    scope: str = ""
-    constants: dict[str, ConstantRule | Number | list[Number]] = Field(default_factory=dict)
-    bind: dict[str, str] = Field(default_factory=dict)
-    attributes: dict[str, str | Number] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> Pattern:
-        kinds = [name for name in ("node", "chain", "names", "values", "scope") if getattr(self, name)]
-        if len(kinds) != 1:
-            found = " and ".join(kinds) or "none of them"
-            raise ValueError(f"a pattern has one of node, chain, names, values and scope; this has {found}")
-        if self.values and set(self.values) != {"from", "to"}:
-            raise ValueError("values has from and to")
-        if self.bind and self.node:
-            raise ValueError("bind is not for node, whose values and attributes have names of their own")
-        return self
-
-    def rule(self, name: str) -> ConstantRule:
-        """What a constant must be."""
-        found = self.constants[name]
-        return found if isinstance(found, ConstantRule) else ConstantRule(equals=found)
 
 
 @dataclass(frozen=True)
@@ -155,66 +34,51 @@ class FunctionPattern:
     constants: dict[str, Any] = field(default_factory=dict)
 
 
-def read(text: str, project: Path | None) -> Pattern | FunctionPattern:
+def read(text: str, project: Path | None, bundled: Mapping[str, str] | None = None) -> Pattern | FunctionPattern:
     """What a person names by --replace.
 
     Args:
-        text: of one of `FORMS`, or the name of a pattern that the plugin's project ships.
+        text: of one of `FORMS`, or the name of a pattern that comes with the plugin.
         project: the plugin's folder, if it has one.
+        bundled: of a plugin out of a bundle: the bundle's patterns, as TOML, by name.
 
     Raises:
         UsageError: it is none, its file can't be read, or says something else than a pattern.
     """
     kind, colon, rest = text.partition(":")
     if colon and kind in {"nodes", "chain"}:
-        return _made({"names" if kind == "nodes" else kind: _listed(rest)}, text)
+        return of_data({"names" if kind == "nodes" else kind: _listed(rest)}, text)
     if colon and kind == "scope":
-        return _made({"scope": rest}, text)
+        return of_data({"scope": rest}, text)
     if colon and kind == "values":
         start, arrow, end = rest.partition("->")
         if not arrow:
             raise UsageError(f"--replace {text!r} has no '->'.", hint="Write values:FROM,...->TO,...")
-        return _made({"values": {"from": _listed(start), "to": _listed(end)}}, text)
+        return of_data({"values": {"from": _listed(start), "to": _listed(end)}}, text)
     if match := re.fullmatch(r"(.+\.py):(\w+)", text):
         return _function(Path(match[1]), match[2])
     if text.endswith(".toml"):
         return of_file(Path(text))
+    return _shipped(text, project) if bundled is None else _bundled(text, bundled)
+
+
+def _shipped(name: str, project: Path | None) -> Pattern:
     shipped = shipped_by(project)
-    if text in shipped:
-        return of_file(shipped[text])
-    known = f"The plugin's project ships {', '.join(shipped)}. " if shipped else "The plugin's project ships none. "
-    raise UsageError(f"--replace {text!r} is no pattern.", hint=f"{known}Else: {FORMS}.")
+    if name not in shipped:
+        known = ", ".join(shipped) or "none"
+        raise UsageError(
+            f"--replace {name!r} is no pattern.", hint=f"The plugin's project ships {known}. Else: {FORMS}."
+        )
+    return of_file(shipped[name])
 
 
-def shipped_by(project: Path | None) -> dict[str, Path]:
-    """The patterns of a project or of an unpacked bundle, by name."""
-    files = sorted((project / FOLDER).glob("*.toml")) if project else []
-    return {file.stem: file for file in files}
-
-
-def of_file(path: Path) -> Pattern:
-    """A pattern in TOML.
-
-    Raises:
-        UsageError: it can't be read, or is none.
-    """
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is no TOML: {error}.") from None
-    return _made(data, str(path))
-
-
-def _made(data: dict[str, Any], source: str) -> Pattern:
-    try:
-        return Pattern.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        message = first["msg"].removeprefix("Value error, ")
-        raise UsageError(f"{source}: {f'{where}: ' if where else ''}{message}.", hint="See docs/grafting.md.") from None
+def _bundled(name: str, bundled: Mapping[str, str]) -> Pattern:
+    if name not in bundled:
+        known = ", ".join(bundled) or "none"
+        raise UsageError(
+            f"--replace {name!r} is no pattern.", hint=f"The plugin's bundle brings {known}. Else: {FORMS}."
+        )
+    return of_text(bundled[name], f"pattern {name} of the bundle")
 
 
 def _function(path: Path, name: str) -> FunctionPattern:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pluginkit.errors import UsageError
-from pluginkit.grafting.pattern import Pattern
 from pluginkit.grafting.regions import Subgraph, boundary, constant, graphs, name_of
+from pluginkit.patterns import Pattern
 
 SCOPES = "pkg.torch.onnx.name_scopes"
 """Where torch's dynamo exporter keeps a node's modules, as a list's text, outermost first."""

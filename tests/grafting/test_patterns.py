@@ -18,9 +18,9 @@ from onnx import parser
 from pluginkit.creators import CreatorFacts, FieldFacts
 from pluginkit.errors import NothingSelected, UsageError
 from pluginkit.grafting.expressions import evaluate
-from pluginkit.grafting.grafter import rewrite
-from pluginkit.grafting.pattern import Pattern, read
-from pluginkit.manifest import Manifest
+from pluginkit.grafting.grafter import PluginSignature, rewrite
+from pluginkit.grafting.pattern import read
+from pluginkit.patterns import Pattern
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -32,15 +32,8 @@ def creator(name: str, **fields: str) -> CreatorFacts:
     return CreatorFacts(name, "1", "acme", "V3", "", "IPluginV3", listed)
 
 
-def manifest(name: str, inputs: Sequence[str], outputs: Sequence[str] = ("y",)) -> Manifest:
-    tensors = "".join(
-        f'[[{kind}]]\nname = "{one}"\ntypes = ["float32"]\nshape = ["n", "c"]\n'
-        for kind, names in (("inputs", inputs), ("outputs", outputs))
-        for one in names
-    )
-    return Manifest.parse(
-        f'[plugin]\nname = "{name}"\n{tensors}[[profiles]]\nname = "p"\nsymbols = {{ n = [1, 2, 4], c = [1, 2, 4] }}\n'
-    )
+def signature(inputs: Sequence[str], outputs: Sequence[str] = ("y",)) -> PluginSignature:
+    return PluginSignature(tuple(inputs), len(outputs))
 
 
 def toml(tmp_path: Path, text: str) -> Pattern:
@@ -209,8 +202,8 @@ def test_layer_norm_by_a_python_function(tmp_path: Path) -> None:
     }"""
     )
     wanted = read(f"{tmp_path / 'mine.py'}:norm", None)
-    signature = manifest("LayerNorm", ["x", "gamma", "beta"])
-    grafted, (place,), _ = rewrite(model, wanted, creator("LayerNorm", epsilon="kFLOAT32"), signature)
+    of_norm = signature(["x", "gamma", "beta"])
+    grafted, (place,), _ = rewrite(model, wanted, creator("LayerNorm", epsilon="kFLOAT32"), of_norm)
     assert (place.inputs, place.attributes) == (("x", "gamma", "beta"), {"epsilon": pytest.approx(0.01)})
     function = """<domain: "acme", opset_import: ["" : 20]> LayerNorm <epsilon> (x, gamma, beta) => (y) {
       y = LayerNormalization<epsilon: float = @epsilon>(x, gamma, beta) }"""
@@ -234,7 +227,7 @@ def test_swiglu_by_values_by_a_chain_and_by_nodes(pattern: str) -> None:
     named.CopyFrom(SWIGLU_MODEL)
     for node, name in zip(named.graph.node, ("split", "s", "silu", "product"), strict=True):
         node.name = name
-    grafted, (place,), _ = rewrite(named, read(pattern, None), creator("SwiGlu"), manifest("SwiGlu", ["gate", "up"]))
+    grafted, (place,), _ = rewrite(named, read(pattern, None), creator("SwiGlu"), signature(["gate", "up"]))
     assert operators(grafted) == ["Split", "SwiGlu"]
     assert place.inputs == ("gate", "up")
     same(named, grafted, SWIGLU, {"x": numbers(3, 8)})
@@ -325,7 +318,7 @@ def test_a_modules_scope(tmp_path: Path, scope: str, key: str) -> None:
     """By the names of TorchScript's exporter and by the metadata of the dynamo exporter: a node for each module."""
     model = blocks("0.25", **({"key": key} if key else {}))
     wanted = toml(tmp_path, f'scope = "{scope}"\nbind = {{ factor = "[ab]" }}\n')
-    grafted, places, found = rewrite(model, wanted, creator("HalfTanh", factor="kFLOAT32"), manifest("HalfTanh", ["x"]))
+    grafted, places, found = rewrite(model, wanted, creator("HalfTanh", factor="kFLOAT32"), signature(["x"]))
     assert (found, [one.attributes for one in places]) == (2, [{"factor": 0.5}, {"factor": 0.25}])
     assert operators(grafted) == ["HalfTanh", "Relu", "HalfTanh"]
     same(model, grafted, HALF_TANH, {"x": numbers(3, 4)})
@@ -333,10 +326,8 @@ def test_a_modules_scope(tmp_path: Path, scope: str, key: str) -> None:
 
 def test_constants_that_differ_between_places() -> None:
     with pytest.raises(UsageError, match=r"a is 0.5 in .*layer.0.*, b is 0.25 in .*layer.1"):
-        rewrite(blocks("0.25"), read("scope:/encoder/layer.*/act", None), creator("Fixed"), manifest("Fixed", ["x"]))
-    _, places, _ = rewrite(
-        blocks(), read("scope:/encoder/layer.*/act", None), creator("Fixed"), manifest("Fixed", ["x"])
-    )
+        rewrite(blocks("0.25"), read("scope:/encoder/layer.*/act", None), creator("Fixed"), signature(["x"]))
+    _, places, _ = rewrite(blocks(), read("scope:/encoder/layer.*/act", None), creator("Fixed"), signature(["x"]))
     assert len(places) == 2
 
 
@@ -366,15 +357,15 @@ CHAIN = parser.parse_model(
 )
 def test_patterns_that_do_not_fit(pattern: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        rewrite(CHAIN, read(pattern, None), creator("Twice"), manifest("Twice", ["x"]))
+        rewrite(CHAIN, read(pattern, None), creator("Twice"), signature(["x"]))
 
 
 def test_places_that_overlap() -> None:
     model = parser.parse_model(HEAD + " g (float[n] x) => (float[n] y) { a = Relu(x)  b = Relu(a)  y = Relu(b) }")
     twice = read("chain:Relu,Relu", None)
     with pytest.raises(UsageError, match=r"Places 1 and 2 overlap: both have node \(Relu that makes b\)"):
-        rewrite(model, twice, creator("Twice"), manifest("Twice", ["x"]))
-    grafted, _, _ = rewrite(model, twice, creator("Twice"), manifest("Twice", ["x"]), [2])
+        rewrite(model, twice, creator("Twice"), signature(["x"]))
+    grafted, _, _ = rewrite(model, twice, creator("Twice"), signature(["x"]), [2])
     assert operators(grafted) == ["Relu", "Twice"]
 
 
@@ -383,7 +374,7 @@ def test_a_region_around_another_node_is_refused() -> None:
     model = parser.parse_model(HEAD + " g (float[n] x) => (float[n] y) { a = Relu(x)  b = Neg(a)  y = Add(a, b) }")
     for node, name in zip(model.graph.node, "abc", strict=True):
         node.name = name
-    two = manifest("Two", ["x", "z"], ["y", "w"])
+    two = signature(["x", "z"], ["y", "w"])
     with pytest.raises(UsageError, match="depends on one of its outputs"):
         rewrite(model, read("nodes:a,c", None), creator("Two"), two)
 
@@ -499,7 +490,7 @@ def test_constants_that_are_texts(tmp_path: Path) -> None:
     for rule in ("1.0", "{ min = 0 }"):
         bound = toml(tmp_path, f'chain = ["Equal"]\nbind = {{ word = "[uv]" }}\nconstants = {{ word = {rule} }}')
         with pytest.raises(UsageError, match="word is b'u', no number"):
-            rewrite(words_equal(), bound, creator("Word"), manifest("Word", ["x"]))
+            rewrite(words_equal(), bound, creator("Word"), signature(["x"]))
 
 
 def test_small_constants_that_differ(tmp_path: Path) -> None:
@@ -510,7 +501,7 @@ def test_small_constants_that_differ(tmp_path: Path) -> None:
     <float a = {1e-12}, float b = {1e-9}> { h = Add(x, a)  i = Sqrt(h)  y = Add(i, b) }"""
     )
     with pytest.raises(UsageError, match="different constants"):
-        rewrite(model, read("chain:Add", None), creator("Plus"), manifest("Plus", ["x"]))
+        rewrite(model, read("chain:Add", None), creator("Plus"), signature(["x"]))
 
 
 def test_the_default_domain_by_its_long_name(tmp_path: Path) -> None:
@@ -530,7 +521,7 @@ def test_a_model_with_a_plugin_in_the_default_domain() -> None:
     model.CopyFrom(CHAIN)
     model.graph.node.add(op_type="Other_TRT", input=["x"], output=["z"])
     model.graph.output.add(name="z").type.CopyFrom(model.graph.output[0].type)
-    grafted, _, _ = rewrite(model, read("chain:Neg", None), creator("Minus"), manifest("Minus", ["x"]))
+    grafted, _, _ = rewrite(model, read("chain:Neg", None), creator("Minus"), signature(["x"]))
     assert operators(grafted).count("Minus") == 1
 
 
@@ -550,7 +541,7 @@ def test_an_attribute_that_is_an_argument_of_a_local_function(tmp_path: Path) ->
         rewrite(FUNCTION_MODEL, wanted, creator("MyLeak", alpha="kFLOAT32"), None)
     bound = toml(tmp_path, 'chain = ["LeakyRelu"]\nbind = { alpha = "LeakyRelu.alpha" }')
     with pytest.raises(UsageError, match="alpha is a number, and None is computed"):
-        rewrite(FUNCTION_MODEL, bound, creator("MyLeak", alpha="kFLOAT32"), manifest("MyLeak", ["x"]))
+        rewrite(FUNCTION_MODEL, bound, creator("MyLeak", alpha="kFLOAT32"), signature(["x"]))
 
 
 @pytest.mark.parametrize(
@@ -576,7 +567,7 @@ def test_a_python_file_with_a_dataclass_and_files_that_are_wrong(tmp_path: Path)
         "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass A:\n    x: int\n"
     )
     file.write_text(of_class + function)
-    grafted, _, _ = rewrite(CHAIN, read(f"{file}:f", None), creator("Minus"), manifest("Minus", ["x"]))
+    grafted, _, _ = rewrite(CHAIN, read(f"{file}:f", None), creator("Minus"), signature(["x"]))
     assert operators(grafted).count("Minus") == 1
     for text, message in (
         ("import sys\nsys.exit(0)\n", "SystemExit: 0"),
@@ -592,7 +583,7 @@ def test_a_python_file_with_a_dataclass_and_files_that_are_wrong(tmp_path: Path)
 def test_names_of_nodes_that_were_grafted_before() -> None:
     model, pattern, minus = CHAIN, read("chain:Relu", None), creator("Twice")
     for _ in range(3):
-        model, _, _ = rewrite(model, pattern, minus, manifest("Twice", ["x"]), [1])
+        model, _, _ = rewrite(model, pattern, minus, signature(["x"]), [1])
     assert [one.name for one in model.graph.node if one.domain == "acme"] == ["Twice_1", "Twice_2", "Twice_3"]
 
 
@@ -655,3 +646,21 @@ def test_a_pattern_that_fits_in_too_many_ways(tmp_path: Path) -> None:
         rewrite(model, toml(tmp_path, text.replace("AXIS", "0")), creator("Sums"), None)
     with pytest.raises(NothingSelected, match="axis of its Concat is 0, not 3"):
         rewrite(model, toml(tmp_path, text.replace("AXIS", "3")), creator("Sums"), None)
+
+
+def test_patterns_of_a_bundle_and_of_a_project(tmp_path: Path) -> None:
+    """By name; those of a bundle are its own, whatever lies in a folder."""
+    (tmp_path / "patterns").mkdir()
+    (tmp_path / "patterns" / "relu.toml").write_text('chain = ["Relu"]')
+    assert read("relu", tmp_path) == Pattern(chain=["Relu"])
+    assert read("tanh", tmp_path, {"tanh": 'chain = ["Tanh"]'}) == Pattern(chain=["Tanh"])
+    for name, bundled, message in (
+        ("tanh", None, "project ships relu"),
+        ("relu", {"tanh": ""}, "bundle brings tanh"),
+        ("relu", {}, "bundle brings none"),
+    ):
+        with pytest.raises(UsageError) as raised:
+            read(name, tmp_path, bundled)
+        assert message in raised.value.hint
+    with pytest.raises(UsageError, match="pattern tanh of the bundle is no TOML"):
+        read("tanh", None, {"tanh": "chain = ["})

@@ -74,7 +74,7 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
     for index, name in ((0, "first"), (5, "affine"), (11, "second"), (16, "last")):
         model.graph.node[index].name = name
     onnx.save(model, "model.onnx")
-    new, graft = blocks("sh")
+    new, graft, store = blocks("sh")
     (body, _), (kernel,), (pattern,), (shown,) = (blocks(one) for one in ("python", "cpp", "toml", "text"))
     assert typed(new) == 0
     change(Path("group_norm/reference.py"), r"    shape = \(.*?    return total\n", body)
@@ -92,6 +92,25 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
     constants = {one.name: onnx.numpy_helper.to_array(one).tolist() for one in made.graph.initializer}
     pads = next(one for one in made.graph.node if one.op_type == "Pad").input[1]
     assert constants[pads] == [0, 0, 1, 1, 0, 0, 1, 1]
+
+    # Once more, from a store, with the bundle's pattern; the project's are gone.
+    monkeypatch.setenv("PLUGINKIT_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    pack, add, again = store.splitlines()
+    assert typed(pack) == 0
+    assert "patterns for graft: instance_norm" in capfd.readouterr().out
+    assert typed(add) == 0
+    Path("group_norm").rename("aside")
+    assert typed("pluginkit registry show group_norm") == 0
+    capfd.readouterr()
+    assert typed(again) == 0
+    assert "instance_norm" not in capfd.readouterr().err
+    assert Path("from_store.onnx").read_bytes() == Path("grafted.onnx").read_bytes()
+    assert typed("pluginkit graft model.onnx --replace other --by acme::GroupNorm -o bad.onnx") == 2
+    assert "The plugin's bundle brings instance_norm." in words(capfd.readouterr().err)
+    assert typed("pluginkit graft model.onnx --replace other --by acme::Groupnorm -o bad.onnx") == 1
+    assert "Nothing serves acme::Groupnorm 1." in words(capfd.readouterr().err)
+    Path("aside").rename("group_norm")
 
     # A wrong attribute: other values, and nothing is written.
     wrong = pattern.replace('"split[1]"', '"split[1] // 2"')

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from pluginkit.errors import CheckFailed
+from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.registry.bundles import bundle, digests, packing
-from pluginkit.registry.bundles.bundle import Bundle
+from pluginkit.registry.bundles.bundle import Bundle, BundlePattern
 
 from .conftest import Make
 
@@ -140,3 +140,39 @@ def test_labels(make: Make) -> None:
     found: Bundle = make(name="scale", release="1.2.0").bundle
     assert found.label == "scale 1.2.0"
     assert found.plugins[0].identity == "acme::Scale"
+
+
+def test_patterns_are_in_the_manifest_and_only_where_there_are_some(make: Make) -> None:
+    """An older pluginkit refuses keys that it doesn't know; without patterns it has none to refuse."""
+    plain = make().bundle
+    assert "patterns" not in json.loads(plain.to_bytes())
+    pattern = BundlePattern(name="fused", text='chain = ["Relu", "Tanh"]\n')
+    with_one = plain.model_copy(update={"patterns": (pattern,)})
+    assert bundle.parse(with_one.to_bytes(), "x").patterns == (pattern,)
+    assert digests.of_bytes(with_one.to_bytes()) != digests.of_bytes(plain.to_bytes())
+    twice = plain.model_copy(update={"patterns": (pattern, pattern)})
+    with pytest.raises(CheckFailed, match="patterns: two have the same name"):
+        bundle.parse(twice.to_bytes(), "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("fused", "chain = [", "fused.toml is no TOML"),
+        ("fused", "nothing = 1", "nothing: Extra inputs are not permitted"),
+        (".fused", 'chain = ["Relu"]', "can't go into a bundle"),
+        ("fused", f'chain = ["{"R" * bundle.LONGEST_PATTERN}"]', "can't go into a bundle"),
+    ],
+)
+def test_patterns_that_cannot_be_packed(tmp_path: Path, name: str, text: str, message: str) -> None:
+    manifest = """
+        plugin = {name = "Rows", base = "v3"}
+        inputs = [{name = "x", types = ["float32"], shape = ["n"]}]
+        outputs = [{name = "y", types = ["float32"], shape = ["n"]}]
+        profiles = [{symbols = {n = [1, 2, 3]}}]
+    """
+    (tmp_path / "pluginkit.toml").write_text(manifest)
+    (tmp_path / "patterns").mkdir()
+    (tmp_path / "patterns" / f"{name}.toml").write_text(text)
+    with pytest.raises(UsageError, match=message), packing.packed(packing.PackOptions(tmp_path)):
+        pass

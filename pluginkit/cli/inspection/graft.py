@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,19 @@ from rich.text import Text
 from pluginkit.cli import progress
 from pluginkit.cli.inspection import model_report
 from pluginkit.cli.report_files import check_writable
-from pluginkit.grafting import Grafted, GraftOptions, graft
+from pluginkit.cli.store.options import (
+    RegistryOptions,
+    chosen_for,
+    json_option,
+    looked_into,
+    registry_options,
+    store_option,
+)
+from pluginkit.grafting import BundledPlugin, Grafted, GraftOptions, PluginSignature, graft
 from pluginkit.importing import ImportOptions, run
 from pluginkit.process.escapes import quoted, shown
+from pluginkit.registry.bundles.systems import this_machine
+from pluginkit.registry.resolving import Resolver
 
 
 @click.command("graft")
@@ -35,9 +45,9 @@ from pluginkit.process.escapes import quoted, shown
     "--by",
     "plugin",
     required=True,
-    type=click.Path(path_type=Path),
-    metavar="LIB.so|PROJECT",
-    help="The plugin that takes its place: a library, or a project's folder, which is built first.",
+    metavar="LIB.so|PROJECT|NAMESPACE::NAME[@VERSION]",
+    help="The plugin that takes its place: a library; a project's folder, which is built first; or a plugin's name, "
+    "which is looked for in the stores, as pluginkit resolve does.",
 )
 @click.option(
     "-o",
@@ -74,8 +84,12 @@ from pluginkit.process.escapes import quoted, shown
 @click.option(
     "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a step is given up."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-def command(*, as_json: bool, **given: Any) -> int:
+@store_option
+@registry_options
+@json_option
+def command(
+    *, plugin: str, named: tuple[Path, ...], asked: RegistryOptions, as_json: bool, out: Path, **given: Any
+) -> int:
     """Replace subgraphs of MODEL.onnx by a plugin's node.
 
     Before OUT.onnx is written, both models run on random inputs, the original in onnxruntime and the other with the
@@ -84,8 +98,9 @@ def command(*, as_json: bool, **given: Any) -> int:
     Exit code 0 if OUT.onnx is written and built, 1 if the models differ (nothing is written) or something is wrong
     with OUT.onnx, 2 if the pattern does not fit the plugin or the model, 3 if no place fits the pattern.
     """
-    options = GraftOptions(**given)
-    check_writable(options.out)
+    check_writable(out)
+    library, bundled = _plugin(plugin, named, asked)
+    options = GraftOptions(plugin=library, bundled=bundled, out=out, **given)
     console = model_report.opened(as_json=as_json)
     with progress.spinner("reading the model", console, elapsed=True) as show:
         done = graft(options, show)
@@ -100,6 +115,21 @@ def command(*, as_json: bool, **given: Any) -> int:
     console.print(Text("\nTo look at it again:", style="bold"))
     console.print(Text(f"  pluginkit import {quoted(str(done.out))} {plugins}"), soft_wrap=True)
     return built.exit_code
+
+
+def _plugin(text: str, named: tuple[Path, ...], asked: RegistryOptions) -> tuple[Path, BundledPlugin | None]:
+    """The library or project, or the library that a bundle has for the CPU, on which both models are compared."""
+    path = Path(text)
+    if path.exists() or path.name != text or path.suffix == ".so":
+        return path, None
+    with looked_into(named, asked) as (opened, policy):
+        chosen = chosen_for(text, Resolver(opened, replace(this_machine(), target="cpu"), policy=policy))
+        library = opened.library(chosen.store, chosen.digest, chosen.variant.digest).resolve()
+    name = text.partition("@")[0]
+    found = next(one for one in chosen.bundle.plugins if one.identity == name)
+    lists = frozenset(one.name for one in found.fields if one.type.endswith("]"))
+    signature = PluginSignature(tuple(one.name for one in found.inputs), len(found.outputs), lists)
+    return library, BundledPlugin(name, signature, {one.name: one.text for one in chosen.bundle.patterns})
 
 
 def _plain(done: Grafted) -> dict[str, Any]:

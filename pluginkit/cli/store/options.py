@@ -13,9 +13,11 @@ import click
 from rich.console import Console
 
 from pluginkit.cli import progress
+from pluginkit.errors import CheckFailed
 from pluginkit.registry import sources
 from pluginkit.registry.bundles import archive
 from pluginkit.registry.bundles.systems import KEYS
+from pluginkit.registry.resolving import Chosen, Resolver, shown
 from pluginkit.registry.storage import stores
 from pluginkit.registry.storage.stores import Stores
 from pluginkit.registry.trust import policy
@@ -102,6 +104,23 @@ def registry_options(command: F) -> F:
         metavar="HOST/REPOSITORY",
         help=f"An OCI registry, asked after the stores. May be repeated. Default: {sources.VARIABLE} (by spaces).",
     )(trust_options(called))  # type: ignore[return-value]
+
+
+def chosen_for(name: str, resolver: Resolver) -> Chosen:
+    """What serves a plugin that a person names, as `NAMESPACE::NAME[@VERSION]`.
+
+    Raises:
+        CheckFailed: nothing does; the reasons are in the message.
+    """
+    plugin, _, version = name.partition("@")
+    namespace, _, plugin = plugin.rpartition("::")
+    identity = plugin, version or "1", namespace
+    answer = resolver.plugin(identity)
+    if answer.chosen is None:
+        reasons = "".join(f"\n  {one.bundle}: {'; '.join(one.reasons)}" for one in answer.rejected)
+        hint = answer.fix("pluginkit registry list shows what there is.")
+        raise CheckFailed(f"Nothing serves {shown(identity)}.{reasons}", hint=hint)
+    return answer.chosen
 
 
 @contextlib.contextmanager

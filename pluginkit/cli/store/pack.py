@@ -73,6 +73,8 @@ def _show(bundle: Bundle, digest: str, path: Path) -> None:
                 f" listed by {', '.join(one.hosts)}"
             )
         )
+    if bundle.patterns:
+        console.print(Text(f"  patterns for graft: {', '.join(one.name for one in bundle.patterns)}"))
     for report in bundle.evidence:
         console.print(Text(f"  evidence: {report.kind}: {report.summary}"))
     if not bundle.evidence:

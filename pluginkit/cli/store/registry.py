@@ -19,6 +19,7 @@ from pluginkit.cli.inspection.inspect import problems
 from pluginkit.cli.store import sharing, signing
 from pluginkit.cli.store.options import (
     RegistryOptions,
+    chosen_for,
     json_option,
     largest_option,
     looked_into,
@@ -33,7 +34,7 @@ from pluginkit.registry.bundles.archive import SUFFIX
 from pluginkit.registry.bundles.bundle import Bundle
 from pluginkit.registry.bundles.systems import described, this_machine
 from pluginkit.registry.oci.remote import RegistryStore
-from pluginkit.registry.resolving import Identity, Resolver, shown
+from pluginkit.registry.resolving import Resolver, shown
 from pluginkit.registry.storage import stores
 from pluginkit.registry.storage.index import Entry
 from pluginkit.registry.storage.store import Store, newness
@@ -104,7 +105,7 @@ def search(text: str, named: tuple[Path, ...], asked: RegistryOptions, as_json: 
 @store_option
 @json_option
 def show(bundle: str, named: tuple[Path, ...], as_json: bool) -> int:
-    """Show a bundle: plugins with their fields, variants, evidence."""
+    """Show a bundle: plugins with their fields, patterns, variants, evidence."""
     with stores.opened(named) as opened:
         store, entry = opened.find(bundle)
         found = store.bundle(entry.digest)
@@ -242,13 +243,7 @@ def env(plugins: tuple[str, ...], system: str | None, named: tuple[Path, ...], a
         resolver = Resolver(opened, described(system) if system else this_machine(), policy=policy)
         libraries, comments = [], []
         for name in plugins:
-            identity = _plugin(name)
-            answer = resolver.plugin(identity)
-            if answer.chosen is None:
-                reasons = "".join(f"\n  {one.bundle}: {'; '.join(one.reasons)}" for one in answer.rejected)
-                hint = answer.fix("pluginkit registry list shows what there is.")
-                raise CheckFailed(f"Nothing serves {shown(identity)}.{reasons}", hint=hint)
-            chosen = answer.chosen
+            chosen = chosen_for(name, resolver)
             libraries.append(opened.library(chosen.store, chosen.digest, chosen.variant.digest).resolve())
             comments.append(f"# {name}: {chosen.bundle.label}, target {chosen.variant.target}")
             if chosen.variant.target == "cpu":
@@ -357,6 +352,8 @@ def _bundle(found: Bundle, digest: str, store: Store) -> Group:
             )
             for one in plugin.fields
         ]
+    if found.patterns:
+        parts.append(Text(f"\npatterns for graft: {', '.join(one.name for one in found.patterns)}"))
     rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for title in ("library", "target", "machine", "GPU code", "CUDA", "needs at least", "loaded by"):
         rows.add_column(title, overflow="fold")
@@ -380,12 +377,6 @@ def _bundle(found: Bundle, digest: str, store: Store) -> Group:
         parts.append(Text.assemble(f"\nevidence: {report.kind} of {digests.short(report.library)}: ", mark,
                                    f": {report.summary}; {where}"))  # fmt: skip
     return Group(*parts)
-
-
-def _plugin(text: str) -> Identity:
-    name, _, version = text.partition("@")
-    namespace, _, name = name.rpartition("::")
-    return name, version or "1", namespace
 
 
 def _some(found: tuple[Store, ...], absent: tuple[Path, ...]) -> None:

@@ -33,6 +33,9 @@ KIND = "pluginkit.bundle"
 LONGEST = 16 << 20
 """Bytes of the largest manifest that is read."""
 
+LONGEST_PATTERN = 1 << 16
+"""Characters of the longest pattern."""
+
 Host = Literal["tensorrt-10", "tensorrt-11", "tensorrt-rtx"]
 """The kinds of registries that load plugins: TensorRT's by its major version, tensorrt-lean among them."""
 
@@ -63,7 +66,7 @@ class _BundleModel(BaseModel):
 _Scalar: TypeAlias = float | int | str
 
 
-class _Signature(_BundleModel):
+class _Growing(_BundleModel):
     """Keys in `SINCE` came later, and an older pluginkit refuses what it doesn't know: they are written only where they
     say something."""
 
@@ -75,7 +78,7 @@ class _Signature(_BundleModel):
         return {key: value for key, value in plain.items() if key not in self.SINCE or value not in (None, "", [])}
 
 
-class BundleTensor(_Signature):
+class BundleTensor(_Growing):
     """An input or output: element types as NumPy names them, formats, and the dimensions as expressions of symbols.
 
     The others are as in `pluginkit.toml`: `pluginkit.manifest.Tensor`.
@@ -94,7 +97,7 @@ class BundleTensor(_Signature):
     values: tuple[str, ...] = ()
 
 
-class PluginField(_Signature):
+class PluginField(_Growing):
     """A field of the creator: an attribute of the ONNX node. No default means that it must be given; `min`, `max` and
     `choices` are of each element."""
 
@@ -109,7 +112,7 @@ class PluginField(_Signature):
     choices: tuple[_Scalar, ...] = ()
 
 
-class BundlePlugin(_Signature):
+class BundlePlugin(_Growing):
     """A plugin: the three strings by which TensorRT finds its creator, its signature, and its workspace's bytes as an
     expression, if the project has one."""
 
@@ -129,6 +132,13 @@ class BundlePlugin(_Signature):
     def identity(self) -> str:
         """`namespace::name`, or the name alone; the version stands apart."""
         return f"{self.namespace}::{self.name}" if self.namespace else self.name
+
+
+class BundlePattern(_BundleModel):
+    """A pattern for `pluginkit graft`: its name, and its file's text, in TOML."""
+
+    name: Name
+    text: str = Field(max_length=LONGEST_PATTERN)
 
 
 class BundleGpuCode(_BundleModel):
@@ -204,8 +214,10 @@ class BundleSource(_BundleModel):
     changed: bool = False
 
 
-class Bundle(_BundleModel):
+class Bundle(_Growing):
     """A bundle's manifest."""
+
+    SINCE = frozenset({"patterns"})
 
     kind: Literal["pluginkit.bundle"] = "pluginkit.bundle"
     schema_version: int = Field(default=SCHEMA, alias="schema")
@@ -215,6 +227,7 @@ class Bundle(_BundleModel):
     source: BundleSource = BundleSource()
     made_by: str = ""
     plugins: tuple[BundlePlugin, ...] = Field(min_length=1)
+    patterns: tuple[BundlePattern, ...] = ()
     variants: tuple[Variant, ...] = Field(min_length=1)
     evidence: tuple[Evidence, ...] = ()
 
@@ -226,6 +239,9 @@ class Bundle(_BundleModel):
         identities = [(one.name, one.version, one.namespace) for one in self.plugins]
         if len(set(identities)) != len(identities):
             raise ValueError("plugins: two have the same name, version and namespace")
+        names = [one.name for one in self.patterns]
+        if len(set(names)) != len(names):
+            raise ValueError("patterns: two have the same name")
         for one in self.evidence:
             if one.library not in libraries:
                 raise ValueError(f"evidence: {digests.short(one.library)} is no library of this bundle")

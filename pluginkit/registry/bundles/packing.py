@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from packaging.version import InvalidVersion, Version
+from pydantic import ValidationError
 
+from pluginkit import patterns
 from pluginkit.build.artifact import TARGETS, library_path
 from pluginkit.creators import loading
 from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
@@ -22,7 +24,9 @@ from pluginkit.process.programs import run as run_process
 from pluginkit.registry.bundles import archive, digests, variants
 from pluginkit.registry.bundles.archive import Content
 from pluginkit.registry.bundles.bundle import (
+    LONGEST_PATTERN,
     Bundle,
+    BundlePattern,
     BundlePlugin,
     BundleSource,
     BundleTensor,
@@ -76,6 +80,7 @@ def packed(options: PackOptions, progress: Callable[[str], None] = lambda _: Non
         raise UsageError(f"{options.release!r} is no release.", hint="A version as PEP 440 has them: 1.4.2.") from None
     project = root(options.project)
     plugins = members(project)
+    shipped = _patterns(project)
     with ExitStack() as stack:
         files: dict[str, Path] = {}
         taken: list[Variant] = []
@@ -106,12 +111,29 @@ def packed(options: PackOptions, progress: Callable[[str], None] = lambda _: Non
             source=_source(project),
             made_by=f"pluginkit {__version__}",
             plugins=tuple(plugin_of(one.manifest) for one in plugins),
+            patterns=shipped,
             variants=tuple(taken),
             evidence=tuple(
                 sorted({one.digest: one for one in reports}.values(), key=lambda one: (one.kind, one.digest))
             ),
         )
         yield Content(found, found.to_bytes(), files)
+
+
+def _patterns(project: Path) -> tuple[BundlePattern, ...]:
+    """The patterns that the project ships; each is one, so that nobody finds out elsewhere that it is none."""
+    found = []
+    for name, path in patterns.shipped_by(project).items():
+        patterns.of_file(path)
+        try:
+            found.append(BundlePattern(name=name, text=path.read_text(encoding="utf-8")))
+        except ValidationError:
+            raise UsageError(
+                f"{path} can't go into a bundle.",
+                hint="Its name begins with a letter or digit and has letters, digits and _ . - only; its text is at "
+                f"most {LONGEST_PATTERN} characters.",
+            ) from None
+    return tuple(found)
 
 
 def _built(project: Path, slug: str) -> list[Path]:
