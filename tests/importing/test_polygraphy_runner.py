@@ -48,3 +48,11 @@ def test_kernel_reference_and_saved_arrays(scale_project: Path, tmp_path: Path) 
     code, text = polygraphy(tmp_path, "wrong.onnx", "--pluginkit", "--plugins", str(scale_project), *loaded)
     assert code == 1, text
     assert "FAILED | Output: 'y'" in text
+    # onnxruntime's own inputs and outputs, loaded by pluginkit's runner.
+    saved = ("--save-inputs", "theirs.json", "--save-outputs", "wanted.json")
+    code, text = polygraphy(tmp_path, "without.onnx", "--onnxrt", "--seed", "7", *saved)
+    assert code == 0, text
+    loaded = ("--load-inputs", "theirs.json", "--load-outputs", "wanted.json")
+    code, text = polygraphy(tmp_path, "with.onnx", "--pluginkit", "--plugins", library, *loaded)
+    assert code == 0, text
+    assert "pluginkit vs. onnxrt-runner" in text
