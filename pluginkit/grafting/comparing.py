@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from pluginkit.errors import CheckFailed, PluginkitError, UsageError
-from pluginkit.importing import hosting, inputs, running
+from pluginkit.importing import hosting, inputs, profiles, running
 from pluginkit.importing.files import recorded
 from pluginkit.importing.profiles import POINTS
 from pluginkit.importing.rewrites.fixing import at, random_feeds
@@ -58,11 +58,25 @@ def feeds(
         found.append((f"random, {POINTS[point]}, seed {seed + number}", random_feeds(model, here, seed, number)))
     for file in data:
         given = recorded.read(model, file, None).inputs
+        _shapes_fit(model, file, given)
         shapes = {name: (one.shape,) * 3 for name, one in given.items()}
         here = NetworkProfile(profile.name, {**at(profile, 1).shapes, **shapes}, at(profile, 1).values)
         drawn, _ = inputs.draw(model, here, hosting.DOMAIN, np.random.default_rng(seed))
         found.append((str(file), recorded.fed(file, given, drawn)))
     return found
+
+
+def _shapes_fit(model: onnx.ModelProto, file: Path, given: Mapping[str, Array]) -> None:
+    for one in profiles.declared_inputs(model):
+        array = given.get(one.name)
+        if array is None:
+            continue
+        fits = len(array.shape) == len(one.dims) and all(
+            size in {-1, wanted} for size, wanted in zip(one.dims, array.shape, strict=True)
+        )
+        if not fits:
+            declared = ", ".join("?" if size == -1 else str(size) for size in one.dims)
+            raise UsageError(f"{file}: {one.name} has the shape {list(array.shape)}, and the model takes [{declared}].")
 
 
 def tolerance(

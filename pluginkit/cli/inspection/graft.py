@@ -24,6 +24,7 @@ from pluginkit.cli.store.options import (
     registry_options,
     store_option,
 )
+from pluginkit.errors import CheckFailed
 from pluginkit.grafting import BundledPlugin, Grafted, GraftOptions, PluginSignature, graft
 from pluginkit.importing import ImportOptions, run
 from pluginkit.process.escapes import quoted, shown
@@ -123,7 +124,11 @@ def _plugin(text: str, named: tuple[Path, ...], asked: RegistryOptions) -> tuple
     if path.exists() or path.name != text or path.suffix == ".so":
         return path, None
     with looked_into(named, asked) as (opened, policy):
-        chosen = chosen_for(text, Resolver(opened, replace(this_machine(), target="cpu"), policy=policy))
+        try:
+            chosen = chosen_for(text, Resolver(opened, replace(this_machine(), target="cpu"), policy=policy))
+        except CheckFailed as error:
+            error.message = f"There is no library or folder {text}, and no bundle for it. {error.message}"
+            raise
         library = opened.library(chosen.store, chosen.digest, chosen.variant.digest).resolve()
     name = text.partition("@")[0]
     found = next(one for one in chosen.bundle.plugins if one.identity == name)

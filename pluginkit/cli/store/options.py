@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 
 from pluginkit.cli import progress
-from pluginkit.errors import CheckFailed
+from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.registry import sources
 from pluginkit.registry.bundles import archive
 from pluginkit.registry.bundles.systems import KEYS
@@ -110,10 +110,13 @@ def chosen_for(name: str, resolver: Resolver) -> Chosen:
     """What serves a plugin that a person names, as `NAMESPACE::NAME[@VERSION]`.
 
     Raises:
+        UsageError: it is no name.
         CheckFailed: nothing does; the reasons are in the message.
     """
     plugin, _, version = name.partition("@")
     namespace, _, plugin = plugin.rpartition("::")
+    if not plugin:
+        raise UsageError(f"{name!r} is no plugin's name.", hint="NAMESPACE::NAME, with @VERSION behind it.")
     identity = plugin, version or "1", namespace
     answer = resolver.plugin(identity)
     if answer.chosen is None:
