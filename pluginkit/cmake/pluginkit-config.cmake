@@ -338,7 +338,7 @@ function(pluginkit_add_python_module module)
         COMMAND
             "${PLUGINKIT_PYTHON}" -m pluginkit.build.python_signature "${CMAKE_CURRENT_SOURCE_DIR}" ${arg_PLUGIN} ${name}
             ${PLUGINKIT_TARGET} "${folder}/pluginkit_built.h"
-        DEPENDS ${manifests}
+        DEPENDS ${manifests} "${PLUGINKIT_ROOT}/torch/operators.py"
         COMMENT "Writing what pluginkit.toml says for Python"
         VERBATIM)
     add_library(${target} MODULE EXCLUDE_FROM_ALL ${arg_SOURCES} "${folder}/pluginkit_built.h")

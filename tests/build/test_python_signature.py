@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from pluginkit.build.python_signature import header
+from pluginkit.build.python_signature import TORCH_OPERATORS, header
 from tests.compilers import default_cxx
 
 TEXT = 'a quote ", its end )pluginkit", a line\\nbreak, µ and \\\\'
@@ -29,7 +29,17 @@ def test_any_text_comes_back_from_the_compiler(tmp_path: Path) -> None:
     assert signature["inputs"] == [
         {"name": "x", "types": "float32, float16", "shape": ["n", "c", "h", "w"], "shape_input": False}
     ]
-    assert signature["fields"] == [{"name": "neg_slope", "type": "float32", "default": 0.01, "description": TEXT}]
+    assert signature["fields"] == [
+        {
+            "name": "neg_slope",
+            "type": "float32",
+            "kind": "float",
+            "is_list": False,
+            "default": 0.01,
+            "description": TEXT,
+        }
+    ]
+    assert "\n".join(output[4:]).rstrip() == TORCH_OPERATORS.read_text(encoding="utf-8").rstrip()
 
 
 def test_a_project_without_a_manifest_has_no_signature(tmp_path: Path) -> None:

@@ -235,8 +235,9 @@ def test_checks_ask_no_shapes_without_values() -> None:
 
 def test_the_python_module_knows_which_input_it_is(tmp_path: Path) -> None:
     (tmp_path / "pluginkit.toml").write_text(FILL)
-    text = python_signature.header(tmp_path, "fill_to", "FillTo", "cpu")
+    text = python_signature.header(tmp_path, "fill_to", "FillTo", "cpu").partition("#define")[2]
     (made,) = json.loads(text.partition("(")[2].rpartition(")")[0])
+    assert (made["shape_inputs"], made["unknown"]) == ([1, 2], ["k", "oh", "ow"])
     assert [one["shape_input"] for one in made["inputs"]] == [False, True, True]
 
 

@@ -29,6 +29,18 @@ from pluginkit.scaffold.kernels.patterns import PATTERNS
     metavar="MODEL.onnx",
     help="Take signature, fields, sizes and test cases from the nodes of a model.",
 )
+@click.option(
+    "--from-torch",
+    "torch_target",
+    metavar="MODULE:CLASS",
+    help="Take signature, fields, reference and a test case from a torch.nn.Module or an operator of PyTorch.",
+)
+@click.option(
+    "--example",
+    default="",
+    metavar="EXPRESSION",
+    help="With --from-torch: the tensor, or the tensors, to call it with, in Python: 'torch.randn(2, 8)'.",
+)
 @click.option("--op", "operator", default="", metavar="DOMAIN::OP", help="With --from-onnx: all nodes of an operator.")
 @click.option("--node", default="", metavar="NAME", help="With --from-onnx: one node.")
 @click.option(
@@ -50,6 +62,8 @@ def command(
     name: str | None,
     directory: Path | None,
     model: Path | None,
+    torch_target: str | None,
+    example: str,
     operator: str,
     node: str,
     profiles: tuple[str, ...],
@@ -73,9 +87,11 @@ def command(
     keepdims else 1, and 1 if keepdims, which without it is no dimension.
 
     With --from-onnx, and --op or --node, all of that is taken from a model, and NAME is the operator's type if it is
-    left out. `pluginkit doctor MODEL.onnx` prints that command for each operator that nobody serves.
+    left out. `pluginkit doctor MODEL.onnx` prints that command for each operator that nobody serves. With --from-torch
+    it is taken from a class, called with the tensors of --example.
     """
-    if model is not None:
+    if model is not None or torch_target is not None:
+        option = "--from-torch" if torch_target is not None else "--from-onnx"
         own = (
             [*inputs, *outputs, *fields, *formats, namespace, workspace]
             + [version] * (version != "1")
@@ -83,10 +99,21 @@ def command(
         )
         if any(own):
             raise UsageError(
-                "--from-onnx takes tensors, fields, namespace and version from the model.",
+                f"{option} takes tensors, fields, namespace and version from the model.",
                 hint="Leave --input, --output, --field, --no-fields, --format, --workspace, --namespace and "
                 "--version out; change pluginkit.toml afterwards.",
             )
+    if torch_target is not None:
+        if model is not None or operator or node or profiles or data or kernel:
+            raise UsageError(
+                "--from-torch takes --example alone, and none of --from-onnx, --op, --node, --profile,"
+                " --data, --kernel."
+            )
+        _from_torch(torch_target, example, name or "", directory, base)
+        return
+    if example:
+        raise UsageError("--example needs --from-torch.", hint="Add --from-torch MODULE:CLASS.")
+    if model is not None:
         _from_model(model, operator, node, name or "", directory, profiles, data, base, kernel)
         return
     if operator or node or profiles or data:
@@ -150,16 +177,7 @@ def _from_model(
     manifest = _made(found.project)
     count = len(found.nodes)
     click.echo(f"\nFrom {count} node{'' if count == 1 else 's'} of {shown(found.operator)} in {shown(str(model))}:")
-    for tensor in (*manifest.inputs, *manifest.outputs):
-        types, shape = ", ".join(kind.value for kind in tensor.types), ", ".join(manifest.written(tensor))
-        click.echo(f"  {tensor.name}: {types} [{shape}]")
-    for field in manifest.fields:
-        click.echo(f"  field {field.name}: {field.default}" + (f", of {list(field.choices)}" if field.choices else ""))
-    for ranked in manifest.ranked():
-        for profile in ranked.profiles:
-            ranges = ", ".join(f"{symbol} {list(points)}" for symbol, points in profile.symbols.items())
-            of = f" of rank {max(len(tensor.shape) for tensor in ranked.inputs)}" if manifest.is_open else ""
-            click.echo(f"  sizes (min, opt, max){of}: {ranges or 'all fixed'}")
+    _found(manifest)
     click.echo(f"  kernel: begins as {found.kernel}, {PATTERNS[found.kernel].about}{_others(found.kernel, manifest)}")
     for path in found.cases.values():
         click.echo(f"  test case: {path.relative_to(found.project)}, which pluginkit test runs")
@@ -181,6 +199,45 @@ def _others(kernel: str, manifest: Manifest) -> str:
     """The other patterns that a signature can have."""
     others = [name for name, one in PATTERNS.items() if name != kernel and not one.misfit(manifest)]
     return f" (--kernel {'|'.join(others)} begins with another)" if others else ""
+
+
+def _from_torch(target: str, example: str, name: str, directory: Path | None, base: str) -> None:
+    # Only here: it needs the whole of `importing`.
+    from pluginkit.torch.project import extract
+
+    if not example:
+        raise UsageError(
+            "--from-torch needs an example of what it is called with.",
+            hint="As in: --example 'torch.randn(2, 8)'; for two inputs: --example 'torch.randn(2, 8), torch.ones(8)'",
+        )
+    with progress.spinner("asking PyTorch", Console(), elapsed=True):
+        found = extract(target, example, name=name, directory=directory, base=base)
+    manifest = _made(found.project)
+    click.echo(f"\nFrom {target}:")
+    _found(manifest)
+    click.echo(f"  test case: {found.case.relative_to(found.project)}, which pluginkit test runs")
+    for note in found.notes:
+        click.echo(f"  note: {note}")
+    click.echo("\nNext:")
+    click.echo(f"  cd {shlex.quote(str(_shown(found.project)))}")
+    click.echo(f"  write what forward computes as a kernel into src/{manifest.slug}_kernel.cu")
+    click.echo("  pluginkit build")
+    click.echo("  pluginkit test")
+    warn(manifest.plugin.name)
+
+
+def _found(manifest: Manifest) -> None:
+    """Say what the signature is."""
+    for tensor in (*manifest.inputs, *manifest.outputs):
+        types, shape = ", ".join(kind.value for kind in tensor.types), ", ".join(manifest.written(tensor))
+        click.echo(f"  {tensor.name}: {types} [{shape}]")
+    for field in manifest.fields:
+        click.echo(f"  field {field.name}: {field.default}" + (f", of {list(field.choices)}" if field.choices else ""))
+    for ranked in manifest.ranked():
+        for profile in ranked.profiles:
+            ranges = ", ".join(f"{symbol} {list(points)}" for symbol, points in profile.symbols.items())
+            of = f" of rank {max(len(tensor.shape) for tensor in ranked.inputs)}" if manifest.is_open else ""
+            click.echo(f"  sizes (min, opt, max){of}: {ranges or 'all fixed'}")
 
 
 def _shown(project: Path) -> Path:

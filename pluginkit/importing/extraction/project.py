@@ -104,21 +104,15 @@ def extract(
         kinds = {index: _wide(facts.kind) for index, facts in nodes[0].inputs.items()}
         alone = capture.single(selection, kinds)
         computed = _runnable(process, alone, notes)
-    # TensorRT has no names of C++ keywords, and so on: `signature.manifest` says what is wrong with a name.
-    called = name or _own_name(selection.op_type)
-    manifest, toml = signature.manifest(
-        called,
-        inputs=found.inputs,
-        outputs=found.outputs,
-        fields=[field.option for field in found.fields],
-        namespace=text(selection.nodes[0], NAMESPACE, ""),
-        version=text(selection.nodes[0], VERSION, "1"),
+    first = selection.nodes[0]
+    manifest, toml = manifest_of(
+        found,
+        name or _own_name(selection.op_type),
+        namespace=text(first, NAMESPACE, ""),
+        version=text(first, VERSION, "1"),
         base=base,
+        ranges=found.ranges,
     )
-    ranges = found.ranges
-    if not BASES[manifest.plugin.base].dynamic_shapes:
-        ranges = {symbol: (opt, opt, opt) for symbol, (_, opt, _) in ranges.items()}
-    toml = _with_choices(_with_ranks(toml, found) if found.ranks else _with_ranges(toml, ranges), found)
     files = _cases(selection, found, captured, notes)
     if computed:
         source = "a local function of the model" if selection.function is not None else "its own kernel or definition"
@@ -153,6 +147,35 @@ def _own_name(op_type: str) -> str:
         hint = f"Give the plugin a name of its own, as in: pluginkit new MyPlugin --from-onnx .... {error.hint}"
         raise UsageError(shown(error.message), hint=hint) from None
     return op_type
+
+
+def manifest_of(
+    found: NodeSignature,
+    called: str,
+    *,
+    namespace: str,
+    version: str,
+    base: str,
+    ranges: Mapping[str, tuple[int, int, int]],
+) -> tuple[Manifest, str]:
+    """The manifest of a signature that was found, and its text, with the sizes and the fields' values that were found.
+
+    Raises:
+        UsageError: as `signature.manifest`.
+    """
+    # TensorRT has no names of C++ keywords, and so on: `signature.manifest` says what is wrong with a name.
+    manifest, toml = signature.manifest(
+        called,
+        inputs=found.inputs,
+        outputs=found.outputs,
+        fields=[field.option for field in found.fields],
+        namespace=namespace,
+        version=version,
+        base=base,
+    )
+    if not BASES[manifest.plugin.base].dynamic_shapes:
+        ranges = {symbol: (opt, opt, opt) for symbol, (_, opt, _) in ranges.items()}
+    return manifest, _with_choices(_with_ranks(toml, found) if found.ranks else _with_ranges(toml, ranges), found)
 
 
 def _captured(

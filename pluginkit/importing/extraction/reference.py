@@ -93,7 +93,7 @@ def test_file(text: str) -> str:
     end = rest[0] if rest else len(lines)
     own = [
         "def test_the_models_own_data() -> None:",
-        '    """What was cut out of the model: the reference takes it, and gives what onnxruntime gave, if it ran."""',
+        '    """What was recorded of the model: the reference takes it, and gives what the model gave, if it ran."""',
         '    files = sorted((PROJECT / "tests" / "cases").glob("*.npz"))',
         "    for file in files:",
         "        case = np.load(file)",

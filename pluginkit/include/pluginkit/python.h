@@ -10,6 +10,8 @@
 //! gives the module
 //!   register(namespace=None)   registers the creators with every TensorRT of the process, before a parser or an engine
 //!                              looks for them
+//!   register_torch()           makes each plugin an operator of PyTorch: torch.ops.<namespace>.MyPlugin
+//!   custom_translation_table() what torch.onnx.export(dynamo=True) makes the plugins' nodes by
 //!   MyPlugin(alpha=0.5)        a plugin with these fields, for each plugin of the library; called on arrays, it runs
 //!   plugins, library, target   the plugins' names, the library's path, "cpu" or "gpu"
 //!
@@ -18,6 +20,7 @@
 #pragma once
 
 #include <pluginkit/python/library.h>
+#include <pluginkit/python/torch.h>
 #include <pluginkit_built.h>
 
 #include <pybind11/pybind11.h>
@@ -56,6 +59,13 @@ inline void bindLibrary(py::module_& module)
         "register", [](py::object const& pluginNamespace) { library->enroll(pluginNamespace); },
         py::arg("namespace") = py::none(),
         "Registers the creators with every TensorRT library of the process, under their own namespace or this one.");
+    module.def(
+        "register_torch", [self = py::handle{module}, built] { return callTorch("register", self, built); },
+        "Makes each plugin an operator of PyTorch, torch.ops.<namespace>.<name>, once in a process; returns them.");
+    module.def(
+        "custom_translation_table",
+        [self = py::handle{module}, built] { return callTorch("custom_translation_table", self, built); },
+        "What torch.onnx.export(dynamo=True) takes by that name, to make the plugins' nodes of their operators.");
     module.attr("plugins") = py::tuple(names);
     module.attr("library") = library->path();
     module.attr("target") = built.target;

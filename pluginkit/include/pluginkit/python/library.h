@@ -27,6 +27,7 @@ struct Built
     char const* init;      //!< its function that registers creators
     char const* target;    //!< cpu or gpu
     char const* signature; //!< see Signature::find
+    char const* torch;     //!< Python code that makes PyTorch's operators of the plugins
 };
 
 class Library

@@ -1,0 +1,1 @@
+"""PyTorch: operators of a library's plugins, and projects made from modules."""

@@ -1,0 +1,123 @@
+"""Modules and operators that projects are made of, and some that can't be."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+
+class Swish2(nn.Module):
+    """Fields of every kind, and an argument that changes nothing."""
+
+    def __init__(
+        self, beta: float = 1.5, *, gate: bool = True, power: int = 2, mode: str = "mul", unused: int = 3
+    ) -> None:
+        super().__init__()
+        self.beta, self.gate, self.power, self.mode, self.unused = beta, gate, power, mode, unused
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        gate = torch.sigmoid(self.beta * x) ** self.power
+        return x * gate if self.gate and self.mode == "mul" else x + gate
+
+
+class Norm(nn.Module):
+    """Weights, and a buffer that forward does not need."""
+
+    def __init__(self, groups: int, channels: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.groups, self.eps = groups, eps
+        self.affine = nn.ParameterDict({"weight": nn.Parameter(torch.rand(channels))})
+        self.register_buffer("bias", torch.rand(channels))
+        self.register_buffer("calls", torch.tensor(0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.group_norm(x, self.groups, self.affine["weight"], self.bias, self.eps)
+
+
+class Several(nn.Module):
+    """Two inputs of one length, and outputs whose sizes are computed."""
+
+    def __init__(self, extra: int = 2) -> None:
+        super().__init__()
+        self.extra = extra
+
+    def forward(self, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        wide = nn.functional.pad(left, (self.extra, self.extra))
+        return torch.cat([left, right], 0), wide, nn.functional.avg_pool1d(left, 3, 2, 1)
+
+
+class Embedded(nn.Module):
+    """Indices."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(10, 4)
+
+    def forward(self, index: torch.Tensor) -> torch.Tensor:
+        return self.table(index)
+
+
+class Branching(nn.Module):
+    """torch.export can't follow it."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if float(x.sum()) > 0 else x
+
+
+class Folded(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.reshape(-1, 8, *x.shape[1:]).sum(0)
+
+
+class Fails(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x @ torch.ones(3, 3)
+
+
+class Broken(nn.Module):
+    def __init__(self) -> None:
+        raise OSError("no weights here")
+
+
+class Dictionary(nn.Module):
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"y": x}
+
+
+class Positive(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x > 0
+
+
+class Where(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.nonzero(x)
+
+
+class Named(nn.Module):
+    def forward(self, double: torch.Tensor) -> torch.Tensor:
+        return double * 2
+
+
+MADE = Several(1)
+
+
+def plain(x: torch.Tensor) -> torch.Tensor:
+    return x
+
+
+@torch.library.custom_op("acme::my_scale", mutates_args=())
+def my_scale(
+    x: torch.Tensor, w: torch.Tensor, factor: float, sizes: list[int], mode: int = 2, *, on: bool = True
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return x * factor + w * sizes[0], torch.cat([x, x], 1) * (mode if on else 1)
+
+
+@my_scale.register_fake
+def _(x: torch.Tensor, w: torch.Tensor, factor: float, sizes: list[int], mode: int = 2, *, on: bool = True):  # type: ignore[no-untyped-def]
+    return torch.empty_like(x), x.new_empty(x.shape[0], 2 * x.shape[1])
+
+
+@torch.library.custom_op("acme::add_one", mutates_args=("x",))
+def add_one(x: torch.Tensor) -> None:
+    x.add_(1)

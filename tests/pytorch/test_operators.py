@@ -1,0 +1,57 @@
+"""A library's plugins as PyTorch's operators, and the models that PyTorch exports of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+
+from pluginkit import scaffold
+from pluginkit.build import build
+from pluginkit.scaffold.add import add
+
+pytestmark = [pytest.mark.slow, pytest.mark.compile]
+pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+
+SCRIPT = Path(__file__).resolve().parent / "operators_in_torch.py"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A plugin of any rank with fields of each kind, one that writes into its input, and two whose sizes values say."""
+    made = scaffold.new(
+        "Many",
+        directory=tmp_path_factory.mktemp("operators"),
+        base="v3",
+        inputs=["x:float32,float16:n,...,c", "w:float32,float16:c"],
+        outputs=["y:float32,float16:n,...,c * 2 + len(pads)", "z:float32,float16:1 if keep,ceil_div(n, 2)"],
+        fields=["pads:int32[0..4]=1,2", "keep:int32=1", "slope:float32=0.1", 'how:string=a "quoted" \\ text'],
+    )
+    add("Grow", project=made, base="v3", namespace="acme.vision", inputs=["x:float32,float16:n,c"],
+        outputs=["y:float32,float16:n,c:alias=x"], fields=["weight:float32"])  # fmt: skip
+    add("Pick", project=made, base="v3", namespace="acme", inputs=["x:float32:n,c"],
+        outputs=["y:float32:count,c", "count:int32::upper=n"], fields=[])  # fmt: skip
+    add("Fill", project=made, base="v3", namespace="acme", inputs=["x:float32:n", "size:int64:2:values=oh,ow"],
+        outputs=["y:float32:oh,ow,n"], fields=[])  # fmt: skip
+    assert build(made, "cpu", python=True)[0].module
+    return made
+
+
+@pytest.fixture(scope="module")
+def model(project: Path) -> Path:
+    """What PyTorch exports; the script has tried the operators before."""
+    path = project / "model.onnx"
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(project / "build" / "cpu"), str(path)], capture_output=True, text=True,
+        timeout=600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return path
+
+
+def test_operators_and_export(model: Path) -> None:
+    onnx.checker.check_model(onnx.load(model), full_check=False)
