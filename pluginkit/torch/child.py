@@ -6,14 +6,14 @@ import sys
 
 from pluginkit.errors import ToolMissing, UsageError
 from pluginkit.torch import loading
-from pluginkit.torch.custom_operator import CustomOperator
-from pluginkit.torch.facts import Found
-from pluginkit.torch.modules import SEED, Module
-from pluginkit.torch.subject import Subject
-from pluginkit.torch.target import Target
+from pluginkit.torch.custom_operator import OperatorSubject
+from pluginkit.torch.facts import TorchFound
+from pluginkit.torch.modules import SEED, ModuleSubject
+from pluginkit.torch.subject import TorchSubject
+from pluginkit.torch.target import TorchTarget
 
 
-def find(target: Target, example: str, folder: str) -> Found:
+def find(target: TorchTarget, example: str, folder: str) -> TorchFound:
     """What there is to know of a module or an operator.
 
     Args:
@@ -37,12 +37,12 @@ def find(target: Target, example: str, folder: str) -> Found:
     found = loading.named(target, module)
     torch.manual_seed(SEED)
     if isinstance(found, type):
-        subject: Subject = Module(target, lambda args: found(*args.args, **args.kwargs).eval(), found)
+        subject: TorchSubject = ModuleSubject(target, lambda args: found(*args.args, **args.kwargs).eval(), found)
     elif isinstance(found, torch.nn.Module):
         if target.args or target.kwargs:
             raise UsageError(f"{target.text} is a module already, and takes no arguments.")
-        subject = Module(target, lambda _: found.eval(), None)
+        subject = ModuleSubject(target, lambda _: found.eval(), None)
     else:
-        subject = CustomOperator(target, found)
+        subject = OperatorSubject(target, found)
     given = loading.example(example, module, subject.hint())
     return subject.found(given, loading.folder_of(module, folder))

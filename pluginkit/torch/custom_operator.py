@@ -10,16 +10,16 @@ from typing_extensions import override
 from pluginkit.errors import UsageError
 from pluginkit.torch import sizes
 from pluginkit.torch.facts import FieldFound
-from pluginkit.torch.subject import Subject, numbers, plain, tensors_of
-from pluginkit.torch.target import Target
+from pluginkit.torch.subject import TorchSubject, numbers, plain, tensors_of
+from pluginkit.torch.target import TorchTarget
 
 
-class CustomOperator(Subject):
+class OperatorSubject(TorchSubject):
     """An operator of `torch.library`."""
 
     is_module = False
 
-    def __init__(self, target: Target, overload: Any) -> None:
+    def __init__(self, target: TorchTarget, overload: Any) -> None:
         super().__init__(target)
         self._overload = overload
         schema = overload._schema

@@ -43,7 +43,7 @@ class FieldFound:
 
 
 @dataclass(frozen=True)
-class Found:
+class TorchFound:
     """A module or an operator.
 
     Attributes:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from pluginkit.errors import UsageError
-from pluginkit.torch.target import Target
+from pluginkit.torch.target import TorchTarget
 
 
-def imported(target: Target, folder: str) -> Any:
+def imported(target: TorchTarget, folder: str) -> Any:
     """The module.
 
     Raises:
@@ -32,7 +32,7 @@ def imported(target: Target, folder: str) -> Any:
         raise UsageError(f"Importing {target.module} fails: {said(error)}") from None
 
 
-def named(target: Target, module: Any) -> Any:
+def named(target: TorchTarget, module: Any) -> Any:
     """What has the name: a class of modules, a module, or an operator's overload.
 
     Raises:

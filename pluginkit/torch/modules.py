@@ -10,25 +10,25 @@ from pluginkit.errors import UsageError
 from pluginkit.torch import sizes
 from pluginkit.torch.facts import FieldFound
 from pluginkit.torch.loading import said
-from pluginkit.torch.subject import Subject, numbers, plain, tensors_of
-from pluginkit.torch.target import Target
+from pluginkit.torch.subject import TorchSubject, numbers, plain, tensors_of
+from pluginkit.torch.target import TorchTarget
 
 SEED = 0
 """Weights are drawn when a module is made: each time the same."""
 
 
-class Arguments:
+class BoundArguments:
     """Arguments by name, as a signature binds them."""
 
     def __init__(self, bound: inspect.BoundArguments) -> None:
         self._bound = bound
         self.args, self.kwargs = bound.args, bound.kwargs
 
-    def changed(self, name: str, value: Any) -> Arguments:
+    def changed(self, name: str, value: Any) -> BoundArguments:
         """The same with another value."""
         bound = inspect.BoundArguments(self._bound.signature, self._bound.arguments.copy())
         bound.arguments[name] = value
-        return Arguments(bound)
+        return BoundArguments(bound)
 
     def values(self) -> Mapping[str, Any]:
         """All of them."""
@@ -45,21 +45,23 @@ class Arguments:
         return {name: value for name, value in self.values().items() if kinds[name].kind not in several}
 
 
-class Module(Subject):
+class ModuleSubject(TorchSubject):
     """A `torch.nn.Module`."""
 
-    def __init__(self, target: Target, make: Callable[[Arguments], Any], kind: type | None) -> None:
+    def __init__(self, target: TorchTarget, make: Callable[[BoundArguments], Any], kind: type | None) -> None:
         super().__init__(target)
         self._make = make
         self.is_class = kind is not None
         self.name = kind.__name__ if kind is not None else target.name.rpartition(".")[2].title().replace("_", "")
-        self._arguments = self._bound(kind) if kind is not None else Arguments(inspect.signature(lambda: None).bind())
+        self._arguments = (
+            self._bound(kind) if kind is not None else BoundArguments(inspect.signature(lambda: None).bind())
+        )
         try:
             self._module = make(self._arguments)
         except Exception as error:  # noqa: BLE001 - whatever a person's class raises
             raise UsageError(f"{target.text} can't be made: {said(error)}") from None
 
-    def _bound(self, kind: type) -> Arguments:
+    def _bound(self, kind: type) -> BoundArguments:
         target, signature = self.target, inspect.signature(kind)
         try:
             bound = signature.bind(*target.args, **dict(target.kwargs))
@@ -75,7 +77,7 @@ class Module(Subject):
                 hint=f"It is {target.name}{signature}. Write: --from-torch '{target.text}({shown})'",
             ) from None
         bound.apply_defaults()
-        return Arguments(bound)
+        return BoundArguments(bound)
 
     def input_names(self, count: int) -> list[str]:
         parameters = inspect.signature(self._module.forward).parameters

@@ -20,7 +20,7 @@ KEPT = 64
 REST = "..."
 """In a shape: any number of dimensions, the same ones in each tensor."""
 
-_registered: dict[str, Operator] = {}
+_registered: dict[str, PluginOperator] = {}
 
 
 def schema(plugin: Mapping[str, Any]) -> str:
@@ -55,7 +55,7 @@ def _text(value: str) -> str:
     return f'"{escaped}"'
 
 
-class Operator:
+class PluginOperator:
     """A plugin as `torch.ops.<namespace>.<name>`.
 
     Args:
@@ -302,7 +302,7 @@ def register(module: Any, signature: str) -> tuple[Any, ...]:
         raise RuntimeError(f"{module.__name__} was built without pluginkit.toml, which says what its operators are.")
     for plugin in known:
         if plugin["name"] not in _registered:
-            operator = Operator(module, plugin)
+            operator = PluginOperator(module, plugin)
             operator.register()
             _registered[plugin["name"]] = operator
     return tuple(_registered[one["name"]].overload for one in known)

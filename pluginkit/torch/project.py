@@ -19,7 +19,7 @@ from pluginkit.process.worker import Worker
 from pluginkit.scaffold import names, project
 from pluginkit.testing import saved_cases
 from pluginkit.torch import reference, target
-from pluginkit.torch.facts import FieldFound, Found, TensorFound
+from pluginkit.torch.facts import FieldFound, TensorFound, TorchFound
 
 CHILD = "pluginkit.torch.child"
 CASE = "example"
@@ -28,7 +28,7 @@ TYPES = {**{kind.numpy.name: kind for kind in DType}, "float64": DType.FLOAT32}
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeOfTorch:
     """What was made.
 
     Attributes:
@@ -50,7 +50,7 @@ def extract(
     directory: Path | None = None,
     base: str = "dynamic",
     timeout: float = 300.0,
-) -> Made:
+) -> MadeOfTorch:
     """Write a project for a module or an operator.
 
     Args:
@@ -69,7 +69,7 @@ def extract(
     wanted = target.parse(text)
     with Worker(CHILD, {}, timeout=timeout) as worker:
         found = worker.call("find", target=wanted, example=example, folder=str(Path.cwd()))
-    assert isinstance(found, Found)
+    assert isinstance(found, TorchFound)
     notes = list(found.notes)
     signature = _signature(wanted.text, found, notes)
     manifest, toml = manifest_of(
@@ -87,10 +87,10 @@ def extract(
             Path("tests") / f"test_{manifest.slug}.py": shared_reference.test_file,
         },
     )
-    return Made(made, made / case, tuple(dict.fromkeys(notes)))
+    return MadeOfTorch(made, made / case, tuple(dict.fromkeys(notes)))
 
 
-def _signature(text: str, found: Found, notes: list[str]) -> NodeSignature:
+def _signature(text: str, found: TorchFound, notes: list[str]) -> NodeSignature:
     against: list[str] = []
     ins = tuple(_tensor(one, "input", against, notes) for one in found.inputs)
     outs = tuple(_tensor(one, "output", against, notes) for one in found.outputs)
@@ -149,7 +149,7 @@ def _check(name: str, what: str, against: list[str]) -> None:
         against.append(error.message)
 
 
-def _case(found: Found) -> bytes:
+def _case(found: TorchFound) -> bytes:
     arrays: dict[str, Array] = {f"input.{one.name}": _narrow(one.array) for one in found.inputs}
     arrays |= {f"field.{one.name}": np.asarray(one.value) for one in found.fields}
     arrays |= {f"output.{one.name}": _narrow(one.array) for one in found.outputs}

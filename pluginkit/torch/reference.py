@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pluginkit.torch.facts import FieldFound, Found
-from pluginkit.torch.target import Target
+from pluginkit.torch.facts import FieldFound, TorchFound
+from pluginkit.torch.target import TorchTarget
 
 
-def computed(found: Found, target: Target, above: str) -> str:
+def computed(found: TorchFound, target: TorchTarget, above: str) -> str:
     """A reference that calls it.
 
     Args:
@@ -37,13 +37,13 @@ def computed(found: Found, target: Target, above: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _import(target: Target) -> str:
+def _import(target: TorchTarget) -> str:
     if target.is_operator:
         return f"import {target.module}"
     return f"from {target.module} import {target.name.partition('.')[0]}"
 
 
-def _body(found: Found, target: Target) -> list[str]:
+def _body(found: TorchFound, target: TorchTarget) -> list[str]:
     given = [one for one in found.inputs if not one.parameter]
     weights = [one for one in found.inputs if one.parameter]
     calls = [f"torch.from_numpy({one.name}.copy()).to(torch.{_kind(one.kind, found)})" for one in given]
@@ -70,7 +70,7 @@ def _body(found: Found, target: Target) -> list[str]:
     ]
 
 
-def _kind(kind: str, found: Found) -> str:
+def _kind(kind: str, found: TorchFound) -> str:
     """The type in which PyTorch computes: one for every floating type, an integer's own."""
     return kind if kind.startswith("int") else "float64" if found.wide else "float32"
 

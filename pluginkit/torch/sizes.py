@@ -30,7 +30,7 @@ Call = Callable[..., tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
-class Sizes:
+class ExportedSizes:
     """What the export says.
 
     Attributes:
@@ -47,7 +47,7 @@ class Sizes:
     notes: tuple[str, ...]
 
 
-def find(call: Call, tensors: Sequence[Any], outputs: Sequence[Any], taken: Iterable[str]) -> Sizes:
+def find(call: Call, tensors: Sequence[Any], outputs: Sequence[Any], taken: Iterable[str]) -> ExportedSizes:
     """The dimensions of a call's tensors.
 
     Args:
@@ -71,7 +71,7 @@ def find(call: Call, tensors: Sequence[Any], outputs: Sequence[Any], taken: Iter
         return _fixed(tensors, outputs, f"torch.export can't follow the module ({said}), so that all sizes are fixed.")
     places = [node for node in program.graph.nodes if node.op == "placeholder"][-len(tensors) :]
     made = next(node for node in program.graph.nodes if node.op == "output").args[0]
-    symbols = _Symbols(set(taken))
+    symbols = ExportedSymbols(set(taken))
     ins = [_expressions(place.meta["val"]) for place in places]
     symbols.name(ins, [tuple(one.shape) for one in tensors])
     found = tuple(
@@ -82,15 +82,15 @@ def find(call: Call, tensors: Sequence[Any], outputs: Sequence[Any], taken: Iter
         tuple(symbols.text(dim, size) for dim, size in zip(_expressions(node.meta["val"]), one.shape, strict=True))
         for node, one in zip(made, outputs, strict=True)
     )
-    sizes = Sizes(found, out, tuple(bool(place.users) for place in places), {}, ())
+    sizes = ExportedSizes(found, out, tuple(bool(place.users) for place in places), {}, ())
     return _ranged(sizes, call, tensors, symbols)
 
 
-def _fixed(tensors: Sequence[Any], outputs: Sequence[Any], note: str) -> Sizes:
+def _fixed(tensors: Sequence[Any], outputs: Sequence[Any], note: str) -> ExportedSizes:
     def numbers(those: Sequence[Any]) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(map(str, one.shape)) for one in those)
 
-    return Sizes(numbers(tensors), numbers(outputs), (True,) * len(tensors), {}, (note,))
+    return ExportedSizes(numbers(tensors), numbers(outputs), (True,) * len(tensors), {}, (note,))
 
 
 def _expressions(tensor: Any) -> tuple[Any, ...]:
@@ -99,7 +99,7 @@ def _expressions(tensor: Any) -> tuple[Any, ...]:
     return tuple(sympy.Integer(size) if isinstance(size, int) else size.node.expr for size in tensor.shape)
 
 
-class _Symbols:
+class ExportedSymbols:
     """The export's symbols by names of ours."""
 
     def __init__(self, taken: set[str]) -> None:
@@ -164,7 +164,7 @@ class _Symbols:
         return text
 
 
-def _ranged(sizes: Sizes, call: Call, tensors: Sequence[Any], symbols: _Symbols) -> Sizes:
+def _ranged(sizes: ExportedSizes, call: Call, tensors: Sequence[Any], symbols: ExportedSymbols) -> ExportedSizes:
     """With min, opt and max of each symbol: sizes at which the call was tried."""
     opt = symbols.hints
     notes: list[str] = []
@@ -176,12 +176,12 @@ def _ranged(sizes: Sizes, call: Call, tensors: Sequence[Any], symbols: _Symbols)
     ranges = {
         name: (min(least, size) if least else size, size, 2 * size if twice else size) for name, size in opt.items()
     }
-    return Sizes(sizes.inputs, sizes.outputs, sizes.used, ranges, tuple(notes))
+    return ExportedSizes(sizes.inputs, sizes.outputs, sizes.used, ranges, tuple(notes))
 
 
 def _tied(
-    sizes: Sizes, call: Call, tensors: Sequence[Any], opt: dict[str, int], notes: list[str]
-) -> tuple[Sizes, dict[str, int]]:
+    sizes: ExportedSizes, call: Call, tensors: Sequence[Any], opt: dict[str, int], notes: list[str]
+) -> tuple[ExportedSizes, dict[str, int]]:
     """With one symbol for sizes that must be equal, and a number for those that can't change.
 
     The export sees neither of what happens in an operator, of which it knows the outputs' shapes alone.
@@ -203,16 +203,16 @@ def _tied(
     return sizes, opt
 
 
-def _renamed(sizes: Sizes, name: str, other: str) -> Sizes:
+def _renamed(sizes: ExportedSizes, name: str, other: str) -> ExportedSizes:
     def renamed(dim: str) -> str:
         return shapes.render(shapes.substituted(shapes.parse(dim), {name: shapes.parse(other)}))
 
     ins = tuple(tuple(other if dim == name else dim for dim in dims) for dims in sizes.inputs)
     outs = tuple(tuple(dim if dim is None else renamed(dim) for dim in dims) for dims in sizes.outputs)
-    return Sizes(ins, outs, sizes.used, sizes.ranges, sizes.notes)
+    return ExportedSizes(ins, outs, sizes.used, sizes.ranges, sizes.notes)
 
 
-def _runs(call: Call, tensors: Sequence[Any], sizes: Sizes, values: dict[str, int]) -> bool:
+def _runs(call: Call, tensors: Sequence[Any], sizes: ExportedSizes, values: dict[str, int]) -> bool:
     """Whether the call takes tensors of other sizes, which repeat the example's values, and gives what it should."""
     import torch
 

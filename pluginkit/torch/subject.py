@@ -9,12 +9,12 @@ import numpy as np
 
 from pluginkit.errors import UsageError
 from pluginkit.torch import sizes
-from pluginkit.torch.facts import FieldFound, Found, TensorFound
+from pluginkit.torch.facts import FieldFound, TensorFound, TorchFound
 from pluginkit.torch.loading import said
-from pluginkit.torch.target import Target
+from pluginkit.torch.target import TorchTarget
 
 
-class Subject:
+class TorchSubject:
     """What a project is made of."""
 
     name = ""
@@ -22,7 +22,7 @@ class Subject:
     is_module = True
     is_class = False
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: TorchTarget) -> None:
         self.target = target
         self.notes: list[str] = []
 
@@ -51,7 +51,7 @@ class Subject:
         names = self.input_names(1)
         return f"Give a tensor, or several, as forward takes them ({', '.join(names)}): --example 'torch.randn(2, 8)'"
 
-    def found(self, given: Sequence[Any], folder: str) -> Found:
+    def found(self, given: Sequence[Any], folder: str) -> TorchFound:
         """All that there is to know, by this example."""
         import torch
 
@@ -81,7 +81,7 @@ class Subject:
         outs = tuple(_tensor(*one) for one in zip(results, dims.outputs, outputs, strict=True))
         with torch.no_grad():
             wide = self.wide(tensors)
-        return Found(
+        return TorchFound(
             name=self.name,
             namespace=self.namespace,
             is_module=self.is_module,

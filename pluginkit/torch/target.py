@@ -12,7 +12,7 @@ FORM = "As in: --from-torch layers:Swish, --from-torch 'layers:Swish(beta=1.5)',
 
 
 @dataclass(frozen=True)
-class Target:
+class TorchTarget:
     """A name in a module.
 
     Attributes:
@@ -37,7 +37,7 @@ class Target:
         return "::" in self.name
 
 
-def parse(text: str) -> Target:
+def parse(text: str) -> TorchTarget:
     """Read `module:Class`, `module:Class(dim=8)` or `module:namespace::operator`.
 
     Raises:
@@ -54,7 +54,7 @@ def parse(text: str) -> Target:
     parts = name.split("::") if "::" in name else name.split(".")
     if not all(part.isidentifier() for part in parts) or ("::" in name and len(parts) != 2):
         raise UsageError(f"'{text}' names no class in a module.", hint=FORM)
-    return Target(module, name, args, kwargs)
+    return TorchTarget(module, name, args, kwargs)
 
 
 def _arguments(text: str, written: str) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:

@@ -18,7 +18,7 @@ from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.process.worker import Worker
 from pluginkit.torch import project
-from pluginkit.torch.facts import Found
+from pluginkit.torch.facts import TorchFound
 from pluginkit.torch.target import parse
 
 pytestmark = pytest.mark.slow
@@ -33,13 +33,13 @@ def worker() -> Iterator[Worker]:
         yield started
 
 
-def find(worker: Worker, target: str, example: str) -> Found:
+def find(worker: Worker, target: str, example: str) -> TorchFound:
     found = worker.call("find", target=parse(target), example=example, folder=str(LAYERS.parent))
-    assert isinstance(found, Found)
+    assert isinstance(found, TorchFound)
     return found
 
 
-def tensors(found: Found) -> dict[str, tuple[str | None, ...]]:
+def tensors(found: TorchFound) -> dict[str, tuple[str | None, ...]]:
     return {one.name: one.dims for one in (*found.inputs, *found.outputs)}
 
 

@@ -15,7 +15,7 @@ from pluginkit.build.python_signature import signature
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.torch import operators
-from pluginkit.torch.target import Target, parse
+from pluginkit.torch.target import TorchTarget, parse
 
 MANY = """
 [plugin]
@@ -125,7 +125,7 @@ def test_sizes_and_layers_that_enqueue_or_values_decide() -> None:
 def test_layers_are_kept_by_their_fields(many: dict[str, Any]) -> None:
     made: list[dict[str, Any]] = []
     module = SimpleNamespace(target="cpu", Many=lambda **fields: made.append(fields) or len(made))
-    operator = operators.Operator(module, many)
+    operator = operators.PluginOperator(module, many)
     first = operator._layer({"slope": 0.0})
     assert operator._layer({"slope": -0.0}) != first
     assert operator._layer({"slope": 0.0, "keep": 1}) == first
@@ -144,12 +144,12 @@ def test_without_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("layers:Swish", Target("layers", "Swish")),
-        ("a.b:C.D(2, dim=[1, 2.5], how='x')", Target("a.b", "C.D", (2,), (("dim", [1, 2.5]), ("how", "x")))),
-        ("ops:acme::swish(beta=-1.0)", Target("ops", "acme::swish", (), (("beta", -1.0),))),
+        ("layers:Swish", TorchTarget("layers", "Swish")),
+        ("a.b:C.D(2, dim=[1, 2.5], how='x')", TorchTarget("a.b", "C.D", (2,), (("dim", [1, 2.5]), ("how", "x")))),
+        ("ops:acme::swish(beta=-1.0)", TorchTarget("ops", "acme::swish", (), (("beta", -1.0),))),
     ],
 )
-def test_targets(text: str, found: Target) -> None:
+def test_targets(text: str, found: TorchTarget) -> None:
     assert parse(text) == found
 
 
