@@ -219,7 +219,7 @@ def _from_torch(target: str, example: str, name: str, directory: Path | None, ba
     for note in found.notes:
         click.echo(f"  note: {note}")
     click.echo("\nNext:")
-    click.echo(f"  cd {shlex.quote(str(_shown(found.project)))}")
+    click.echo(f"  cd {quoted(str(_shown(found.project)))}")
     click.echo(f"  write what forward computes as a kernel into src/{manifest.slug}_kernel.cu")
     click.echo("  pluginkit build")
     click.echo("  pluginkit test")
