@@ -2,7 +2,7 @@
 
 python -m benchmarks.farm.bench overhead [--workers 4] [--cases 1000] [--batch 20]
 python -m benchmarks.farm.bench kills [--workers 8] [--plugins 50] [--cases 1000] [--killed 3]
-python -m benchmarks.farm.bench fleet [--workers 1000] [--processes 16] [--seconds 10] [--batches 3]
+python -m benchmarks.farm.bench fleet [--workers 1000] [--processes N] [--seconds 10] [--batches 3]
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=20)
     parser.add_argument("--plugins", type=int, default=50)
     parser.add_argument("--killed", type=int, default=3)
-    parser.add_argument("--processes", type=int, default=16)
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--batches", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)

@@ -18,10 +18,22 @@ from pluginkit.farm import worker as farm_worker
 from tests.farm import sleeping_judge
 
 
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    # Each worker looks at its machine twice a second, and at its event loop fifty times: on a machine of its own that is
+    # nothing, for a thousand of them it is all that two cores can do.
+    "distributed.admin.system-monitor.interval": "1h",
+    "distributed.admin.tick.interval": "1h",
+    "distributed.admin.tick.cycle": "1h",
+}
+
+
 async def main(scheduler_file: str, count: int) -> None:
     # The machine is asked what it has once, not once a worker.
     farm_worker.of_this_machine = functools.lru_cache(farm_worker.of_this_machine)
-    with tempfile.TemporaryDirectory() as folder, dask.config.set({"distributed.worker.profile.enabled": False}):
+    # So is a thread that waits for a run's end.
+    farm_worker.IDLE = 3600.0
+    with tempfile.TemporaryDirectory() as folder, dask.config.set(QUIET):
         workers = [
             Worker(
                 scheduler_file=scheduler_file,

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from pluginkit.demands import DEMANDS
 from pluginkit.dtypes import DType
+from pluginkit.reporting.matrix import Matrix, matrix
 from pluginkit.run import messages
 from pluginkit.testing.report import NVIDIAS, CaseResult, Outcome, Report, Verdict, Warned
 
@@ -28,6 +29,8 @@ _MARKS = {"target": "cpu", "sanitizers": ""}
 """What else a row may show of its cases: shown where it is another value for any."""
 _GPU = re.compile(r"^NVIDIA |, driver for CUDA .*")
 """What a GPU's name goes without in a column."""
+PLACES = 6
+"""Columns of places that a terminal has room for."""
 PIPE_WIDTH = 120
 """Columns where there is no terminal: nothing may be cut in a log."""
 
@@ -76,8 +79,25 @@ def show_all(reports: Sequence[Report], joined: Report, console: Console, *, com
         if several:
             console.print(Text(f"\n{report.plugin}", style="bold"))
         show(report, console, command=command, every=every)
+    if (found := matrix(reports)).says_something:
+        console.print(Text(), matrix_table(found), *map(Text, found.machines), sep="\n")
     if several:
         console.print(Group(Text(), closing(joined)))
+
+
+def matrix_table(found: Matrix) -> RenderableType:
+    """Plugin × place, or place × plugin where there are more places than a terminal is wide."""
+    wide = len(found.places) > PLACES and len(found.plugins) < len(found.places)
+    rows, columns = (found.places, found.plugins) if wide else (found.plugins, found.places)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("place" if wide else "plugin", overflow="fold")
+    for name in columns:
+        table.add_column(_GPU.sub("", name.replace("gpu: NVIDIA ", "gpu: ")), overflow="fold")
+    squares = list(zip(*found.squares, strict=True)) if wide else found.squares
+    for name, row in zip(rows, squares, strict=True):
+        shown = [Text(one.text, style=_STYLE[one.worst] if one.worst else "") for one in row]
+        table.add_row(_GPU.sub("", name.replace("gpu: NVIDIA ", "gpu: ")) if wide else name, *shown)
+    return table
 
 
 def cases_table(report: Report, *, every: bool = False) -> RenderableType:

@@ -1,4 +1,4 @@
-"""A test run on the workers of a Dask cluster: `pluginkit test --farm ADDRESS`. Nothing else imports Dask."""
+"""Runs on the workers of a Dask cluster: `pluginkit test|check|bench --farm ADDRESS`. Nothing else imports Dask."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from pluginkit.errors import ToolMissing
 from pluginkit.farm.conditions import GpuChoice
 
 if TYPE_CHECKING:
+    from pluginkit.bench import BenchOptions, BenchReport
     from pluginkit.farm.executor import FarmExecutor
     from pluginkit.farm.fleet import Fleet
+    from pluginkit.run.options import Step
 
 REMEDY = "pip install 'pluginkit[farm]'"
 
@@ -64,3 +66,23 @@ def open_executor(address: str, on: Sequence[str] = ()) -> Iterator[FarmExecutor
 
         found.check()
         yield FarmExecutor(found, choice)
+
+
+def measure(address: str, on: Sequence[str], options: BenchOptions, step: Step) -> BenchReport:
+    """Measure a plugin on a GPU of a cluster, as of `benching.measure`.
+
+    Args:
+        address: as of `connection.connect`.
+        on: as of `conditions.GpuChoice.parse`.
+        options: what is measured.
+        step: told how far it is.
+
+    Raises:
+        UsageError, ToolMissing: as of `open_executor`; PluginkitError: as of `bench.run`.
+    """
+    choice = GpuChoice.parse(on)
+    with open_fleet(address) as found:
+        from pluginkit.farm import benching
+
+        found.check()
+        return benching.measure(found, choice, options, step)

@@ -13,8 +13,10 @@ from pathlib import Path
 import dask
 from distributed import Client, LocalCluster
 from distributed.comm.core import CommClosedError
+from distributed.utils import get_mp_context
 
 from pluginkit.errors import ToolMissing, UsageError
+from pluginkit.farm import worker
 
 PREFIX = "local:"
 WAIT = 10.0
@@ -38,6 +40,7 @@ def connect(address: str) -> Iterator[Client]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}), contextlib.ExitStack() as stack:
         if address.startswith(PREFIX):
+            stack.enter_context(dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}))
             cluster = stack.enter_context(_local(address))
             target: str | LocalCluster = cluster
         else:
@@ -53,6 +56,8 @@ def _local(address: str) -> LocalCluster:
     count = address.removeprefix(PREFIX)
     if not count.isdecimal() or int(count) == 0:
         raise UsageError(f"farm {address}: {PREFIX} wants a number of workers.", hint=f"{PREFIX}2")
+    # Imports take a worker two seconds: here one process has them, and the workers are forks of it.
+    get_mp_context().set_forkserver_preload(["distributed", worker.__name__])
     return LocalCluster(
         n_workers=int(count),
         threads_per_worker=1,

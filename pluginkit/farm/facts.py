@@ -74,8 +74,13 @@ class Facts:
 
     @property
     def kinds(self) -> frozenset[Kind]:
-        """What it can be asked without a GPU."""
-        return frozenset(Kind(name, one.version, self.machine) for name, one in self.judges.items() if one.found)
+        """What it can be asked without a GPU: of a judge that is there in several versions, each is one."""
+        return frozenset(
+            Kind(name, version, self.machine)
+            for name, one in self.judges.items()
+            if one.found
+            for version in one.version.split(", ")
+        )
 
 
 def of_this_machine() -> Facts:

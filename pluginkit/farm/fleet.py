@@ -6,7 +6,7 @@ import asyncio
 import platform
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
@@ -36,6 +36,7 @@ class FarmWorker:
         threads: how many batches it runs at once.
         facts: what it has; None if it couldn't be asked.
         problem: why it takes no part; empty if it can.
+        held: the digests of what it has been sent.
     """
 
     address: str
@@ -44,6 +45,7 @@ class FarmWorker:
     threads: int
     facts: Facts | None = None
     problem: str = ""
+    held: set[str] = field(default_factory=set, compare=False, repr=False)
 
     @property
     def place(self) -> str:
@@ -144,14 +146,14 @@ class Fleet:
         if not there:
             return []
         versions = self._versions()
-        found: dict[str, Any] = self.client.run(worker.facts, workers=list(there), on_error="return")
+        found: dict[str, Any] = self.client.run(worker.introduce, workers=list(there), on_error="return")
         made = []
         for address, identity in there.items():
-            facts = found.get(address)
-            known = facts if isinstance(facts, Facts) else None
-            problem = _problem(versions.get(address, {}), facts)
+            said = found.get(address)
+            known, held = said if isinstance(said, tuple) else (None, ())
+            problem = _problem(versions.get(address, {}), known or said)
             name, process = str(identity["name"]), str(identity["local_directory"])
-            made.append(FarmWorker(address, process, name, int(identity["nthreads"]), known, problem))
+            made.append(FarmWorker(address, process, name, int(identity["nthreads"]), known, problem, set(held)))
         return made
 
     def _versions(self) -> dict[str, dict[str, str]]:

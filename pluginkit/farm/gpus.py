@@ -96,14 +96,14 @@ class FarmGpus:
             raise ToolMissing(self._none(), hint="pluginkit test --target cpu runs the kernels on the workers' CPUs.")
         return tuple(one.here for one in self.places)
 
-    def library(self, project: Path) -> Path:
-        """The library for the architectures of all places, built here or on a worker with nvcc.
+    def library(self, project: Path, archs: Sequence[str] = ()) -> Path:
+        """The library for the architectures of all places, or for others, built here or on a worker with nvcc.
 
         Raises:
             PluginkitError: as of `on_gpu.library`.
         """
         there = self.find()
-        archs = sorted({one.gpu.arch for one in there}, key=int)
+        archs = archs or sorted({one.gpu.arch for one in there}, key=int)
         if self._build is None or _has_nvcc():
             return on_gpu.library(project, there, archs)
         library = self._build(project, archs)

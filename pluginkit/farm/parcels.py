@@ -1,48 +1,19 @@
-"""What travels between a run and its workers: the run's work without its arrays, items with theirs, libraries."""
+"""What travels between a run and its workers besides its data: libraries, and sources to build them from."""
 
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
-import pickle
 import tarfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
+from pluginkit.farm.arrays import digest
+from pluginkit.farm.arrivals import Arrivals
 from pluginkit.judges.protocol import Build
 from pluginkit.library import build_record
 from pluginkit.manifest import FILE_NAME
-
-FEW = 64
-"""Elements that an array has at most to travel in an outline: shape tensors' values are fewer, and builders want them
-(`nvinfer1::Dims::MAX_DIMS` is 8)."""
-
-
-def outline(value: object) -> bytes:
-    """A pickle in which every array of more than `FEW` elements has its shape and its type, and zeros for values.
-
-    Builders ask a plan's cases for nothing else, and all arrays of a plan are some hundred megabytes.
-    """
-    file = io.BytesIO()
-    _OutlinePickler(file, protocol=5).dump(value)
-    return file.getvalue()
-
-
-class _OutlinePickler(pickle.Pickler):
-    def reducer_override(self, obj: object) -> Any:
-        if isinstance(obj, np.ndarray) and obj.size > FEW:
-            return _zeros, (obj.shape, obj.dtype)
-        return NotImplemented
-
-
-def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Zeros that take no memory."""
-    return np.broadcast_to(np.zeros((), dtype), shape)
 
 
 @dataclass(frozen=True)
@@ -53,14 +24,14 @@ class LibraryParcel:
         builds: what it stands for: its target, and each GPU and tool that it runs on or under.
         name: the file's name.
         sha256: of the file.
-        data: the file.
+        data: the file; None where it is there already.
         record: the build's record beside it, if there is one.
     """
 
     builds: tuple[Build, ...]
     name: str
     sha256: str
-    data: bytes
+    data: bytes | None
     record: tuple[str, bytes] | None = None
 
     @classmethod
@@ -73,24 +44,22 @@ class LibraryParcel:
         data = path.read_bytes()
         beside = build_record.path(path)
         record = (beside.name, beside.read_bytes()) if beside.is_file() else None
-        return cls(tuple(builds), path.name, hashlib.sha256(data).hexdigest(), data, record)
+        return cls(tuple(builds), path.name, digest(data), data, record)
 
-    def put(self, folder: Path) -> Path:
-        """Writes it into a folder that its digest names, and gives the file.
+    def without(self, there: Collection[str]) -> LibraryParcel:
+        """Without the file where it is there already."""
+        return replace(self, data=None) if self.sha256 in there else self
+
+    def put(self, store: Arrivals) -> Path:
+        """Keeps it, and gives the file.
 
         Raises:
             ValueError: it isn't what its digest says.
+            Lacking: it came without the file, which isn't there.
         """
-        if hashlib.sha256(self.data).hexdigest() != self.sha256:
-            raise ValueError(f"{self.name} arrived with another digest than {self.sha256}")
-        place = folder / self.sha256
-        place.mkdir(parents=True, exist_ok=True)
-        for name, data in ((self.name, self.data), *([self.record] if self.record else [])):
-            # Another thread of this worker may do the same.
-            part = place / f".{name}.{id(self)}"
-            part.write_bytes(data)
-            part.rename(place / name)
-        return place / self.name
+        if self.data is None:
+            return store.file(self.sha256, self.name)
+        return store.put_files(self.sha256, {self.name: self.data, **dict([self.record] if self.record else [])})
 
 
 @dataclass(frozen=True)
@@ -126,7 +95,7 @@ class SourceParcel:
         ):
             for path in _sources(project):
                 tar.add(path, str(path.relative_to(project)), recursive=False, filter=anonymous)
-        return cls(hashlib.sha256(raw.getvalue()).hexdigest(), raw.getvalue())
+        return cls(digest(raw.getvalue()), raw.getvalue())
 
     def put(self, folder: Path) -> Path:
         """Unpacks it into a folder that its digest names, and gives that.
@@ -134,7 +103,7 @@ class SourceParcel:
         Raises:
             ValueError: it isn't what its digest says, or would write elsewhere.
         """
-        if hashlib.sha256(self.data).hexdigest() != self.sha256:
+        if digest(self.data) != self.sha256:
             raise ValueError(f"the project's sources arrived with another digest than {self.sha256}")
         place = folder / f"sources-{self.sha256}"
         with tarfile.open(fileobj=io.BytesIO(self.data)) as tar:
@@ -168,8 +137,3 @@ def _sources(folder: Path, above: Sequence[Path] = ()) -> Iterator[Path]:
             yield from _sources(path, (*above, real))
         elif path.is_file() and path.name not in _MADE:
             yield path
-
-
-def pack(value: object) -> bytes:
-    """A pickle of plain data of pluginkit's: only pluginkit of the same version reads it."""
-    return pickle.dumps(value, protocol=5)

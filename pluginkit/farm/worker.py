@@ -9,15 +9,22 @@ from __future__ import annotations
 import pickle
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from distributed import get_worker
+from distributed import Worker, get_worker
 
+from pluginkit.bench import BenchOptions, BenchReport
+from pluginkit.bench import runner as bench_runner
 from pluginkit.build import build
 from pluginkit.errors import ToolMissing
+from pluginkit.farm import turns
+from pluginkit.farm.arrays import Packed, WorkParcel, unpack
+from pluginkit.farm.arrivals import Arrivals
 from pluginkit.farm.facts import Facts, of_this_machine
 from pluginkit.farm.parcels import LibraryParcel, SourceParcel
 from pluginkit.judges import judge
@@ -34,12 +41,28 @@ IDLE = 60.0
 class _RunHere:
     """A run as this worker has it."""
 
-    work: RunWork
+    parcel: WorkParcel | None
+    arrivals: Arrivals
     paths: Mapping[Build, Path]
+    work: RunWork | None = None
     common: Common = field(default_factory=Common)
     sessions: dict[int, Sessions] = field(default_factory=dict)
     busy: int = 0
     last: float = field(default_factory=time.monotonic)
+
+    def work_for(self, items: Sequence[Item]) -> RunWork:
+        """The run's work; with the cases' arrays for who runs all of them."""
+        assert self.parcel is not None
+        if any(one.whole for one in items):
+            whole: RunWork = unpack(self.parcel.data, self.arrivals.array)
+            return whole
+        if self.work is None:
+            self.work = self._read(self.parcel)
+        return self.work
+
+    def _read(self, parcel: WorkParcel) -> RunWork:
+        work: RunWork = unpack(parcel.data, lambda name: self.arrivals.array(name) if name in parcel.own else None)
+        return work
 
     def gpu_library(self) -> Path:
         """The library of target gpu, which all GPUs have in common."""
@@ -59,26 +82,32 @@ _RUNS: dict[str, _RunHere] = {}
 _LOCK = threading.Lock()
 
 
-def facts() -> Facts:
-    """What this machine has."""
-    return of_this_machine()
+def arrivals(here: Worker) -> Arrivals:
+    """What this worker has been sent."""
+    return Arrivals(Path(here.local_directory) / "pluginkit")
 
 
-def begin(run: str, outline: bytes, libraries: Sequence[LibraryParcel]) -> None:
+def introduce(dask_worker: Worker) -> tuple[Facts, frozenset[str]]:
+    """What this machine has, and the digests of what it has been sent before."""
+    return of_this_machine(), arrivals(dask_worker).held()
+
+
+def begin(run: str, work: WorkParcel | None, libraries: Sequence[LibraryParcel]) -> None:
     """A run's work and libraries have arrived.
 
     Raises:
-        ValueError: a library arrived damaged.
+        ValueError: something arrived damaged.
+        Lacking: something was left out that isn't there any more.
     """
-    folder = Path(get_worker().local_directory) / "pluginkit"
-    work: RunWork = pickle.loads(outline)
+    here = arrivals(get_worker())
+    paths = {build: path for one in libraries for path in [one.put(here)] for build in one.builds}
+    if work is not None:
+        here.put(work.arrays)
+        for name in work.own:
+            here.file(name)
     with _LOCK:
-        _RUNS.setdefault(run, _RunHere(work, _paths(libraries, folder)))
+        _RUNS.setdefault(run, _RunHere(work and work.sent(work.own), here, paths))
     threading.Thread(target=_close_when_idle, args=(run,), name="pluginkit idle", daemon=True).start()
-
-
-def _paths(libraries: Sequence[LibraryParcel], folder: Path) -> dict[Build, Path]:
-    return {build: path for one in libraries for path in [one.put(folder)] for build in one.builds}
 
 
 def build_library(sources: SourceParcel, target: Target, archs: Sequence[str]) -> LibraryParcel:
@@ -93,7 +122,7 @@ def build_library(sources: SourceParcel, target: Target, archs: Sequence[str]) -
         PluginkitError: as of `pluginkit.build.build`.
         ValueError: the sources arrived damaged.
     """
-    project = sources.put(Path(get_worker().local_directory) / "pluginkit")
+    project = sources.put(Path(get_worker().local_directory) / "sources")
     (made,) = build(project, target, archs=archs)
     return LibraryParcel.read((), made.library)
 
@@ -108,28 +137,33 @@ def end(run: str, *, kill: bool = False) -> None:
         found.common.stopping.set()
         found.common.workers.kill()
     found.close()
+    with _LOCK:
+        used = [path.parent.name for one in _RUNS.values() for path in one.paths.values()]
+    found.arrivals.prune(used)
 
 
-def ask(name: str, outline: bytes) -> tuple[tuple[Item, ...], str, tuple[str, ...]]:
+def ask(name: str, work: WorkParcel) -> tuple[tuple[Item, ...], str, tuple[str, ...]]:
     """What a judge of this worker would be asked, or why nothing; and what `--only` finds by it."""
-    work: RunWork = pickle.loads(outline)
-    one = judge(name)
+    read, one = work.read(), judge(name)
     found = one.probe()
-    absent = one.obstacle(work) or ("" if found.found else unavailable(found))
-    return (() if absent else tuple(one.items(work))), absent, tuple(one.ids(work)) if found.found else ()
+    absent = one.obstacle(read) or ("" if found.found else unavailable(found))
+    return (() if absent else tuple(one.items(read))), absent, tuple(one.ids(read)) if found.found else ()
 
 
-def summary(name: str, outline: bytes, found: Sequence[Answers]) -> str:
+def summary(name: str, work: WorkParcel, found: Sequence[Answers]) -> str:
     """A judge's part in a line, as this worker's judge says it."""
-    return judge(name).summary(pickle.loads(outline), found)
+    return judge(name).summary(work.read(), found)
 
 
-def work_on(run: str, items: bytes, known: Mapping[str, tuple[Configured, ...]], begun: None) -> tuple[Answers, ...]:
-    """Execute a batch.
+def work_on(
+    run: str, items: Packed, more: Mapping[str, bytes], known: Mapping[str, tuple[Configured, ...]], begun: None
+) -> tuple[Answers, ...]:
+    """Execute a batch of cases and other questions to judges.
 
     Args:
         run: the run's name.
-        items: the batch, as `parcels.pack` has it.
+        items: the batch, with the arrays that aren't here.
+        more: other arrays that it needs and that aren't here.
         known: of networks by id, what configure saw in pluginkit's host.
         begun: what `begin` gave, which must come before.
 
@@ -139,18 +173,68 @@ def work_on(run: str, items: bytes, known: Mapping[str, tuple[Configured, ...]],
     Raises:
         PluginkitError: as of `execution.execute`.
         CancelledError: the run is over.
+        Lacking: something was left out that isn't here any more.
     """
     del begun
+    with _taking_part(run) as (current, sessions):
+        current.arrivals.put({**items.arrays, **more})
+        batch: Sequence[Item] = unpack(items.data, current.arrivals.array)
+        place = LocalWorkplace(sessions, current.paths.__getitem__, current.gpu_library)
+        work = current.work_for(batch)
+        return tuple(execute(item, work, place, known) for item in batch)
+
+
+def ask_library(run: str, questions: bytes, begun: None) -> tuple[Any, ...]:
+    """Ask a library what `pluginkit check` asks.
+
+    Args:
+        run: as of `work_on`.
+        questions: pickled `validation.asking.Question`s.
+        begun: as of `work_on`.
+
+    Returns:
+        What each has given.
+
+    Raises:
+        PluginkitError: what one has raised; CancelledError: the run is over.
+    """
+    del begun
+    with _taking_part(run) as (current, sessions):
+        library = next(iter(current.paths.values()))
+        return tuple(one(sessions, library) for one in pickle.loads(questions))
+
+
+def bench(run: str, sources: SourceParcel, options: BenchOptions, begun: None) -> tuple[BenchReport, ...]:
+    """Measure a plugin, while nothing else of a farm's runs on this worker's GPU.
+
+    Args:
+        run: as of `work_on`; its library is measured.
+        sources: the project.
+        options: what is measured.
+        begun: as of `work_on`.
+
+    Raises:
+        PluginkitError: as of `bench.run`; CancelledError: the run is over.
+    """
+    del begun
+    with _taking_part(run, alone=True) as (current, _):
+        project = sources.put(Path(get_worker().local_directory) / "sources")
+        library = next(iter(current.paths.values()))
+        return (bench_runner.run(replace(options, project=project / options.project, library=library)),)
+
+
+@contextmanager
+def _taking_part(run: str, *, alone: bool = False) -> Iterator[tuple[_RunHere, Sessions]]:
+    """A run, and this thread's sessions of it, while it isn't idle."""
     with _LOCK:
         current = _RUNS.get(run)
         if current is None:
             raise CancelledError
         current.busy += 1
         sessions = current.sessions.setdefault(threading.get_ident(), Sessions(current.common))
-    place = LocalWorkplace(sessions, current.paths.__getitem__, current.gpu_library)
     try:
-        with current.common.workers:
-            return tuple(execute(item, current.work, place, known) for item in pickle.loads(items))
+        with turns.alone() if alone else turns.together(), current.common.workers:
+            yield current, sessions
     finally:
         with _LOCK:
             current.busy -= 1

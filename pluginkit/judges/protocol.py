@@ -98,6 +98,8 @@ class Item:
         build: the library that it runs on.
         subject: what else the judge needs to know: a case, a control, a registry.
         needs: whether it wants to know what configure saw of the network in pluginkit's host.
+        whole: whether its judge runs the plan's cases itself, and so needs all their arrays.
+        on: where several places are asked the same: which; empty where one is.
     """
 
     id: str
@@ -107,11 +109,13 @@ class Item:
     build: Build = ON_CPU
     subject: Any = field(default=None, compare=False)
     needs: bool = False
+    whole: bool = False
+    on: str = ""
 
     @property
     def group(self) -> Hashable:
         """Items of a group share what is built for them, so one worker executes them, in order."""
-        return (self.judge, self.build, self.network or self.id)
+        return (self.judge, self.on, self.build, self.network or self.id)
 
     @property
     def label(self) -> str:

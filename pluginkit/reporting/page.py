@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pluginkit.errors import ToolMissing
+from pluginkit.reporting.matrix import matrix
 from pluginkit.run import messages
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
 
@@ -61,7 +62,7 @@ def check() -> None:
         raise ToolMissing(f"--html needs {', '.join(missing)}, which is not installed.", hint=REMEDY)
 
 
-def write(report: Report, file: Path, *, command: str, whole: str) -> None:
+def write(report: Report, file: Path, *, command: str, whole: str, reports: Sequence[Report] = ()) -> None:
     """Write the page, whole or not at all.
 
     Args:
@@ -69,12 +70,13 @@ def write(report: Report, file: Path, *, command: str, whole: str) -> None:
         file: what is written; what was there is replaced.
         command: what a failing case's own command is made from (`messages.again`).
         whole: what repeats the run (`messages.whole`).
+        reports: of each plugin, where `report` is of several.
 
     Raises:
         ToolMissing: as `check`.
     """
     check()
-    text = page(report, command=command, whole=whole)
+    text = page(report, command=command, whole=whole, reports=reports)
     if file.exists() and not file.is_file():
         # /dev/stdout, for one: nothing there can be replaced by renaming.
         file.write_text(text, encoding="utf-8")
@@ -92,7 +94,7 @@ def write(report: Report, file: Path, *, command: str, whole: str) -> None:
         raise
 
 
-def page(report: Report, *, command: str, whole: str) -> str:
+def page(report: Report, *, command: str, whole: str, reports: Sequence[Report] = ()) -> str:
     """The page's text; all that comes from elsewhere is escaped by the template."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -115,6 +117,7 @@ def page(report: Report, *, command: str, whole: str) -> str:
         again=whole,
         closing=messages.closing(report),
         precisions=precisions,
+        places=matrix(reports or [report]),
         rows=rows,
         beside=[(item, _mark(item, anchors)) for item in others],
         controls=[(item, _mark(item, anchors)) for item in report.controls],

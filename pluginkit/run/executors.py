@@ -6,9 +6,10 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from pluginkit.judges import judges
 from pluginkit.judges.protocol import Answers, Build, Item, RunWork
@@ -18,6 +19,10 @@ from pluginkit.run.execution import LocalWorkplace, execute
 from pluginkit.run.items import JudgePart, groups, parts
 from pluginkit.run.on_gpu import GpuSource
 from pluginkit.run.options import Options, Step
+
+if TYPE_CHECKING:
+    # It brings all checks, which few runs ask.
+    from pluginkit.validation.asking import Asker
 
 ON_GPU = 8
 """Processes at once that share the GPU: each has a context of its own, some hundred megabytes of its memory.
@@ -36,8 +41,8 @@ class Executor(Protocol):
     def ids(self, work: RunWork) -> Sequence[str]:
         """What `--only` finds by the judges that are there, besides the plan's cases."""
 
-    def parts(self, work: RunWork) -> Sequence[JudgePart]:
-        """Each judge's part, pluginkit's host first."""
+    def parts(self, work: RunWork, names: Sequence[str] | None) -> Sequence[JudgePart]:
+        """Each judge's part, pluginkit's host first; only those of these names are asked, if there are any."""
 
     def execute(
         self, work: RunWork, taking_part: Sequence[JudgePart], paths: Mapping[Build, Path], step: Step
@@ -53,6 +58,9 @@ class Executor(Protocol):
 
     def summary(self, part: JudgePart, work: RunWork, found: Sequence[Answers]) -> str:
         """A judge's part in a line: `found` is what came of all its items."""
+
+    def asker(self, library: Path, *, jobs: int) -> AbstractContextManager[Asker]:
+        """What asks a library what `pluginkit check` asks."""
 
 
 class ItemSteps:
@@ -89,9 +97,9 @@ class LocalExecutor:
         """Those of the judges that are installed here."""
         return [name for judge in judges() if judge.probe().found for name in judge.ids(work)]
 
-    def parts(self, work: RunWork) -> Sequence[JudgePart]:
+    def parts(self, work: RunWork, names: Sequence[str] | None) -> Sequence[JudgePart]:
         """Those of the judges that are installed here."""
-        return list(parts(work, self._options.judges))
+        return list(parts(work, names))
 
     def execute(
         self, work: RunWork, taking_part: Sequence[JudgePart], paths: Mapping[Build, Path], step: Step
@@ -131,6 +139,12 @@ class LocalExecutor:
     def summary(self, part: JudgePart, work: RunWork, found: Sequence[Answers]) -> str:
         """The judge's own."""
         return part.judge.summary(work, found)
+
+    def asker(self, library: Path, *, jobs: int) -> AbstractContextManager[Asker]:
+        """Threads of this process."""
+        from pluginkit.validation.asking import crew_asker
+
+        return crew_asker(library, jobs)
 
 
 def cores() -> int:

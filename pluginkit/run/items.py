@@ -19,11 +19,18 @@ class JudgePart:
         judge: who.
         items: what it is asked.
         absent: why it is asked nothing.
+        where: of a judge that is asked at several places, which this one is.
     """
 
     judge: Judge
     items: tuple[Item, ...]
     absent: str = ""
+    where: str = ""
+
+    @property
+    def name(self) -> str:
+        """As reports call it: the judge's, and where it was asked."""
+        return f"{self.judge.NAME} ({self.where})" if self.where else self.judge.NAME
 
     @property
     def status(self) -> str:

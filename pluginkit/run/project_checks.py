@@ -11,8 +11,9 @@ from pluginkit.build.sanitizers import GPU_SANITIZERS
 from pluginkit.demands import Doubt
 from pluginkit.errors import CheckFailed, PluginCrashed, PluginkitError, ToolMissing, UsageError
 from pluginkit.manifest.project import Member, members, root
-from pluginkit.run import on_gpu, runner
-from pluginkit.run.libraries import on_cpu
+from pluginkit.run import runner
+from pluginkit.run.executors import Executor
+from pluginkit.run.libraries import FIRST_GPU, on_cpu
 from pluginkit.run.options import Options
 from pluginkit.testing.report import Outcome, Report, Verdict
 from pluginkit.validation.catalog import BY_RUNS, CHECKS, Check, choose
@@ -56,8 +57,16 @@ class ProjectOptions:
     in_process: bool = False
 
 
-def check_project(asked: ProjectOptions, chosen: Sequence[Check], step: Step = lambda *_: None) -> CheckReport:
+def check_project(
+    asked: ProjectOptions, chosen: Sequence[Check], step: Step = lambda *_: None, executor: Executor | None = None
+) -> CheckReport:
     """Ask checks of a project's library, or of one that its manifest is next to.
+
+    Args:
+        asked: of which.
+        chosen: the checks.
+        step: told how far it is.
+        executor: where it is asked and run; None: on this machine.
 
     Raises:
         PluginkitError: it can't be built, the manifest makes no sense, the reference is wrong; as `check_library`.
@@ -67,7 +76,8 @@ def check_project(asked: ProjectOptions, chosen: Sequence[Check], step: Step = l
     library, as_it_is = library_of(asked, project, there[0], step)
     named = chosen_members(there, asked.creators)
     failed: list[PluginkitError] = []
-    evidence = {one.name: _evidence(one, chosen, asked, library if as_it_is else None, failed, step) for one in named}
+    given = library if as_it_is else None
+    evidence = {one.name: _evidence(one, chosen, asked, given, failed, step, executor) for one in named}
     report = check_library(
         library,
         chosen,
@@ -78,6 +88,7 @@ def check_project(asked: ProjectOptions, chosen: Sequence[Check], step: Step = l
         limits=asked.limits,
         strict=asked.strict or is_strict(named),
         in_process=asked.in_process,
+        asker=executor.asker(library, jobs=asked.limits.jobs) if executor else None,
         step=step,
     )
     if failed and not report.bad:
@@ -86,7 +97,9 @@ def check_project(asked: ProjectOptions, chosen: Sequence[Check], step: Step = l
     return report
 
 
-def with_checks(options: Options, reports: Sequence[Report], step: Step = lambda *_: None) -> tuple[Report, ...]:
+def with_checks(
+    options: Options, reports: Sequence[Report], step: Step = lambda *_: None, executor: Executor | None = None
+) -> tuple[Report, ...]:
     """The reports of a whole test run, with the checks of the library up to the usual level.
 
     What the run has shown already, and what it alone can show, is left out. Of a run's shards one asks them. A partial
@@ -110,6 +123,7 @@ def with_checks(options: Options, reports: Sequence[Report], step: Step = lambda
         wanted=[f"{one.name}:{one.manifest.plugin.version}" for one in there],
         members=there,
         limits=CheckLimits(options.timeout, jobs=options.jobs),
+        asker=executor.asker(library, jobs=options.jobs) if executor else None,
         step=step,
     )
     return tuple(
@@ -187,6 +201,7 @@ def _evidence(
     library: Path | None,
     failed: list[PluginkitError],
     step: Step,
+    executor: Executor | None,
 ) -> RunEvidence | None:
     """What the runs of a plugin show that the checks need; None where they need none. Into `failed` goes what has kept
     a run from taking place."""
@@ -196,12 +211,12 @@ def _evidence(
     level = max(check.level for check in chosen if check.need in BY_RUNS)
     reports: dict[str, Report] = {}
     absent: dict[str, str] = {}
-    for name, options in _runs(one, needs, level, asked, library):
+    for name, options in _runs(one, needs, level, asked, library, executor):
         if isinstance(options, str):
             absent[name] = options
             continue
         try:
-            reports[name] = runner.run(options, step)
+            reports[name] = runner.run(options, step, executor)
         except (ToolMissing, UsageError) as error:
             absent[name] = error.message
         except (CheckFailed, PluginCrashed) as error:
@@ -211,7 +226,12 @@ def _evidence(
 
 
 def _runs(
-    one: Member, needs: Collection[str], level: int, asked: ProjectOptions, library: Path | None
+    one: Member,
+    needs: Collection[str],
+    level: int,
+    asked: ProjectOptions,
+    library: Path | None,
+    executor: Executor | None,
 ) -> Iterator[tuple[str, Options | str]]:
     """The runs by their names, or why one can't be."""
     usual = Options(
@@ -232,7 +252,8 @@ def _runs(
         sanitized = replace(usual, families=None, only=SANITIZED, sanitize=tuple(SANITIZERS), judges=HOST)
         yield "sanitizers", as_it_is if library else sanitized
     on_a_gpu = replace(usual, target="gpu", judges=HOST)
-    obstacle = on_gpu.obstacle() if {"gpu", "gpu-sanitizers"} & set(needs) else ""
+    gpus = executor.gpus if executor else FIRST_GPU
+    obstacle = gpus.obstacle() if {"gpu", "gpu-sanitizers"} & set(needs) else ""
     if "gpu" in needs:
         yield "gpu", obstacle or on_a_gpu
     if "gpu-sanitizers" in needs:

@@ -36,7 +36,7 @@ def run(options: Options, step: Step = lambda *_: None, executor: Executor | Non
     made = libraries.make(options, targets, step, place.gpus)
     step("asking the reference", 0, None)
     work = _plan(options, [one.build for one in made], place)
-    taking_part = part_of(place.parts(work), options.shard)
+    taking_part = part_of(place.parts(work, options.judges), options.shard)
     found = place.execute(work, taking_part, {one.build: one.path for one in made}, step)
     return assemble(work, taking_part, found, made[0].path, without, place, options.shard)
 
@@ -110,9 +110,7 @@ def assemble(
         for item in part.items:
             sections[item.section] += [_located(one, item.build) for one in found[item].results]
         absent = next((one.absent for one in findings if one.absent), part.absent)
-        statuses[part.judge.NAME] = (
-            replace(part, absent=absent).status if absent else executor.summary(part, work, findings)
-        )
+        statuses[part.name] = replace(part, absent=absent).status if absent else executor.summary(part, work, findings)
     host = taking_part[0].judge.NAME
     statuses[host] = "; ".join(filter(None, (statuses[host], more)))
     ran = {item.network for part in taking_part for item in part.items}

@@ -14,6 +14,8 @@ from pathlib import Path
 
 DASK = Path(sys.executable).with_name("dask")
 ROOT = Path(__file__).parents[2]
+PATIENT = 300.0
+"""Seconds that a test waits for processes at most, of a machine with ten times the work that it can do."""
 
 
 @dataclass
@@ -35,19 +37,19 @@ class Cluster:
             "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--dashboard-address", "127.0.0.1:0",
             "--scheduler-file", self.address, *self.options,
         )  # fmt: skip
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENT
         while not Path(self.address).exists():
             assert self._scheduler.poll() is None, self.log("scheduler")
             assert time.monotonic() < deadline, self.log("scheduler")
             time.sleep(0.05)
 
-    def add(self, *options: str, nanny: bool = True, name: str = "") -> subprocess.Popen[bytes]:
+    def add(self, *options: str, nanny: bool = True, name: str = "", **environment: str) -> subprocess.Popen[bytes]:
         """One more worker, of one thread."""
         name = name or f"w{len(self.workers)}"
         process = self._run(
             "worker", "--scheduler-file", self.address, "--host", "127.0.0.1", "--name", name, "--nthreads", "1",
             "--no-dashboard", "--local-directory", str(self.folder), "--nanny" if nanny else "--no-nanny",
-            *self.options, *options, log=name,
+            *self.options, *options, log=name, **environment,
         )  # fmt: skip
         self.workers.append(process)
         return process
@@ -62,14 +64,14 @@ class Cluster:
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
-    def _run(self, *command: str, log: str = "") -> subprocess.Popen[bytes]:
+    def _run(self, *command: str, log: str = "", **environment: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{log or command[0]}.log").open("wb") as file:
             return subprocess.Popen(
                 [sys.executable, str(DASK), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
-                env={**os.environ, **self.environment},
+                env={**os.environ, **self.environment, **environment},
                 cwd=ROOT,
                 start_new_session=True,
             )

@@ -17,7 +17,8 @@ import pytest
 from pluginkit import farm, judges
 from pluginkit.errors import ToolMissing
 from pluginkit.farm.connection import connect
-from pluginkit.farm.executor import FarmExecutor, _Ended, _Execution
+from pluginkit.farm.execution import Ended
+from pluginkit.farm.executor import FarmExecutor, _Execution
 from pluginkit.farm.facts import Kind
 from pluginkit.farm.fleet import DASK, FarmWorker, Fleet, _problem
 from pluginkit.judges.protocol import Answers, Item, RunWork
@@ -25,7 +26,7 @@ from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
 from pluginkit.paths import __version__
 from pluginkit.run.items import JudgePart
-from tests.farm.cluster import Cluster, cluster
+from tests.farm.cluster import PATIENT, Cluster, cluster
 
 HERE = Path(__file__).parent
 MANIFEST = Manifest.load(HERE.parents[1] / "samples" / "bar_plugin")
@@ -72,7 +73,7 @@ def execute(fleet: Fleet, judge: object, subjects: Sequence[float | str]) -> lis
 
 
 def wait_for(fleet: Fleet, count: int) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENT
     while len(fleet.ready) < count:
         fleet.refresh()
         assert time.monotonic() < deadline
@@ -158,7 +159,7 @@ def test_a_scheduler_without_workers_is_said_at_once(tmp_path: Path) -> None:
 def test_another_pluginkit_on_a_worker_is_refused_with_both_versions(started: Cluster) -> None:
     with connect(started.address) as client:
         fleet = Fleet(client, started.address)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENT
         while not (old := [one for one in fleet.workers if one.name == "old"]):
             assert time.monotonic() < deadline
             fleet.refresh()
@@ -173,11 +174,11 @@ def test_a_batch_that_the_scheduler_forgets(gone: bool, sleeping: object) -> Non
     name = f"{here.address} {here.process}"
     fleet = SimpleNamespace(refresh=lambda: ([], [here] if gone else []))
     parts = [JudgePart(sleeping, items([0.1]))]  # type: ignore[arg-type]
-    execution = _Execution(fleet, work(), parts, {}, lambda *_: None, lambda _: KIND)  # type: ignore[arg-type]
+    execution = _Execution(fleet, work(), parts, {}, lambda *_: None, {str(KIND): KIND})  # type: ignore[arg-type]
     execution._there[name] = here
     execution._dispatcher.joined(name, {KIND}, 1)
     ((_, batch),) = execution._dispatcher.assignments()
-    ended = _Ended(name, batch, SimpleNamespace(status="cancelled"))  # type: ignore[arg-type]
+    ended = Ended(name, batch, SimpleNamespace(status="cancelled"))  # type: ignore[arg-type]
     if not gone:
         with pytest.raises(ToolMissing, match="forgotten the run; 0 of 1 items"):
             execution._take(ended)
@@ -192,7 +193,7 @@ def fetched(error: Exception | None, answers: Sequence[Answers] = ()) -> Callabl
     here = FarmWorker("tcp://there:2", "process", "w0", 1)
     name = f"{here.address} {here.process}"
     parts = [JudgePart(SimpleNamespace(NAME="sleeping"), items([0.1]))]  # type: ignore[arg-type]
-    execution = _Execution(SimpleNamespace(), work(), parts, {}, lambda *_: None, lambda _: KIND)  # type: ignore[arg-type]
+    execution = _Execution(SimpleNamespace(), work(), parts, {}, lambda *_: None, {str(KIND): KIND})  # type: ignore[arg-type]
     execution._there[name] = here
     execution._dispatcher.joined(name, {KIND}, 1)
     ((_, batch),) = execution._dispatcher.assignments()
@@ -205,7 +206,7 @@ def fetched(error: Exception | None, answers: Sequence[Answers] = ()) -> Callabl
 
     future = SimpleNamespace(status="finished", result=result)
     execution._futures[name] = [future]  # type: ignore[list-item]
-    execution._take(_Ended(name, batch, future))  # type: ignore[arg-type]
+    execution._take(Ended(name, batch, future))  # type: ignore[arg-type]
 
     def take() -> _Execution:
         execution._take(execution._ended.get(timeout=60))

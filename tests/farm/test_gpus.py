@@ -126,7 +126,7 @@ def execution(gpus: FarmGpus, builds: list[Build]) -> _Execution:
         [JudgePart(HOST, items)],
         {},
         lambda *_: None,
-        lambda _: Kind(HOST.NAME, "", platform.machine()),
+        {"": Kind(HOST.NAME, "", platform.machine())},
         gpus.places,
     )
 
@@ -303,7 +303,7 @@ def test_a_library_travels_once_for_all_its_builds(tmp_path: Path) -> None:
         [JudgePart(HOST, items)],
         dict.fromkeys(builds, file),
         lambda *_: None,
-        lambda _: None,
+        {},
     )
     assert run._libraries == (LibraryParcel.read(builds, file),)
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.farm.cluster import PATIENT
+
 PAGE = (Path(__file__).parents[2] / "docs" / "farm.md").read_text(encoding="utf-8")
 STEPS = [
     line.removeprefix("$ ").partition("  #")[0].strip()
@@ -64,7 +66,7 @@ def test_the_page_on_loopback(bar: Path, tmp_path: Path) -> None:
     (test,) = [one for one in commands("pluginkit test --farm tcp") if "gpu" not in one]
     started = [*here(scheduler, port), "--port", str(port)]
     with background(started, tmp_path), background([*here(worker, port), "--nthreads", "1"], tmp_path):
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENT
         while (asked := run(here(farm, port), tmp_path)).returncode:
             assert time.monotonic() < deadline, asked.stderr
             time.sleep(0.5)

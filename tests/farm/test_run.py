@@ -21,11 +21,14 @@ from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.errors import PluginkitError, ToolMissing
 from pluginkit.run import libraries, on_gpu, runner
 from pluginkit.run.options import Options
+from pluginkit.run.project_checks import ProjectOptions, check_project
 from pluginkit.testing.report import Report
-from tests.farm.cluster import Cluster, cluster
+from pluginkit.validation import Ending, check_library, choose
+from pluginkit.validation.catalog import DEFAULT_LEVEL
+from tests.farm.cluster import PATIENT, Cluster, cluster
 
 pytestmark = pytest.mark.compile
-FAMILIES = ("plain", "cond-both")
+FAMILIES = ("plain",)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +42,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def wait_for(made: Cluster, count: int) -> None:
     with farm.open_fleet(made.address) as fleet:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENT
         while len(fleet.ready) < count:
             assert time.monotonic() < deadline, made.log("w0")
             time.sleep(0.1)
@@ -75,16 +78,28 @@ def test_ctrl_c_leaves_no_process(two: Cluster, bar: Path) -> None:
     before = children(two)
     # What runs in the background ignores the signal, and its children do.
     heard = "import signal, sys, pluginkit.cli as c; signal.signal(2, signal.default_int_handler); sys.exit(c.main())"
-    command = [sys.executable, "-c", heard, "test", str(bar), "--target", "cpu", "--farm", two.address]
+    command = [
+        sys.executable,
+        "-c",
+        heard,
+        "test",
+        str(bar),
+        "--network",
+        "plain",
+        "--target",
+        "cpu",
+        "--farm",
+        two.address,
+    ]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + PATIENT
     while children(two) <= before:
         assert run.poll() is None, run.communicate()[0]
         assert time.monotonic() < deadline
         time.sleep(0.1)
     run.send_signal(signal.SIGINT)
-    run.communicate(timeout=60)
-    deadline = time.monotonic() + 30
+    run.communicate(timeout=PATIENT)
+    deadline = time.monotonic() + PATIENT
     while children(two) - before:
         assert time.monotonic() < deadline, children(two) - before
         time.sleep(0.1)
@@ -182,7 +197,7 @@ def test_tls(tmp_path: Path) -> None:
         own.add()
         with pytest.raises(ToolMissing, match="TLS"), farm.open_fleet(own.address):
             pytest.fail("without a certificate")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENT
         while (ran := run_farm(own, variables)).returncode:
             assert "has no workers" in ran.stderr, ran.stderr
             assert time.monotonic() < deadline
@@ -192,3 +207,31 @@ def test_tls(tmp_path: Path) -> None:
 def run_farm(made: Cluster, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pluginkit", "farm", made.address]
     return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
+
+
+QUICK = ("L1", "I*", "F1", "F2", "B1", "B22", "S1")
+"""Of the file, of its loading, and of the plugin."""
+
+
+@pytest.mark.parametrize("include", [QUICK, pytest.param((), marks=pytest.mark.slow)])
+def test_checks_are_the_local_ones(include: tuple[str, ...], two: Cluster, bar: Path) -> None:
+    """Without a choice with test runs of the plugin, too."""
+    asked, chosen = ProjectOptions(bar), choose(DEFAULT_LEVEL, include)
+    here = check_project(asked, chosen)
+    with farm.open_executor(two.address) as executor:
+        there = check_project(asked, chosen, executor=executor)
+    assert there == here
+    assert len(here.results) == len(chosen)
+    assert any(one.ending is Ending.PASSED for one in here.results)
+
+
+def test_a_check_that_crashes_is_the_local_finding(two: Cluster, tmp_path: Path) -> None:
+    source, library = tmp_path / "a.cpp", tmp_path / "liba.so"
+    source.write_text("__attribute__((constructor)) static void first() { __builtin_trap(); }\n")
+    subprocess.run(["g++", "-shared", "-fPIC", "-o", library, source], check=True)
+    chosen = choose(DEFAULT_LEVEL, QUICK)
+    here = check_library(library, chosen)
+    with farm.open_executor(two.address) as executor:
+        there = check_library(library, chosen, asker=executor.asker(library))
+    assert there == here
+    assert here.exit_code == 6

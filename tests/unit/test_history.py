@@ -290,7 +290,7 @@ def test_what_is_slower_does_not_depend_on_the_unit(noise: list[float], unit: fl
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     kept = tmp_path / "kept"
-    monkeypatch.setattr(project_checks, "with_checks", lambda options, reports, step: reports)
+    monkeypatch.setattr(project_checks, "with_checks", lambda options, reports, *_: reports)
     for number, outcome in enumerate([Outcome.PASSED] * 5 + [Outcome.FAILED] * 2):
         made = report(case(outcome), sha256=str(number // 5))
         monkeypatch.setattr(several_plugins, "run", lambda *_, made=made: Runs((made,)))

@@ -321,7 +321,7 @@ def test_the_command_runs_what_is_concerned(
         return Runs((report(options),))
 
     monkeypatch.setattr(several_plugins, "run", one)
-    monkeypatch.setattr(project_checks, "with_checks", lambda options, reports, step: reports)
+    monkeypatch.setattr(project_checks, "with_checks", lambda options, reports, *_: reports)
     chosen = (repository / "bar", repository / "vision" / "pool")
     monkeypatch.setattr(changes, "concerned", lambda *_: Concerned(chosen, "a reason"))
     assert cli.run(["test", f"{repository}/...", "--changed-since", "main", "--shard", "1/2"]) == 70

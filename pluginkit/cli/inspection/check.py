@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.cli import progress, table
+from pluginkit.cli import farms, progress, table
 from pluginkit.cli.inspection.fuzz import Duration, fuzz, fuzz_one
 from pluginkit.cli.report_files import check_writable
 from pluginkit.errors import UsageError
@@ -55,6 +55,8 @@ _FILE = click.Path(path_type=Path)
 @click.option("--timeout", type=click.FloatRange(1), default=10.0, show_default=True, help="Seconds for one check.")
 @click.option("--memory", type=click.FloatRange(0.25), default=4.0, show_default=True, help="GiB for one check.")
 @click.option("--jobs", type=click.IntRange(1), help="Workers at once; as many as there are cores if not given.")
+@farms.farm_option
+@farms.on_option
 @click.option("--in-process", is_flag=True, help="No worker processes, for a debugger: a crash ends the run.")
 @click.option("--json", "json_file", type=_FILE, help="Write all results as JSON.")
 @click.option("--junit", "junit_file", type=_FILE, help="Write them as JUnit XML.")
@@ -88,6 +90,8 @@ def command(
     timeout: float,
     memory: float,
     jobs: int | None,
+    farm: str | None,
+    on: tuple[str, ...],
     in_process: bool,
     json_file: Path | None,
     junit_file: Path | None,
@@ -112,6 +116,17 @@ def command(
     if listing:
         console.print(_listing([one.id for one in chosen]))
         return 0
+    here = "What is fuzzed, or asked in this process, is asked on this machine."
+    farms.check(
+        farm,
+        on,
+        {
+            "--jobs": (jobs, farms.FULL),
+            "--in-process": (in_process, here),
+            "--fuzz": (fuzzing, here),
+            "--fuzz-input": (fuzz_input, here),
+        },
+    )
     given_library = library
     project, library = _asked(subject, library)
     for file in (json_file, junit_file, sarif_file, new_baseline):
@@ -137,9 +152,9 @@ def command(
         report = CheckReport(options.library, (), results, strict)
         _write(report, json_file, junit_file, sarif_file)
         return report.exit_code
-    with progress.bar("loading the library", console, elapsed=True) as step:
+    with progress.bar("loading the library", console, elapsed=True) as step, farms.opened(farm, on) as executor:
         if asked:
-            report = check_project(asked, chosen, step)
+            report = check_project(asked, chosen, step, executor)
         else:
             assert library is not None
             report = check_library(
@@ -150,6 +165,7 @@ def command(
                 limits=limits,
                 strict=strict,
                 in_process=in_process,
+                asker=executor.asker(library, jobs=0) if executor else None,
                 step=step,
             )
     if new_baseline:

@@ -84,4 +84,4 @@ def _absent(workers: list[FarmWorker]) -> list[str]:
 
 
 def _plain(one: FarmWorker) -> dict[str, object]:
-    return {**asdict(one), "place": one.place}
+    return {**{name: value for name, value in asdict(one).items() if name != "held"}, "place": one.place}

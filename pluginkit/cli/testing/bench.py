@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,9 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from pluginkit.bench import BenchOptions, BenchReport, Result, plot, run
-from pluginkit.cli import progress, table
+from pluginkit.cli import farms, progress, table
 from pluginkit.cli.report_files import check_writable, json_option
 from pluginkit.dtypes import DType
+from pluginkit.run.options import Step
 
 
 @click.command("bench")
@@ -33,6 +35,8 @@ from pluginkit.dtypes import DType
 @click.option(
     "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a plugin hangs."
 )
+@farms.farm_option
+@farms.on_option
 @json_option
 @click.option(
     "--plot", "picture", type=click.Path(path_type=Path), metavar="FILE.png", help="Draw bandwidth against size."
@@ -45,14 +49,17 @@ def command(
     archs: tuple[str, ...],
     seed: int,
     timeout: float,
+    farm: str | None,
+    on: tuple[str, ...],
     json_file: Path | None,
     picture: Path | None,
 ) -> int:
-    """Measure how fast PROJECT's plugin runs on the GPU here, compared with a copy on the same device.
+    """Measure how fast PROJECT's plugin runs on the GPU here, or on one of a farm's, compared with a copy there.
 
     Shapes are those of [bench] in pluginkit.toml, or min, opt and max of the profiles. A time is given only of launches
     whose outputs were compared with reference.py and were right.
     """
+    farms.check(farm, on, {})
     for file in (json_file, picture):
         check_writable(file)
     if picture is not None:
@@ -62,7 +69,7 @@ def command(
     to_stdout = str(json_file) == "-"
     console = table.console(stderr=to_stdout)
     with progress.spinner("looking for a GPU", console, elapsed=True) as show:
-        report = run(options, lambda what, _done, _total: show(what))
+        report = _run(options, farm, on, lambda what, _done, _total: show(what))
     console.print(shown(report))
     text = json.dumps(report.to_json(), indent=2)
     if to_stdout:
@@ -72,6 +79,14 @@ def command(
     if picture is not None:
         plot.write(report, picture)
     return report.exit_code
+
+
+def _run(options: BenchOptions, farm: str | None, on: Sequence[str], step: Step) -> BenchReport:
+    if farm is None:
+        return run(options, step)
+    from pluginkit.farm import measure
+
+    return measure(farm, on, options, step)
 
 
 def shown(report: BenchReport) -> RenderableType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,7 @@ from typing import Literal
 import click
 from rich.text import Text
 
-from pluginkit.cli import progress, table
+from pluginkit.cli import farms, progress, table
 from pluginkit.cli.errors import show_error
 from pluginkit.cli.report_files import check_writable, json_option
 from pluginkit.dtypes import DType
@@ -111,18 +111,8 @@ from pluginkit.testing.report import Report
     metavar="N",
     help="Do so much at once.  [default: the number of cores, 8 on a GPU]",
 )
-@click.option(
-    "--farm",
-    metavar="ADDRESS",
-    help="Run the cases on a Dask cluster's workers: tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, or local:N.",
-)
-@click.option(
-    "--on",
-    multiple=True,
-    metavar="GPUS",
-    help="With --farm: the GPUs that cases of target gpu run on: 'sm>=80', 'memory>=40' (GiB), 'name==*H200*', or "
-    "each-gpu, each one by itself.  [default: one of each architecture]",
-)
+@farms.farm_option
+@farms.on_option
 @click.option(
     "--changed-since",
     "since",
@@ -208,7 +198,8 @@ def command(
     to_stdout = json_file is not None and str(json_file) == "-"
     if watch and to_stdout:
         raise UsageError("--watch and --json - don't go together.", hint="Name a file: it is written at each run.")
-    _check_farm(farm, on, options, watch=watch)
+    refused = {"--watch": (watch, "--watch tests on this machine."), "--jobs": (jobs, farms.FULL)}
+    farms.check(farm, on, refused)
     console = table.console(stderr=to_stdout)
     several = _projects(options, since, watch=watch)
     if several is not None and not several:
@@ -219,7 +210,7 @@ def command(
     )  # fmt: skip
 
     def once(options: Options) -> Report:
-        with progress.bar("planning", console, elapsed=True) as step, _executor(farm, on) as executor:
+        with progress.bar("planning", console, elapsed=True) as step, farms.opened(farm, on) as executor:
             runs = _run(options, several, step, executor)
         report = runs.joined
         table.show_all(runs.reports, report, console, command=command_, every=verbose)
@@ -235,7 +226,7 @@ def command(
                 schedules=options.schedules,
                 seed=seed,
             )
-            page.write(report, html, command=command_, whole=whole)
+            page.write(report, html, command=command_, whole=whole, reports=runs.reports)
         kept(runs.reports)
         if runs.error is not None:
             raise runs.error
@@ -278,47 +269,23 @@ def _run(
     """The run of one project, or of several."""
 
     def one_project(options: Options, step: Step) -> several_plugins.Runs:
-        return _with_checks(options, several_plugins.run(options, step, executor), step)
+        return _with_checks(options, several_plugins.run(options, step, executor), step, executor)
 
     return one_project(options, step) if several is None else projects.run(several, options, one_project, step)
 
 
-def _with_checks(options: Options, runs: several_plugins.Runs, step: Step) -> several_plugins.Runs:
+def _with_checks(
+    options: Options, runs: several_plugins.Runs, step: Step, executor: Executor | None
+) -> several_plugins.Runs:
     """The runs with the checks of the library; where these can't be asked, what the runs have shown is kept."""
     if options.partial:
         return runs
     from pluginkit.run.project_checks import with_checks  # a quarter of what the command would import
 
     try:
-        return replace(runs, reports=with_checks(options, runs.reports, step))
+        return replace(runs, reports=with_checks(options, runs.reports, step, executor))
     except PluginkitError as error:
         return replace(runs, errors=(*runs.errors, error))
-
-
-def _check_farm(farm: str | None, on: Sequence[str], options: Options, *, watch: bool) -> None:
-    if farm is None:
-        if on:
-            raise UsageError("--on chooses among a farm's GPUs.", hint="Add --farm ADDRESS.")
-        return
-    refused = {
-        "--watch": (watch, "--watch tests on this machine."),
-        "--jobs": (options.jobs, "A farm has as many jobs as its workers have threads."),
-    }
-    for name, (given, hint) in refused.items():
-        if given:
-            raise UsageError(f"--farm and {name} don't go together.", hint=hint)
-
-
-@contextlib.contextmanager
-def _executor(farm: str | None, on: Sequence[str]) -> Iterator[Executor | None]:
-    """Where the cases run: None is this machine."""
-    if farm is None:
-        yield None
-        return
-    from pluginkit.farm import open_executor
-
-    with open_executor(farm, on) as found:
-        yield found
 
 
 def _projects(options: Options, since: str | None, *, watch: bool) -> Sequence[projects.RepositoryProject] | None:

@@ -42,7 +42,9 @@ class LeanJudge:
 
         networks = {network.precision: network for network in reversed(work.whole.usual)}
         library = place.library(item.build)
-        return Answers((judge(item.id, item.subject, library, work.manifest, list(networks.values()), work.timeout),))
+        # Another machine may have it in another folder.
+        here = next((one for one in lean.installed() if one.version == item.subject.version), item.subject)
+        return Answers((judge(item.id, here, library, work.manifest, list(networks.values()), work.timeout),))
 
     def summary(self, work: RunWork, found: Sequence[Answers]) -> str:
         """Which registries."""

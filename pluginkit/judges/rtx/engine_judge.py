@@ -37,7 +37,7 @@ class EngineJudge:
 
     def items(self, work: RunWork) -> Sequence[Item]:
         """One, of all networks: they share the GPU."""
-        return [Item(self.NAME, self.NAME, "verdicts")] if work.plan.usual else []
+        return [Item(self.NAME, self.NAME, "verdicts", whole=True)] if work.plan.usual else []
 
     def execute(
         self, item: Item, work: RunWork, place: Workplace, configured: tuple[Configured, ...] | None

@@ -31,7 +31,7 @@ class TensorrtJudge:
 
     def items(self, work: RunWork) -> Sequence[Item]:
         """One, of all networks: they share the GPU."""
-        return [Item(self.NAME, self.NAME, "verdicts")] if work.plan.networks else []
+        return [Item(self.NAME, self.NAME, "verdicts", whole=True)] if work.plan.networks else []
 
     def execute(
         self, item: Item, work: RunWork, place: Workplace, configured: tuple[Configured, ...] | None

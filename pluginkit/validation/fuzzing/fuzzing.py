@@ -16,7 +16,8 @@ from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.manifest.project import Member
 from pluginkit.process.crew import Crew, Sessions
 from pluginkit.validation import library_hosts as hosts
-from pluginkit.validation.checking import CheckLimits, known_of
+from pluginkit.validation.asking import known_of
+from pluginkit.validation.checking import CheckLimits
 from pluginkit.validation.fuzzing import inputs
 from pluginkit.validation.fuzzing.inputs import FuzzInput, KeptInput, Target
 from pluginkit.validation.fuzzing.loop import FuzzFinding, FuzzLimits, FuzzPart, FuzzState

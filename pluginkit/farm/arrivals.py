@@ -1,0 +1,101 @@
+"""What a worker has been sent, by digest: it stays in the worker's folder for later batches and runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pluginkit.farm.arrays import digest
+
+LIMIT = 4 << 30
+"""Bytes that a worker keeps when a run ends. What was used longest ago goes first."""
+
+
+class Lacking(Exception):
+    """A worker was asked for what it hasn't got any more: it must be sent again."""
+
+
+class Arrivals:
+    """A folder with what has arrived: a folder for each digest, in it a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def put(self, found: Mapping[str, bytes]) -> None:
+        """Keeps arrays.
+
+        Raises:
+            ValueError: one isn't what its digest says.
+        """
+        for name, data in found.items():
+            self.put_files(name, {"array": data})
+
+    def put_files(self, name: str, files: Mapping[str, bytes]) -> Path:
+        """Keeps files, the first of which has that digest, and gives that one's path.
+
+        Raises:
+            ValueError: it isn't what its digest says.
+        """
+        first = next(iter(files))
+        if digest(files[first]) != name:
+            raise ValueError(f"{first} arrived with another digest than {name}")
+        place = self._folder / name
+        place.mkdir(parents=True, exist_ok=True)
+        for file, data in reversed([*files.items()]):
+            # Another thread of this worker may do the same.
+            part = place / f".{file}.{threading.get_ident()}"
+            part.write_bytes(data)
+            part.rename(place / file)
+        return place / first
+
+    def file(self, name: str, file: str = "array") -> Path:
+        """A file that has arrived.
+
+        Raises:
+            Lacking: it hasn't, or is gone again.
+        """
+        path = self._folder / name / file
+        try:
+            os.utime(path.parent)
+            if path.is_file():
+                return path
+        except OSError:
+            pass
+        raise Lacking(name)
+
+    def array(self, name: str) -> bytes:
+        """An array's bytes.
+
+        Raises:
+            Lacking: as of `file`.
+        """
+        try:
+            return self.file(name).read_bytes()
+        except OSError:
+            raise Lacking(name) from None
+
+    def held(self) -> frozenset[str]:
+        """All digests."""
+        return frozenset(one.name for one in self._places())
+
+    def prune(self, keep: Sequence[str] = (), limit: int = LIMIT) -> None:
+        """Removes what was used longest ago, until no more than `limit` bytes are left; never those to `keep`."""
+        found = []
+        for one in self._places():
+            # Another worker of this machine never is in this folder; another thread of this one may be.
+            size = sum(file.stat().st_size for file in one.iterdir() if file.exists())
+            found.append((one.stat().st_mtime, size, one))
+        total = sum(size for _, size, _ in found)
+        for _, size, one in sorted(found):
+            if total <= limit:
+                return
+            if one.name not in keep:
+                shutil.rmtree(one, ignore_errors=True)
+                total -= size
+
+    def _places(self) -> Iterator[Path]:
+        if self._folder.is_dir():
+            yield from (one for one in self._folder.iterdir() if len(one.name) == 64)

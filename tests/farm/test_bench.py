@@ -1,0 +1,191 @@
+"""`pluginkit bench --farm`: which GPU is measured, what is sent there, and that nothing else runs on it meanwhile.
+
+No GPU is needed: what measures is a stand-in. Workers are threads of this process.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from distributed import Client, LocalCluster
+
+from pluginkit import cli
+from pluginkit.bench import BenchOptions, BenchReport, runner
+from pluginkit.bench.model import Machine
+from pluginkit.build.gpus import DriverInfo, Gpu
+from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing, UsageError
+from pluginkit.farm import benching, facts, turns, worker
+from pluginkit.farm import gpus as farm_gpus
+from pluginkit.farm.conditions import GpuChoice
+from pluginkit.farm.fleet import Fleet
+
+H200 = Gpu("NVIDIA H200", "9.0", 140 << 30, "GPU-11111111-0")
+L4 = Gpu("NVIDIA L4", "8.9", 22 << 30, "GPU-33333333-0")
+MACHINE = Machine("stand-in", "9.0", "13.0", 1, 1.0, 1)
+
+
+@contextmanager
+def fleet(folder: Path) -> Iterator[Fleet]:
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=2,
+            processes=False,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+            local_directory=str(folder / "dask"),
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        found = Fleet(client, "inproc")
+        found.refresh()
+        yield found
+
+
+@pytest.fixture
+def on_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr(facts, "find_driver", lambda: DriverInfo("13.0", (H200,), version="580"))
+    monkeypatch.setattr(turns, "gpu", lambda: "pluginkit-test-gpu")
+    monkeypatch.setattr(worker, "IDLE", 0.4)
+    monkeypatch.setattr(benching, "check_code", lambda *_: None)
+    yield
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    home = tmp_path / "project"
+    (home / "src").mkdir(parents=True)
+    (home / "pluginkit.toml").touch()
+    (home / "reference.py").write_text("one")
+    (home / "lib.so").write_bytes(b"library")
+    return home
+
+
+def test_it_runs_there_and_the_report_is_the_local_one(
+    on_gpu: None, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[BenchOptions] = []
+
+    def run(options: BenchOptions) -> BenchReport:
+        asked.append(options)
+        assert options.library is not None
+        assert options.library.read_bytes() == b"library"
+        assert options.project != project
+        assert (options.project / "reference.py").read_text() == "one"
+        return BenchReport("P", str(options.library), "0", MACHINE)
+
+    monkeypatch.setattr(runner, "run", run)
+    options = BenchOptions(project, only=("opt/*",), library=project / "lib.so", seed=3, timeout=7.0)
+    with fleet(tmp_path) as there:
+        found = benching.measure(there, GpuChoice(), options)
+    assert found == BenchReport("P", str(project / "lib.so"), "0", MACHINE), "with this machine's path"
+    assert asked == [replace(options, project=asked[0].project, library=asked[0].library)]
+
+
+def test_what_it_raises_there_it_raises_here(
+    on_gpu: None, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(_: BenchOptions) -> BenchReport:
+        raise CheckFailed("no such kernel", hint="build it")
+
+    monkeypatch.setattr(runner, "run", run)
+    with fleet(tmp_path) as there, pytest.raises(CheckFailed, match="no such kernel"):
+        benching.measure(there, GpuChoice(), BenchOptions(project, library=project / "lib.so"))
+
+
+@pytest.mark.parametrize(
+    ("gpus", "on", "error", "message"),
+    [
+        ((), (), ToolMissing, "No worker of the farm has a GPU"),
+        ((H200,), ("sm<80",), ToolMissing, "No worker of the farm has a GPU of sm<80"),
+        ((H200, L4), (), UsageError, "the farm has 2 kinds"),
+        ((H200,), (), ToolMissing, "nvcc"),
+    ],
+)
+def test_refusals_are_said_at_once(
+    gpus: tuple[Gpu, ...],
+    on: tuple[str, ...],
+    error: type[PluginkitError],
+    message: str,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from tests.farm.test_gpus import fleet as pretended
+    from tests.farm.test_gpus import worker as member
+
+    def library(*_: object) -> Path:
+        raise ToolMissing("nvcc is not here")
+
+    monkeypatch.setattr(farm_gpus.on_gpu, "library", library)
+    there = pretended(*(member(gpu.name, gpu) for gpu in gpus))
+    with pytest.raises(error, match=message):
+        benching.measure(there, GpuChoice.parse(on), BenchOptions(project))  # type: ignore[arg-type]
+
+
+def test_on_without_a_farm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("bench", "check"):
+        assert cli.run([command, str(tmp_path), "--on", "sm>=80"]) == 2
+        assert "--on chooses among a farm's GPUs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--jobs=2", "--in-process", "--fuzz=10s", "--fuzz-input=1"])
+def test_what_of_check_does_not_go_with_a_farm(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["check", str(tmp_path), "--farm", "tcp://127.0.0.1:9", option]) == 2
+    assert f"--farm and {option.partition('=')[0]} don't go together" in capsys.readouterr().err
+
+
+def begun(turn: Callable[[], object]) -> tuple[threading.Event, threading.Event, threading.Thread]:
+    """A thread that takes a turn, until it is told to end."""
+    there, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with turn():  # type: ignore[attr-defined]
+            there.set()
+            leave.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    return there, leave, thread
+
+
+def test_a_measurement_is_alone_on_its_gpu(on_gpu: None) -> None:
+    """Batches that run end first; those that come later wait, so that they can't keep it waiting."""
+    one, one_leaves, first = begun(turns.together)
+    two, two_leaves, second = begun(turns.together)
+    assert one.wait(60)
+    assert two.wait(60), "batches share it"
+    measuring, measured, third = begun(turns.alone)
+    one_leaves.set()
+    first.join()
+    assert not measuring.wait(0.2), "one batch is still there"
+    late, late_leaves, fourth = begun(turns.together)
+    assert not late.wait(0.2), "who comes later waits"
+    two_leaves.set()
+    assert measuring.wait(60)
+    assert not late.wait(0.2)
+    measured.set()
+    assert late.wait(60)
+    late_leaves.set()
+    for thread in (second, third, fourth):
+        thread.join()
+
+
+def test_without_a_gpu_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "gpu", lambda: "")
+    with turns.alone(), turns.alone():
+        pass
+
+
+def test_the_machine_is_asked_as_it_is() -> None:
+    """The stand-ins above are of this machine's kind."""
+    assert facts.of_this_machine().machine == platform.machine()

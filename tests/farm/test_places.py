@@ -1,0 +1,151 @@
+"""Each version of a judge's library, and each GPU's engines, is a place of its own: asked once, and told apart."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pluginkit import farm
+from pluginkit.build.gpus import Gpu
+from pluginkit.farm import executor
+from pluginkit.farm.arrays import WorkParcel
+from pluginkit.farm.conditions import GpuChoice
+from pluginkit.farm.executor import FarmExecutor, _Execution
+from pluginkit.farm.facts import Kind
+from pluginkit.farm.fleet import FarmWorker
+from pluginkit.judges.lean.judge import JUDGE as LEAN
+from pluginkit.judges.protocol import Answers, Item, RunWork
+from pluginkit.judges.rtx.engine_judge import JUDGE as ENGINES
+from pluginkit.judges.rtx.judge import JUDGE as RTX
+from pluginkit.judges.tensorrt.judge import JUDGE as TENSORRT
+from pluginkit.manifest import Manifest
+from pluginkit.network.plan import Plan
+from pluginkit.run import runner
+from pluginkit.run.options import Options
+from pluginkit.runtimes import Availability
+from pluginkit.testing.report import Outcome, Verdict
+from tests.farm.cluster import PATIENT, cluster
+from tests.farm.test_gpus import H200, L4, facts
+
+HERE = Path(__file__).parent
+MANIFEST = Manifest.load(HERE.parents[1] / "samples" / "bar_plugin")
+MACHINE = platform.machine()
+
+
+def member(name: str, gpu: Gpu | None = None, **versions: str) -> FarmWorker:
+    there = {
+        judge.NAME: Availability(bool(versions.get(short)), version=versions.get(short, ""), reason="not here")
+        for short, judge in {"rtx": RTX, "lean": LEAN, "engines": ENGINES, "full": TENSORRT}.items()
+    }
+    found = replace(facts(gpu), judges={"host": Availability(True), **there})
+    return FarmWorker(f"tcp://{name}", name, name, 1, found)
+
+
+OLD = member("old", L4, rtx="1.2.0.54", lean="10.13.0", engines="1.2.0.54")
+NEW = member("new", H200, rtx="1.3.0.35", lean="10.13.0, 11.0.1", engines="1.3.0.35")
+THIRD = member("third", rtx="1.3.0.35", lean="11.0.1")
+
+
+def work() -> RunWork:
+    plan = Plan((), (), 0)
+    return RunWork(MANIFEST, HERE, plan, plan)
+
+
+class Asked(FarmExecutor):
+    """What workers of a kind would say, without them."""
+
+    def _ask(self, kind: Kind, function: object) -> object:
+        name = function.args[0]  # type: ignore[attr-defined]
+        if name == LEAN.NAME:
+            versions = {"10.13.0": ["10.13.0"], "11.0.1": ["10.13.0", "11.0.1"]}[kind.version]
+            items = [Item(f"registry/{one}", name, "registries", subject=one) for one in versions]
+        elif name == RTX.NAME:
+            items = [Item(f"plain/{name}", name, "verdicts", "plain", needs=True)]
+        else:
+            items = [Item(name, name, "verdicts", whole=True)] if name == ENGINES.NAME else []
+        return tuple(items), "", ()
+
+
+def asked(*there: FarmWorker, on: str = "") -> FarmExecutor:
+    fleet = SimpleNamespace(ready=list(there), workers=list(there), client=None)
+    return Asked(fleet, GpuChoice.parse([on] if on else []))  # type: ignore[arg-type]
+
+
+def test_each_version_and_each_gpu_is_asked_once() -> None:
+    parts = {one.name: one for one in asked(OLD, NEW, THIRD).parts(work())}
+    assert [item.on for item in parts["tensorrt-rtx"].items] == [f"tensorrt-rtx 1.3.0.35 on {MACHINE}"]
+    assert [item.on for item in parts["tensorrt-rtx (1.2.0.54)"].items] == [f"tensorrt-rtx 1.2.0.54 on {MACHINE}"]
+    assert {item.id: item.on for item in parts[LEAN.NAME].items} == {
+        "registry/11.0.1": f"{LEAN.NAME} 11.0.1 on {MACHINE}",
+        "registry/10.13.0": f"{LEAN.NAME} 10.13.0 on {MACHINE}",
+    }
+    assert [name for name in parts if name.startswith(ENGINES.NAME)] == [
+        f"{ENGINES.NAME} (sm_90)", f"{ENGINES.NAME} (sm_89, 1.2.0.54)",
+    ]  # fmt: skip
+    assert parts["tensorrt"].absent.startswith("on no worker of the farm")
+
+
+def test_one_version_is_called_as_on_one_machine() -> None:
+    names = [one.name for one in asked(NEW, THIRD).parts(work())]
+    assert names == ["host", RTX.NAME, ENGINES.NAME, LEAN.NAME, "tensorrt"]
+    assert {one.name: one.absent for one in asked(NEW).parts(work(), ("host",))}[RTX.NAME] == "not asked"
+
+
+def test_engines_run_on_the_gpus_that_on_chooses() -> None:
+    names = [one.name for one in asked(OLD, NEW, on="sm<90").parts(work())]
+    assert [one for one in names if one.startswith(ENGINES.NAME)] == [ENGINES.NAME]
+    parts = [one for one in asked(OLD, NEW, on="sm<90").parts(work()) if one.judge is ENGINES]
+    assert [item.on for item in parts[0].items] == [f"{ENGINES.NAME} 1.2.0.54 on sm_89"]
+
+
+def test_what_is_of_a_place_goes_there_and_its_verdict_says_so() -> None:
+    there = asked(OLD, NEW, THIRD)
+    parts = there.parts(work())
+    kinds = {str(kind): kind for one in (RTX, LEAN, ENGINES, executor.HOST) for kind in there._kinds(one)}
+    run = _Execution(
+        there._fleet, work(), parts, {}, lambda *_: None, kinds, there.places, WorkParcel.of(work())
+    )  # fmt: skip
+    for one in (OLD, NEW, THIRD):
+        run._joined(one)
+    given: dict[str, set[str]] = {}
+    while assigned := run._dispatcher.assignments():
+        for name, batch in assigned:
+            given.setdefault(name.split()[1], set()).update(run._names[place] for place in batch.items)
+            run._dispatcher.finished(name, batch)
+            for place in batch.items:
+                item = run._items[place]
+                run._answered(place, Answers((Verdict(item.network, item.judge, Outcome.PASSED),)), name)
+    assert {"tensorrt-rtx (1.2.0.54)", f"{ENGINES.NAME} (sm_89, 1.2.0.54)"} <= given["old"]
+    assert f"{ENGINES.NAME} (sm_90)" in given["new"]
+    others = {name for one, names in given.items() if one != "old" for name in names}
+    assert not any("1.2.0.54" in name for name in others)
+    names = [one.runtime for place in range(len(run._items)) for one in run._found[place].results]  # type: ignore[union-attr]
+    assert sorted(names) == sorted(run._names)
+
+
+@pytest.mark.slow
+@pytest.mark.compile
+def test_two_registries_on_two_machines(bar: Path, tmp_path: Path) -> None:
+    """tensorrt-lean 10 on one worker, 11 on another: a run asks both, each where it is."""
+    folders = {name: os.environ[name] for name in ("PLUGINKIT_LEAN10", "PLUGINKIT_LEAN11")}
+    with cluster(tmp_path / "farm") as own:
+        for name, other in zip(folders, reversed(folders), strict=True):
+            own.add(name=name.lower(), **{other: "/nowhere"})
+        deadline = time.monotonic() + PATIENT
+        with farm.open_fleet(own.address) as fleet:
+            while len(fleet.ready) < 2:
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+                fleet.refresh()
+            found = FarmExecutor(fleet)
+            options = Options(project=bar, target="cpu", only=("registry/*", "plain/float32/opt"))
+            report = runner.run(options, executor=found)
+    where = {one.network.partition("/")[2].split(".")[0]: one.place.rpartition("/")[2] for one in report.registries}
+    assert where == {"10": "pluginkit_lean10", "11": "pluginkit_lean11"}
+    assert all(one.outcome is Outcome.PASSED for one in report.registries)
