@@ -17,10 +17,9 @@ from distributed import Worker
 from pluginkit.farm import worker as farm_worker
 from tests.farm import sleeping_judge
 
-
 QUIET = {
     "distributed.worker.profile.enabled": False,
-    # Each worker looks at its machine twice a second, and at its event loop fifty times: on a machine of its own that is
+    # Each worker looks at its machine twice a second, and at its event loop fifty times: on a machine of its own it is
     # nothing, for a thousand of them it is all that two cores can do.
     "distributed.admin.system-monitor.interval": "1h",
     "distributed.admin.tick.interval": "1h",
