@@ -17,10 +17,13 @@ from distributed.utils import get_mp_context
 
 from pluginkit.errors import ToolMissing, UsageError
 from pluginkit.farm import worker
+from pluginkit.judges import JUDGES
 
 PREFIX = "local:"
 WAIT = 10.0
 """Seconds until an address that doesn't answer is called dead."""
+ASKED = ("pluginkit.judges.host.cases", "pluginkit.judges.rtx.build")
+"""What the judges import when they are first asked."""
 _DOCUMENT = "docs/farm.md"
 
 
@@ -57,7 +60,7 @@ def _local(address: str) -> LocalCluster:
     if not count.isdecimal() or int(count) == 0:
         raise UsageError(f"farm {address}: {PREFIX} wants a number of workers.", hint=f"{PREFIX}2")
     # Imports take a worker two seconds: here one process has them, and the workers are forks of it.
-    get_mp_context().set_forkserver_preload(["distributed", worker.__name__])
+    get_mp_context().set_forkserver_preload(["distributed", worker.__name__, *JUDGES, *ASKED])
     return LocalCluster(
         n_workers=int(count),
         threads_per_worker=1,
