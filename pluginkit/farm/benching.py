@@ -12,7 +12,7 @@ from pluginkit.errors import PluginCrashed, UsageError
 from pluginkit.farm import worker
 from pluginkit.farm.conditions import GpuChoice
 from pluginkit.farm.dispatch import Batch, Dispatcher
-from pluginkit.farm.execution import Call, Execution
+from pluginkit.farm.execution import Execution, WorkerCall
 from pluginkit.farm.executor import FarmExecutor
 from pluginkit.farm.facts import Facts
 from pluginkit.farm.fleet import FarmWorker, Fleet
@@ -82,9 +82,9 @@ class _Measurement(Execution):
     def _progress(self) -> str:
         return "nothing is measured"
 
-    def _call(self, there: FarmWorker, batch: Batch) -> Call:
+    def _call(self, there: FarmWorker, batch: Batch) -> WorkerCall:
         del there, batch
-        return Call(worker.bench, self._asked)
+        return WorkerCall(worker.bench, self._asked)
 
     def _answered(self, item: int, answer: Any, place: str) -> None:
         del item, place

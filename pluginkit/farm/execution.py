@@ -55,7 +55,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Call:
+class WorkerCall:
     """What a worker is asked: a function of `worker.py` with its arguments, and the digests that come with them."""
 
     function: Callable[..., Any]
@@ -105,7 +105,7 @@ class Execution(ABC):
             client.run(worker.end, self._run, kill=kind is not None, workers=there, on_error="ignore")
 
     @abstractmethod
-    def _call(self, there: FarmWorker, batch: Batch) -> Call:
+    def _call(self, there: FarmWorker, batch: Batch) -> WorkerCall:
         """What a worker is asked for a batch; it gives an answer for each item."""
 
     @abstractmethod

@@ -19,7 +19,7 @@ from pluginkit.farm.arrays import Packed, WorkParcel
 from pluginkit.farm.arrivals import Arrivals
 from pluginkit.farm.conditions import GpuChoice
 from pluginkit.farm.dispatch import Batch, Dispatcher
-from pluginkit.farm.execution import LOOK, PATIENCE, Call, Execution
+from pluginkit.farm.execution import LOOK, PATIENCE, Execution, WorkerCall
 from pluginkit.farm.facts import Facts, Kind
 from pluginkit.farm.fleet import FarmWorker, Fleet
 from pluginkit.farm.gpus import FarmGpus, GpuPlace
@@ -289,7 +289,7 @@ class _Execution(Execution):
         of_gpus = [replace(one, gpu=key) for one in kinds for key in there if one.judge in (HOST.NAME, *ON_GPUS)]
         return [*of_gpus, *kinds]
 
-    def _call(self, there: FarmWorker, batch: Batch) -> Call:
+    def _call(self, there: FarmWorker, batch: Batch) -> WorkerCall:
         items = [self._items[place] for place in batch.items]
         first = self._found.get(batch.after) if batch.after is not None else None
         # Of what its worker died of nothing is known; the judge asks for it itself.
@@ -301,7 +301,7 @@ class _Execution(Execution):
         more = self._whole.arrays if any(one.whole for one in items) else {}
         sent = {name: data for name, data in more.items() if name not in there.held}
         brought = {*packed.arrays, *more}
-        return Call(worker.work_on, (packed.without(there.held), sent, known), brought)
+        return WorkerCall(worker.work_on, (packed.without(there.held), sent, known), brought)
 
     def _answered(self, item: int, answer: Answers, place: str) -> None:
         name = self._names[item]

@@ -10,7 +10,7 @@ from pluginkit.errors import PluginCrashed
 from pluginkit.farm import worker
 from pluginkit.farm.arrays import pickled
 from pluginkit.farm.dispatch import Batch, Dispatcher
-from pluginkit.farm.execution import Call, Execution
+from pluginkit.farm.execution import Execution, WorkerCall
 from pluginkit.farm.facts import Kind
 from pluginkit.farm.fleet import FarmWorker, Fleet
 from pluginkit.judges.protocol import ON_CPU
@@ -49,11 +49,11 @@ class FarmAsker(Execution):
     def _progress(self) -> str:
         return f"{len(self._answers)} of {len(self._questions)} groups of checks are done"
 
-    def _call(self, there: FarmWorker, batch: Batch) -> Call:
+    def _call(self, there: FarmWorker, batch: Batch) -> WorkerCall:
         del there
         if len(self._answers) < len(self._questions):
             self._done(len(self._answers))
-        return Call(worker.ask_library, (pickled([self._questions[place] for place in batch.items]),))
+        return WorkerCall(worker.ask_library, (pickled([self._questions[place] for place in batch.items]),))
 
     def _answered(self, item: int, answer: Any, place: str) -> None:
         del place
