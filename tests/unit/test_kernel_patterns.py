@@ -123,6 +123,7 @@ def test_the_layer_of_a_pattern_is_in_the_reference_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "options"), [
     ("gather", GATHER), ("transpose", TRANSPOSE), ("rows", {"inputs": ["x:float32:n,c"]}),
+    ("gather", {"inputs": ["rows:float32:v,d", "places:int32:n"], "outputs": ["y:float32:n,d"]}),
 ])  # fmt: skip
 def test_the_reference_s_own_test(name: str, options: dict[str, Any], tmp_path: Path) -> None:
     """As written it passes; of another layer it doesn't. The layer has no field that it doesn't use."""

@@ -27,13 +27,21 @@ def misfit(manifest: Manifest) -> str:
 
 def reference(manifest: Manifest) -> list[str]:
     table, indices = (tensor.name for tensor in manifest.inputs)
+    taken = {table, indices, *(field.name for field in manifest.fields)}
+
+    def local(name: str) -> str:
+        while name in taken:
+            name += "_"
+        return name
+
+    rows, places, zeros = local("rows"), local("places"), local("zeros")
     return [
-        f"rows = {table}.shape[0]",
-        f"places = {indices}.astype(np.int64)",
-        "places = np.where(places < 0, places + rows, places)",
-        "places = np.where((places < 0) | (places > rows), rows, places)",
-        f"zeros = np.zeros((1, *{table}.shape[1:]))",
-        f"return np.concatenate([{table}, zeros])[places]",
+        f"{rows} = {table}.shape[0]",
+        f"{places} = {indices}.astype(np.int64)",
+        f"{places} = np.where({places} < 0, {places} + {rows}, {places})",
+        f"{places} = np.where(({places} < 0) | ({places} > {rows}), {rows}, {places})",
+        f"{zeros} = np.zeros((1, *{table}.shape[1:]))",
+        f"return np.concatenate([{table}, {zeros}])[{places}]",
     ]
 
 
