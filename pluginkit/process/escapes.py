@@ -24,11 +24,16 @@ def quoted(text: str) -> str:
     if not any(map(_hidden, text)):
         return shlex.quote(text)
     escaped = {"\\": r"\\", "'": r"\'"}
-    return f"$'{''.join(escaped.get(char) or (_escape(char) if _hidden(char) else char) for char in text)}'"
+    return f"$'{''.join(escaped.get(char) or (_in_word(char) if _hidden(char) else char) for char in text)}'"
 
 
 def _hidden(char: str) -> bool:
     return unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} or char in _TURNING
+
+
+def _in_word(char: str) -> str:
+    # A shell reads \x85 as a byte, and \u0085 as a character.
+    return f"\\u{ord(char):04x}" if 0x80 <= ord(char) <= 0x9F else _escape(char)
 
 
 def _escape(char: str) -> str:

@@ -113,7 +113,7 @@ class WorkerError(PluginkitError):
 
 
 def _without_cpu(pid: int | None) -> float:
-    """The seconds that a process was ready to run in, and had no CPU; 0 where the kernel doesn't count them."""
+    """The seconds that a process's main thread waited for a CPU; 0 where the kernel doesn't count them."""
     try:
         return int(Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
     except (OSError, IndexError, ValueError):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -313,7 +313,7 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
                 feeds[tensor.name] = precisions_.add_spikes(feeds[tensor.name], setting.scales[tensor.name], rng, kind)
         applier = Applier(setting, reference)
         answer = family.oracle(applier, feeds)
-        arbitrary = _arbitrary(family, setting, reference, feeds, answer) if applier.masks else {}
+        arbitrary = _arbitrary(family, setting, reference, feeds, answer, lost=applier.lost) if applier.masks else {}
         step_of = {t.name: setting.step(t) for t in (*setting.manifest.inputs, *setting.manifest.outputs)}
         ratios = [
             float(ratio)
@@ -494,24 +494,36 @@ def _lost(family: Family, setting: Setting, reference: Reference, feeds: Mapping
 
 
 def _arbitrary(
-    family: Family, setting: Setting, reference: Reference, feeds: Mapping[str, Array], answer: OracleResult
+    family: Family,
+    setting: Setting,
+    reference: Reference,
+    feeds: Mapping[str, Array],
+    answer: OracleResult,
+    *,
+    lost: bool,
 ) -> dict[str, Array]:
     """Which elements of the graph's outputs depend on elements that mean nothing: those that change with them.
+
+    Args:
+        lost: whether NaN became INT8: then its third meaning is tried too.
 
     Raises:
         CheckFailed: how much there is of an output changes with them.
     """
-    other = family.oracle(Applier(setting, reference, fill=1), feeds)
-    found = {}
-    for name, value in answer.outputs.items():
-        if value.shape != other.outputs[name].shape:
-            raise CheckFailed(
-                f"{setting.network_id(family.NAME)}: the shape of '{name}' depends on elements that reference() masks.",
-                hint="What is masked means nothing, so nothing may follow from it: give those elements values.",
-            )
-        same = (value == other.outputs[name]) | (np.isnan(value) & np.isnan(other.outputs[name]))
-        if not same.all():
-            found[name] = ~same
+    found: dict[str, Array] = {}
+    fills: tuple[Literal[1, 2], ...] = (1, 2) if lost else (1,)
+    for fill in fills:
+        other = family.oracle(Applier(setting, reference, fill=fill), feeds).outputs
+        for name, value in answer.outputs.items():
+            if value.shape != other[name].shape:
+                raise CheckFailed(
+                    f"{setting.network_id(family.NAME)}: the shape of '{name}' depends on elements that mean nothing: "
+                    f"{'NaN as INT8' if lost else 'reference() masks them'}.",
+                    hint="Nothing may follow from such elements: give them values.",
+                )
+            same = (value == other[name]) | (np.isnan(value) & np.isnan(other[name]))
+            if not same.all():
+                found[name] = ~same | found.get(name, np.zeros_like(same))
     return found
 
 

@@ -219,6 +219,19 @@ def test_two_loops_that_compute_the_same_are_two() -> None:
     assert [one.rule for one in loop_sizes.check(both)] == ["M28", "M28"]
 
 
+def test_a_name_of_another_loops_constant() -> None:
+    """`z` is 0 in the first loop, and follows from the second's state."""
+    constant = f"{NEXT} z = Sub (k, k)\n m = Unsqueeze (z, at)\n part = Slice (s, m, end, axis)"
+    split = f"""{NEXT} pair = Concat <axis = 0> (start, start)
+        z, rest = Split (pair)
+        part = Slice (s, z, end, axis)"""
+    first, second = (LOOP.replace("BODY", body) for body in (constant, split))
+    other = second[second.index("last, y = Loop") : second.rindex("}")].replace("last, y", "other, z9")
+    model = parser.parse_model(first[: first.rindex("}")] + other + first[first.rindex("}") :])
+    onnx.checker.check_model(model)
+    assert [one.rule for one in loop_sizes.check(model)] == ["M28"]
+
+
 def test_a_scan_has_states_too() -> None:
     model = loop("stop = Unsqueeze (k2, at)\n part = Slice (s, start, stop, axis)", SCAN)
     assert [one.node for one in loop_sizes.check(model)] == ["Scan/body/(Slice that makes part)"]

@@ -64,6 +64,7 @@ def test_a_child_has_its_time_on_a_busy_machine_too(worker: Worker, monkeypatch:
         worker.call("sleep", seconds=20.0, timeout=0.1)
 
 
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="this kernel doesn't count waiting for a CPU")
 def test_the_kernel_counts_what_a_process_waits_for_a_cpu() -> None:
     """Two processes that share a CPU have half of it each."""
     (cpu, *_) = sorted(os.sched_getaffinity(0))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from types import SimpleNamespace
+from typing import Any, Literal
 
 import numpy as np
 import onnx
@@ -15,8 +17,9 @@ from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Case, Network
 from pluginkit.network.plan import Plan
+from pluginkit.testing import plan as planning
 from pluginkit.testing.comparison import compare
-from pluginkit.testing.families.base import Applier, Setting
+from pluginkit.testing.families.base import Applier, OracleResult, Setting
 from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
 
@@ -224,7 +227,7 @@ def test_nan_as_int8_means_nothing(tmp_path: Path) -> None:
     reference = Reference.load(file, manifest)
     setting = Setting(manifest, DType.FLOAT16, {}, scales={"t": 1e5, "y": 1e5})
 
-    def steps(x: list[float], fill: Literal[0, 1]) -> tuple[list[float], bool]:
+    def steps(x: list[float], fill: Literal[0, 1, 2]) -> tuple[list[float], bool]:
         applier = Applier(setting, reference, fill=fill)
         (y,) = applier([np.array(x), np.array([0.0, 1e5, -1e9])])
         return [*(y / 1e5)], applier.masks
@@ -232,3 +235,15 @@ def test_nan_as_int8_means_nothing(tmp_path: Path) -> None:
     assert steps([1.0, 2.0, 6e4], 0) == steps([1.0, 2.0, 6e4], 1) == ([0, 1, -128], False)
     assert steps([1.0, 1e6, 6e4], 0) == ([0, -128, -128], True)
     assert steps([1.0, 1e6, 6e4], 1) == ([0, 127, -128], True)
+    assert steps([1.0, 1e6, 6e4], 2) == ([0, 0, -128], True)
+
+    def even(applier: Applier, feeds: Mapping[str, np.ndarray]) -> OracleResult:
+        """The same of the least step and of the largest, and another of 0."""
+        (y,) = applier([feeds["x"], feeds["t"]])
+        return OracleResult({"y": np.minimum(np.abs(y), 1e5)}, 1, 1)
+
+    family: Any = SimpleNamespace(NAME="even", oracle=even)
+    feeds = {"x": np.array([1.0, 1e6]), "t": np.array([0.0, 1e5])}
+    answer = even(Applier(setting, reference), feeds)
+    arbitrary = planning._arbitrary(family, setting, reference, feeds, answer, lost=True)
+    assert arbitrary["y"].tolist() == [False, True]

@@ -32,7 +32,7 @@ def test_words_without_control_characters_are_quoted_as_everywhere() -> None:
 
 
 def test_a_shell_reads_what_was_meant() -> None:
-    words = ["a\nb", "it's\ta \\n $x `y`", "\x1b1f", "\u2028é", "\x07", "plain"]
+    words = ["a\nb", "it's\ta \\n $x `y`", "\x1b1f", "\u2028é", "\x07", "a\x85b", "plain"]
     command = f"printf '%s\\0' {' '.join(map(quoted, words))}"
     assert "\n" not in command
     environment = {"LC_ALL": "C.UTF-8"}

@@ -63,6 +63,11 @@ def test_the_usual_pattern(options: dict[str, Any], pattern: str) -> None:
         ("gather", {}, "a table and numbers of rows"),
         ("gather", {**GATHER, "inputs": ["t:float32,int8:v,d", "i:float32:b,s"]}, "isn't int32 or int64"),
         ("gather", {"inputs": ["t:float32:", "i:int32:b"], "outputs": ["y:float32:b"]}, "has no rows"),
+        (
+            "gather",
+            {"inputs": ["t:float32:...,d", "i:int32:n"], "outputs": ["y:float32:n,d"]},
+            "may be none, or several",
+        ),
         ("gather", {**GATHER, "outputs": ["y:float32:b,s,d"]}, "other types"),
         ("gather", {**GATHER, "outputs": ["y:float32,int8:b,d,s"]}, "other dimensions than [b, s, d]"),
     ],

@@ -144,7 +144,7 @@ def _own_name(op_type: str) -> str:
     try:
         names.check_plugin(op_type)
     except UsageError as error:
-        hint = f"Give the plugin a name of its own, as in: pluginkit new MyPlugin --from-onnx .... {error.hint}"
+        hint = f"Give the plugin a name of its own, as in: pluginkit new MyPlugin --from-onnx MODEL.onnx. {error.hint}"
         raise UsageError(shown(error.message), hint=hint) from None
     return op_type
 

@@ -58,8 +58,8 @@ class Sums:
         self._graphs = 0
 
     def begin(self, graph: onnx.GraphProto) -> int:
-        """A graph's number. Its inputs are sums of themselves, whatever had these names before."""
-        for value in graph.input:
+        """A graph's number. Its inputs and initializers are sums of themselves, whatever had these names before."""
+        for value in (*graph.input, *graph.initializer):
             self._sums.pop(value.name, None)
         self._graphs += 1
         return self._graphs
@@ -74,6 +74,9 @@ class Sums:
         inputs = depends_on(node, self._constants)
         standard = node.domain in {"", "ai.onnx"} and len(node.output) == 1 and not any(True for _ in subgraphs(node))
         if not standard:
+            # Another graph's tensors may have had these names.
+            for name in node.output:
+                self._sums.pop(name, None)
             return {name for one in inputs for name in self._of(one).terms}
         made = self._made(node)
         if made is None or len(made.terms) > LONGEST:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pluginkit.dtypes import DType
-from pluginkit.manifest import Manifest
+from pluginkit.manifest import REST, Manifest
 from pluginkit.scaffold.kernels import fitting
 
 _INDICES = ((DType.INT32,), (DType.INT64,))
@@ -18,6 +18,8 @@ def misfit(manifest: Manifest) -> str:
         *([f"'{indices.name}' isn't int32 or int64 alone"] if indices.types not in _INDICES else []),
         *([f"'{y.name}' has other types than '{table.name}'"] if y.types != table.types else []),
         *([f"'{table.name}' has no rows"] if not table.shape else []),
+        *([f"the first dimension of '{table.name}' may be none, or several"]
+          if REST in manifest.written(table)[:1] else []),
         *([f"'{y.name}' has other dimensions than [{', '.join(expected)}], those of '{indices.name}' and of a row"]
           if list(manifest.written(y)) != expected else []),
         *([f"'{y.name}' is in an input's memory"] if y.alias else []),

@@ -190,18 +190,18 @@ class Applier:
     With `exact` nothing is rounded and all tensors' values are collected in `seen`: that is calibration.
 
     Elements that the reference masks get the value number `fill` of `MEANINGLESS`; which they are is collected in
-    `free`, a mask for each call and output. What is the same for both fills doesn't depend on them. `unrounded`
+    `free`, a mask for each call and output. What is the same for all fills doesn't depend on them. `unrounded`
     has each call's outputs as the reference gives them.
 
-    NaN as INT8 means nothing either, for INT8 has none and no document says what becomes of it: it is the least step
-    or the largest, by `fill`. It comes of FP16's infinities, in loops where values grow; `lost` says whether it came.
+    NaN as INT8 means nothing either, for INT8 has none and no document says what becomes of it: it is the least step,
+    the largest or 0, by `fill`. It comes of FP16's infinities, in loops where values grow; `lost` says whether it came.
     """
 
     setting: Setting
     reference: Reference
     exact: bool = False
     calls: int = 0
-    fill: Literal[0, 1] = 0
+    fill: Literal[0, 1, 2] = 0
     free: list[tuple[Array, ...]] = field(default_factory=list)
     lost: bool = False
     seen: dict[str, list[Array]] = field(default_factory=dict)
@@ -216,7 +216,7 @@ class Applier:
         entered = [self._at(tensor, value) for tensor, value in zip(manifest.inputs, values, strict=True)]
         outputs = self.reference.masked(entered, self.setting.fields)
         self.free.append(tuple(np.ma.getmaskarray(one) for one in outputs))
-        filled = [np.ma.filled(one, 0 if self.exact else MEANINGLESS[one.dtype.kind][self.fill]) for one in outputs]
+        filled = [np.ma.filled(one, 0 if self.exact else MEANINGLESS[one.dtype.kind][self.fill % 2]) for one in outputs]
         self.unrounded.append(tuple(filled))
         left = [self._at(tensor, value) for tensor, value in zip(manifest.outputs, filled, strict=True)]
         return self._padded(entered, left) if padded else left
@@ -241,7 +241,7 @@ class Applier:
             kind = self.setting.kind(tensor)
             if kind is DType.INT8 and (nothing := np.isnan(value)).any():
                 self.lost = True
-                value = np.where(nothing, (-np.inf, np.inf)[self.fill], value)
+                value = np.where(nothing, (-np.inf, np.inf, 0.0)[self.fill], value)
             return represent(value, kind, self.setting.step(tensor))
         self.seen.setdefault(tensor.name, []).append(np.asarray(value))
         return np.asarray(value)
