@@ -53,18 +53,4 @@ cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) 
     return kernels::launchElementwise(stream, args.count, Layer{args.parameters}, @{ "kernels::outputs(" if plugin.outputs|length > 1 }@@% for tensor in plugin.outputs %@kernels::output<@{ tensor.cpp }@>(args.outputs.@{ tensor.name }@.data@{ ", args.outputs." ~ tensor.name ~ ".scale" if tensor.quantized }@)@{ ", " if not loop.last }@@% endfor %@@{ ")" if plugin.outputs|length > 1 }@@% for tensor in plugin.inputs %@, kernels::@{ "input" if tensor.load == "load" else "row" }@<@{ tensor.cpp }@>(args.inputs.@{ tensor.name }@.data@{ ", args.inputs." ~ tensor.name ~ ".count" if tensor.load != "load" }@@{ ", args.inputs." ~ tensor.name ~ ".scale" if tensor.quantized }@)@% endfor %@);
 }
 
-} // namespace
-
-cudaError_t launch@{ plugin.name }@(@{ plugin.name }@Arguments const& args, @{ plugin.name }@Precision precision, cudaStream_t stream) noexcept
-{
-    switch (precision)
-    {
-@% for precision in plugin.precisions %@
-    case @{ plugin.name }@Precision::@{ precision.trt }@:
-        return launch<@{ precision.cpp }@>(args, stream);
-@% endfor %@
-    }
-    return cudaErrorInvalidValue;
-}
-
-} // namespace @{ plugin.namespace_cpp }@
+@% include "parts/kernel_launch.cu" %@

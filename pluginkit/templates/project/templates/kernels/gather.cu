@@ -1,14 +1,4 @@
-#include "@{ plugin.slug }@_kernel.h"
-
-@% if plugin.bfloat16 %@
-#include <pluginkit/kernels/bfloat16.cuh>
-@% endif %@
-@% if plugin.half %@
-#include <pluginkit/kernels/float16.cuh>
-@% endif %@
-@% if plugin.float8 %@
-#include <pluginkit/kernels/float8.cuh>
-@% endif %@
+@% include "parts/kernel_types.cu" %@
 #include <pluginkit/kernels/gather.cuh>
 
 @% set table = plugin.inputs[0] %@
@@ -37,18 +27,4 @@ cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) 
     return kernels::launchGatherRows(stream, args.inputs.@{ indices.name }@.count, columns, rows, numbers, kernels::output<@{ y.cpp }@>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<@{ table.cpp }@>(table.data@{ ", table.scale" if table.quantized }@));
 }
 
-} // namespace
-
-cudaError_t launch@{ plugin.name }@(@{ plugin.name }@Arguments const& args, @{ plugin.name }@Precision precision, cudaStream_t stream) noexcept
-{
-    switch (precision)
-    {
-@% for precision in plugin.precisions %@
-    case @{ plugin.name }@Precision::@{ precision.trt }@:
-        return launch<@{ precision.cpp }@>(args, stream);
-@% endfor %@
-    }
-    return cudaErrorInvalidValue;
-}
-
-} // namespace @{ plugin.namespace_cpp }@
+@% include "parts/kernel_launch.cu" %@
