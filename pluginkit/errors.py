@@ -71,6 +71,10 @@ class ToolMissing(PluginkitError):
     exit_code = 4
 
 
+class FarmLost(ToolMissing):
+    """Workers or the scheduler of a farm are gone in the middle of a run, or can't do what they are asked."""
+
+
 def native_missing() -> ToolMissing:
     """The error of a pluginkit that was never installed: its sources are there, what is compiled of them is not."""
     return ToolMissing(

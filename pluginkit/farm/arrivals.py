@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pluginkit.farm.arrays import digest
@@ -31,25 +32,34 @@ class Arrivals:
             ValueError: one isn't what its digest says.
         """
         for name, data in found.items():
-            self.put_files(name, {"array": data})
+            self.put_file(name, "array", data)
 
-    def put_files(self, name: str, files: Mapping[str, bytes]) -> Path:
-        """Keeps files, the first of which has that digest, and gives that one's path.
+    def put_file(self, name: str, file: str, data: bytes) -> Path:
+        """Keeps a file of that digest, and gives its path.
 
         Raises:
             ValueError: it isn't what its digest says.
+            Lacking: it was removed meanwhile.
         """
-        first = next(iter(files))
-        if digest(files[first]) != name:
-            raise ValueError(f"{first} arrived with another digest than {name}")
-        place = self._folder / name
-        place.mkdir(parents=True, exist_ok=True)
-        for file, data in reversed([*files.items()]):
-            # Another thread of this worker may do the same.
-            part = place / f".{file}.{threading.get_ident()}"
+        if digest(data) != name:
+            raise ValueError(f"{file} arrived with another digest than {name}")
+        path = self._folder / name / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return self.put_beside(path, file, data)
+
+    def put_beside(self, path: Path, file: str, data: bytes) -> Path:
+        """Writes a file into the folder of one that has arrived.
+
+        Raises:
+            Lacking: that was removed meanwhile.
+        """
+        # Another thread of this worker may do the same, or end another run, and prune.
+        part = path.with_name(f".{file}.{threading.get_ident()}")
+        try:
             part.write_bytes(data)
-            part.rename(place / file)
-        return place / first
+            return part.rename(path.with_name(file))
+        except FileNotFoundError:
+            raise Lacking(path.parent.name) from None
 
     def file(self, name: str, file: str = "array") -> Path:
         """A file that has arrived.
@@ -85,9 +95,10 @@ class Arrivals:
         """Removes what was used longest ago, until no more than `limit` bytes are left; never those to `keep`."""
         found = []
         for one in self._places():
-            # Another worker of this machine never is in this folder; another thread of this one may be.
-            size = sum(file.stat().st_size for file in one.iterdir() if file.exists())
-            found.append((one.stat().st_mtime, size, one))
+            # Another worker of this machine never is in this folder; another thread of this one may be, and prune too.
+            with suppress(OSError):
+                size = sum(file.stat().st_size for file in one.iterdir())
+                found.append((one.stat().st_mtime, size, one))
         total = sum(size for _, size, _ in found)
         for _, size, one in sorted(found):
             if total <= limit:

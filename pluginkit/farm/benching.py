@@ -29,7 +29,7 @@ def measure(fleet: Fleet, choice: GpuChoice, options: BenchOptions, step: Step =
 
     Args:
         fleet: the workers.
-        choice: which GPU; all that it leaves must be of one architecture.
+        choice: which GPU; all that it leaves must be of one name.
         options: what is measured, as of `bench.run`.
         step: told how far it is.
 
@@ -41,10 +41,13 @@ def measure(fleet: Fleet, choice: GpuChoice, options: BenchOptions, step: Step =
     executor = FarmExecutor(fleet, choice)
     gpus = executor.gpus
     there = gpus.find()
-    if len(there) > 1:
-        names = "; ".join(one.description for one in there)
+    # One architecture has GPUs of several speeds.
+    there_are = [one.facts for one in fleet.ready if one.facts and any(place.takes(one.facts) for place in gpus.places)]
+    names = sorted({f"{facts.gpu.name}, sm_{facts.gpu.arch}" for facts in there_are if facts.gpu})
+    kinds = max(names, [one.description for one in there], key=len)
+    if len(kinds) > 1:
         raise UsageError(
-            f"A measurement is of one GPU, and the farm has {len(there)} kinds: {names}.",
+            f"A measurement is of one GPU, and the farm has {len(kinds)} kinds: {'; '.join(kinds)}.",
             hint="Choose one: --on 'sm==90', or --on 'name==*H200*'.",
         )
     home = root(options.project.resolve())
@@ -76,7 +79,8 @@ class _Measurement(Execution):
         return self._report
 
     def _kinds(self, facts: Facts) -> Sequence[str]:
-        return [self._place.key] if self._place.takes(facts) else []
+        wanted = self._place.here.gpu.name
+        return [self._place.key] if self._place.takes(facts) and facts.gpu and facts.gpu.name == wanted else []
 
     @property
     def _progress(self) -> str:

@@ -59,7 +59,7 @@ def _local(address: str) -> LocalCluster:
     count = address.removeprefix(PREFIX)
     if not count.isdecimal() or int(count) == 0:
         raise UsageError(f"farm {address}: {PREFIX} wants a number of workers.", hint=f"{PREFIX}2")
-    # Imports take a worker two seconds: here one process has them, and the workers are forks of it.
+    # One process has the imports, and the workers are forks of it.
     get_mp_context().set_forkserver_preload(["distributed", worker.__name__, *JUDGES, *ASKED])
     return LocalCluster(
         n_workers=int(count),

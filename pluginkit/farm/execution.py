@@ -17,7 +17,7 @@ from typing import Any
 from distributed import Future
 from typing_extensions import Self
 
-from pluginkit.errors import PluginkitError, ToolMissing
+from pluginkit.errors import FarmLost, PluginkitError
 from pluginkit.farm import worker
 from pluginkit.farm.arrays import WorkParcel
 from pluginkit.farm.arrivals import Lacking
@@ -35,6 +35,7 @@ FETCH = 5.0
 """Seconds that one attempt to fetch a batch's answers takes: a dead worker's don't come."""
 FETCHES = 8
 """Batches whose answers are fetched at once."""
+WHO_IS_THERE = "pluginkit farm ADDRESS shows who is there."
 PATIENCE = 60.0
 """Seconds that a run waits for a worker of a kind that it had: a nanny starts a new one in a few."""
 
@@ -129,7 +130,8 @@ class Execution(ABC):
         """Until all batches of the dispatcher have their answers.
 
         Raises:
-            PluginkitError: what a worker raised; or none of a kind is left.
+            PluginkitError: what a worker raised.
+            FarmLost: none of a kind is left, or the scheduler is gone.
         """
         looked = unserved = 0.0
         for one in self.fleet.ready:
@@ -173,9 +175,9 @@ class Execution(ABC):
         if time.monotonic() - since < PATIENCE:
             return since
         wanted = ", ".join(sorted(map(str, self._dispatcher.wanted())))
-        raise ToolMissing(
+        raise FarmLost(
             f"No worker is left for {wanted}; {self._progress}.",
-            hint="pluginkit farm ADDRESS shows who is there.",
+            hint=WHO_IS_THERE,
         )
 
     def _submit(self, name: str, batch: Batch) -> None:
@@ -238,12 +240,12 @@ class Execution(ABC):
         if isinstance(error, PluginkitError):
             raise error
         if error is not None and not isinstance(error, CancelledError):
-            raise ToolMissing(
+            raise FarmLost(
                 f"{self._there[ended.worker].place} can't execute what it is asked: {type(error).__name__}: {error}"
             ) from error
         self._look()
         if ended.worker in self._dispatcher.workers:
-            raise ToolMissing(
+            raise FarmLost(
                 f"The farm's scheduler has forgotten the run; {self._progress}.",
                 hint="Was it started anew? Run again.",
             )

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
 
-from pluginkit.errors import ToolMissing
+from pluginkit.errors import FarmLost
 from pluginkit.farm import worker
 from pluginkit.farm.arrays import Packed, WorkParcel
 from pluginkit.farm.arrivals import Arrivals
 from pluginkit.farm.conditions import GpuChoice
 from pluginkit.farm.dispatch import Batch, Dispatcher
-from pluginkit.farm.execution import LOOK, PATIENCE, Execution, WorkerCall
+from pluginkit.farm.execution import LOOK, WHO_IS_THERE, Execution, WorkerCall
 from pluginkit.farm.facts import Facts, Kind
 from pluginkit.farm.fleet import FarmWorker, Fleet
 from pluginkit.farm.gpus import FarmGpus, GpuPlace
@@ -58,6 +58,7 @@ class FarmExecutor:
         self._gpus = FarmGpus(fleet, choice, self._build if self._builders() else None)
         self._gpus.check()
         self._packed: tuple[RunWork, WorkParcel] | None = None
+        self._asked: dict[str, Kind] = {}
 
     @property
     def gpus(self) -> FarmGpus:
@@ -81,6 +82,7 @@ class FarmExecutor:
     def parts(self, work: RunWork, names: Sequence[str] | None = None) -> Sequence[JudgePart]:
         """The host's, planned here, for its items have arrays; each other judge's as workers that have it say."""
         found = [JudgePart(HOST, tuple(HOST.items(work)))]
+        self._asked.update((str(kind), kind) for kind in self._kinds(HOST))
         parcel = self._parcel(work).sent()
         for one in self._judges():
             if names is not None and one.NAME not in names:
@@ -100,6 +102,7 @@ class FarmExecutor:
 
     def _part(self, judge: Judge, kind: Kind, kinds: Sequence[Kind], parcel: WorkParcel) -> JudgePart:
         """What a kind of worker is asked; of several kinds the newest has the judge's name alone."""
+        self._asked[str(kind)] = kind
         items, absent, _ = self._ask(kind, partial(worker.ask, judge.NAME, parcel))
         mine = [one for one in items if one.section != "registries" or one.id.endswith(f"/{kind.version}")]
         gpus = {one.gpu for one in kinds}
@@ -113,20 +116,29 @@ class FarmExecutor:
         """All items. A worker that dies loses nothing: what it had runs elsewhere.
 
         Raises:
-            PluginkitError: a library can't be loaded; or no worker of a kind is left.
+            PluginkitError: a library can't be loaded.
+            FarmLost: no worker of a kind is left.
         """
-        kinds = {str(kind): kind for one in judges() for kind in self._kinds(one)}
+        # The last worker of a kind that has been asked may be gone since: another one is waited for.
+        kinds = {**self._asked, **{str(kind): kind for one in judges() for kind in self._kinds(one)}}
         parcel = self._parcel(work)
         with _Execution(self._fleet, work, taking_part, paths, step, kinds, self._gpus.places, parcel) as one:
             return one.run()
 
     @contextmanager
     def asker(self, library: Path, *, jobs: int = 0) -> Iterator[Asker]:
-        """What asks a library what `pluginkit check` asks: the workers."""
+        """What asks a library what `pluginkit check` asks: the workers.
+
+        Raises:
+            FarmLost: none is left.
+        """
         del jobs
         from pluginkit.farm.questions import FarmAsker
 
-        with FarmAsker(self._fleet, self._kinds(HOST)[0], library) as found:
+        kinds = self._kinds(HOST)
+        if not kinds:
+            raise FarmLost("No worker is left to ask the library.", hint=WHO_IS_THERE)
+        with FarmAsker(self._fleet, kinds[0], library) as found:
             yield found
 
     def summary(self, part: JudgePart, work: RunWork, found: Sequence[Answers]) -> str:
@@ -162,7 +174,7 @@ class FarmExecutor:
         for _ in range(ATTEMPTS):
             asked = self._builders()
             if not asked:
-                raise ToolMissing("The last worker with nvcc is gone, and the library isn't built.")
+                raise FarmLost("The last worker with nvcc is gone, and the library isn't built.")
             future = self._client.submit(worker.build_library, sources, "gpu", archs, workers=asked, pure=False)
             try:
                 # A nanny starts its worker anew at another address, where nothing of this would come.
@@ -173,7 +185,7 @@ class FarmExecutor:
                     self._fleet.refresh()
             finally:
                 future.cancel()
-        raise ToolMissing(
+        raise FarmLost(
             f"The library isn't built: {ATTEMPTS} times the workers with nvcc died or left meanwhile.",
             hint="Have they memory enough for nvcc? pluginkit farm ADDRESS shows it.",
         )
@@ -202,18 +214,29 @@ class FarmExecutor:
         return "on no worker of the farm: " + "; ".join(sorted(filter(None, said)))
 
     def _ask(self, kind: Kind, function: Callable[[], Any]) -> Any:
-        """What a worker of a kind says. Where it dies meanwhile, another one is asked."""
+        """What a worker of a kind says, whatever it has to do before. Where it dies meanwhile, another one is asked.
+
+        Raises:
+            FarmLost: none is left of those that there were.
+        """
+        if places := self._addresses(kind):
+            future = self._client.submit(function, workers=sorted(places), pure=False)
+            try:
+                while not places.isdisjoint(self._addresses(kind)):
+                    with suppress(asyncio.TimeoutError):
+                        return future.result(timeout=LOOK)
+                    self._fleet.refresh()
+            finally:
+                future.cancel()
+        raise FarmLost(f"No worker is left to ask about {kind}.", hint=WHO_IS_THERE)
+
+    def _addresses(self, kind: Kind) -> set[str]:
         plain = replace(kind, gpu="")
-        places = [
+        return {
             one.address
             for one in self._fleet.ready
             if one.facts and plain in one.facts.kinds and (not kind.gpu or kind.gpu in self._gpu_keys(one.facts))
-        ]
-        future = self._client.submit(function, workers=places, pure=False)
-        try:
-            return future.result(timeout=PATIENCE)
-        except asyncio.TimeoutError:
-            raise ToolMissing(f"No worker has answered for {kind} within {PATIENCE:g} s.") from None
+        }
 
 
 def _version(text: str) -> Version:

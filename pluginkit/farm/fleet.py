@@ -12,7 +12,7 @@ from typing import Any
 
 from distributed import Client
 
-from pluginkit.errors import ToolMissing
+from pluginkit.errors import FarmLost, ToolMissing
 from pluginkit.farm import worker
 from pluginkit.farm.facts import Facts
 from pluginkit.paths import __version__
@@ -101,7 +101,7 @@ class Fleet:
         """Asks the scheduler: who has come, and who has gone since the last time.
 
         Raises:
-            ToolMissing: the scheduler is gone.
+            FarmLost: the scheduler is gone.
         """
         there = self._identities()
         gone = [one for one in self._members.values() if self._lost(one, there)]
@@ -121,7 +121,7 @@ class Fleet:
         try:
             found = self.client.sync(self._identity, callback_timeout=20)
         except (OSError, TimeoutError, asyncio.TimeoutError, AttributeError) as error:
-            raise ToolMissing(
+            raise FarmLost(
                 f"The farm's scheduler at {self._address} doesn't answer any more ({type(error).__name__}).",
                 hint="Start it again, and the run.",
             ) from None

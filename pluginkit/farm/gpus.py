@@ -34,9 +34,11 @@ class GpuPlace:
     choice: GpuChoice
 
     def takes(self, facts: Facts) -> bool:
-        """Whether a worker's GPU is of this place."""
+        """Whether a worker's GPU is of this place, on a machine that libraries which are built here are for."""
         gpu = facts.gpu
-        return gpu is not None and _key(gpu, facts, self.choice) == self.key and self.choice.takes(gpu, facts)
+        if gpu is None or facts.machine != platform.machine():
+            return False
+        return _key(gpu, facts, self.choice) == self.key and self.choice.takes(gpu, facts)
 
 
 class FarmGpus:

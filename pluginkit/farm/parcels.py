@@ -51,15 +51,21 @@ class LibraryParcel:
         return replace(self, data=None) if self.sha256 in there else self
 
     def put(self, store: Arrivals) -> Path:
-        """Keeps it, and gives the file.
+        """Keeps it with this record and no other, and gives the file.
 
         Raises:
             ValueError: it isn't what its digest says.
             Lacking: it came without the file, which isn't there.
         """
         if self.data is None:
-            return store.file(self.sha256, self.name)
-        return store.put_files(self.sha256, {self.name: self.data, **dict([self.record] if self.record else [])})
+            path = store.file(self.sha256, self.name)
+        else:
+            path = store.put_file(self.sha256, self.name, self.data)
+        if self.record:
+            store.put_beside(path, *self.record)
+        else:
+            build_record.path(path).unlink(missing_ok=True)
+        return path
 
 
 @dataclass(frozen=True)

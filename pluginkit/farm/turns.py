@@ -1,7 +1,7 @@
 """Who may use this worker's GPU: batches of cases together, a measurement alone.
 
-By flock(2) on two files for each GPU, so that workers of other processes, and those of other clusters of the same user,
-are meant too. Who ends lets go.
+By flock(2) on two files for each GPU, so that workers of other processes, and those of other clusters of the same user
+and TMPDIR, are meant too. Who ends lets go.
 """
 
 from __future__ import annotations
@@ -10,33 +10,38 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 
 from pluginkit.build.gpus import find_driver
+from pluginkit.errors import ToolMissing
 
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Not while somebody is alone on the GPU."""
-    with _turn(fcntl.LOCK_SH):
+    """Not while somebody is alone on the GPU. Without one nobody waits."""
+    name = gpu()
+    with _turn(name, fcntl.LOCK_SH) if name else nullcontext():
         yield
 
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Not while anybody else is on the GPU; who comes later waits."""
-    with _turn(fcntl.LOCK_EX):
+    """Not while anybody else is on the GPU; who comes later waits.
+
+    Raises:
+        ToolMissing: there is none, so that nobody could be kept off it.
+    """
+    name = gpu()
+    if not name:
+        raise ToolMissing("The driver names no GPU any more, so nothing is measured.")
+    with _turn(name, fcntl.LOCK_EX):
         yield
 
 
 @contextmanager
-def _turn(how: int) -> Iterator[None]:
-    name = gpu()
-    if not name:
-        yield
-        return
+def _turn(name: str, how: int) -> Iterator[None]:
     with _opened(f"{name}.lock") as room:
         # Who wants it alone holds the door meanwhile: else batches that overlap would never let it in.
         with _opened(f"{name}-door.lock") as door:
@@ -45,11 +50,17 @@ def _turn(how: int) -> Iterator[None]:
         yield
 
 
-@cache
 def gpu() -> str:
-    """What this process's files are called; empty without a GPU. The driver takes its time to answer."""
-    gpus = find_driver().gpus
-    return f"pluginkit-gpu-{os.getuid()}-{gpus[0].uuid or 0}" if gpus else ""
+    """What this process's files are called; empty while the driver names no GPU."""
+    with suppress(IndexError):
+        return _name()
+    return ""
+
+
+@cache
+def _name() -> str:
+    """Kept, as the driver takes its time to answer; that it names none is not, as it may have been too slow once."""
+    return f"pluginkit-gpu-{os.getuid()}-{find_driver().gpus[0].uuid or 0}"
 
 
 @contextmanager

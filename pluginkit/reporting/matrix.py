@@ -18,7 +18,8 @@ class Square:
 
     Attributes:
         counts: how many cases, or a runtime's verdicts, ended how.
-        only_on: the machine and worker on which all failures were, where others took part without one.
+        only_on: the machine on which all failures were, of more than one network, where others took part without one.
+            A network's cases go to one worker: that they fail together says nothing of its machine.
     """
 
     counts: tuple[tuple[Outcome, int], ...] = ()
@@ -98,7 +99,13 @@ def _placed(report: Report) -> Iterator[tuple[str, CaseResult | Verdict]]:
 
 def _square(found: Sequence[CaseResult | Verdict]) -> Square:
     counts = Counter(one.outcome for one in found)
-    bad = {one.place for one in found if one.outcome.bad}
-    others = {one.place for one in found} - bad
-    only = next(iter(bad)) if len(bad) == 1 and others else ""
+    bad = [one for one in found if one.outcome.bad]
+    machines = {_machine(one) for one in bad}
+    others = {_machine(one) for one in found if one.outcome is not Outcome.SKIPPED} - machines
+    several = len({one.network for one in bad}) > 1
+    only = next(iter(machines)) if len(machines) == 1 and others and several else ""
     return Square(tuple((one, counts[one]) for one in _WORST if counts[one]), only)
+
+
+def _machine(one: CaseResult | Verdict) -> str:
+    return one.place.partition("/")[0]

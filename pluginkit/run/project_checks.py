@@ -9,7 +9,7 @@ from pathlib import Path
 from pluginkit.build import SANITIZERS, build, existing
 from pluginkit.build.sanitizers import GPU_SANITIZERS
 from pluginkit.demands import Doubt
-from pluginkit.errors import CheckFailed, PluginCrashed, PluginkitError, ToolMissing, UsageError
+from pluginkit.errors import CheckFailed, FarmLost, PluginCrashed, PluginkitError, ToolMissing, UsageError
 from pluginkit.manifest.project import Member, members, root
 from pluginkit.run import runner
 from pluginkit.run.executors import Executor
@@ -70,6 +70,7 @@ def check_project(
 
     Raises:
         PluginkitError: it can't be built, the manifest makes no sense, the reference is wrong; as `check_library`.
+        FarmLost: the executor's workers are gone.
     """
     project = root(asked.project.resolve())
     there = members(project)
@@ -217,6 +218,9 @@ def _evidence(
             continue
         try:
             reports[name] = runner.run(options, step, executor)
+        except FarmLost:
+            # Not something that isn't here: what was asked for was under way.
+            raise
         except (ToolMissing, UsageError) as error:
             absent[name] = error.message
         except (CheckFailed, PluginCrashed) as error:

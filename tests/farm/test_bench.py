@@ -5,9 +5,12 @@ No GPU is needed: what measures is a stand-in. Workers are threads of this proce
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import os
 import platform
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,7 +30,9 @@ from pluginkit.farm.conditions import GpuChoice
 from pluginkit.farm.fleet import Fleet
 
 H200 = Gpu("NVIDIA H200", "9.0", 140 << 30, "GPU-11111111-0")
+H200B = Gpu("NVIDIA H200", "9.0", 140 << 30, "GPU-22222222-0")
 L4 = Gpu("NVIDIA L4", "8.9", 22 << 30, "GPU-33333333-0")
+RTX_4090 = Gpu("NVIDIA GeForce RTX 4090", "8.9", 24 << 30, "GPU-44444444-0")
 MACHINE = Machine("stand-in", "9.0", "13.0", 1, 1.0, 1)
 
 
@@ -109,6 +114,8 @@ def test_what_it_raises_there_it_raises_here(
         ((), (), ToolMissing, "No worker of the farm has a GPU"),
         ((H200,), ("sm<80",), ToolMissing, "No worker of the farm has a GPU of sm<80"),
         ((H200, L4), (), UsageError, "the farm has 2 kinds"),
+        ((L4, RTX_4090), (), UsageError, "the farm has 2 kinds: NVIDIA GeForce RTX 4090, sm_89; NVIDIA L4, sm_89"),
+        ((H200, H200B), ("each-gpu",), UsageError, "the farm has 2 kinds"),
         ((H200,), (), ToolMissing, "nvcc"),
     ],
 )
@@ -130,6 +137,20 @@ def test_refusals_are_said_at_once(
     there = pretended(*(member(gpu.name, gpu) for gpu in gpus))
     with pytest.raises(error, match=message):
         benching.measure(there, GpuChoice.parse(on), BenchOptions(project))  # type: ignore[arg-type]
+
+
+def test_another_gpu_of_the_architecture_or_machine_is_not_measured(project: Path) -> None:
+    """Nor one that comes later."""
+    from tests.farm.test_gpus import facts as had
+    from tests.farm.test_gpus import fleet as pretended
+    from tests.farm.test_gpus import worker as member
+
+    there = pretended(member("a", L4))
+    (place,) = farm_gpus.FarmGpus(there, GpuChoice()).places  # type: ignore[arg-type]
+    one = benching._Measurement(there, place, {})  # type: ignore[arg-type]
+    assert one._kinds(had(L4)) == ["sm_89"]
+    assert one._kinds(had(RTX_4090)) == []
+    assert one._kinds(had(L4, machine="another")) == []
 
 
 def test_on_without_a_farm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,13 +179,31 @@ def begun(turn: Callable[[], object]) -> tuple[threading.Event, threading.Event,
     return there, leave, thread
 
 
-def test_a_measurement_is_alone_on_its_gpu(on_gpu: None) -> None:
+def wait_at_the_door(folder: Path) -> None:
+    """Until somebody holds it."""
+    handle = os.open(folder / "pluginkit-test-gpu-door.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
+            fcntl.flock(handle, fcntl.LOCK_UN)
+            time.sleep(0.01)
+        pytest.fail("nobody is at the door")
+    finally:
+        os.close(handle)
+
+
+def test_a_measurement_is_alone_on_its_gpu(on_gpu: None, tmp_path: Path) -> None:
     """Batches that run end first; those that come later wait, so that they can't keep it waiting."""
     one, one_leaves, first = begun(turns.together)
     two, two_leaves, second = begun(turns.together)
     assert one.wait(60)
     assert two.wait(60), "batches share it"
     measuring, measured, third = begun(turns.alone)
+    wait_at_the_door(tmp_path)
     one_leaves.set()
     first.join()
     assert not measuring.wait(0.2), "one batch is still there"
@@ -180,10 +219,24 @@ def test_a_measurement_is_alone_on_its_gpu(on_gpu: None) -> None:
         thread.join()
 
 
-def test_without_a_gpu_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_gpu_nobody_waits_and_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "gpu", lambda: "")
-    with turns.alone(), turns.alone():
+    with turns.together(), turns.together():
         pass
+    with pytest.raises(ToolMissing, match="names no GPU any more"), turns.alone():
+        pass
+
+
+def test_a_driver_that_was_too_slow_once_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [DriverInfo(problem="no answer within 20 s"), DriverInfo("13.0", (H200,))]
+    monkeypatch.setattr(turns, "find_driver", lambda: answers.pop(0))
+    turns._name.cache_clear()
+    try:
+        assert turns.gpu() == ""
+        assert turns.gpu().endswith(f"-{H200.uuid}")
+        assert turns.gpu().endswith(f"-{H200.uuid}"), "it isn't asked a third time"
+    finally:
+        turns._name.cache_clear()
 
 
 def test_the_machine_is_asked_as_it_is() -> None:

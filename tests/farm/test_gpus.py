@@ -111,6 +111,9 @@ def test_gpus_of_machines_that_libraries_here_are_not_for() -> None:
     jetson = fleet(worker("a", H200, machine="another"))
     with pytest.raises(ToolMissing, match="No worker of the farm has a GPU; it has NVIDIA H200, sm_90"):
         FarmGpus(jetson, GpuChoice()).find()  # type: ignore[arg-type]
+    (place,) = FarmGpus(fleet(worker("a", H200)), GpuChoice()).places  # type: ignore[arg-type]
+    assert place.takes(facts(OTHER_H200))
+    assert not place.takes(facts(OTHER_H200, machine="another"))
 
 
 def work(*builds: Build) -> RunWork:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import time
@@ -10,9 +11,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from typing_extensions import Self
 
 from pluginkit import farm
 from pluginkit.build.gpus import Gpu
+from pluginkit.errors import FarmLost
 from pluginkit.farm import executor
 from pluginkit.farm.arrays import WorkParcel
 from pluginkit.farm.conditions import GpuChoice
@@ -50,6 +53,35 @@ def member(name: str, gpu: Gpu | None = None, **versions: str) -> FarmWorker:
 OLD = member("old", L4, rtx="1.2.0.54", lean="10.13.0", engines="1.2.0.54")
 NEW = member("new", H200, rtx="1.3.0.35", lean="10.13.0, 11.0.1", engines="1.3.0.35")
 THIRD = member("third", rtx="1.3.0.35", lean="11.0.1")
+
+
+class Slow:
+    """A client whose workers answer at the third look, if ever; the last of them leaves at the `gone`-th."""
+
+    def __init__(self, *there: FarmWorker, gone: int = 0) -> None:
+        self.client, self.ready, self.workers = self, list(there), list(there)
+        self.gone, self.looks, self.asked, self.cancelled = gone, 0, 0, 0
+
+    def submit(self, function: object, *, workers: list[str], pure: bool) -> Slow:
+        del function, pure
+        assert workers, "Dask takes that for any worker"
+        self.asked += 1
+        return self
+
+    def result(self, timeout: float) -> object:
+        del timeout
+        if self.looks < 3 or self.gone:
+            raise asyncio.TimeoutError
+        return (), "not here", ()
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+    def refresh(self) -> tuple[list[FarmWorker], list[FarmWorker]]:
+        self.looks += 1
+        if self.looks == self.gone:
+            self.ready.clear()
+        return [], []
 
 
 def work() -> RunWork:
@@ -127,6 +159,48 @@ def test_what_is_of_a_place_goes_there_and_its_verdict_says_so() -> None:
     assert not any("1.2.0.54" in name for name in others)
     names = [one.runtime for place in range(len(run._items)) for one in run._found[place].results]  # type: ignore[union-attr]
     assert sorted(names) == sorted(run._names)
+
+
+def test_workers_with_other_work_are_waited_for_until_none_is_left() -> None:
+    there = Slow(NEW)
+    patient = FarmExecutor(there, GpuChoice())  # type: ignore[arg-type]
+    (kind,) = patient._kinds(RTX)
+    assert patient._ask(kind, lambda: None) == ((), "not here", ())
+    there = Slow(NEW, gone=2)
+    with pytest.raises(FarmLost, match=r"No worker is left to ask about tensorrt-rtx 1\.3"):
+        FarmExecutor(there, GpuChoice())._ask(kind, lambda: None)  # type: ignore[arg-type]
+    assert there.asked == there.cancelled == 1
+    with pytest.raises(FarmLost):
+        FarmExecutor(there, GpuChoice())._ask(kind, lambda: None)  # type: ignore[arg-type]
+    assert there.asked == 1
+
+
+def test_who_leaves_after_planning_is_waited_for_and_before_the_checks_is_said() -> None:
+    there = asked(NEW)
+    parts = there.parts(work())
+    given: list[dict[str, Kind]] = []
+
+    class Run:
+        def __init__(self, *arguments: object) -> None:
+            given.append(arguments[5])  # type: ignore[arg-type]
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def run(self) -> dict[Item, Answers]:
+            return {}
+
+    there._fleet.ready.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(executor, "_Execution", Run)
+        there.execute(work(), parts, {}, lambda *_: None)
+    wanted = {item.on for part in parts for item in part.items if item.on}
+    assert wanted
+    assert {*wanted, f"host on {MACHINE}"} <= set(given[0])
+    with pytest.raises(FarmLost, match="No worker is left to ask the library"), there.asker(HERE):
+        pass
 
 
 @pytest.mark.slow

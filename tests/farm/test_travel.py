@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -88,6 +89,47 @@ def test_a_worker_keeps_what_it_was_sent(tmp_path: Path) -> None:
     store.prune(limit=0)
     with pytest.raises(Lacking):
         old.without([old.sha256]).put(store)
+
+
+def test_a_library_has_the_record_of_this_run(tmp_path: Path) -> None:
+    """Also where the file is there already, without a record or with another one."""
+    store = Arrivals(tmp_path / "store")
+    bare = LibraryParcel((ON_CPU,), "lib.so", digest(b"library"), b"library")
+    path = bare.put(store)
+    record = path.with_name("lib.json")
+    for text in (b"{}", b'{"layouts": {}}'):
+        assert replace(bare, data=None, record=("lib.json", text)).put(store) == path
+        assert record.read_bytes() == text
+    assert bare.without([bare.sha256]).put(store) == path
+    assert not record.exists()
+    assert sorted(one.name for one in path.parent.iterdir()) == ["lib.so"]
+
+
+def test_what_another_run_prunes_meanwhile_is_lacking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Arrivals(tmp_path / "store")
+    write = Path.write_bytes
+
+    def pruned(path: Path, data: bytes) -> int:
+        written = write(path, data)
+        store.prune(limit=0)
+        return written
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", pruned)
+        with pytest.raises(Lacking):
+            store.put({digest(b"x"): b"x"})
+    store.put({digest(b"x"): b"x", digest(b"y"): b"y"})
+    listed = Path.iterdir
+
+    def removed(path: Path) -> Iterator[Path]:
+        for one in [*listed(path)]:
+            if one.is_file():
+                one.unlink()
+            yield one
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "iterdir", removed)
+        store.prune(limit=0)
 
 
 def test_the_work_has_zeros_for_the_cases_arrays_alone() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from pluginkit.build import PLAIN
 from pluginkit.dtypes import DType
-from pluginkit.judges.host import kept_state
+from pluginkit.judges.host import cases, kept_state
 from pluginkit.judges.host.cases import Hosted, Hosting, _doubted
 from pluginkit.judges.host.schedules import Schedule
 from pluginkit.manifest import Manifest
@@ -246,6 +246,35 @@ def test_equal_items_may_come_in_another_order_and_that_is_a_warning(moved: str,
             "[E18] enqueue: with blocks and threads in reverse order: "
             "'place' has items in another order that are equal in 'score'"
         )
+
+
+def test_one_warning_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Items in another order in a run whose outputs stop short of INT8's end."""
+
+    def reference(x: Array) -> tuple[Array, Array]:
+        return np.full(len(x), 2.0), np.arange(len(x))
+
+    def turned(case: Case, before: tuple[Asked, ...], name: str, want: Array) -> Array:
+        return want[::-1] if len(before) == 1 and name == "place" else want
+
+    manifest = Manifest.parse(RANKED)
+    ranked = plan(manifest, Reference(manifest, reference), families=["plain"])
+    hosted = Hosted(Path("lib.so"), PLAIN, manifest, Path(), 60.0, (Schedule(), Schedule("reverse")))
+    (case,) = [case for case in ranked.cases if case.id == "plain/float32/opt"]
+    monkeypatch.setattr(cases.rounding, "short_of_end", lambda *_: "it stops short")
+    found = Hosting(hosted, Session(turned)).case(ranked.network(case), case)  # type: ignore[arg-type]
+    assert [one.rule for one in found.warnings] == ["E13", "E18"]
+
+
+def test_wrong_outputs_are_not_the_usual_ones(made: Plan) -> None:
+    usual: dict[str, Array] = {}
+    (case,) = [case for case in made.cases if case.id == "plain/int8/opt"]
+    right = {name: want.astype(np.float32) for name, want in case.expected.items()}
+    wrong = {name: want + np.float32(50) for name, want in right.items()}
+    assert not cases._compared(case, Schedule(), wrong, usual)[1].ok
+    assert usual == {}
+    assert cases._compared(case, Schedule(), right, usual)[1].ok
+    assert usual == right
 
 
 def test_what_cannot_be_repeated_is_not_explained(made: Plan) -> None:

@@ -17,7 +17,7 @@ from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import Member
 from pluginkit.process.defects import KINDS
 from pluginkit.process.findings import Defect
-from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
+from pluginkit.testing.report import ABSENT, CaseResult, Outcome, Report, Verdict
 from pluginkit.validation import CHECKS, Ending
 from pluginkit.validation.catalog import BY_RUNS
 from pluginkit.validation.judging import result_of
@@ -78,6 +78,25 @@ def test_a_finding_is_its_checks(check: str) -> None:
     assert broken == {check}
     usual = Ending.WARNING if CHECKS[check].kind == "robustness" else Ending.FAILED
     assert found[check].ending is usual
+
+
+@pytest.mark.parametrize(
+    ("check", "name"), [("N1", "tensorrt-rtx (1.2.0.54)"), ("N2", "tensorrt-rtx engines (sm_89, 1.2.0.54)")]
+)
+def test_a_place_in_a_runtimes_name_hides_nothing(check: str, name: str) -> None:
+    """On a farm with several versions or GPUs."""
+
+    def asked(runtimes: dict[str, str], *shown: Verdict) -> Ending:
+        report = replace(evidence(*shown).reports["run"], runtimes=runtimes)
+        return result_of(CHECKS[check], "P 1", replace(evidence(), reports={"run": report})).ending
+
+    other = f"{name.partition(' (')[0]} (1.4)"
+    assert (
+        asked({name: "1.2", other: "1.4"}, Verdict("plain/float32", name, Outcome.FAILED, "refused")) is Ending.FAILED
+    )
+    assert asked({name: "1.2"}) is Ending.PASSED
+    assert asked({name: f"{ABSENT}: it is not here", other: "1.4"}) is Ending.PASSED
+    assert asked({name: f"{ABSENT}: it is not here"}) is Ending.SKIPPED
 
 
 def test_every_check_of_runs_has_its_animal() -> None:

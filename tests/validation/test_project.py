@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from click.testing import CliRunner, Result
 
 from pluginkit.build.sanitizers import GPU_SANITIZERS
 from pluginkit.cli import command
-from pluginkit.errors import CheckFailed, ToolMissing, UsageError
-from pluginkit.run import project_checks
+from pluginkit.errors import CheckFailed, FarmLost, ToolMissing, UsageError
+from pluginkit.judges.protocol import Answers, Item
+from pluginkit.run import on_gpu, project_checks
+from pluginkit.run.executors import LocalExecutor
 from pluginkit.run.options import Options
 from pluginkit.run.project_checks import ProjectOptions, check_project
 from pluginkit.testing.report import Report
@@ -106,6 +109,23 @@ def test_a_manifest_that_is_not_the_librarys(project: Project, compile_plugin: C
     report = ask(project(*MANIFESTS[check]), compile_plugin("none"), check)
     usual = Ending.WARNING if CHECKS[check].kind == "robustness" else Ending.FAILED
     assert result(report, check).ending is usual, report.results
+
+
+@pytest.mark.parametrize(("error", "ends"), [(FarmLost, True), (ToolMissing, False)])
+def test_a_farm_that_is_lost_is_no_absent_tool(
+    project: Project, compile_plugin: Compile, error: type[ToolMissing], ends: bool
+) -> None:
+    """The checks that runs show would be skipped, and all be well."""
+
+    class Lost(LocalExecutor):
+        def execute(self, *_: object) -> dict[Item, Answers]:
+            raise error("No worker is left for host; 3 of 9 items are done.")
+
+    asked = ProjectOptions(project(), compile_plugin("none"))
+    executor = Lost(Options(project=asked.project))
+    with pytest.raises(FarmLost, match="No worker is left") if ends else nullcontext():
+        report = check_project(asked, [CHECKS["K15"]], executor=executor)
+        assert result(report, "K15").ending is Ending.SKIPPED
 
 
 def test_why_sanitizers_and_runs_are_skipped(project: Project, compile_plugin: Compile, tmp_path: Path) -> None:
@@ -207,7 +227,7 @@ def test_a_gpu_without_compute_sanitizer(
             raise ToolMissing("no compute-sanitizer")
         return Report("Probe", str(options.library), "", 0, (replace(CASE, target=options.target),), ())
 
-    monkeypatch.setattr(project_checks.on_gpu, "obstacle", lambda: "")
+    monkeypatch.setattr(on_gpu, "obstacle", lambda: "")
     monkeypatch.setattr(project_checks.runner, "run", run_)
     report = ask(project(), compile_plugin("none"), "G1", "G2", "E4")
     assert result(report, "G1").ending is result(report, "E4").ending is Ending.PASSED

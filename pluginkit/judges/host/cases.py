@@ -278,10 +278,12 @@ class Hosting:
             except Finding as error:
                 found.update(demand=error.rule)
                 raise
-            found.update(watched=ran.watched, warnings=ran.warnings)
+            warnings = ran.warnings
+            found.update(watched=ran.watched, warnings=warnings)
             outputs, comparison, moved = _compared(case, schedule, case.defined(ran.outputs), usual)
             if moved:
-                found["warnings"] = (*ran.warnings, Doubt("E18", "enqueue", f"{schedule.description}: {moved}"))
+                warnings = (*warnings, Doubt("E18", "enqueue", f"{schedule.description}: {moved}"))
+                found.update(warnings=warnings)
             worst = comparison.worst
             found.update(error=worst.error, allowed=worst.allowed, unit=worst.unit)
             if not comparison.ok:
@@ -294,7 +296,7 @@ class Hosting:
                 found.update(demand=OUTPUTS)
                 return finding
             if short := rounding.short_of_end(outputs, case.saturated, case.tolerance):
-                found["warnings"] = (*ran.warnings, Doubt("E13", "enqueue", short))
+                found.update(warnings=(*warnings, Doubt("E13", "enqueue", short)))
             if case.enqueues is not None and ran.enqueues != case.enqueues:
                 return f"enqueue was called {ran.enqueues} times, expected {case.enqueues}"
             return ""
@@ -384,7 +386,7 @@ def _compared(
     """A run's outputs against what is expected. Of a run in another order items that are equal may have changed places
     (E18): the usual outputs stand for its own then, and the text says which."""
     comparison = compare(outputs, case.expected, case.tolerance)
-    if schedule == Schedule() and not usual:
+    if comparison.ok and schedule == Schedule() and not usual:
         usual.update(outputs)
     if comparison.ok or not schedule.in_other_order or not (moved := ties.exchanged(usual, outputs)):
         return outputs, comparison, ""

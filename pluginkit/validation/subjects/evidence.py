@@ -105,8 +105,8 @@ class RunEvidence:
         if report is None:
             return self.absent["run"]
         if runtime := RUNTIMES.get(need):
-            status = report.runtimes.get(runtime, ABSENT)
-            return status if status.startswith(ABSENT) else ""
+            there = [status for name, status in report.runtimes.items() if _without_place(name) == runtime] or [ABSENT]
+            return there[0] if all(status.startswith(ABSENT) for status in there) else ""
         if not any(case.outcome is Outcome.PASSED for case in report.cases):
             return f"not reached: {_first_failure(report)}"
         return ""
@@ -168,8 +168,12 @@ def _of_defect(defect: Defect, case: CaseResult) -> str:
 
 
 def _of_verdict(verdict: Verdict) -> Iterator[Observation]:
-    if verdict.outcome.bad and verdict.runtime in OF_RUNTIMES:
+    check = OF_RUNTIMES.get(_without_place(verdict.runtime))
+    if verdict.outcome.bad and check:
         crashed = verdict.outcome is not Outcome.FAILED
-        yield Observation(
-            OF_RUNTIMES[verdict.runtime], verdict.runtime, verdict.message or verdict.word, verdict.network, crashed
-        )
+        yield Observation(check, verdict.runtime, verdict.message or verdict.word, verdict.network, crashed)
+
+
+def _without_place(runtime: str) -> str:
+    """A runtime's name alone: on a farm a version or a GPU may follow it, as in `tensorrt-rtx engines (sm_90)`."""
+    return runtime.partition(" (")[0]
