@@ -50,8 +50,9 @@ def evaluate(text: str, names: Mapping[str, object]) -> object:
         return plain(_value(ast.parse(text, mode="eval").body, names))
     except SyntaxError:
         raise UsageError(f"{text!r} is no expression.", hint="Write it as shape[1], 1 / scale or sqrt(size).") from None
-    except (ArithmeticError, IndexError, TypeError, ValueError) as error:
-        raise UsageError(f"{text!r} can't be computed: {error}.") from None
+    except (ArithmeticError, AttributeError, IndexError, MemoryError, RecursionError, TypeError, ValueError) as error:
+        # MemoryError says nothing of itself.
+        raise UsageError(f"{text!r} can't be computed: {str(error) or type(error).__name__}.") from None
 
 
 def plain(value: object) -> object:

@@ -63,12 +63,12 @@ class BundledPlugin:
     """What a bundle says of the plugin whose library it has.
 
     Attributes:
-        name: the creator's, `namespace::Name`.
+        identity: the creator's name, version and namespace.
         signature: its inputs, outputs and fields.
         patterns: the bundle's patterns, as TOML, by name.
     """
 
-    name: str
+    identity: tuple[str, str, str]
     signature: PluginSignature
     patterns: Mapping[str, str]
 
@@ -172,7 +172,7 @@ def graft(options: GraftOptions, progress: Progress = lambda _: None) -> Grafted
     profile = profiles.profile(profiles.declared_inputs(proto), shapes)
     given = comparing.feeds(proto, profile, options.seed, options.data)
     plugins = libraries.read([options.plugin, *options.others], (), options.timeout, progress)
-    creator = _creator(plugins[0], bundled.name if bundled else wanted.plugin)
+    creator = _exactly(plugins[0], bundled.identity) if bundled else _creator(plugins[0], wanted.plugin)
     if wanted.plugin not in {"", creator.name, f"{creator.namespace}::{creator.name}"}:
         raise UsageError(
             f"The pattern is for the plugin {wanted.plugin}, not for {creator.name}.", hint=f"--by {wanted.plugin}"
@@ -249,6 +249,20 @@ def _creator(library: PluginLibrary, name: str) -> CreatorFacts:
         what = f"has no plugin {name!r}" if name else "has several plugins"
         raise UsageError(f"{library.path.name} {what}.", hint=f'It has {listed}. A pattern file says plugin = "NAME".')
     return found[0]
+
+
+def _exactly(library: PluginLibrary, identity: tuple[str, str, str]) -> CreatorFacts:
+    for one in library.creators:
+        if (one.name, one.version, one.namespace) == identity:
+            return one
+    name, version, namespace = identity
+    label = "::".join(filter(None, (namespace, name)))
+    listed = ", ".join(
+        f"{'::'.join(filter(None, (one.namespace, one.name)))} {one.version}" for one in library.creators
+    )
+    raise UsageError(
+        f"{library.path.name} has no plugin {label} {version}, which its bundle names.", hint=f"It has {listed}."
+    )
 
 
 def _find(

@@ -8,6 +8,7 @@ gone through. Each is then matched by onnxscript as it is written.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -39,6 +40,7 @@ class Orders:
         self._pattern = pattern
         self._accepts = accepts
         self._fitting: dict[tuple[int, int], bool] = {}
+        self._apart = _apart(pattern)
 
     def of(self, node: Any, others: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         """The pattern's operators that are to be turned around for its (first) last operator to be `node`.
@@ -54,7 +56,7 @@ class Orders:
         seen: set[tuple[Any, ...]] = set()
         if not self._fits_node(first, node):
             return
-        for found in self._roots([(first, node)], more, others):
+        for found in self._with_apart(self._roots([(first, node)], more, others)):
             if found not in seen:
                 if len(seen) == MOST:
                     raise UsageError(
@@ -63,6 +65,11 @@ class Orders:
                     )
                 seen.add(found)
                 yield found
+
+    def _with_apart(self, every: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        for found in every:
+            for choice in itertools.product((False, True), repeat=len(self._apart)):
+                yield (*found, *itertools.compress(self._apart, choice))
 
     def _roots(
         self, tasks: list[tuple[Any, Any]], more: Sequence[Any], others: Sequence[Any]
@@ -172,6 +179,19 @@ def _turnable(wanted: Any, node: Any) -> bool:
     return (
         node.op_type in COMMUTATIVE and node.domain in {"", "ai.onnx"} and len(node.inputs) == len(wanted.inputs) == 2
     )
+
+
+def _apart(pattern: Any) -> tuple[Any, ...]:
+    """Commutative operators that stand in a choice, onnxscript's OrValue: which of its values a node may be isn't
+    followed here, so that both their orders are tried."""
+    reached: set[Any] = set()
+    waiting = list(pattern.output_nodes)
+    while waiting:
+        one = waiting.pop()
+        if one is not None and one not in reached:
+            reached.add(one)
+            waiting += map(_producer, one.inputs)
+    return tuple(one for one in pattern if one not in reached and len(one.inputs) == 2 and one.op_type in COMMUTATIVE)
 
 
 def _producer(pattern: Any) -> Any:

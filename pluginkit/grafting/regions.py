@@ -68,7 +68,7 @@ def _graphs(graph: Any, path: str) -> Iterator[tuple[Any, str]]:
 
 def constant(value: Any) -> Array | None:
     """A value that doesn't depend on the model's inputs: an initializer's, or a Constant node's; else None."""
-    if value is None:
+    if not isinstance(value, ir.Value):  # an attribute, or nothing
         return None
     tensor = ir.convenience.get_const_tensor(value)
     return None if tensor is None else np.asarray(tensor.numpy())

@@ -49,7 +49,7 @@ def of_text(text: str, source: str) -> Pattern:
     """
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{source} is no TOML: {error}.") from None
     return of_data(data, source)
 

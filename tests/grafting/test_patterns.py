@@ -386,6 +386,7 @@ def test_a_region_around_another_node_is_refused() -> None:
         ("", "this has none of them"),
         ("chain = ['Relu']\nnothing = 1", "nothing"),
         ("chain = [", "is no TOML"),
+        (f"chain = {'[' * 9999}", "is no TOML"),
         ("values = { from = ['a'] }", "values has from and to"),
     ],
 )
@@ -420,6 +421,8 @@ def test_expressions(text: str, value: object) -> None:
         ("__import__('os')", "is not taken"),
         ("shape.sum()", "is not taken"),
         ("1 +", "is no expression"),
+        ("'a' * 999999999999999999", "can't be computed: MemoryError"),
+        (f"{'(' * 99}1{')' * 99}{' + 1' * 5000}", "can't be computed"),
     ],
 )
 def test_expressions_that_are_none(text: str, message: str) -> None:
@@ -533,6 +536,14 @@ g (float[n] x) => (float[n] y) { y = my.Leak <slope = 0.3> (x) }
 )
 
 
+def test_a_constant_that_is_an_attribute(tmp_path: Path) -> None:
+    node = '{ op = "LeakyRelu", inputs = ["x"], outputs = ["y"], attributes = { alpha = "alpha" } }'
+    wanted = toml(tmp_path, f'inputs = ["x"]\nnode = [{node}]\nconstants = {{ alpha = 0.3 }}')
+    model = parser.parse_model(HEAD + " g (float[n] x) => (float[n] y) { y = LeakyRelu<alpha = 0.3>(x) }")
+    with pytest.raises(NothingSelected, match="alpha is no constant"):
+        rewrite(model, wanted, creator("MyLeak", alpha="kFLOAT32"), None)
+
+
 def test_an_attribute_that_is_an_argument_of_a_local_function(tmp_path: Path) -> None:
     """It has no one value; left out, the plugin's field would have its default."""
     node = '{ op = "LeakyRelu", inputs = ["x"], outputs = ["y"], attributes = { alpha = "alpha" } }'
@@ -578,6 +589,30 @@ def test_a_python_file_with_a_dataclass_and_files_that_are_wrong(tmp_path: Path)
         file.write_text(text)
         with pytest.raises(UsageError, match=message):
             read(f"{file}:f", None)
+
+
+def test_operators_in_a_choice_stand_either_way_around(tmp_path: Path) -> None:
+    """Of onnxscript's OrValue, of both of its kinds: values of different operators, and of the same one."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from onnxscript.rewriter.pattern import OrValue\n"
+        "def f(op, x, gamma):\n"
+        "    return op.Relu(OrValue([op.Mul(op.Add(x, 1.0), gamma), op.Div(x, gamma)]))\n"
+        "def g(op, x, gamma):\n"
+        "    return op.Relu(OrValue([op.Mul(op.Neg(x), gamma), op.Mul(op.Abs(x), gamma)]))\n"
+    )
+    for name, text in (
+        ("f", "a = Add(x, one)  m = Mul(a, gamma)"),
+        ("f", "a = Add(one, x)  m = Mul(gamma, a)"),
+        ("f", "m = Div(x, gamma)"),
+        ("g", "a = Abs(x)  m = Mul(gamma, a)"),
+        ("g", "a = Neg(x)  m = Mul(a, gamma)"),
+    ):
+        model = parser.parse_model(
+            f"{HEAD} g (float[n] x, float[n] gamma) => (float[n] y) <float one = {{1.0}}> {{ {text}  y = Relu(m) }}"
+        )
+        grafted, (place,), _ = rewrite(model, read(f"{file}:{name}", None), creator("Scale"), signature(["x", "gamma"]))
+        assert (operators(grafted), place.inputs) == (["Scale"], ("x", "gamma"))
 
 
 def test_names_of_nodes_that_were_grafted_before() -> None:

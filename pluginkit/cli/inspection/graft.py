@@ -130,11 +130,13 @@ def _plugin(text: str, named: tuple[Path, ...], asked: RegistryOptions) -> tuple
             error.message = f"There is no library or folder {text}, and no bundle for it. {error.message}"
             raise
         library = opened.library(chosen.store, chosen.digest, chosen.variant.digest).resolve()
-    name = text.partition("@")[0]
-    found = next(one for one in chosen.bundle.plugins if one.identity == name)
+    name, _, version = text.partition("@")
+    namespace, _, name = name.rpartition("::")
+    asked_for = name, version or "1", namespace
+    found = next(one for one in chosen.bundle.plugins if (one.name, one.version, one.namespace) == asked_for)
     lists = frozenset(one.name for one in found.fields if one.type.endswith("]"))
     signature = PluginSignature(tuple(one.name for one in found.inputs), len(found.outputs), lists)
-    return library, BundledPlugin(name, signature, {one.name: one.text for one in chosen.bundle.patterns})
+    return library, BundledPlugin(asked_for, signature, {one.name: one.text for one in chosen.bundle.patterns})
 
 
 def _plain(done: Grafted) -> dict[str, Any]:
