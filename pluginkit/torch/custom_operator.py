@@ -39,7 +39,7 @@ class OperatorSubject(TorchSubject):
                 f"The operator {schema.name} needs {', '.join(missing)}: {schema}.",
                 hint=f"Write: --from-torch '{target.text}({shown})'",
             )
-        self._values = {one.name: given.get(one.name, one.default_value) for one in others}
+        self._values = {one.name: _typed(one, given.get(one.name, one.default_value)) for one in others}
 
     def input_names(self, count: int) -> list[str]:
         if count > len(self._tensors):
@@ -72,3 +72,12 @@ class OperatorSubject(TorchSubject):
         names = {one.name for one in found}
         fixed = [f"{name}={value!r}" for name, value in dict(self.target.kwargs).items() if name not in names]
         return found, fixed
+
+
+def _typed(argument: Any, value: Any) -> Any:
+    """A value as the operator has it: a whole number for a float is one, too."""
+    if "float" not in str(argument.type):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [float(one) if type(one) is int else one for one in value]
+    return float(value) if type(value) is int else value

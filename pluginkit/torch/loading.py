@@ -28,7 +28,7 @@ def imported(target: TorchTarget, folder: str) -> Any:
             f"There is no Python module {target.module}: neither in {folder} nor among the installed packages.",
             hint="Go to the folder that it is in, or install its package where pluginkit is.",
         ) from None
-    except Exception as error:  # noqa: BLE001 - whatever a person's module raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's module raises
         raise UsageError(f"Importing {target.module} fails: {said(error)}") from None
 
 
@@ -96,7 +96,7 @@ def example(text: str, module: Any, hint: str) -> tuple[Any, ...]:
 
     try:
         value = eval(text, {"torch": torch, **vars(module)})
-    except Exception as error:  # noqa: BLE001 - whatever a person's expression raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's expression raises
         raise UsageError(f"--example {text!r} fails: {said(error)}", hint=hint) from None
     given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     for one in given:

@@ -10,7 +10,7 @@ from pluginkit.errors import UsageError
 from pluginkit.torch import sizes
 from pluginkit.torch.facts import FieldFound
 from pluginkit.torch.loading import said
-from pluginkit.torch.subject import TorchSubject, numbers, plain, tensors_of
+from pluginkit.torch.subject import TorchSubject, free, numbers, plain, tensors_of
 from pluginkit.torch.target import TorchTarget
 
 SEED = 0
@@ -38,6 +38,11 @@ class BoundArguments:
         """What it is if nobody says it."""
         return self._bound.signature.parameters[name].default
 
+    def is_float(self, name: str) -> bool:
+        """Whether it is a number that need not be whole, as its annotation or its default says."""
+        parameter = self._bound.signature.parameters[name]
+        return parameter.annotation in (float, "float") or type(parameter.default) is float
+
     def plain(self) -> dict[str, Any]:
         """Those that are passed one by one."""
         kinds = self._bound.signature.parameters
@@ -58,7 +63,7 @@ class ModuleSubject(TorchSubject):
         )
         try:
             self._module = make(self._arguments)
-        except Exception as error:  # noqa: BLE001 - whatever a person's class raises
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's class raises
             raise UsageError(f"{target.text} can't be made: {said(error)}") from None
 
     def _bound(self, kind: type) -> BoundArguments:
@@ -83,7 +88,9 @@ class ModuleSubject(TorchSubject):
         parameters = inspect.signature(self._module.forward).parameters
         names = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD]
         open_end = any(one.kind is one.VAR_POSITIONAL for one in parameters.values())
-        return [f"x{index}" for index in range(count)] if open_end or count > len(names) else names[:count]
+        if open_end or count > len(names):
+            return [f"x{index}" for index in range(count)]
+        return [free(name) for name in names[:count]]
 
     def weights(self) -> dict[str, Any]:
         return {**dict(self._module.named_parameters()), **dict(self._module.named_buffers())}
@@ -101,21 +108,20 @@ class ModuleSubject(TorchSubject):
         return called
 
     def wide(self, given: Sequence[Any]) -> bool:
-        import torch
-
         weights = self.weights()
         tensors = [one.double() if one.is_floating_point() else one for one in given]
         try:
             self._call(self._module, len(given) - len(weights), list(weights))(*tensors)
         except Exception:  # noqa: BLE001 - whatever it raises means that it does not take them
             return False
-        return all(one.dtype == torch.float64 or not one.is_floating_point() for one in tensors)
+        return True
 
     def fields(self, given: Sequence[Any], outputs: Sequence[Any]) -> tuple[list[FieldFound], list[str]]:
         found: list[FieldFound] = []
         fixed: list[str] = []
         values = self._arguments.values()
         for name, value in self._arguments.plain().items():
+            value = float(value) if type(value) is int and self._arguments.is_float(name) else value  # noqa: PLW2901
             if isinstance(value, (bool, int, float, str)) or numbers(value):
                 verdict = self._verdict(name, value, given, outputs)
                 if not verdict:
@@ -150,8 +156,9 @@ class ModuleSubject(TorchSubject):
             try:
                 module.load_state_dict(state)
                 weights = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+                copies = [one.clone() for one in (*given, *weights.values())]  # a module may write into them
                 with torch.no_grad():
-                    made = self._call(module, len(given), list(weights))(*given, *weights.values())
+                    made = self._call(module, len(given), list(weights))(*copies)
             except Exception:  # noqa: BLE001 - nor does it compute with it
                 continue
             if [one.shape for one in made] != [one.shape for one in outputs]:

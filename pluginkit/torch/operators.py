@@ -225,14 +225,27 @@ class PluginOperator:
         )
 
         def translate(*inputs: Any, **fields: Any) -> Any:
-            given = {
-                one["name"]: fields.get(one["name"], one["default"])
+            given = {one["name"]: fields.get(one["name"], one["default"]) for one in plugin["fields"]}
+            made = {
+                one["name"]: _attribute(one, given[one["name"]])
                 for one in plugin["fields"]
-                if fields.get(one["name"], one["default"]) is not None
+                if given[one["name"]] is not None
             }
-            return node(*inputs, **given, **own)
+            return node(*inputs, **made, **own)
 
         return _signed(translate, plugin)
+
+
+def _attribute(field: Mapping[str, Any], value: Any) -> Any:
+    """A field's value as an attribute of its type. The exporter would else guess it from the value: integers of whole
+    numbers, and of an empty list."""
+    if field["kind"] != "float":
+        return value
+    if not field["is_list"]:
+        return float(value)
+    from onnxscript import ir
+
+    return ir.AttrFloat32s(field["name"], [float(one) for one in value])
 
 
 def _tensor_types() -> set[str]:
@@ -268,15 +281,21 @@ def _signed(function: Any, plugin: Mapping[str, Any]) -> Callable[..., Any]:
 def _functions() -> dict[str, Any]:
     """What shape expressions call, on numbers and on symbols."""
     import torch
-    from torch.fx.experimental.symbolic_shapes import guard_or_false
 
     return {
         "min": torch.sym_min,
         "max": torch.sym_max,
         "len": len,
         "ceil_div": lambda a, b: -(-a // b),
-        "broadcast": lambda a, b: b if guard_or_false(a == 1) else a,
+        "broadcast": _broadcast,
     }
+
+
+def _broadcast(a: Any, b: Any) -> Any:
+    # Newer versions of PyTorch have it; who needs no broadcast needs none of them.
+    from torch.fx.experimental.symbolic_shapes import guard_or_false
+
+    return b if guard_or_false(a == 1) else a
 
 
 def register(module: Any, signature: str) -> tuple[Any, ...]:

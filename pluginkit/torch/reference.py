@@ -49,9 +49,11 @@ def _body(found: TorchFound, target: TorchTarget) -> list[str]:
     calls = [f"torch.from_numpy({one.name}.copy()).to(torch.{_kind(one.kind, found)})" for one in given]
     values = [*found.fixed, *(f"{one.name}={_value(one)}" for one in found.fields)]
     if not found.is_module:
+        # By name: a field may stand between two tensors.
+        named = [f"{one.name}={call}" for one, call in zip(given, calls, strict=True)]
         called = f"torch.ops.{target.name.replace('::', '.')}" if target.is_operator else target.name
         return [
-            *_listed("    made = " + called + "(", [*calls, *values], "    )"),
+            *_listed("    made = " + called + "(", [*named, *values], "    )"),
             *_returned(),
         ]
     make = f"{target.name}({', '.join(values)})" if found.is_class else target.name

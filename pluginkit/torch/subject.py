@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pluginkit.errors import UsageError
+from pluginkit.scaffold import names
 from pluginkit.torch import sizes
 from pluginkit.torch.facts import FieldFound, TensorFound, TorchFound
 from pluginkit.torch.loading import said
 from pluginkit.torch.target import TorchTarget
+
+USED = frozenset(("module", "torch", "weights"))
+"""Names that reference.py has for something else."""
 
 
 class TorchSubject:
@@ -48,39 +53,39 @@ class TorchSubject:
 
     def hint(self) -> str:
         """What to write as the example."""
-        names = self.input_names(1)
-        return f"Give a tensor, or several, as forward takes them ({', '.join(names)}): --example 'torch.randn(2, 8)'"
+        inputs = ", ".join(self.input_names(1))
+        return f"Give a tensor, or several, as forward takes them ({inputs}): --example 'torch.randn(2, 8)'"
 
     def found(self, given: Sequence[Any], folder: str) -> TorchFound:
         """All that there is to know, by this example."""
         import torch
 
-        names = self.input_names(len(given))
+        inputs = self.input_names(len(given))
         weights = self.weights()
         called = self.call(len(given), list(weights))
         tensors = [*given, *(one.detach() for one in weights.values())]
         try:
             with torch.no_grad():
-                outputs = called(*tensors)
+                outputs = called(*(one.clone() for one in tensors))  # a module may write into what it is given
         except UsageError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a person's module raises
-            shown = [f"{name} {tuple(one.shape)}" for name, one in zip(names, given, strict=False)]
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's module raises
+            shown = [f"{name} {tuple(one.shape)}" for name, one in zip(inputs, given, strict=False)]
             raise UsageError(
                 f"{self.target.text} fails on the example: {said(error)}",
                 hint=f"It was called with {', '.join(shown)}.",
             ) from None
-        own = [name.replace(".", "_") for name in weights]
+        own = [free(name) for name in weights]
         fields, fixed = self.fields(given, outputs)
-        taken = {*names, *own, *(one.name for one in fields), "y", *(f"y{i}" for i in range(len(outputs)))}
+        taken = {*inputs, *own, *(one.name for one in fields), "y", *(f"y{i}" for i in range(len(outputs)))}
         dims = sizes.find(called, tensors, outputs, taken)
         kept = [index for index in range(len(tensors)) if index < len(given) or dims.used[index]]
-        every = [(name, "") for name in names] + list(zip(own, weights, strict=True))
+        every = [(name, "") for name in inputs] + list(zip(own, weights, strict=True))
         results = ["y"] if len(outputs) == 1 else [f"y{index}" for index in range(len(outputs))]
         ins = tuple(_tensor(every[index][0], dims.inputs[index], tensors[index], every[index][1]) for index in kept)
         outs = tuple(_tensor(*one) for one in zip(results, dims.outputs, outputs, strict=True))
         with torch.no_grad():
-            wide = self.wide(tensors)
+            wide = self.wide([one.clone() for one in tensors])
         return TorchFound(
             name=self.name,
             namespace=self.namespace,
@@ -103,6 +108,16 @@ def _tensor(name: str, dims: Sequence[str | None], tensor: Any, parameter: str =
     kind = str(tensor.dtype).removeprefix("torch.")
     stored = tensor.to(torch.float32) if kind in {"bfloat16", "float8_e4m3fn"} else tensor
     return TensorFound(name, kind, tuple(dims), np.array(stored.detach().cpu().numpy()), parameter)
+
+
+def free(name: str) -> str:
+    """What a module's tensor is called in a project: a module is called by position, so any name will do."""
+    made = re.sub(r"^(?=\d)", "w", name.replace(".", "_"))
+    try:
+        names.check_member(made, "a tensor")
+    except UsageError:
+        return f"{made}_"
+    return f"{made}_" if made in USED else made
 
 
 def tensors_of(made: Any, text: str) -> tuple[Any, ...]:

@@ -95,11 +95,45 @@ class Where(nn.Module):
 
 
 class Named(nn.Module):
-    def forward(self, double: torch.Tensor) -> torch.Tensor:
-        return double * 2
+    """An argument that no field can be called like."""
+
+    def __init__(self, double: float = 1.5) -> None:
+        super().__init__()
+        self.double = double
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.double
+
+
+class Words(nn.Module):
+    """Inputs that are called like what is in a reference.py."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.rand(4))
+
+    def forward(self, weights: torch.Tensor, module: torch.Tensor, double: torch.Tensor) -> torch.Tensor:
+        return weights * module - double + self.bias
+
+
+class InPlace(nn.Module):
+    """It may write into its input."""
+
+    def __init__(self, slope: float = 0.1, inplace: bool = False) -> None:
+        super().__init__()
+        self.slope, self.inplace = slope, inplace
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.leaky_relu(x, self.slope, self.inplace)
+
+
+class Leaves(nn.Module):
+    def __init__(self) -> None:
+        raise SystemExit(3)
 
 
 MADE = Several(1)
+SEQUENCE = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
 
 
 def plain(x: torch.Tensor) -> torch.Tensor:
@@ -108,13 +142,13 @@ def plain(x: torch.Tensor) -> torch.Tensor:
 
 @torch.library.custom_op("acme::my_scale", mutates_args=())
 def my_scale(
-    x: torch.Tensor, w: torch.Tensor, factor: float, sizes: list[int], mode: int = 2, *, on: bool = True
+    x: torch.Tensor, factor: float, w: torch.Tensor, sizes: list[int], mode: int = 2, *, on: bool = True
 ) -> tuple[torch.Tensor, torch.Tensor]:
     return x * factor + w * sizes[0], torch.cat([x, x], 1) * (mode if on else 1)
 
 
 @my_scale.register_fake
-def _(x: torch.Tensor, w: torch.Tensor, factor: float, sizes: list[int], mode: int = 2, *, on: bool = True):  # type: ignore[no-untyped-def]
+def _(x: torch.Tensor, factor: float, w: torch.Tensor, sizes: list[int], mode: int = 2, *, on: bool = True):  # type: ignore[no-untyped-def]
     return torch.empty_like(x), x.new_empty(x.shape[0], 2 * x.shape[1])
 
 

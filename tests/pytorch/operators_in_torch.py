@@ -76,7 +76,7 @@ def mistakes(x: torch.Tensor, w: torch.Tensor) -> None:
 
 class Model(torch.nn.Module):
     def forward(self, x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        y, z = MANY(x + 1, w, pads=[3], slope=0.25, how="text")
+        y, z = MANY(x + 1, w, pads=[3], slope=0.25, scales=[], how="text")
         picked, count = torch.ops.acme.Pick(GROW(x[:, 0], weight=2.0))
         filled = torch.ops.acme.Fill(w, torch.tensor([2, 3]))
         return y, z, picked * 2, count, filled
@@ -101,14 +101,17 @@ def nodes(model: onnx.ModelProto) -> None:
     }
     assert attributes == {
         "Many": {
-            "pads": [3], "keep": 1, "slope": 0.25, "how": b"text", "plugin_version": b"1", "plugin_namespace": b"",
+            "pads": [3], "keep": 1, "slope": 0.25, "scales": [], "how": b"text", "plugin_version": b"1",
+            "plugin_namespace": b"",
         },
-        "Grow": {"weight": 2.0, "plugin_version": b"1", "plugin_namespace": b"acme.vision"},
+        "Grow": {"weight": 2.0, "scales": [1.0, 2.0], "plugin_version": b"1", "plugin_namespace": b"acme.vision"},
         "Pick": {"plugin_version": b"1", "plugin_namespace": b"acme"},
         "Fill": {
             "plugin_version": b"1", "plugin_namespace": b"acme", "tensorrt_plugin_shape_input_indices": [1],
         },
     }  # fmt: skip
+    lists = [one.type for node in found.values() for one in node.attribute if one.name == "scales"]
+    assert lists == [onnx.AttributeProto.FLOATS] * 2
     assert [len(found[kind].output) for kind in ("Many", "Pick")] == [2, 2]
     y, z, picked, count, filled = (
         [one.dim_param or one.dim_value for one in value.type.tensor_type.shape.dim] for value in model.graph.output

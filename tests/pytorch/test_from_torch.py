@@ -54,6 +54,37 @@ def test_arguments_are_fields_where_they_can_be_told(worker: Worker) -> None:
     assert not found.fixed
 
 
+def test_a_whole_number_for_a_float(worker: Worker) -> None:
+    found = find(worker, "layers:Swish2(beta=2)", "torch.randn(2, 8, 16)")
+    assert [repr(one.value) for one in found.fields] == ["2.0", "1", "2", "'mul'"]
+    found = find(worker, "layers:my_scale(factor=2, sizes=[3, 4])", "torch.randn(2, 8), torch.randn(8)")
+    assert [repr(one.value) for one in found.fields] == ["2.0", "(3, 4)", "2", "1"]
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+def test_a_module_that_writes_into_its_input(worker: Worker, inplace: bool) -> None:
+    """Where it is tried so, and where it is asked for."""
+    found = find(worker, f"layers:InPlace(slope=0.5, inplace={inplace})", "torch.tensor([[-2.0, 4.0], [6.0, -8.0]])")
+    assert found.inputs[0].array.tolist() == [[-2.0, 4.0], [6.0, -8.0]]
+    assert found.outputs[0].array.tolist() == [[-1.0, 4.0], [6.0, -4.0]]
+    assert [one.name for one in found.fields] == ["slope"]
+
+
+def test_names_of_inputs_that_a_project_cannot_have(worker: Worker) -> None:
+    example = "torch.randn(2, 4), torch.randn(2, 4), torch.randn(2, 4)"
+    assert list(tensors(find(worker, "layers:Words", example))) == ["weights_", "module_", "double_", "bias", "y"]
+    found = find(worker, "layers:SEQUENCE", "torch.randn(2, 4)")
+    assert {one.name: one.parameter for one in found.inputs} == {
+        "input_": "", "w0_weight": "0.weight", "w0_bias": "0.bias",
+    }  # fmt: skip
+
+
+def test_a_module_that_ends_python(worker: Worker, tmp_path: Path) -> None:
+    (tmp_path / "leaving.py").write_text("raise SystemExit(3)")
+    with pytest.raises(UsageError, match="Importing leaving fails: SystemExit: 3"):
+        worker.call("find", target=parse("leaving:A"), example="torch.ones(2)", folder=str(tmp_path))
+
+
 def test_weights_are_inputs(worker: Worker) -> None:
     found = find(worker, "layers:Norm(2, channels=8)", "torch.randn(2, 8, 4, 6)")
     assert tensors(found) == {
@@ -121,6 +152,7 @@ def test_a_size_that_must_be_a_multiple(worker: Worker) -> None:
         ("layers:Norm", "torch.ones(2)", r"missing a required argument: 'groups'.*\(groups=..., channels=...\)"),
         ("layers:Norm(2, 8, epsilon=1.0)", "torch.ones(2)", "unexpected keyword argument 'epsilon'"),
         ("layers:Broken", "torch.ones(2)", r"can't be made: OSError: no weights here \(.*layers.py:\d+\)"),
+        ("layers:Leaves", "torch.ones(2)", r"can't be made: SystemExit: 3"),
         ("layers:Fails", "torch.ones(2, 4)", r"fails on the example: RuntimeError: .*layers.py:\d+\).*with x \(2, 4\)"),
         ("layers:Several", "torch.ones(2, 4)", "fails on the example: TypeError"),
         ("layers:Dictionary", "torch.ones(2, 4)", "returns a dict"),
@@ -163,6 +195,10 @@ def test_nothing_is_written_of_what_cannot_be_described(
         ("layers:Swish2(gate=False)", "torch.randn(2, 8, 16)", "swish2"),
         ("layers:Norm(2, 8)", "torch.randn(2, 8, 4, 6)", "norm"),
         ("layers:MADE", "torch.randn(2, 8), torch.randn(3, 8)", "made"),
+        ("layers:Words", "torch.randn(2, 4), torch.randn(2, 4), torch.randn(2, 4)", "words"),
+        ("layers:SEQUENCE", "torch.randn(2, 4)", "sequence"),
+        ("layers:InPlace(slope=2)", "torch.randn(2, 4)", "in_place"),
+        ("torch.nn:GELU", "torch.randn(2, 4)", "gelu"),
         ("layers:acme::my_scale(factor=0.5, sizes=[3, 4])", "torch.randn(2, 8), torch.randn(8)", "my_scale"),
     ],
 )

@@ -29,10 +29,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         base="v3",
         inputs=["x:float32,float16:n,...,c", "w:float32,float16:c"],
         outputs=["y:float32,float16:n,...,c * 2 + len(pads)", "z:float32,float16:1 if keep,ceil_div(n, 2)"],
-        fields=["pads:int32[0..4]=1,2", "keep:int32=1", "slope:float32=0.1", 'how:string=a "quoted" \\ text'],
-    )
+        fields=["pads:int32[0..4]=1,2", "keep:int32=1", "slope:float32=0.1", "scales:float32[0..2]=1,2",
+                'how:string=a "quoted" \\ text'],
+    )  # fmt: skip
     add("Grow", project=made, base="v3", namespace="acme.vision", inputs=["x:float32,float16:n,c"],
-        outputs=["y:float32,float16:n,c:alias=x"], fields=["weight:float32"])  # fmt: skip
+        outputs=["y:float32,float16:n,c:alias=x"], fields=["weight:float32", "scales:float32[2]=1,2"])  # fmt: skip
     add("Pick", project=made, base="v3", namespace="acme", inputs=["x:float32:n,c"],
         outputs=["y:float32:count,c", "count:int32::upper=n"], fields=[])  # fmt: skip
     add("Fill", project=made, base="v3", namespace="acme", inputs=["x:float32:n", "size:int64:2:values=oh,ow"],
