@@ -12,12 +12,13 @@ from pluginkit import _native
 from pluginkit.errors import ToolMissing
 from pluginkit.host import native_interface
 
+SAMPLE = Path(__file__).parents[2] / "samples" / "leaky_relu"
 OLD = "import sys, pluginkit._native as module; {}; from pluginkit.cli import main; main(sys.argv[1:])"
 
 
 @pytest.mark.parametrize("older", ["module.INTERFACE = 'of an earlier day'", "del module.INTERFACE"])
-def test_a_module_of_older_sources(tmp_path: Path, older: str) -> None:
-    command = [sys.executable, "-c", OLD.format(older), "test", str(tmp_path)]
+def test_a_module_of_older_sources(older: str) -> None:
+    command = [sys.executable, "-c", OLD.format(older), "test", str(SAMPLE)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 4, ended.stderr
     assert "built of other sources than those there" in ended.stderr
