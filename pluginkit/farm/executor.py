@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -170,21 +170,13 @@ class FarmExecutor:
     def _build(self, project: Path, archs: Sequence[str]) -> Path:
         """The library of target gpu, built on a worker that has nvcc, in the project's folder build/farm."""
         home = root(project.resolve())
-        sources = SourceParcel.read(home)
+        build = partial(worker.build_library, SourceParcel.read(home), "gpu", archs)
         for _ in range(ATTEMPTS):
-            asked = self._builders()
-            if not asked:
+            if not self._builders():
                 raise FarmLost("The last worker with nvcc is gone, and the library isn't built.")
-            future = self._client.submit(worker.build_library, sources, "gpu", archs, workers=asked, pure=False)
-            try:
-                # A nanny starts its worker anew at another address, where nothing of this would come.
-                while not set(asked).isdisjoint(self._builders()):
-                    with suppress(asyncio.TimeoutError):
-                        made: LibraryParcel = future.result(timeout=LOOK)
-                        return made.put(Arrivals(home / "build" / "farm"))
-                    self._fleet.refresh()
-            finally:
-                future.cancel()
+            with suppress(FarmLost):
+                made: LibraryParcel = self._awaited(build, self._builders)
+                return made.put(Arrivals(home / "build" / "farm"))
         raise FarmLost(
             f"The library isn't built: {ATTEMPTS} times the workers with nvcc died or left meanwhile.",
             hint="Have they memory enough for nvcc? pluginkit farm ADDRESS shows it.",
@@ -219,16 +211,27 @@ class FarmExecutor:
         Raises:
             FarmLost: none is left of those that there were.
         """
-        if places := self._addresses(kind):
-            future = self._client.submit(function, workers=sorted(places), pure=False)
+        try:
+            return self._awaited(function, partial(self._addresses, kind))
+        except FarmLost:
+            raise FarmLost(f"No worker is left to ask about {kind}.", hint=WHO_IS_THERE) from None
+
+    def _awaited(self, function: Callable[[], Any], addresses: Callable[[], Collection[str]]) -> Any:
+        """What one of the workers at these addresses answers, as long as one of those that are there now is left.
+
+        Raises:
+            FarmLost: none is. A nanny starts its worker anew at another address, where nothing of this would come.
+        """
+        if asked := set(addresses()):
+            future = self._client.submit(function, workers=sorted(asked), pure=False)
             try:
-                while not places.isdisjoint(self._addresses(kind)):
+                while not asked.isdisjoint(addresses()):
                     with suppress(asyncio.TimeoutError):
                         return future.result(timeout=LOOK)
                     self._fleet.refresh()
             finally:
                 future.cancel()
-        raise FarmLost(f"No worker is left to ask about {kind}.", hint=WHO_IS_THERE)
+        raise FarmLost("No worker that was asked is left.")
 
     def _addresses(self, kind: Kind) -> set[str]:
         plain = replace(kind, gpu="")
