@@ -1,15 +1,12 @@
-"""`python -m tests.fidelity --cases 5000 --seed 0`: prints the confusion table and every disagreement."""
+"""`python -m tests.fidelity --cases 5000 --seed 0 --jobs 16`: prints the confusion table and every disagreement."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
-from pathlib import Path
 
-from .generator import case
-from .judging import judges
+from .parts import judge
 from .report import describe, disagreements, summary, table
 
 
@@ -19,14 +16,10 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="the number of one case, which is shown whole")
+    parser.add_argument("--jobs", type=int, default=0, help="how many at once; as many as there are cores by default")
     asked = parser.parse_args()
-    numbers = range(asked.cases) if asked.only is None else [asked.only]
-    begun, found = time.monotonic(), []
-    with tempfile.TemporaryDirectory() as folder, judges(Path(folder)) as both:
-        for number in numbers:
-            found.append(both.judge(case(asked.seed, number)))
-            if sys.stderr.isatty():
-                print(f"\r{len(found)} of {len(numbers)}", end="", file=sys.stderr)
+    begun = time.monotonic()
+    found = judge(asked.seed, range(asked.cases) if asked.only is None else [asked.only], asked.jobs)
     if asked.only is not None:
         print(describe(found[0]))
     print(table(found), summary(found), *map(describe, disagreements(found)), sep="\n\n")

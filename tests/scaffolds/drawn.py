@@ -1,6 +1,7 @@
 """Signatures drawn at random from what `pluginkit.toml` can say, as the text that `pluginkit new` would write.
 
-`python -m tests.scaffolds.drawn --seed 7 --count 20` builds them in one library and tests it; `--show` prints them.
+`python -m tests.scaffolds.drawn --seed 7 --count 20 --jobs 16` builds and tests each, so many at once; `--show` prints
+them. `--only 3 --only 7` chooses some.
 """
 
 from __future__ import annotations
@@ -11,11 +12,9 @@ import math
 import random
 import re
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NoReturn
 
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
@@ -25,12 +24,8 @@ from pluginkit import shapes
 from pluginkit.errors import UsageError
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest
-from pluginkit.run import several_plugins
-from pluginkit.run.options import Options
-from pluginkit.scaffold import project, signature
-from pluginkit.scaffold.add import write as add
-from pluginkit.scaffold.kernels import patterns
-from tests.scaffolds.building import in_two_sources
+from pluginkit.scaffold import signature
+from tests.scaffolds import matrix
 
 SYMBOLS = ("n", "c", "h", "w")
 PRECISIONS = ("float32", "float16", "bfloat16", "int8")
@@ -376,49 +371,27 @@ def _varied(found: list[Drawn], count: int) -> list[Drawn]:
     return taken
 
 
-def library(folder: Path, signatures_: Sequence[Drawn]) -> Path:
-    """A project whose library has all of them, as Drawn0, Drawn1, ...: each with the kernel that `new` begins with."""
-    texts = [one.text.replace('name = "Drawn"', f'name = "Drawn{index}"', 1) for index, one in enumerate(signatures_)]
-    kernels = [patterns.chosen(Manifest.parse(text), "") for text in texts]
-    made = project.write(texts[0], folder, kernel=kernels[0])
-    for text, kernel in zip(texts[1:], kernels[1:], strict=True):
-        add(text, made, kernel=kernel)
-    in_two_sources(made)
-    return made
-
-
 def main() -> int:
     """Draw, build and test."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--batch", type=int, default=20, help="how many share a library")
-    parser.add_argument("--only", type=int, help="one of them, which is shown")
+    parser.add_argument("--only", type=int, action="append", help="one of them; may be given several times")
     parser.add_argument("--scaled", action="store_true", help="those with FP8, or with an INT8 scale a channel")
     parser.add_argument("--show", action="store_true", help="print them, and what was refused")
     parser.add_argument("--families", default="", help="networks, with commas between them; all by default")
+    parser.add_argument("--jobs", type=int, default=0, help="how many at once; as many as there are cores by default")
+    parser.add_argument("--target", choices=("cpu", "gpu", "auto"), default="cpu")
     asked = parser.parse_args()
-    found = drawn(asked.seed, asked.count, scaled=asked.scaled)
-    found = found if asked.only is None else (found[asked.only],)
-    if asked.show or asked.only is not None:
-        print(*(f"--- {index}\n{one.text}" for index, one in enumerate(found)), sep="\n")
-        print(*(f"{count} {what}" for what, count in REFUSED.most_common(30)), sep="\n")
+    found = dict(enumerate(drawn(asked.seed, asked.count, scaled=asked.scaled)))
+    found = {number: found[number] for number in asked.only} if asked.only else found
     if asked.show:
+        print(*(f"--- {number}\n{one.text}" for number, one in found.items()), sep="\n")
+        print(*(f"{count} {what}" for what, count in REFUSED.most_common(30)), sep="\n")
         return 0
-    bad = 0
-    for first in range(0, len(found), asked.batch):
-        with tempfile.TemporaryDirectory() as folder:
-            made = library(Path(folder), found[first : first + asked.batch])
-            families = tuple(asked.families.split(",")) if asked.families else None
-            ran = several_plugins.run(Options(project=made, families=families, strict=True))
-            for index, report in enumerate(ran.reports):
-                if report.bad:
-                    bad += 1
-                    print(f"--- {first + index}: {found[first + index].text}\n", *report.bad[:3], sep="\n")
-            print(*ran.errors, sep="\n")
-            bad += len(ran.errors)
-        print(f"{min(first + asked.batch, len(found))} of {len(found)}: {bad} bad", flush=True)
-    return int(bool(bad))
+    families = tuple(asked.families.split(",")) if asked.families else None
+    texts = {number: one.text for number, one in found.items()}
+    return int(bool(matrix.run(texts, asked.jobs, families=families, target=asked.target)))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ from pluginkit.scaffold.shape_code import cpp_dimensions, cpp_workspace
 from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
 from tests.compilers import default_cxx
-from tests.scaffolds.drawn import REFUSED, Drawn, drawn, library
+from tests.scaffolds.drawn import REFUSED, Drawn, drawn
+from tests.scaffolds.matrix import library
 
 SEED = 2026
 FEW, MANY, TOGETHER = 10, 200, 10
@@ -160,11 +161,13 @@ def test_the_code_of_10_drawn_signatures(tmp_path: Path) -> None:
 @pytest.mark.rtx
 @pytest.mark.parametrize("batch", [*range(MANY // TOGETHER), "scaled"])
 def test_200_drawn_signatures_are_green(batch: int | str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`python -m tests.scaffolds.drawn --seed 2026 --count 200 --only N` shows one, and tests it alone."""
+    """`python -m tests.scaffolds.drawn --seed 2026 --count 200 --jobs 16` has all, so many at once."""
     monkeypatch.setenv("CXXFLAGS", "-O0 -g0")
     scaled = drawn(SEED, TOGETHER, scaled=True)
     mine = scaled if isinstance(batch, str) else drawn(SEED, MANY)[batch * TOGETHER : (batch + 1) * TOGETHER]
-    ran = several_plugins.run(Options(project=library(tmp_path, mine), target="cpu", strict=True, jobs=1))
+    ran = several_plugins.run(
+        Options(project=library(tmp_path, [one.text for one in mine]), target="cpu", strict=True, jobs=1)
+    )
     bad = [f"{item}\n{one.text}" for one, report in zip(mine, ran.reports, strict=False) for item in report.bad]
     assert [*map(str, ran.errors), *bad] == []
     assert len(ran.reports) == TOGETHER
