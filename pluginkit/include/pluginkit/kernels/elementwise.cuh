@@ -41,6 +41,76 @@ __device__ void keep(Results<Count> const& results, float* numbers)
     }
 }
 
+//! Chunk `chunk` of each output, of the inputs' numbers there.
+template <int32_t Size, size_t Count, typename Function, typename Outs>
+__device__ void applyToChunk(Function const& function, float const (&numbers)[Count][Size], Outs const& outs,
+                             int64_t chunk)
+{
+    float results[Outs::kCount][Size];
+#pragma unroll
+    for (int32_t j = 0; j < Size; ++j)
+    {
+        float element[Outs::kCount];
+        keep(applied(function, numbers, j, std::make_index_sequence<Count>{}), element);
+#pragma unroll
+        for (int32_t k = 0; k < Outs::kCount; ++k)
+        {
+            results[k][j] = element[k];
+        }
+    }
+    storeAll<Size>(outs, chunk, results);
+}
+
+template <typename In>
+constexpr bool kIsRow = false;
+
+template <typename T>
+constexpr bool kIsRow<Row<T>> = true;
+
+//! After how many chunks of the output an input begins again; 0: never.
+template <typename In>
+int64_t repeatedAfter(In const& /*in*/, int32_t /*size*/) noexcept
+{
+    return 0;
+}
+
+template <typename T>
+int64_t repeatedAfter(Row<T> const& in, int32_t size) noexcept
+{
+    return in.packed ? in.columns / size : -1;
+}
+
+//! An input's numbers for several chunks; those of a row are loaded and converted once.
+template <int32_t Size, int32_t Repeats, size_t Count, typename In>
+__device__ void loadRepeated(In const& in, size_t place, int64_t first, int64_t period, int64_t chunks,
+                             float (&numbers)[Repeats][Count][Size])
+{
+#pragma unroll
+    for (int32_t k = 0; k < Repeats; ++k)
+    {
+        if (first + k * period < chunks)
+        {
+            in.template load<Size>(first + k * period, numbers[k][place]);
+        }
+    }
+}
+
+template <int32_t Size, int32_t Repeats, size_t Count, typename T>
+__device__ void loadRepeated(Row<T> const& in, size_t place, int64_t first, int64_t /*period*/, int64_t /*chunks*/,
+                             float (&numbers)[Repeats][Count][Size])
+{
+    in.template load<Size>(first, numbers[0][place]);
+#pragma unroll
+    for (int32_t k = 1; k < Repeats; ++k)
+    {
+#pragma unroll
+        for (int32_t j = 0; j < Size; ++j)
+        {
+            numbers[k][place][j] = numbers[0][place][j];
+        }
+    }
+}
+
 } // namespace detail
 
 constexpr uint32_t kElementwiseThreads = 256;
@@ -69,21 +139,60 @@ __global__ void __launch_bounds__(kElementwiseThreads)
         float numbers[sizeof...(In)][Size];
         [[maybe_unused]] size_t place = 0;
         (in.template load<Size>(i, numbers[place++]), ...);
-        float results[Outs::kCount][Size];
-#pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
-        {
-            float element[Outs::kCount];
-            detail::keep(detail::applied(function, numbers, j, std::make_index_sequence<sizeof...(In)>{}), element);
-#pragma unroll
-            for (int32_t k = 0; k < Outs::kCount; ++k)
-            {
-                results[k][j] = element[k];
-            }
-        }
-        detail::storeAll<Size>(outs, i, results);
+        detail::applyToChunk(function, numbers, outs, i);
     }
 }
+
+//! A thread takes chunks of several rows, `period` chunks after one another, for which a row among the inputs is the
+//! same.
+template <int32_t Size, int32_t Repeats, typename Function, typename Outs, typename... In>
+__global__ void __launch_bounds__(kElementwiseThreads)
+    repeatedKernel(Function const function, int64_t period, int64_t chunks, int64_t count, Outs const outs,
+                   In const... in)
+{
+    int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    int64_t const first = i + (i - remainderOf(i, period)) * (Repeats - 1);
+    if (first < chunks)
+    {
+        float numbers[Repeats][sizeof...(In)][Size];
+        [[maybe_unused]] size_t place = 0;
+        (detail::loadRepeated<Size, Repeats>(in, place++, first, period, chunks, numbers), ...);
+#pragma unroll
+        for (int32_t k = 0; k < Repeats; ++k)
+        {
+            if (first + k * period < chunks)
+            {
+                detail::applyToChunk(function, numbers[k], outs, first + k * period);
+            }
+        }
+    }
+    if (int64_t const at = chunks * Size + i; at < count)
+    {
+        float results[Outs::kCount];
+        detail::keep(function(in.at(at)...), results);
+        detail::setAll<0>(outs, at, results);
+    }
+}
+
+namespace detail
+{
+
+//! Over so many chunks all rows among the inputs begin again; 0 where there is no row, or no such number.
+template <typename... In>
+int64_t commonPeriod(int32_t size, In const&... in) noexcept
+{
+    int64_t period = 0;
+    ((period = period < 0 || repeatedAfter(in, size) < 0 ? -1 : std::max(period, repeatedAfter(in, size))), ...);
+    if (period <= 0 || ((repeatedAfter(in, size) > 0 && period % repeatedAfter(in, size) != 0) || ...))
+    {
+        return 0;
+    }
+    // Neighbouring threads have neighbouring chunks, in short rows, too.
+    constexpr int64_t kLeast = 32;
+    return period >= kLeast ? period : (kLeast + period - 1) / period * period;
+}
+
+} // namespace detail
 
 //! Starts the kernel on a stream and returns at once; without elements it starts nothing.
 //!
@@ -102,6 +211,20 @@ cudaError_t launchElementwise(cudaStream_t stream, int64_t count, Function const
     bool packed = detail::canPackAll(outs);
     ((packed = in.prepare(kSize) && packed), ...);
     int64_t const chunks = packed ? count / kSize : 0;
+    if constexpr (kSize >= 16 && (detail::kIsRow<In> || ...))
+    {
+        // Elements are so many there that converting a row's costs time. Elsewhere the memory is slower than that.
+        constexpr int32_t kRepeats = 2;
+        int64_t const period = chunks > 0 ? detail::commonPeriod(kSize, in...) : 0;
+        int64_t const threads = period > 0 ? (chunks + kRepeats * period - 1) / (kRepeats * period) * period : 0;
+        if (threads > kSize && threads <= kMaxGrid * kElementwiseThreads)
+        {
+            repeatedKernel<kSize, kRepeats>
+                <<<static_cast<uint32_t>((threads + kElementwiseThreads - 1) / kElementwiseThreads),
+                   kElementwiseThreads, 0, stream>>>(function, period, chunks, count, outs, in...);
+            return cudaGetLastError();
+        }
+    }
     int64_t const work = chunks + (count - chunks * kSize);
     auto const blocks = std::min((work + kElementwiseThreads - 1) / kElementwiseThreads, kMaxGrid);
     elementwiseKernel<kSize>

@@ -20,17 +20,34 @@ __device__ inline float fastTanh(float x)
 #endif
 }
 
+//! 2 to the power of x, off by at most 2^-22 of it (PTX ISA, ex2.approx.f32); results below 2^-126 are 0.
+__device__ inline float fastExp2(float x)
+{
+#ifdef PLUGINKIT_TARGET_CPU
+    return exp2f(x);
+#else
+    float result = 0.0F;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+#endif
+}
+
+constexpr float kLog2E = 1.4426950408889634F; //!< e^x is 2^(x * kLog2E)
+
 //! GELU by its usual approximation with a tanh.
 __device__ inline float fastGelu(float x)
 {
-    float const inner = 0.7978845608F * (x + 0.044715F * x * x * x);
-    return 0.5F * x * (1.0F + fastTanh(inner));
+    // sqrt(2 / pi) * (x + 0.044715 * x^3)
+    float const inner = x * fmaf(0.0356774081F, x * x, 0.7978845608F);
+    float const half = 0.5F * x;
+    return fmaf(half, fastTanh(inner), half);
 }
 
 //! x times its sigmoid, which is (1 + tanh(x / 2)) / 2.
 __device__ inline float fastSilu(float x)
 {
-    return 0.5F * x * (1.0F + fastTanh(0.5F * x));
+    float const half = 0.5F * x;
+    return fmaf(half, fastTanh(half), half);
 }
 
 } // namespace pluginkit::kernels

@@ -15,12 +15,12 @@
 //!     kernels::launchRows(stream, rows, columns, Softmax{}, kernels::output<__half>(y), kernels::input<__half>(x));
 //!
 //! Every thread of a row's group runs the function; a result of `reduce` is the same in all. Short rows have a part of
-//! a warp each, longer ones a block, and stay in registers between the steps; rows too long for that are read again in
-//! each step.
+//! a warp each, longer ones a block, and stay in registers between the steps; on GPUs of compute capability 9.0 eight
+//! blocks have a row that is longer still. Rows too long for that are read again in each step.
 #pragma once
 
-#include <pluginkit/kernels/rows.cuh>
-#include <pluginkit/kernels/tensors.cuh>
+#include <pluginkit/kernels/row_groups.cuh>
+#include <pluginkit/kernels/row_inputs.cuh>
 
 #include <algorithm>
 #include <cstddef>
@@ -54,233 +54,8 @@ RowOutput<T> rowOutput(void* data, float scale = 1.0F) noexcept
 namespace detail
 {
 
-//! Lanes threads of a warp that have a row together.
-template <uint32_t Lanes>
-struct LanesOfWarp
-{
-    static constexpr bool kIsBlock = false;
-
-    float* scratch; // not needed
-
-    __device__ uint32_t thread() const
-    {
-        return threadIdx.x % Lanes;
-    }
-
-    __device__ uint32_t threads() const
-    {
-        return Lanes;
-    }
-
-    __device__ int64_t row() const
-    {
-        return static_cast<int64_t>(blockIdx.x) * (blockDim.x / Lanes) + threadIdx.x / Lanes;
-    }
-
-    template <typename Operation>
-    __device__ float reduce(float value, Operation operation) const
-    {
-        return warpReduce<Lanes>(value, operation);
-    }
-};
-
-//! All threads of a block.
-struct WholeBlock
-{
-    static constexpr bool kIsBlock = true;
-
-    float* scratch; //!< shared memory, kWarps floats
-
-    __device__ uint32_t thread() const
-    {
-        return threadIdx.x;
-    }
-
-    __device__ uint32_t threads() const
-    {
-        return blockDim.x;
-    }
-
-    __device__ int64_t row() const
-    {
-        return blockIdx.x;
-    }
-
-    template <typename Operation>
-    __device__ float reduce(float value, Operation operation) const
-    {
-        return blockReduce(value, operation, scratch);
-    }
-};
-
-//! Where a thread's chunks of a row lie.
-template <typename Group>
-struct Place
-{
-    Group group;
-    int64_t row;    //!< the row's number
-    int64_t chunks; //!< of a row; 0 where there is no such row: then the thread only takes part in exchanges
-
-    __device__ int64_t first() const
-    {
-        return row * chunks;
-    }
-};
-
-//! What a mapped row's numbers are made of, where they don't fit into registers: of the inputs, each time anew.
-template <typename Source, typename Function>
-struct MappedLoad
-{
-    Source source;
-    Function function;
-
-    template <int32_t Size>
-    __device__ void load(int64_t chunk, int64_t column, float (&numbers)[1][Size]) const
-    {
-        float inputs[Source::kCount][Size];
-        source.template load<Size>(chunk, column, inputs);
-#pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
-        {
-            numbers[0][j] = applied(function, inputs, j, std::make_index_sequence<Source::kCount>{});
-        }
-    }
-
-    static constexpr int32_t kCount = 1;
-};
-
-//! How many matrices are among inputs: those are kept in registers, where rows are.
-template <typename T>
-constexpr int32_t kIsMatrix = 0;
-
-template <typename T>
-constexpr int32_t kIsMatrix<Input<T>> = 1;
-
-template <int32_t Size, typename T>
-__device__ void loadOne(Input<T> const& in, int64_t chunk, int64_t /*column*/, float* numbers)
-{
-    in.template load<Size>(chunk, numbers);
-}
-
-template <int32_t Size, typename T>
-__device__ void loadOne(kernels::Row<T> const& in, int64_t /*chunk*/, int64_t column, float* numbers)
-{
-    loadNumbers<Size>(in.data, column, in.scale, numbers);
-}
-
-template <int32_t Size, typename T>
-__device__ void loadOne(Scalar<T> const& in, int64_t /*chunk*/, int64_t /*column*/, float* numbers)
-{
-    in.template load<Size>(0, numbers);
-}
-
-//! The inputs themselves: a matrix at its chunk, a shared row at its column. Nothing behind the last.
-template <typename... In>
-struct Inputs
-{
-    static constexpr int32_t kCount = 0;
-    static constexpr int32_t kMatrices = 0;
-
-    template <int32_t Size>
-    __device__ void loadAt(int64_t /*chunk*/, int64_t /*column*/, float (* /*numbers*/)[Size]) const
-    {
-    }
-
-    template <int32_t Size>
-    __device__ void hold(int64_t /*chunk*/, float (* /*held*/)[Size]) const
-    {
-    }
-
-    template <int32_t Size>
-    __device__ void recall(float const (* /*held*/)[Size], int64_t /*column*/, float (* /*numbers*/)[Size]) const
-    {
-    }
-};
-
-template <typename First, typename... Rest>
-struct Inputs<First, Rest...>
-{
-    static constexpr int32_t kCount = 1 + static_cast<int32_t>(sizeof...(Rest));
-    static constexpr int32_t kMatrices = kIsMatrix<First> + Inputs<Rest...>::kMatrices;
-
-    First first;
-    Inputs<Rest...> rest;
-
-    template <int32_t Size, size_t Count>
-    __device__ void load(int64_t chunk, int64_t column, float (&numbers)[Count][Size]) const
-    {
-        loadAt<Size>(chunk, column, numbers);
-    }
-
-    template <int32_t Size>
-    __device__ void loadAt(int64_t chunk, int64_t column, float (*numbers)[Size]) const
-    {
-        loadOne<Size>(first, chunk, column, numbers[0]);
-        rest.template loadAt<Size>(chunk, column, numbers + 1);
-    }
-
-    //! The matrices' numbers alone.
-    template <int32_t Size>
-    __device__ void hold(int64_t chunk, float (*held)[Size]) const
-    {
-        if constexpr (kIsMatrix<First> == 1)
-        {
-            loadOne<Size>(first, chunk, 0, held[0]);
-        }
-        rest.template hold<Size>(chunk, held + kIsMatrix<First>);
-    }
-
-    //! All inputs' numbers: matrices' as they are held, the others' loaded. What a function doesn't use of them costs
-    //! nothing: the compiler leaves out the load.
-    template <int32_t Size>
-    __device__ void recall(float const (*held)[Size], int64_t column, float (*numbers)[Size]) const
-    {
-        if constexpr (kIsMatrix<First> == 1)
-        {
-#pragma unroll
-            for (int32_t j = 0; j < Size; ++j)
-            {
-                numbers[0][j] = held[0][j];
-            }
-        }
-        else
-        {
-            loadOne<Size>(first, 0, column, numbers[0]);
-        }
-        rest.template recall<Size>(held + kIsMatrix<First>, column, numbers + 1);
-    }
-};
-
-//! Of a mapped row, which has no inputs of its own.
-struct Mapped
-{
-    static constexpr int32_t kCount = 1;
-    static constexpr int32_t kMatrices = 1;
-
-    template <int32_t Size>
-    __device__ void recall(float const (*held)[Size], int64_t /*column*/, float (*numbers)[Size]) const
-    {
-#pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
-        {
-            numbers[0][j] = held[0][j];
-        }
-    }
-};
-
-inline Inputs<> inputsOf() noexcept
-{
-    return {};
-}
-
-template <typename First, typename... Rest>
-Inputs<First, Rest...> inputsOf(First first, Rest... rest) noexcept
-{
-    return {first, inputsOf(rest...)};
-}
-
-template <typename Group, typename T>
-__device__ void setOne(Place<Group> const& place, RowOutput<T> const& out, float number)
+template <typename Place, typename T>
+__device__ void setOne(Place const& place, RowOutput<T> const& out, float number)
 {
     if (place.chunks > 0 && place.group.thread() == 0)
     {
@@ -288,11 +63,22 @@ __device__ void setOne(Place<Group> const& place, RowOutput<T> const& out, float
     }
 }
 
+//! The function of each element of a chunk, of which `numbers` are the inputs'.
+template <size_t Count, int32_t Size, typename Function>
+__device__ void applyAll(Function const& function, float const (&numbers)[Count][Size], float (&results)[Size])
+{
+#pragma unroll
+    for (int32_t j = 0; j < Size; ++j)
+    {
+        results[j] = applied(function, numbers, j, std::make_index_sequence<Count>{});
+    }
+}
+
 //! A row whose numbers are loaded in each step: `Source` knows how.
-template <int32_t Size, typename Group, typename Source>
+template <int32_t Size, bool Whole, typename Group, typename Source>
 struct StreamedRow
 {
-    Place<Group> place;
+    Place<Size, Whole, Group> place;
     Source source;
 
     template <typename Operation, typename Function>
@@ -301,13 +87,12 @@ struct StreamedRow
         float result = Operation::kIdentity;
         for (int64_t c = place.group.thread(); c < place.chunks; c += place.group.threads())
         {
+            auto const chunk = place.at(c);
             float numbers[Source::kCount][Size];
-            source.template load<Size>(place.first() + c, c, numbers);
-#pragma unroll
-            for (int32_t j = 0; j < Size; ++j)
-            {
-                result = operation(result, applied(function, numbers, j, std::make_index_sequence<Source::kCount>{}));
-            }
+            source.loadAt(chunk, numbers);
+            float results[Size];
+            applyAll(function, numbers, results);
+            result = foldChunk(result, operation, chunk, results);
         }
         return place.group.reduce(result, operation);
     }
@@ -315,7 +100,7 @@ struct StreamedRow
     template <typename Function>
     __device__ auto map(Function function) const
     {
-        return StreamedRow<Size, Group, MappedLoad<Source, Function>>{place, {source, function}};
+        return StreamedRow<Size, Whole, Group, MappedLoad<Source, Function>>{place, {source, function}};
     }
 
     template <typename T, typename Function>
@@ -323,15 +108,12 @@ struct StreamedRow
     {
         for (int64_t c = place.group.thread(); c < place.chunks; c += place.group.threads())
         {
+            auto const chunk = place.at(c);
             float numbers[Source::kCount][Size];
-            source.template load<Size>(place.first() + c, c, numbers);
+            source.loadAt(chunk, numbers);
             float results[Size];
-#pragma unroll
-            for (int32_t j = 0; j < Size; ++j)
-            {
-                results[j] = applied(function, numbers, j, std::make_index_sequence<Source::kCount>{});
-            }
-            out.template store<Size>(place.first() + c, results);
+            applyAll(function, numbers, results);
+            storeOne(out, chunk, results);
         }
     }
 
@@ -343,29 +125,30 @@ struct StreamedRow
 };
 
 //! A row in registers: of at most Chunks chunks a thread, the matrices' numbers.
-template <int32_t Size, int32_t Chunks, typename Group, typename In>
+template <int32_t Size, bool Whole, int32_t Chunks, typename Group, typename In>
 struct HeldRow
 {
-    Place<Group> place;
+    Place<Size, Whole, Group> place;
     In in;
     float held[Chunks][In::kMatrices][Size];
 
-    __device__ int64_t chunkAt(int32_t k) const
+    __device__ int32_t chunkAt(int32_t k) const
     {
-        return place.group.thread() + static_cast<int64_t>(k) * place.group.threads();
+        return static_cast<int32_t>(place.group.thread() + static_cast<uint32_t>(k) * place.group.threads());
     }
 
-    //! The function of each element of chunk k.
+    __device__ bool has(int32_t k) const
+    {
+        return chunkAt(k) < place.chunks;
+    }
+
+    //! The function of each element of chunk k; where there is none, of zeros.
     template <typename Function>
     __device__ void apply(int32_t k, Function const& function, float (&results)[Size]) const
     {
         float numbers[In::kCount][Size];
-        in.template recall<Size>(held[k], chunkAt(k), numbers);
-#pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
-        {
-            results[j] = applied(function, numbers, j, std::make_index_sequence<In::kCount>{});
-        }
+        in.recall(held[k], place.at(chunkAt(k)), has(k), numbers);
+        applyAll(function, numbers, results);
     }
 
     template <typename Operation, typename Function>
@@ -375,16 +158,10 @@ struct HeldRow
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            if (chunkAt(k) < place.chunks)
-            {
-                float results[Size];
-                apply(k, function, results);
-#pragma unroll
-                for (int32_t j = 0; j < Size; ++j)
-                {
-                    result = operation(result, results[j]);
-                }
-            }
+            float results[Size];
+            apply(k, function, results);
+            float const folded = foldChunk(result, operation, place.at(chunkAt(k)), results);
+            result = has(k) ? folded : result;
         }
         return place.group.reduce(result, operation);
     }
@@ -392,14 +169,11 @@ struct HeldRow
     template <typename Function>
     __device__ auto map(Function const& function) const
     {
-        HeldRow<Size, Chunks, Group, Mapped> mapped{place, {}, {}};
+        HeldRow<Size, Whole, Chunks, Group, Mapped> mapped{place, {}, {}};
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            if (chunkAt(k) < place.chunks)
-            {
-                apply(k, function, mapped.held[k][0]);
-            }
+            apply(k, function, mapped.held[k][0]);
         }
         return mapped;
     }
@@ -410,11 +184,11 @@ struct HeldRow
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            if (chunkAt(k) < place.chunks)
+            float results[Size];
+            apply(k, function, results);
+            if (has(k))
             {
-                float results[Size];
-                apply(k, function, results);
-                out.template store<Size>(place.first() + chunkAt(k), results);
+                storeOne(out, place.at(chunkAt(k)), results);
             }
         }
     }
@@ -447,29 +221,34 @@ __device__ void callOnRow(Function const& function, Row const& row, Outputs<Out.
 } // namespace detail
 
 //! A row in the registers of a group of threads. Chunks of 0: too long for that, read again in each step.
-template <int32_t Size, int32_t Chunks, uint32_t Threads, typename Group, typename Function, typename Outs, typename In>
+template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Threads, typename Group, typename Function, typename Outs,
+          typename In>
 __global__ void __launch_bounds__(Threads)
-    rowsKernel(Function const function, int64_t rows, int64_t chunks, Outs const outs, In const in)
+    rowsKernel(Function const function, int64_t rows, int64_t columns, Outs const outs, In const in)
 {
-    __shared__ float scratch[kWarps];
-    Group const group{scratch};
-    int64_t const number = group.row();
-    // A group without a row has no chunks, but takes part in the exchanges of its warp.
-    detail::Place<Group> const place{group, number, number < rows ? chunks : 0};
+    __shared__ float scratch[2 * kWarps];
+    uint32_t turn = 0;
+    auto const place = detail::placeOf<Size, Whole>(Group{{scratch, &turn}}, rows, columns);
     if constexpr (Chunks == 0)
     {
-        detail::callOnRow(function, detail::StreamedRow<Size, Group, In>{place, in}, outs);
+        detail::callOnRow(function, detail::StreamedRow<Size, Whole, Group, In>{place, in}, outs);
     }
     else
     {
-        detail::HeldRow<Size, Chunks, Group, In> row{place, in, {}};
+        detail::HeldRow<Size, Whole, Chunks, Group, In> row{place, in, {}};
+        typename In::template Raw<Size> raw[Chunks] = {};
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            if (row.chunkAt(k) < place.chunks)
+            if (row.has(k))
             {
-                in.template hold<Size>(place.first() + row.chunkAt(k), row.held[k]);
+                in.load(place.at(row.chunkAt(k)), raw[k]);
             }
+        }
+#pragma unroll
+        for (int32_t k = 0; k < Chunks; ++k)
+        {
+            in.unpack(raw[k], row.held[k]);
         }
         detail::callOnRow(function, row, outs);
     }
@@ -478,78 +257,162 @@ __global__ void __launch_bounds__(Threads)
 namespace detail
 {
 
+//! What a launch of rows is given.
+template <typename Function, typename Outs, typename In>
+struct RowsWork
+{
+    cudaStream_t stream;
+    int64_t rows;
+    int64_t columns;
+    Function function;
+    Outs outs;
+    In in;
+};
+
 constexpr uint32_t kRowThreads = 256; //!< of a block with several rows
 
-template <int32_t Size, int32_t Chunks, uint32_t Lanes, typename Function, typename Outs, typename In>
-void launchShort(cudaStream_t stream, int64_t rows, int64_t chunks, Function const& function, Outs const& outs,
-                 In const& in) noexcept
+//! Lanes threads of a warp have a row, each at most Chunks chunks of it.
+template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Lanes, typename Work>
+void launchShort(Work const& work) noexcept
 {
     int64_t const inBlock = kRowThreads / Lanes;
-    rowsKernel<Size, Chunks, kRowThreads, LanesOfWarp<Lanes>>
-        <<<static_cast<uint32_t>((rows + inBlock - 1) / inBlock), kRowThreads, 0, stream>>>(function, rows, chunks,
-                                                                                            outs, in);
+    auto const blocks = static_cast<uint32_t>((work.rows + inBlock - 1) / inBlock);
+    rowsKernel<Size, Whole, Chunks, kRowThreads, LanesOfWarp<Lanes>>
+        <<<blocks, kRowThreads, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
 }
 
-template <int32_t Size, int32_t Chunks, uint32_t Most, typename Function, typename Outs, typename In>
-void launchLong(cudaStream_t stream, int64_t rows, int64_t chunks, Function const& function, Outs const& outs,
-                In const& in) noexcept
+//! So many threads, of whole warps, that each has at most `each` of a row's chunks.
+inline uint32_t threadsFor(int64_t chunks, int64_t each, uint32_t most) noexcept
 {
-    constexpr int64_t kEach = Chunks > 0 ? Chunks : 1;
-    int64_t const wanted = ((chunks + kEach - 1) / kEach + kLanes - 1) / kLanes * kLanes;
-    auto const threads = static_cast<uint32_t>(std::min<int64_t>(wanted, Most));
-    rowsKernel<Size, Chunks, Most, WholeBlock>
-        <<<static_cast<uint32_t>(rows), threads, 0, stream>>>(function, rows, chunks, outs, in);
+    int64_t const wanted = ((chunks + each - 1) / each + kLanes - 1) / kLanes * kLanes;
+    return static_cast<uint32_t>(std::min<int64_t>(wanted, most));
 }
 
-//! Rows of so many chunks: who has one, and how much of it a thread.
-template <int32_t Size, typename Function, typename Outs, typename In>
-void launchRowsOf(cudaStream_t stream, int64_t rows, int64_t chunks, Function const& function, Outs const& outs,
-                  In const& in) noexcept
+//! A block has a row.
+template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Most, typename Work>
+void launchLong(Work const& work, int64_t chunks) noexcept
 {
-    // 16 numbers a thread, in long rows 32: what registers have room for beside the function's own.
-    constexpr int32_t kFew = Size < 16 ? 16 / Size : 1;
-    if constexpr (Size == 1)
+    uint32_t const threads = threadsFor(chunks, std::max(Chunks, 1), Most);
+    rowsKernel<Size, Whole, Chunks, Most, WholeBlock<Most / kLanes>>
+        <<<static_cast<uint32_t>(work.rows), threads, 0, work.stream>>>(work.function, work.rows, work.columns,
+                                                                        work.outs, work.in);
+}
+
+//! A cluster of blocks has a row; false where the GPU has no clusters, or too few chunks are left for it.
+template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Most, uint32_t Blocks, typename Work>
+bool launchClusterOf([[maybe_unused]] Work const& work, [[maybe_unused]] int64_t chunks) noexcept
+{
+#ifdef PLUGINKIT_KERNELS_CLUSTERS
+    auto* const kernel = rowsKernel<Size, Whole, Chunks, Most, WholeCluster<Most / kLanes, Blocks>,
+                                    decltype(work.function), decltype(work.outs), decltype(work.in)>;
+    if (chunks > int64_t{Chunks} * Blocks * Most || work.rows > 0x7FFFFFFF / Blocks || !canCluster(kernel))
     {
-        if (chunks <= int64_t{4} * kLanes)
+        return false;
+    }
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = Blocks;
+    attribute.val.clusterDim.y = 1;
+    attribute.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3{static_cast<uint32_t>(work.rows) * Blocks};
+    config.blockDim = dim3{threadsFor(chunks, int64_t{Chunks} * Blocks, Most)};
+    config.stream = work.stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    // An error is the launch's, which cudaGetLastError tells.
+    static_cast<void>(cudaLaunchKernelEx(&config, kernel, work.function, work.rows, work.columns, work.outs, work.in));
+    return true;
+#else
+    return false;
+#endif
+}
+
+//! Of as few blocks as have room for a row, and at most 8, which every GPU of compute capability 9.0 can start
+//! together.
+template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Most, typename Work>
+bool launchCluster(Work const& work, int64_t chunks) noexcept
+{
+    return launchClusterOf<Size, Whole, Chunks, Most, 2>(work, chunks) ||
+           launchClusterOf<Size, Whole, Chunks, Most, 8>(work, chunks);
+}
+
+//! More threads than a warp have a row, and each as many numbers of it as leave registers for the others.
+template <int32_t Size, bool Whole, typename Work>
+void launchLongOf(Work const& work, int64_t chunks) noexcept
+{
+    constexpr int32_t kHeld = decltype(work.in)::kMatrices;
+    if constexpr (Size < 16)
+    {
+        constexpr int32_t kEach = 16 / Size;
+        if (chunks <= kEach * 512)
         {
-            launchShort<1, 4, kLanes>(stream, rows, chunks, function, outs, in);
+            launchLong<Size, Whole, kEach, 512>(work, chunks);
         }
-        else if (chunks <= 8 * 1024)
+        else if (chunks <= 2 * kEach * 1024)
         {
-            launchLong<1, 8, 1024>(stream, rows, chunks, function, outs, in);
+            launchLong<Size, Whole, 2 * kEach, 1024>(work, chunks);
         }
-        else
+        else if (!launchCluster<Size, Whole, 2 * kEach, 1024>(work, chunks))
         {
-            launchLong<1, 0, 1024>(stream, rows, chunks, function, outs, in);
+            launchLong<Size, Whole, 0, 1024>(work, chunks);
         }
-    }
-    else if (chunks <= 2)
-    {
-        launchShort<Size, 1, 2>(stream, rows, chunks, function, outs, in);
-    }
-    else if (chunks <= 8)
-    {
-        launchShort<Size, 1, 8>(stream, rows, chunks, function, outs, in);
-    }
-    else if (chunks <= kLanes)
-    {
-        launchShort<Size, 1, kLanes>(stream, rows, chunks, function, outs, in);
-    }
-    else if (chunks <= 2 * kLanes)
-    {
-        launchShort<Size, 2, kLanes>(stream, rows, chunks, function, outs, in);
-    }
-    else if (chunks <= kFew * 512)
-    {
-        launchLong<Size, kFew, 512>(stream, rows, chunks, function, outs, in);
-    }
-    else if (chunks <= 2 * kFew * 1024)
-    {
-        launchLong<Size, 2 * kFew, 1024>(stream, rows, chunks, function, outs, in);
     }
     else
     {
-        launchLong<Size, 0, 1024>(stream, rows, chunks, function, outs, in);
+        constexpr int32_t kEach = kHeld > 1 ? 2 : 4;
+        if (chunks <= 2 * 128)
+        {
+            launchLong<Size, Whole, 2, 128>(work, chunks);
+        }
+        else if (chunks <= kEach * 128)
+        {
+            launchLong<Size, Whole, kEach, 128>(work, chunks);
+        }
+        else if (chunks <= kEach * 512)
+        {
+            launchLong<Size, Whole, kEach, 512>(work, chunks);
+        }
+        else if (!launchCluster<Size, Whole, kEach, 256>(work, chunks))
+        {
+            launchLong<Size, Whole, 0, 1024>(work, chunks);
+        }
+    }
+}
+
+//! Who has a row, and how much of it a thread.
+template <int32_t Size, bool Whole, typename Work>
+void launchRowsOf(Work const& work) noexcept
+{
+    // A row that isn't made of whole chunks may begin within one, and end within another.
+    int64_t const chunks = Whole ? work.columns / Size : (work.columns + Size - 2) / Size + 1;
+    if constexpr (Size == 1)
+    {
+        chunks <= 4 * kLanes ? launchShort<1, Whole, 4, kLanes>(work)
+        : chunks <= 8 * 1024 ? launchLong<1, Whole, 8, 1024>(work, chunks)
+                             : launchLong<1, Whole, 0, 1024>(work, chunks);
+    }
+    else if (chunks > 4 * kLanes)
+    {
+        launchLongOf<Size, Whole>(work, chunks);
+    }
+    else if (chunks > 2 * kLanes)
+    {
+        launchShort<Size, Whole, 4, kLanes>(work);
+    }
+    else if (chunks > kLanes)
+    {
+        launchShort<Size, Whole, 2, kLanes>(work);
+    }
+    else
+    {
+        // What the threads of an INT8 row exchange costs more than what else they do with 16 elements.
+        constexpr int32_t kEach = Size < 16 ? 1 : 2;
+        chunks <= 2 && Whole    ? launchShort<Size, Whole, 1, 2>(work)
+        : chunks <= 4 && Whole  ? launchShort<Size, Whole, 1, 4>(work)
+        : chunks <= 8           ? launchShort<Size, Whole, kEach, 8 / kEach>(work)
+        : chunks <= 16 && Whole ? launchShort<Size, Whole, kEach, 16 / kEach>(work)
+                                : launchShort<Size, Whole, kEach, kLanes / kEach>(work);
     }
 }
 
@@ -562,8 +425,7 @@ void launchRowsOf(cudaStream_t stream, int64_t rows, int64_t chunks, Function co
 //! `row.write(out, f)` writes f(x, ...) into an output; `row.writeOne(out, number)` one number of the row into a
 //! `rowOutput`. Every thread must call them, in the same order. An output may be one of the inputs.
 //!
-//! If a tensor doesn't begin at a multiple of 16 bytes, or rows aren't made of whole chunks, elements are taken one by
-//! one.
+//! If a tensor doesn't begin at a multiple of 16 bytes, elements are taken one by one.
 template <typename Function, typename... Out, typename... In>
 cudaError_t launchRows(cudaStream_t stream, int64_t rows, int64_t columns, Function const& function,
                        Outputs<Out...> outs, In... in) noexcept
@@ -577,15 +439,22 @@ cudaError_t launchRows(cudaStream_t stream, int64_t rows, int64_t columns, Funct
         return cudaSuccess; // a launch of no blocks would be an error
     }
     constexpr int32_t kSize = detail::largest(Out::kSize..., In::kSize...);
-    bool packed = columns % kSize == 0 && detail::canPackAll(outs);
+    bool packed = detail::canPackAll(outs);
     ((packed = canPack(in.data) && packed), ...);
-    if (packed)
+    auto const inputs = detail::inputsOf(in...);
+    detail::RowsWork<Function, Outputs<Out...>, decltype(inputs)> const work{stream,   rows, columns,
+                                                                             function, outs, inputs};
+    if (packed && columns % kSize == 0)
     {
-        detail::launchRowsOf<kSize>(stream, rows, columns / kSize, function, outs, detail::inputsOf(in...));
+        detail::launchRowsOf<kSize, true>(work);
+    }
+    else if (packed && columns > kSize)
+    {
+        detail::launchRowsOf<kSize, false>(work);
     }
     else
     {
-        detail::launchRowsOf<1>(stream, rows, columns, function, outs, detail::inputsOf(in...));
+        detail::launchRowsOf<1, true>(work);
     }
     return cudaGetLastError();
 }
