@@ -109,8 +109,8 @@ struct Softmax
     template <typename Row, typename Out>
     __device__ void operator()(Row const& row, Out const& y) const
     {
-        float const most = kernels::kLog2E * row.reduce(kernels::Max{}, [](float x) { return x; });
-        auto const powers = row.map([most](float x) { return kernels::fastExp2(fmaf(x, kernels::kLog2E, -most)); });
+        float const most = row.reduce(kernels::Max{}, [](float x) { return x; });
+        auto const powers = row.map([most](float x) { return kernels::fastExp(x - most); });
         float const inverse = 1.0F / powers.reduce(kernels::Sum{}, [](float power) { return power; });
         powers.write(y, [inverse](float power) { return power * inverse; });
     }

@@ -86,7 +86,7 @@ def test_softmax_of_rows_of_any_width(anywhere: Load, name: str) -> None:
 def test_sum_norm_and_maximum_of_rows(anywhere: Load) -> None:
     """Two inputs, a row of weights, three outputs, one of them a number a row."""
     library = anywhere("kernel_rows")
-    for columns in (1, 16, 24, 100, 512, 4096, 20000):
+    for columns in (1, 16, 24, 100, 512, 1001, 4096, 20000):
         rows = 19 if columns < 300 else 2
         x, r = (drawn("Half", (rows, columns), seed) for seed in (1, 2))
         w = drawn("Half", (columns,), 3)
@@ -187,9 +187,10 @@ def test_nothing_to_do_and_nonsense(anywhere: Load) -> None:
 
 def test_fast_functions(anywhere: Load) -> None:
     x = np.linspace(-6, 6, 1001).astype(np.float32)
-    tanh, gelu, silu = (np.empty_like(x) for _ in range(3))
-    assert anywhere("kernel_patterns").functions(at(x), at(tanh), at(gelu), at(silu), x.size) == 0
+    tanh, gelu, silu, exp = (np.empty_like(x) for _ in range(4))
+    assert anywhere("kernel_patterns").functions(at(x), at(tanh), at(gelu), at(silu), at(exp), x.size) == 0
     exact = x.astype(np.float64)
+    np.testing.assert_allclose(exp, np.exp(exact), rtol=2e-6)
     np.testing.assert_allclose(tanh, np.tanh(exact), rtol=6e-4, atol=1e-6)
     inner = 0.7978845608 * (exact + 0.044715 * exact**3)
     np.testing.assert_allclose(gelu, 0.5 * exact * (1 + np.tanh(inner)), atol=2e-3)

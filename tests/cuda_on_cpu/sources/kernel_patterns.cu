@@ -85,16 +85,16 @@ EXPORT int gatherInt8(int32_t const* indices, void const* table, void* y, int co
 
 struct Fast
 {
-    __device__ kernels::Results<3> operator()(float x) const
+    __device__ kernels::Results<4> operator()(float x) const
     {
-        return {{kernels::fastTanh(x), kernels::fastGelu(x), kernels::fastSilu(x)}};
+        return {{kernels::fastTanh(x), kernels::fastGelu(x), kernels::fastSilu(x), kernels::fastExp(x)}};
     }
 };
 
-EXPORT int functions(void const* x, void* tanh, void* gelu, void* silu, int count)
+EXPORT int functions(void const* x, void* tanh, void* gelu, void* silu, void* exp, int count)
 {
-    return kernels::launchElementwise(
-        nullptr, count, Fast{},
-        kernels::outputs(kernels::output<float>(tanh), kernels::output<float>(gelu), kernels::output<float>(silu)),
-        kernels::input<float>(x));
+    return kernels::launchElementwise(nullptr, count, Fast{},
+                                      kernels::outputs(kernels::output<float>(tanh), kernels::output<float>(gelu),
+                                                       kernels::output<float>(silu), kernels::output<float>(exp)),
+                                      kernels::input<float>(x));
 }

@@ -20,19 +20,17 @@ __device__ inline float fastTanh(float x)
 #endif
 }
 
-//! 2 to the power of x, off by at most 2^-22 of it (PTX ISA, ex2.approx.f32); results below 2^-126 are 0.
-__device__ inline float fastExp2(float x)
+//! e^x, off by at most (2 + |x|) * 2^-22 of it (PTX ISA, ex2.approx.ftz.f32); results below 2^-126 are 0.
+__device__ inline float fastExp(float x)
 {
 #ifdef PLUGINKIT_TARGET_CPU
-    return exp2f(x);
+    return expf(x);
 #else
     float result = 0.0F;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x * 1.4426950408889634F)); // log2(e)
     return result;
 #endif
 }
-
-constexpr float kLog2E = 1.4426950408889634F; //!< e^x is 2^(x * kLog2E)
 
 //! GELU by its usual approximation with a tanh.
 __device__ inline float fastGelu(float x)

@@ -1,4 +1,5 @@
 @% include "parts/kernel_types.cu" %@
+#include <pluginkit/kernels/functions.cuh>
 #include <pluginkit/kernels/normalize.cuh>
 
 @% set x = plugin.inputs[0] %@
@@ -18,7 +19,7 @@ struct Layer
     __device__ void operator()(Row const& row, Out const& out) const
     {
         float const most = row.reduce(kernels::Max{}, [](float element) { return element; });
-        auto const powers = row.map([most](float element) { return expf(element - most); });
+        auto const powers = row.map([most](float element) { return kernels::fastExp(element - most); });
         float const inverse = 1.0F / powers.reduce(kernels::Sum{}, [](float power) { return power; });
         powers.write(out, [inverse](float power) { return power * inverse; });
     }
