@@ -10,7 +10,7 @@ from typing_extensions import override
 from pluginkit.errors import UsageError
 from pluginkit.torch import sizes
 from pluginkit.torch.facts import FieldFound
-from pluginkit.torch.subject import TorchSubject, numbers, plain, tensors_of
+from pluginkit.torch.subject import TorchSubject, floats, numbers, plain, tensors_of
 from pluginkit.torch.target import TorchTarget
 
 
@@ -76,8 +76,4 @@ class OperatorSubject(TorchSubject):
 
 def _typed(argument: Any, value: Any) -> Any:
     """A value as the operator has it: a whole number for a float is one, too."""
-    if "float" not in str(argument.type):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [float(one) if type(one) is int else one for one in value]
-    return float(value) if type(value) is int else value
+    return floats(value) if "float" in str(argument.type) else value

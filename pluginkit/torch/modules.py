@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from pluginkit.errors import UsageError
 from pluginkit.torch import sizes
 from pluginkit.torch.facts import FieldFound
 from pluginkit.torch.loading import said
-from pluginkit.torch.subject import TorchSubject, free, numbers, plain, tensors_of
+from pluginkit.torch.subject import TorchSubject, floats, free, numbers, plain, tensors_of
 from pluginkit.torch.target import TorchTarget
 
 SEED = 0
@@ -39,9 +40,11 @@ class BoundArguments:
         return self._bound.signature.parameters[name].default
 
     def is_float(self, name: str) -> bool:
-        """Whether it is a number that need not be whole, as its annotation or its default says."""
+        """Whether it is a number that need not be whole, or a list of these, as its annotation or its default says."""
         parameter = self._bound.signature.parameters[name]
-        return parameter.annotation in (float, "float") or type(parameter.default) is float
+        words = set(re.findall(r"\w+", str(parameter.annotation)))  # list[float] is one text and List[float] another
+        default = parameter.default if isinstance(parameter.default, (list, tuple)) else [parameter.default]
+        return ("float" in words and "int" not in words) or any(type(one) is float for one in default)
 
     def plain(self) -> dict[str, Any]:
         """Those that are passed one by one."""
@@ -121,7 +124,7 @@ class ModuleSubject(TorchSubject):
         fixed: list[str] = []
         values = self._arguments.values()
         for name, value in self._arguments.plain().items():
-            value = float(value) if type(value) is int and self._arguments.is_float(name) else value  # noqa: PLW2901
+            value = floats(value) if self._arguments.is_float(name) else value  # noqa: PLW2901
             if isinstance(value, (bool, int, float, str)) or numbers(value):
                 verdict = self._verdict(name, value, given, outputs)
                 if not verdict:

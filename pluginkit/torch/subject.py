@@ -145,6 +145,13 @@ def numbers(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and bool(value) and all(type(one) in (int, float) for one in value)
 
 
+def floats(value: Any) -> Any:
+    """A whole number, or those of a list, as numbers that need not be whole; anything else as it is."""
+    if isinstance(value, (list, tuple)):
+        return [float(one) if type(one) is int else one for one in value]
+    return float(value) if type(value) is int else value
+
+
 def plain(value: Any) -> Any:
     """An argument as a field has it: a list as a tuple, True as 1."""
     return tuple(value) if isinstance(value, list) else int(value) if isinstance(value, bool) else value

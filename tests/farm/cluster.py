@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-DASK = Path(sys.executable).with_name("dask")
+import dask
+
+INSTALLED = (Path(sys.executable).parent, Path(dask.__file__).parents[1] / "bin")
+"""Where pip puts a command: in an environment, and by `--target`."""
+DASK = shutil.which("dask", path=os.pathsep.join(map(str, INSTALLED))) or "dask"
 ROOT = Path(__file__).parents[2]
 PATIENT = 300.0
 """Seconds that a test waits for processes at most, of a machine with ten times the work that it can do."""
@@ -67,7 +72,7 @@ class Cluster:
     def _run(self, *command: str, log: str = "", **environment: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{log or command[0]}.log").open("wb") as file:
             return subprocess.Popen(
-                [sys.executable, str(DASK), *command],
+                [sys.executable, DASK, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,

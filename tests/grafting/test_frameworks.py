@@ -53,7 +53,7 @@ answer = {name: keras.ops.convert_to_numpy(one) for name, one in model(given).it
 np.savez("wanted.npz", image=given, **answer)
 """
 EXPORT = "model.export('keras.onnx', format='onnx', verbose=False)\n"
-H5 = "model.save('model.h5')\n"
+SAVE = "model.save('model{suffix}')\n"
 SAVED = "model.export('saved', verbose=False)\n"
 FROZEN = """
 import tensorflow as tf
@@ -191,11 +191,14 @@ def test_a_saved_model(swish: Path, tmp_path: Path, capfd: pytest.CaptureFixture
 
 
 @needs("keras", "torch", "onnxscript", "h5py")
-def test_hdf5_of_keras(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """By Keras on PyTorch, which needs no TensorFlow."""
+@pytest.mark.parametrize("suffix", [".h5", ".keras"])
+def test_a_file_of_keras(
+    suffix: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By Keras on PyTorch, which needs no TensorFlow. What is read from a file was never called."""
     monkeypatch.setenv("KERAS_BACKEND", "torch")
-    made(tmp_path, H5)
-    model = by_doctor(tmp_path / "model.h5", capfd)
+    made(tmp_path, SAVE.format(suffix=suffix))
+    model = by_doctor(tmp_path / f"model{suffix}", capfd)
     wanted = np.load(tmp_path / "wanted.npz")
     with session(model, []) as opened:
         (given,) = opened.get_inputs()

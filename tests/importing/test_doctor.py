@@ -180,7 +180,7 @@ def test_archives_of_other_formats(name: str, members: tuple[str, ...], command:
 @pytest.mark.parametrize(
     ("name", "data", "command"),
     [
-        ("m.h5", b"\x89HDF\r\n\x1a\n" + bytes(64), "keras.saving.load_model("),
+        ("m.h5", b"\x89HDF\r\n\x1a\n" + bytes(64), "m.inputs))); m.export("),
         ("m.safetensors", (2).to_bytes(8, "little") + b"{}" + bytes(8), "optimum-cli export onnx"),
         ("m.tflite", b"\x1c\0\0\0TFL3" + bytes(64), "tf2onnx.convert --tflite"),
         ("frozen.pb", b"\x0a\x05graph" + bytes(9), "tf2onnx.convert --graphdef"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import nn
 
@@ -114,6 +116,24 @@ class Words(nn.Module):
 
     def forward(self, weights: torch.Tensor, module: torch.Tensor, double: torch.Tensor) -> torch.Tensor:
         return weights * module - double + self.bias
+
+
+class Lists(nn.Module):
+    """Lists of numbers that need not be whole, as annotations and defaults say it, and one of whole ones."""
+
+    def __init__(
+        self,
+        a: list[float],
+        b: Sequence[float] = (1, 2),
+        c: float | None = 2,
+        d=(0.5, 1),
+        e: tuple[int, ...] = (3,),  # type: ignore[no-untyped-def]
+    ) -> None:
+        super().__init__()
+        self.factor = sum(a) + sum(b) + (c or 0) + sum(d) + sum(e)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.factor
 
 
 class InPlace(nn.Module):

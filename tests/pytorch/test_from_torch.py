@@ -59,6 +59,8 @@ def test_a_whole_number_for_a_float(worker: Worker) -> None:
     assert [repr(one.value) for one in found.fields] == ["2.0", "1", "2", "'mul'"]
     found = find(worker, "layers:my_scale(factor=2, sizes=[3, 4])", "torch.randn(2, 8), torch.randn(8)")
     assert [repr(one.value) for one in found.fields] == ["2.0", "(3, 4)", "2", "1"]
+    found = find(worker, "layers:Lists(a=[1, 2], d=[2, 3])", "torch.randn(2, 8)")
+    assert [repr(one.value) for one in found.fields] == ["(1.0, 2.0)", "(1.0, 2.0)", "2.0", "(2.0, 3.0)", "(3,)"]
 
 
 @pytest.mark.parametrize("inplace", [False, True])

@@ -38,21 +38,28 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         outputs=["y:float32:count,c", "count:int32::upper=n"], fields=[])  # fmt: skip
     add("Fill", project=made, base="v3", namespace="acme", inputs=["x:float32:n", "size:int64:2:values=oh,ow"],
         outputs=["y:float32:oh,ow,n"], fields=[])  # fmt: skip
-    assert build(made, "cpu", python=True)[0].module
     return made
 
 
-@pytest.fixture(scope="module")
-def model(project: Path) -> Path:
-    """What PyTorch exports; the script has tried the operators before."""
-    path = project / "model.onnx"
+def tried(project: Path, target: str, device: str) -> None:
+    """The script tries the operators, then exports a model with them."""
+    module, model = build(project, target, python=True)[0].module, project / f"{target}.onnx"
+    assert module
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(project / "build" / "cpu"), str(path)], capture_output=True, text=True,
-        timeout=600, check=False,
+        [sys.executable, str(SCRIPT), str(module.parent), str(model), device, str(project / "reference.py")],
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
+    print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
-    return path
-
-
-def test_operators_and_export(model: Path) -> None:
     onnx.checker.check_model(onnx.load(model), full_check=False)
+
+
+def test_operators_and_export(project: Path) -> None:
+    tried(project, "cpu", "cpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.xdist_group("gpu")
+def test_operators_and_export_on_a_gpu(project: Path) -> None:
+    """Tensors in a GPU's memory: the current stream, graphs and torch.compile's own backend too."""
+    tried(project, "gpu", "cuda")

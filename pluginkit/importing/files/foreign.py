@@ -1,8 +1,8 @@
 """Models in other formats than ONNX: which one a file is, and the command that makes ONNX of it.
 
 A format is found by the file's content, for names lie; only TensorFlow's GraphDef, which has no mark, goes by its name.
-The commands for torch.export's programs (torch 2.13), Keras (3.15) and GraphDefs (tf2onnx 1.17) were tried; the others
-are from the documents of torch, tf2onnx and Optimum.
+The commands for torch.export's programs and TorchScript (torch 2.13), Keras (3.15), SavedModels and GraphDefs (tf2onnx
+1.17) were tried; the others are from the documents of torch, tf2onnx and Optimum.
 """
 
 from __future__ import annotations
@@ -79,19 +79,32 @@ SAFETENSORS = ForeignFormat(
     "That is for a folder of Hugging Face's, with its config.json. Else load the weights into the model's class, and "
     "torch.onnx.export(model.eval(), (example,), 'model.onnx', dynamo=True).",
 )
+# Keras exports no model that was never called, and one that is read from a file wasn't.
+_ZERO = "lambda t: keras.ops.zeros([d or 1 for d in t.shape], t.dtype)"
+_OPEN = (
+    "Sizes that the model leaves open (None) are 1 in the call. If that is too small: "
+    "m.export(..., input_signature=[keras.InputSpec(shape=(None, 224, 224, 3), dtype='float32', name='image')]), "
+    "without the call."
+)
 KERAS = ForeignFormat(
     "a Keras model",
     _KERAS,
     lambda model, made: (
         "KERAS_BACKEND=torch "
-        + _python("import keras", f"keras.saving.load_model({model!r}).export({made!r}, format='onnx')")
+        + _python(
+            "import keras",
+            f"m = keras.saving.load_model({model!r})",
+            f"m(keras.tree.map_structure({_ZERO}, getattr(m, 'input', m.inputs)))",
+            f"m.export({made!r}, format='onnx')",
+        )
     ),
+    _OPEN,
 )
 HDF5 = ForeignFormat(
     "an HDF5 file, as Keras writes .h5",
     _KERAS,
     KERAS.command,
-    "If it holds weights only, make the model first, and call its load_weights.",
+    f"If it holds weights only, make the model first, and call its load_weights. {_OPEN}",
 )
 SAVED = ForeignFormat(
     "a SavedModel of TensorFlow",
