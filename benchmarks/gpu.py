@@ -44,7 +44,7 @@ LIMITS = (
 )
 """Shares of the copy rate that the cases must have at least."""
 LAUNCH_LIMIT = 1.1
-"""Times an empty kernel's launch, for the samples' tiny shapes."""
+"""Times an empty kernel's launch, for the samples' tiny shapes; the run's own noise is allowed for besides."""
 
 
 def main() -> None:
@@ -113,12 +113,15 @@ def _shares(runs: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _launches(launched: dict[str, Any]) -> list[dict[str, Any]]:
+    """A limit is missed where the ratio is above it with 95 %, and by more than an empty kernel is off itself."""
+    noise = max(1.0, launched["launches"][launches.AGAIN]["ratio_high"])
     return [
         {
             "what": f"{name}: times an empty kernel's launch",
             "most": LAUNCH_LIMIT,
             "found": times["ratio"],
-            "held": times["ratio"] <= LAUNCH_LIMIT,
+            "noise": noise - 1,
+            "held": times["ratio_low"] <= LAUNCH_LIMIT * noise,
         }
         for name, times in launched["launches"].items()
         if "tiny" in name

@@ -1,8 +1,10 @@
-"""The baseline of a measurement: a torch expression on the same inputs and stream, checked like the plugin."""
+"""The baselines of a measurement: a torch expression, compiled or not, on the same inputs and stream, checked like
+the plugin."""
 
 from __future__ import annotations
 
 import importlib.util
+import keyword
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -20,6 +22,8 @@ from pluginkit.field_types import Value
 from pluginkit.manifest.bench_section import expression
 from pluginkit.network.model import Array
 
+TORCH, COMPILED = "torch", "torch.compile"
+"""The names of the baselines that torch computes."""
 MISSING = "torch is not installed (pip install torch)"
 
 
@@ -49,6 +53,7 @@ class Torch:
 
     Args:
         text: the manifest's baseline.
+        compiled: whether `torch.compile` has its turn first, for these shapes alone.
         fields: the fields' values, by name.
         named: the inputs' names, types and shapes.
         buffers: where they lie.
@@ -62,16 +67,26 @@ class Torch:
         named: Sequence[tuple[str, DType, tuple[int, ...]]],
         buffers: Buffers,
         stream: gpu.Stream,
+        *,
+        compiled: bool = False,
     ) -> None:
         import torch
 
         self._torch = torch
         self._stream = torch.cuda.ExternalStream(stream.handle)
-        self._code = compile(expression(text), "baseline", "eval")
-        self._fields = {"torch": torch, **fields}
-        self._named = named
+        self._named = [one for one in named if not keyword.iskeyword(one[0])]
+        self._compiled = compiled
+        self._function = self._compile(text, fields) if compiled else _function(text, fields, self._named)
         self._buffers = buffers
         self._tensors = [self._inputs(i) for i in range(buffers.count)]
+
+    def _compile(self, text: str, fields: Mapping[str, Value]) -> Callable[..., Any]:
+        import torch._inductor.config
+
+        # A pool of compilers would outlive the worker.
+        torch._inductor.config.compile_threads = 1
+        made: Callable[..., Any] = self._torch.compile(_function(text, fields, self._named), dynamic=False)
+        return made
 
     def _inputs(self, index: int) -> dict[str, Any]:
         found = {}
@@ -84,7 +99,7 @@ class Torch:
     def answer(self, index: int) -> list[Any]:
         """Computes it on a set of inputs."""
         with self._on():
-            made = eval(self._code, {**self._fields, **self._tensors[index]})
+            made = self._function(**self._tensors[index])
         return list(made) if isinstance(made, (tuple, list)) else [made]
 
     @contextmanager
@@ -109,7 +124,7 @@ class Torch:
         try:
             with self._torch.no_grad(), self._torch.cuda.graph(graph, stream=self._stream):
                 for turn in turns:
-                    eval(self._code, {**self._fields, **self._tensors[turn]})
+                    self._function(**self._tensors[turn])
         except RuntimeError as error:
             raise CheckFailed(f"torch: {_first_line(error)}") from None
         return _Replayed(graph, self._on)
@@ -119,6 +134,21 @@ class Torch:
         self._tensors = []
         self._torch.cuda.synchronize()
         self._torch.cuda.empty_cache()
+        if self._compiled:
+            self._torch.compiler.reset()
+
+
+def _function(
+    text: str, fields: Mapping[str, Value], named: Sequence[tuple[str, DType, tuple[int, ...]]]
+) -> Callable[..., Any]:
+    """The expression as a function of its inputs, as torch.compile takes it; fields are constants."""
+    import torch
+
+    names: dict[str, Any] = {"torch": torch, **fields}
+    parameters = ", ".join(name for name, _, _ in named)
+    exec(compile(f"def baseline({parameters}):\n    return (\n{expression(text)}\n)", "baseline", "exec"), names)
+    function: Callable[..., Any] = names["baseline"]
+    return function
 
 
 def measure(
@@ -130,24 +160,27 @@ def measure(
     allowed: values.Limits,
     buffers: Buffers,
     timer: Timer,
+    *,
+    compiled: bool = False,
 ) -> Baseline:
     """Times the expression, if what it gives is right. `kinds` and `right` are the outputs' types and values."""
+    name, shown = COMPILED if compiled else TORCH, expression(text)
     if importlib.util.find_spec("torch") is None:
-        return Baseline(expression(text), problem=MISSING)
+        return Baseline(name, shown, problem=MISSING)
     import torch
 
     if not torch.cuda.is_available():
-        return Baseline(expression(text), problem="torch was built without CUDA, or finds no GPU")
+        return Baseline(name, shown, problem="torch was built without CUDA, or finds no GPU")
     try:
-        made = Torch(text, fields, named, buffers, timer.stream)
+        made = Torch(text, fields, named, buffers, timer.stream, compiled=compiled)
         try:
             _check(made, kinds, right, allowed)
             times, _ = timer.measure(Work(lambda turn: void(made.answer(turn)), buffers.count, made.capture))
         finally:
             made.close()
     except Exception as error:  # noqa: BLE001 - whatever a person's expression raises is reported with the plugin's times
-        return Baseline(expression(text), problem=f"{type(error).__name__}: {_first_line(error)}")
-    return Baseline(expression(text), times)
+        return Baseline(name, shown, problem=f"{type(error).__name__}: {_first_line(error)}")
+    return Baseline(name, shown, times)
 
 
 def void(_: object) -> None:

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pluginkit import gpu
-from pluginkit.bench.timing import L2_TIMES
+from pluginkit.bench.timing import ALIGNMENT, L2_TIMES
 from pluginkit.errors import CheckFailed
 from pluginkit.network.model import Array
 
-ALIGNMENT = 256
-"""As cudaMalloc's."""
 MOST_SETS = 1024
 """So many small ones are enough: between two replays the whole cache is overwritten besides."""
 POISON = 0xFF

@@ -26,17 +26,32 @@ def cases(manifest: Manifest, precisions: Sequence[DType] | None = None, names: 
         NothingSelected: no such precision or shape.
         UsageError: a shape that makes an output's dimension negative.
     """
-    known = {shape.name: shape for shape in manifest.bench.shapes or _of_profiles(manifest)}
+    known = shapes(manifest)
     for name in names:
         if name not in known:
             raise NothingSelected(f"There is no shape '{name}'.", hint=f"There are: {', '.join(known)}.")
-    for kind in precisions or ():
-        if kind not in manifest.precisions():
-            declared = ", ".join(one.value for one in manifest.precisions())
-            raise NothingSelected(f"No input of {manifest.plugin.name} is {kind.value}.", hint=f"Declared: {declared}.")
-    kinds = [kind for kind in manifest.precisions() if precisions is None or kind in precisions]
+    kinds = declared(manifest, precisions)
     chosen = [shape for name, shape in known.items() if not names or name in names]
-    return [_case(manifest, shape, kind) for shape in chosen for kind in kinds]
+    return [case_of(manifest, shape, kind) for shape in chosen for kind in kinds]
+
+
+def declared(manifest: Manifest, precisions: Sequence[DType] | None) -> list[DType]:
+    """Those of the precisions that the manifest declares; None means all that it does.
+
+    Raises:
+        NothingSelected: it doesn't declare one.
+    """
+    there = manifest.precisions()
+    for kind in precisions or ():
+        if kind not in there:
+            names = ", ".join(one.value for one in there)
+            raise NothingSelected(f"No input of {manifest.plugin.name} is {kind.value}.", hint=f"Declared: {names}.")
+    return [kind for kind in there if precisions is None or kind in precisions]
+
+
+def shapes(manifest: Manifest) -> dict[str, BenchShape]:
+    """The shapes of `[bench]`, or without one those of the profiles, by name."""
+    return {shape.name: shape for shape in manifest.bench.shapes or _of_profiles(manifest)}
 
 
 def _of_profiles(manifest: Manifest) -> list[BenchShape]:
@@ -50,7 +65,12 @@ def _of_profiles(manifest: Manifest) -> list[BenchShape]:
     return list(found.values())
 
 
-def _case(manifest: Manifest, shape: BenchShape, kind: DType) -> BenchCase:
+def case_of(manifest: Manifest, shape: BenchShape, kind: DType) -> BenchCase:
+    """A shape in a precision.
+
+    Raises:
+        UsageError: the shape makes a dimension negative.
+    """
     baseline = manifest.bench.baseline if shape.baseline is None else shape.baseline
     return BenchCase(
         shape.name,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pluginkit import gpu, host
 from pluginkit.bench import baseline, values
@@ -26,16 +28,36 @@ EMPTY = b""".version 7.0
 """
 
 
-def open(breadcrumb: Breadcrumb, *, library: Path, manifest: Manifest, project: Path, seed: int) -> BenchLibrary:  # noqa: A001
-    """Loads the library and takes the GPU."""
+def open(breadcrumb: Breadcrumb, **init: Any) -> BenchLibrary:  # noqa: A001
+    """Loads the library and takes the GPU; arguments are BenchLibrary's."""
     host.set_breadcrumb_file(breadcrumb.path)
-    return BenchLibrary(library, manifest, project, seed)
+    return BenchLibrary(**init)
 
 
 class BenchLibrary:
-    """A loaded plugin library on a GPU."""
+    """A loaded plugin library on a GPU.
 
-    def __init__(self, library: Path, manifest: Manifest, project: Path, seed: int) -> None:
+    Args:
+        library: its file.
+        manifest: the plugin's.
+        project: the folder that `reference.py` is in.
+        seed: what the values follow from.
+        compiled: whether the baseline is timed by torch.compile, too.
+        sweep: whether a copy of each case's bytes is timed beside it.
+    """
+
+    def __init__(
+        self,
+        library: Path,
+        manifest: Manifest,
+        project: Path,
+        seed: int,
+        *,
+        compiled: bool = False,
+        sweep: bool = False,
+    ) -> None:
+        self._compiled = compiled
+        self._sweep = sweep
         self._context = gpu.GpuContext()
         self._timer = Timer(self._context, self._context.stream())
         self._manifest = manifest
@@ -76,21 +98,24 @@ class BenchLibrary:
 
         times, note = self._timer.measure(Work(run, buffers.count), lambda: buffers.poison(stream))
         self._check(layer, buffers, tensors, case)
-        baseline = self._baseline(case, buffers, tensors)
+        baselines = self._baselines(case, buffers, tensors)
         result = Result(
             case,
             times,
             buffers.count,
             buffers.turn_bytes,
             self._empty(times.enqueues) if times.enqueues > 1 else None,
-            baseline,
+            baselines=baselines,
             note=note,
         )
         layer.close()
         buffers.free()
         if workspace:
             workspace.free()
-        return result
+        return replace(result, copy=self._copy(case.bytes, buffers.count)) if self._sweep else result
+
+    def _copy(self, moved: int, sets: int) -> Times | None:
+        return self._timer.copy(moved // 2, sets) if moved > 1 else None
 
     def _check(self, layer: BenchLayer, buffers: Buffers, tensors: values.Values, case: BenchCase) -> None:
         """What the timed launches have written, in every set."""
@@ -105,9 +130,15 @@ class BenchLibrary:
         for tensor, array, want in zip(self._manifest.outputs, got, tensors.outputs, strict=True):
             values.check(tensor.name, array, want, allowed, method)
 
-    def _baseline(self, case: BenchCase, buffers: Buffers, tensors: values.Values) -> Baseline | None:
+    def _baselines(self, case: BenchCase, buffers: Buffers, tensors: values.Values) -> tuple[Baseline, ...]:
         if not case.baseline:
-            return None
+            return ()
+        return tuple(
+            self._baseline(case, buffers, tensors, compiled)
+            for compiled in ((False, True) if self._compiled else (False,))
+        )
+
+    def _baseline(self, case: BenchCase, buffers: Buffers, tensors: values.Values, compiled: bool) -> Baseline:
         manifest = self._manifest
         shapes = manifest.input_shapes(case.symbols)
         return baseline.measure(
@@ -119,6 +150,7 @@ class BenchLibrary:
             values.limits(manifest, case),
             buffers,
             self._timer,
+            compiled=compiled,
         )
 
     def _empty(self, enqueues: int) -> Times | None:

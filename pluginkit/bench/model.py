@@ -64,8 +64,14 @@ class Times:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What the plugin is compared with: its times, or why it has none."""
+    """What the plugin is compared with: its times, or why it has none.
 
+    Attributes:
+        name: `torch`, `torch.compile`, or the file name of another library.
+        expression: what torch computes, or the other library's path.
+    """
+
+    name: str
     expression: str
     times: Times | None = None
     problem: str = ""
@@ -81,7 +87,8 @@ class Result:
         buffers: how many sets of inputs and outputs were taken in turn.
         turn_bytes: how much memory lies between two enqueues on the same set.
         empty: the same for an empty kernel, where a graph was replayed.
-        baseline: the manifest's, if it gives one.
+        copy: those of a copy within the device that moves as many bytes; only in a sweep.
+        baselines: the manifest's, if it gives one, and what else was asked for.
         problem: what is wrong.
         note: what else to know.
         crashed: whether the problem is that the process ended or hung.
@@ -92,7 +99,8 @@ class Result:
     buffers: int = 0
     turn_bytes: int = 0
     empty: Times | None = None
-    baseline: Baseline | None = None
+    copy: Times | None = None
+    baselines: tuple[Baseline, ...] = ()
     problem: str = ""
     note: str = ""
     crashed: bool = False
@@ -102,13 +110,26 @@ class Result:
         """Bytes a second that the plugin must have moved at least; None without a right output."""
         return None if self.times is None else self.case.bytes / self.times.median
 
+    def share(self, copy_rate: float) -> float | None:
+        """The bandwidth in parts of a copy's: of one that moves as many bytes in a sweep, else of `copy_rate`."""
+        if self.times is None or self.bandwidth is None:
+            return None
+        if self.copy is not None:
+            return self.copy.median / self.times.median
+        return self.bandwidth / copy_rate if copy_rate else None
+
     def to_json(self, copy_rate: float) -> dict[str, Any]:
         """Plain data."""
         found = asdict(self)
         case = found.pop("case")
         case["allowed"] = self.case.allowed.model_dump() if self.case.allowed else None
-        share = self.bandwidth / copy_rate if self.bandwidth and copy_rate else None
-        return {"id": self.case.id, **case, **found, "bandwidth": self.bandwidth, "share_of_copy": share}
+        return {
+            "id": self.case.id,
+            **case,
+            **found,
+            "bandwidth": self.bandwidth,
+            "share_of_copy": self.share(copy_rate),
+        }
 
 
 @dataclass(frozen=True)
@@ -132,6 +153,10 @@ class BenchReport:
     sha256: str
     machine: Machine
     results: tuple[Result, ...] = field(default=())
+
+    def compared(self) -> list[str]:
+        """The names of what the plugin is compared with."""
+        return list(dict.fromkeys(one.name for result in self.results for one in result.baselines))
 
     @property
     def exit_code(self) -> int:

@@ -1,4 +1,4 @@
-"""Bandwidth against size, with the copy rate as the ceiling. matplotlib comes with the extra `html`."""
+"""Bandwidth against size, with copies as the ceiling. matplotlib comes with the extra `html`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def check() -> None:
 
 
 def write(report: BenchReport, file: Path) -> None:
-    """Draws each precision's bandwidth over the bytes moved at least, and the copy rate as a line above them."""
+    """Draws each precision's bandwidth over the bytes moved at least, and above them the copies': a line, in a sweep a
+    curve."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 5), dpi=120, layout="constrained")
@@ -35,16 +36,23 @@ def write(report: BenchReport, file: Path) -> None:
             if one.case.precision is kind and one.bandwidth is not None
         )
         axes.plot([size for size, _ in points], [rate / 1e9 for _, rate in points], marker="o", label=kind.short)
-        baselines = sorted(
-            (one.case.bytes, one.case.bytes / one.baseline.times.median)
-            for one in report.results
-            if one.case.precision is kind and one.baseline and one.baseline.times
-        )
-        if baselines:
-            label = f"baseline, {kind.short}"
-            axes.plot([size for size, _ in baselines], [rate / 1e9 for _, rate in baselines], "x:", label=label)
+        for name in report.compared():
+            beside = sorted(
+                (one.case.bytes, one.case.bytes / other.times.median)
+                for one in report.results
+                for other in one.baselines
+                if one.case.precision is kind and other.name == name and other.times
+            )
+            if beside:
+                label = f"{name}, {kind.short}"
+                axes.plot([size for size, _ in beside], [rate / 1e9 for _, rate in beside], "x:", label=label)
     machine = report.machine
-    axes.axhline(machine.copy_rate / 1e9, color="0.4", linestyle="--", label="device copy")
+    copies = sorted({one.case.bytes: one.case.bytes / one.copy.median for one in report.results if one.copy}.items())
+    if copies:
+        sizes, rates = zip(*copies, strict=True)
+        axes.plot(sizes, [rate / 1e9 for rate in rates], color="0.4", linestyle="--", label="device copy of that size")
+    else:
+        axes.axhline(machine.copy_rate / 1e9, color="0.4", linestyle="--", label="device copy")
     axes.set_xscale("log")
     axes.set_ylim(bottom=0)
     axes.set_xlabel("bytes moved at least")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pluginkit.bench.cases import cases
-from pluginkit.bench.model import BenchCase, BenchReport, Machine, Result
+from pluginkit.bench.baseline import COMPILED, TORCH
+from pluginkit.bench.cases import case_of, cases, declared
+from pluginkit.bench.model import Baseline, BenchCase, BenchReport, Machine, Result
+from pluginkit.bench.sweep import Sweep, sizes
 from pluginkit.build import build
 from pluginkit.build.gpus import find_driver
 from pluginkit.dtypes import DType
@@ -25,6 +27,8 @@ from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerT
 CHILD = "pluginkit.bench.child"
 SLOW = 10
 """So many times longer than a call of the plugin may the reference take for large tensors."""
+COMPILING = 300.0
+"""Seconds more that a case may take where torch.compile has its turn."""
 
 Step = Callable[[str, int, int | None], None]
 
@@ -41,6 +45,8 @@ class BenchOptions:
         archs: for which GPU architectures it is built; none means this GPU's.
         seed: what the values follow from.
         timeout: seconds until a plugin hangs.
+        compare: what is measured beside it: `torch`, `torch.compile`, or another library with the same plugin.
+        sweep: sizes instead of the manifest's shapes.
     """
 
     project: Path = Path()
@@ -50,6 +56,8 @@ class BenchOptions:
     archs: tuple[str, ...] = ()
     seed: int = 0
     timeout: float = 60.0
+    compare: tuple[str, ...] = ()
+    sweep: Sweep | None = None
 
 
 def run(options: BenchOptions, step: Step = lambda *_: None) -> BenchReport:
@@ -72,22 +80,71 @@ def run(options: BenchOptions, step: Step = lambda *_: None) -> BenchReport:
             "layers of shapes alone.",
             hint="pluginkit test runs it; measure its kernel with a profiler.",
         )
-    chosen = select(cases(manifest, options.precisions), options.only)
+    chosen = select(_asked(manifest, options), options.only)
+    others = _others(options.compare, chosen)
     arch = _gpu()
     step("building", 0, None)
     library = _library(options, arch)
-    session = _Session(library, manifest, options)
-    try:
+    with contextlib.ExitStack() as stack:
+        session = stack.enter_context(contextlib.closing(_Session(library, manifest, options)))
+        rivals = {
+            name: (other, stack.enter_context(contextlib.closing(_Session(other, manifest, options))))
+            for name, other in others.items()
+        }
         step("copying", 0, None)
         machine = session.machine()
         results = []
         for number, case in enumerate(chosen):
             step(case.id, number, len(chosen))
-            results.append(session.case(case))
-    finally:
-        session.close()
+            found = session.case(case)
+            more = [
+                _compared(name, other, rival.case(replace(case, baseline="")))
+                for name, (other, rival) in rivals.items()
+            ]
+            results.append(replace(found, baselines=(*found.baselines, *more)))
     sha256 = hashlib.sha256(library.read_bytes()).hexdigest()
     return BenchReport(manifest.plugin.name, str(library), sha256, machine, tuple(results))
+
+
+def _asked(manifest: Manifest, options: BenchOptions) -> list[BenchCase]:
+    if options.sweep is None:
+        return cases(manifest, options.precisions)
+    return [
+        case_of(manifest, shape, kind)
+        for kind in declared(manifest, options.precisions)
+        for shape in sizes(manifest, options.sweep, kind)
+    ]
+
+
+def _others(compare: Sequence[str], chosen: Sequence[BenchCase]) -> dict[str, Path]:
+    """The other libraries, by a name each.
+
+    Raises:
+        UsageError: there is no such library, or no expression for torch.
+    """
+    of_torch = [one for one in compare if one in (TORCH, COMPILED)]
+    if of_torch and not any(case.baseline for case in chosen):
+        raise UsageError(
+            f"--compare {of_torch[0]} needs an expression of torch, and pluginkit.toml has none for these shapes.",
+            hint="In pluginkit.toml, with the inputs and fields by their names:\n\n[bench]\n"
+            'baseline = "torch: torch.nn.functional.leaky_relu(x, alpha)"',
+        )
+    found: dict[str, Path] = {}
+    for one in dict.fromkeys(compare):
+        if one in of_torch:
+            continue
+        file = Path(one)
+        if not file.is_file():
+            raise UsageError(
+                f"--compare {one}: there is no such library.",
+                hint=f"It is {TORCH}, {COMPILED} or the path of a library.",
+            )
+        found[one if file.name in found else file.name] = file.resolve()
+    return found
+
+
+def _compared(name: str, library: Path, result: Result) -> Baseline:
+    return Baseline(name, str(library), result.times, result.problem)
 
 
 def select(found: Sequence[BenchCase], only: Sequence[str]) -> list[BenchCase]:
@@ -124,7 +181,7 @@ def _library(options: BenchOptions, arch: str) -> Path:
     return build(options.project, "gpu", archs=options.archs or (arch,))[0].library
 
 
-@contextmanager
+@contextlib.contextmanager
 def _alone() -> Iterator[None]:
     """Waits until no other bench of this user measures on this machine: two at once would measure each other."""
     with (Path(tempfile.gettempdir()) / f"pluginkit-bench-{os.getuid()}.lock").open("w") as file:
@@ -141,8 +198,11 @@ class _Session:
             "manifest": manifest,
             "project": options.project,
             "seed": options.seed,
+            "compiled": COMPILED in options.compare,
+            "sweep": options.sweep is not None,
         }
         self._timeout = options.timeout
+        self._longer = COMPILING if COMPILED in options.compare else 0.0
         self._worker: Worker | None = None
 
     def _call(self, method: str, *, timeout: float | None = None, **asked: Any) -> Any:
@@ -162,7 +222,7 @@ class _Session:
         try:
             self._call("prepare", case=case, timeout=SLOW * self._timeout)
             with _alone():
-                found = self._call("measure", case=case)
+                found = self._call("measure", case=case, timeout=self._timeout + self._longer)
         except (WorkerCrashed, WorkerTimeout) as error:
             self.close()
             return Result(case, problem=error.message, crashed=True)

@@ -22,6 +22,8 @@ NODES = 32
 L2_TIMES = 4
 """Between two uses of a buffer more than so much of the L2 cache is used otherwise."""
 COPY_BYTES = 1 << 30
+ALIGNMENT = 256
+"""As cudaMalloc's."""
 
 
 class Launchable(Protocol):
@@ -132,17 +134,21 @@ class Timer:
     def copy_rate(self) -> tuple[float, int]:
         """Bytes a second, read and written, of device-to-device copies, and the bytes of one copy."""
         size = min(COPY_BYTES, self._context.free_bytes() // 8)
-        memory = [self._context.alloc(size) for _ in range(4)]
-        for one in memory:
-            self._context.fill(one.address, 0x3C, size, self.stream)
+        return 2 * size / self.copy(size, 2).median, size
+
+    def copy(self, size: int, sets: int) -> Times:
+        """Times of device-to-device copies of so many bytes, between so many pairs of buffers in turn."""
+        step = -(-size // ALIGNMENT) * ALIGNMENT
+        memory = self._context.alloc(2 * sets * step)
+        self._context.fill(memory.address, 0x3C, memory.size, self.stream)
 
         def copy(turn: int) -> None:
-            self._context.copy(memory[2 * turn + 1].address, memory[2 * turn].address, size, self.stream)
+            source = memory.address + 2 * turn * step
+            self._context.copy(source + step, source, size, self.stream)
 
-        times, _ = self.measure(Work(copy, 2))
-        for one in memory:
-            one.free()
-        return 2 * size / times.median, size
+        times, _ = self.measure(Work(copy, sets))
+        memory.free()
+        return times
 
 
 def _times(seconds: Sequence[float], enqueues: int = 1) -> Times:

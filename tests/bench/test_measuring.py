@@ -20,7 +20,7 @@ from pluginkit.build import existing
 from pluginkit.build.artifact import find_artifact
 from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.dtypes import DType
-from pluginkit.errors import CheckFailed
+from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.host import Finding
 from pluginkit.manifest import Manifest
 from pluginkit.process.worker import WorkerCrashed
@@ -49,6 +49,7 @@ class InProcess:
     """Looks like a worker."""
 
     def __init__(self, module: str, init: dict[str, Any], *, timeout: float) -> None:
+        self.library = init["library"]
         self._served = child.BenchLibrary(**init)
 
     def call(self, method: str, *, timeout: float | None = None, **asked: Any) -> Any:
@@ -90,14 +91,72 @@ def test_the_sample(bar: Path, tmp_path: Path, on_cpu: None, capsys: pytest.Capt
     assert "bandwidth" in message
     if not baseline.importlib.util.find_spec("torch"):
         assert "torch is not installed" in message
-        assert {one["baseline"]["problem"] for one in output["results"]} == {baseline.MISSING}
+        assert {one["baselines"][0]["problem"] for one in output["results"]} == {baseline.MISSING}
 
 
 def test_a_plugin_with_scales(scale_project: Path, on_cpu: None) -> None:
     code, output = bench(scale_project, "--int8", "--fp16")
     assert code == 0
     assert {one["precision"] for one in output["results"]} == {"int8", "float16"}
-    assert all(one["times"] and not one["problem"] and one["baseline"] is None for one in output["results"])
+    assert all(one["times"] and not one["problem"] and one["baselines"] == [] for one in output["results"])
+
+
+def test_beside_another_library(
+    bar: Path, on_cpu: None, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its times stand in a column; one that computes something else has none, and the plugin's stand all the same."""
+    other = Path(shutil.copy(library(bar), tmp_path / "libother.so"))
+    code, output = bench(bar, "--only", "tiny/float*", "--compare", str(other), "--compare", "torch.compile")
+    assert code == 0
+    for one in output["results"]:
+        assert [beside["name"] for beside in one["baselines"]] == ["torch", "torch.compile", "libother.so"]
+        assert one["baselines"][2]["expression"] == str(other)
+        assert one["baselines"][2]["times"]["median"] > 0
+    assert "(1.00 x)" in capsys.readouterr().out
+    enqueue = child.BenchLayer.enqueue
+    beside = {"libother.so": 0}
+
+    def lazy(self: child.BenchLayer, *args: Any) -> None:
+        if beside["libother.so"] == 0:
+            enqueue(self, *args)
+
+    class Counting(InProcess):
+        def call(self, method: str, *, timeout: float | None = None, **asked: Any) -> Any:
+            beside["libother.so"] = int(self.library == other)
+            return super().call(method, timeout=timeout, **asked)
+
+    monkeypatch.setattr(child.BenchLayer, "enqueue", lazy)
+    monkeypatch.setattr(runner, "Worker", Counting)
+    code, output = bench(bar, "--only", "tiny/float32", "--compare", str(other))
+    assert code == 0
+    found = output["results"][0]
+    assert found["times"]
+    assert "expected" in found["baselines"][-1]["problem"]
+    assert "libother.so, none for tiny/float32" in capsys.readouterr().out
+
+
+def test_what_there_is_nothing_to_compare_with(scale_project: Path, bar: Path, on_cpu: None) -> None:
+    for project, what, message in (
+        (scale_project, "torch", "--compare torch needs an expression of torch"),
+        (bar, "libnone.so", "--compare libnone.so: there is no such library."),
+    ):
+        with pytest.raises(UsageError, match=message):
+            runner.run(runner.BenchOptions(project, compare=(what,)))
+    assert cli.run(["bench", str(bar), "--compare", "libnone.so", "--farm", "local:1"]) == 2
+
+
+def test_a_sweep(bar: Path, on_cpu: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each size beside a copy of as many bytes, in the table, in JSON and in the picture."""
+    picture = tmp_path / "sweep.png"
+    code, output = bench(bar, "--sweep", "16KiB..256KiB", "--fp16", "--plot", str(picture))
+    assert code == 0
+    assert [one["id"] for one in output["results"]] == ["16KiB/float16", "64KiB/float16", "256KiB/float16"]
+    for one in output["results"]:
+        assert one["share_of_copy"] == pytest.approx(one["copy"]["median"] / one["times"]["median"])
+    assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert "of a copy of as many bytes at least, at " in capsys.readouterr().out
+    code, output = bench(bar, "--sweep", "c=1..5", "--fp16", "--only", "c=4/*")
+    assert [one["symbols"]["c"] for one in output["results"]] == [4]
 
 
 def test_a_shapes_own_limits(bar: Path, on_cpu: None) -> None:

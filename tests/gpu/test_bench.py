@@ -42,8 +42,8 @@ def test_small_ones_in_graphs_and_large_ones_one_by_one(project: Path) -> None:
     if importlib.util.find_spec("torch"):
         for one in (tiny, large):
             # Four times faster than the plugin would be no torch, but a graph that was not replayed.
-            assert one["baseline"]["problem"] == ""
-            assert one["baseline"]["times"]["median"] > one["times"]["median"] / 4
+            assert one["baselines"][0]["problem"] == ""
+            assert one["baselines"][0]["times"]["median"] > one["times"]["median"] / 4
 
 
 def test_a_wrong_output_has_no_time(project: Path, tmp_path: Path) -> None:
@@ -53,3 +53,25 @@ def test_a_wrong_output_has_no_time(project: Path, tmp_path: Path) -> None:
     code, output = bench(copy, "--only", "tiny/float32", "--only", "tiny/float16")
     assert code == 1
     assert all(one["times"] is None and "expected" in one["problem"] for one in output["results"])
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+def test_torchs_compiler_and_another_library(project: Path) -> None:
+    """The compiled expression is checked like the plain one, and the library itself is as fast as itself."""
+    bench(project, "--only", "tiny/float32")
+    library = project / "build" / "gpu" / "libbar_plugin.so"
+    code, output = bench(project, "--only", "large/float*", "--compare", "torch.compile", "--compare", str(library))
+    assert code == 0
+    for one in output["results"]:
+        names = [beside["name"] for beside in one["baselines"]]
+        assert names == ["torch", "torch.compile", library.name]
+        assert [beside["problem"] for beside in one["baselines"]] == ["", "", ""]
+        assert 0.5 < one["baselines"][2]["times"]["median"] / one["times"]["median"] < 2
+
+
+def test_a_sweep_over_sizes(project: Path) -> None:
+    """Each beside a copy of as many bytes, which is captured into graphs as launches are."""
+    code, output = bench(project, "--fp32", "--sweep", "4KiB..64MiB")
+    assert code == 0
+    assert len(output["results"]) >= 6
+    assert all(one["copy"]["enqueues"] >= 1 and 0.05 < one["share_of_copy"] < 5 for one in output["results"])

@@ -12,7 +12,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.bench import BenchOptions, BenchReport, Result, plot, run
+from pluginkit.bench import BenchOptions, BenchReport, Result, plot, run, sweep
+from pluginkit.bench.baseline import COMPILED, TORCH
 from pluginkit.cli import farms, progress, table
 from pluginkit.cli.report_files import check_writable, json_option
 from pluginkit.dtypes import DType
@@ -35,6 +36,18 @@ from pluginkit.run.options import Step
 @click.option(
     "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a plugin hangs."
 )
+@click.option(
+    "--compare",
+    multiple=True,
+    metavar="WHAT",
+    help="Measure beside it: torch.compile, of [bench]'s baseline; or LIB.so, another library with this plugin.",
+)
+@click.option(
+    "--sweep",
+    "range_",
+    metavar="SIZES",
+    help="Other sizes than [bench]'s: 4KiB..1GiB, by the first open dimension, or c=32..65536.",
+)
 @farms.farm_option
 @farms.on_option
 @json_option
@@ -49,6 +62,8 @@ def command(
     archs: tuple[str, ...],
     seed: int,
     timeout: float,
+    compare: tuple[str, ...],
+    range_: str | None,
     farm: str | None,
     on: tuple[str, ...],
     json_file: Path | None,
@@ -59,13 +74,16 @@ def command(
     Shapes are those of [bench] in pluginkit.toml, or min, opt and max of the profiles. A time is given only of launches
     whose outputs were compared with reference.py and were right.
     """
-    farms.check(farm, on, {})
+    libraries = [one for one in compare if one not in (TORCH, COMPILED)]
+    farms.check(farm, on, {f"--compare {name}": (True, "A worker measures what it gets.") for name in libraries})
     for file in (json_file, picture):
         check_writable(file)
     if picture is not None:
         plot.check()
     kinds = tuple(DType(name) for name in dict.fromkeys(precisions)) or None
-    options = BenchOptions(project, kinds, only, library, archs, seed, timeout)
+    options = BenchOptions(
+        project, kinds, only, library, archs, seed, timeout, compare, sweep.parse(range_) if range_ else None
+    )
     to_stdout = str(json_file) == "-"
     console = table.console(stderr=to_stdout)
     with progress.spinner("looking for a GPU", console, elapsed=True) as show:
@@ -95,11 +113,11 @@ def shown(report: BenchReport) -> RenderableType:
     rows.add_column("case", no_wrap=True)
     for name in ("time", "spread", "moved\nat least", "bandwidth", "of copy"):
         rows.add_column(name, justify="right", no_wrap=True)
-    baseline = any(result.baseline for result in report.results)
-    if baseline:
-        rows.add_column("baseline", justify="right")
+    compared = report.compared()
+    for name in compared:
+        rows.add_column(name, justify="right")
     for result in report.results:
-        rows.add_row(*_cells(result, report.machine.copy_rate), *([_baseline(result)] if baseline else []))
+        rows.add_row(*_cells(result, report.machine.copy_rate), *(_baseline(result, name) for name in compared))
     machine = report.machine
     parts: list[RenderableType] = [rows]
     for result in report.results:
@@ -127,14 +145,15 @@ def _cells(result: Result, copy_rate: float) -> list[Text]:
         Text(f"{100 * times.spread:.1f} %"),
         Text(size(result.case.bytes)),
         Text(rate(result.bandwidth)),
-        Text(f"{result.bandwidth / copy_rate:.3f}", style="green"),
+        Text(f"{result.share(copy_rate):.3f}", style="green"),
     ]
 
 
-def _baseline(result: Result) -> Text:
-    if result.baseline is None:
+def _baseline(result: Result, name: str) -> Text:
+    found = next((one for one in result.baselines if one.name == name), None)
+    if found is None:
         return Text("")
-    times = result.baseline.times
+    times = found.times
     if times is None:
         return Text("none", style="yellow")
     return Text(f"{seconds(times.median)}" + (f" ({times.median / result.times.median:.2f} x)" if result.times else ""))
@@ -150,13 +169,26 @@ def _footnotes(report: BenchReport) -> list[str]:
             least = min(one.median for one in empty)
             line += f"; an empty kernel there: {seconds(least)}"
         found.append(line)
-    notes: dict[tuple[str, str], list[str]] = {}
+    notes: dict[tuple[str, str, str], list[str]] = {}
     for result in report.results:
-        if result.baseline:
-            notes.setdefault((result.baseline.expression, result.baseline.problem), []).append(result.case.id)
-    for (expression, problem), ids in notes.items():
-        found.append(f"{'baseline' if not problem else 'no baseline'} of {', '.join(ids)}: torch, {expression}")
-        found += [f"  {problem}"] if problem else []
+        for one in result.baselines:
+            notes.setdefault((one.name, one.expression, one.problem), []).append(result.case.id)
+    for (name, expression, problem), ids in notes.items():
+        found.append(f"{name}{', none' if problem else ''} for {', '.join(ids)}: {expression}")
+        found += [f"  {line}" for line in problem.splitlines()]
+    return found + _swept(report)
+
+
+def _swept(report: BenchReport) -> list[str]:
+    """Where a sweep is lowest beside a copy of the same bytes, in each precision."""
+    found = []
+    for kind in dict.fromkeys(result.case.precision for result in report.results):
+        shares = [
+            (one.share(0.0) or 0.0, one.case.id) for one in report.results if one.case.precision is kind and one.copy
+        ]
+        if shares:
+            least, where = min(shares)
+            found.append(f"{kind.value}: {least:.3f} of a copy of as many bytes at least, at {where}")
     return found
 
 
