@@ -15,7 +15,7 @@ from pluginkit.bases import BASES
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.field_types import FieldType, encode
+from pluginkit.field_types import NAMES, FieldType, decode, encode
 from pluginkit.host.bases.changed_fields import Fields
 from pluginkit.host.bases.v2_plugin import MAX_NAME, V2Plugin, must
 from pluginkit.host.bases.v3.plugin import KeptField, PluginV3, check_fields
@@ -40,6 +40,8 @@ SPACE = "pluginkit.host"
 """A namespace that no library has of its own, so that a plugin which loses it is seen; an application that registers
 creators gives them any (`IPluginRegistry::registerCreator`)."""
 
+MOST_SHOWN = 8
+"""Elements of a field in a message."""
 _CREATE_V3 = "IPluginCreatorV3One::createPlugin"
 
 T = TypeVar("T")
@@ -125,14 +127,14 @@ class Creator:
         self, layer: str, given: Sequence[tuple[str, int, bytes | None, int]], shown: str = ""
     ) -> V2Plugin[Any]:
         """`createPlugin` of fields as the native module takes them: name, `PluginFieldType`, data, number of elements.
-        `shown` is how a message lists them.
+        `shown` is how a message lists them, if not as they are.
 
         Raises:
             Finding: as `create`.
         """
         method = "IPluginCreator::createPlugin"
         raw = self._call(method, lambda: self._native.create(layer, given))
-        return _faced(must(method, raw, f"a plugin for {_listed(shown)}", rule="F3"))
+        return _faced(must(method, raw, f"a plugin for {_listed(shown or _values(given))}", rule="F3"))
 
     def deserialize(self, layer: str, data: bytes) -> V2Plugin[Any]:
         """`deserializePlugin`; `data` is wiped after the call.
@@ -165,6 +167,15 @@ class Creator:
         given = ", ".join(f"{name}={value!r}" for name, (_, value) in fields.items())
         made = self._made_v3(layer, [field_of(n, *tv) for n, tv in fields.items()], BUILD)
         return PluginV3(must(_CREATE_V3, made, f"a plugin for {_listed(given)}", rule="F3"))
+
+    def create_v3_of(self, layer: str, given: Sequence[tuple[str, int, bytes | None, int]]) -> PluginV3:
+        """`createPlugin` with kBUILD of fields as the native module takes them.
+
+        Raises:
+            Finding: the answer is null.
+        """
+        made = self._made_v3(layer, given, BUILD)
+        return PluginV3(must(_CREATE_V3, made, f"a plugin for {_listed(_values(given))}", rule="F3"))
 
     def restore_v3(self, layer: str, kept: Sequence[KeptField]) -> PluginV3:
         """`createPlugin` with kRUNTIME, of a creator of kind "v3"; the field data is wiped after the call.
@@ -270,6 +281,21 @@ def _load_error(path: Path, step: str, message: str) -> CheckFailed:
 
 def _listed(fields: str) -> str:
     return f"the fields ({fields})" if fields else "no fields"
+
+
+def _values(given: Sequence[tuple[str, int, bytes | None, int]]) -> str:
+    """Fields as a message has them: `alpha=0.5, axes=[0, 1]`."""
+    return ", ".join(f"{name}={_value(code, data or b'', length)}" for name, code, data, length in given)
+
+
+def _value(code: int, data: bytes, length: int) -> str:
+    value = decode(code, data)
+    if not isinstance(value, tuple):
+        kind = NAMES[code] if code in range(len(NAMES)) else f"type {code}"
+        return repr(value) if isinstance(value, str) else f"{length} of {kind}"
+    numbers = [f"{one:.9g}" if isinstance(one, float) else str(one) for one in value[:MOST_SHOWN]]
+    rest = [f"... {len(value) - MOST_SHOWN} more"] if len(value) > MOST_SHOWN else []
+    return numbers[0] if len(value) == 1 else f"[{', '.join([*numbers, *rest])}]"
 
 
 def _shown(text: str) -> str:

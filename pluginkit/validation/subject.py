@@ -22,7 +22,6 @@ from pluginkit.host.bases.v3.lifecycle import BUILD, RUNTIME
 from pluginkit.host.bases.v3.plugin import PluginV3
 from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.expressions import ShapeProgram
-from pluginkit.host.library import BUILD as BUILD_PHASE
 from pluginkit.validation.catalog import NothingToCheck
 
 SIZE = 32
@@ -79,10 +78,7 @@ class Subject:
         if not self.answers.made:
             raise NothingToCheck("no plugin could be made")
         if self.creator.kind == "v3":
-            made = self.creator.native.create_v3(LAYER, list(self.answers.given), BUILD_PHASE)
-            if made is None:
-                raise host.Finding("IPluginCreatorV3One::createPlugin", "answered null", rule="F3")
-            plugin = PluginV3(made)
+            plugin = self.creator.create_v3_of(LAYER, self.answers.given)
             plugin.check_capabilities(BUILD)
             return plugin
         return self.creator.create_of(LAYER, self.answers.given)

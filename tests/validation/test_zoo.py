@@ -240,6 +240,13 @@ def test_a_plugin_may_refuse_sizes_that_nobody_gave(compile_plugin: Compile, mod
     assert found(ask(library, model=models("Probe", "tests", 2, factor=2.0))).keys() & {"C11", "T9"}
 
 
+def test_what_is_refused_is_shown(compile_plugin: Compile, models: Models) -> None:
+    """A node's value may be one that a plugin has to refuse, as NaN for a scale: the message has what was given."""
+    path = models("Probe", "tests", 2, factor=float("nan"))
+    (one,) = check_library(compile_plugin("create_null"), [CHECKS["F3"]], model=path, limits=CheckLimits(20.0)).results
+    assert one.message == "answered null, expected a plugin for the fields (factor=nan)"
+
+
 def test_types_are_not_judged_where_the_number_of_inputs_is_a_guess(compile_plugin: Compile) -> None:
     """BEVPoolV2TRT of BEVFormer_tensorrt has 7 inputs, and takes INT32 at the place of an output behind fewer."""
     (one,) = check_library(compile_plugin("type_untaken"), [CHECKS["C19"]], limits=CheckLimits(20.0)).results

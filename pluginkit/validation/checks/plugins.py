@@ -23,7 +23,7 @@ _BASES = (0, 1, 2, 3)
     "F3",
     group="fields",
     level=1,
-    fix="Return null only for fields that no plugin can be made of.",
+    fix="Return null only for fields that no plugin can be made of; a node's attributes may be such.",
 )
 def _made(subject: Subject) -> None:
     subject.plugin().destroy()
