@@ -26,6 +26,8 @@ from pluginkit.validation.subjects.evidence import RunEvidence
 from pluginkit.validation.subjects.model import ModelSubject
 
 Step = Callable[[str, int, int | None], None]
+UNLOADS = "B23"
+"""The check behind which no other can be asked in the same process."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,9 @@ def check_library(
         begin = [Begin(one, nodes.get(one.index), extra.manifest(one), limits.seconds, made=made) for one in there]
         begun = list(zip(there, crew.all(begin), strict=True))
         questions = [
-            _question(one, layout, known, [check for check in direct if check.group == group], limits, in_process)
+            _question(one, layout, known, together, limits, in_process)
             for one, (layout, known) in begun
-            for group in dict.fromkeys(check.group for check in direct)
+            for together in _together(direct, in_process=in_process)
         ]
         found: dict[int, list[Answer]] = {one.index: [] for one in there}
 
@@ -174,6 +176,15 @@ def check_library(
             shown = results_of(direct, one, taken, [*loading, *found[one.index]])
             results += extra.results(asked, one, taken, shown)
     return CheckReport(library, tuple(plugins), extra.switched(results), strict)
+
+
+def _together(direct: Sequence[Check], *, in_process: bool) -> list[list[Check]]:
+    """The checks that one worker is asked after each other. In this process that is all of them, with one handle of the
+    library, and unloading it comes last."""
+    if in_process:
+        return [sorted(direct, key=lambda one: one.id == UNLOADS)]
+    groups = dict.fromkeys(one.group for one in direct)
+    return [[one for one in direct if one.group == group] for group in groups]
 
 
 def _question(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -129,6 +130,8 @@ class CheckedLibrary(AdoptedLibrary):
             # Not one that another check has left its marks on.
             subject = self._subject(index, known)
             if within:
+                # A plugin of an earlier check must not outlive the library.
+                gc.collect()
                 found.append(of_guess(_ask(name, subject), known, listed=listed))
                 continue
             attempts = mmap(-1, MOST_OF_AN_ATTEMPT)

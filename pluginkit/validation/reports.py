@@ -15,6 +15,7 @@ from pluginkit.paths import __version__
 from pluginkit.validation.catalog import CHECKS, Check
 from pluginkit.validation.checking import CheckReport
 from pluginkit.validation.results import CheckResult, Ending
+from pluginkit.validation.subjects.asking import SWITCHED_OFF
 
 DOCS = "https://pypi.org/project/pluginkit/"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -137,10 +138,33 @@ class SarifTool(_Model):
     driver: SarifDriver
 
 
+class SarifRuleReference(_Model):
+    """3.52: a reportingDescriptorReference."""
+
+    id: str
+    index: int
+
+
+class SarifNotification(_Model):
+    """3.58"""
+
+    level: Literal["note"] = "note"
+    message: SarifText
+    associated_rule: SarifRuleReference
+
+
+class SarifInvocation(_Model):
+    """3.20; `tool_configuration_notifications` is 3.20.22."""
+
+    execution_successful: bool = True
+    tool_configuration_notifications: list[SarifNotification]
+
+
 class SarifRun(_Model):
     """3.14"""
 
     tool: SarifTool
+    invocations: list[SarifInvocation]
     results: list[SarifResult]
 
 
@@ -153,7 +177,8 @@ class SarifLog(_Model):
 
 
 def sarif(report: CheckReport, root: Path) -> dict[str, Any]:
-    """The findings that no baseline knows, as a SARIF log; a library below `root` is named relative to it."""
+    """The findings that no baseline knows, as a SARIF log, and which checks a manifest switches off. A library below
+    `root` is named relative to it."""
     rules = list(dict.fromkeys(one.check for one in report.results))
     library, top = report.library.resolve(), root.resolve()
     # 3.4.3: a relative reference is a URI by RFC 3986, too.
@@ -161,8 +186,17 @@ def sarif(report: CheckReport, root: Path) -> dict[str, Any]:
     results = [
         _result(one, rules, uri, report) for one in report.results if one.is_finding and one.ending is not Ending.KNOWN
     ]
+    switched = [
+        SarifNotification(
+            message=SarifText(text=": ".join(filter(None, (one.plugin, one.check, one.message)))),
+            associated_rule=SarifRuleReference(id=one.check, index=rules.index(one.check)),
+        )
+        for one in report.results
+        if one.ending is Ending.SKIPPED and one.message.startswith(SWITCHED_OFF)
+    ]
     driver = SarifDriver(rules=[_rule(CHECKS[name]) for name in rules])
-    log = SarifLog(runs=[SarifRun(tool=SarifTool(driver=driver), results=results)])
+    invocation = SarifInvocation(tool_configuration_notifications=switched)
+    log = SarifLog(runs=[SarifRun(tool=SarifTool(driver=driver), invocations=[invocation], results=results)])
     return log.model_dump(by_alias=True, exclude_none=True)
 
 

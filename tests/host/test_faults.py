@@ -132,8 +132,9 @@ DEADLY = {
 def test_fields_of_bytes_are_shown(compile_plugin: Compile) -> None:
     kinds = {name: number for number, name in enumerate(NAMES)}
     given = [("axes", kinds["kINT32"], np.arange(10, dtype=np.int32).tobytes(), 10), ("mode", kinds["kCHAR"], b"up", 2)]
+    given += [("box", kinds["kDIMS"], bytes(72), 1), ("", kinds["kINT8"], b"", 0)]
     with Library(compile_plugin("create_null"), VERSIONS[11]) as library, pytest.raises(Finding) as caught:
-        library.creators[0].create_of("x", [*given, ("box", kinds["kDIMS"], bytes(72), 1), ("", kinds["kINT8"], b"", 0)])
+        library.creators[0].create_of("x", given)
     fields = "axes=[0, 1, 2, 3, 4, 5, 6, 7, ... 2 more], mode='up', box=1 of kDIMS, =[]"
     assert caught.value.observed == f"answered null, expected a plugin for the fields ({fields})"
 

