@@ -171,11 +171,19 @@ def _ranged(sizes: ExportedSizes, call: Call, tensors: Sequence[Any], symbols: E
     if any(dim == "1" for dims in sizes.inputs for dim in dims):
         notes.append("a dimension that is 1 in the example is fixed: an example with a larger one makes it a symbol.")
     sizes, opt = _tied(sizes, call, tensors, opt, notes)
-    least = next((at for at in (1, 2) if _runs(call, tensors, sizes, {n: min(at, size) for n, size in opt.items()})), 0)
-    twice = _runs(call, tensors, sizes, {name: 2 * size for name, size in opt.items()})
-    ranges = {
-        name: (min(least, size) if least else size, size, 2 * size if twice else size) for name, size in opt.items()
-    }
+    # Tests take any size between a profile's min and max.
+    free = {name: size for name, size in opt.items() if _runs(call, tensors, sizes, {**opt, name: size + 1})}
+    for name in opt.keys() - free.keys():
+        size = opt[name]
+        notes.append(
+            f"{name} can be {size} and {2 * size}, and not {size + 1}: its profile is {size} alone. Add profiles with "
+            "other sizes that fit."
+        )
+    smaller = ({**opt, **{name: min(at, size) for name, size in free.items()}} for at in (1, 2))
+    least = next((one for one in smaller if _runs(call, tensors, sizes, one)), opt)
+    double = {**opt, **{name: 2 * size for name, size in free.items()}}
+    most = double if _runs(call, tensors, sizes, double) else opt
+    ranges = {name: (least[name], size, most[name]) for name, size in opt.items()}
     return ExportedSizes(sizes.inputs, sizes.outputs, sizes.used, ranges, tuple(notes))
 
 
@@ -187,10 +195,7 @@ def _tied(
     The export sees neither of what happens in an operator, of which it knows the outputs' shapes alone.
     """
     for name, size in reversed(list(opt.items())):
-        if _runs(call, tensors, sizes, {**opt, name: size + 1}):
-            continue
-        if _runs(call, tensors, sizes, {**opt, name: 2 * size}):
-            notes.append(f"{name} can be {size} and {2 * size}, and not {size + 1}: give the profiles fitting sizes.")
+        if any(_runs(call, tensors, sizes, {**opt, name: other}) for other in (size + 1, 2 * size)):
             continue
         same = [other for other in opt if other != name and opt[other] == size]
         partner = next(

@@ -95,7 +95,7 @@ def test_weights_are_inputs(worker: Worker) -> None:
     assert [one.parameter for one in found.inputs] == ["", "affine.weight", "bias"]
     assert [one.name for one in found.fields] == ["groups", "eps"]
     assert found.fixed == ("channels=8",)
-    assert found.ranges["c"] == (2, 8, 16)
+    assert found.ranges == {"n": (1, 2, 4), "c": (8, 8, 8), "h": (1, 4, 8), "w": (1, 6, 12)}  # channels: a multiple
 
 
 def test_sizes_that_are_computed(worker: Worker) -> None:
@@ -139,8 +139,10 @@ def test_what_export_cannot_follow_has_fixed_sizes(worker: Worker) -> None:
 def test_a_size_that_must_be_a_multiple(worker: Worker) -> None:
     found = find(worker, "layers:Folded", "torch.ones(16, 6)")
     assert tensors(found) == {"x": ("n", "c"), "y": ("n // (n // 8)", "c")}
-    assert found.ranges == {"n": (16, 16, 32), "c": (6, 6, 12)}
-    assert found.notes == ("n can be 16 and 32, and not 17: give the profiles fitting sizes.",)
+    assert found.ranges == {"n": (16, 16, 16), "c": (1, 6, 12)}
+    assert found.notes == (
+        "n can be 16 and 32, and not 17: its profile is 16 alone. Add profiles with other sizes that fit.",
+    )
 
 
 @pytest.mark.parametrize(
