@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pluginkit.creators.facts import CreatorFacts
 from pluginkit.errors import PluginkitError
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
 from pluginkit.runtimes.host import session as host
@@ -16,36 +17,6 @@ from pluginkit.runtimes.rtx import session as tensorrt_rtx
 CHILD = "pluginkit.creators.loading_child"
 HOST_VERSIONS = (110100, 101600)
 """The versions that pluginkit's host passes to a library: once TensorRT 11, once TensorRT 10."""
-
-
-@dataclass(frozen=True)
-class FieldFacts:
-    """A field as a creator lists it: its name, type (as `kFLOAT32`) and length in elements."""
-
-    name: str
-    type: str
-    length: int
-
-
-@dataclass(frozen=True)
-class CreatorFacts:
-    """A creator as a host lists it.
-
-    Attributes:
-        name, version, namespace: what it is found by.
-        kind: `V2` or `V3`.
-        interface: the creator's interface, as `PLUGIN CREATOR_V1 1.0`, or NVIDIA's class name.
-        base: the plugin's base class; empty where the host doesn't show it.
-        fields: in the creator's order.
-    """
-
-    name: str
-    version: str
-    namespace: str
-    kind: str
-    interface: str
-    base: str
-    fields: tuple[FieldFacts, ...]
 
 
 @dataclass(frozen=True)

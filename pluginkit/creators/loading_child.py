@@ -10,7 +10,7 @@ from typing import Any
 
 from pluginkit import host
 from pluginkit.creators import probing
-from pluginkit.creators.loading import CreatorFacts, FieldFacts
+from pluginkit.creators.facts import CreatorFacts, FieldFacts
 from pluginkit.errors import CheckFailed
 from pluginkit.field_types import NAMES
 from pluginkit.process.child import Breadcrumb

@@ -6,8 +6,6 @@ import ctypes
 import os
 from pathlib import Path
 
-from pluginkit import elf
-
 _FUNCTIONS = {
     "libcudnn.so": ("cudnnCreate", "cudnnDestroy"),
     "libcublas.so": ("cublasCreate_v2", "cublasDestroy_v2"),
@@ -34,6 +32,8 @@ def destroy(library: Path, name: str, handle: int) -> None:
 
 def _loaded(library: Path, name: str) -> ctypes.CDLL | None:
     """The one that the plugin uses: of the version that it was linked with."""
+    from pluginkit import elf  # every worker imports this module, and few read a file
+
     needed = next((one for one in elf.read(library).needed if one.startswith(name)), "")
     try:
         return ctypes.CDLL(needed, mode=os.RTLD_NOW | os.RTLD_NOLOAD) if needed else None

@@ -10,11 +10,11 @@ import numpy as np
 import onnx
 
 from pluginkit.errors import CheckFailed, PluginkitError, UsageError
-from pluginkit.importing import hosting, inputs, profiles, running
+from pluginkit.importing import inputs, plugin_node, profiles, running
 from pluginkit.importing.files import recorded
+from pluginkit.importing.plugin_node import Expected
 from pluginkit.importing.profiles import POINTS
 from pluginkit.importing.rewrites.fixing import at, random_feeds
-from pluginkit.importing.running import Expected
 from pluginkit.importing.serving import PluginLibrary, Served, serve
 from pluginkit.network.model import Array, NetworkProfile, Tolerance
 from pluginkit.onnxruntime.session import of_libraries
@@ -61,7 +61,7 @@ def feeds(
         _shapes_fit(model, file, given)
         shapes = {name: (one.shape,) * 3 for name, one in given.items()}
         here = NetworkProfile(profile.name, {**at(profile, 1).shapes, **shapes}, at(profile, 1).values)
-        drawn, _ = inputs.draw(model, here, hosting.DOMAIN, np.random.default_rng(seed))
+        drawn, _ = inputs.draw(model, here, plugin_node.DOMAIN, np.random.default_rng(seed))
         found.append((str(file), recorded.fed(file, given, drawn)))
     return found
 

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from pluginkit.creators import CreatorFacts
+from pluginkit.creators.facts import CreatorFacts
 from pluginkit.errors import NothingSelected, UsageError
 from pluginkit.grafting import comparing, replacing, selection
 from pluginkit.grafting import pattern as patterns

@@ -8,10 +8,10 @@ from typing import Any
 
 import onnx_ir as ir
 
-from pluginkit.creators import CreatorFacts
+from pluginkit.creators.facts import CreatorFacts
 from pluginkit.errors import UsageError
 from pluginkit.grafting.regions import Subgraph, graphs
-from pluginkit.importing.serving import NAMESPACE, VERSION
+from pluginkit.importing.plugin_node import NAMESPACE, VERSION
 
 DOMAIN = "pluginkit"
 """Of nodes whose plugin has no namespace: onnx's checker refuses unknown operators in its default domain."""

@@ -17,8 +17,8 @@ import onnx
 
 from pluginkit.errors import UsageError
 from pluginkit.importing import onnx_sessions
-from pluginkit.importing.hosting import DOMAIN
 from pluginkit.importing.model import subgraphs
+from pluginkit.importing.plugin_node import DOMAIN
 from pluginkit.interpreter import walker
 from pluginkit.interpreter.scan import Slicing
 from pluginkit.network.model import Array
@@ -38,7 +38,7 @@ class _Piece:
 
 
 class CutModel(ABC):
-    """A model whose nodes of the domain `hosting.DOMAIN` are computed by `_plugin`."""
+    """A model whose nodes of the domain `plugin_node.DOMAIN` are computed by `_plugin`."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self._model = model

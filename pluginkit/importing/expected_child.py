@@ -14,9 +14,7 @@ from pluginkit.dtypes import PRECISIONS, DType
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.field_types import Value
 from pluginkit.importing.cut_model import CutModel
-from pluginkit.importing.hosting import Identity, identity
-from pluginkit.importing.running import Expected
-from pluginkit.importing.serving import field_value
+from pluginkit.importing.plugin_node import Expected, Identity, field_value, identity
 from pluginkit.manifest import Manifest, Tensor
 from pluginkit.network.model import Array, Scale
 from pluginkit.testing import precision
@@ -27,7 +25,7 @@ Projects = Mapping[Identity, tuple[Path, Manifest]]
 
 
 def run(model: bytes, projects: Projects, feeds: Mapping[str, Array]) -> Expected:
-    """What the model's outputs must be; the nodes of the domain `hosting.DOMAIN` are the plugins'.
+    """What the model's outputs must be; the nodes of the domain `plugin_node.DOMAIN` are the plugins'.
 
     Raises:
         UsageError: a plugin stands where this can't follow, or reference.py can't be loaded.

@@ -17,8 +17,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.field_types import FieldType
 from pluginkit.host.memory.gpu_watch import FINDINGS
-from pluginkit.importing.hosting import DOMAIN, LAST, Identity, identity
-from pluginkit.importing.serving import RESERVED, SHAPE_INPUTS, attribute
+from pluginkit.importing.plugin_node import DOMAIN, LAST, RESERVED, SHAPE_INPUTS, Identity, attribute, identity
 from pluginkit.interpreter import walker
 from pluginkit.network.model import Array
 from pluginkit.process.child import Breadcrumb
@@ -69,7 +68,7 @@ class HostedPlugins:
     def run(
         self, model: bytes, feeds: Mapping[str, Array], free: Mapping[str, Sequence[Sequence[Array]]]
     ) -> dict[str, Array]:
-        """Run a model once; the nodes of the domain `hosting.DOMAIN` are the plugins'.
+        """Run a model once; the nodes of the domain `plugin_node.DOMAIN` are the plugins'.
 
         Args:
             model: the model.

@@ -12,7 +12,8 @@ import onnx
 from pluginkit.build import PLAIN, Flavour
 from pluginkit.demands import Doubt
 from pluginkit.errors import PluginkitError
-from pluginkit.importing.serving import NAMESPACE, VERSION, Served, text
+from pluginkit.importing.plugin_node import LAST, Identity
+from pluginkit.importing.serving import Served
 from pluginkit.library import Problem
 from pluginkit.manifest.project import root
 from pluginkit.network.model import Array
@@ -21,22 +22,9 @@ from pluginkit.process.findings import Defect, Findings
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
 
 CHILD = "pluginkit.importing.hosted_child"
-LAST = "last"
-"""The child's file with the number of the node that is run, next to those with the findings of each."""
 NAMED = 3
 """The number of nodes with one finding whose names are shown."""
 NOBODY_ASKS = "No document of TensorRT asks for it (docs/demands.md); a good plugin does it."
-
-DOMAIN = "pluginkit.import"
-"""Of the nodes that plugins serve, once it is settled which these are: a model's own names may be anybody's."""
-
-Identity = tuple[str, str, str]
-"""A creator's name, version and namespace."""
-
-
-def identity(node: onnx.NodeProto) -> Identity:
-    """The creator that a plugin's node names by its attributes."""
-    return node.op_type, text(node, VERSION, "1"), text(node, NAMESPACE, "")
 
 
 def identities(plugins: Sequence[Served]) -> dict[Identity, Served]:

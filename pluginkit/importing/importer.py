@@ -16,7 +16,7 @@ from pluginkit import parser_operators
 from pluginkit.build import PLAIN, flavours
 from pluginkit.errors import CheckFailed, PluginCrashed, ToolMissing, UsageError
 from pluginkit.importing import model as model_
-from pluginkit.importing import profiles, running, tensor_types, unserved
+from pluginkit.importing import profiles, running, unserved
 from pluginkit.importing.building import ModelSession, advice
 from pluginkit.importing.files import external, libraries, recorded
 from pluginkit.importing.files.recorded import Recorded
@@ -29,6 +29,7 @@ from pluginkit.importing.rules import plugins as rules_plugins
 from pluginkit.importing.rules import recurrences as rules_recurrences
 from pluginkit.importing.rules import signature as rules_signature
 from pluginkit.importing.rules import structure as rules_structure
+from pluginkit.importing.rules import tensor_types
 from pluginkit.importing.rules import tensors as rules_tensors
 from pluginkit.importing.rules.constants import Constants
 from pluginkit.importing.rules.table import FORESEES, UNFIT

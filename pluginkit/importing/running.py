@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,13 +15,14 @@ from pluginkit.bases import BASES
 from pluginkit.build import PLAIN, Flavour
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing
-from pluginkit.importing import hosting, inputs
+from pluginkit.importing import hosting, inputs, plugin_node
 from pluginkit.importing.files import recorded
 from pluginkit.importing.files.recorded import NOTHING, Recorded
 from pluginkit.importing.hosting import HostRun
 from pluginkit.importing.model import function_name, places
+from pluginkit.importing.plugin_node import NAMESPACE, RESERVED, VERSION, Expected, attribute
 from pluginkit.importing.rules.signature import unknown_fields
-from pluginkit.importing.serving import NAMESPACE, RESERVED, VERSION, Served, attribute
+from pluginkit.importing.serving import Served
 from pluginkit.library import Problem
 from pluginkit.manifest import FILE_NAME
 from pluginkit.network.model import Array, NetworkProfile, Tolerance
@@ -34,23 +35,6 @@ RTOL, ATOL = 1e-3, 1e-4
 """What two implementations of standard operators in FP32 may differ by."""
 RUN = tuple(base.interface for base in BASES.values())
 """What pluginkit's host runs."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What must come out of a run.
-
-    Attributes:
-        outputs: the graph's outputs.
-        arbitrary: of these, which elements mean nothing, of those that have any.
-        free: of each plugin's node, for each of its runs and each output, which elements need not be written.
-        steps: what each of the plugins' nodes that has INT8 tensors may be off by, in what the steps stand for.
-    """
-
-    outputs: dict[str, Array]
-    arbitrary: dict[str, Array] = field(default_factory=dict)
-    free: dict[str, list[tuple[Array, ...]]] = field(default_factory=dict)
-    steps: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -119,7 +103,7 @@ def run(
         return RunOutcome("not run", f"NVIDIA's parser gives another name to {renamed[0]}", remedy="see M29")
     try:
         whole, at = ready(model, served)
-        feeds, drawn = inputs.draw(whole, profile, hosting.DOMAIN, np.random.default_rng(seed))
+        feeds, drawn = inputs.draw(whole, profile, plugin_node.DOMAIN, np.random.default_rng(seed))
     except Exception as error:  # noqa: BLE001 - onnx has many, and each of them means that this model can't be run
         return RunOutcome("not run", f"the model can't be made ready: {str(error).splitlines()[0]}")
     if given.data:
@@ -334,8 +318,8 @@ def ready(model: onnx.ModelProto, served: Sequence[Served]) -> tuple[onnx.ModelP
         node.attribute.append(onnx.helper.make_attribute(NAMESPACE, one.creator.namespace))
         # Through the inlining, which gives nodes other names.
         node.attribute.append(onnx.helper.make_attribute(_NUMBER, index))
-        node.domain = hosting.DOMAIN
-    own = onnx.helper.make_opsetid(hosting.DOMAIN, 1)
+        node.domain = plugin_node.DOMAIN
+    own = onnx.helper.make_opsetid(plugin_node.DOMAIN, 1)
     for container in (copied, *copied.functions):
         container.opset_import.append(own)
     taken = {one.place.node.op_type for one in served if one.by == "plugin"}
@@ -345,7 +329,7 @@ def ready(model: onnx.ModelProto, served: Sequence[Served]) -> tuple[onnx.ModelP
     if kept_functions:
         copied = onnx.inliner.inline_local_functions(copied)
     at: dict[str, Served] = {}
-    for node in (place.node for place in places(copied.graph) if place.node.domain == hosting.DOMAIN):
+    for node in (place.node for place in places(copied.graph) if place.node.domain == plugin_node.DOMAIN):
         number = attribute(node, _NUMBER)
         assert number is not None
         one = served[number.i]
@@ -354,7 +338,7 @@ def ready(model: onnx.ModelProto, served: Sequence[Served]) -> tuple[onnx.ModelP
         at[node.name] = one
     names: dict[str, object] = dict(at)
     for node in (
-        place.node for place in places(copied.graph) if place.node.domain != hosting.DOMAIN and place.node.name
+        place.node for place in places(copied.graph) if place.node.domain != plugin_node.DOMAIN and place.node.name
     ):
         # Of one name onnxruntime takes no two nodes, NVIDIA's parser does.
         node.name = _unused(node.name, names)

@@ -13,21 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import onnx
 
 from pluginkit import nvidia_plugins
 from pluginkit.build import Flavour
-from pluginkit.creators import CreatorFacts
-from pluginkit.field_types import Value
+from pluginkit.creators.facts import CreatorFacts
 from pluginkit.importing.model import Place, function_name, places
-from pluginkit.manifest import PARSER_ATTRIBUTES, Attribute
+from pluginkit.importing.plugin_node import NAMESPACE, VERSION, attribute, text
 from pluginkit.manifest.project import Member
 
 By = Literal["native", "plugin", "function", "nobody"]
-RESERVED = PARSER_ATTRIBUTES
-VERSION, NAMESPACE, SHAPE_INPUTS = RESERVED
-"""Attributes that are the parser's own, not fields."""
 
 
 @dataclass(frozen=True)
@@ -152,29 +147,3 @@ def wanted(node: onnx.NodeProto, *, native: bool) -> list[tuple[str, str, str]]:
     version = text(node, VERSION, "1")
     namespaces = (text(node, NAMESPACE, ""), *(() if native else (node.domain,)))
     return list(dict.fromkeys((node.op_type, version, one) for one in namespaces))
-
-
-def attribute(node: onnx.NodeProto, name: str) -> onnx.AttributeProto | None:
-    """An attribute of a node."""
-    return next((one for one in node.attribute if one.name == name), None)
-
-
-def field_value(node: onnx.NodeProto, field: Attribute) -> Value:
-    """What the plugin reads of a node's attribute: the default where there is none."""
-    found = attribute(node, field.name)
-    if found is None:
-        return field.example({field.symbol: 1} if field.symbol else {}, 0) if field.default is None else field.default
-    value = onnx.helper.get_attribute_value(found)
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    numbers = onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
-    listed = tuple(numbers.reshape(-1).tolist())
-    return listed if field.is_list else listed[0]
-
-
-def text(node: onnx.NodeProto, name: str, default: str) -> str:
-    """A string attribute as the parser reads it: of another type it is empty."""
-    found = attribute(node, name)
-    if found is None:
-        return default
-    return found.s.decode(errors="replace") if found.type == onnx.AttributeProto.STRING else ""

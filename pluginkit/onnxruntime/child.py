@@ -22,7 +22,7 @@ def open(  # noqa: A001
 
     Args:
         breadcrumb: where native calls are noted.
-        model: the nodes of the domain `hosting.DOMAIN` are the plugins'.
+        model: the nodes of the domain `plugin_node.DOMAIN` are the plugins'.
         creators: those that the model's nodes name.
         names: the plugins' nodes.
         findings: a folder for what the device finds.

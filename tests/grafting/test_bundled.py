@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pluginkit.cli.inspection import graft
-from pluginkit.creators import CreatorFacts
+from pluginkit.creators.facts import CreatorFacts
 from pluginkit.errors import UsageError
 from pluginkit.grafting.grafter import _exactly
 from pluginkit.importing.serving import PluginLibrary

@@ -15,7 +15,7 @@ import onnx
 import pytest
 from onnx import parser
 
-from pluginkit.creators import CreatorFacts, FieldFacts
+from pluginkit.creators.facts import CreatorFacts, FieldFacts
 from pluginkit.errors import NothingSelected, UsageError
 from pluginkit.grafting.expressions import evaluate
 from pluginkit.grafting.grafter import PluginSignature, rewrite

@@ -19,7 +19,7 @@ from pluginkit.host.bases.v3.plugin import PluginV3
 from pluginkit.host.descriptors import Desc
 from pluginkit.host.memory import gpu_watch
 from pluginkit.importing import hosted_child
-from pluginkit.importing.hosting import DOMAIN
+from pluginkit.importing.plugin_node import DOMAIN
 
 SOURCE = Path(__file__).with_name("v3.cpp")
 MODES = {"plain": 0, "tactics": 1, "alias": 2, "shape_input": 3, "size": 4}

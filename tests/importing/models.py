@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper
 
-from pluginkit.creators import CreatorFacts, FieldFacts
+from pluginkit.creators.facts import CreatorFacts, FieldFacts
 from pluginkit.importing.serving import PluginLibrary
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import Member

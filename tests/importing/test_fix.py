@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 
 from pluginkit import cli, parser_operators
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.importing import ImportOptions, hosting, inputs, onnx_sessions, profiles, run, unserved
+from pluginkit.importing import ImportOptions, inputs, onnx_sessions, plugin_node, profiles, run, unserved
 from pluginkit.importing.building import ModelSession
 from pluginkit.importing.rewrites import conditionals, fixing, recurrences
 from pluginkit.importing.serving import serve
@@ -139,7 +139,7 @@ def test_nvidia_refuses_the_original_and_builds_the_rewrite(
     assert profile is not None
     both = [onnx_sessions.session(one.SerializeToString()) for one in (proto, changed)]
     for chosen in (True, False):
-        feeds, _ = inputs.draw(proto, profile, hosting.DOMAIN, np.random.default_rng(4))
+        feeds, _ = inputs.draw(proto, profile, plugin_node.DOMAIN, np.random.default_rng(4))
         feeds = {name: np.full_like(one, chosen) if one.dtype == bool else one for name, one in feeds.items()}
         (expected,), (got,) = (one.run(None, feeds) for one in both)
         fixing.difference("y", got, expected)

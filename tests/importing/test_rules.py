@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from pluginkit.creators import FieldFacts
+from pluginkit.creators.facts import FieldFacts
 from pluginkit.importing import model as model_
 from pluginkit.importing.importer import find_problems
 from pluginkit.importing.rules import model as rules_model

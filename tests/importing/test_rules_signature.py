@@ -9,9 +9,10 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit.importing import model as model_
-from pluginkit.importing import signature, tensor_types
+from pluginkit.importing import signature
 from pluginkit.importing.rules import plugins as rules_plugins
 from pluginkit.importing.rules import signature as rules_signature
+from pluginkit.importing.rules import tensor_types
 from pluginkit.importing.serving import PluginLibrary, serve
 from pluginkit.library import Problem
 from pluginkit.manifest import Manifest

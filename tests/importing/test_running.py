@@ -11,10 +11,11 @@ import pytest
 from onnx import helper, numpy_helper
 
 from pluginkit.errors import UsageError
-from pluginkit.importing import hosting
+from pluginkit.importing import plugin_node
 from pluginkit.importing.expected_child import Oracle
-from pluginkit.importing.running import Expected, RunOutcome, ready, tolerance, worst
-from pluginkit.importing.serving import field_value, serve
+from pluginkit.importing.plugin_node import Expected, field_value
+from pluginkit.importing.running import RunOutcome, ready, tolerance, worst
+from pluginkit.importing.serving import serve
 from pluginkit.library import Problem
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Array
@@ -112,7 +113,7 @@ def test_a_plugin_in_a_scan_is_followed() -> None:
     for count in (4, 0):
         feeds = {name: rng.normal(size=shape).astype(np.float32)
                  for name, shape in (("s0", (3,)), ("x", (2, count, 3)), ("z", (count, 2, 3)))}  # fmt: skip
-        oracle = Negative(onnx.parser.parse_model(text.replace("DOMAIN", hosting.DOMAIN)), {}, 0)
+        oracle = Negative(onnx.parser.parse_model(text.replace("DOMAIN", plugin_node.DOMAIN)), {}, 0)
         got = oracle.outputs(feeds)
         if not count:
             assert [one.shape for one in got.values()] == [(3,), (2, 3, 0), (0, 2, 3)]
@@ -163,8 +164,8 @@ def leaky(default: str, given: dict[str, float], kind: type[np.generic]) -> tupl
     )
     profile = '[[profiles]]\nname = "default"\nsymbols = { n = [1, 2, 4] }\n'
     manifest = Manifest.parse(f'[plugin]\nname = "Leaky"\n{tensors}{fields}{profile}')
-    node = helper.make_node("Leaky", ["x"], ["y"], "s", domain=hosting.DOMAIN, **given)
+    node = helper.make_node("Leaky", ["x"], ["y"], "s", domain=plugin_node.DOMAIN, **given)
     number = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
-    proto = model([node], [value("x", ["n"], number)], [value("y", ["n"], number)], domains=(hosting.DOMAIN,))
+    proto = model([node], [value("x", ["n"], number)], [value("y", ["n"], number)], domains=(plugin_node.DOMAIN,))
     plugins = {("Leaky", "1", ""): (manifest, Reference(manifest, lambda x: x))}
     return Oracle(proto, plugins, 0), {"x": np.array([1, -2, 3], kind)}

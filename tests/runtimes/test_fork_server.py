@@ -204,3 +204,17 @@ def test_nothing_of_nvidias_is_in_the_server() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_what_runs_models_in_a_worker_imports_little() -> None:
+    """A worker of `import`, `doctor` and `new --from-onnx` is made in the time of a fork: it imports no builder of
+    projects and nothing that only the asker needs."""
+    code = (
+        "import importlib, sys\nfrom pluginkit.process import fork_server\n"
+        "for module in (*fork_server.PRELOADED, 'pluginkit.importing.extraction.capture_child',\n"
+        "               'pluginkit.importing.sizes.child', 'pluginkit.importing.hosted_child'):\n"
+        "    importlib.import_module(module)\n"
+        "print(*{'pluginkit.build', 'pluginkit.process.worker', 'jinja2', 'polygraphy', 'elftools'} & {*sys.modules})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == ""

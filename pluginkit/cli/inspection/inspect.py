@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pluginkit.cli import table
-from pluginkit.creators import Loaded, load
+from pluginkit.creators.loading import Loaded, load
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.library import Inspection, Problem, inspect
 from pluginkit.process.escapes import shown

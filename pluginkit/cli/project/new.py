@@ -155,7 +155,7 @@ def _from_model(
     kernel: str,
 ) -> None:
     # Only here: the model's side needs onnx and the whole of `importing`.
-    from pluginkit.importing.extraction import extract
+    from pluginkit.importing.extraction.project import extract
 
     if bool(operator) == bool(node):
         raise UsageError(

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.importing import hosting, inputs, running
+from pluginkit.importing import inputs, plugin_node, running
 from pluginkit.importing import model as model_
 from pluginkit.importing.cutting.parts import Part, parts
 from pluginkit.importing.files import external
@@ -84,7 +84,7 @@ def _run(
 ) -> tuple[list[dict[str, Array]], float]:
     """All tensors at the parts' ends, at min, opt and max, and the largest difference."""
     feeds = [
-        inputs.draw(proto, fixing.at(profile, point), hosting.DOMAIN, np.random.default_rng(seed))[0]
+        inputs.draw(proto, fixing.at(profile, point), plugin_node.DOMAIN, np.random.default_rng(seed))[0]
         for point in POINTS
     ]
     expected = running.standards(proto, feeds, timeout)

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from typing_extensions import Self
 
-from pluginkit.importing import hosting, inputs
+from pluginkit.importing import inputs, plugin_node
 from pluginkit.importing.extraction.capture_child import Captured
 from pluginkit.importing.extraction.selection import MARK, Selection
 from pluginkit.importing.files import recorded
@@ -96,8 +96,8 @@ def run(
     model.CopyFrom(selection.model)
     for node in (place.node for place in places(model.graph)):
         if any(one.name == MARK for one in node.attribute):
-            node.domain = hosting.DOMAIN
-    feeds, _ = inputs.draw(model, profile, hosting.DOMAIN, np.random.default_rng(seed))
+            node.domain = plugin_node.DOMAIN
+    feeds, _ = inputs.draw(model, profile, plugin_node.DOMAIN, np.random.default_rng(seed))
     if data is not None:
         feeds = recorded.fed(data, recorded.arrays(data, feeds, "input"), feeds)
     found = process.call(

@@ -15,8 +15,8 @@ from pluginkit.importing import onnx_sessions
 from pluginkit.importing.cut_model import used
 from pluginkit.importing.expected_child import Oracle
 from pluginkit.importing.extraction.selection import MARK
-from pluginkit.importing.hosting import DOMAIN
 from pluginkit.importing.model import subgraphs
+from pluginkit.importing.plugin_node import DOMAIN
 from pluginkit.network.model import Array
 
 Captured = tuple[list[Array | None], list[Array] | None]
@@ -27,7 +27,7 @@ def run(model: bytes, single: bytes, feeds: Mapping[str, Array]) -> dict[str, Ca
     """The first run of each chosen node, by its label.
 
     Args:
-        model: the chosen nodes are in the domain `hosting.DOMAIN`, and have the attribute `selection.MARK`.
+        model: the chosen nodes are in the domain `plugin_node.DOMAIN`, and have the attribute `selection.MARK`.
         single: a model of one such node alone, as it was; it is run where onnxruntime can.
         feeds: the graph's inputs.
 

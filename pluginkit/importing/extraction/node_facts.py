@@ -14,7 +14,7 @@ from pluginkit.importing.extraction.selection import MARK, Selection
 from pluginkit.importing.inputs import inferred_at
 from pluginkit.importing.model import dims
 from pluginkit.importing.profiles import POINTS
-from pluginkit.importing.tensor_types import walk
+from pluginkit.importing.rules.tensor_types import walk
 from pluginkit.network.model import NetworkProfile
 
 ROUNDS = 8

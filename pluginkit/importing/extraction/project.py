@@ -22,7 +22,7 @@ from pluginkit.importing.extraction.capture_child import Captured
 from pluginkit.importing.extraction.selection import MARK, Selection, select
 from pluginkit.importing.extraction.signature import NodeSignature
 from pluginkit.importing.files import external
-from pluginkit.importing.serving import NAMESPACE, VERSION, text
+from pluginkit.importing.plugin_node import NAMESPACE, VERSION, text
 from pluginkit.importing.signature import ELEMENTS
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Array, NetworkProfile

@@ -17,7 +17,7 @@ from pluginkit.importing.extraction.node_facts import NodeFacts
 from pluginkit.importing.extraction.ranks import OpenShapes, RankProfile
 from pluginkit.importing.extraction.selection import MARK, Selection
 from pluginkit.importing.model import type_name
-from pluginkit.importing.serving import RESERVED
+from pluginkit.importing.plugin_node import RESERVED
 from pluginkit.importing.signature import ELEMENTS
 from pluginkit.scaffold import names
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from pluginkit.build import Flavour, build, flavours
 from pluginkit.build.artifact import library_path
-from pluginkit.creators import CreatorFacts, Loaded, loading
+from pluginkit.creators import loading
+from pluginkit.creators.facts import CreatorFacts
+from pluginkit.creators.loading import Loaded
 from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
 from pluginkit.importing.serving import PluginLibrary
 from pluginkit.library import inspect

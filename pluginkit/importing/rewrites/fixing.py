@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 from pluginkit.errors import CheckFailed, PluginkitError, UsageError
-from pluginkit.importing import hosting, inputs, running
+from pluginkit.importing import inputs, plugin_node, running
 from pluginkit.importing import model as model_
 from pluginkit.importing.files import external
 from pluginkit.importing.rewrites import conditionals, definitions, loop_sizes, recurrences
@@ -107,7 +107,7 @@ def at(profile: NetworkProfile, point: int) -> NetworkProfile:
 
 def random_feeds(proto: onnx.ModelProto, profile: NetworkProfile, seed: int, number: int) -> dict[str, Array]:
     """Random inputs; all conditions are true in the first run and false in the second, for both branches."""
-    feeds, _ = inputs.draw(proto, profile, hosting.DOMAIN, np.random.default_rng(seed + number))
+    feeds, _ = inputs.draw(proto, profile, plugin_node.DOMAIN, np.random.default_rng(seed + number))
     chosen = {0: True, 1: False}.get(number)
     if chosen is None:
         return feeds

@@ -13,21 +13,13 @@ import onnx
 from onnx import AttributeProto
 
 from pluginkit import nvidia_plugins, parser_operators
-from pluginkit.creators import CreatorFacts, FieldFacts
+from pluginkit.creators.facts import CreatorFacts, FieldFacts
 from pluginkit.field_types import NAMES
 from pluginkit.importing.model import dims, type_name
+from pluginkit.importing.plugin_node import NAMESPACE, RESERVED, SHAPE_INPUTS, VERSION, attribute, text
 from pluginkit.importing.rules import signature
-from pluginkit.importing.serving import (
-    NAMESPACE,
-    RESERVED,
-    SHAPE_INPUTS,
-    VERSION,
-    PluginLibrary,
-    Served,
-    attribute,
-    text,
-)
-from pluginkit.importing.tensor_types import Types
+from pluginkit.importing.rules.tensor_types import Types
+from pluginkit.importing.serving import PluginLibrary, Served
 from pluginkit.interpreter.preflight import CHANNEL_AXIS, INT8_CHANNELS
 from pluginkit.library import Problem
 from pluginkit.manifest import Attribute

@@ -9,7 +9,7 @@ from itertools import permutations
 import onnx
 from onnx import TensorProto
 
-from pluginkit.creators import CreatorFacts
+from pluginkit.creators.facts import CreatorFacts
 from pluginkit.dtypes import DType
 from pluginkit.importing import signature
 from pluginkit.importing.model import dims, type_name

@@ -9,7 +9,7 @@ import onnx
 from onnx import AttributeProto
 
 from pluginkit.importing.model import Place, places, subgraphs
-from pluginkit.importing.serving import SHAPE_INPUTS
+from pluginkit.importing.plugin_node import SHAPE_INPUTS
 from pluginkit.importing.shape_tensors.signatures import OTHER, SIGNATURES, LayerSignature
 
 DIMENSIONS = ("Shape", "Size")

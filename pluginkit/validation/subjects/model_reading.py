@@ -7,8 +7,7 @@ from pathlib import Path
 
 from pluginkit import parser_operators
 from pluginkit.adoption.answers import ListedCreator
-from pluginkit.creators import CreatorFacts
-from pluginkit.creators.loading import FieldFacts
+from pluginkit.creators.facts import CreatorFacts, FieldFacts
 from pluginkit.field_types import NAMES
 from pluginkit.importing import model as models
 from pluginkit.importing.importer import find_problems

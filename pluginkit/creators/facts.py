@@ -1,0 +1,35 @@
+"""What a host says of a creator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FieldFacts:
+    """A field as a creator lists it: its name, type (as `kFLOAT32`) and length in elements."""
+
+    name: str
+    type: str
+    length: int
+
+
+@dataclass(frozen=True)
+class CreatorFacts:
+    """A creator as a host lists it.
+
+    Attributes:
+        name, version, namespace: what it is found by.
+        kind: `V2` or `V3`.
+        interface: the creator's interface, as `PLUGIN CREATOR_V1 1.0`, or NVIDIA's class name.
+        base: the plugin's base class; empty where the host doesn't show it.
+        fields: in the creator's order.
+    """
+
+    name: str
+    version: str
+    namespace: str
+    kind: str
+    interface: str
+    base: str
+    fields: tuple[FieldFacts, ...]
