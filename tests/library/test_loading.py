@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit import cli, creators
+from pluginkit import cli
 from pluginkit.creators import loading
 from pluginkit.runtimes.lean import session as lean
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
@@ -145,7 +145,7 @@ def test_a_library_that_ends_the_process_in_getcreators(make: Make) -> None:
 
 def test_a_library_that_nobody_takes(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     library = make(ENTRIES)
-    assert {one.status for one in creators.load(library)} <= {"refused", "missing"}
+    assert {one.status for one in loading.load(library)} <= {"refused", "missing"}
     assert cli.run(["inspect", str(library), "--load"]) == 1
     assert "no creator" in capsys.readouterr().out
 
@@ -153,7 +153,7 @@ def test_a_library_that_nobody_takes(make: Make, capsys: pytest.CaptureFixture[s
 def test_a_host_that_is_not_here(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in lean.FOLDERS:
         monkeypatch.delenv(folder, raising=False)
-    output = {one.runtime: one for one in creators.load(make(ENTRIES))}
+    output = {one.runtime: one for one in loading.load(make(ENTRIES))}
     if not lean.installed():
         assert output["tensorrt-lean"].status == "missing"
         assert "pip install" in output["tensorrt-lean"].message
