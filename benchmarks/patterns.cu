@@ -1,5 +1,6 @@
 // Kernel patterns on pluginkit's device headers: times, and the rate of copies in the same run; a JSON object a line on
-// stdout. `python benchmarks/patterns.py` compiles it, with the kernel that `pluginkit new` writes, and runs it.
+// stdout. `python benchmarks/patterns.py` compiles it once for each type (PATTERNS_TYPE, 0 to 3), with the kernel that
+// `pluginkit new` writes, and runs it.
 #include "my_plugin_kernel.h"
 
 #include <pluginkit/kernels/bfloat16.cuh>
@@ -8,8 +9,11 @@
 #include <pluginkit/kernels/functions.cuh>
 #include <pluginkit/kernels/gather.cuh>
 #include <pluginkit/kernels/normalize.cuh>
+#include <pluginkit/kernels/pad.cuh>
 #include <pluginkit/kernels/scan.cuh>
+#include <pluginkit/kernels/select.cuh>
 #include <pluginkit/kernels/transpose.cuh>
+#include <pluginkit/kernels/windows.cuh>
 
 #include <algorithm>
 #include <cstdio>
@@ -27,6 +31,8 @@ constexpr int kRuns = 25;
 constexpr int kWarmUp = 5;
 constexpr int64_t kElements = int64_t{1} << 27U;
 constexpr int64_t kColumns = 4096;
+
+cudaStream_t stream = nullptr; //!< of all launches
 
 void check(cudaError_t error)
 {
@@ -52,12 +58,12 @@ double seconds(Work work, int repeats = 1)
     {
         check(cudaEventCreate(&begin[run]));
         check(cudaEventCreate(&end[run]));
-        check(cudaEventRecord(begin[run]));
+        check(cudaEventRecord(begin[run], stream));
         for (int i = 0; i < repeats; ++i)
         {
             work();
         }
-        check(cudaEventRecord(end[run]));
+        check(cudaEventRecord(end[run], stream));
     }
     check(cudaDeviceSynchronize());
     std::vector<float> times(kRuns);
@@ -166,6 +172,38 @@ struct RowMax
     }
 };
 
+struct Largest
+{
+    static constexpr float kIdentity = -INFINITY;
+
+    __device__ float operator()(float a, float b) const
+    {
+        return fmaxf(a, b);
+    }
+
+    __device__ float result(float folded, float /*count*/) const
+    {
+        return folded;
+    }
+};
+
+//! One element in sixty-four of what `main` fills the memory with.
+struct Above
+{
+    float limit;
+
+    __device__ bool operator()(float x) const
+    {
+        return x > limit;
+    }
+};
+
+//! The least that a kernel can do for a tensor.
+__global__ void loadAndStore(uint4 const* x, uint4* y)
+{
+    y[threadIdx.x] = x[threadIdx.x];
+}
+
 struct Memory
 {
     char* a;
@@ -179,7 +217,7 @@ double copySeconds(Memory const& memory, int64_t bytes, int repeats)
 {
     return seconds(
         [&]
-        { check(cudaMemcpyAsync(memory.c, memory.a, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, nullptr)); },
+        { check(cudaMemcpyAsync(memory.c, memory.a, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, stream)); },
         repeats);
 }
 
@@ -200,13 +238,37 @@ struct Types
 {
     char const* name;
     my_plugin::MyPluginPrecision precision;
+    float limit; //!< above it are the elements whose last byte is 63
 };
 
 //! One-byte types are quantized; the others' scales are not looked at.
 constexpr float kScale = 0.02F;
 
+//! What a tensor of so many elements is, for each pattern.
+struct Size
+{
+    int64_t count;
+    int64_t columns; //!< of a row
+    int64_t side;    //!< of an image; a power of two
+};
+
+Size sized(int64_t count, int64_t columns = kColumns)
+{
+    return {count, std::min(columns, count), count < 4096 ? 16 : 64};
+}
+
 template <typename T>
-void elementwise(Types const& types, Memory const& memory, int64_t count, int repeats, bool all)
+auto leaky(Memory const& memory, int64_t count)
+{
+    return [=]
+    {
+        return kernels::launchElementwise(stream, count, Leaky{0.1F}, kernels::output<T>(memory.c, kScale),
+                                          kernels::input<T>(memory.a, kScale));
+    };
+}
+
+template <typename T>
+void elementwise(Types const& types, Memory const& memory, int64_t count)
 {
     auto const* type = types.name;
     auto const bytes = static_cast<double>(count) * sizeof(T);
@@ -214,12 +276,6 @@ void elementwise(Types const& types, Memory const& memory, int64_t count, int re
     auto const g = kernels::input<T>(memory.b, kScale);
     auto const w = kernels::row<T>(memory.row, kColumns, kScale);
     auto const y = kernels::output<T>(memory.c, kScale);
-    measure(type, "leaky", count, kColumns, 2 * bytes, repeats,
-            [&] { return kernels::launchElementwise(nullptr, count, Leaky{0.1F}, y, x); });
-    if (!all)
-    {
-        return;
-    }
     my_plugin::MyPluginArguments args{};
     args.parameters.alpha = 0.1F;
     args.count = count;
@@ -229,72 +285,243 @@ void elementwise(Types const& types, Memory const& memory, int64_t count, int re
     args.outputs.y.data = memory.c;
     args.outputs.y.count = count;
     args.outputs.y.scale = kScale;
-    measure(type, "pluginkit new", count, kColumns, 2 * bytes, repeats,
-            [&] { return my_plugin::launchMyPlugin(args, types.precision, nullptr); });
-    measure(type, "gelu", count, kColumns, 2 * bytes, repeats,
-            [&] { return kernels::launchElementwise(nullptr, count, Gelu{}, y, x); });
-    measure(type, "bias+gelu", count, kColumns, 2 * bytes, repeats,
-            [&] { return kernels::launchElementwise(nullptr, count, BiasGelu{}, y, x, w); });
-    measure(type, "swiglu", count, kColumns, 3 * bytes, repeats,
-            [&] { return kernels::launchElementwise(nullptr, count, SwiGlu{}, y, x, g); });
+    measure(type, "pluginkit new", count, kColumns, 2 * bytes, 1,
+            [&] { return my_plugin::launchMyPlugin(args, types.precision, stream); });
+    measure(type, "gelu", count, kColumns, 2 * bytes, 1,
+            [&] { return kernels::launchElementwise(stream, count, Gelu{}, y, x); });
+    measure(type, "bias+gelu", count, kColumns, 2 * bytes, 1,
+            [&] { return kernels::launchElementwise(stream, count, BiasGelu{}, y, x, w); });
+    measure(type, "swiglu", count, kColumns, 3 * bytes, 1,
+            [&] { return kernels::launchElementwise(stream, count, SwiGlu{}, y, x, g); });
 }
 
-template <typename T>
-void rows(char const* type, Memory const& memory, int64_t count, int64_t columns, int repeats, bool all)
+//! A norm's weights, of type W.
+template <typename T, typename W>
+void norms(char const* type, std::string const& suffix, Memory const& memory, int64_t count, int64_t columns)
 {
     int64_t const many = count / columns;
     auto const bytes = static_cast<double>(count) * sizeof(T);
     auto const width = static_cast<float>(columns);
     auto const x = kernels::input<T>(memory.a, kScale);
     auto const r = kernels::input<T>(memory.b, kScale);
-    auto const w = kernels::row<T>(memory.row, columns, kScale);
+    auto const w = kernels::row<W>(memory.row, columns, kScale);
     auto const y = kernels::output<T>(memory.c, kScale);
-    measure(type, "softmax", count, columns, 2 * bytes, repeats,
-            [&] { return kernels::launchRows(nullptr, many, columns, Softmax{}, y, x); });
-    measure(type, "rms_norm", count, columns, 2 * bytes, repeats,
-            [&] { return kernels::launchRows(nullptr, many, columns, RmsNorm{width}, y, x, w); });
-    measure(type, "cumsum", count, columns, 2 * bytes, repeats,
-            [&] { return kernels::launchScan(nullptr, many, columns, kernels::Sum{}, y, x); });
-    if (!all)
+    measure(type, "rms_norm" + suffix, count, columns, 2 * bytes, 1,
+            [&] { return kernels::launchRows(stream, many, columns, RmsNorm{width}, y, x, w); });
+    if (columns != kColumns)
     {
         return;
     }
-    measure(type, "layer_norm", count, columns, 2 * bytes, repeats,
-            [&] { return kernels::launchRows(nullptr, many, columns, LayerNorm{width}, y, x, w, w); });
-    measure(type, "add+rms_norm", count, columns, 3 * bytes, repeats,
-            [&] { return kernels::launchRows(nullptr, many, columns, AddRmsNorm{width}, y, x, r, w); });
+    measure(type, "layer_norm" + suffix, count, columns, 2 * bytes, 1,
+            [&] { return kernels::launchRows(stream, many, columns, LayerNorm{width}, y, x, w, w); });
+    measure(type, "add+rms_norm" + suffix, count, columns, 3 * bytes, 1,
+            [&] { return kernels::launchRows(stream, many, columns, AddRmsNorm{width}, y, x, r, w); });
+}
+
+//! Weights of INT8 layers are float32, as a network has them; they may be INT8, too.
+template <typename T>
+void weighted(char const* type, Memory const& memory, int64_t count, int64_t columns)
+{
+    if constexpr (std::is_same_v<T, int8_t>)
+    {
+        norms<T, float>(type, "", memory, count, columns);
+        norms<T, T>(type, ", int8 weights", memory, count, columns);
+    }
+    else
+    {
+        norms<T, T>(type, "", memory, count, columns);
+    }
+}
+
+template <typename T>
+auto softmax(Memory const& memory, Size const& size)
+{
+    return [=]
+    {
+        return kernels::launchRows(stream, size.count / size.columns, size.columns, Softmax{},
+                                   kernels::output<T>(memory.c, kScale), kernels::input<T>(memory.a, kScale));
+    };
+}
+
+template <typename T>
+auto cumsum(Memory const& memory, Size const& size)
+{
+    return [=]
+    {
+        return kernels::launchScan(stream, size.count / size.columns, size.columns, kernels::Sum{},
+                                   kernels::output<T>(memory.c, kScale), kernels::input<T>(memory.a, kScale));
+    };
+}
+
+template <typename T>
+auto embedding(Memory const& memory, Size const& size)
+{
+    return [=]
+    {
+        int64_t const rows = size.count / size.columns;
+        return kernels::launchGatherRows(stream, rows, size.columns * static_cast<int64_t>(sizeof(T)),
+                                         std::max<int64_t>(rows, kElements / kColumns), memory.indices, memory.a,
+                                         memory.c);
+    };
+}
+
+template <typename T>
+auto transposed(Memory const& memory, Size const& size)
+{
+    return [=]
+    { return kernels::launchTranspose<T>(stream, 1, size.count / size.columns, size.columns, memory.a, memory.c); };
+}
+
+template <typename T>
+auto padded(Memory const& memory, Size const& size, kernels::PadMode mode)
+{
+    return [=]
+    {
+        int64_t const x[] = {size.count / size.side / size.side, size.side, size.side};
+        int64_t const y[] = {x[0], size.side + 2, size.side + 2};
+        int64_t const before[] = {0, 1, 1};
+        return kernels::launchPad(stream, 3, x, before, y, {mode, 0.0F}, kernels::output<T>(memory.c, kScale),
+                                  kernels::input<T>(memory.a, kScale));
+    };
+}
+
+template <typename T>
+auto pooled(Memory const& memory, Size const& size, kernels::Window const& window)
+{
+    return [=]
+    {
+        kernels::Images const images{size.count / size.side / size.side, size.side, size.side, size.side / 2,
+                                     size.side / 2};
+        return kernels::launchWindows(stream, images, window, Largest{}, kernels::output<T>(memory.c, kScale),
+                                      kernels::input<T>(memory.a, kScale));
+    };
+}
+
+template <typename T>
+auto selected(Memory const& memory, Size const& size, float limit)
+{
+    return [=]
+    {
+        int64_t const dims[] = {size.count / size.columns, size.columns};
+        return kernels::launchSelect(stream, 2, dims, Above{limit}, kernels::input<T>(memory.a, kScale),
+                                     reinterpret_cast<int64_t*>(memory.b), reinterpret_cast<int32_t*>(memory.c),
+                                     memory.row);
+    };
+}
+
+double paddedBytes(Size const& size)
+{
+    auto const side = static_cast<double>(size.side);
+    return static_cast<double>(size.count) * (1 + (side + 2) * (side + 2) / side / side);
+}
+
+//! Patterns whose curves are drawn, at one size.
+template <typename T>
+void point(Types const& types, Memory const& memory, Size const& size, int repeats)
+{
+    auto const* type = types.name;
+    auto const bytes = static_cast<double>(size.count) * sizeof(T);
+    auto const one = [&](char const* what, double moved, auto const& work)
+    { measure(type, what, size.count, size.columns, moved, repeats, work); };
+    one("leaky", 2 * bytes, leaky<T>(memory, size.count));
+    one("softmax", 2 * bytes, softmax<T>(memory, size));
+    one("cumsum", 2 * bytes, cumsum<T>(memory, size));
+    one("embedding", 2 * bytes, embedding<T>(memory, size));
+    one("transpose", 2 * bytes, transposed<T>(memory, size));
+    one("pad reflect", paddedBytes(size) * sizeof(T), padded<T>(memory, size, kernels::PadMode::kReflect));
+    one("max pool 2x2", 1.25 * bytes, pooled<T>(memory, size, {2, 2, 0}));
+    one("nonzero", bytes, selected<T>(memory, size, types.limit));
+}
+
+//! What is measured at the usual size alone.
+template <typename T>
+void large(Types const& types, Memory const& memory)
+{
+    auto const* type = types.name;
+    Size const size = sized(kElements);
+    auto const bytes = static_cast<double>(kElements) * sizeof(T);
+    auto const one = [&](char const* what, double moved, auto const& work)
+    { measure(type, what, kElements, kColumns, moved, 1, work); };
+    point<T>(types, memory, size, 1);
+    elementwise<T>(types, memory, kElements);
+    weighted<T>(type, memory, kElements, kColumns);
+    int64_t const rows = kElements / kColumns;
     auto const most = kernels::rowOutput<T>(memory.c, kScale);
-    measure(type, "row max", count, columns, bytes + static_cast<double>(many) * sizeof(T), repeats,
-            [&] { return kernels::launchRows(nullptr, many, columns, RowMax{}, most, x); });
-    measure(type, "embedding", count, columns, 2 * bytes, repeats,
-            [&]
-            {
-                return kernels::launchGatherRows(nullptr, many, columns * static_cast<int64_t>(sizeof(T)), many,
-                                                 memory.indices, memory.a, memory.c);
-            });
-    measure(type, "transpose", count, columns, 2 * bytes, repeats,
-            [&] { return kernels::launchTranspose<T>(nullptr, 1, many, columns, memory.a, memory.c); });
-    measure(type, "NCHW to NHWC", count, columns, 2 * bytes, repeats,
-            [&] { return kernels::launchTranspose<T>(nullptr, 128, 256, count / 128 / 256, memory.a, memory.c); });
+    one("row max", bytes + static_cast<double>(rows) * sizeof(T), [&]
+        { return kernels::launchRows(stream, rows, kColumns, RowMax{}, most, kernels::input<T>(memory.a, kScale)); });
+    one("NCHW to NHWC", 2 * bytes,
+        [&] { return kernels::launchTranspose<T>(stream, 128, 256, kElements / 128 / 256, memory.a, memory.c); });
+    one("pad constant", paddedBytes(size) * sizeof(T), padded<T>(memory, size, kernels::PadMode::kConstant));
+    one("pad edge", paddedBytes(size) * sizeof(T), padded<T>(memory, size, kernels::PadMode::kEdge));
+    Size const wide{kElements, kColumns, 256};
+    one("pad reflect, 256 x 256", paddedBytes(wide) * sizeof(T), padded<T>(memory, wide, kernels::PadMode::kReflect));
+    one("max pool 3x3", 1.25 * bytes, pooled<T>(memory, size, {3, 2, 1}));
+    one("max pool 3x3, 256 x 256", 1.25 * bytes, pooled<T>(memory, wide, {3, 2, 1}));
+}
+
+//! What a launch on 4 KiB takes in a replayed graph, in microseconds.
+template <typename Work>
+void replay(char const* type, char const* what, Work work)
+{
+    constexpr int kLaunches = 100;
+    check(work()); // loads the kernel, which a capture must not
+    check(cudaStreamSynchronize(stream));
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t made = nullptr;
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < kLaunches; ++i)
+    {
+        check(work());
+    }
+    check(cudaStreamEndCapture(stream, &graph));
+    check(cudaGraphInstantiate(&made, graph, 0));
+    double const time = seconds([&] { check(cudaGraphLaunch(made, stream)); }) / kLaunches;
+    std::printf("{\"replayed\": \"%s\", \"type\": \"%s\", \"us\": %.3f}\n", what, type, time * 1e6);
+    check(cudaGraphExecDestroy(made));
+    check(cudaGraphDestroy(graph));
+}
+
+template <typename T>
+void tiny(Types const& types, Memory const& memory)
+{
+    auto const* type = types.name;
+    Size const size = sized(4096 / static_cast<int64_t>(sizeof(T)), 512);
+    replay(type, "load and store",
+           [&]
+           {
+               loadAndStore<<<1, 256, 0, stream>>>(reinterpret_cast<uint4 const*>(memory.a),
+                                                   reinterpret_cast<uint4*>(memory.c));
+               return cudaGetLastError();
+           });
+    replay(type, "leaky", leaky<T>(memory, size.count));
+    replay(type, "softmax", softmax<T>(memory, size));
+    replay(type, "cumsum", cumsum<T>(memory, size));
+    replay(type, "embedding", embedding<T>(memory, size));
+    replay(type, "transpose", transposed<T>(memory, size));
+    replay(type, "pad reflect", padded<T>(memory, size, kernels::PadMode::kReflect));
+    replay(type, "max pool 2x2", pooled<T>(memory, size, {2, 2, 0}));
 }
 
 template <typename T>
 void everything(Types const& types, Memory const& memory)
 {
-    elementwise<T>(types, memory, kElements, 1, true);
-    rows<T>(types.name, memory, kElements, kColumns, 1, true);
-    for (int64_t columns = 32; columns <= 65536; columns *= 4)
+    large<T>(types, memory);
+    tiny<T>(types, memory);
+    for (int64_t const columns : {32, 64, 100, 128, 256, 512, 1000, 1001, 1024, 2048, 8192, 16384, 32768, 65536})
     {
-        rows<T>(types.name, memory, kElements, columns, 1, false);
+        Size const size{kElements - kElements % columns, columns, 64};
+        auto const bytes = static_cast<double>(size.count) * sizeof(T);
+        measure(types.name, "softmax", size.count, columns, 2 * bytes, 1, softmax<T>(memory, size));
+        measure(types.name, "cumsum", size.count, columns, 2 * bytes, 1, cumsum<T>(memory, size));
+        weighted<T>(types.name, memory, size.count, columns);
     }
-    rows<T>(types.name, memory, kElements, 65536, 1, false);
-    rows<T>(types.name, memory, kElements - kElements % 1000, 1000, 1, false);
     for (int64_t bytes = 4096; bytes <= int64_t{1} << 30U; bytes *= 8)
     {
-        int const repeats = bytes < (int64_t{1} << 26U) ? 20 : 1;
         int64_t const count = bytes / static_cast<int64_t>(sizeof(T));
-        elementwise<T>(types, memory, count, repeats, false);
-        rows<T>(types.name, memory, count, std::min(kColumns, count), repeats, false);
+        if (count != kElements)
+        {
+            point<T>(types, memory, sized(count), bytes < (int64_t{1} << 26U) ? 20 : 1);
+        }
     }
 }
 
@@ -303,7 +530,8 @@ void everything(Types const& types, Memory const& memory)
 int main()
 {
     Memory memory{};
-    constexpr size_t kBytes = size_t{1} << 30U;
+    check(cudaStreamCreate(&stream));
+    constexpr size_t kBytes = (size_t{1} << 30U) / 8 * 9; // a tensor of 1 GiB with a rim
     std::vector<char> noise(size_t{1} << 20U);
     uint32_t state = 1;
     for (auto& byte : noise)
@@ -342,9 +570,15 @@ int main()
         std::printf("{\"copy_bytes\": %lld, \"us\": %.2f, \"gb_per_s\": %.1f}\n", static_cast<long long>(bytes),
                     time * 1e6, 2 * static_cast<double>(bytes) / time / 1e9);
     }
-    everything<float>({"float32", my_plugin::MyPluginPrecision::kFLOAT}, memory);
-    everything<__half>({"float16", my_plugin::MyPluginPrecision::kHALF}, memory);
-    everything<__nv_bfloat16>({"bfloat16", my_plugin::MyPluginPrecision::kBF16}, memory);
-    everything<int8_t>({"int8", my_plugin::MyPluginPrecision::kINT8}, memory);
+    using Precision = my_plugin::MyPluginPrecision;
+#if PATTERNS_TYPE == 0
+    everything<float>({"float32", Precision::kFLOAT, 0.49F}, memory);
+#elif PATTERNS_TYPE == 1
+    everything<__half>({"float16", Precision::kHALF, 1.7F}, memory);
+#elif PATTERNS_TYPE == 2
+    everything<__nv_bfloat16>({"bfloat16", Precision::kBF16, 0.49F}, memory);
+#else
+    everything<int8_t>({"int8", Precision::kINT8, 1.25F}, memory);
+#endif
     return 0;
 }

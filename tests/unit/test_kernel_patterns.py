@@ -17,6 +17,19 @@ from pluginkit.scaffold.kernels import patterns, transposition
 
 GATHER: dict[str, Any] = {"inputs": ["t:float32,int8:v,d", "i:int64:b,s"], "outputs": ["y:float32,int8:b,s,d"]}
 TRANSPOSE: dict[str, Any] = {"inputs": ["x:float32,int8:n,c,h,w"], "outputs": ["y:float32,int8:n,h,w,c"]}
+RIM = [f"{side}:int32:0..=1" for side in ("top", "bottom", "left", "right")]
+PAD: dict[str, Any] = {
+    "fields": [*RIM, "mode:int32:0..2=2", "value:float32=0"], "inputs": ["x:float32,int8:n,h,w"],
+    "outputs": ["y:float32,int8:n,h + top + bottom,w + left + right"],
+}  # fmt: skip
+POOL: dict[str, Any] = {
+    "fields": ["kernel:int32:1..=2", "stride:int32:1..=2", "pad:int32:0..=0"], "inputs": ["x:float32,int8:n,h,w"],
+    "outputs": ["y:float32,int8:n,(h + 2 * pad - kernel) // stride + 1,(w + 2 * pad - kernel) // stride + 1"],
+}  # fmt: skip
+NONZERO: dict[str, Any] = {
+    "fields": [], "inputs": ["x:float32,int8:r,c"], "base": "v3", "workspace": "ceil_div(r * c, 8192) * 1028",
+    "outputs": ["places:int64:2,count", "count:int32::upper=r * c:opt=r * c // 2"],
+}  # fmt: skip
 PLAIN: dict[str, Any] = {"inputs": ["x:float32,int8:n,c"], "outputs": [], "base": "v3"}
 
 
@@ -70,6 +83,25 @@ def test_the_usual_pattern(options: dict[str, Any], pattern: str) -> None:
         ),
         ("gather", {**GATHER, "outputs": ["y:float32:b,s,d"]}, "other types"),
         ("gather", {**GATHER, "outputs": ["y:float32,int8:b,d,s"]}, "other dimensions than [b, s, d]"),
+        ("pad", {}, "aren't a shape and the same with a rim"),
+        ("pad", {**PAD, "outputs": ["y:float32,int8:n,h + top,w"]}, "two integer fields added, as h + top + bottom"),
+        ("pad", {**PAD, "outputs": ["y:float32,int8:n + top + bottom,h + top + bottom"]}, "with a rim"),
+        ("pad", {**PAD, "outputs": ["y:float32:n,h + top + bottom,w"]}, "other types"),
+        ("pad", {"inputs": ["x:float32:...,h"]}, "any number of dimensions"),
+        ("pad", {**PAD, "fields": [*RIM, "mode:int32=2"]}, "write mode:int32:0..2=0"),
+        ("pad", {**PAD, "fields": [*RIM, "mode:string=edge"]}, "write mode:int32:0..2=0"),
+        ("pad", {**PAD, "fields": [*RIM, "value:int32=0"]}, "'value' isn't float32"),
+        ("pool", {}, "no integer field 'kernel'"),
+        ("pool", {**POOL, "fields": ["kernel:int32=2", *POOL["fields"][1:]]}, "write kernel:int32:1..=1"),
+        ("pool", {**POOL, "fields": [*POOL["fields"][:2], "pad:int32=0"]}, "may be less than 0"),
+        ("pool", {**POOL, "inputs": ["x:float32,int8:n"], "outputs": ["y:float32,int8:n"]}, "may have less"),
+        ("pool", {**POOL, "outputs": ["y:float32,int8:n,h // stride,w // stride"]}, "another shape than [n, (h + 2"),
+        ("nonzero", {}, "two outputs: places, and how many"),
+        ("nonzero", {**NONZERO, "workspace": ""}, "its workspace isn't 'ceil_div(r * c, 8192) * 1028'"),
+        ("nonzero", {**NONZERO, "workspace": "r * c"}, "its workspace isn't"),
+        ("nonzero", {**NONZERO, "outputs": ["places:float32:2,count", NONZERO["outputs"][1]]}, "isn't int32 or int64"),
+        ("nonzero", {**NONZERO, "outputs": ["places:int64:count,2", NONZERO["outputs"][1]]}, "shape than [2, count]"),
+        ("nonzero", {**NONZERO, "outputs": ["places:int64:2,r", "count:int32:r"]}, "isn't a size tensor"),
     ],
 )
 def test_a_pattern_that_does_not_fit(name: str, options: dict[str, Any], problem: str) -> None:
@@ -100,7 +132,8 @@ def test_which_dimensions_are_exchanged(shapes: str, exchanged: tuple[int, int])
 
 @pytest.mark.parametrize("name", list(patterns.PATTERNS))
 def test_a_project_keeps_its_pattern(name: str, tmp_path: Path) -> None:
-    options = {"gather": GATHER, "transpose": TRANSPOSE}.get(name, {"inputs": ["x:float32,int8:n,c"]})
+    of_their_own = {"gather": GATHER, "transpose": TRANSPOSE, "pad": PAD, "pool": POOL, "nonzero": NONZERO}
+    options = of_their_own.get(name, {"inputs": ["x:float32,int8:n,c"]})
     project = scaffold.new("Some", directory=tmp_path, kernel=name, **options)
     assert json.loads((project / ".pluginkit.json").read_text())["kernel"] == name
     assert scaffold.update(project).changes == ()
@@ -128,6 +161,7 @@ def test_the_layer_of_a_pattern_is_in_the_reference_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "options"), [
     ("gather", GATHER), ("transpose", TRANSPOSE), ("rows", {"inputs": ["x:float32:n,c"]}),
+    ("pad", PAD), ("pad", {**PAD, "fields": RIM}), ("pool", POOL), ("nonzero", NONZERO),
     ("gather", {"inputs": ["rows:float32:v,d", "places:int32:n"], "outputs": ["y:float32:n,d"]}),
 ])  # fmt: skip
 def test_the_reference_s_own_test(name: str, options: dict[str, Any], tmp_path: Path) -> None:

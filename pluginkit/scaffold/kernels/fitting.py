@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pluginkit.bases import BASES
+from pluginkit.field_types import FieldType
 from pluginkit.formats import Format
-from pluginkit.manifest import REST, Manifest
+from pluginkit.manifest import REST, Attribute, Manifest, Tensor
 
 
 def always(_manifest: Manifest) -> str:
@@ -27,10 +28,14 @@ def plain(manifest: Manifest) -> str:
     reasons = [
         *(["it has a workspace"] if manifest.plugin.workspace else []),
         *(f"'{output.name}' is a size tensor" for output in outputs if output.upper is not None),
-        *(f"'{t.name}' has other formats than linear" for t in (*given, *outputs) if set(t.formats) != {Format.LINEAR}),
+        *(f"'{t.name}' has other formats than linear" for t in (*given, *outputs) if not_linear(t)),
         *(f"'{t.name}' has a scale for each channel" for t in (*given, *outputs) if t.scale_axis is not None),
     ]
     return reasons[0] if reasons else ""
+
+
+def not_linear(tensor: Tensor) -> bool:
+    return set(tensor.formats) != {Format.LINEAR}
 
 
 def dimensions(manifest: Manifest) -> str:
@@ -61,3 +66,31 @@ def along_rows(manifest: Manifest) -> str:
         *(["integers have no scale to round by"] if any(kind.is_integer for kind in x.types) else []),
     ]
     return reasons[0] if reasons else ""
+
+
+def field(manifest: Manifest, name: str) -> Attribute | None:
+    return next((field for field in manifest.plain_fields() if field.name == name), None)
+
+
+def is_whole(field: Attribute) -> bool:
+    """Whether it is one integer."""
+    return field.type in (FieldType.INT32, FieldType.INT64) and not field.is_list
+
+
+def ends(field: Attribute) -> tuple[float | None, float | None]:
+    """The least and the greatest number that it may be."""
+    if field.choices:
+        numbers = [float(choice) for choice in field.choices]
+        return min(numbers), max(numbers)
+    return (
+        None if field.min is None else float(field.min),
+        None if field.max is None else float(field.max),
+    )
+
+
+def local(manifest: Manifest, name: str) -> str:
+    """A name for a variable of reference.py that no input and no field has."""
+    taken = {tensor.name for tensor in manifest.inputs} | {field.name for field in manifest.fields}
+    while name in taken:
+        name += "_"
+    return name

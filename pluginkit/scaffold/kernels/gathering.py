@@ -29,14 +29,7 @@ def misfit(manifest: Manifest) -> str:
 
 def reference(manifest: Manifest) -> list[str]:
     table, indices = (tensor.name for tensor in manifest.inputs)
-    taken = {table, indices, *(field.name for field in manifest.fields)}
-
-    def local(name: str) -> str:
-        while name in taken:
-            name += "_"
-        return name
-
-    rows, places, zeros = local("rows"), local("places"), local("zeros")
+    rows, places, zeros = (fitting.local(manifest, name) for name in ("rows", "places", "zeros"))
     return [
         f"{rows} = {table}.shape[0]",
         f"{places} = {indices}.astype(np.int64)",

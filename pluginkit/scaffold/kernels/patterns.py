@@ -12,7 +12,7 @@ from typing import Any
 
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.scaffold.kernels import fitting, gathering, transposition
+from pluginkit.scaffold.kernels import fitting, gathering, padding, pooling, selecting, transposition
 
 LOOP = "loop"
 """The pattern for every signature; what projects have that were made before there were others."""
@@ -96,6 +96,34 @@ PATTERNS = {
         transposition.test,
         transposition.variables,
         "--input x:float32:n,c,h,w --output y:float32:n,h,w,c",
+    ),
+    "pad": KernelPattern(
+        "a rim of a constant, the edge, or a reflection, at nearly the speed of the memory",
+        padding.misfit,
+        "The input with a rim.",
+        padding.reference,
+        padding.test,
+        padding.variables,
+        "--field top:int32:0..=1 --field bottom:int32:0..=1 --field mode:int32:0..2=0 --input x:float32:n,h,w "
+        "--output 'y:float32:n,h + top + bottom,w'",
+    ),
+    "pool": KernelPattern(
+        "a function of each window of an image, as a maximum",
+        pooling.misfit,
+        "The maximum of each window of the last two dimensions.",
+        pooling.reference,
+        pooling.test,
+        example="--field kernel:int32:1..=2 --field stride:int32:1..=2 --field pad:int32:0..=0 --input x:float32:n,h,w "
+        "--output 'y:float32:n,(h + 2 * pad - kernel) // stride + 1,(w + 2 * pad - kernel) // stride + 1'",
+    ),
+    "nonzero": KernelPattern(
+        "the places of elements that are not 0, and how many there are",
+        selecting.misfit,
+        "The places of the elements that are not 0, in row-major order, and how many there are.",
+        selecting.reference,
+        selecting.test,
+        example="--base v3 --input x:float32:r,c --output indices:int64:2,count --output 'count:int32::upper=r * c"
+        ":opt=r * c // 2' --workspace 'ceil_div(r * c, 8192) * 1028'",
     ),
     LOOP: KernelPattern("a plain loop over the output's elements, for every signature", fitting.always),
 }

@@ -300,7 +300,7 @@ void launchLong(Work const& work, int64_t chunks) noexcept
 
 //! A cluster of blocks has a row; false where the GPU has no clusters, or too few chunks are left for it.
 template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Most, uint32_t Blocks, typename Work>
-bool launchClusterOf([[maybe_unused]] Work const& work, [[maybe_unused]] int64_t chunks) noexcept
+bool launchCluster([[maybe_unused]] Work const& work, [[maybe_unused]] int64_t chunks) noexcept
 {
 #ifdef PLUGINKIT_KERNELS_CLUSTERS
     auto* const kernel = rowsKernel<Size, Whole, Chunks, Most, WholeCluster<Most / kLanes, Blocks>,
@@ -328,15 +328,6 @@ bool launchClusterOf([[maybe_unused]] Work const& work, [[maybe_unused]] int64_t
 #endif
 }
 
-//! Of as few blocks as have room for a row, and at most 8, which every GPU of compute capability 9.0 can start
-//! together.
-template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Most, typename Work>
-bool launchCluster(Work const& work, int64_t chunks) noexcept
-{
-    return launchClusterOf<Size, Whole, Chunks, Most, 2>(work, chunks) ||
-           launchClusterOf<Size, Whole, Chunks, Most, 8>(work, chunks);
-}
-
 //! More threads than a warp have a row, and each as many numbers of it as leave registers for the others.
 template <int32_t Size, bool Whole, typename Work>
 void launchLongOf(Work const& work, int64_t chunks) noexcept
@@ -345,6 +336,8 @@ void launchLongOf(Work const& work, int64_t chunks) noexcept
     if constexpr (Size < 16)
     {
         constexpr int32_t kEach = 16 / Size;
+        constexpr uint32_t kFirst = Size < 8 ? 1024 : 256; // the first cluster's threads: what was fastest on an H100
+        constexpr uint32_t kBlocks = Size < 8 ? 2 : 8;
         if (chunks <= kEach * 512)
         {
             launchLong<Size, Whole, kEach, 512>(work, chunks);
@@ -353,7 +346,9 @@ void launchLongOf(Work const& work, int64_t chunks) noexcept
         {
             launchLong<Size, Whole, 2 * kEach, 1024>(work, chunks);
         }
-        else if (!launchCluster<Size, Whole, 2 * kEach, 1024>(work, chunks))
+        // At most 8 blocks: what every GPU of compute capability 9.0 can start together.
+        else if (!launchCluster<Size, Whole, 2 * kEach, kFirst, kBlocks>(work, chunks) &&
+                 !launchCluster<Size, Whole, 2 * kEach, 1024, 8>(work, chunks))
         {
             launchLong<Size, Whole, 0, 1024>(work, chunks);
         }
@@ -361,11 +356,7 @@ void launchLongOf(Work const& work, int64_t chunks) noexcept
     else
     {
         constexpr int32_t kEach = kHeld > 1 ? 2 : 4;
-        if (chunks <= 2 * 128)
-        {
-            launchLong<Size, Whole, 2, 128>(work, chunks);
-        }
-        else if (chunks <= kEach * 128)
+        if (chunks <= kEach * 128)
         {
             launchLong<Size, Whole, kEach, 128>(work, chunks);
         }
@@ -373,7 +364,7 @@ void launchLongOf(Work const& work, int64_t chunks) noexcept
         {
             launchLong<Size, Whole, kEach, 512>(work, chunks);
         }
-        else if (!launchCluster<Size, Whole, kEach, 256>(work, chunks))
+        else if (!launchCluster<Size, Whole, kEach, 256, 8>(work, chunks))
         {
             launchLong<Size, Whole, 0, 1024>(work, chunks);
         }

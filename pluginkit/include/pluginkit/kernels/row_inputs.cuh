@@ -1,10 +1,12 @@
 //! Chunks of a matrix's rows, and what a function of rows reads of them; for normalize.cuh.
 #pragma once
 
+#include <pluginkit/kernels/shifted.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 namespace pluginkit::kernels::detail
@@ -31,15 +33,14 @@ struct Chunk
     }
 };
 
-//! A thread's row.
-template <int32_t Size, bool Whole, typename Group>
-struct Place
+//! A row of a matrix.
+template <int32_t Size, bool Whole>
+struct RowPlace
 {
-    Group group;
     int64_t row;     //!< its number
     int64_t columns; //!< its elements
     int64_t first;   //!< its first chunk
-    int64_t chunks;  //!< 0 where there is no such row: then the thread only takes part in exchanges
+    int64_t chunks;  //!< 0 where there is no such row: then a thread only takes part in exchanges
     int32_t skipped; //!< elements of the first chunk before the row
 
     __device__ Chunk<Size, Whole> at(int64_t chunk) const
@@ -48,16 +49,27 @@ struct Place
     }
 };
 
-template <int32_t Size, bool Whole, typename Group>
-__device__ Place<Size, Whole, Group> placeOf(Group const& group, int64_t rows, int64_t columns)
+template <int32_t Size, bool Whole>
+__device__ RowPlace<Size, Whole> placeOfRow(int64_t row, int64_t rows, int64_t columns)
 {
-    int64_t const row = group.row();
     int64_t const begin = row * columns;
     int64_t const first = begin / Size;
     auto const skipped = static_cast<int32_t>(Whole ? 0 : begin - first * Size);
     int64_t const chunks = Whole ? columns / Size : (skipped + columns + Size - 1) / Size;
-    // A group without a row has no chunks, but takes part in the exchanges of its warp.
-    return {group, row, columns, Whole ? row * chunks : first, row < rows ? chunks : 0, skipped};
+    return {row, columns, Whole ? row * chunks : first, row < rows ? chunks : 0, skipped};
+}
+
+//! A thread's row.
+template <int32_t Size, bool Whole, typename Group>
+struct Place : RowPlace<Size, Whole>
+{
+    Group group;
+};
+
+template <int32_t Size, bool Whole, typename Group>
+__device__ Place<Size, Whole, Group> placeOf(Group const& group, int64_t rows, int64_t columns)
+{
+    return {placeOfRow<Size, Whole>(group.row(), rows, columns), group};
 }
 
 //! How many matrices are among inputs: those are kept in registers, where rows are.
@@ -72,28 +84,6 @@ template <int32_t Size, typename In>
 struct HeldElements
 {
 };
-
-template <typename T>
-constexpr int64_t kInWord = sizeof(T) < sizeof(uint32_t) ? sizeof(uint32_t) / sizeof(T) : 1;
-
-//! A pack that begins at any element: of five words, of which each two neighbours have four bytes of it.
-template <typename T>
-__device__ Pack<T> loadShifted(T const* tensor, int64_t first)
-{
-    int64_t const begin = first * static_cast<int64_t>(sizeof(T));
-    auto const* const words = reinterpret_cast<uint32_t const*>(tensor) + begin / 4;
-    uint32_t const choice = 0x3210U + 0x1111U * static_cast<uint32_t>(begin % 4);
-    Pack<T> result;
-    uint32_t word = words[0];
-#pragma unroll
-    for (int32_t w = 0; w < kPackWords; ++w)
-    {
-        uint32_t const next = words[w + 1];
-        result.words[w] = __byte_perm(word, next, choice);
-        word = next;
-    }
-    return result;
-}
 
 //! A chunk of a matrix as it is in memory. All of a thread's chunks are loaded before the first is converted: so many
 //! loads are under way at once.
@@ -172,9 +162,8 @@ __device__ void loadOne(kernels::Row<T> const& in, Chunk<Size, Whole> const& chu
     {
         loadNumbers<Size>(in.data, chunk.column / Size, in.scale, numbers);
     }
-    else if (sizeof(T) < sizeof(uint32_t) && chunk.full() && chunk.column + Size + kInWord<T> <= chunk.columns)
+    else if (chunk.full() && canLoadShifted<T>(chunk.column + Size - Pack<T>::kSize, chunk.columns))
     {
-        // Not so at a row's end: the last word may lie behind it.
 #pragma unroll
         for (int32_t j = 0; j < Size; j += Pack<T>::kSize)
         {

@@ -5,6 +5,7 @@
 //!     kernels::input<__half>(x));
 #pragma once
 
+#include <pluginkit/kernels/row_inputs.cuh>
 #include <pluginkit/kernels/rows.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 
@@ -57,22 +58,25 @@ __device__ float blockScan(float value, Operation operation, float* scratch, flo
 namespace detail
 {
 
-//! A group scans its row in turns of a chunk a thread: what the turns before gave is carried on.
-template <int32_t Size, uint32_t Lanes, bool Block, typename Operation, typename Out, typename In>
+//! A group scans its row in turns of a chunk a thread: what the turns before gave is carried on. Elements of a chunk
+//! that are of other rows count as none.
+template <int32_t Size, bool Whole, uint32_t Lanes, bool Block, typename Operation, typename Out, typename In>
 __global__ void __launch_bounds__(512)
-    scanKernel(int64_t rows, int64_t chunks, Operation const operation, Output<Out> const out, Input<In> const in)
+    scanKernel(int64_t rows, int64_t columns, Operation const operation, Output<Out> const out, Input<In> const in)
 {
     __shared__ float scratch[kWarps];
     uint32_t const threads = Block ? blockDim.x : Lanes;
     uint32_t const thread = Block ? threadIdx.x : threadIdx.x % Lanes;
     int64_t const row =
         Block ? blockIdx.x : static_cast<int64_t>(blockIdx.x) * (blockDim.x / Lanes) + threadIdx.x / Lanes;
+    auto const place = placeOfRow<Size, Whole>(row, rows, columns);
+    int64_t const most = Whole ? columns / Size : (columns + Size - 2) / Size + 1;
     float carried = Operation::kIdentity;
-    // Every thread takes as many turns as its group, or it would miss exchanges of its warp.
-    for (int64_t begin = 0; begin < chunks; begin += threads)
+    // Every thread takes as many turns as each other row's could, or it would miss exchanges of its warp.
+    for (int64_t begin = 0; begin < most; begin += threads)
     {
-        bool const has = row < rows && begin + thread < chunks;
-        int64_t const chunk = row * chunks + begin + thread;
+        bool const has = begin + thread < place.chunks;
+        auto const chunk = place.at(begin + thread);
         float numbers[Size];
 #pragma unroll
         for (int32_t j = 0; j < Size; ++j)
@@ -81,7 +85,15 @@ __global__ void __launch_bounds__(512)
         }
         if (has)
         {
-            in.template load<Size>(chunk, numbers);
+            loadOne(in, chunk, numbers);
+            if (!chunk.full())
+            {
+#pragma unroll
+                for (int32_t j = 0; j < Size; ++j)
+                {
+                    numbers[j] = chunk.has(j) ? numbers[j] : Operation::kIdentity;
+                }
+            }
         }
 #pragma unroll
         for (int32_t j = 1; j < Size; ++j)
@@ -107,42 +119,52 @@ __global__ void __launch_bounds__(512)
             {
                 numbers[j] = operation(before, numbers[j]);
             }
-            out.template store<Size>(chunk, numbers);
+            storeOne(out, chunk, numbers);
         }
     }
 }
 
-template <int32_t Size, uint32_t Lanes, typename Operation, typename Out, typename In>
-void launchShortScan(cudaStream_t stream, int64_t rows, int64_t chunks, Operation operation, Output<Out> out,
+template <int32_t Size, bool Whole, uint32_t Lanes, typename Operation, typename Out, typename In>
+void launchShortScan(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
                      Input<In> in) noexcept
 {
     constexpr uint32_t kThreads = 256;
     constexpr int64_t kInBlock = kThreads / Lanes;
-    scanKernel<Size, Lanes, false><<<static_cast<uint32_t>((rows + kInBlock - 1) / kInBlock), kThreads, 0, stream>>>(
-        rows, chunks, operation, out, in);
+    scanKernel<Size, Whole, Lanes, false>
+        <<<static_cast<uint32_t>((rows + kInBlock - 1) / kInBlock), kThreads, 0, stream>>>(rows, columns, operation,
+                                                                                           out, in);
 }
 
-template <int32_t Size, typename Operation, typename Out, typename In>
-void launchScanOf(cudaStream_t stream, int64_t rows, int64_t chunks, Operation operation, Output<Out> out,
+template <int32_t Size, bool Whole, typename Operation, typename Out, typename In>
+void launchScanOf(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
                   Input<In> in) noexcept
 {
-    if (chunks <= 2)
+    int64_t const chunks = Whole ? columns / Size : (columns + Size - 2) / Size + 1;
+    if (chunks <= 2 && Whole)
     {
-        launchShortScan<Size, 2>(stream, rows, chunks, operation, out, in);
+        launchShortScan<Size, Whole, 2>(stream, rows, columns, operation, out, in);
+    }
+    else if (chunks <= 4 && Whole)
+    {
+        launchShortScan<Size, Whole, 4>(stream, rows, columns, operation, out, in);
     }
     else if (chunks <= 8)
     {
-        launchShortScan<Size, 8>(stream, rows, chunks, operation, out, in);
+        launchShortScan<Size, Whole, 8>(stream, rows, columns, operation, out, in);
+    }
+    else if (chunks <= 16 && Whole)
+    {
+        launchShortScan<Size, Whole, 16>(stream, rows, columns, operation, out, in);
     }
     else if (chunks <= kLanes)
     {
-        launchShortScan<Size, kLanes>(stream, rows, chunks, operation, out, in);
+        launchShortScan<Size, Whole, kLanes>(stream, rows, columns, operation, out, in);
     }
     else
     {
         auto const threads = static_cast<uint32_t>(std::min<int64_t>((chunks + kLanes - 1) / kLanes * kLanes, 512));
-        scanKernel<Size, kLanes, true>
-            <<<static_cast<uint32_t>(rows), threads, 0, stream>>>(rows, chunks, operation, out, in);
+        scanKernel<Size, Whole, kLanes, true>
+            <<<static_cast<uint32_t>(rows), threads, 0, stream>>>(rows, columns, operation, out, in);
     }
 }
 
@@ -165,13 +187,18 @@ cudaError_t launchScan(cudaStream_t stream, int64_t rows, int64_t columns, Opera
         return cudaSuccess; // a launch of no blocks would be an error
     }
     constexpr int32_t kSize = detail::largest(Output<Out>::kSize, Input<In>::kSize);
-    if (columns % kSize == 0 && canPack(out.data, in.data))
+    bool const packed = canPack(out.data, in.data);
+    if (packed && columns % kSize == 0)
     {
-        detail::launchScanOf<kSize>(stream, rows, columns / kSize, operation, out, in);
+        detail::launchScanOf<kSize, true>(stream, rows, columns, operation, out, in);
+    }
+    else if (packed && columns > kSize)
+    {
+        detail::launchScanOf<kSize, false>(stream, rows, columns, operation, out, in);
     }
     else
     {
-        detail::launchScanOf<1>(stream, rows, columns, operation, out, in);
+        detail::launchScanOf<1, true>(stream, rows, columns, operation, out, in);
     }
     return cudaGetLastError();
 }

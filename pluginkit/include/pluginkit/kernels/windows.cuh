@@ -1,0 +1,245 @@
+//! A function of each window of an image, as a maximum or an average.
+//!
+//!     struct Largest
+//!     {
+//!         static constexpr float kIdentity = -INFINITY; // changes no other number
+//!
+//!         __device__ float operator()(float a, float b) const
+//!         {
+//!             return fmaxf(a, b);
+//!         }
+//!
+//!         __device__ float result(float folded, float count) const // count: elements of the window in the image
+//!         {
+//!             return folded;
+//!         }
+//!     };
+//!     kernels::launchWindows(stream, images, window, Largest{}, kernels::output<__half>(y),
+//!     kernels::input<__half>(x));
+#pragma once
+
+#include <pluginkit/kernels/division.cuh>
+#include <pluginkit/kernels/tensors.cuh>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace pluginkit::kernels
+{
+
+//! Images of height x width, one after another, and what becomes of each.
+struct Images
+{
+    int64_t count; //!< batch times channels
+    int64_t height;
+    int64_t width;
+    int64_t outHeight;
+    int64_t outWidth;
+};
+
+//! Window [i, j] begins at row i * stride - pad, and column j * stride - pad.
+struct Window
+{
+    int32_t size; //!< rows and columns of it
+    int32_t stride;
+    int32_t pad;
+};
+
+namespace detail
+{
+
+constexpr uint32_t kWindowThreads = 256;
+
+//! The images of a launch, and divisions of a thread's number.
+struct WindowWork
+{
+    int32_t height;
+    int32_t width;
+    int32_t outHeight;
+    Divisor inRow;   //!< threads of an output row
+    Divisor inPlane; //!< rows of threads of an image
+    int64_t threads;
+};
+
+//! How many elements a window has in the image, from place `begin` on.
+inline __device__ int32_t countOf(int32_t begin, int32_t window, int32_t size)
+{
+    return max(min(begin + window, size) - max(begin, 0), 0);
+}
+
+//! Any window: a thread makes an element.
+template <typename Layer, typename T>
+__global__ void __launch_bounds__(kWindowThreads)
+    windowsKernel(WindowWork const work, Window const window, Layer const layer, Output<T> const y, Input<T> const x)
+{
+    int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= work.threads)
+    {
+        return;
+    }
+    int32_t const line = work.inRow.quotient(static_cast<int32_t>(i));
+    int32_t const image = work.inPlane.quotient(line);
+    int32_t const outRow = line - image * work.outHeight;
+    int32_t const outColumn = static_cast<int32_t>(i) - line * static_cast<int32_t>(work.inRow.divisor);
+    int32_t const top = outRow * window.stride - window.pad;
+    int32_t const left = outColumn * window.stride - window.pad;
+    int64_t const begin = static_cast<int64_t>(image) * work.height * work.width;
+    float folded = Layer::kIdentity;
+    for (int32_t r = max(top, 0); r < min(top + window.size, work.height); ++r)
+    {
+        for (int32_t c = max(left, 0); c < min(left + window.size, work.width); ++c)
+        {
+            folded = layer(folded, x.at(begin + static_cast<int64_t>(r) * work.width + c));
+        }
+    }
+    int32_t const count = countOf(top, window.size, work.height) * countOf(left, window.size, work.width);
+    y.set(i, layer.result(folded, static_cast<float>(count)));
+}
+
+constexpr int32_t kHalvedRows = 2; //!< output rows of a thread
+
+//! Windows of 2 x 2, or of 3 x 3 with a pad of 1, from every second element, in rows that are made of packs: what most
+//! networks halve an image with. A thread takes the pack at one place of several rows, all of them loaded before the
+//! first is used, and writes half a pack of each of its output rows.
+template <int32_t Size, typename Layer, typename T>
+__global__ void __launch_bounds__(kWindowThreads)
+    halvingKernel(WindowWork const work, Layer const layer, Output<T> const y, Input<T> const x)
+{
+    constexpr int32_t kPad = Size - 2;
+    constexpr int32_t kIn = Pack<T>::kSize;
+    constexpr int32_t kOut = kIn / 2;
+    constexpr int32_t kRows = 2 * (kHalvedRows - 1) + Size;
+    int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= work.threads)
+    {
+        return;
+    }
+    int32_t const group = work.inRow.quotient(static_cast<int32_t>(i));
+    int32_t const image = work.inPlane.quotient(group);
+    auto const packs = static_cast<int32_t>(work.inRow.divisor);
+    int32_t const pack = static_cast<int32_t>(i) - group * packs;
+    int32_t const firstRow = (group - image * static_cast<int32_t>(work.inPlane.divisor)) * kHalvedRows;
+    int32_t const top = 2 * firstRow - kPad;
+    int64_t const begin = static_cast<int64_t>(image) * work.height * packs + pack;
+    Pack<T> loaded[kRows] = {};
+    T before[kRows] = {};
+#pragma unroll
+    for (int32_t r = 0; r < kRows; ++r)
+    {
+        if (top + r >= 0 && top + r < work.height)
+        {
+            int64_t const at = begin + static_cast<int64_t>(top + r) * packs;
+            loaded[r] = loadPack(x.data, at);
+            if (kPad > 0 && pack > 0)
+            {
+                before[r] = x.data[at * kIn - 1];
+            }
+        }
+    }
+    // Each row's columns first: windows below each other share them.
+    float folded[kRows][kOut];
+#pragma unroll
+    for (int32_t r = 0; r < kRows; ++r)
+    {
+        float numbers[kIn];
+        Conversion<T>::unpack(loaded[r], x.scale, numbers);
+        bool const inside = top + r >= 0 && top + r < work.height;
+        float const previous = kPad > 0 && pack > 0 ? toNumber(before[r], x.scale) : Layer::kIdentity;
+#pragma unroll
+        for (int32_t o = 0; o < kOut; ++o)
+        {
+            float number = layer(numbers[2 * o], numbers[2 * o + 1]);
+            if (kPad > 0)
+            {
+                number = layer(o == 0 ? previous : numbers[o == 0 ? 0 : 2 * o - 1], number);
+            }
+            folded[r][o] = inside ? number : Layer::kIdentity;
+        }
+    }
+#pragma unroll
+    for (int32_t k = 0; k < kHalvedRows; ++k)
+    {
+        if (firstRow + k >= work.outHeight)
+        {
+            continue;
+        }
+        int32_t const rows = countOf(top + 2 * k, Size, work.height);
+        float results[kIn] = {};
+#pragma unroll
+        for (int32_t o = 0; o < kOut; ++o)
+        {
+            float number = folded[2 * k][o];
+#pragma unroll
+            for (int32_t r = 1; r < Size; ++r)
+            {
+                number = layer(number, folded[2 * k + r][o]);
+            }
+            int32_t const columns = o == 0 && pack == 0 ? Size - kPad : Size;
+            results[o] = layer.result(number, static_cast<float>(rows * columns));
+        }
+        Pack<T> made;
+        Conversion<T>::pack(made, results, y.inverse);
+        int64_t const at = (static_cast<int64_t>(image) * work.outHeight + firstRow + k) * packs + pack;
+        reinterpret_cast<uint2*>(y.data)[at] = make_uint2(made.words[0], made.words[1]);
+    }
+}
+
+inline uint32_t windowBlocks(int64_t threads) noexcept
+{
+    return static_cast<uint32_t>((threads + kWindowThreads - 1) / kWindowThreads);
+}
+
+} // namespace detail
+
+//! Starts the kernel on a stream and returns at once; without elements it starts nothing.
+//!
+//! The layer folds the numbers of each window that are in the image, row by row from `kIdentity` on, and `result` makes
+//! of it what is written. Both tensors have at most 2^31 - 1 elements. Windows of 2 x 2, and of 3 x 3 with a pad of 1,
+//! from every second element, run at the speed of the memory where the width is a multiple of 16 bytes, others
+//! below it.
+template <typename Layer, typename T>
+cudaError_t launchWindows(cudaStream_t stream, Images const& images, Window const& window, Layer const& layer,
+                          Output<T> y, Input<T> x) noexcept
+{
+    constexpr int64_t kMost = 0x7FFFFFFF;
+    int64_t const count = images.count * images.outHeight * images.outWidth;
+    int64_t const most = images.count * std::max(images.height * images.width, images.outHeight * images.outWidth);
+    if (count < 0 || most > kMost || window.size < 1 || window.stride < 1 || window.pad < 0)
+    {
+        return cudaErrorInvalidValue;
+    }
+    if (count == 0)
+    {
+        return cudaSuccess; // a launch of no blocks would be an error
+    }
+    detail::WindowWork work{
+        static_cast<int32_t>(images.height), static_cast<int32_t>(images.width), static_cast<int32_t>(images.outHeight),
+        divisorOf(images.outWidth),          divisorOf(images.outHeight),        count};
+    bool const halves = (window.size == 2 || window.size == 3) && window.stride == 2 && window.pad == window.size - 2;
+    if (halves && images.width == 2 * images.outWidth && images.width % Pack<T>::kSize == 0 && canPack(y.data, x.data))
+    {
+        int64_t const packs = images.width / Pack<T>::kSize;
+        int64_t const groups = (images.outHeight + detail::kHalvedRows - 1) / detail::kHalvedRows;
+        work.inRow = divisorOf(packs);
+        work.inPlane = divisorOf(groups);
+        work.threads = images.count * groups * packs;
+        if (window.size == 2)
+        {
+            detail::halvingKernel<2>
+                <<<detail::windowBlocks(work.threads), detail::kWindowThreads, 0, stream>>>(work, layer, y, x);
+        }
+        else
+        {
+            detail::halvingKernel<3>
+                <<<detail::windowBlocks(work.threads), detail::kWindowThreads, 0, stream>>>(work, layer, y, x);
+        }
+    }
+    else
+    {
+        detail::windowsKernel<<<detail::windowBlocks(count), detail::kWindowThreads, 0, stream>>>(work, window, layer,
+                                                                                                  y, x);
+    }
+    return cudaGetLastError();
+}
+
+} // namespace pluginkit::kernels

@@ -1,0 +1,113 @@
+"""The pattern `pad`: an input with a rim, whose width fields give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pluginkit.field_types import FieldType
+from pluginkit.manifest import REST, Manifest
+from pluginkit.scaffold.kernels import fitting
+from pluginkit.shapes import parse
+
+MODES = ("constant", "edge", "reflect")
+"""By the number that the field `mode` has."""
+
+
+def misfit(manifest: Manifest) -> str:
+    if problem := fitting.one_to_one(manifest):
+        return problem
+    (x,), (y,) = manifest.inputs, manifest.outputs
+    mode, value = (fitting.field(manifest, name) for name in ("mode", "value"))
+    reasons = [
+        *(["its output is in its input's memory"] if y.alias else []),
+        *(["a scalar has no rim"] if not x.shape else []),
+        *([f"'{x.name}' may have any number of dimensions"] if REST in manifest.written(x) else []),
+        *(["the field 'mode' isn't a number from 0 to 2: write mode:int32:0..2=0 (constant, edge, reflect)"]
+          if mode is not None and (not fitting.is_whole(mode) or fitting.ends(mode) != (0, 2)) else []),
+        *(["the field 'value' isn't float32"]
+          if value is not None and (value.type is not FieldType.FLOAT32 or value.is_list) else []),
+    ]  # fmt: skip
+    if reasons:
+        return reasons[0]
+    if rims(manifest) is None:
+        shapes = " and ".join(f"[{', '.join(manifest.written(tensor))}]" for tensor in (x, y))
+        return (
+            f"{shapes} aren't a shape and the same with a rim: each dimension as it is, or with two integer fields "
+            "added, as h + top + bottom"
+        )
+    return ""
+
+
+def rims(manifest: Manifest) -> list[tuple[str, str]] | None:
+    """The two fields that each dimension is wider by, before and after; two empty names where it isn't."""
+    (x,), (y,) = manifest.inputs, manifest.outputs
+    given, made = manifest.written(x), manifest.written(y)
+    names = [field.name for field in manifest.plain_fields() if fitting.is_whole(field) and field.name != "mode"]
+    if len(given) != len(made):
+        return None
+    found = []
+    for size, wider in zip(given, made, strict=True):
+        pairs = [("", "")] if parse(size) == parse(wider) else [
+            (before, after) for before in names for after in names
+            if parse(f"{size} + {before} + {after}") == parse(wider)
+        ]  # fmt: skip
+        found.extend(pairs[:1])
+    return found if len(found) == len(given) and any(before for before, _ in found) else None
+
+
+def variables(manifest: Manifest) -> Mapping[str, Any]:
+    """For the kernel: the field before each dimension, and whether there are a mode and a value."""
+    names = {field.name for field in manifest.plain_fields()}
+    return {
+        "rims": [before for before, _ in rims(manifest) or []],
+        "pad_mode": "mode" in names,
+        "pad_value": "value" in names,
+    }
+
+
+def reference(manifest: Manifest) -> list[str]:
+    (x,) = manifest.inputs
+    names = {field.name for field in manifest.plain_fields()}
+    mode = "mode" if "mode" in names else "0"
+    value = "value" if "value" in names else "0.0"
+    rim = [f"({before}, {after})" if before else "(0, 0)" for before, after in rims(manifest) or []]
+    y, axis, size, places, inside = (fitting.local(manifest, one) for one in ("y", "axis", "size", "places", "inside"))
+    before, after = (fitting.local(manifest, one) for one in ("before", "after"))
+    return [
+        f"{y} = {x.name}",
+        f"for {axis}, ({before}, {after}) in enumerate([{', '.join(rim)}]):",
+        f"    {size} = {y}.shape[{axis}]",
+        f"    {places} = np.arange(-int({before}), {size} + int({after}))",
+        f"    if {mode} == 1 and {size} > 0:",
+        f"        {places} = np.clip({places}, 0, {size} - 1)",
+        f"    if {mode} == 2 and {size} > 0:",
+        f"        {places} = abs({places}) % max(2 * {size} - 2, 1)",
+        f"        {places} = np.minimum({places}, 2 * {size} - 2 - {places})",
+        f"    {inside} = ({places} >= 0) & ({places} < {size})",
+        f"    {y} = np.pad({y}, [(0, int({axis} == other)) for other in range({y}.ndim)], constant_values={value})",
+        f"    {y} = np.take({y}, np.where({inside}, {places}, {size}), axis={axis})",
+        f"return {y}",
+    ]
+
+
+def test(manifest: Manifest, arguments: list[str]) -> list[str]:
+    names = {field.name for field in manifest.plain_fields()}
+    given = dict(one.split("=") for one in arguments)
+    both = rims(manifest) or []
+    given |= {before: "1" for before, _ in both if before} | {after: "2" for _, after in both if after}
+    given |= {"mode": "mode"} if "mode" in names else {}
+    given |= {"value": "5.0"} if "value" in names else {}
+    same = {before for before, after in both if before and before == after}
+    rim = [("(2, 2)" if before in same else "(1, 2)") if before else "(0, 0)" for before, _ in both]
+    given |= dict.fromkeys(same, "2")
+    return [
+        "(shape,) = SHAPES",
+        "numbers = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)",
+        f"rim = [{', '.join(rim)}]",
+        *(["for mode, name in enumerate(['constant', 'edge', 'reflect']):"] if "mode" in names else
+          ["for name in ['constant']:"]),
+        f"    output = reference(numbers, {', '.join(f'{name}={value}' for name, value in given.items())})",
+        f"    constant = {{'constant_values': {'5.0' if 'value' in names else '0.0'}}} if name == 'constant' else {{}}",
+        "    np.testing.assert_array_equal(output, np.pad(numbers, rim, mode=name, **constant))",
+    ]  # fmt: skip

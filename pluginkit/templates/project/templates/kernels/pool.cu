@@ -1,0 +1,48 @@
+@% include "parts/kernel_types.cu" %@
+#include <pluginkit/kernels/windows.cuh>
+
+#include <cmath>
+
+@% set x = plugin.inputs[0] %@
+@% set y = plugin.outputs[0] %@
+namespace @{ plugin.namespace_cpp }@
+{
+namespace
+{
+
+namespace kernels = pluginkit::kernels;
+
+//! The layer: the maximum of each window. The function folds the window's numbers that are in the image; `result` makes of
+//! them what is written, `count` being how many there are: for an average begin with 0, add, and divide by it.
+struct Layer
+{
+    static constexpr float kIdentity = -INFINITY; //!< changes no other number
+
+    __device__ float operator()(float before, float element) const
+    {
+        return fmaxf(before, element);
+    }
+
+    __device__ float result(float folded, float /*count*/) const
+    {
+        return folded;
+    }
+};
+
+//! T is the type of the tensors. Their last two dimensions are an image.
+template <typename T>
+cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) noexcept
+{
+    auto const& x = args.inputs.@{ x.name }@.shape;
+    auto const& y = args.outputs.@{ y.name }@.shape;
+    int64_t count = 1;
+    for (int32_t i = 0; i < x.rank - 2; ++i)
+    {
+        count *= x.dims[i];
+    }
+    kernels::Images const images{count, x.dims[x.rank - 2], x.dims[x.rank - 1], y.dims[x.rank - 2], y.dims[x.rank - 1]};
+    kernels::Window const window{static_cast<int32_t>(args.parameters.kernel), static_cast<int32_t>(args.parameters.stride), static_cast<int32_t>(args.parameters.pad)};
+    return kernels::launchWindows(stream, images, window, Layer{}, kernels::output<T>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<T>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@));
+}
+
+@% include "parts/kernel_launch.cu" %@

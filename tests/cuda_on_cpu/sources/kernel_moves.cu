@@ -1,0 +1,97 @@
+// Padding, windows and selected elements on pluginkit/kernels, called with addresses of device memory.
+#include <pluginkit/kernels/float16.cuh>
+#include <pluginkit/kernels/pad.cuh>
+#include <pluginkit/kernels/select.cuh>
+#include <pluginkit/kernels/windows.cuh>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace kernels = pluginkit::kernels;
+
+template <typename T>
+int pad(void const* x, void* y, int rank, int64_t const* xDims, int64_t const* before, int64_t const* yDims, int mode,
+        float value, float xScale, float yScale)
+{
+    return kernels::launchPad(nullptr, rank, xDims, before, yDims, {static_cast<kernels::PadMode>(mode), value},
+                              kernels::output<T>(y, yScale), kernels::input<T>(x, xScale));
+}
+
+struct Positive
+{
+    __device__ bool operator()(float x) const
+    {
+        return x > 0.0F;
+    }
+};
+
+template <typename T>
+int select(void const* x, int rank, int64_t const* dims, int64_t* indices, int32_t* found, void* workspace)
+{
+    return kernels::launchSelect(nullptr, rank, dims, Positive{}, kernels::input<T>(x), indices, found, workspace);
+}
+
+struct Largest
+{
+    static constexpr float kIdentity = -INFINITY;
+
+    __device__ float operator()(float a, float b) const
+    {
+        return fmaxf(a, b);
+    }
+
+    __device__ float result(float folded, float /*count*/) const
+    {
+        return folded;
+    }
+};
+
+struct Mean
+{
+    static constexpr float kIdentity = 0.0F;
+
+    __device__ float operator()(float a, float b) const
+    {
+        return a + b;
+    }
+
+    __device__ float result(float folded, float count) const
+    {
+        return folded / count;
+    }
+};
+
+template <typename T>
+int pool(void const* x, void* y, int64_t const* images, int32_t const* window, int mean, float scale)
+{
+    kernels::Images const of{images[0], images[1], images[2], images[3], images[4]};
+    kernels::Window const by{window[0], window[1], window[2]};
+    auto const out = kernels::output<T>(y, scale);
+    auto const in = kernels::input<T>(x);
+    return mean != 0 ? kernels::launchWindows(nullptr, of, by, Mean{}, out, in)
+                     : kernels::launchWindows(nullptr, of, by, Largest{}, out, in);
+}
+
+#define OF_TYPE(Name, T)                                                                                               \
+    EXPORT int pad##Name(void const* x, void* y, int rank, int64_t const* xDims, int64_t const* before,                \
+                         int64_t const* yDims, int mode, float value, float xScale, float yScale)                      \
+    {                                                                                                                  \
+        return pad<T>(x, y, rank, xDims, before, yDims, mode, value, xScale, yScale);                                  \
+    }                                                                                                                  \
+    EXPORT int select##Name(void const* x, int rank, int64_t const* dims, int64_t* indices, int32_t* found,            \
+                            void* workspace)                                                                           \
+    {                                                                                                                  \
+        return select<T>(x, rank, dims, indices, found, workspace);                                                    \
+    }                                                                                                                  \
+    EXPORT int pool##Name(void const* x, void* y, int64_t const* images, int32_t const* window, int mean, float scale) \
+    {                                                                                                                  \
+        return pool<T>(x, y, images, window, mean, scale);                                                             \
+    }
+
+OF_TYPE(Float, float)
+OF_TYPE(Half, __half)
+OF_TYPE(Int8, int8_t)
+
+EXPORT int64_t workspaceOf(int64_t count)
+{
+    return kernels::selectWorkspace(count);
+}

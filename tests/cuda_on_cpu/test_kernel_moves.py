@@ -1,0 +1,141 @@
+"""Padding, windows and selected elements of pluginkit/kernels, by g++ and clang++ for target cpu and by nvcc for a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .conftest import at
+
+pytestmark = [pytest.mark.compile, pytest.mark.slow]
+Load = Callable[[str], ctypes.CDLL]
+
+TYPES: dict[str, Any] = {"Float": np.float32, "Half": np.float16, "Int8": np.int8}
+MODES = ("constant", "edge", "reflect")
+CHANGED = 77
+
+
+def dims(*sizes: int) -> Any:
+    return (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
+
+
+def unaligned(x: np.ndarray, offset: int) -> np.ndarray:
+    """The array, so many elements behind a multiple of 16 bytes."""
+    memory = np.full(x.size + offset + 16, CHANGED, x.dtype)
+    start = (-memory.ctypes.data % 16) // x.itemsize + offset
+    memory[start : start + x.size] = x.ravel()
+    return memory[start : start + x.size].reshape(x.shape)
+
+
+SHAPES: list[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = [
+    ((2, 3, 9, 20), ((0, 0), (0, 0), (1, 2), (3, 1))),
+    ((1, 70), ((0, 0), (5, 17))),
+    ((5, 64, 3), ((1, 1), (2, 0), (0, 0))),
+    ((7, 1), ((0, 2), (1, 1))),
+    ((40, 2), ((0, 0), (1, 1))),
+    ((3, 33), ((2, 2), (0, 0))),
+    ((6,), ((1, 4),)),
+    ((4, 32), ((0, 0), (0, 0))),
+]
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_rim_of_each_kind(anywhere: Load, name: str, mode: Any) -> None:
+    library = anywhere("kernel_moves")
+    for shape, rim in SHAPES:
+        values = np.random.default_rng(len(shape)).integers(-100, 100, shape).astype(TYPES[name])
+        given = {"constant_values": 5} if mode == "constant" else {}
+        expected = np.pad(values, rim, mode=mode, **given)
+        for offset in (0, 1):
+            x = unaligned(values, offset)
+            y = np.full(expected.size + 1, CHANGED, x.dtype)
+            before = dims(*(first for first, _ in rim))
+            scales = ctypes.c_float(1), ctypes.c_float(1)
+            call = (at(x), at(y), len(shape), dims(*shape), before, dims(*expected.shape), MODES.index(mode))
+            assert getattr(library, f"pad{name}")(*call, ctypes.c_float(5), *scales) == 0
+            np.testing.assert_array_equal(y[:-1].reshape(expected.shape), expected, f"{shape} {offset}")
+            assert y[-1] == CHANGED
+
+
+def test_a_rim_around_nothing_a_cut_and_nonsense(anywhere: Load) -> None:
+    library = anywhere("kernel_moves")
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    floats = [ctypes.c_float(one) for one in (5, 1, 1)]
+    for mode in range(3):
+        y = np.zeros(6, np.float32)
+        assert library.padFloat(at(x), at(y), 2, dims(0, 2), dims(1, 0), dims(3, 2), mode, *floats) == 0
+        np.testing.assert_array_equal(y, 5.0)
+    y = np.zeros(4, np.float32)
+    assert library.padFloat(at(x), at(y), 2, dims(3, 4), dims(-1, -2), dims(2, 2), 0, *floats) == 0
+    np.testing.assert_array_equal(y.reshape(2, 2), x[1:, 2:])
+    for sizes, expected in (((0, 4), 0), ((-1, 4), 1), ((2**31, 1), 1), ((2**20, 2**20), 1)):
+        assert library.padFloat(at(x), at(y), 2, dims(3, 4), dims(0, 0), dims(*sizes), 0, *floats) == expected
+    assert library.padFloat(at(x), at(y), 9, dims(3, 4), dims(0, 0), dims(3, 4), 0, *floats) == 1
+
+
+def test_a_rim_of_int8_of_another_scale(anywhere: Load) -> None:
+    """Elements are converted as a whole pack or one by one; the constant is of the output's scale."""
+    library = anywhere("kernel_moves")
+    x = np.resize(np.arange(-128, 128), 3 * 100).astype(np.int8).reshape(3, 100)
+    for scales in ((0.5, 1.0), (1.0, 0.25)):
+        y = np.full((3, 103), CHANGED, np.int8)
+        floats = [ctypes.c_float(one) for one in (3.0, *scales)]
+        assert library.padInt8(at(x), at(y), 2, dims(3, 100), dims(0, 1), dims(3, 103), 0, *floats) == 0
+        numbers = np.pad(x.astype(np.float64) * scales[0], ((0, 0), (1, 2)), constant_values=3.0)
+        np.testing.assert_array_equal(y, np.clip(np.rint(numbers / scales[1]), -128, 127))
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_places_of_selected_elements(anywhere: Load, name: str) -> None:
+    library = anywhere("kernel_moves")
+    library.workspaceOf.restype = ctypes.c_int64
+    for shape in ((0, 3), (1,), (5, 7), (3, 4, 1000), (8192,), (8193, 1), (2, 40001)):
+        for density in (0.0, 0.3, 1.0):
+            drawn = np.random.default_rng(len(shape)).random(shape) < density
+            x = unaligned(np.where(drawn, 3, -2).astype(TYPES[name]), int(density == 1.0))
+            indices = np.full(len(shape) * x.size + 1, CHANGED, np.int64)
+            found = np.full(1, CHANGED, np.int32)
+            workspace = np.full(library.workspaceOf(ctypes.c_int64(x.size)) + 1, CHANGED, np.uint8)
+            call = (at(x), len(shape), dims(*shape), at(indices), at(found), at(workspace))
+            assert getattr(library, f"select{name}")(*call) == 0
+            expected = np.array(np.nonzero(x > 0))
+            assert found[0] == expected.shape[1]
+            np.testing.assert_array_equal(indices[: expected.size].reshape(expected.shape), expected)
+            assert (indices[expected.size :] == CHANGED).all()
+            assert workspace[-1] == CHANGED
+
+
+def pooled(x: np.ndarray, size: int, stride: int, pad: int, mean: bool) -> np.ndarray:
+    rim = np.pad(x.astype(np.float64), ((0, 0), (pad, pad), (pad, pad)), constant_values=np.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(rim, (size, size), (1, 2))[:, ::stride, ::stride]
+    return np.asarray((np.nanmean if mean else np.nanmax)(windows, axis=(3, 4)))
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_windows(anywhere: Load, name: str) -> None:
+    """Those that halve an image whose rows are packs or aren't, and any others."""
+    library = anywhere("kernel_moves")
+    for (planes, height, width), (size, stride, pad) in (
+        ((3, 6, 32), (2, 2, 0)), ((2, 7, 64), (3, 2, 1)), ((2, 8, 48), (3, 2, 1)), ((2, 1, 32), (3, 2, 1)),
+        ((2, 5, 31), (2, 2, 0)), ((1, 6, 20), (3, 1, 1)), ((2, 9, 17), (5, 3, 2)),
+    ):  # fmt: skip
+        for mean in (False, True):
+            for offset in (0, 1):
+                drawn = np.random.default_rng(width).integers(-60, 60, (planes, height, width))
+                x = unaligned(drawn.astype(TYPES[name]), offset)
+                expected = pooled(x, size, stride, pad, mean)
+                y = np.full(expected.size + 1, CHANGED, x.dtype)
+                window = (ctypes.c_int32 * 3)(size, stride, pad)
+                call = (at(x), at(y), dims(planes, height, width, *expected.shape[1:]), window, int(mean))
+                assert getattr(library, f"pool{name}")(*call, ctypes.c_float(0.5)) == 0
+                if name == "Int8":
+                    found, expected = y[:-1], np.clip(np.rint(expected / 0.5), -128, 127).ravel()
+                    assert np.abs(found - expected).max() <= int(mean)
+                else:
+                    np.testing.assert_allclose(y[:-1].reshape(expected.shape), expected, rtol=1e-3, atol=1e-3)
+                assert y[-1] == CHANGED
