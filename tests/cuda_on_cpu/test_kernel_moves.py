@@ -1,4 +1,4 @@
-"""Padding, windows and selected elements of pluginkit/kernels, by g++ and clang++ for target cpu and by nvcc for a GPU."""
+"""Padding, windows and selected elements of pluginkit/kernels, by g++, clang++ and nvcc; against NumPy."""
 
 from __future__ import annotations
 
