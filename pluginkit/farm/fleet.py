@@ -21,6 +21,7 @@ DASK = metadata.version("distributed")
 SILENT = 30.0
 """Seconds without a heartbeat until a worker is called lost. Dask's own limit, `worker-ttl`, is five minutes."""
 
+SAME = "Install the same pluginkit, for the same Python, where the workers and the scheduler run."
 SHOWN = 5
 """Workers that an error names."""
 
@@ -76,7 +77,7 @@ class Fleet:
         """Whether a run can begin: said at once, not waited for.
 
         Raises:
-            ToolMissing: no worker is there, or none that can run a case here.
+            ToolMissing: no worker is there, or none that can run a case here; or the scheduler can't read what is sent.
         """
         if not self._members:
             raise ToolMissing(
@@ -87,7 +88,7 @@ class Fleet:
             names = "\n".join(f"  {one.place}: {one.problem}" for one in self.workers[:SHOWN])
             raise ToolMissing(
                 f"No worker of the farm at {self._address} can take part:\n{names}",
-                hint="Install the same pluginkit, for the same Python, where the workers and the scheduler run.",
+                hint=SAME,
             )
         machines = {one.facts.machine for one in self.ready if one.facts}
         if platform.machine() not in machines:
@@ -95,6 +96,11 @@ class Fleet:
                 f"Libraries that are built here are for {platform.machine()}, and the farm at {self._address} has "
                 f"{', '.join(sorted(machines))} alone.",
                 hint="Start the run on a machine of that kind.",
+            )
+        if problem := self._scheduler_problem():
+            raise ToolMissing(
+                f"The scheduler of the farm at {self._address} can't read what is sent to the workers: {problem}.",
+                hint=SAME,
             )
 
     def refresh(self) -> tuple[list[FarmWorker], list[FarmWorker]]:
@@ -111,6 +117,16 @@ class Fleet:
         come = self._asked({address: one for address, one in fresh.items() if not self._silent(one)})
         self._members.update({one.address: one for one in come})
         return come, gone
+
+    def _scheduler_problem(self) -> str:
+        """Why tasks don't get through the scheduler, which unpickles them; empty if they do."""
+        try:
+            python, version = self.client.run_on_scheduler(_installed)
+        except Exception as error:  # noqa: BLE001 - whatever an import there raises
+            return f"no pluginkit {__version__} there ({type(error).__name__}: {error})"
+        if version != __version__:
+            return f"pluginkit {version} there, {__version__} here"
+        return _other_python(python)
 
     async def _identity(self) -> Mapping[str, Any]:
         assert self.client.scheduler is not None, "the client is closed"
@@ -168,9 +184,8 @@ class Fleet:
 
 def _problem(versions: Mapping[str, str], facts: object) -> str:
     """Why a worker can't take part: plans travel as pickles, which only the same classes can read."""
-    python, here = versions.get("Python", ""), platform.python_version()
-    if python and python.split(".")[:2] != here.split(".")[:2]:
-        return f"Python {'.'.join(python.split('.')[:3])} there, {here} here"
+    if other := _other_python(versions.get("Python", "")):
+        return other
     # Dask's own parts talk to one another in a protocol that each release may change.
     dask = versions.get("distributed", DASK)
     if dask != DASK:
@@ -180,3 +195,15 @@ def _problem(versions: Mapping[str, str], facts: object) -> str:
     if facts.pluginkit != __version__:
         return f"pluginkit {facts.pluginkit} there, {__version__} here"
     return ""
+
+
+def _other_python(python: str) -> str:
+    """What is said of another Python than this one; empty if it is the same, or unknown."""
+    here = platform.python_version()
+    same = not python or python.split(".")[:2] == here.split(".")[:2]
+    return "" if same else f"Python {'.'.join(python.split('.')[:3])} there, {here} here"
+
+
+def _installed() -> tuple[str, str]:
+    """The versions of Python and pluginkit where this is called."""
+    return platform.python_version(), __version__

@@ -31,6 +31,7 @@ class Cluster:
     options: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    scheduler_program: str = DASK
 
     @property
     def address(self) -> str:
@@ -72,7 +73,7 @@ class Cluster:
     def _run(self, *command: str, log: str = "", **environment: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{log or command[0]}.log").open("wb") as file:
             return subprocess.Popen(
-                [sys.executable, DASK, *command],
+                [sys.executable, self.scheduler_program if command[0] == "scheduler" else DASK, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import signal
 import sys
 import threading
@@ -154,6 +155,59 @@ def test_a_scheduler_without_workers_is_said_at_once(tmp_path: Path) -> None:
         farm.open_executor(own.address),
     ):
         pytest.fail("a run began")
+
+
+def bare_scheduler(folder: Path) -> Cluster:
+    """Of a cluster whose scheduler's Python has no pluginkit."""
+    program = folder / "dask"
+    program.write_text("import sys\nsys.modules['pluginkit'] = None\nfrom dask.__main__ import main\nmain()\n")
+    return Cluster(folder, scheduler_program=str(program))
+
+
+@pytest.mark.slow
+def test_a_scheduler_without_pluginkit(tmp_path: Path) -> None:
+    """It unpickles what is sent to the workers, so nothing would get to them."""
+    own = bare_scheduler(tmp_path)
+    own.start()
+    try:
+        own.add()
+        with connect(own.address) as client:
+            fleet = Fleet(client, own.address)
+            wait_for(fleet, 1)
+        with (
+            pytest.raises(ToolMissing, match=r"(?s)The scheduler .* no pluginkit .* there \(ModuleNotFoundError"),
+            farm.open_executor(own.address),
+        ):
+            pytest.fail("a run began")
+    finally:
+        own.stop()
+
+
+@pytest.mark.parametrize(
+    ("versions", "problem"),
+    [
+        (("3.1.4", __version__), "Python 3.1.4 there"),
+        ((sys.version.split()[0], "0.0.1"), f"pluginkit 0.0.1 there, {__version__} here"),
+        (None, f"no pluginkit {__version__} there (ModuleNotFoundError: No module named 'pluginkit')"),
+        ((sys.version.split()[0], __version__), ""),
+    ],
+)
+def test_what_a_scheduler_lacks(versions: tuple[str, str] | None, problem: str) -> None:
+    def run_on_scheduler(_: object) -> tuple[str, str]:
+        if versions is None:
+            raise ModuleNotFoundError("No module named 'pluginkit'")
+        return versions
+
+    fleet = Fleet(SimpleNamespace(run_on_scheduler=run_on_scheduler), "tcp://here:1")  # type: ignore[arg-type]
+    facts = SimpleNamespace(machine=platform.machine())
+    there = FarmWorker("tcp://there:2", "process", "w0", 1, facts)  # type: ignore[arg-type]
+    fleet._members[there.address] = there
+    if not problem:
+        fleet.check()
+        return
+    with pytest.raises(ToolMissing, match="The scheduler of the farm at tcp://here:1 can't read") as caught:
+        fleet.check()
+    assert problem in str(caught.value)
 
 
 def test_another_pluginkit_on_a_worker_is_refused_with_both_versions(started: Cluster) -> None:

@@ -82,6 +82,15 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.parametrize("page", ["farm.md", "ci.md"])
+def test_nothing_is_started_on_every_address(page: str) -> None:
+    """Who reaches a scheduler or a worker runs code there; without --host Dask listens on all addresses."""
+    text = (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8")
+    started = [one for one in re.findall(r"dask (?:scheduler|worker) [^#\n`)]*--[^#\n`)]*", text) if "--" in one]
+    assert started
+    assert [one for one in started if "--host" not in one and one != "dask scheduler --scheduler-file FILE"] == []
+
+
 def test_the_page_has_the_commands() -> None:
     """And every option of pluginkit's that it names is one."""
     assert len(commands("dask", tls=True)) == 2

@@ -15,9 +15,10 @@ from rich.text import Text
 from pluginkit import farm
 from pluginkit.cli import progress, table
 from pluginkit.cli.report_files import check_writable, json_option
+from pluginkit.errors import ToolMissing
 
 if TYPE_CHECKING:
-    from pluginkit.farm.fleet import FarmWorker
+    from pluginkit.farm.fleet import FarmWorker, Fleet
 
 
 @click.command("farm")
@@ -33,7 +34,7 @@ def command(address: str, json_file: Path | None) -> int:
     console = table.console(stderr=to_stdout)
     with progress.spinner("asking the workers", console) as step, farm.open_fleet(address) as found:
         step("asking the workers")
-        workers = found.workers
+        workers, obstacle = found.workers, _obstacle(found)
     if json_file is not None:
         text = json.dumps([_plain(one) for one in workers], indent=2)
         if to_stdout:
@@ -43,9 +44,19 @@ def command(address: str, json_file: Path | None) -> int:
     console.print(_table(workers))
     for line in _absent(workers):
         console.print(Text(line, style="yellow"))
-    found.check()
+    if obstacle is not None:
+        raise obstacle
     console.print(Text(f"\nNext: pluginkit test --farm {address}"))
     return 0
+
+
+def _obstacle(fleet: Fleet) -> ToolMissing | None:
+    """Why no run can begin; asked while the fleet is there, and said below the table."""
+    try:
+        fleet.check()
+    except ToolMissing as error:
+        return error
+    return None
 
 
 def _table(workers: list[FarmWorker]) -> Table:
