@@ -40,7 +40,7 @@ class Cluster:
 
     def start(self) -> None:
         self._scheduler = self._run(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--dashboard-address", "127.0.0.1:0",
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0",
             "--scheduler-file", self.address, *self.options,
         )  # fmt: skip
         deadline = time.monotonic() + PATIENT
@@ -54,8 +54,8 @@ class Cluster:
         name = name or f"w{len(self.workers)}"
         process = self._run(
             "worker", "--scheduler-file", self.address, "--host", "127.0.0.1", "--name", name, "--nthreads", "1",
-            "--no-dashboard", "--local-directory", str(self.folder), "--nanny" if nanny else "--no-nanny",
-            *self.options, *options, log=name, **environment,
+            "--dashboard-address", "127.0.0.1:0", "--local-directory", str(self.folder),
+            "--nanny" if nanny else "--no-nanny", *self.options, *options, log=name, **environment,
         )  # fmt: skip
         self.workers.append(process)
         return process

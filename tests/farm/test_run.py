@@ -177,8 +177,17 @@ def test_the_fleet_is_shown(two: Cluster) -> None:
     assert ran.returncode == 0, ran.stderr
     workers = json.loads(ran.stdout)
     assert {one["name"] for one in workers} == {"w0", "w1"}
+    assert listening(two) == {"127.0.0.1"}, "what --host and --dashboard-address say"
     assert "2 workers" in ran.stderr
     assert "tensorrt-rtx engines: on no worker" in ran.stderr
+
+
+def listening(made: Cluster) -> set[str]:
+    """The addresses on which the workers and their nannies listen."""
+    nannies = [psutil.Process(one.pid) for one in made.workers]
+    processes = [*nannies, *(below for one in nannies for below in one.children())]
+    found = [one for process in processes for one in process.net_connections("tcp")]
+    return {one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN}
 
 
 @pytest.mark.slow
