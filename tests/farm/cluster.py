@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -44,10 +45,16 @@ class Cluster:
             "--scheduler-file", self.address, *self.options,
         )  # fmt: skip
         deadline = time.monotonic() + PATIENT
-        while not Path(self.address).exists():
+        while not self._is_known():
             assert self._scheduler.poll() is None, self.log("scheduler")
             assert time.monotonic() < deadline, self.log("scheduler")
             time.sleep(0.05)
+
+    def _is_known(self) -> bool:
+        """Whether the scheduler file is there, and whole: Dask writes it in its place."""
+        with contextlib.suppress(OSError, ValueError):
+            return bool(json.loads(Path(self.address).read_text(encoding="utf-8")))
+        return False
 
     def add(self, *options: str, nanny: bool = True, name: str = "", **environment: str) -> subprocess.Popen[bytes]:
         """One more worker, of one thread."""
