@@ -113,7 +113,7 @@ PATTERNS = {
         "The maximum of each window of the last two dimensions.",
         pooling.reference,
         pooling.test,
-        example="--field kernel:int32:1..=2 --field stride:int32:1..=2 --field pad:int32:0..=0 --input x:float32:n,h,w "
+        example="--field kernel:int32:1..=3 --field stride:int32:1..=2 --field pad:int32:0..=1 --input x:float32:n,h,w "
         "--output 'y:float32:n,(h + 2 * pad - kernel) // stride + 1,(w + 2 * pad - kernel) // stride + 1'",
     ),
     "nonzero": KernelPattern(

@@ -142,12 +142,13 @@ struct HeldRow
         return chunkAt(k) < place.chunks;
     }
 
-    //! The function of each element of chunk k; where there is none, of zeros.
+    //! The function of each element of chunk k, whose numbers are `mine`; where there is no such chunk, of zeros. (They
+    //! are an argument since g++ takes functions of several kinds of rows for one, and would warn of that one's array.)
     template <typename Function>
-    __device__ void apply(int32_t k, Function const& function, float (&results)[Size]) const
+    __device__ void apply(int32_t k, float const (*mine)[Size], Function const& function, float (&results)[Size]) const
     {
         float numbers[In::kCount][Size];
-        in.recall(held[k], place.at(chunkAt(k)), has(k), numbers);
+        in.recall(mine, place.at(chunkAt(k)), has(k), numbers);
         applyAll(function, numbers, results);
     }
 
@@ -159,7 +160,7 @@ struct HeldRow
         for (int32_t k = 0; k < Chunks; ++k)
         {
             float results[Size];
-            apply(k, function, results);
+            apply(k, held[k], function, results);
             float const folded = foldChunk(result, operation, place.at(chunkAt(k)), results);
             result = has(k) ? folded : result;
         }
@@ -173,7 +174,7 @@ struct HeldRow
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            apply(k, function, mapped.held[k][0]);
+            apply(k, held[k], function, mapped.held[k][0]);
         }
         return mapped;
     }
@@ -185,7 +186,7 @@ struct HeldRow
         for (int32_t k = 0; k < Chunks; ++k)
         {
             float results[Size];
-            apply(k, function, results);
+            apply(k, held[k], function, results);
             if (has(k))
             {
                 storeOne(out, place.at(chunkAt(k)), results);
