@@ -22,7 +22,7 @@ from fresh_root import FreshRoot, RootFailed, fresh_root, machine_suite, mirror,
 ROOT = Path(__file__).resolve().parents[1]
 PASSES = {
     "bare": ["make demo", "make test TESTS='tests/unit tests/build tests/abi'"],
-    "equipped": ["PYTEST=--strict-skips .ci/here"],
+    "equipped": ["PYTEST='--strict-skips --durations=40' .ci/here"],
 }
 """What runs in each pass. The bare one's tests start every tool that the project does."""
 

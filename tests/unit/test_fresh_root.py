@@ -180,7 +180,7 @@ def test_two_passes_and_how_they_end(
         assert "error: bare: 'make demo' ended with exit status 5" in lines
     else:
         assert root.asked[4].startswith(f"install {packages} clang libclang-rt-dev git")
-        assert root.asked[-1] == "/home/equipped: PYTEST=--strict-skips .ci/here"
+        assert root.asked[-1] == "/home/equipped: PYTEST='--strict-skips --durations=40' .ci/here"
 
 
 def test_the_mirror_is_the_first_of_apts_that_is_debians_and_has_the_release(
