@@ -44,6 +44,9 @@ _ASAN_OPTIONS = (
 )
 
 
+_PADDING = 512
+"""Bytes behind each allocation, for memcheck: memory of a multiple of CUDA's alignment may otherwise end where the next
+begins, and what is written behind its end would be an access like others."""
 _COMPUTE_SANITIZER_OPTIONS = (
     "--target-processes=application-only",
     # A process that only builds layers asks nothing of the GPU.
@@ -127,7 +130,8 @@ class Flavour:
             return []
         path = toolchain.compute_sanitizer().best().path
         log = logs / "sanitizer-%p.log"
-        return [str(path), "--tool", self.tool, "--log-file", str(log), *_COMPUTE_SANITIZER_OPTIONS]
+        more = [f"--padding={_PADDING}"] if self.tool == "memcheck" else []
+        return [str(path), "--tool", self.tool, "--log-file", str(log), *_COMPUTE_SANITIZER_OPTIONS, *more]
 
 
 PLAIN = Flavour()

@@ -80,6 +80,14 @@ def test_compute_sanitizer_stands_before_the_process(tmp_path: Path, monkeypatch
     assert PLAIN.command(tmp_path) == []
 
 
+def test_an_allocation_never_ends_where_the_next_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For memcheck: what is written there would be an access like others."""
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    fake_compute_sanitizer(tmp_path, starts=True)
+    assert "--padding=512" in Flavour(("memcheck",)).command(tmp_path)
+    assert "--padding=512" not in Flavour(("initcheck",)).command(tmp_path)
+
+
 @pytest.mark.parametrize("there", [False, True])
 def test_without_compute_sanitizer(there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """PyPI's nvidia-cuda-sanitizer-api has the program, but not what it starts others with."""
