@@ -123,8 +123,18 @@ def from_os(error: OSError) -> UsageError | None:
     if "usable temporary directory" in str(error.strerror):
         # What Python's tempfile raises, without a file's name.
         return UsageError(f"{error.strerror}.", hint="Let TMPDIR name a folder that may be written.")
+    if isinstance(error, FileNotFoundError) and not _has_a_folder():
+        return UsageError("The current folder was deleted.", hint="Change to one that is there: cd ~")
     hint = _OF_THE_MACHINE.get(error.errno or 0)
     if hint is None:
         return None
     where = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes, os.PathLike)) else "A file"
     return UsageError(f"{where}: {os.strerror(error.errno or 0)}.", hint=hint)
+
+
+def _has_a_folder() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True

@@ -218,6 +218,18 @@ def test_external_data_that_is_cut_off(tmp_path: Path) -> None:
         model_.load(path)
 
 
+@pytest.mark.parametrize("above", ["../w.bin", "/tmp/w.bin", "parts/../../w.bin"])
+def test_external_data_outside_of_the_models_folder(tmp_path: Path, above: str) -> None:
+    (tmp_path / "inner").mkdir()
+    path = weighty(tmp_path / "inner")
+    proto = onnx.load(path, load_external_data=False)
+    (tmp_path / "inner" / "w.bin").rename(tmp_path / "w.bin")
+    next(one for one in proto.graph.initializer[0].external_data if one.key == "location").value = above
+    path.write_bytes(proto.SerializeToString())
+    with pytest.raises(UsageError, match=f"of tensor w stands at {above}, and ONNX has it in the model's folder"):
+        model_.load(path)
+
+
 def test_much_external_data_stays_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = weighty(tmp_path)
     assert external.left_out(model_.load(path)) == ""

@@ -64,3 +64,14 @@ def test_a_test_run_imports_nothing_that_it_may_not_need() -> None:
     code = f"import sys, pluginkit.cli.testing.test; print([m for m in {heavy} if m in sys.modules])"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output == "[]\n"
+
+
+def test_a_folder_that_was_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    here.rmdir()
+    assert cli.run(["test"]) == 2
+    assert "error: The current folder was deleted." in capsys.readouterr().err

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import onnx
 from onnx import TensorProto
@@ -61,6 +61,14 @@ def _checked(tensor: TensorProto, path: Path) -> int:
         info = ExternalDataInfo(tensor)
     except ValueError as error:
         raise UsageError(f"{path}: the external data of tensor {tensor.name} is described wrongly: {error}") from None
+    place = PurePosixPath(info.location)
+    if place.is_absolute() or ".." in place.parts:
+        # Else onnx refuses it later, when it checks or loads the model itself.
+        raise UsageError(
+            f"{path}: the external data of tensor {tensor.name} stands at {info.location}, and ONNX has it in the "
+            "model's folder or below (onnx, docs/ExternalData.md).",
+            hint=f"Put {place.name} next to the model, and name it so in the tensor's `location`.",
+        )
     file = path.parent / info.location
     if not info.location or not file.is_file():
         raise UsageError(
