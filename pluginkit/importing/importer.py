@@ -206,7 +206,6 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
             problems += tuple(rules_model.branch_shapes(proto, declared))
             problems += tuple(rules_operators.squeezed(proto, declared))
         ran = _run(options, given, proto, served, problems, None, progress)
-        reason = f"{found.reason}. {found.remedy}"
         problems = _sorted((*_on_lines(problems), *ran.problems))
         open_ones = unserved.find(options.model, proto, served, onnx.defs.has)
         return Imported(
@@ -214,7 +213,7 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
             tuple(served),
             problems,
             judge,
-            not_built=reason,
+            not_built=f"{found.reason}. {found.remedy}",
             foreseen=_foreseen(problems),
             ran=ran,
             strict=options.strict,
@@ -229,17 +228,23 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
         problems += tuple(rules_plugins.in_rtx(served, plugins))
         progress("TensorRT-RTX: parsing")
         foreseen = _foreseen(problems)
-        names = [one.name for one in profiles.given(proto)]
-        inputs, verdict = session.inputs(options.model, options.marked, names)
-        profile = None
+        inputs, verdict = session.inputs(options.model, options.marked, [one.name for one in profiles.given(proto)])
+        profile: NetworkProfile | None = None
+        tried: RunOutcome | None = None
         if verdict is None:
             profile = profiles.profile(inputs, shapes)
             progress("TensorRT-RTX: building")
             verdict = session.build(options.model, profile)
             opened = profiles.defaulted(inputs, shapes)
-            if verdict.status == "refused" and opened and all(one.by in {"native", "function"} for one in served):
+            ours = opened and all(one.by in {"native", "function"} for one in served)
+            # NVIDIA's builder takes sizes that no run can have, as those of a pooling that leaves nothing.
+            if verdict.ok and ours and not given.data:
+                tried = _run(options, given, proto, served, problems, profile, progress)
+            if ours and (verdict.status == "refused" or (tried and tried.status == "not run")):
                 progress("looking for sizes that the model takes")
-                verdict, profile = _with_sizes(session, options, proto, verdict, profile, opened)
+                mended = _with_sizes(session, options, proto, verdict, profile, opened)
+                if mended[0].ok or not verdict.ok:
+                    (verdict, profile), tried = mended, tried if mended[1] == profile else None
             problems += tuple(rules_model.branch_shapes(proto, profile))
             problems += tuple(rules_operators.squeezed(proto, profile))
             problems += tuple(rules_dynamic.loops(proto, profile))
@@ -248,7 +253,7 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
                 problems = tuple(map(rules_signature.built_all_the_same, problems))
             problems += _liveness(served, verdict)
     judge = f"the parser of TensorRT-RTX {found.version}"
-    ran = _run(options, given, proto, served, problems, profile, progress)
+    ran = tried or _run(options, given, proto, served, problems, profile, progress)
     return Imported(
         options.model,
         tuple(served),
@@ -270,13 +275,13 @@ def _with_sizes(
     session: ModelSession,
     options: ImportOptions,
     proto: onnx.ModelProto,
-    refused: BuildVerdict,
+    verdict: BuildVerdict,
     profile: NetworkProfile,
     opened: Sequence[str],
 ) -> tuple[BuildVerdict, NetworkProfile]:
     """The verdict on the least sizes that onnxruntime runs the model with; what there was if none are found."""
     found = sizes.least(proto, profile, opened, options.timeout)
-    verdict = refused if found == profile else session.build(options.model, found)
+    verdict = verdict if found == profile else session.build(options.model, found)
     # An average over more than there is has no element in TensorRT, which onnxruntime takes for one.
     narrow = sizes.from_opt(found, opened)
     others = [] if verdict.ok else [narrow]

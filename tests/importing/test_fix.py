@@ -120,8 +120,8 @@ def built(session: ModelSession, proto: onnx.ModelProto, folder: Path) -> tuple[
         (looping(scan=True), "1 scan output that nothing uses left out"),
         (looping(scan=False, condition=False), "it has a constant condition"),
         (nested(), "both of its branches are computed, and Where takes one"),
-        (quick_gelu(), "com.microsoft::QuickGelu (1 nodes): written by"),
-        (crop(), "CenterCropPad (1 nodes): written by"),
+        (quick_gelu(), "com.microsoft::QuickGelu (1 node): written by"),
+        (crop(), "CenterCropPad (1 node): written by"),
     ],
     ids=["lstm", "lstm-all", "gru", "loop", "scan", "condition", "if-in-if", "quick-gelu", "crop"],
 )
@@ -151,7 +151,7 @@ def test_nvidia_refuses_the_original_and_builds_the_rewrite(
     ("proto", "change"),
     [
         (recurrent("LSTM", ["", "h"]), "its last hidden state is taken"),
-        (quick_gelu(), "com.microsoft::QuickGelu (1 nodes): written by"),
+        (quick_gelu(), "com.microsoft::QuickGelu (1 node): written by"),
     ],
     ids=["lstm", "quick-gelu"],
 )

@@ -160,3 +160,21 @@ def test_no_size_fits(width: int, words: str, asked: int, monkeypatch: pytest.Mo
     builder = Builder(width, words)
     verdict, found = searched(builder, monkeypatch)
     assert (verdict.ok, found, len(builder.asked)) == (False, WIDE, asked)
+
+
+@pytest.mark.rtx
+@pytest.mark.skipif(not tensorrt_rtx.probe().found, reason="TensorRT-RTX isn't here")
+def test_sizes_that_only_the_builder_takes_are_no_default(tmp_path: Path) -> None:
+    """NVIDIA builds a pooling that leaves nothing of 4x4; a model of such sizes can't be run."""
+    pytest.importorskip("onnxruntime")
+    weights = onnx.numpy_helper.from_array(np.ones((4, 3, 3, 3), np.float32), "w")
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], "conv", strides=[2, 2]),
+        helper.make_node("MaxPool", ["c"], ["p"], "pool", kernel_shape=[5, 5], strides=[3, 3]),
+        helper.make_node("GlobalAveragePool", ["p"], ["y"], "mean"),
+    ]
+    shapes = [value("x", ["n", 3, "h", "w_"])], [value("y", ["n", 4, 1, 1])]
+    onnx.save(model(nodes, *shapes, initializers=[weights]), tmp_path / "m.onnx")
+    found = run(ImportOptions(tmp_path / "m.onnx"))
+    assert found.verdict is not None
+    assert (found.verdict.status, found.ran.status, found.sizes_found) == ("built", "ran", True)

@@ -91,7 +91,8 @@ def apply(proto: onnx.ModelProto, unserved: Sequence[UnservedOperator]) -> tuple
         made = definitions.written_out(copied, [(domain, kind)]) if one.rewrite else None
         if made is not None:
             copied = made
-            changes.append(f"{one.operator} ({len(one.nodes)} nodes): written by the operators that define it")
+            count = f"{len(one.nodes)} node{'s' if len(one.nodes) > 1 else ''}"
+            changes.append(f"{one.operator} ({count}): written by the operators that define it")
     changes += recurrences.rewrite(copied)
     changes += loop_sizes.rewrite(copied)
     changes += conditionals.rewrite(copied)
