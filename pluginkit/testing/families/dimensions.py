@@ -11,6 +11,7 @@ from pluginkit import shapes
 from pluginkit.manifest import Tensor
 
 _OPERATORS = {"+": "Add", "-": "Sub", "*": "Mul", "//": "Div", "min": "Min", "max": "Max"}
+_DIVISIONS = ("//", "ceil_div")
 
 
 class FreeNames(Protocol):
@@ -54,11 +55,38 @@ def size(graph: OperatorGraph, tensors: Sequence[Tensor], inputs: Sequence[str],
     assert isinstance(expr, shapes.Operation), "no field is in a setting's shapes"
     left, right = size(graph, tensors, inputs, expr.left), size(graph, tensors, inputs, expr.right)
     if expr.op == "ceil_div":
-        # Dimensions aren't negative, so Div rounds down.
-        one = graph.constant("one", TensorProto.INT64, [1], [1])
-        more = graph.op("Sub", [right, one], names.tensor(f"{label}_less"))
-        left = graph.op("Add", [left, more], names.tensor(f"{label}_more"))
+        left = graph.op("Add", [left, _less_one(graph, right)], names.tensor(f"{label}_more"))
+    if expr.op in _DIVISIONS and _may_be_negative(expr.left):
+        return _floor_div(graph, left, right)
     return graph.op(_OPERATORS.get(expr.op, "Div"), [left, right], names.tensor(f"{label}_size"))
+
+
+def _less_one(graph: OperatorGraph, name: str) -> str:
+    one = graph.constant("one", TensorProto.INT64, [1], [1])
+    return graph.op("Sub", [name, one], graph.names.tensor(f"{graph.label}_less"))
+
+
+def _floor_div(graph: OperatorGraph, left: str, right: str) -> str:
+    """Rounded down, by divisions of what isn't negative: ONNX' Div rounds towards zero. The divisor is above 0."""
+    names, label = graph.names, graph.label
+    zero = graph.constant("zero", TensorProto.INT64, [1], [0])
+    above = graph.op("Max", [left, zero], names.tensor(f"{label}_above"))
+    opposite = graph.op("Sub", [zero, left], names.tensor(f"{label}_opposite"))
+    below = graph.op("Max", [opposite, zero], names.tensor(f"{label}_below"))
+    more = graph.op("Add", [below, _less_one(graph, right)], names.tensor(f"{label}_more"))
+    up = graph.op("Div", [above, right], names.tensor(f"{label}_size"))
+    down = graph.op("Div", [more, right], names.tensor(f"{label}_size"))
+    return graph.op("Sub", [up, down], names.tensor(f"{label}_size"))
+
+
+def _may_be_negative(expr: shapes.Expr) -> bool:
+    """Whether a value between may be, as `h - 2` in `(h - 2) // 2 + 1`, where h can be 1."""
+    if isinstance(expr, shapes.Constant):
+        return expr.value < 0
+    if not isinstance(expr, shapes.Operation):
+        return False
+    sides = [_may_be_negative(side) for side in (expr.left, expr.right)]
+    return all(sides) if expr.op == "max" else expr.op == "-" or any(sides)
 
 
 def _element(graph: OperatorGraph, given: str, index: int, symbol: str) -> str:
