@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from pluginkit import shapes
 from pluginkit.bases import BASES, FOR_NEW, Name
 from pluginkit.dtypes import REFUSED, DType
 from pluginkit.errors import UsageError
-from pluginkit.field_types import FieldType
+from pluginkit.field_types import FieldType, Value
 from pluginkit.formats import DLA_ONLY, Format
 from pluginkit.manifest import MAX_DIMS, MAX_NAME, REST, Manifest
-from pluginkit.scaffold import names
+from pluginkit.scaffold import names, profiles
 from pluginkit.scaffold.fields import options as field_options
 from pluginkit.scaffold.fields.options import FieldOption, quote
 
@@ -412,11 +414,34 @@ def _toml(
         for one, another in _broadcast(symbols, outputs):
             # Sizes that an output broadcasts are equal, or one is 1.
             pairs[one] = pairs[another] = _COUNTED if counted & {one, another} else pairs[one]
+        pairs = _with_elements(pairs, outputs, fields)
         body = ", ".join(f"{symbol} = {values}" for symbol, values in pairs.items())
         lines += ["", "[[profiles]]", f"name = {quote(profile)}", f"symbols = {f'{{ {body} }}' if body else '{}'}"]
         if not symbols:
             break
     return "\n".join([*lines, *_TEST_SECTION])
+
+
+def _with_elements(
+    pairs: Mapping[str, str], outputs: Sequence[_Tensor], fields: Sequence[FieldOption]
+) -> dict[str, str]:
+    ranges = {symbol: _range(ends) for symbol, ends in pairs.items()}
+    dims = [shapes.parse(dim) for tensor in outputs for dim in tensor.shape]
+    known = {item.name: item.default for item in fields if _is_whole(item.default)}
+    raised = profiles.with_elements(ranges, dims, known)
+    return {
+        symbol: ends if raised[symbol] == ranges[symbol] else str(list(raised[symbol]))
+        for symbol, ends in pairs.items()
+    }
+
+
+def _range(ends: str) -> profiles.Range:
+    low, opt, high = json.loads(ends)
+    return low, opt, high
+
+
+def _is_whole(value: Value | None) -> TypeGuard[int | tuple[int, ...]]:
+    return isinstance(value, int) or (isinstance(value, tuple) and all(isinstance(one, int) for one in value))
 
 
 def _profiles_of_ranks(inputs: Sequence[_Tensor], outputs: Sequence[_Tensor], symbols: Sequence[str]) -> list[str]:
