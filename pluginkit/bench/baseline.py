@@ -4,7 +4,6 @@ the plugin."""
 from __future__ import annotations
 
 import importlib.util
-import keyword
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -74,7 +73,7 @@ class Torch:
 
         self._torch = torch
         self._stream = torch.cuda.ExternalStream(stream.handle)
-        self._named = [one for one in named if not keyword.iskeyword(one[0])]
+        self._named = named
         self._compiled = compiled
         self._function = self._compile(text, fields) if compiled else _function(text, fields, self._named)
         self._buffers = buffers

@@ -42,7 +42,6 @@ class BenchLibrary:
         manifest: the plugin's.
         project: the folder that `reference.py` is in.
         seed: what the values follow from.
-        compiled: whether the baseline is timed by torch.compile, too.
         sweep: whether a copy of each case's bytes is timed beside it.
     """
 
@@ -53,10 +52,8 @@ class BenchLibrary:
         project: Path,
         seed: int,
         *,
-        compiled: bool = False,
         sweep: bool = False,
     ) -> None:
-        self._compiled = compiled
         self._sweep = sweep
         self._context = gpu.GpuContext()
         self._timer = Timer(self._context, self._context.stream())
@@ -75,9 +72,13 @@ class BenchLibrary:
         capability = ".".join(map(str, context.capability))
         return Machine(context.name, capability, context.driver.version, context.l2_bytes, rate, size)
 
+    def ready(self) -> None:
+        """Nothing: the library is loaded, and has the plugin."""
+
     def prepare(self, case: BenchCase) -> None:
         """Asks the reference: a call of its own, since it takes long where tensors are large."""
-        self._values = (case, values.make(self._manifest, self._reference, case, self._seed))
+        if self._values is None or self._values[0] != case:
+            self._values = (case, values.make(self._manifest, self._reference, case, self._seed))
 
     def measure(self, case: BenchCase) -> Result:
         """Times a case that was prepared.
@@ -98,14 +99,12 @@ class BenchLibrary:
 
         times, note = self._timer.measure(Work(run, buffers.count), lambda: buffers.poison(stream))
         self._check(layer, buffers, tensors, case)
-        baselines = self._baselines(case, buffers, tensors)
         result = Result(
             case,
             times,
             buffers.count,
             buffers.turn_bytes,
             self._empty(times.enqueues) if times.enqueues > 1 else None,
-            baselines=baselines,
             note=note,
         )
         layer.close()
@@ -130,18 +129,14 @@ class BenchLibrary:
         for tensor, array, want in zip(self._manifest.outputs, got, tensors.outputs, strict=True):
             values.check(tensor.name, array, want, allowed, method)
 
-    def _baselines(self, case: BenchCase, buffers: Buffers, tensors: values.Values) -> tuple[Baseline, ...]:
-        if not case.baseline:
-            return ()
-        return tuple(
-            self._baseline(case, buffers, tensors, compiled)
-            for compiled in ((False, True) if self._compiled else (False,))
-        )
-
-    def _baseline(self, case: BenchCase, buffers: Buffers, tensors: values.Values, compiled: bool) -> Baseline:
+    def baseline(self, case: BenchCase, *, compiled: bool) -> Baseline:
+        """Times the manifest's expression of a case that was prepared, by torch or by its compiler."""
+        assert self._values is not None
+        _, tensors = self._values
         manifest = self._manifest
         shapes = manifest.input_shapes(case.symbols)
-        return baseline.measure(
+        buffers = Buffers(self._context, tensors.inputs, tensors.outputs)
+        found = baseline.measure(
             case.baseline,
             {**values.fields_of(manifest, case), **{name: case.fields[name] for name in case.fields}},
             [(t.name, manifest.type_of(t, case.precision), shapes[t.name]) for t in manifest.inputs],
@@ -152,6 +147,8 @@ class BenchLibrary:
             self._timer,
             compiled=compiled,
         )
+        buffers.free()
+        return found
 
     def _empty(self, enqueues: int) -> Times | None:
         """A graph of as many empty kernels; None where the GPU doesn't take ours."""

@@ -22,6 +22,7 @@ from pluginkit.build.gpus import find_driver
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, NothingSelected, PluginkitError, ToolMissing, UsageError
 from pluginkit.manifest import Manifest
+from pluginkit.manifest.bench_section import expression
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 
 CHILD = "pluginkit.bench.child"
@@ -87,16 +88,20 @@ def run(options: BenchOptions, step: Step = lambda *_: None) -> BenchReport:
     library = _library(options, arch)
     with contextlib.ExitStack() as stack:
         session = stack.enter_context(contextlib.closing(_Session(library, manifest, options)))
+        alone = replace(options, compare=(), sweep=None)
         rivals = {
-            name: (other, stack.enter_context(contextlib.closing(_Session(other, manifest, options))))
+            name: (other, stack.enter_context(contextlib.closing(_Session(other, manifest, alone))))
             for name, other in others.items()
         }
+        for name, (_, rival) in rivals.items():
+            rival.open(name)
         step("copying", 0, None)
         machine = session.machine()
         results = []
         for number, case in enumerate(chosen):
             step(case.id, number, len(chosen))
             found = session.case(case)
+            found = replace(found, baselines=session.baselines(case)) if found.times else found
             more = [
                 _compared(name, other, rival.case(replace(case, baseline="")))
                 for name, (other, rival) in rivals.items()
@@ -139,7 +144,8 @@ def _others(compare: Sequence[str], chosen: Sequence[BenchCase]) -> dict[str, Pa
                 f"--compare {one}: there is no such library.",
                 hint=f"It is {TORCH}, {COMPILED} or the path of a library.",
             )
-        found[one if file.name in found else file.name] = file.resolve()
+        taken = file.name in (TORCH, COMPILED, *found)
+        found[str(file.resolve()) if taken else file.name] = file.resolve()
     return found
 
 
@@ -189,6 +195,10 @@ def _alone() -> Iterator[None]:
         yield
 
 
+class _ReferenceFailed(Exception):
+    """No plugin is to blame."""
+
+
 class _Session:
     """The worker; another one after a crash, a hang or an error that the GPU does not forget."""
 
@@ -198,11 +208,10 @@ class _Session:
             "manifest": manifest,
             "project": options.project,
             "seed": options.seed,
-            "compiled": COMPILED in options.compare,
             "sweep": options.sweep is not None,
         }
         self._timeout = options.timeout
-        self._longer = COMPILING if COMPILED in options.compare else 0.0
+        self._compiled = COMPILED in options.compare
         self._worker: Worker | None = None
 
     def _call(self, method: str, *, timeout: float | None = None, **asked: Any) -> Any:
@@ -220,9 +229,12 @@ class _Session:
     def case(self, case: BenchCase) -> Result:
         """A case's measurement, or what came in its way."""
         try:
-            self._call("prepare", case=case, timeout=SLOW * self._timeout)
+            self._prepare(case)
             with _alone():
-                found = self._call("measure", case=case, timeout=self._timeout + self._longer)
+                found = self._call("measure", case=case)
+        except _ReferenceFailed as error:
+            self.close()
+            return Result(case, problem=str(error))
         except (WorkerCrashed, WorkerTimeout) as error:
             self.close()
             return Result(case, problem=error.message, crashed=True)
@@ -231,6 +243,46 @@ class _Session:
             self.close()
             return Result(case, problem=_message(error))
         assert isinstance(found, Result)
+        return found
+
+    def _prepare(self, case: BenchCase) -> None:
+        try:
+            self._call("prepare", case=case, timeout=SLOW * self._timeout)
+        except WorkerTimeout:
+            raise _ReferenceFailed(
+                f"reference.py was not done after {SLOW * self._timeout:g} s: measure a smaller shape, or give it "
+                "longer by --timeout."
+            ) from None
+        except WorkerCrashed as error:
+            raise _ReferenceFailed(f"reference.py ended the process: {error.message}") from None
+
+    def open(self, name: str) -> None:
+        """Loads the library, before anything is measured.
+
+        Raises:
+            UsageError: it can't be loaded, or has no such plugin.
+        """
+        try:
+            self._call("ready")
+        except PluginkitError as error:
+            raise UsageError(f"--compare {name}: {error.message}", hint=error.hint or "") from None
+
+    def baselines(self, case: BenchCase) -> tuple[Baseline, ...]:
+        """Those that torch computes. Whatever comes in torch's way, the plugin's times stay."""
+        if not case.baseline:
+            return ()
+        return tuple(self._baseline(case, compiled) for compiled in ((False, True) if self._compiled else (False,)))
+
+    def _baseline(self, case: BenchCase, compiled: bool) -> Baseline:
+        try:
+            self._prepare(case)
+            with _alone():
+                timeout = self._timeout + COMPILING * compiled
+                found = self._call("baseline", case=case, compiled=compiled, timeout=timeout)
+        except (PluginkitError, _ReferenceFailed) as error:
+            self.close()
+            return Baseline(COMPILED if compiled else TORCH, expression(case.baseline), problem=str(error))
+        assert isinstance(found, Baseline)
         return found
 
     def close(self) -> None:

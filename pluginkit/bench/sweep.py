@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pluginkit.bench.cases import least_bytes, shapes
@@ -54,20 +55,21 @@ def parse(text: str) -> Sweep:
     first, last = numbers
     if first is None or last is None or (equals and not symbol.strip()):
         raise UsageError(f"--sweep {text} is no range of sizes.", hint=_HINT)
+    if equals and last > LARGEST:
+        raise UsageError(f"--sweep {text} goes beyond {LARGEST}, which kernels seldom count to.", hint=_HINT)
     if not 0 < first <= last:
         raise UsageError(f"--sweep {text} has to begin at 1 or more, and to end no lower.", hint=_HINT)
     return Sweep(first, last, symbol.strip())
 
 
 def sizes(manifest: Manifest, asked: Sweep, kind: DType) -> list[BenchShape]:
-    """The shapes of a sweep in a precision: of `[bench]`'s first shape, or the last profile's opt, with other values of
-    one symbol.
+    """The shapes of a sweep in a precision: of `[bench]`'s first shape, or the first profile's opt, with other
+    values of one symbol.
 
     Raises:
         UsageError: there is no such symbol, or no size within the range.
     """
-    known = shapes(manifest)
-    base = _base(known)
+    base = _base(manifest)
     symbol = asked.symbol or _first(manifest)
     if symbol not in base.symbols:
         there = ", ".join(base.symbols) or "none, as all dimensions are constants"
@@ -77,28 +79,31 @@ def sizes(manifest: Manifest, asked: Sweep, kind: DType) -> list[BenchShape]:
         values = dict.fromkeys([*_powers(asked.low, asked.high, 2), asked.high])
         return [_sized(base, symbol, value, f"{symbol}={value}") for value in values]
 
-    def moved(value: int) -> int:
-        return least_bytes(made, {**base.symbols, symbol: value}, kind)
+    def moved(value: int) -> float:
+        try:
+            return least_bytes(made, {**base.symbols, symbol: value}, kind)
+        except UsageError:  # a dimension would be negative, or more than 64 bits hold
+            return math.inf
 
-    found: dict[int, BenchShape] = {}
-    for wanted in _powers(asked.low, asked.high, FACTOR):
-        value = _nearest(moved, wanted)
-        if value is not None:
-            found.setdefault(value, _sized(base, symbol, value, _named(wanted)))
+    least = _least(moved)
+    values_ = {size: _nearest(moved, least, size) for size in _powers(asked.low, asked.high, FACTOR)}
+    found = [_sized(base, symbol, value, _named(size)) for size, value in values_.items() if value is not None]
     if not found:
         raise UsageError(
             f"--sweep: no value of '{symbol}' makes a call of {manifest.plugin.name} move {_named(asked.low)} to "
-            f"{_named(asked.high)}: with 1 it moves {moved(1)} bytes.",
+            f"{_named(asked.high)}: with {least} it moves {moved(least):.0f} bytes.",
             hint="Name another symbol, as in --sweep c=32..65536, or smaller sizes of the others in [bench].",
         )
-    return list(found.values())
+    return found
 
 
-def _base(known: Mapping[str, BenchShape]) -> BenchShape:
+def _base(manifest: Manifest) -> BenchShape:
     """The first that was written down, or a profile's opt; min where opt is no other shape."""
-    return next(
-        (shape for name, shape in known.items() if re.fullmatch(r"(.*-)?opt", name)), next(iter(known.values()))
-    )
+    known = shapes(manifest)
+    first = next(iter(known.values()))
+    if manifest.bench.shapes:
+        return first
+    return next((shape for name, shape in known.items() if re.fullmatch(r"(.*-)?opt", name)), first)
 
 
 def _first(manifest: Manifest) -> str:
@@ -119,9 +124,19 @@ def _powers(low: int, high: int, factor: int) -> Iterator[int]:
         low *= factor
 
 
-def _nearest(moved: Callable[[int], int], wanted: int) -> int | None:
+def _least(moved: Callable[[int], float]) -> int:
+    """The least value that there is a shape of: a window has to fit."""
+    high = next((value for value in _powers(1, LARGEST, 2) if moved(value) < math.inf), 1)
+    low = high // 2 + 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if moved(middle) < math.inf else (middle + 1, high)
+    return low
+
+
+def _nearest(moved: Callable[[int], float], least: int, wanted: int) -> int | None:
     """The value that moves as nearly so many bytes as any; None if that is less than half of them, or twice as many."""
-    low, high = 1, LARGEST
+    low, high = least, LARGEST
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if moved(middle) <= wanted else (low, middle - 1)

@@ -116,6 +116,7 @@ def _unreachable(address: str, error: BaseException) -> ToolMissing:
         )
     return ToolMissing(
         f"Nothing answers at the farm's address {address} ({said}).",
-        hint="Start one: `dask scheduler` on one machine, `dask worker ADDRESS` on each other "
+        hint="Start one: `dask scheduler --host IP --dashboard-address IP:8787` on one machine, "
+        "`dask worker ADDRESS --host IP --dashboard-address IP:0` on each other, IP being the machine's own "
         f"({_DOCUMENT}); or --farm {PREFIX}2 for two workers on this machine.",
     )

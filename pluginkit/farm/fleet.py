@@ -24,6 +24,10 @@ SILENT = 30.0
 SAME = "Install the same pluginkit, for the same Python, where the workers and the scheduler run."
 SHOWN = 5
 """Workers that an error names."""
+ANSWERED = 20
+"""Seconds in which the scheduler has to answer."""
+GONE = (OSError, TimeoutError, asyncio.TimeoutError, AttributeError)
+"""What Dask raises where it doesn't."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +82,13 @@ class Fleet:
 
         Raises:
             ToolMissing: no worker is there, or none that can run a case here; or the scheduler can't read what is sent.
+            FarmLost: the scheduler is gone.
         """
         if not self._members:
             raise ToolMissing(
                 f"The farm at {self._address} has no workers.",
-                hint=f"On each machine: dask worker {self._address}",
+                hint=f"On each machine: dask worker {self._address} --host IP --dashboard-address IP:0, IP being the "
+                "machine's own",
             )
         if not self.ready:
             names = "\n".join(f"  {one.place}: {one.problem}" for one in self.workers[:SHOWN])
@@ -121,12 +127,24 @@ class Fleet:
     def _scheduler_problem(self) -> str:
         """Why tasks don't get through the scheduler, which unpickles them; empty if they do."""
         try:
-            python, version = self.client.run_on_scheduler(_installed)
-        except Exception as error:  # noqa: BLE001 - whatever an import there raises
+            # The time limit is of Client.sync, which takes it from the arguments that it is given.
+            python, version = self.client.run_on_scheduler(_installed, callback_timeout=ANSWERED)
+            versions: Any = self.client.get_versions()
+        except (OSError, TimeoutError, asyncio.TimeoutError) as error:
+            raise self._gone(error) from None
+        except Exception as error:  # noqa: BLE001 - whatever an import there raises, or an older pluginkit's lacks
             return f"no pluginkit {__version__} there ({type(error).__name__}: {error})"
         if version != __version__:
             return f"pluginkit {version} there, {__version__} here"
+        if (dask := str(versions["scheduler"]["packages"]["distributed"])) != DASK:
+            return f"distributed {dask} there, {DASK} here"
         return _other_python(python)
+
+    def _gone(self, error: BaseException) -> FarmLost:
+        return FarmLost(
+            f"The farm's scheduler at {self._address} doesn't answer any more ({type(error).__name__}).",
+            hint="Start it again, and the run.",
+        )
 
     async def _identity(self) -> Mapping[str, Any]:
         assert self.client.scheduler is not None, "the client is closed"
@@ -135,12 +153,9 @@ class Fleet:
 
     def _identities(self) -> dict[str, dict[str, Any]]:
         try:
-            found = self.client.sync(self._identity, callback_timeout=20)
-        except (OSError, TimeoutError, asyncio.TimeoutError, AttributeError) as error:
-            raise FarmLost(
-                f"The farm's scheduler at {self._address} doesn't answer any more ({type(error).__name__}).",
-                hint="Start it again, and the run.",
-            ) from None
+            found = self.client.sync(self._identity, callback_timeout=ANSWERED)
+        except GONE as error:
+            raise self._gone(error) from None
         workers: dict[str, dict[str, Any]] = dict(found["workers"])
         return workers
 

@@ -15,7 +15,7 @@ from pluginkit.bases import BASES
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.field_types import NAMES, FieldType, decode, encode
+from pluginkit.field_types import NAMES, FieldType, decode, encode, of_code
 from pluginkit.host.bases.changed_fields import Fields
 from pluginkit.host.bases.v2_plugin import MAX_NAME, V2Plugin, must
 from pluginkit.host.bases.v3.plugin import KeptField, PluginV3, check_fields
@@ -41,6 +41,7 @@ SPACE = "pluginkit.host"
 creators gives them any (`IPluginRegistry::registerCreator`)."""
 
 MOST_SHOWN = 8
+MOST_LETTERS = 80
 """Elements of a field in a message."""
 _CREATE_V3 = "IPluginCreatorV3One::createPlugin"
 
@@ -134,7 +135,8 @@ class Creator:
         """
         method = "IPluginCreator::createPlugin"
         raw = self._call(method, lambda: self._native.create(layer, given))
-        return _faced(must(method, raw, f"a plugin for {_listed(shown or _values(given))}", rule="F3"))
+        wanted = "" if raw else f"a plugin for {_listed(shown or _values(given))}"
+        return _faced(must(method, raw, wanted, rule="F3"))
 
     def deserialize(self, layer: str, data: bytes) -> V2Plugin[Any]:
         """`deserializePlugin`; `data` is wiped after the call.
@@ -175,7 +177,8 @@ class Creator:
             Finding: the answer is null.
         """
         made = self._made_v3(layer, given, BUILD)
-        return PluginV3(must(_CREATE_V3, made, f"a plugin for {_listed(_values(given))}", rule="F3"))
+        wanted = "" if made else f"a plugin for {_listed(_values(given))}"
+        return PluginV3(must(_CREATE_V3, made, wanted, rule="F3"))
 
     def restore_v3(self, layer: str, kept: Sequence[KeptField]) -> PluginV3:
         """`createPlugin` with kRUNTIME, of a creator of kind "v3"; the field data is wiped after the call.
@@ -289,13 +292,18 @@ def _values(given: Sequence[tuple[str, int, bytes | None, int]]) -> str:
 
 
 def _value(code: int, data: bytes, length: int) -> str:
-    value = decode(code, data)
+    kind = of_code(code)
+    size = 1 if kind is None else kind.numpy.itemsize
+    most = MOST_LETTERS if kind is None or kind.is_text else MOST_SHOWN * size
+    value = None if len(data) % size else decode(code, data[:most])
     if not isinstance(value, tuple):
-        kind = NAMES[code] if code in range(len(NAMES)) else f"type {code}"
-        return repr(value) if isinstance(value, str) else f"{length} of {kind}"
-    numbers = [f"{one:.9g}" if isinstance(one, float) else str(one) for one in value[:MOST_SHOWN]]
-    rest = [f"... {len(value) - MOST_SHOWN} more"] if len(value) > MOST_SHOWN else []
-    return numbers[0] if len(value) == 1 else f"[{', '.join([*numbers, *rest])}]"
+        named = NAMES[code] if code in range(len(NAMES)) else f"type {code}"
+        more = f" and {len(data) - most} bytes more" if len(data) > most else ""
+        return repr(value) + more if isinstance(value, str) else f"{length} of {named}"
+    numbers = [f"{one:.9g}" if isinstance(one, float) else str(one) for one in value]
+    left = len(data) // size - len(value)
+    rest = [f"... {left} more"] if left else []
+    return numbers[0] if len(numbers) == 1 and not left else f"[{', '.join([*numbers, *rest])}]"
 
 
 def _shown(text: str) -> str:

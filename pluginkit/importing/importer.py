@@ -99,7 +99,8 @@ class Imported:
         strict: as of `ImportOptions`.
         unserved: the unserved operators.
         tensors: which tensors are shape tensors, execution tensors or both.
-        sizes_found: whether sizes that --profile does not give were found by trying, the defaults having been refused.
+        sizes_found: whether sizes that --profile does not give were found by trying, since the defaults were refused by
+            NVIDIA's builder or could not be run.
     """
 
     model: Path
@@ -240,7 +241,7 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
             # NVIDIA's builder takes sizes that no run can have, as those of a pooling that leaves nothing.
             if verdict.ok and ours and not given.data:
                 tried = _run(options, given, proto, served, problems, profile, progress)
-            if ours and (verdict.status == "refused" or (tried and tried.status == "not run")):
+            if ours and (verdict.status == "refused" or (tried and _unfit(tried))):
                 progress("looking for sizes that the model takes")
                 mended = _with_sizes(session, options, proto, verdict, profile, opened)
                 if mended[0].ok or not verdict.ok:
@@ -269,6 +270,11 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
         sizes_found=profile is not None and profile != profiles.profile(inputs, shapes),
         tensors=classify(proto, options.marked),
     )
+
+
+def _unfit(ran: RunOutcome) -> bool:
+    """Whether other sizes may be what a run lacks: they help none that takes too long."""
+    return ran.status == "not run" and ran.remedy != running.LONGER
 
 
 def _with_sizes(

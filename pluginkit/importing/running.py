@@ -156,14 +156,14 @@ def _without_plugins(
         return RunOutcome("not run", error.message, remedy=error.hint, lacks=error.message)
     except PluginkitError as error:
         return RunOutcome(
-            "not run", error.message, remedy=_LONGER if isinstance(error, WorkerTimeout) else error.hint or _SIZES
+            "not run", error.message, remedy=LONGER if isinstance(error, WorkerTimeout) else error.hint or _SIZES
         )
     if wanted:
         return _compared(got, Expected(dict(wanted)), ())
     return RunOutcome("ran", f"{_count(len(got))} by onnxruntime; no plugin takes part, so there is nothing to compare")
 
 
-_LONGER = "give it longer by --timeout"
+LONGER = "give it longer by --timeout"
 _SIZES = "give it other shapes by --profile, if these are not what the model is for"
 
 
@@ -215,7 +215,7 @@ def _failed(hosted: HostRun) -> RunOutcome:
         if error.inside:
             return RunOutcome("hung", where + error.message)
         slow = f"{error.message}; onnx's reference runs the other operators, and it is slow"
-        return RunOutcome("not run", slow, remedy=_LONGER)
+        return RunOutcome("not run", slow, remedy=LONGER)
     if error.exit_code == CheckFailed.exit_code:
         return RunOutcome("failed", where + str(error), log=hosted.log)
     # An operator that onnx's reference does not have, or that can't be computed on these shapes.

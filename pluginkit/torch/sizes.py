@@ -173,8 +173,9 @@ def _ranged(sizes: ExportedSizes, call: Call, tensors: Sequence[Any], symbols: E
     sizes, opt = _tied(sizes, call, tensors, opt, notes)
     # Tests take any size between a profile's min and max.
     free = {name: size for name, size in opt.items() if _runs(call, tensors, sizes, {**opt, name: size + 1})}
-    for name in opt.keys() - free.keys():
-        size = opt[name]
+    for name, size in opt.items():
+        if name in free:
+            continue
         notes.append(
             f"{name} can be {size} and {2 * size}, and not {size + 1}: its profile is {size} alone. Add profiles with "
             "other sizes that fit."

@@ -148,7 +148,8 @@ def numbers(value: Any) -> bool:
 def floats(value: Any) -> Any:
     """A whole number, or those of a list, as numbers that need not be whole; anything else as it is."""
     if isinstance(value, (list, tuple)):
-        return [float(one) if type(one) is int else one for one in value]
+        made = [float(one) if type(one) is int else one for one in value]
+        return tuple(made) if isinstance(value, tuple) else made
     return float(value) if type(value) is int else value
 
 

@@ -23,7 +23,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.host import Finding
 from pluginkit.manifest import Manifest
-from pluginkit.process.worker import WorkerCrashed
+from pluginkit.process.worker import WorkerCrashed, WorkerTimeout
 
 from .fake_gpu import context
 
@@ -133,6 +133,52 @@ def test_beside_another_library(
     assert found["times"]
     assert "expected" in found["baselines"][-1]["problem"]
     assert "libother.so, none for tiny/float32" in capsys.readouterr().out
+
+
+def test_torch_and_another_library_end_no_run(
+    bar: Path, on_cpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever comes in their way, the plugin's times stay; a library that can't be loaded is said first."""
+
+    class Crashing(InProcess):
+        def call(self, method: str, *, timeout: float | None = None, **asked: Any) -> Any:
+            if method == "baseline" and asked["compiled"]:
+                raise WorkerCrashed("SIGSEGV", "triton", True, "")
+            return super().call(method, **asked)
+
+    monkeypatch.setattr(runner, "Worker", Crashing)
+    code, output = bench(bar, "--only", "tiny/float32", "--compare", "torch.compile")
+    assert code == 0
+    assert output["results"][0]["times"]
+    assert [bool(one["problem"]) for one in output["results"][0]["baselines"]] == [True, True]
+    assert "SIGSEGV" in output["results"][0]["baselines"][1]["problem"]
+    text = tmp_path / "libtext.so"
+    text.write_text("no library")
+    with pytest.raises(UsageError, match=r"--compare libtext.so: .*libtext.so is no ELF"):
+        runner.run(runner.BenchOptions(bar, only=("tiny/float32",), compare=(str(text),)))
+
+
+def test_a_reference_that_takes_too_long_is_no_crash(bar: Path, on_cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(InProcess):
+        def call(self, method: str, *, timeout: float | None = None, **asked: Any) -> Any:
+            if method == "prepare":
+                raise WorkerTimeout(600.0, "", inside=False, log_tail="")
+            return super().call(method, **asked)
+
+    monkeypatch.setattr(runner, "Worker", Slow)
+    code, output = bench(bar, "--only", "tiny/float32")
+    assert code == 1
+    assert "reference.py was not done after 600 s" in output["results"][0]["problem"]
+
+
+def test_libraries_of_one_name(bar: Path, on_cpu: None, tmp_path: Path) -> None:
+    """Each has its column."""
+    (tmp_path / "old").mkdir()
+    others = [shutil.copy(library(bar), tmp_path / place) for place in ("old/lib.so", "lib.so", "torch")]
+    code, output = bench(bar, "--only", "tiny/float32", *(word for one in others for word in ("--compare", str(one))))
+    assert code == 0
+    names = [one["name"] for one in output["results"][0]["baselines"]]
+    assert names == ["torch", "lib.so", str(others[1]), str(others[2])]
 
 
 def test_what_there_is_nothing_to_compare_with(scale_project: Path, bar: Path, on_cpu: None) -> None:

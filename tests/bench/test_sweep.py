@@ -93,8 +93,9 @@ def test_no_value_comes_nearer(wanted: int, columns: int) -> None:
     try:
         found = sizes(manifest, Sweep(wanted, wanted), DType.FLOAT16)
     except UsageError:
-        least = least_bytes(manifest, {"n": 1, "c": columns}, DType.FLOAT16)
-        assert least >= 2 * wanted or wanted >= 2 * least
+        sizes_ = [least_bytes(manifest, {"n": n, "c": columns}, DType.FLOAT16) for n in (1, 2)]
+        assert all(not wanted < 2 * size < 4 * wanted for size in sizes_)
+        assert sizes_[0] >= wanted or wanted > 2**32
         return
     near = found[0].symbols["n"]
     moved = {n: least_bytes(manifest, {"n": n, "c": columns}, DType.FLOAT16) for n in (near - 1, near, near + 1) if n}
@@ -102,9 +103,30 @@ def test_no_value_comes_nearer(wanted: int, columns: int) -> None:
     assert moved[near] == min(moved.values(), key=lambda size: max(size / wanted, wanted / size))
 
 
+def test_a_window_that_has_to_fit() -> None:
+    """Small values make a dimension negative: they are no sizes."""
+    text = TEXT.replace('shape = ["n // 2", "c", 2]', 'shape = ["n - 2", "c", 2]')
+    manifest = Manifest.parse(text.replace("n = [2, 8, 8]", "n = [3, 8, 8]") + SHAPE)
+    found = sizes(manifest, Sweep(32, 1 << 21), DType.FLOAT32)
+    assert found[0].symbols["n"] == 2
+    assert [shape.name for shape in found][-2:] == ["512KiB", "2MiB"]
+    far = Manifest.parse(text.replace("n = [2, 8, 8]", "n = [3, 8, 8]") + SHAPE.replace("c = 3", "c = 5000"))
+    assert [shape.name for shape in sizes(far, Sweep(4096, 1 << 18), DType.FLOAT32)] == ["64KiB", "256KiB"]
+
+
+def test_beyond_what_kernels_count_to() -> None:
+    with pytest.raises(UsageError, match="goes beyond 2147483647"):
+        parse("n=1..2147483648")
+
+
+def test_the_first_shape_that_was_written_down() -> None:
+    manifest = Manifest.parse(TEXT + SHAPE + SHAPE.replace("one", "opt").replace("c = 3", "c = 9"))
+    assert sizes(manifest, Sweep(4, 4, "n"), DType.FLOAT32)[0].symbols["c"] == 3
+
+
 @pytest.mark.parametrize("sample", ["bar_plugin", "pool_int8", "leaky_relu", "pad"])
 def test_the_samples(sample: str) -> None:
-    """Dimensions that would be negative for small sizes, and ranks that are open, too."""
+    """Ranks that are open, too."""
     manifest = Manifest.load(SAMPLES / sample)
     for kind in manifest.precisions():
         assert len(sizes(manifest, Sweep(1 << 20, 1 << 30), kind)) >= 4

@@ -14,9 +14,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from distributed.comm.core import CommClosedError
 
 from pluginkit import farm, judges
-from pluginkit.errors import ToolMissing
+from pluginkit.errors import FarmLost, ToolMissing
 from pluginkit.farm.connection import connect
 from pluginkit.farm.execution import Ended
 from pluginkit.farm.executor import FarmExecutor, _Execution
@@ -183,25 +184,48 @@ def test_a_scheduler_without_pluginkit(tmp_path: Path) -> None:
         own.stop()
 
 
+def scheduler(versions: tuple[str, str] | BaseException, distributed: str = DASK) -> Fleet:
+    """A fleet of one worker whose scheduler answers so."""
+
+    def run_on_scheduler(_: object, callback_timeout: float) -> tuple[str, str]:
+        assert callback_timeout > 0
+        if isinstance(versions, BaseException):
+            raise versions
+        return versions
+
+    def get_versions() -> object:
+        return {"scheduler": {"packages": {"distributed": distributed}}}
+
+    client = SimpleNamespace(run_on_scheduler=run_on_scheduler, get_versions=get_versions)
+    fleet = Fleet(client, "tcp://here:1")  # type: ignore[arg-type]
+    facts = SimpleNamespace(machine=platform.machine())
+    there = FarmWorker("tcp://there:2", "process", "w0", 1, facts)  # type: ignore[arg-type]
+    fleet._members[there.address] = there
+    return fleet
+
+
+def test_a_scheduler_that_dies_or_has_another_dask() -> None:
+    with pytest.raises(FarmLost, match=r"scheduler at tcp://here:1 doesn't answer any more \(CommClosedError\)"):
+        scheduler(CommClosedError("gone")).check()
+    with pytest.raises(ToolMissing, match=f"distributed 1.2.3 there, {DASK} here"):
+        scheduler((sys.version.split()[0], __version__), "1.2.3").check()
+
+
 @pytest.mark.parametrize(
     ("versions", "problem"),
     [
         (("3.1.4", __version__), "Python 3.1.4 there"),
         ((sys.version.split()[0], "0.0.1"), f"pluginkit 0.0.1 there, {__version__} here"),
-        (None, f"no pluginkit {__version__} there (ModuleNotFoundError: No module named 'pluginkit')"),
+        (
+            ModuleNotFoundError("No module named 'pluginkit'"),
+            f"no pluginkit {__version__} there (ModuleNotFoundError: No module named 'pluginkit')",
+        ),
+        (AttributeError("no _installed"), f"no pluginkit {__version__} there (AttributeError: no _installed)"),
         ((sys.version.split()[0], __version__), ""),
     ],
 )
-def test_what_a_scheduler_lacks(versions: tuple[str, str] | None, problem: str) -> None:
-    def run_on_scheduler(_: object) -> tuple[str, str]:
-        if versions is None:
-            raise ModuleNotFoundError("No module named 'pluginkit'")
-        return versions
-
-    fleet = Fleet(SimpleNamespace(run_on_scheduler=run_on_scheduler), "tcp://here:1")  # type: ignore[arg-type]
-    facts = SimpleNamespace(machine=platform.machine())
-    there = FarmWorker("tcp://there:2", "process", "w0", 1, facts)  # type: ignore[arg-type]
-    fleet._members[there.address] = there
+def test_what_a_scheduler_lacks(versions: tuple[str, str] | BaseException, problem: str) -> None:
+    fleet = scheduler(versions)
     if not problem:
         fleet.check()
         return

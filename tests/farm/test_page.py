@@ -86,7 +86,8 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 def test_nothing_is_started_on_every_address(page: str) -> None:
     """Who reaches a scheduler or a worker runs code there; without --host Dask listens on all addresses."""
     text = (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8")
-    started = [one for one in re.findall(r"dask (?:scheduler|worker) [^#\n`]*--[^#\n`]*", text) if "--" in one]
+    started = re.findall(r"dask (?:scheduler|worker) [^#\n`]*--[^#\n`]*", text)
+    started += re.findall(r"^\$ .*?(dask (?:scheduler|worker)\b[^#\n]*)", text, re.MULTILINE)
     assert started
     named = [one for one in started if one != "dask scheduler --scheduler-file FILE"]
     assert [one for one in named if "--host" not in one or "--dashboard-address" not in one] == []

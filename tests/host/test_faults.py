@@ -15,7 +15,7 @@ import pytest
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.field_types import NAMES
-from pluginkit.host import Finding, HostBug, Library, build, read_breadcrumb, take_doubts
+from pluginkit.host import Finding, HostBug, Library, build, library, read_breadcrumb, take_doubts
 from tests.compilers import default_cxx
 
 from .conftest import VERSIONS, Compile
@@ -137,6 +137,22 @@ def test_fields_of_bytes_are_shown(compile_plugin: Compile) -> None:
         library.creators[0].create_of("x", given)
     fields = "axes=[0, 1, 2, 3, 4, 5, 6, 7, ... 2 more], mode='up', box=1 of kDIMS, =[]"
     assert caught.value.observed == f"answered null, expected a plugin for the fields ({fields})"
+
+
+def test_large_fields_are_not_read_for_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights in a field are millions of numbers, and a call has a time limit."""
+    read: list[int] = []
+    whole = library.decode
+
+    def counting(code: int, data: bytes) -> object:
+        read.append(len(data))
+        return whole(code, data)
+
+    monkeypatch.setattr(library, "decode", counting)
+    kinds = {name: number for number, name in enumerate(NAMES)}
+    given = [("w", kinds["kFLOAT32"], bytes(4000), 1000), ("text", kinds["kCHAR"], b"a" * 1000, 1000)]
+    assert library._values(given) == f"w=[{', '.join(['0'] * 8)}, ... 992 more], text='{'a' * 80}' and 920 bytes more"
+    assert max(read) < 100
 
 
 @pytest.mark.compile

@@ -230,6 +230,16 @@ def test_external_data_outside_of_the_models_folder(tmp_path: Path, above: str) 
         model_.load(path)
 
 
+def test_external_data_by_a_way_around(tmp_path: Path) -> None:
+    """What is in the folder in the end: onnx and onnxruntime take it."""
+    (tmp_path / "parts").mkdir()
+    path = weighty(tmp_path)
+    proto = onnx.load(path, load_external_data=False)
+    next(one for one in proto.graph.initializer[0].external_data if one.key == "location").value = "parts/../w.bin"
+    path.write_bytes(proto.SerializeToString())
+    assert onnx.numpy_helper.to_array(model_.load(path).graph.initializer[0]).sum() == 400
+
+
 def test_much_external_data_stays_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = weighty(tmp_path)
     assert external.left_out(model_.load(path)) == ""

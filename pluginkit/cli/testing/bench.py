@@ -82,7 +82,7 @@ def command(
         plot.check()
     kinds = tuple(DType(name) for name in dict.fromkeys(precisions)) or None
     options = BenchOptions(
-        project, kinds, only, library, archs, seed, timeout, compare, sweep.parse(range_) if range_ else None
+        project, kinds, only, library, archs, seed, timeout, compare, None if range_ is None else sweep.parse(range_)
     )
     to_stdout = str(json_file) == "-"
     console = table.console(stderr=to_stdout)

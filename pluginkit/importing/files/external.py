@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -61,8 +62,8 @@ def _checked(tensor: TensorProto, path: Path) -> int:
         info = ExternalDataInfo(tensor)
     except ValueError as error:
         raise UsageError(f"{path}: the external data of tensor {tensor.name} is described wrongly: {error}") from None
-    place = PurePosixPath(info.location)
-    if place.is_absolute() or ".." in place.parts:
+    place = PurePosixPath(posixpath.normpath(info.location))
+    if place.is_absolute() or place.parts[:1] == ("..",):
         # Else onnx refuses it later, when it checks or loads the model itself.
         raise UsageError(
             f"{path}: the external data of tensor {tensor.name} stands at {info.location}, and ONNX has it in the "
