@@ -68,20 +68,7 @@ def run(options: BenchOptions, step: Step = lambda *_: None) -> BenchReport:
         ToolMissing: there is no GPU here, or no nvcc.
         PluginkitError: the run could not take place otherwise. What the plugin does wrong is in the report.
     """
-    manifest = Manifest.load(options.project)
-    if sizes := [tensor.name for tensor in manifest.size_tensors()]:
-        raise UsageError(
-            f"pluginkit bench doesn't measure {manifest.plugin.name}: '{sizes[0]}' is a size that only enqueue knows, "
-            "so how many bytes a call moves follows from no shape.",
-            hint="pluginkit test runs it; measure its kernel with a profiler.",
-        )
-    if given := manifest.shape_inputs():
-        raise UsageError(
-            f"pluginkit bench doesn't measure {manifest.plugin.name}: '{given[0].name}' is a shape input, and it makes "
-            "layers of shapes alone.",
-            hint="pluginkit test runs it; measure its kernel with a profiler.",
-        )
-    chosen = select(_asked(manifest, options), options.only)
+    manifest, chosen = asked(options)
     others = _others(options.compare, chosen)
     arch = _gpu()
     step("building", 0, None)
@@ -111,14 +98,31 @@ def run(options: BenchOptions, step: Step = lambda *_: None) -> BenchReport:
     return BenchReport(manifest.plugin.name, str(library), sha256, machine, tuple(results))
 
 
-def _asked(manifest: Manifest, options: BenchOptions) -> list[BenchCase]:
+def asked(options: BenchOptions) -> tuple[Manifest, list[BenchCase]]:
+    """The project's manifest, and what is to be measured.
+
+    Raises:
+        UsageError, NothingSelected: there is nothing to measure.
+    """
+    manifest = Manifest.load(options.project)
+    if late := [tensor.name for tensor in manifest.size_tensors()]:
+        raise UsageError(
+            f"pluginkit bench doesn't measure {manifest.plugin.name}: '{late[0]}' is a size that only enqueue knows, "
+            "so how many bytes a call moves follows from no shape.",
+            hint="pluginkit test runs it; measure its kernel with a profiler.",
+        )
+    if given := manifest.shape_inputs():
+        raise UsageError(
+            f"pluginkit bench doesn't measure {manifest.plugin.name}: '{given[0].name}' is a shape input, and it makes "
+            "layers of shapes alone.",
+            hint="pluginkit test runs it; measure its kernel with a profiler.",
+        )
     if options.sweep is None:
-        return cases(manifest, options.precisions)
-    return [
-        case_of(manifest, shape, kind)
-        for kind in declared(manifest, options.precisions)
-        for shape in sizes(manifest, options.sweep, kind)
-    ]
+        found = cases(manifest, options.precisions)
+    else:
+        kinds = declared(manifest, options.precisions)
+        found = [case_of(manifest, shape, kind) for kind in kinds for shape in sizes(manifest, options.sweep, kind)]
+    return manifest, select(found, options.only)
 
 
 def _others(compare: Sequence[str], chosen: Sequence[BenchCase]) -> dict[str, Path]:

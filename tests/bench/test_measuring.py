@@ -189,6 +189,8 @@ def test_what_there_is_nothing_to_compare_with(scale_project: Path, bar: Path, o
         with pytest.raises(UsageError, match=message):
             runner.run(runner.BenchOptions(project, compare=(what,)))
     assert cli.run(["bench", str(bar), "--compare", "libnone.so", "--farm", "local:1"]) == 2
+    # Said here: a farm at this address would not be reached.
+    assert cli.run(["bench", str(bar), "--sweep", "z=1..2", "--farm", "tcp://127.0.0.1:1"]) == 2
 
 
 def test_a_sweep(bar: Path, on_cpu: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from pluginkit.bench import BenchOptions, BenchReport, Result, plot, run, sweep
 from pluginkit.bench.baseline import COMPILED, TORCH
+from pluginkit.bench.runner import asked
 from pluginkit.cli import farms, progress, table
 from pluginkit.cli.report_files import check_writable, json_option
 from pluginkit.dtypes import DType
@@ -104,6 +105,7 @@ def _run(options: BenchOptions, farm: str | None, on: Sequence[str], step: Step)
         return run(options, step)
     from pluginkit.farm import measure
 
+    asked(options)  # what a worker would refuse, before a library is built and travels there
     return measure(farm, on, options, step)
 
 
