@@ -227,7 +227,7 @@ template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Threads, typename G
 __global__ void __launch_bounds__(Threads)
     rowsKernel(Function const function, int64_t rows, int64_t columns, Outs const outs, In const in)
 {
-    __shared__ float scratch[2 * kWarps];
+    __shared__ float scratch[detail::kTurns * kWarps];
     uint32_t turn = 0;
     auto const place = detail::placeOf<Size, Whole>(Group{{scratch, &turn}}, rows, columns);
     if constexpr (Chunks == 0)
@@ -236,6 +236,10 @@ __global__ void __launch_bounds__(Threads)
     }
     else
     {
+        if constexpr (Group::kBlocks > 1)
+        {
+            detail::arriveInCluster();
+        }
         detail::HeldRow<Size, Whole, Chunks, Group, In> row{place, in, {}};
         typename In::template Raw<Size> raw[Chunks] = {};
 #pragma unroll
@@ -250,6 +254,10 @@ __global__ void __launch_bounds__(Threads)
         for (int32_t k = 0; k < Chunks; ++k)
         {
             in.unpack(raw[k], row.held[k]);
+        }
+        if constexpr (Group::kBlocks > 1)
+        {
+            detail::waitForCluster();
         }
         detail::callOnRow(function, row, outs);
     }
@@ -299,14 +307,14 @@ void launchLong(Work const& work, int64_t chunks) noexcept
                                                                         work.outs, work.in);
 }
 
-//! A cluster of blocks has a row; false where the GPU has no clusters, or too few chunks are left for it.
+//! A cluster of blocks has a row; false where the GPU can't start one, or the row is too long for it.
 template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Most, uint32_t Blocks, typename Work>
 bool launchCluster([[maybe_unused]] Work const& work, [[maybe_unused]] int64_t chunks) noexcept
 {
 #ifdef PLUGINKIT_KERNELS_CLUSTERS
     auto* const kernel = rowsKernel<Size, Whole, Chunks, Most, WholeCluster<Most / kLanes, Blocks>,
                                     decltype(work.function), decltype(work.outs), decltype(work.in)>;
-    if (chunks > int64_t{Chunks} * Blocks * Most || work.rows > 0x7FFFFFFF / Blocks || !canCluster(kernel))
+    if (chunks > int64_t{Chunks} * Blocks * Most || work.rows > 0x7FFFFFFF / Blocks)
     {
         return false;
     }
@@ -321,6 +329,10 @@ bool launchCluster([[maybe_unused]] Work const& work, [[maybe_unused]] int64_t c
     config.stream = work.stream;
     config.attrs = &attribute;
     config.numAttrs = 1;
+    if (!canCluster(reinterpret_cast<void const*>(kernel), config))
+    {
+        return false;
+    }
     // An error is the launch's, which cudaGetLastError tells.
     static_cast<void>(cudaLaunchKernelEx(&config, kernel, work.function, work.rows, work.columns, work.outs, work.in));
     return true;
@@ -415,7 +427,8 @@ void launchRowsOf(Work const& work) noexcept
 //! `function(row, out...)` gets the outputs in their order. `row.reduce(operation, f)` reduces f(x, ...) over the row,
 //! where f gets a number of each input in their order; `row.map(f)` is the row of f(x, ...), with one number;
 //! `row.write(out, f)` writes f(x, ...) into an output; `row.writeOne(out, number)` one number of the row into a
-//! `rowOutput`. Every thread must call them, in the same order. An output may be one of the inputs.
+//! `rowOutput`. Every thread must call them, in the same order. An output may be one of the inputs that the function
+//! doesn't use after it has written the output: a row that is too long for registers is read again in each step.
 //!
 //! If a tensor doesn't begin at a multiple of 16 bytes, elements are taken one by one.
 template <typename Function, typename... Out, typename... In>

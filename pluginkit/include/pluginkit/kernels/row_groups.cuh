@@ -13,19 +13,38 @@
 namespace pluginkit::kernels::detail
 {
 
-//! What the threads of a block exchange their numbers by: in turns, so that one barrier is enough for each reduction.
-//! Who is late still reads the numbers of the last turn, while others already write those of the next.
+constexpr uint32_t kTurns = 4;
+
+//! What the threads of a block exchange their numbers by: in turns, so that one barrier is enough for each exchange.
+//! Who is late still reads the numbers of the last turn, while others already write those of the next. A reduction over
+//! a cluster takes two turns, the block's and the cluster's: with four each has two of its own, by turns.
 struct Exchange
 {
-    float* scratch; //!< shared memory, two turns of `kWarps` floats
+    float* scratch; //!< shared memory, kTurns * kWarps floats
     uint32_t* turn;
 
     __device__ float* next() const
     {
-        *turn ^= 1U;
+        *turn = (*turn + 1) % kTurns;
         return scratch + *turn * kWarps;
     }
 };
+
+//! Says that this thread runs, to the others of its cluster of blocks: once, before `waitForCluster`.
+inline __device__ void arriveInCluster()
+{
+#if defined(PLUGINKIT_KERNELS_CLUSTERS) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+
+//! Waits until all threads of the cluster have arrived.
+inline __device__ void waitForCluster()
+{
+#if defined(PLUGINKIT_KERNELS_CLUSTERS) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
 
 //! Over a block of at most 32 * Warps threads, all of which must call it; each gets the result.
 template <uint32_t Warps, typename Operation>
@@ -50,6 +69,8 @@ __device__ float reduceBlock(float value, Operation operation, Exchange const& e
 template <uint32_t Lanes>
 struct LanesOfWarp
 {
+    static constexpr uint32_t kBlocks = 1;
+
     Exchange exchange; // not needed
 
     __device__ uint32_t thread() const
@@ -78,6 +99,8 @@ struct LanesOfWarp
 template <uint32_t Warps>
 struct WholeBlock
 {
+    static constexpr uint32_t kBlocks = 1;
+
     Exchange exchange;
 
     __device__ uint32_t thread() const
@@ -105,10 +128,13 @@ struct WholeBlock
 #ifdef PLUGINKIT_KERNELS_CLUSTERS
 //! All threads of a cluster of Blocks blocks of at most 32 * Warps threads each (PTX ISA, "Cluster of Cooperative
 //! Thread Arrays"). A block writes its number into the memory of each; code for GPUs before 9.0 has none of that, and
-//! is not launched (`canCluster`).
+//! is not launched (`canCluster`). A block's memory is there once the block runs (CUDA Programming Guide, "Distributed
+//! Shared Memory"): all threads call `arriveInCluster` when they start, `waitForCluster` before the first reduction.
 template <uint32_t Warps, uint32_t Blocks>
 struct WholeCluster
 {
+    static constexpr uint32_t kBlocks = Blocks;
+
     Exchange exchange;
 
     __device__ uint32_t thread() const
@@ -140,20 +166,27 @@ struct WholeCluster
             asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value) : "memory");
         }
         asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-        asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+        waitForCluster();
         value = warpReduce<Blocks>(numbers[threadIdx.x % Blocks], operation);
 #endif
         return value;
     }
 };
 
-//! Whether a kernel's code for this GPU is that of one with clusters.
-template <typename Kernel>
-bool canCluster(Kernel kernel) noexcept
+//! Whether a kernel's code for this GPU is that of one with clusters, and the GPU can start such a one: a part of a GPU
+//! may have fewer multiprocessors together than a cluster has blocks. Asked at each launch: an answer that a template
+//! keeps in a static would hold the library in memory.
+inline bool canCluster(void const* kernel, cudaLaunchConfig_t const& config) noexcept
 {
     cudaFuncAttributes attributes{};
-    bool const known = cudaFuncGetAttributes(&attributes, reinterpret_cast<void const*>(kernel)) == cudaSuccess;
-    return known && attributes.ptxVersion >= 90;
+    int clusters = 0;
+    if (cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess ||
+        (attributes.ptxVersion >= 90 && cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) != cudaSuccess))
+    {
+        static_cast<void>(cudaGetLastError()); // the next launch's error isn't this one
+        return false;
+    }
+    return clusters > 0;
 }
 #endif
 
