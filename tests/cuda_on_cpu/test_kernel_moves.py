@@ -1,4 +1,7 @@
-"""Padding, windows and selected elements of pluginkit/kernels, by g++, clang++ and nvcc; against NumPy."""
+"""Padding, windows and selected elements of pluginkit/kernels, by g++, clang++ and nvcc; against NumPy.
+
+Not slow are FP16 and one function of windows, by g++.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .conftest import at
+from .conftest import Kit, at
 
-pytestmark = [pytest.mark.compile, pytest.mark.slow]
+pytestmark = pytest.mark.compile
 Load = Callable[[str], ctypes.CDLL]
 
 TYPES: dict[str, Any] = {"Float": np.float32, "Half": np.float16, "Int8": np.int8}
 MODES = ("constant", "edge", "reflect")
+LARGEST, MEAN, SQUARES = range(3)
 CHANGED = 77
 
 
@@ -43,10 +47,12 @@ SHAPES: list[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = [
 ]
 
 
-@pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("mode", MODES)
-def test_a_rim_of_each_kind(anywhere: Load, name: str, mode: Any) -> None:
-    library = anywhere("kernel_moves")
+@pytest.fixture
+def half(kit: Kit) -> ctypes.CDLL:
+    return ctypes.CDLL(str(kit.library("kernel_moves_of_half", "g++")))
+
+
+def rims(library: Any, name: str, mode: Any) -> None:
     for shape, rim in SHAPES:
         values = np.random.default_rng(len(shape)).integers(-100, 100, shape).astype(TYPES[name])
         given = {"constant_values": 5} if mode == "constant" else {}
@@ -62,6 +68,44 @@ def test_a_rim_of_each_kind(anywhere: Load, name: str, mode: Any) -> None:
             assert y[-1] == CHANGED
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_rim_of_each_kind_in_fp16(half: ctypes.CDLL, mode: str) -> None:
+    rims(half, "Half", mode)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_rim_of_each_kind(anywhere: Load, name: str, mode: str) -> None:
+    rims(anywhere("kernel_moves"), name, mode)
+
+
+def test_a_reflection_of_more_than_2_to_30_elements(half: ctypes.CDLL) -> None:
+    """Its end alone, behind a rim below 0: little of the memory is ever touched."""
+    size, cut, wide = 2**30 + 100, 2**30 + 80, 70
+    x = np.zeros(size, np.float16)
+    x[-200:] = np.arange(200)
+    y = np.zeros(wide, np.float16)
+    floats = [ctypes.c_float(1)] * 3
+    assert half.padHalf(at(x), at(y), 1, dims(size), dims(-cut), dims(wide), MODES.index("reflect"), *floats) == 0
+    places = np.arange(cut, cut + wide)
+    np.testing.assert_array_equal(y, x[np.minimum(places, 2 * (size - 1) - places)])
+
+
+def test_tensors_without_elements_whatever_their_other_dimensions(half: ctypes.CDLL) -> None:
+    x = np.zeros(1, np.float16)
+    floats = [ctypes.c_float(1)] * 3
+    for sizes in ((65536, 65536, 0), (0, 65536, 65536), (2**40, 2**40, 0)):
+        assert half.padHalf(at(x), at(x), 3, dims(*sizes), dims(0, 0, 0), dims(*sizes), 0, *floats) == 0
+        found = np.full(1, CHANGED, np.int32)
+        assert half.selectHalf(at(x), 3, dims(*sizes), None, at(found), None) == 0
+        assert found[0] == 0
+    for sizes in ((65536, 65536, 1), (0, -1, 65536), (2**40, 2**40, 2**40)):
+        assert half.padHalf(at(x), at(x), 3, dims(1, 1, 1), dims(0, 0, 0), dims(*sizes), 0, *floats) == 1
+        assert half.selectHalf(at(x), 3, dims(*sizes), None, at(x), None) == 1
+
+
+@pytest.mark.slow
 def test_a_rim_around_nothing_a_cut_and_nonsense(anywhere: Load) -> None:
     library = anywhere("kernel_moves")
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -76,8 +120,11 @@ def test_a_rim_around_nothing_a_cut_and_nonsense(anywhere: Load) -> None:
     for sizes, expected in (((0, 4), 0), ((-1, 4), 1), ((2**31, 1), 1), ((2**20, 2**20), 1)):
         assert library.padFloat(at(x), at(y), 2, dims(3, 4), dims(0, 0), dims(*sizes), 0, *floats) == expected
     assert library.padFloat(at(x), at(y), 9, dims(3, 4), dims(0, 0), dims(3, 4), 0, *floats) == 1
+    # Places of x that are no 32-bit numbers.
+    assert library.padFloat(at(x), at(y), 2, dims(3, 4), dims(-(2**31) + 16, 0), dims(20, 4), 1, *floats) == 1
 
 
+@pytest.mark.slow
 def test_a_rim_of_int8_of_another_scale(anywhere: Load) -> None:
     """Elements are converted as a whole pack or one by one; the constant is of the output's scale."""
     library = anywhere("kernel_moves")
@@ -90,9 +137,7 @@ def test_a_rim_of_int8_of_another_scale(anywhere: Load) -> None:
         np.testing.assert_array_equal(y, np.clip(np.rint(numbers / scales[1]), -128, 127))
 
 
-@pytest.mark.parametrize("name", TYPES)
-def test_places_of_selected_elements(anywhere: Load, name: str) -> None:
-    library = anywhere("kernel_moves")
+def selected(library: Any, name: str) -> None:
     library.workspaceOf.restype = ctypes.c_int64
     for shape in ((0, 3), (1,), (5, 7), (3, 4, 1000), (8192,), (8193, 1), (2, 40001)):
         for density in (0.0, 0.3, 1.0):
@@ -110,32 +155,54 @@ def test_places_of_selected_elements(anywhere: Load, name: str) -> None:
             assert workspace[-1] == CHANGED
 
 
-def pooled(x: np.ndarray, size: int, stride: int, pad: int, mean: bool) -> np.ndarray:
+def test_places_of_selected_elements_in_fp16(half: ctypes.CDLL) -> None:
+    selected(half, "Half")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TYPES)
+def test_places_of_selected_elements(anywhere: Load, name: str) -> None:
+    selected(anywhere("kernel_moves"), name)
+
+
+def pooled(x: np.ndarray, size: int, stride: int, pad: int, layer: int) -> np.ndarray:
     rim = np.pad(x.astype(np.float64), ((0, 0), (pad, pad), (pad, pad)), constant_values=np.nan)
     windows = np.lib.stride_tricks.sliding_window_view(rim, (size, size), (1, 2))[:, ::stride, ::stride]
-    return np.asarray((np.nanmean if mean else np.nanmax)(windows, axis=(3, 4)))
+    if layer == SQUARES:
+        return np.asarray(np.nansum(windows**2, axis=(3, 4)))
+    return np.asarray((np.nanmean if layer == MEAN else np.nanmax)(windows, axis=(3, 4)))
 
 
-@pytest.mark.parametrize("name", TYPES)
-def test_windows(anywhere: Load, name: str) -> None:
+def windows(library: Any, name: str, layers: tuple[int, ...]) -> None:
     """Those that halve an image whose rows are packs or aren't, and any others."""
-    library = anywhere("kernel_moves")
     for (planes, height, width), (size, stride, pad) in (
         ((3, 6, 32), (2, 2, 0)), ((2, 7, 64), (3, 2, 1)), ((2, 8, 48), (3, 2, 1)), ((2, 1, 32), (3, 2, 1)),
         ((2, 5, 31), (2, 2, 0)), ((1, 6, 20), (3, 1, 1)), ((2, 9, 17), (5, 3, 2)),
     ):  # fmt: skip
-        for mean in (False, True):
+        for layer in layers:
             for offset in (0, 1):
-                drawn = np.random.default_rng(width).integers(-60, 60, (planes, height, width))
+                drawn = np.random.default_rng(width).integers(
+                    *((-3, 3) if layer == SQUARES else (-60, 60)), (planes, height, width)
+                )
                 x = unaligned(drawn.astype(TYPES[name]), offset)
-                expected = pooled(x, size, stride, pad, mean)
+                expected = pooled(x, size, stride, pad, layer)
                 y = np.full(expected.size + 1, CHANGED, x.dtype)
                 window = (ctypes.c_int32 * 3)(size, stride, pad)
-                call = (at(x), at(y), dims(planes, height, width, *expected.shape[1:]), window, int(mean))
+                call = (at(x), at(y), dims(planes, height, width, *expected.shape[1:]), window, layer)
                 assert getattr(library, f"pool{name}")(*call, ctypes.c_float(0.5)) == 0
                 if name == "Int8":
                     found, expected = y[:-1], np.clip(np.rint(expected / 0.5), -128, 127).ravel()
-                    assert np.abs(found - expected).max() <= int(mean)
+                    assert np.abs(found - expected).max() <= int(layer == MEAN)
                 else:
                     np.testing.assert_allclose(y[:-1].reshape(expected.shape), expected, rtol=1e-3, atol=1e-3)
                 assert y[-1] == CHANGED
+
+
+def test_sums_of_squares_of_windows_in_fp16(half: ctypes.CDLL) -> None:
+    windows(half, "Half", (SQUARES,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TYPES)
+def test_windows(anywhere: Load, name: str) -> None:
+    windows(anywhere("kernel_moves"), name, (LARGEST, MEAN, SQUARES))

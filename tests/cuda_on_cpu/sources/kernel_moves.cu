@@ -60,15 +60,38 @@ struct Mean
     }
 };
 
+//! A fold whose arguments can't be exchanged.
+struct Squares
+{
+    static constexpr float kIdentity = 0.0F;
+
+    __device__ float operator()(float before, float element) const
+    {
+        return before + element * element;
+    }
+
+    __device__ float result(float folded, float /*count*/) const
+    {
+        return folded;
+    }
+};
+
 template <typename T>
-int pool(void const* x, void* y, int64_t const* images, int32_t const* window, int mean, float scale)
+int pool(void const* x, void* y, int64_t const* images, int32_t const* window, int layer, float scale)
 {
     kernels::Images const of{images[0], images[1], images[2], images[3], images[4]};
     kernels::Window const by{window[0], window[1], window[2]};
     auto const out = kernels::output<T>(y, scale);
     auto const in = kernels::input<T>(x);
-    return mean != 0 ? kernels::launchWindows(nullptr, of, by, Mean{}, out, in)
-                     : kernels::launchWindows(nullptr, of, by, Largest{}, out, in);
+#ifndef ONE_TYPE
+    if (layer != 2)
+    {
+        return layer == 0 ? kernels::launchWindows(nullptr, of, by, Largest{}, out, in)
+                          : kernels::launchWindows(nullptr, of, by, Mean{}, out, in);
+    }
+#endif
+    static_cast<void>(layer);
+    return kernels::launchWindows(nullptr, of, by, Squares{}, out, in);
 }
 
 #define OF_TYPE(Name, T)                                                                                               \
@@ -82,14 +105,17 @@ int pool(void const* x, void* y, int64_t const* images, int32_t const* window, i
     {                                                                                                                  \
         return select<T>(x, rank, dims, indices, found, workspace);                                                    \
     }                                                                                                                  \
-    EXPORT int pool##Name(void const* x, void* y, int64_t const* images, int32_t const* window, int mean, float scale) \
+    EXPORT int pool##Name(void const* x, void* y, int64_t const* images, int32_t const* window, int layer,             \
+                          float scale)                                                                                 \
     {                                                                                                                  \
-        return pool<T>(x, y, images, window, mean, scale);                                                             \
+        return pool<T>(x, y, images, window, layer, scale);                                                            \
     }
 
-OF_TYPE(Float, float)
 OF_TYPE(Half, __half)
+#ifndef ONE_TYPE
+OF_TYPE(Float, float)
 OF_TYPE(Int8, int8_t)
+#endif
 
 EXPORT int64_t workspaceOf(int64_t count)
 {

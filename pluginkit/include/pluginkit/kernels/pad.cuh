@@ -63,10 +63,10 @@ __device__ int32_t sourceOf(int32_t place, int32_t size)
     {
         return min(max(place, 0), size - 1);
     }
-    int32_t const period = 2 * (size - 1);
-    place = abs(place);
-    place = place < period ? place : place % period;
-    return min(place, period - place);
+    uint32_t const period = 2U * (static_cast<uint32_t>(size) - 1U); // below 2^32
+    auto distance = static_cast<uint32_t>(abs(place));
+    distance = distance < period ? distance : distance % period;
+    return static_cast<int32_t>(min(distance, period - distance));
 }
 
 //! Where the row of x begins that belongs into row `row` of y; -1: it is of the rim alone.
@@ -219,10 +219,10 @@ inline PadShape padShape(int32_t rank, int64_t const* xDims, int64_t const* befo
         out[shape.rank - 1] *= yDims[d];
         plain = none;
     }
-    int32_t stride = 1;
+    int64_t stride = 1; // beyond 2^31 where x is empty and no stride is used
     for (int32_t d = shape.rank - 1; d >= 0; --d)
     {
-        shape.stride[d] = stride;
+        shape.stride[d] = static_cast<int32_t>(stride);
         stride *= shape.size[d];
         shape.out[d] = divisorOf(out[d]);
     }
@@ -234,7 +234,8 @@ inline PadShape padShape(int32_t rank, int64_t const* xDims, int64_t const* befo
 //! Starts the kernel on a stream and returns at once; without elements it starts nothing.
 //!
 //! x and y have `rank` dimensions, 0 to 8, and at most 2^31 - 16 elements. Element [i, ...] of y is element
-//! [i - before[0], ...] of x, or what the padding says where x has none. y is other memory than x.
+//! [i - before[0], ...] of x, or what the padding says where x has none; these places are below 2^31 - 16, too. y is
+//! other memory than x.
 template <typename T>
 cudaError_t launchPad(cudaStream_t stream, int32_t rank, int64_t const* xDims, int64_t const* before,
                       int64_t const* yDims, Padding padding, Output<T> y, Input<T> x) noexcept
@@ -250,25 +251,22 @@ cudaError_t launchPad(cudaStream_t stream, int32_t rank, int64_t const* xDims, i
     {
         return launchPad(stream, 1, &one, &none, &one, padding, y, x);
     }
-    int64_t count = 1;
-    int64_t xCount = 1;
-    for (int32_t d = 0; d < rank; ++d)
+    int64_t const count = detail::elementsOf(rank, yDims, kMost);
+    int64_t const xCount = detail::elementsOf(rank, xDims, kMost);
+    if (count < 0 || xCount < 0)
     {
-        if (xDims[d] < 0 || yDims[d] < 0 || xDims[d] > kMost || yDims[d] > kMost || before[d] > kMost ||
-            before[d] < -kMost)
-        {
-            return cudaErrorInvalidValue;
-        }
-        count *= yDims[d];
-        xCount *= xDims[d];
-        if (count > kMost || xCount > kMost)
-        {
-            return cudaErrorInvalidValue;
-        }
+        return cudaErrorInvalidValue;
     }
     if (count == 0)
     {
         return cudaSuccess; // a launch of no blocks would be an error
+    }
+    for (int32_t d = 0; d < rank; ++d)
+    {
+        if (before[d] > kMost || before[d] < yDims[d] - kMost || xDims[d] > kMost)
+        {
+            return cudaErrorInvalidValue;
+        }
     }
     detail::PadShape const shape = detail::padShape(rank, xDims, before, yDims);
     if constexpr (kScaled<T>)

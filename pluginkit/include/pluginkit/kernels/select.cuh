@@ -219,20 +219,19 @@ cudaError_t launchSelect(cudaStream_t stream, int32_t rank, int64_t const* dims,
     {
         return cudaErrorInvalidValue;
     }
-    detail::SelectShape shape{rank, {}};
-    int64_t count = 1;
-    for (int32_t d = 0; d < rank; ++d)
+    int64_t const count = detail::elementsOf(rank, dims, 0x7FFFFFFF - detail::kSelectTile);
+    if (count < 0)
     {
-        count *= dims[d];
-        if (dims[d] < 0 || count > 0x7FFFFFFF - detail::kSelectTile)
-        {
-            return cudaErrorInvalidValue;
-        }
-        shape.sizes[d] = divisorOf(dims[d]);
+        return cudaErrorInvalidValue;
     }
     if (count == 0)
     {
         return cudaMemsetAsync(found, 0, sizeof *found, stream);
+    }
+    detail::SelectShape shape{rank, {}};
+    for (int32_t d = 0; d < rank; ++d)
+    {
+        shape.sizes[d] = divisorOf(dims[d]);
     }
     auto const tiles = static_cast<int32_t>((count + detail::kSelectTile - 1) / detail::kSelectTile);
     auto* const bits = static_cast<uint32_t*>(workspace);

@@ -39,6 +39,30 @@ struct Input
     }
 };
 
+namespace detail
+{
+
+//! The elements of a tensor of these dimensions; -1 where one is below 0, or there are more than `most`.
+inline int64_t elementsOf(int32_t rank, int64_t const* dims, int64_t most) noexcept
+{
+    if (std::any_of(dims, dims + rank, [](int64_t size) { return size < 0; }))
+    {
+        return -1;
+    }
+    if (std::find(dims, dims + rank, 0) != dims + rank)
+    {
+        return 0; // however large the others are
+    }
+    int64_t count = 1;
+    for (int32_t d = 0; d < rank && count >= 0; ++d)
+    {
+        count = dims[d] <= most / count ? count * dims[d] : -1;
+    }
+    return count;
+}
+
+} // namespace detail
+
 //! The remainder of a division; where both fit into 32 bits in a quarter of the instructions.
 __device__ inline int64_t remainderOf(int64_t a, int64_t b)
 {

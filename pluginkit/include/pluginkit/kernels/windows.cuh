@@ -4,9 +4,9 @@
 //!     {
 //!         static constexpr float kIdentity = -INFINITY; // changes no other number
 //!
-//!         __device__ float operator()(float a, float b) const
+//!         __device__ float operator()(float before, float element) const
 //!         {
-//!             return fmaxf(a, b);
+//!             return fmaxf(before, element);
 //!         }
 //!
 //!         __device__ float result(float folded, float count) const // count: elements of the window in the image
@@ -136,24 +136,43 @@ __global__ void __launch_bounds__(kWindowThreads)
             }
         }
     }
-    // Each row's columns first: windows below each other share them.
-    float folded[kRows][kOut];
+    // A row is converted once, and goes on with each output row whose windows it is in.
+    float folded[kHalvedRows][kOut];
+#pragma unroll
+    for (int32_t o = 0; o < kHalvedRows * kOut; ++o)
+    {
+        folded[o / kOut][o % kOut] = Layer::kIdentity;
+    }
 #pragma unroll
     for (int32_t r = 0; r < kRows; ++r)
     {
+        if (top + r < 0 || top + r >= work.height)
+        {
+            continue;
+        }
         float numbers[kIn];
         Conversion<T>::unpack(loaded[r], x.scale, numbers);
-        bool const inside = top + r >= 0 && top + r < work.height;
-        float const previous = kPad > 0 && pack > 0 ? toNumber(before[r], x.scale) : Layer::kIdentity;
 #pragma unroll
-        for (int32_t o = 0; o < kOut; ++o)
+        for (int32_t k = 0; k < kHalvedRows; ++k)
         {
-            float number = layer(numbers[2 * o], numbers[2 * o + 1]);
-            if (kPad > 0)
+            if (r < 2 * k || r >= 2 * k + Size)
             {
-                number = layer(o == 0 ? previous : numbers[o == 0 ? 0 : 2 * o - 1], number);
+                continue;
             }
-            folded[r][o] = inside ? number : Layer::kIdentity;
+#pragma unroll
+            for (int32_t o = 0; o < kOut; ++o)
+            {
+                float& number = folded[k][o];
+                if (kPad > 0 && o > 0)
+                {
+                    number = layer(number, numbers[o > 0 ? 2 * o - 1 : 0]);
+                }
+                else if (kPad > 0 && pack > 0)
+                {
+                    number = layer(number, toNumber(before[r], x.scale));
+                }
+                number = layer(layer(number, numbers[2 * o]), numbers[2 * o + 1]);
+            }
         }
     }
 #pragma unroll
@@ -168,14 +187,8 @@ __global__ void __launch_bounds__(kWindowThreads)
 #pragma unroll
         for (int32_t o = 0; o < kOut; ++o)
         {
-            float number = folded[2 * k][o];
-#pragma unroll
-            for (int32_t r = 1; r < Size; ++r)
-            {
-                number = layer(number, folded[2 * k + r][o]);
-            }
             int32_t const columns = o == 0 && pack == 0 ? Size - kPad : Size;
-            results[o] = layer.result(number, static_cast<float>(rows * columns));
+            results[o] = layer.result(folded[k][o], static_cast<float>(rows * columns));
         }
         Pack<T> made;
         Conversion<T>::pack(made, results, y.inverse);
@@ -193,10 +206,10 @@ inline uint32_t windowBlocks(int64_t threads) noexcept
 
 //! Starts the kernel on a stream and returns at once; without elements it starts nothing.
 //!
-//! The layer folds the numbers of each window that are in the image, row by row from `kIdentity` on, and `result` makes
-//! of it what is written. Both tensors have at most 2^31 - 1 elements. Windows of 2 x 2, and of 3 x 3 with a pad of 1,
-//! from every second element, run at the speed of the memory where the width is a multiple of 16 bytes, others
-//! below it.
+//! The layer folds the numbers of each window that are in the image, row by row from `kIdentity` on, each as its second
+//! argument, and `result` makes of it what is written. Both tensors have at most 2^31 - 1 elements. Windows of 2 x 2,
+//! and of 3 x 3 with a pad of 1, from every second element, run at the speed of the memory where the width is a
+//! multiple of 16 bytes (INT8 of 3 x 3 doesn't), others below it.
 template <typename Layer, typename T>
 cudaError_t launchWindows(cudaStream_t stream, Images const& images, Window const& window, Layer const& layer,
                           Output<T> y, Input<T> x) noexcept
