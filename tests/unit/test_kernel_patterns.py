@@ -18,6 +18,7 @@ from pluginkit.scaffold.kernels import patterns, transposition
 GATHER: dict[str, Any] = {"inputs": ["t:float32,int8:v,d", "i:int64:b,s"], "outputs": ["y:float32,int8:b,s,d"]}
 TRANSPOSE: dict[str, Any] = {"inputs": ["x:float32,int8:n,c,h,w"], "outputs": ["y:float32,int8:n,h,w,c"]}
 RIM = [f"{side}:int32:0..=1" for side in ("top", "bottom", "left", "right")]
+THREE = [f"{name}:int32:0..=1" for name in "abc"]
 PAD: dict[str, Any] = {
     "fields": [*RIM, "mode:int32:0..2=2", "value:float32=0"], "inputs": ["x:float32,int8:n,h,w"],
     "outputs": ["y:float32,int8:n,h + top + bottom,w + left + right"],
@@ -94,7 +95,16 @@ def test_the_usual_pattern(options: dict[str, Any], pattern: str) -> None:
         ("pool", {}, "no integer field 'kernel'"),
         ("pool", {**POOL, "fields": ["kernel:int32=2", *POOL["fields"][1:]]}, "write kernel:int32:1..=1"),
         ("pool", {**POOL, "fields": [*POOL["fields"][:2], "pad:int32=0"]}, "may be less than 0"),
-        ("pool", {**POOL, "inputs": ["x:float32,int8:n"], "outputs": ["y:float32,int8:n"]}, "may have less"),
+        (
+            "pool",
+            {**POOL, "inputs": ["image:float32,int8:n"], "outputs": ["y:float32,int8:n"]},
+            "'image' may have less",
+        ),
+        (
+            "pool",
+            {**POOL, "fields": [POOL["fields"][0], "stride:int64:1..=2", "pad:int32:0..=0"]},
+            "'stride' isn't int32",
+        ),
         ("pool", {**POOL, "outputs": ["y:float32,int8:n,h // stride,w // stride"]}, "another shape than [n, (h + 2"),
         ("nonzero", {}, "two outputs: places, and how many"),
         ("nonzero", {**NONZERO, "workspace": ""}, "its workspace isn't 'ceil_div(r * c, 8192) * 1028'"),
@@ -102,6 +112,12 @@ def test_the_usual_pattern(options: dict[str, Any], pattern: str) -> None:
         ("nonzero", {**NONZERO, "outputs": ["places:float32:2,count", NONZERO["outputs"][1]]}, "isn't int32 or int64"),
         ("nonzero", {**NONZERO, "outputs": ["places:int64:count,2", NONZERO["outputs"][1]]}, "shape than [2, count]"),
         ("nonzero", {**NONZERO, "outputs": ["places:int64:2,r", "count:int32:r"]}, "isn't a size tensor"),
+        ("nonzero", {**NONZERO, "outputs": [NONZERO["outputs"][0], "count:int32::upper=r"]}, "'count' isn't 'r * c'"),
+        (
+            "nonzero",
+            {**NONZERO, "outputs": [NONZERO["outputs"][0], "count:int32::upper=2*r*c"]},
+            "'count' isn't 'r * c'",
+        ),
     ],
 )
 def test_a_pattern_that_does_not_fit(name: str, options: dict[str, Any], problem: str) -> None:
@@ -161,7 +177,9 @@ def test_the_layer_of_a_pattern_is_in_the_reference_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "options"), [
     ("gather", GATHER), ("transpose", TRANSPOSE), ("rows", {"inputs": ["x:float32:n,c"]}),
-    ("pad", PAD), ("pad", {**PAD, "fields": RIM}), ("pool", POOL), ("nonzero", NONZERO),
+    ("pad", PAD), ("pad", {**PAD, "fields": RIM}), *(("pad", {**PAD, "fields": [*THREE, *PAD["fields"][4:]],
+      "outputs": [f"y:float32,int8:n,h + a + b,w + {rim}"]}) for rim in ("b + a", "b + c", "a + c", "c + c")),
+    ("pool", POOL), ("nonzero", NONZERO),
     ("gather", {"inputs": ["rows:float32:v,d", "places:int32:n"], "outputs": ["y:float32:n,d"]}),
 ])  # fmt: skip
 def test_the_reference_s_own_test(name: str, options: dict[str, Any], tmp_path: Path) -> None:

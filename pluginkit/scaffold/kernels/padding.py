@@ -95,12 +95,14 @@ def test(manifest: Manifest, arguments: list[str]) -> list[str]:
     names = {field.name for field in manifest.plain_fields()}
     given = dict(one.split("=") for one in arguments)
     both = rims(manifest) or []
-    given |= {before: "1" for before, _ in both if before} | {after: "2" for _, after in both if after}
+    # A field may be of several dimensions, before one and behind another.
+    numbers = {
+        name: place % 3 + 1 for place, name in enumerate(dict.fromkeys(one for pair in both for one in pair if one))
+    }
+    given |= {name: str(number) for name, number in numbers.items()}
     given |= {"mode": "mode"} if "mode" in names else {}
     given |= {"value": "5.0"} if "value" in names else {}
-    same = {before for before, after in both if before and before == after}
-    rim = [("(2, 2)" if before in same else "(1, 2)") if before else "(0, 0)" for before, _ in both]
-    given |= dict.fromkeys(same, "2")
+    rim = [f"({numbers.get(before, 0)}, {numbers.get(after, 0)})" for before, after in both]
     return [
         "(shape,) = SHAPES",
         "numbers = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pluginkit.field_types import FieldType
 from pluginkit.manifest import REST, Manifest
 from pluginkit.scaffold.kernels import fitting
 from pluginkit.shapes import parse
@@ -19,6 +20,8 @@ def misfit(manifest: Manifest) -> str:
         field = fitting.field(manifest, name)
         if field is None or not fitting.is_whole(field):
             reasons.append(f"it has no integer field '{name}'")
+        elif field.type is not FieldType.INT32:  # as kernels::Window has it
+            reasons.append(f"the field '{name}' isn't int32")
         elif (start := fitting.ends(field)[0]) is None or start < least:
             reasons.append(f"the field '{name}' may be less than {least}: write {name}:int32:{least}..={max(least, 1)}")
     given, made = list(manifest.written(x)), list(manifest.written(y))
@@ -26,7 +29,11 @@ def misfit(manifest: Manifest) -> str:
     reasons += [
         *(["its output is in its input's memory"] if y.alias else []),
         *(["integers have no scale to round by"] if any(kind.is_integer for kind in x.types) else []),
-        *(["an image has two dimensions, and 'x' may have less"] if REST in given[-2:] or len(given) < 2 else []),
+        *(
+            [f"an image has two dimensions, and '{x.name}' may have less"]
+            if REST in given[-2:] or len(given) < 2
+            else []
+        ),
     ]
     if reasons:
         return reasons[0]

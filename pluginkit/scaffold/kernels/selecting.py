@@ -27,8 +27,11 @@ def misfit(manifest: Manifest) -> str:
     ]  # fmt: skip
     if reasons:
         return reasons[0]
+    count = " * ".join(shape)
+    if parse(found.upper or "") != parse(count):
+        return f"every element may have a place, and the upper bound of '{found.name}' isn't '{count}'"
     # selectWorkspace of pluginkit/kernels/select.cuh.
-    needed = f"ceil_div({' * '.join(shape)}, 8192) * 1028"
+    needed = f"ceil_div({count}, 8192) * 1028"
     if manifest.plugin.workspace is None or parse(manifest.plugin.workspace) != parse(needed):
         return f"its workspace isn't '{needed}'"
     return fitting.dimensions(manifest)
