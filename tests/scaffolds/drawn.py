@@ -384,6 +384,8 @@ def main() -> int:
     parser.add_argument("--target", choices=("cpu", "gpu", "auto"), default="cpu")
     asked = parser.parse_args()
     found = dict(enumerate(drawn(asked.seed, asked.count, scaled=asked.scaled)))
+    if missing := set(asked.only or ()) - set(found):
+        parser.error(f"--only {min(missing)}: it is one from 0 to {len(found) - 1}; more are drawn by --count")
     found = {number: found[number] for number in asked.only} if asked.only else found
     if asked.show:
         print(*(f"--- {number}\n{one.text}" for number, one in found.items()), sep="\n")

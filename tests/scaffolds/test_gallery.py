@@ -1,15 +1,18 @@
-"""samples/gallery: a command for each kernel pattern; in slow runs each project's whole matrix."""
+"""samples/gallery: a command for each kernel pattern; in slow runs each project's whole matrix, too."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from pluginkit.cli.project import new
 from pluginkit.scaffold.kernels import patterns
 
 PAGE = Path(__file__).resolve().parents[2] / "samples" / "gallery" / "README.md"
@@ -39,6 +42,17 @@ def test_each_pattern_is_in_the_gallery() -> None:
     assert set(COMMANDS) == set(patterns.PATTERNS) - {patterns.LOOP}
     for name, command in COMMANDS.items():
         assert f"--kernel {name} " in command
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_project_with_the_kernel_is_written(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program, command, *arguments = shlex.split(COMMANDS[name].replace("\\\n", " "))
+    assert (program, command) == ("pluginkit", "new")
+    made = CliRunner().invoke(new.command, arguments)
+    assert made.exit_code == 0, made.output
+    (kernel,) = tmp_path.glob("*/src/*_kernel.cu")
+    assert "kernels::launch" in kernel.read_text()
 
 
 @pytest.mark.slow
