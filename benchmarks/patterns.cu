@@ -211,6 +211,9 @@ struct Memory
     char* c;
     char* row;        //!< a row's weights
     int64_t* indices; //!< rows in no order
+    int64_t* places;  //!< of selected elements
+    int32_t* found;
+    void* workspace; //!< of a selection
 };
 
 double copySeconds(Memory const& memory, int64_t bytes, int repeats)
@@ -403,9 +406,8 @@ auto selected(Memory const& memory, Size const& size, float limit)
     return [=]
     {
         int64_t const dims[] = {size.count / size.columns, size.columns};
-        return kernels::launchSelect(stream, 2, dims, Above{limit}, kernels::input<T>(memory.a, kScale),
-                                     reinterpret_cast<int64_t*>(memory.b), reinterpret_cast<int32_t*>(memory.c),
-                                     memory.row);
+        return kernels::launchSelect(stream, 2, dims, Above{limit}, kernels::input<T>(memory.a, kScale), memory.places,
+                                     memory.found, memory.workspace);
     };
 }
 
@@ -555,6 +557,9 @@ int main()
     }
     check(cudaMalloc(reinterpret_cast<void**>(&memory.indices), indices.size() * sizeof(int64_t)));
     check(cudaMemcpy(memory.indices, indices.data(), indices.size() * sizeof(int64_t), cudaMemcpyHostToDevice));
+    check(cudaMalloc(reinterpret_cast<void**>(&memory.places), kBytes));
+    check(cudaMalloc(reinterpret_cast<void**>(&memory.found), sizeof(int32_t)));
+    check(cudaMalloc(&memory.workspace, static_cast<size_t>(kernels::selectWorkspace(int64_t{1} << 30U))));
     cudaDeviceProp device{};
     check(cudaGetDeviceProperties(&device, 0));
     int kilohertz = 0;

@@ -68,7 +68,16 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=HERE / "results", help="the record's folder")
     options = parser.parse_args()
     lines = _measured()
-    return _recorded(lines, options.out, _torch() if options.torch else [])
+    if not options.torch:
+        return _recorded(lines, options.out, [])
+    try:
+        torch = _torch()
+    except subprocess.CalledProcessError as error:
+        _recorded(lines, options.out, [])
+        raise SystemExit(
+            f"the record is without torch: {HERE / 'patterns_torch.py'} ended with {error.returncode}"
+        ) from None
+    return _recorded(lines, options.out, torch)
 
 
 def _recorded(lines: list[dict[str, Any]], out: Path, torch: list[dict[str, Any]]) -> int:

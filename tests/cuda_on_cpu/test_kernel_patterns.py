@@ -82,11 +82,47 @@ def test_softmax_of_rows_of_any_width(anywhere: Load, name: str) -> None:
             assert y[-1] == CHANGED
 
 
+CLUSTERED = (32768, 32769, 40000, 65536, 65540, 100001, 262144, 262152)
+"""Widths about the ends of what a block and a cluster can hold, whole chunks and others."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TYPES)
+def test_softmax_of_rows_of_clusters(anywhere: Load, name: str) -> None:
+    library = anywhere("kernel_rows")
+    for columns in CLUSTERED:
+        x = np.full((5, columns), -128, np.int8) if name == "Int8" else drawn(name, (5, columns), columns)
+        # Few large ones in different blocks of a cluster: without one of them the results are others in every type.
+        x[:, np.linspace(0, columns - 1, 4).astype(int)] = 127 if name == "Int8" else 12
+        y = np.full(x.size + 1, CHANGED, x.dtype)
+        assert getattr(library, f"softmax{name}")(at(x), at(y), *x.shape) == 0
+        powers = np.exp(wide(x) - wide(x).max(axis=1, keepdims=True))
+        exact = powers / powers.sum(axis=1, keepdims=True)
+        agrees(y[:-1].reshape(x.shape), exact, name, f"{columns}", OUT_SCALE)
+        assert y[-1] == CHANGED
+
+
+@pytest.mark.slow
+def test_four_reductions_of_a_row(anywhere: Load) -> None:
+    library = anywhere("kernel_rows")
+    for columns in (3, 100, 512, 4097, *CLUSTERED):
+        x = drawn("Float", (5, columns), columns)
+        y = np.full_like(x, CHANGED)
+        assert library.fourTimesFloat(at(x), at(y), *x.shape) == 0
+        centered = wide(x) - wide(x).mean(axis=1, keepdims=True)
+        exact = centered / np.sqrt((centered**2).mean(axis=1, keepdims=True) + 1e-5)
+        least, most = (end(centered, axis=1, keepdims=True) / 2 for end in (np.min, np.max))
+        # Not those so near to a limit that rounding decides.
+        clear = (abs(centered - least) > 1e-5) & (abs(centered - most) > 1e-5)
+        expected = np.where((centered > most) | (centered < least), 0, exact)
+        np.testing.assert_allclose(y[clear], expected[clear], rtol=1e-4, atol=1e-5, err_msg=str(columns))
+
+
 @pytest.mark.slow
 def test_sum_norm_and_maximum_of_rows(anywhere: Load) -> None:
     """Two inputs, a row of weights, three outputs, one of them a number a row."""
     library = anywhere("kernel_rows")
-    for columns in (1, 16, 24, 100, 512, 1001, 4096, 20000):
+    for columns in (1, 16, 24, 100, 512, 1001, 4096, 20000, 40000, 70001):
         rows = 19 if columns < 300 else 2
         x, r = (drawn("Half", (rows, columns), seed) for seed in (1, 2))
         w = drawn("Half", (columns,), 3)

@@ -98,7 +98,7 @@ PATTERNS = {
         "--input x:float32:n,c,h,w --output y:float32:n,h,w,c",
     ),
     "pad": KernelPattern(
-        "a rim of a constant, the edge, or a reflection, at nearly the speed of the memory",
+        "a rim of a constant, the edge, or a reflection",
         padding.misfit,
         "The input with a rim.",
         padding.reference,

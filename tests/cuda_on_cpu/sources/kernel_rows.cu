@@ -38,6 +38,31 @@ struct AddRmsNorm
     }
 };
 
+//! Four reductions, one after another, of numbers that the row's mean leaves.
+struct FourTimes
+{
+    float columns;
+
+    template <typename Row, typename Out>
+    __device__ void operator()(Row const& row, Out const& y) const
+    {
+        float const mean = row.reduce(kernels::Sum{}, [](float x) { return x; }) / columns;
+        auto const centered = row.map([mean](float x) { return x - mean; });
+        float const most = centered.reduce(kernels::Max{}, [](float x) { return x; });
+        float const least = -centered.reduce(kernels::Max{}, [](float x) { return -x; });
+        float const squares = centered.reduce(kernels::Sum{}, [](float x) { return x * x; });
+        float const inverse = rsqrtf(squares / columns + 1e-5F);
+        centered.write(y, [=](float x) { return x > 0.5F * most || x < 0.5F * least ? 0.0F : x * inverse; });
+    }
+};
+
+template <typename T>
+int fourTimes(void const* x, void* y, int rows, int columns)
+{
+    return kernels::launchRows(nullptr, rows, columns, FourTimes{static_cast<float>(columns)},
+                               kernels::output<T>(y, kOutScale), kernels::input<T>(x, kScale));
+}
+
 template <typename T>
 int softmax(void const* x, void* y, int rows, int columns)
 {
@@ -63,6 +88,16 @@ EXPORT int softmaxFloat(void const* x, void* y, int rows, int columns)
 EXPORT int softmaxInt8(void const* x, void* y, int rows, int columns)
 {
     return softmax<int8_t>(x, y, rows, columns);
+}
+
+EXPORT int softmaxHalf(void const* x, void* y, int rows, int columns)
+{
+    return softmax<__half>(x, y, rows, columns);
+}
+
+EXPORT int fourTimesFloat(void const* x, void* y, int rows, int columns)
+{
+    return fourTimes<float>(x, y, rows, columns);
 }
 
 EXPORT int addRmsNormHalf(void const* x, void const* r, void const* w, void* sum, void* y, void* most, int rows,
