@@ -55,9 +55,9 @@ def test_a_wrong_output_has_no_time(project: Path, tmp_path: Path) -> None:
     assert all(one["times"] is None and "expected" in one["problem"] for one in output["results"])
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 def test_torchs_compiler_and_another_library(project: Path) -> None:
     """The compiled expression is checked like the plain one, and the library itself is as fast as itself."""
+    pytest.importorskip("torch")
     bench(project, "--only", "tiny/float32")
     library = project / "build" / "gpu" / "libbar_plugin.so"
     code, output = bench(project, "--only", "large/float*", "--compare", "torch.compile", "--compare", str(library))
