@@ -198,10 +198,7 @@ class _Questions:
 
     def _create(self, fields: Sequence[FieldValue]) -> AnyPlugin:
         if self._creator.kind == "v3":
-            made = self._creator.native.create_v3("adopt", list(fields), 0)
-            if made is None:
-                raise CheckFailed("createPlugin answered null")
-            plugin = PluginV3(made)
+            plugin = self._creator.create_v3_of("adopt", fields)
             plugin.check_capabilities(("kBUILD",))
             return plugin
         return self._creator.create_of("adopt", fields)

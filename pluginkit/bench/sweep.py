@@ -86,8 +86,8 @@ def sizes(manifest: Manifest, asked: Sweep, kind: DType) -> list[BenchShape]:
             return math.inf
 
     least = _least(moved)
-    values_ = {size: _nearest(moved, least, size) for size in _powers(asked.low, asked.high, FACTOR)}
-    found = [_sized(base, symbol, value, _named(size)) for size, value in values_.items() if value is not None]
+    nearest = {size: _nearest(moved, least, size) for size in _powers(asked.low, asked.high, FACTOR)}
+    found = [_sized(base, symbol, value, _named(size)) for size, value in nearest.items() if value is not None]
     if not found:
         raise UsageError(
             f"--sweep: no value of '{symbol}' makes a call of {manifest.plugin.name} move {_named(asked.low)} to "

@@ -48,6 +48,10 @@ ON_GPUS = (ENGINES.NAME, TENSORRT.NAME)
 """Judges that run engines: what they find is of one GPU."""
 
 
+class _NoneLeft(Exception):
+    """Of the workers that were asked."""
+
+
 class FarmExecutor:
     """An `pluginkit.run.executors.Executor` of a farm's workers: each judge is asked once for each kind of place that
     it is in, a version of TensorRT or a GPU."""
@@ -174,7 +178,7 @@ class FarmExecutor:
         for _ in range(ATTEMPTS):
             if not self._builders():
                 raise FarmLost("The last worker with nvcc is gone, and the library isn't built.")
-            with suppress(FarmLost):
+            with suppress(_NoneLeft):
                 made: LibraryParcel = self._awaited(build, self._builders)
                 return made.put(Arrivals(home / "build" / "farm"))
         raise FarmLost(
@@ -213,14 +217,15 @@ class FarmExecutor:
         """
         try:
             return self._awaited(function, partial(self._addresses, kind))
-        except FarmLost:
+        except _NoneLeft:
             raise FarmLost(f"No worker is left to ask about {kind}.", hint=WHO_IS_THERE) from None
 
     def _awaited(self, function: Callable[[], Any], addresses: Callable[[], Collection[str]]) -> Any:
         """What one of the workers at these addresses answers, as long as one of those that are there now is left.
 
         Raises:
-            FarmLost: none is. A nanny starts its worker anew at another address, where nothing of this would come.
+            _NoneLeft: none is. A nanny starts its worker anew at another address, where nothing of this would come.
+            FarmLost: the scheduler is gone.
         """
         if asked := set(addresses()):
             future = self._client.submit(function, workers=sorted(asked), pure=False)
@@ -231,7 +236,7 @@ class FarmExecutor:
                     self._fleet.refresh()
             finally:
                 future.cancel()
-        raise FarmLost("No worker that was asked is left.")
+        raise _NoneLeft
 
     def _addresses(self, kind: Kind) -> set[str]:
         plain = replace(kind, gpu="")

@@ -26,7 +26,7 @@ SHOWN = 5
 """Workers that an error names."""
 ANSWERED = 20
 """Seconds in which the scheduler has to answer."""
-GONE = (OSError, TimeoutError, asyncio.TimeoutError, AttributeError)
+GONE = (OSError, TimeoutError, asyncio.TimeoutError)
 """What Dask raises where it doesn't."""
 
 
@@ -130,7 +130,7 @@ class Fleet:
             # The time limit is of Client.sync, which takes it from the arguments that it is given.
             python, version = self.client.run_on_scheduler(_installed, callback_timeout=ANSWERED)
             versions: Any = self.client.get_versions()
-        except (OSError, TimeoutError, asyncio.TimeoutError) as error:
+        except GONE as error:
             raise self._gone(error) from None
         except Exception as error:  # noqa: BLE001 - whatever an import there raises, or an older pluginkit's lacks
             return f"no pluginkit {__version__} there ({type(error).__name__}: {error})"
@@ -154,7 +154,7 @@ class Fleet:
     def _identities(self) -> dict[str, dict[str, Any]]:
         try:
             found = self.client.sync(self._identity, callback_timeout=ANSWERED)
-        except GONE as error:
+        except (*GONE, AttributeError) as error:
             raise self._gone(error) from None
         workers: dict[str, dict[str, Any]] = dict(found["workers"])
         return workers

@@ -40,6 +40,8 @@ SPACE = "pluginkit.host"
 """A namespace that no library has of its own, so that a plugin which loses it is seen; an application that registers
 creators gives them any (`IPluginRegistry::registerCreator`)."""
 
+Given = Sequence[tuple[str, int, bytes | None, int]]
+"""Fields as the native module takes them: name, `PluginFieldType`, data, number of elements."""
 MOST_SHOWN = 8
 MOST_LETTERS = 80
 """Elements of a field in a message."""
@@ -119,24 +121,20 @@ class Creator:
         Raises:
             Finding: the answer is null, or of an interface that the host doesn't drive, or of another layout.
         """
-        shown = ", ".join(f"{name}={value!r}" for name, (_, value) in fields.items())
-        plugin = self.create_of(layer, [field_of(n, *tv) for n, tv in fields.items()], shown)
+        plugin = self.create_of(layer, [field_of(n, *tv) for n, tv in fields.items()], fields)
         plugin.fields = fields
         return plugin
 
-    def create_of(
-        self, layer: str, given: Sequence[tuple[str, int, bytes | None, int]], shown: str = ""
-    ) -> V2Plugin[Any]:
+    def create_of(self, layer: str, given: Given, fields: Fields | None = None) -> V2Plugin[Any]:
         """`createPlugin` of fields as the native module takes them: name, `PluginFieldType`, data, number of elements.
-        `shown` is how a message lists them, if not as they are.
+        A message lists `fields`, if they are given.
 
         Raises:
             Finding: as `create`.
         """
         method = "IPluginCreator::createPlugin"
         raw = self._call(method, lambda: self._native.create(layer, given))
-        wanted = "" if raw else f"a plugin for {_listed(shown or _values(given))}"
-        return _faced(must(method, raw, wanted, rule="F3"))
+        return _faced(_made(method, raw, given, fields))
 
     def deserialize(self, layer: str, data: bytes) -> V2Plugin[Any]:
         """`deserializePlugin`; `data` is wiped after the call.
@@ -166,19 +164,16 @@ class Creator:
         Raises:
             Finding: the answer is null.
         """
-        given = ", ".join(f"{name}={value!r}" for name, (_, value) in fields.items())
-        made = self._made_v3(layer, [field_of(n, *tv) for n, tv in fields.items()], BUILD)
-        return PluginV3(must(_CREATE_V3, made, f"a plugin for {_listed(given)}", rule="F3"))
+        return self.create_v3_of(layer, [field_of(n, *tv) for n, tv in fields.items()], fields)
 
-    def create_v3_of(self, layer: str, given: Sequence[tuple[str, int, bytes | None, int]]) -> PluginV3:
-        """`createPlugin` with kBUILD of fields as the native module takes them.
+    def create_v3_of(self, layer: str, given: Given, fields: Fields | None = None) -> PluginV3:
+        """`createPlugin` with kBUILD of fields as the native module takes them. A message lists `fields`, if they are
+        given.
 
         Raises:
             Finding: the answer is null.
         """
-        made = self._made_v3(layer, given, BUILD)
-        wanted = "" if made else f"a plugin for {_listed(_values(given))}"
-        return PluginV3(must(_CREATE_V3, made, wanted, rule="F3"))
+        return PluginV3(_made(_CREATE_V3, self._made_v3(layer, given, BUILD), given, fields))
 
     def restore_v3(self, layer: str, kept: Sequence[KeptField]) -> PluginV3:
         """`createPlugin` with kRUNTIME, of a creator of kind "v3"; the field data is wiped after the call.
@@ -190,9 +185,7 @@ class Creator:
         made = self._made_v3(layer, [field.native() for field in kept], RUNTIME)
         return PluginV3(must(_CREATE_V3, made, f"a plugin from the serialized fields ({named})", rule="S9"))
 
-    def _made_v3(
-        self, layer: str, fields: Sequence[tuple[str, int, bytes | None, int]], phase: int
-    ) -> _native.PluginV3 | None:
+    def _made_v3(self, layer: str, fields: Given, phase: int) -> _native.PluginV3 | None:
         return self._call(_CREATE_V3, lambda: self._native.create_v3(layer, fields, phase))
 
     def _call(self, method: str, call: Callable[[], T]) -> T:
@@ -282,11 +275,16 @@ def _load_error(path: Path, step: str, message: str) -> CheckFailed:
     )
 
 
-def _listed(fields: str) -> str:
-    return f"the fields ({fields})" if fields else "no fields"
+def _made(method: str, answer: T | None, given: Given, fields: Fields | None) -> T:
+    """The plugin that createPlugin has answered. Fields can be weights: they become text only where it is null."""
+    if answer is not None:
+        return answer
+    named = None if fields is None else ", ".join(f"{name}={value!r}" for name, (_, value) in fields.items())
+    shown = named or _values(given)
+    return must(method, answer, f"a plugin for {f'the fields ({shown})' if shown else 'no fields'}", rule="F3")
 
 
-def _values(given: Sequence[tuple[str, int, bytes | None, int]]) -> str:
+def _values(given: Given) -> str:
     """Fields as a message has them: `alpha=0.5, axes=[0, 1]`."""
     return ", ".join(f"{name}={_value(code, data or b'', length)}" for name, code, data, length in given)
 

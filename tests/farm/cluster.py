@@ -16,6 +16,9 @@ from pathlib import Path
 
 import dask
 
+from pluginkit import farm
+from pluginkit.farm.facts import Facts
+
 INSTALLED = (Path(sys.executable).parent, Path(dask.__file__).parents[1] / "bin")
 """Where pip puts a command: in an environment, and by `--target`."""
 DASK = shutil.which("dask", path=os.pathsep.join(map(str, INSTALLED))) or "dask"
@@ -66,6 +69,16 @@ class Cluster:
         )  # fmt: skip
         self.workers.append(process)
         return process
+
+    def ready(self, count: int) -> list[Facts]:
+        """What so many workers have, once they can take part."""
+        with farm.open_fleet(self.address) as fleet:
+            deadline = time.monotonic() + PATIENT
+            while len(fleet.ready) < count:
+                assert time.monotonic() < deadline, [self.log(file.stem) for file in self.folder.glob("*.log")]
+                time.sleep(0.1)
+                fleet.refresh()
+            return [one.facts for one in fleet.ready if one.facts]
 
     def stop(self) -> None:
         """Ends every process, nannies' workers too."""

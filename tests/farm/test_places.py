@@ -175,6 +175,26 @@ def test_workers_with_other_work_are_waited_for_until_none_is_left() -> None:
     assert there.asked == 1
 
 
+def test_a_scheduler_that_dies_meanwhile_is_said_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no worker that has left, and no build that is tried again."""
+
+    class Dying(Slow):
+        def refresh(self) -> None:
+            raise FarmLost("The farm's scheduler at tcp://here:1 doesn't answer any more (OSError).")
+
+    there = FarmExecutor(Dying(NEW), GpuChoice())  # type: ignore[arg-type]
+    (kind,) = there._kinds(RTX)
+    with pytest.raises(FarmLost, match="scheduler at tcp://here:1 doesn't answer"):
+        there._ask(kind, lambda: None)
+    dying = Dying(NEW)
+    there = FarmExecutor(dying, GpuChoice())  # type: ignore[arg-type]
+    monkeypatch.setattr(there, "_builders", lambda: ["tcp://new:1"])
+    (tmp_path / "pluginkit.toml").touch()
+    with pytest.raises(FarmLost, match="scheduler at tcp://here:1 doesn't answer"):
+        there._build(tmp_path, ())
+    assert dying.asked == 1
+
+
 def test_who_leaves_after_planning_is_waited_for_and_before_the_checks_is_said() -> None:
     there = asked(NEW)
     parts = there.parts(work())

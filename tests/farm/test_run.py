@@ -36,17 +36,8 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with cluster(tmp_path_factory.mktemp("farm")) as made:
         for _ in range(2):
             made.add()
-        wait_for(made, 2)
+        made.ready(2)
         yield made
-
-
-def wait_for(made: Cluster, count: int) -> None:
-    with farm.open_fleet(made.address) as fleet:
-        deadline = time.monotonic() + PATIENT
-        while len(fleet.ready) < count:
-            assert time.monotonic() < deadline, made.log("w0")
-            time.sleep(0.1)
-            fleet.refresh()
 
 
 def compared(report: Report) -> dict[str, Any]:

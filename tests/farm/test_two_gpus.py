@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pluginkit import cli, farm, scaffold
+from pluginkit import cli, scaffold
 from pluginkit.build.gpus import find_driver
-from tests.farm.cluster import PATIENT, Cluster, cluster
+from tests.farm.cluster import Cluster, cluster
 
 GPUS = find_driver().gpus
 pytestmark = [
@@ -36,14 +36,8 @@ def outcomes(path: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def wait_for(made: Cluster, count: int) -> None:
-    with farm.open_fleet(made.address) as fleet:
-        deadline = time.monotonic() + PATIENT
-        while len(fleet.ready) < count:
-            assert time.monotonic() < deadline, made.log("gpu0")
-            time.sleep(0.1)
-            fleet.refresh()
-        there = sorted(one.facts.gpu.uuid for one in fleet.ready if one.facts and one.facts.gpu)
+def sees_each(made: Cluster) -> None:
+    there = sorted(facts.gpu.uuid for facts in made.ready(len(GPUS)) if facts.gpu)
     assert there == sorted(one.uuid for one in GPUS), "each worker sees a GPU of its own"
 
 
@@ -57,7 +51,7 @@ def test_on_each_gpu(tmp_path: Path, record_property: Any) -> None:
     with cluster(tmp_path / "farm") as made:
         for place in range(len(GPUS)):
             made.add("--nthreads", str(THREADS), name=f"gpu{place}", CUDA_VISIBLE_DEVICES=str(place))
-        wait_for(made, len(GPUS))
+        sees_each(made)
         began = time.monotonic()
         report = tmp_path / "farm.json"
         assert cli.run([*common, "--farm", made.address, "--on", "each-gpu", "--json", str(report)]) == 0
