@@ -6,8 +6,9 @@ Dask's own queue is turned off by `workers=`, and then one death suspects every 
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, KeysView, Sequence
 from dataclasses import dataclass, field, replace
 
 OUTSTANDING = 2
@@ -53,6 +54,11 @@ class _Member:
         """Whether it can be given one more."""
         return len(self.given) < OUTSTANDING * self.threads and not any(one.alone for one in self.given)
 
+    @property
+    def load(self) -> float:
+        """Batches that it has for each of its threads."""
+        return len(self.given) / self.threads
+
 
 class Dispatcher:
     """The queue of a run."""
@@ -78,15 +84,18 @@ class Dispatcher:
         return any(member.given for member in self._members.values())
 
     @property
-    def workers(self) -> list[str]:
+    def workers(self) -> KeysView[str]:
         """The names of those that are there."""
-        return list(self._members)
+        return self._members.keys()
 
     def wanted(self) -> set[Hashable]:
         """The kinds of batches that wait, and that no worker is of."""
-        there = {kind for member in self._members.values() for kind in member.kinds}
-        waiting = {kind for kind, batches in self._waiting.items() if batches} | {one.kind for one in self._suspects}
-        return waiting - there
+        waiting = self._waiting_kinds | {one.kind for one in self._suspects}
+        return {kind for kind in waiting if not any(kind in member.kinds for member in self._members.values())}
+
+    @property
+    def _waiting_kinds(self) -> set[Hashable]:
+        return {kind for kind, batches in self._waiting.items() if batches}
 
     def joined(self, worker: str, kinds: Iterable[Hashable], threads: int) -> None:
         """A worker is there now. What waits for the first of its kinds it is given first."""
@@ -95,9 +104,13 @@ class Dispatcher:
     def assignments(self) -> list[tuple[str, Batch]]:
         """Gives waiting batches to workers: which to which. Those that are to run alone come first."""
         found = self._alone()
-        free = [name for name, member in self._members.items() if member.room]
+        # It is asked after each answer: with a thousand workers, what it does for each of them counts.
+        if not self._waiting_kinds:
+            return found
+        free = [(member.load, place, name) for place, (name, member) in enumerate(self._members.items()) if member.room]
+        heapq.heapify(free)
         while free:
-            name = min(free, key=lambda one: len(self._members[one].given) / self._members[one].threads)
+            _, place, name = free[0]
             member = self._members[name]
             kind = next((kind for kind in member.kinds if self._waiting.get(kind)), None)
             if kind is not None:
@@ -105,7 +118,9 @@ class Dispatcher:
                 member.given.append(batch)
                 found.append((name, batch))
             if kind is None or not member.room:
-                free.remove(name)
+                heapq.heappop(free)
+            else:
+                heapq.heapreplace(free, (member.load, place, name))
         return found
 
     def _alone(self) -> list[tuple[str, Batch]]:

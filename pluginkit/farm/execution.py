@@ -33,8 +33,8 @@ LOOKED_AT = 200
 """Workers that are looked at in a second: each takes time of the scheduler's."""
 FETCH = 5.0
 """Seconds that one attempt to fetch a batch's answers takes: a dead worker's don't come."""
-FETCHES = 8
-"""Batches whose answers are fetched at once."""
+FETCHES = 64
+"""Batches whose answers are fetched at once. Dask asks for what waits together."""
 WHO_IS_THERE = "pluginkit farm ADDRESS shows who is there."
 PATIENCE = 60.0
 """Seconds that a run waits for a worker of a kind that it had: a nanny starts a new one in a few."""
@@ -141,6 +141,8 @@ class Execution(ABC):
                 self._submit(name, batch)
             with suppress(queue.Empty):
                 self._take(self._ended.get(timeout=LOOK))
+                for _ in range(self._ended.qsize()):  # what else has ended, before anybody is given more
+                    self._take(self._ended.get_nowait())
             now = time.monotonic()
             if now - looked > max(LOOK, len(self._there) / LOOKED_AT):
                 self._look()

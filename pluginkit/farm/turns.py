@@ -9,13 +9,17 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from functools import cache
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from pluginkit.build.gpus import find_driver
 from pluginkit.errors import ToolMissing
+
+AGAIN = 10.0
+"""Seconds until a driver that named no GPU is asked again: it may have been too slow once."""
 
 
 @contextmanager
@@ -52,15 +56,27 @@ def _turn(name: str, how: int) -> Iterator[None]:
 
 def gpu() -> str:
     """What this process's files are called; empty while the driver names no GPU."""
-    with suppress(IndexError):
-        return _name()
-    return ""
+    return _DRIVER.name()
 
 
-@cache
-def _name() -> str:
-    """Kept, as the driver takes its time to answer; that it names none is not, as it may have been too slow once."""
-    return f"pluginkit-gpu-{os.getuid()}-{find_driver().gpus[0].uuid or 0}"
+class _Driver:
+    """What the driver said, which takes its time to answer: one thread asks, and the others wait for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._name = ""
+        self._again = 0.0
+
+    def name(self) -> str:
+        with self._lock:
+            if not self._name and time.monotonic() >= self._again:
+                gpus = find_driver().gpus
+                self._name = f"pluginkit-gpu-{os.getuid()}-{gpus[0].uuid or 0}" if gpus else ""
+                self._again = time.monotonic() + AGAIN
+            return self._name
+
+
+_DRIVER = _Driver()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -230,13 +231,34 @@ def test_without_a_gpu_nobody_waits_and_nothing_is_measured(monkeypatch: pytest.
 def test_a_driver_that_was_too_slow_once_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [DriverInfo(problem="no answer within 20 s"), DriverInfo("13.0", (H200,))]
     monkeypatch.setattr(turns, "find_driver", lambda: answers.pop(0))
-    turns._name.cache_clear()
-    try:
-        assert turns.gpu() == ""
-        assert turns.gpu().endswith(f"-{H200.uuid}")
-        assert turns.gpu().endswith(f"-{H200.uuid}"), "it isn't asked a third time"
-    finally:
-        turns._name.cache_clear()
+    monkeypatch.setattr(turns, "_DRIVER", turns._Driver())
+    assert turns.gpu() == ""
+    assert turns.gpu() == "", "not at every batch of a worker that has none"
+    turns._DRIVER._again = 0.0
+    assert turns.gpu().endswith(f"-{H200.uuid}")
+    assert turns.gpu().endswith(f"-{H200.uuid}"), "it isn't asked a third time"
+
+
+def test_a_worker_of_many_threads_asks_the_driver_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each asks a process of its own: fifty at once have been slower than the driver's time limit."""
+    asked = []
+    together = threading.Barrier(8)
+
+    def find() -> DriverInfo:
+        asked.append(1)
+        time.sleep(0.05)
+        return DriverInfo("13.0", (H200,))
+
+    monkeypatch.setattr(turns, "find_driver", find)
+    monkeypatch.setattr(turns, "_DRIVER", turns._Driver())
+
+    def name(_: int) -> str:
+        together.wait(60)
+        return turns.gpu()
+
+    with ThreadPoolExecutor(8) as pool:
+        names = set(pool.map(name, range(8)))
+    assert (len(asked), len(names)) == (1, 1)
 
 
 def test_the_machine_is_asked_as_it_is() -> None:

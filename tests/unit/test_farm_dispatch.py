@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import sys
+from collections.abc import Callable
+from types import FrameType
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,6 +112,44 @@ def test_the_answers_of_a_worker_that_was_given_up_do_not_count() -> None:
     queue.left("a")
     assert not queue.finished("a", batch)
     assert not queue.done
+
+
+def calls(function: Callable[[], object]) -> int:
+    """How many functions of Python's a call calls, itself included."""
+    found = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal found
+        found += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+def fleet_of(workers: int, rounds: int) -> Dispatcher:
+    """Workers that have all that they can be given."""
+    queue = Dispatcher(batches(workers * rounds, 1))
+    for name in range(workers):
+        queue.joined(str(name), {RTX, CPU}, 1)
+    queue.assignments()
+    return queue
+
+
+def test_a_thousand_workers_are_not_compared_with_one_another_at_each_answer() -> None:
+    for rounds in (OUTSTANDING, OUTSTANDING + 1):
+        costs = []
+        for workers in (100, 1000):
+            queue = fleet_of(workers, rounds)
+            queue.finished("0", Batch((0,), CPU))
+            costs.append(calls(queue.assignments))
+        assert costs[1] < 12 * costs[0], "it grows with the fleet, not with its square"
+    idle = [calls(fleet_of(workers, OUTSTANDING).assignments) for workers in (100, 1000)]
+    assert idle[0] == idle[1], "nothing waits, so no worker is looked at"
 
 
 @settings(max_examples=150, deadline=None)
