@@ -27,8 +27,10 @@ ASKED = ("pluginkit.judges.host.cases", "pluginkit.judges.rtx.build")
 _DOCUMENT = "docs/farm.md"
 _LOCAL = {
     "distributed.worker.multiprocessing-method": "forkserver",
-    # What Dask shows on its dashboard, and that isn't there. It takes 2 % of a core of each worker, idle too.
+    # What Dask shows on its dashboard, which isn't there: each process would ask itself fifty times a second how it is.
     "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
 }
 
 
