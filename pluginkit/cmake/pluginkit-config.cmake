@@ -106,9 +106,10 @@ endif()
 # pluginkit_add_plugin(<slug> NAME <Name> SOURCES <file>...)
 #
 # Makes the target <slug>: lib<slug>.so, which exports getCreators, setLoggerFinder and init<Name>Plugins and holds the
-# plugin for both layouts of TensorRT's plugin classes. <Name> is the first argument of PLUGINKIT_PLUGINS(...).
-# target_include_directories, target_compile_definitions, target_compile_options and target_link_libraries on <slug>
-# hold for all of its sources, in both layouts and on both targets.
+# plugin for both layouts of TensorRT's plugin classes; with PLUGINKIT_SANITIZE, for TensorRT 11's alone. <Name> is the
+# first argument of PLUGINKIT_PLUGINS(...). target_include_directories, target_compile_definitions,
+# target_compile_options and target_link_libraries on <slug> hold for all of its sources, in both layouts and on both
+# targets.
 function(pluginkit_add_plugin slug)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME" "SOURCES")
     _pluginkit_check_arguments()
@@ -118,15 +119,24 @@ function(pluginkit_add_plugin slug)
     set(cu_sources ${arg_SOURCES})
     list(FILTER cu_sources INCLUDE REGEX "\\.cu$")
 
-    pluginkit_layout_headers(11 headers_11 from_11)
-    pluginkit_layout_headers(10 headers_10 from_10)
+    # A build with checks compiled in, which takes several times as long, has the one layout that pluginkit's host calls.
+    set(layouts 11 10)
+    if(PLUGINKIT_SANITIZE AND NOT "coverage" IN_LIST PLUGINKIT_SANITIZE)
+        set(layouts 11)
+    endif()
+    set(from_10 none)
+    foreach(layout IN LISTS layouts)
+        pluginkit_layout_headers(${layout} headers_${layout} from_${layout})
+    endforeach()
     set(primary PLUGINKIT_TRT_LAYOUT=11)
     set(secondary PLUGINKIT_TRT_LAYOUT=10 PLUGINKIT_SECONDARY)
 
     if(PLUGINKIT_TARGET STREQUAL "cpu")
         pluginkit_cpu_objects(cu_objects ${slug} once SOURCES ${cu_sources} HEADERS ${headers_11})
         pluginkit_cpu_objects(objects_11 ${slug} layout11 SOURCES ${cpp_sources} HEADERS ${headers_11} DEFINES ${primary})
-        pluginkit_cpu_objects(objects_10 ${slug} layout10 SOURCES ${cpp_sources} HEADERS ${headers_10} DEFINES ${secondary})
+        if(10 IN_LIST layouts)
+            pluginkit_cpu_objects(objects_10 ${slug} layout10 SOURCES ${cpp_sources} HEADERS ${headers_10} DEFINES ${secondary})
+        endif()
         add_library(${slug} SHARED ${objects_11} ${cu_objects})
         set_target_properties(${slug} PROPERTIES LINKER_LANGUAGE CXX)
         pluginkit_link_cpu_runtime(${slug})
@@ -144,8 +154,10 @@ function(pluginkit_add_plugin slug)
         set_target_properties(${slug} PROPERTIES LINKER_LANGUAGE CUDA CUDA_RUNTIME_LIBRARY Static)
     endif()
 
-    pluginkit_join_objects("${CMAKE_CURRENT_BINARY_DIR}/${slug}-layout10.o" ${objects_10})
-    target_sources(${slug} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/${slug}-layout10.o")
+    if(10 IN_LIST layouts)
+        pluginkit_join_objects("${CMAKE_CURRENT_BINARY_DIR}/${slug}-layout10.o" ${objects_10})
+        target_sources(${slug} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/${slug}-layout10.o")
+    endif()
     set(exports getCreators setLoggerFinder init${arg_NAME}Plugins)
     if(PLUGINKIT_TARGET STREQUAL "cpu")
         list(APPEND exports pluginkit_cpu_control)

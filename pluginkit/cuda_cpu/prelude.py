@@ -28,8 +28,9 @@ KEPT = 8
 IN_USE_SECONDS = 600
 """An entry that was used a shorter time ago may be a running compiler's."""
 _HEADERS = ("cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h")
-_MACROS = re.compile(r"-[DU](?:_|NDEBUG\b|PLUGINKIT_)")
-"""Those that the prelude may depend on. g++ takes it as text where another macro turns out to matter."""
+_MACROS = re.compile(r"-[DU](?:_|NDEBUG\b|PLUGINKIT_(?!TRT_LAYOUT\b|SECONDARY\b))")
+"""Those that the prelude may depend on: not those of TensorRT's layouts, which are compiled with one prelude. g++ takes
+it as text where another macro turns out to matter."""
 _NAME = "prelude.h"
 
 

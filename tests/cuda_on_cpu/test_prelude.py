@@ -128,9 +128,11 @@ def test_a_prelude_that_does_not_compile_is_tried_once(tmp_path: Path, monkeypat
 def test_other_options_are_another_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (tmp_path / "cuda_fp16.h").touch()
-    same = [(["-O2", "-Wall"], [["-DMINE"]]), (["-O2"], [["-I", "/nowhere"], ["-D", "ALSO_MINE"]])]
+    layout = [["-DPLUGINKIT_TRT_LAYOUT=10"], ["-DPLUGINKIT_SECONDARY"]]
+    same = [(["-O2", "-Wall"], [["-DMINE"]]), (["-O2"], [["-I", "/nowhere"], ["-D", "ALSO_MINE"], *layout])]
     others = [
         (["-O1"], []),
+        (["-O2"], [["-DPLUGINKIT_CPU_CUDA_SOURCE"]]),
         (["-O2"], [["-DNDEBUG"]]),
         (["-O2"], [["-D", "_GLIBCXX_ASSERTIONS"]]),
         (["-O2"], [["-isystem", str(tmp_path)]]),

@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit import scaffold
+from pluginkit.build import Flavour, build
 from pluginkit.errors import UsageError
 from pluginkit.importing import ImportOptions
 from pluginkit.importing import run as import_
@@ -251,6 +252,13 @@ def test_a_models_nodes_with_checks(project: Path, plant: Callable[[str], None],
     assert (problem.node, problem.level) == ("mine", "error")
     assert "a shift by 32" in problem.text
     assert f"at {KERNEL}:{line(project, 'a shift by too much')}" in problem.text
+
+
+def test_a_build_with_checks_has_the_layout_that_is_run(project: Path) -> None:
+    """It takes several times as long as the usual one, which the registries of TensorRT 10 are asked with."""
+    for checks, layouts in ((BOTH, ["11"]), (WATCHED, ["11"]), ((), ["10", "11"])):
+        (built,) = build(project, "cpu", flavour=Flavour(checks))
+        assert sorted(built.info["layouts"]) == layouts
 
 
 def test_checks_need_a_plugins_sources(project: Path, model: Path, tmp_path: Path) -> None:
