@@ -21,6 +21,8 @@ SOUND, WILD_SHARE = 0.4, 0.2
 SHAPE_INPUT = 0.3
 """How often an IPluginV3 that stands alone or first of two has a shape input. In loops and conditionals TensorRT-RTX's
 process ends (refusal shape-input-in-flow)."""
+OTHER_TYPE = 0.4
+"""How often a case has FP8 for INT8, and how often BF16 for FP16."""
 SYMBOLS = ("n", "m", "trips")
 TRIPS = (1, 3, 5)
 
@@ -71,9 +73,16 @@ class _Draft:
         count = len(self.symbols)
         self.graph = Graph(count, base)
         self.infos = []
+        self.among = self._among()
         self.shapes: list[dict[str, Range]] = [{} for _ in range(count)]
         self.values: list[dict[str, Range]] = [{} for _ in range(count)]
         self.inputs = self._inputs()
+
+    def _among(self) -> signatures.Kinds:
+        """The types; drawn apart from all else, which so stays as it is."""
+        rng = random.Random(f"{self.seed}/{self.label}/types")
+        others = {kind for kind in signatures.INSTEAD if rng.random() < OTHER_TYPE and not self._is("int8-across-if")}
+        return tuple(signatures.INSTEAD[kind] if kind in others else kind for kind in signatures.KINDS)
 
     def _symbols(self) -> list[dict[str, tuple[int, int, int]]]:
         """Per profile. The first one's min and max are profiles of their own too, as there are the shapes of only these
@@ -90,13 +99,13 @@ class _Draft:
         return 0 if self._is("wild") and self.rng.random() < 0.1 else low, best, high
 
     def _inputs(self) -> list[Value]:
-        """The plugin's inputs: graph inputs, quantized where they are INT8."""
-        kinds = signatures.kinds(self.rng, self.rng.randint(1, 3))
+        """The plugin's inputs: graph inputs, quantized where they are INT8 or FP8."""
+        kinds = signatures.kinds(self.rng, self.rng.randint(1, 3), self.among)
         if self._is("int8-across-if"):
             kinds = [DType.INT8] * len(kinds)
-        # A flaw may be one of the first dimension; INT8 scalars are a leniency.
+        # A flaw may be one of the first dimension; INT8 and FP8 scalars are a leniency.
         flawed = self.flaw is not None and not self._is("wild")
-        shapes = [signatures.dims(self.rng, int(flawed or kind is DType.INT8)) for kind in kinds]
+        shapes = [signatures.dims(self.rng, int(flawed or kind.is_quantized)) for kind in kinds]
         if self._is("wild") and self.rng.random() < 0.15:
             shapes[-1] = ()
         if self.flaw and self.flaw.dynamic:
@@ -150,7 +159,7 @@ class _Draft:
         """The plugin, with the flaw if it is one of its signature or of its node."""
         ask, version, namespace = 0, "1", ""
         if flawed and self.flaw:
-            signature = signatures.flawed(self.rng, self.flaw, signature, inputs)
+            signature = signatures.flawed(self.rng, self.flaw, signature, inputs, among=self.among)
             ask = int(self._is("too-few-outputs"))
             version = "9" if self._is("no-such-version") else "1"
             namespace = "elsewhere" if self._is("no-such-namespace") else ""
@@ -167,10 +176,13 @@ class _Draft:
     ) -> Signature:
         """A sound one; with `first` its first output has the first input's type and shape."""
         if self._is("wild"):
-            return signatures.wild(self.rng, inputs, base=self.base, first=first, in_flow=in_flow, values=values)
+            return signatures.wild(
+                self.rng, inputs, among=self.among, base=self.base, first=first, in_flow=in_flow, values=values
+            )
         return signatures.sound(
             self.rng,
             inputs,
+            among=self.among,
             base=self.base,
             first=first,
             least=int(self.flaw is not None),
@@ -220,7 +232,7 @@ class _Draft:
         first = left[0]
         other = self.inputs[0].name
         if self._is("neighbour-of-another-shape"):
-            kind = TensorProto.FLOAT if first.kind is DType.INT8 else first.kind.onnx
+            kind = TensorProto.FLOAT if first.kind.is_quantized else first.kind.onnx
             other = self.graph.constant(kind, [0.0] * 257, [257, *[1] * (first.rank - 1)])
             self.inputs[0] = replace(self.inputs[0], name=other)
         added = self.graph.op("Add", [first.name, other], "sum")
@@ -276,7 +288,9 @@ class _Draft:
         across = self._is("int8-across-if")
         outside = self._entered(self.graph, self.inputs) if across else self.inputs
         signature = (
-            signatures.sound(self.rng, self.inputs, base=self.base, kind=DType.INT8, least=1, in_flow=True)
+            signatures.sound(
+                self.rng, self.inputs, among=self.among, base=self.base, kind=DType.INT8, least=1, in_flow=True
+            )
             if across
             else self._signature(self.inputs, in_flow=True)
         )
@@ -285,7 +299,9 @@ class _Draft:
             body = self.graph.within()
             entered = outside if across else self._entered(body, outside)
             mine = (
-                signatures.other_branch(self.rng, signature, self.inputs, self.flaw, base=self.base)
+                signatures.other_branch(
+                    self.rng, signature, self.inputs, self.flaw, among=self.among, base=self.base
+                )
                 if label == "else"
                 else signature
             )

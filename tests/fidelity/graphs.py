@@ -12,7 +12,14 @@ from onnx import TensorProto, helper
 from pluginkit.dtypes import DType
 from pluginkit.network.api_model import PROBE
 from pluginkit.network.model import Network, NetworkProfile, PluginCall, Range
-from pluginkit.testing.families.base import DOMAIN, IR_VERSION, OPSET, SHAPE_INPUTS
+from pluginkit.testing.families.base import (
+    DOMAIN,
+    FLOAT8_IR_VERSION,
+    FLOAT8_OPSET,
+    IR_VERSION,
+    OPSET,
+    SHAPE_INPUTS,
+)
 
 from .signature import Signature
 
@@ -68,10 +75,10 @@ class Graph:
         return out
 
     def quantized(self, value: Value, operator: str) -> Value:
-        """An INT8 value from FP32 or the other way round; others as they are."""
-        if value.kind is not DType.INT8:
+        """An INT8 or FP8 value from FP32 or the other way round; others as they are."""
+        if not value.kind.is_quantized:
             return value
-        scale, zero = self.constant(TensorProto.FLOAT, [SCALE]), self.constant(TensorProto.INT8, [0])
+        scale, zero = self.constant(TensorProto.FLOAT, [SCALE]), self.constant(value.kind.onnx, [0])
         return Value(self.op(operator, [value.name, scale, zero], "q"), value.kind, value.ranges)
 
     def plugin(
@@ -140,8 +147,8 @@ class Graph:
 
 
 def info(value: Value, dims: Sequence[int | str | None] | None = None) -> onnx.ValueInfoProto:
-    """A graph's input or output. INT8 values are FP32 where they cross a boundary."""
-    kind = TensorProto.FLOAT if value.kind is DType.INT8 else value.kind.onnx
+    """A graph's input or output. INT8 and FP8 values are FP32 where they cross a boundary."""
+    kind = TensorProto.FLOAT if value.kind.is_quantized else value.kind.onnx
     return helper.make_tensor_value_info(value.name, kind, [None] * value.rank if dims is None else dims)
 
 
@@ -155,8 +162,9 @@ def finish(
     """The network for NVIDIA."""
     ends = [info(value) for value in outputs]
     proto = helper.make_graph(graph.nodes, "fidelity", list(inputs), ends, graph.constants)
-    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)]
-    model = helper.make_model(proto, ir_version=IR_VERSION, opset_imports=opsets)
+    float8 = any(DType.FLOAT8 in (*call.types, *call.output_types) for call in graph.calls)
+    opsets = [helper.make_opsetid("", FLOAT8_OPSET if float8 else OPSET), helper.make_opsetid(DOMAIN, 1)]
+    model = helper.make_model(proto, ir_version=FLOAT8_IR_VERSION if float8 else IR_VERSION, opset_imports=opsets)
     return Network(
         id=label,
         family=label.partition("/")[0],

@@ -76,7 +76,7 @@ class Judgement:
         if self.refusal or self.other_format:
             return True
         if self.case.flaw is WILD and not self.agree:
-            return any(re.search(text, self.host.message) for text in LENIENT.values()) or self._has_int8_scalar
+            return any(re.search(text, self.host.message) for text in LENIENT.values()) or self._has_quantized_scalar
         return self.case.flaw is not None and bool(self.case.flaw.lenient)
 
     @property
@@ -88,9 +88,9 @@ class Judgement:
         return any(tensor.format != Format.LINEAR.code for tensor in tensors)
 
     @property
-    def _has_int8_scalar(self) -> bool:
+    def _has_quantized_scalar(self) -> bool:
         inputs = [pair for call in self.case.network.calls for pair in zip(call.types, call.inputs[0], strict=True)]
-        return any(kind is DType.INT8 and opt == () for kind, (_, opt, _) in inputs)
+        return any(kind.is_quantized and opt == () for kind, (_, opt, _) in inputs)
 
     @property
     def for_its_reason(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from pluginkit.dtypes import DType
 
@@ -30,9 +31,11 @@ from .signature import (
     same,
 )
 
-KINDS = (DType.FLOAT32, DType.FLOAT16, DType.INT8, DType.INT32, DType.INT64)
+Kinds: TypeAlias = tuple[DType, ...]
+KINDS: Kinds = (DType.FLOAT32, DType.FLOAT16, DType.INT8, DType.INT32, DType.INT64)
 """What is drawn: the cases of `docs/fidelity.md` follow from it."""
-ALL = frozenset(KINDS)
+INSTEAD = {DType.INT8: DType.FLOAT8, DType.FLOAT16: DType.BFLOAT16}
+"""What a case may have in a type's place: no plugin has both INT8 and FP8 (refusal int8-and-float8)."""
 FIRST_TYPE_RULES = 12
 LARGEST = 64
 """Of a sound dimension; of more than four 8, so that a tensor isn't too large."""
@@ -40,11 +43,11 @@ IN_FLOW = 0.03
 """How often a plugin in a loop or a conditional has a workspace or a size tensor, which NVIDIA refuses there."""
 
 
-def kinds(rng: random.Random, count: int) -> list[DType]:
+def kinds(rng: random.Random, count: int, among: Kinds) -> list[DType]:
     """Types for that many inputs: mostly all alike."""
     if rng.random() < 0.7:
-        return [rng.choice((DType.FLOAT32, *KINDS))] * count
-    return [rng.choice(KINDS) for _ in range(count)]
+        return [rng.choice((DType.FLOAT32, *among))] * count
+    return [rng.choice(among) for _ in range(count)]
 
 
 def rank(rng: random.Random, least: int = 0) -> int:
@@ -64,6 +67,7 @@ def sound(
     rng: random.Random,
     inputs: Sequence[Value],
     *,
+    among: Kinds,
     base: str,
     first: bool = False,
     kind: DType | None = None,
@@ -75,8 +79,9 @@ def sound(
     """A signature that is right for these inputs.
 
     Args:
-        base: v2 or v3.
         inputs: the plugin's.
+        among: the case's types, as many as KINDS.
+        base: v2 or v3.
         first: the first output has the first input's type and shape.
         kind: all outputs are of that type.
         least: how many dimensions the first output has at least.
@@ -91,7 +96,7 @@ def sound(
     for index in range(rng.randint(1, MAX_OUTPUTS)):
         of = 0 if first and index == 0 else rng.randrange(len(inputs))
         alike = (first and index == 0) or rng.random() < 0.4
-        types.append(of if (first and index == 0) or rng.random() < 0.7 else rng.choice(KINDS))
+        types.append(of if (first and index == 0) or rng.random() < 0.7 else rng.choice(among))
         rule = rng.choice(tuple(RULES)) if not alike and rng.random() < 0.2 else ""
         shape = RULES[rule](ranks) if rule else same(ranks[of], of) if alike else _shape(rng, (*inputs, *values))
         if len(shape) < max(least if index == 0 else 0, _least_rank(kind or types[-1], inputs)):
@@ -110,14 +115,14 @@ def sound(
     tensors = [value.kind for value in inputs]
     tensors += signature.output_types(tensors)
     if rng.random() < 0.5:
-        masks = [frozenset({one, *rng.sample(KINDS, rng.randint(0, 2))}) for one in tensors]
+        masks = [frozenset({one, *rng.sample(among, rng.randint(0, 2))}) for one in tensors]
         signature = replace(signature, masks=tuple(masks))
     return replace(signature, fault=FIRST_TYPE_RULES) if len(set(tensors)) == 1 and rng.random() < 0.5 else signature
 
 
 def _least_rank(kind: int | DType, inputs: Sequence[Value]) -> int:
-    """INT8 scalars are a leniency."""
-    return int((kind if isinstance(kind, DType) else inputs[kind].kind) is DType.INT8)
+    """INT8 and FP8 scalars are a leniency."""
+    return int((kind if isinstance(kind, DType) else inputs[kind].kind).is_quantized)
 
 
 def _with_size(rng: random.Random, signature: Signature, inputs: Sequence[Value]) -> Signature:
@@ -155,13 +160,15 @@ def wild(
     rng: random.Random,
     inputs: Sequence[Value],
     *,
+    among: Kinds,
     base: str,
     first: bool = False,
     in_flow: bool = False,
     values: Sequence[Value] = (),
 ) -> Signature:
     """One by chance: dimensions may be negative or divided by 0, types may not be taken. `first` holds mostly."""
-    signature = sound(rng, inputs, base=base, first=first and rng.random() < 0.8, in_flow=in_flow, values=values)
+    first = first and rng.random() < 0.8
+    signature = sound(rng, inputs, among=among, base=base, first=first, in_flow=in_flow, values=values)
     if rng.random() < 0.5:
         index = rng.randrange(len(signature.shapes))
         shape = tuple(_expression(rng, (*inputs, *values), -8) for _ in signature.shapes[index])
@@ -172,7 +179,7 @@ def wild(
             aliases=(),
         )
     if signature.masks and rng.random() < 0.5:
-        masks = [frozenset(rng.sample(KINDS, 3)) for _ in signature.masks]
+        masks = [frozenset(rng.sample(among, 3)) for _ in signature.masks]
         signature = replace(signature, masks=tuple(masks))
     return signature
 
@@ -205,7 +212,9 @@ def _leaf(rng: random.Random, inputs: Sequence[Value]) -> Leaf:
     return index, rng.randrange(inputs[index].rank)
 
 
-def flawed(rng: random.Random, flaw: Flaw, signature: Signature, inputs: Sequence[Value]) -> Signature:
+def flawed(
+    rng: random.Random, flaw: Flaw, signature: Signature, inputs: Sequence[Value], *, among: Kinds
+) -> Signature:
     """The signature with that flaw, if it is one of signatures."""
     tensors = [value.kind for value in inputs]
     tensors += signature.output_types(tensors)
@@ -214,8 +223,9 @@ def flawed(rng: random.Random, flaw: Flaw, signature: Signature, inputs: Sequenc
     if flaw.name in {"no-format", "wrong-output-type"}:
         # The type that is taken at one position is any but the one that it has.
         position = rng.randrange(len(tensors)) if flaw.name == "no-format" else len(inputs)
-        masks = [*(signature.masks or [ALL] * len(tensors))]
-        masks[position] = ALL - {tensors[position]}
+        every = frozenset(among)
+        masks = [*(signature.masks or [every] * len(tensors))]
+        masks[position] = every - {tensors[position]}
         return replace(signature, masks=tuple(masks))
     if flaw.name == "no-outputs":
         return replace(signature, outputs=0)
@@ -264,11 +274,11 @@ def with_first(signature: Signature, shape: tuple[Dimension, ...]) -> Signature:
 
 
 def other_branch(
-    rng: random.Random, signature: Signature, inputs: Sequence[Value], flaw: Flaw | None, *, base: str
+    rng: random.Random, signature: Signature, inputs: Sequence[Value], flaw: Flaw | None, *, among: Kinds, base: str
 ) -> Signature:
     """The signature of an If's other branch: the same, unless that is the flaw."""
     if flaw is not None and flaw.name == "wild" and rng.random() < 0.5:
-        other = wild(rng, inputs, base=base, in_flow=True)
+        other = wild(rng, inputs, among=among, base=base, in_flow=True)
         # Branches of several outputs would have to be equally many.
         return other if len(other.shapes) == len(signature.shapes) else signature
     if flaw is None or not flaw.name.startswith("branches"):
