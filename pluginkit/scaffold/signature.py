@@ -283,9 +283,9 @@ def _dtype(name: str, text: str, known: list[DType]) -> DType:
         raise UsageError(f"The type {name} in '{text}' can't be: {why}.", hint=f"{instead[:1].upper()}{instead[1:]}.")
     if name in values:
         return DType(name)
-    close = difflib.get_close_matches(name, values, n=1)
-    guess = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(values)}"
-    raise UsageError(f"Unknown type '{name}' in '{text}'; {guess}", hint=f"Types here: {', '.join(values)}.")
+    close = difflib.get_close_matches(name.lower(), values, n=1)
+    guess = f"; did you mean '{close[0]}'?" if close else "."
+    raise UsageError(f"Unknown type '{name}' in '{text}'{guess}", hint=f"Types here: {', '.join(values)}.")
 
 
 def _scale(name: str, tensor: _Tensor) -> FieldOption:

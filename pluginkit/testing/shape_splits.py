@@ -77,7 +77,9 @@ def _with_channels(
     profiles = [_narrowed(profile, counts) for profile in manifest.profiles if holds(profile, counts)]
     part = manifest.with_constants(counts, profiles)
     own = [point for point in tried if point.name == "data" and _at(point.symbols, counts) == counts]
-    name = "-".join(f"{symbol}{size}" for symbol, size in counts.items()) if index else ""
+    # c16, but d2_16: where a symbol ends with a digit, the two are kept apart.
+    parts = (f"{symbol}{'_' if symbol[-1:].isdigit() else ''}{size}" for symbol, size in counts.items())
+    name = "-".join(parts) if index else ""
     return ShapeSplit(name, part, (*points(part, seed, random=random), *own))
 
 

@@ -299,9 +299,7 @@ class _Draft:
             body = self.graph.within()
             entered = outside if across else self._entered(body, outside)
             mine = (
-                signatures.other_branch(
-                    self.rng, signature, self.inputs, self.flaw, among=self.among, base=self.base
-                )
+                signatures.other_branch(self.rng, signature, self.inputs, self.flaw, among=self.among, base=self.base)
                 if label == "else"
                 else signature
             )

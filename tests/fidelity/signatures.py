@@ -212,9 +212,7 @@ def _leaf(rng: random.Random, inputs: Sequence[Value]) -> Leaf:
     return index, rng.randrange(inputs[index].rank)
 
 
-def flawed(
-    rng: random.Random, flaw: Flaw, signature: Signature, inputs: Sequence[Value], *, among: Kinds
-) -> Signature:
+def flawed(rng: random.Random, flaw: Flaw, signature: Signature, inputs: Sequence[Value], *, among: Kinds) -> Signature:
     """The signature with that flaw, if it is one of signatures."""
     tensors = [value.kind for value in inputs]
     tensors += signature.output_types(tensors)

@@ -58,18 +58,18 @@ def test_a_batch_is_made_so_large_and_three_pieces_have_values(case: LargeCase) 
 
 
 def test_why_there_is_none() -> None:
-    assert "its slices depend on one another" in make(LEAKY, lambda x, *, alpha: x - x.mean())
-    assert "m: is not the first dimension of each output" in make(BAR, EXAMPLES["bar"].reference._function)
+    assert "n has slices that depend on one another" in make(LEAKY, lambda x, *, alpha: x - x.mean())
+    assert "m is not the first dimension of each output" in make(BAR, EXAMPLES["bar"].reference._function)
     sizes = LEAKY.inputs[0].model_copy(update={"name": "sizes", "values": ("n",), "shape": ("1",)})
     shaped = LEAKY.model_copy(update={"inputs": (*LEAKY.inputs, sizes)})
-    assert "n: is an element of an input" in make(shaped, lambda x, sizes, *, alpha: x)
+    assert "n is an element of an input" in make(shaped, lambda x, sizes, *, alpha: x)
 
     def whole_batches(x: np.ndarray, *, alpha: float) -> np.ndarray:
         if len(x) < 2:
             raise ValueError
         return x
 
-    assert "n: the reference does not take other sizes of it" in make(LEAKY, whole_batches)
+    assert "n has sizes that the reference does not take" in make(LEAKY, whole_batches)
 
 
 def leaky(x: np.ndarray, *others: np.ndarray, alpha: float) -> np.ndarray:
@@ -124,7 +124,7 @@ def test_shape_inputs_keep_their_values() -> None:
 def test_a_batch_with_scales_of_its_own_is_not_made_so_large() -> None:
     (x,) = LEAKY.inputs
     manifest = LEAKY.model_copy(update={"inputs": (x.model_copy(update={"scale_axis": 0}),)})
-    assert "n: has a scale for each element" in make(manifest, leaky, (DType.INT8,))
+    assert "n has a scale for each element" in make(manifest, leaky, (DType.INT8,))
 
 
 def answered(case: LargeCase, change: float = 0.0, *, unwritten: int = 0, elsewhere: bool = False) -> LargeRun:
@@ -140,7 +140,7 @@ def answered(case: LargeCase, change: float = 0.0, *, unwritten: int = 0, elsewh
 
 @pytest.mark.parametrize(
     ("ends", "text"),
-    [("[0, 0, 4]", ""), ("[0, 1, 4]", ""), ("[0, 0, 0]", "n: is 0 at opt and max")],
+    [("[0, 0, 4]", ""), ("[0, 1, 4]", ""), ("[0, 0, 0]", "n is 0 at opt and max")],
 )
 def test_a_profile_without_elements_at_opt(ends: str, text: str) -> None:
     made = make(

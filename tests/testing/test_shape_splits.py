@@ -66,6 +66,13 @@ def test_the_channels_of_min_and_max_have_networks_where_all_counts_are_wanted()
     assert [part.name for part in made] == ["", "c4", "c12"]
 
 
+def test_a_symbol_that_ends_with_a_digit_is_kept_apart_from_its_size() -> None:
+    signature = Manifest.parse(
+        (TOML.format(base="dynamic") + ONE.format(c="1, 8, 16")).replace('"c', '"d2').replace("c =", "d2 =")
+    )
+    assert [part.name for part in found(signature, all_counts=True)] == ["", "d2_1", "d2_16"]
+
+
 @pytest.mark.parametrize(
     ("first", "second", "names", "held"),
     [

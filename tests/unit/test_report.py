@@ -327,11 +327,13 @@ def test_an_error_in_the_log_that_is_the_message_is_told_once() -> None:
 
 def test_networks_for_numbers_of_channels_are_explained() -> None:
     def text(*ends: str) -> str:
-        cases = [replace(case(end, Outcome.PASSED), network=f"plain/int8/{end}", shape="n=1 l=16") for end in ends]
+        cases = [replace(case(end, Outcome.PASSED), network=f"plain/int8/{end}", shape="n=1 l=16 d2=4") for end in ends]
         console = Console(width=120, record=True, file=io.StringIO())
         table.show(report(*cases), console, command="")
         return " ".join(console.export_text().split())
 
     assert "/l16: INT8 needs channels that are known when it is built" in text("l16")
+    # Of a rank's own networks, and of a symbol that ends with a digit.
+    assert "/rank4-d2_4: INT8 needs" in text("rank4-d2_4")
     # A profile's name.
     assert "INT8 needs" not in text("large2")

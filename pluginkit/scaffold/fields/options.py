@@ -81,13 +81,16 @@ def _kind(word: str, text: str) -> FieldType:
     values = [kind.value for kind in FieldType]
     if word in values:
         return FieldType(word)
-    if word in REFUSED:
-        reason = REFUSED[word]
+    # kDIMS and kFP8 are TensorRT's names; fp8 is people's.
+    plain = word.lower().removeprefix("k")
+    plain = {"fp8": "float8", "fp4": "float4"}.get(plain, plain)
+    if plain in REFUSED:
+        reason = REFUSED[plain]
         hint = f"{reason[0].upper()}{reason[1:]}."
         raise UsageError(f"In '{text}': a field of type {word} can't be given.", hint=hint)
-    close = difflib.get_close_matches(word, values, n=1)
-    guess = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(values)}"
-    raise UsageError(f"Unknown type '{word}' in '{text}'; {guess}", hint=f"Types of fields: {', '.join(values)}.")
+    close = difflib.get_close_matches(plain, values, n=1)
+    guess = f"; did you mean '{close[0]}'?" if close else "."
+    raise UsageError(f"Unknown type '{word}' in '{text}'{guess}", hint=f"Types of fields: {', '.join(values)}.")
 
 
 def _values(words: str, kind: FieldType, text: str) -> tuple[Number | None, Number | None, tuple[Number | str, ...]]:

@@ -55,16 +55,16 @@ def make(
     reasons = []
     for symbol in manifest.symbols():
         if not opt.symbols[symbol]:
-            reasons.append(f"{symbol}: is 0 at opt and max")
+            reasons.append(f"{symbol} is 0 at opt and max")
             continue
         if why := _apart(usual, reference, symbol, opt.feeds):
-            reasons.append(f"{symbol}: {why}")
+            reasons.append(f"{symbol} {why}")
             continue
         sizes = dict(opt.symbols)
         inner = max(math.prod(dims[1:]) for dims in _dims(manifest, fields, sizes).values())
         count = -(-ELEMENTS // max(1, inner)) + sizes[symbol]
         if count > _MOST:
-            reasons.append(f"{symbol}: would be {count}, more than 2^31 - 1")
+            reasons.append(f"{symbol} would be {count}, more than 2^31 - 1")
             continue
         # Their pieces may not overlap.
         fewer = max(-(-_CONTROL_ELEMENTS // max(1, inner)) + sizes[symbol], 3 * sizes[symbol])
@@ -86,7 +86,7 @@ def _dims(manifest: Manifest, fields: Mapping[str, Value], sizes: Mapping[str, i
 
 
 def _apart(setting: Setting, reference: Reference, symbol: str, feeds: Mapping[str, Array]) -> str:
-    """Why slices of a symbol can't be computed apart from one another; empty if they can."""
+    """Why slices of a symbol can't be computed apart from one another, behind its name; empty if they can."""
     manifest = setting.manifest
     if any(symbol in shapes.symbols(shapes.parse(one)) for t in manifest.inputs for one in t.values or ()):
         return "is an element of an input"
@@ -107,12 +107,12 @@ def _apart(setting: Setting, reference: Reference, symbol: str, feeds: Mapping[s
             for i in range(size)
         ]
     except CheckFailed:
-        return "the reference does not take other sizes of it"
+        return "has sizes that the reference does not take"
     same = all(
         np.array_equal(want, np.concatenate([one[index] for one in alone]), equal_nan=True)
         for index, want in enumerate(whole)
     )
-    return "" if same else "its slices depend on one another"
+    return "" if same else "has slices that depend on one another"
 
 
 def _outputs(setting: Setting, reference: Reference, feeds: Mapping[str, Array]) -> tuple[Array, ...]:
