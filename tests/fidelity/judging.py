@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest
