@@ -19,6 +19,9 @@ std::int32_t repeated(std::int64_t times, Enqueue const& enqueue)
     return answer;
 }
 
+//! The digest of _native.pyi, which says what Python expects of the module.
+extern char const* const kINTERFACE;
+
 //! Adds evaluate, bounds and compute to the module.
 void bindExpressions(pybind11::module_& module);
 //! Adds Creator and Library to the module.

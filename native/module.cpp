@@ -10,10 +10,6 @@
 
 #include <pybind11/stl.h>
 
-#ifndef PLUGINKIT_INTERFACE
-#define PLUGINKIT_INTERFACE "" // CMakeLists.txt has it; clang-tidy reads this file without
-#endif
-
 namespace py = pybind11;
 using namespace pluginkit;
 
@@ -35,7 +31,7 @@ PYBIND11_MODULE(_native, module)
                 PyErr_SetObject(loadError, args.ptr());
             }
         });
-    module.attr("INTERFACE") = PLUGINKIT_INTERFACE;
+    module.attr("INTERFACE") = kINTERFACE;
     module.attr("BREADCRUMB_BYTES") = kBREADCRUMB_BYTES;
     module.attr("GUARD_BYTES") = kGUARD_BYTES;
     module.def("set_breadcrumb_file", &setBreadcrumbFile, py::arg("path"));

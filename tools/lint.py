@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pybind11
@@ -23,14 +25,19 @@ def main() -> int:
     names = {str(f.relative_to(ROOT)) for f in tracked() if f.suffix in SUFFIXES}
     cpp = sorted(name for name in names if name.startswith(CPP) and not name.startswith(RECORDED))
     tidied = [f for f in cpp if f.startswith(TIDIED) and f.endswith(".cpp")]
-    checks = {
-        "ruff check": ["ruff", "check", "--quiet", "."],
-        "ruff format": ["ruff", "format", "--check", "--quiet", "."],
-        "mypy": [sys.executable, "-m", "mypy", "--no-error-summary"],
-        "clang-format": ["clang-format", "--dry-run", "--Werror", *cpp],
-        "clang-tidy": ["clang-tidy", "--quiet", *tidied, "--", *tidy_flags()],
+    tidied.sort(key=lambda name: (ROOT / name).stat().st_size, reverse=True)
+    flags = tidy_flags()
+    checks: dict[str, list[list[str]]] = {
+        "mypy": [[sys.executable, "-m", "mypy", "--no-error-summary"]],
+        "clang-tidy": [["clang-tidy", "--quiet", name, "--", *flags] for name in tidied],
+        "clang-format": [["clang-format", "--dry-run", "--Werror", *cpp]],
+        "ruff check": [["ruff", "check", "--quiet", "."]],
+        "ruff format": [["ruff", "format", "--check", "--quiet", "."]],
     }
-    failed = [name for name, command in checks.items() if not passes(name, command)]
+    # What takes longest begins first, and a process a core runs until the last.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        started = {name: [pool.submit(findings, command) for command in commands] for name, commands in checks.items()}
+        failed = [name for name, runs in started.items() if not say(name, [run.result() for run in runs])]
     return 1 if failed else 0
 
 
@@ -53,14 +60,20 @@ def tracked() -> list[Path]:
     return [path for path in ROOT.rglob("*") if path.is_file() and made.isdisjoint(path.parents)]
 
 
-def passes(name: str, command: list[str]) -> bool:
-    """Run one check and show its words if it finds something."""
+def findings(command: list[str]) -> str | None:
+    """Run one check: its words if it finds something, and None if it does not."""
     program = [str(BIN / command[0]) if (BIN / command[0]).exists() else command[0], *command[1:]]
     result = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)
-    print(f"{name:14} {'ok' if result.returncode == 0 else 'FAILED'}", flush=True)
-    if result.returncode:
-        print(result.stdout + result.stderr, flush=True)
-    return result.returncode == 0
+    return result.stdout + result.stderr if result.returncode else None
+
+
+def say(name: str, found: list[str | None]) -> bool:
+    """A line for a check, and what its runs found; whether that is nothing."""
+    words = [text for text in found if text is not None]
+    print(f"{name:14} {'FAILED' if words else 'ok'}", flush=True)
+    for text in words:
+        print(text, flush=True)
+    return not words
 
 
 if __name__ == "__main__":

@@ -174,13 +174,22 @@ def test_two_passes_and_how_they_end(
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == f"fresh root: Debian trixie: {last}"
     packages = " ".join(fresh.readme_packages((ROOT / "README.md").read_text(encoding="utf-8")))
-    assert root.asked[:3] == [f"install {packages}", f"bring {ROOT.name} /home/bare", "/home/bare: make demo"]
+    assert root.asked[:3] == [
+        f"bring {ROOT.name} {fresh.PROJECT}",
+        f"install {packages}",
+        f"{fresh.PROJECT}: make demo",
+    ]
     if status:  # pytest's 5, no tests at all, comes as make's 2; nothing but 0 is right
         assert len(root.asked) == 3
         assert "error: bare: 'make demo' ended with exit status 5" in lines
     else:
         assert root.asked[4].startswith(f"install {packages} clang libclang-rt-dev git")
-        assert root.asked[-1] == "/home/equipped: PYTEST='--strict-skips --durations=40' .ci/here"
+        assert root.asked[-1] == f"{fresh.PROJECT}: PYTEST='--strict-skips --durations=40' .ci/here"
+
+
+def test_the_bare_pass_names_tests_that_there_are(fresh: ModuleType) -> None:
+    assert [name for name in fresh.BARE if (ROOT / name).exists()] == fresh.BARE
+    assert all(name in fresh.PASSES["bare"][-1] for name in fresh.BARE)
 
 
 def test_the_mirror_is_the_first_of_apts_that_is_debians_and_has_the_release(

@@ -9,6 +9,10 @@
 //! Which accesses are ordered, accesses_order.h knows. PLUGINKIT_CPU_CHECK=thread,memory selects; both is the default.
 #pragma once
 
+#ifdef PLUGINKIT_CPU_COMMON
+#error "a source that tells the checks something is compiled with and without them: name it in CMakeLists.txt"
+#endif
+
 #include <pluginkit/cpu/engine.h>
 
 namespace pluginkit_cpu
