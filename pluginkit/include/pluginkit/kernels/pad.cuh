@@ -41,6 +41,7 @@ constexpr uint32_t kPadThreads = 256;
 struct PadShape
 {
     int32_t rank;
+    int32_t rows;                 //!< of y, of its last dimension's size
     int32_t size[kMostPadDims];   //!< of x
     int32_t before[kMostPadDims]; //!< how much of the rim is before x; may be below 0, which cuts
     int32_t stride[kMostPadDims]; //!< of x
@@ -76,7 +77,7 @@ __device__ int32_t rowSource(PadShape const& shape, int32_t row)
     int32_t from = 0;
     for (int32_t d = shape.rank - 2; d >= 0; --d)
     {
-        int32_t const next = shape.out[d].quotient(row);
+        int32_t const next = d > 0 ? shape.out[d].quotient(row) : 0;
         int32_t const place = row - next * static_cast<int32_t>(shape.out[d].divisor);
         int32_t const source = sourceOf<Mode>(place - shape.before[d], shape.size[d]);
         if (source < 0)
@@ -89,70 +90,149 @@ __device__ int32_t rowSource(PadShape const& shape, int32_t row)
     return from;
 }
 
-//! A thread writes Size elements of y. Where all are neighbours in x, too, they are loaded in words.
-template <int32_t Size, PadMode Mode, typename T, typename Change>
-__global__ void __launch_bounds__(kPadThreads)
-    padKernel(PadShape const shape, int32_t count, int32_t xCount, Change change, float value, Output<T> y, T const* x)
+//! Who writes which pack of y. A tile of rows has a thread for each pack that lies inside a row of x, and behind those
+//! the threads of the packs at rows' edges, which take longer: so nearly every warp does the one or the other.
+struct PadTiles
 {
-    int64_t const chunk = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (chunk * Size >= count)
+    Divisor blocks; //!< of a tile
+    Divisor rows;   //!< of a tile
+    Divisor perRow; //!< `inside`, as a divisor
+    int32_t inside; //!< packs inside every row of x, wherever it begins
+    int32_t lead;   //!< columns of y before a row of x: a pack that begins there counts for the row before
+};
+
+//! The low `count` bytes of a word.
+inline __device__ uint32_t lowBytes(int32_t count)
+{
+    return __funnelshift_lc(~0U, 0U, 8U * static_cast<uint32_t>(max(count, 0)));
+}
+
+//! Elements begin to end - 1 of a pack become those of another.
+template <typename T>
+__device__ void blend(Pack<T>& into, Pack<T> const& from, int32_t begin, int32_t end)
+{
+    constexpr auto kBytes = static_cast<int32_t>(sizeof(T));
+#pragma unroll
+    for (int32_t w = 0; w < kPackWords; ++w)
     {
-        return;
+        uint32_t const mask = lowBytes(end * kBytes - 4 * w) & ~lowBytes(begin * kBytes - 4 * w);
+        into.words[w] = (into.words[w] & ~mask) | (from.words[w] & mask);
     }
-    auto const first = static_cast<int32_t>(chunk * Size);
+}
+
+template <typename T>
+__device__ Pack<T> packOf(T element)
+{
+    T elements[Pack<T>::kSize];
+#pragma unroll
+    for (T& one : elements)
+    {
+        one = element;
+    }
+    Pack<T> pack;
+    memcpy(&pack, &elements, sizeof pack);
+    return pack;
+}
+
+//! The pack of y that begins at this row and column. Row by row: what is x's is loaded at once, the rim by elements.
+template <PadMode Mode, typename T, typename Change>
+__device__ Pack<T> paddedPack(PadShape const& shape, int32_t row, int32_t column, int32_t xCount, Change change,
+                              T constant, T const* x)
+{
+    constexpr int32_t kSize = Pack<T>::kSize;
     int32_t const last = shape.rank - 1;
     auto const columns = static_cast<int32_t>(shape.out[last].divisor);
     int32_t const size = shape.size[last];
-    int32_t row = shape.out[last].quotient(first);
-    int32_t column = first - row * columns;
-    int32_t from = rowSource<Mode>(shape, row);
-    if constexpr (Size > 1)
+    Pack<T> made = packOf(constant);
+    for (int32_t at = 0; at < kSize && row < shape.rows; ++row)
     {
-        int32_t const place = column - shape.before[last];
-        if (from >= 0 && place >= 0 && place + Size <= size && column + Size <= columns &&
-            canLoadShifted<T>(from + place, xCount))
+        int32_t const from = rowSource<Mode>(shape, row);
+        int32_t const place = column - at - shape.before[last]; // in a row of x, of the pack's first element
+        int32_t const stop = min(columns - column, kSize - at) + at;
+        if (from >= 0)
         {
-            Pack<T> pack = loadShifted(x, from + place);
-            change(pack);
-            storePack(y.data, chunk, pack);
-            return;
+            int32_t const begin = min(max(-place, at), stop);
+            int32_t const end = max(min(size - place, stop), begin);
+            if (begin < end)
+            {
+                Pack<T> part = loadAnywhere(x, from + place, begin, end, xCount);
+                change(part);
+                if (begin == 0 && end == kSize)
+                {
+                    return part;
+                }
+                blend(made, part, begin, end);
+            }
+            auto const rim = [&](int32_t j, int32_t behind)
+            {
+                for (; j < behind; ++j)
+                {
+                    if (int32_t const source = sourceOf<Mode>(place + j, size); source >= 0)
+                    {
+                        T element = x[from + source];
+                        change(element);
+                        blend(made, packOf(element), j, j + 1);
+                    }
+                }
+            };
+            if constexpr (Mode != PadMode::kConstant)
+            {
+                rim(at, begin);
+                rim(end, stop);
+            }
         }
+        at = stop;
+        column = 0;
+    }
+    return made;
+}
+
+template <PadMode Mode, typename T, typename Change>
+__global__ void __launch_bounds__(kPadThreads)
+    padKernel(PadShape const shape, PadTiles const tiles, int32_t count, int32_t xCount, Change change, float value,
+              Output<T> y, T const* x)
+{
+    constexpr int32_t kSize = Pack<T>::kSize;
+    int32_t const tile = tiles.blocks.quotient(static_cast<int32_t>(blockIdx.x));
+    auto const rows = static_cast<int32_t>(tiles.rows.divisor);
+    auto item = static_cast<int32_t>((blockIdx.x - static_cast<uint32_t>(tile) * tiles.blocks.divisor) * kPadThreads +
+                                     threadIdx.x);
+    int32_t row = tiles.perRow.quotient(item);
+    int32_t slot = item - row * tiles.inside;
+    if (row >= rows || tiles.inside == 0)
+    {
+        item -= rows * tiles.inside;
+        slot = tiles.rows.quotient(item);
+        row = item - slot * rows;
+        slot += tiles.inside;
+    }
+    row += tile * rows - 1; // the first is the one before y: the packs before x's first row are counted for it
+    if (row >= shape.rows)
+    {
+        return;
+    }
+    auto const columns = static_cast<int32_t>(shape.out[shape.rank - 1].divisor);
+    int32_t const begin = row * columns + tiles.lead;
+    int64_t const first = ((begin + kSize - 1) & -kSize) + static_cast<int64_t>(slot) * kSize;
+    if (first < 0 || first >= count || first - begin >= columns)
+    {
+        return;
     }
     T constant;
     toElement(constant, value, y.inverse);
-    int32_t following = rowSource<Mode>(shape, row + 1);
-    T elements[Size];
-#pragma unroll
-    for (int32_t j = 0; j < Size; ++j)
+    auto column = static_cast<int32_t>(first - row * columns);
+    int32_t const inRim = column >= columns ? 1 : 0;
+    column -= inRim * columns;
+    Pack<T> const pack = paddedPack<Mode>(shape, row + inRim, column, xCount, change, constant, x);
+    if (first + kSize <= count)
     {
-        int32_t const source = from < 0 ? -1 : sourceOf<Mode>(column - shape.before[last], size);
-        elements[j] = constant;
-        if (source >= 0 && first + j < count)
-        {
-            elements[j] = x[from + source];
-            change(elements[j]);
-        }
-        ++column;
-        if (column == columns)
-        {
-            column = 0;
-            ++row;
-            from = following;
-            if (columns < Size)
-            {
-                following = rowSource<Mode>(shape, row + 1);
-            }
-        }
-    }
-    if (Size > 1 && first + Size <= count)
-    {
-        Pack<T> pack;
-        memcpy(&pack, &elements, sizeof pack);
-        storePack(y.data, chunk, pack);
+        storePack(y.data, first / kSize, pack);
         return;
     }
+    T elements[kSize];
+    memcpy(&elements, &pack, sizeof pack);
 #pragma unroll
-    for (int32_t j = 0; j < Size; ++j)
+    for (int32_t j = 0; j < kSize; ++j)
     {
         if (first + j < count)
         {
@@ -161,27 +241,69 @@ __global__ void __launch_bounds__(kPadThreads)
     }
 }
 
-template <int32_t Size, PadMode Mode, typename T, typename Change>
+//! Of tensors that can't be loaded by packs: a thread writes an element.
+template <PadMode Mode, typename T, typename Change>
+__global__ void __launch_bounds__(kPadThreads)
+    padElementsKernel(PadShape const shape, int32_t count, Change change, float value, Output<T> y, T const* x)
+{
+    int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= count)
+    {
+        return;
+    }
+    int32_t const last = shape.rank - 1;
+    int32_t const row = shape.out[last].quotient(static_cast<int32_t>(i));
+    int32_t const column = static_cast<int32_t>(i) - row * static_cast<int32_t>(shape.out[last].divisor);
+    int32_t const from = rowSource<Mode>(shape, row);
+    int32_t const source = from < 0 ? -1 : sourceOf<Mode>(column - shape.before[last], shape.size[last]);
+    T element;
+    toElement(element, value, y.inverse);
+    if (source >= 0)
+    {
+        element = x[from + source];
+        change(element);
+    }
+    y.data[i] = element;
+}
+
+inline uint32_t padBlocks(int64_t threads) noexcept
+{
+    return static_cast<uint32_t>((threads + kPadThreads - 1) / kPadThreads);
+}
+
+//! Tiles of rows for packs of `size` elements; `blocks` gets how many blocks all of them have.
+inline PadTiles padTiles(PadShape const& shape, int64_t size, uint32_t& blocks) noexcept
+{
+    constexpr int64_t kItems = 4096; // of a tile: enough that warps of both kinds are few
+    int32_t const last = shape.rank - 1;
+    int64_t const columns = shape.out[last].divisor;
+    int64_t const before = shape.before[last];
+    int64_t const lead = std::min(std::max<int64_t>(before, 0), columns);
+    int64_t const end = std::min(std::max(before + shape.size[last], lead), columns);
+    int64_t const inside = std::max<int64_t>(end - lead - size + 1, 0) / size;
+    int64_t const items = (columns + size - 1) / size; // packs that begin in a row, at most
+    int64_t const rows = std::min<int64_t>(std::max<int64_t>(kItems / items, 1), int64_t{shape.rows} + 1);
+    uint32_t const inTile = padBlocks(rows * items);
+    blocks = static_cast<uint32_t>((shape.rows + rows) / rows) * inTile;
+    return {divisorOf(inTile), divisorOf(rows), divisorOf(inside), static_cast<int32_t>(inside),
+            static_cast<int32_t>(lead)};
+}
+
+template <PadMode Mode, typename T, typename Change>
 void launchPadOf(cudaStream_t stream, PadShape const& shape, int64_t count, int64_t xCount, Change change, float value,
                  Output<T> y, Input<T> x) noexcept
 {
-    constexpr int64_t kInBlock = int64_t{kPadThreads} * Size;
-    padKernel<Size, Mode><<<static_cast<uint32_t>((count + kInBlock - 1) / kInBlock), kPadThreads, 0, stream>>>(
-        shape, static_cast<int32_t>(count), static_cast<int32_t>(xCount), change, value, y, x.data);
-}
-
-template <int32_t Size, typename T, typename Change>
-void launchPadIn(PadMode mode, cudaStream_t stream, PadShape const& shape, int64_t count, int64_t xCount, Change change,
-                 float value, Output<T> y, Input<T> x) noexcept
-{
-    switch (mode)
+    if (canPack(y.data, x.data))
     {
-    case PadMode::kConstant:
-        return launchPadOf<Size, PadMode::kConstant>(stream, shape, count, xCount, change, value, y, x);
-    case PadMode::kEdge:
-        return launchPadOf<Size, PadMode::kEdge>(stream, shape, count, xCount, change, value, y, x);
-    case PadMode::kReflect:
-        return launchPadOf<Size, PadMode::kReflect>(stream, shape, count, xCount, change, value, y, x);
+        uint32_t blocks = 0;
+        PadTiles const tiles = padTiles(shape, Pack<T>::kSize, blocks);
+        padKernel<Mode><<<blocks, kPadThreads, 0, stream>>>(shape, tiles, static_cast<int32_t>(count),
+                                                            static_cast<int32_t>(xCount), change, value, y, x.data);
+    }
+    else
+    {
+        padElementsKernel<Mode><<<padBlocks(count), kPadThreads, 0, stream>>>(shape, static_cast<int32_t>(count),
+                                                                              change, value, y, x.data);
     }
 }
 
@@ -189,13 +311,14 @@ template <typename T, typename Change>
 void launchPadBy(cudaStream_t stream, PadShape const& shape, int64_t count, int64_t xCount, Change change,
                  Padding padding, Output<T> y, Input<T> x) noexcept
 {
-    if (canPack(y.data, x.data))
+    switch (padding.mode)
     {
-        launchPadIn<Pack<T>::kSize>(padding.mode, stream, shape, count, xCount, change, padding.value, y, x);
-    }
-    else
-    {
-        launchPadIn<1>(padding.mode, stream, shape, count, xCount, change, padding.value, y, x);
+    case PadMode::kConstant:
+        return launchPadOf<PadMode::kConstant>(stream, shape, count, xCount, change, padding.value, y, x);
+    case PadMode::kEdge:
+        return launchPadOf<PadMode::kEdge>(stream, shape, count, xCount, change, padding.value, y, x);
+    case PadMode::kReflect:
+        return launchPadOf<PadMode::kReflect>(stream, shape, count, xCount, change, padding.value, y, x);
     }
 }
 
@@ -219,6 +342,12 @@ inline PadShape padShape(int32_t rank, int64_t const* xDims, int64_t const* befo
         out[shape.rank - 1] *= yDims[d];
         plain = none;
     }
+    int64_t rows = 1;
+    for (int32_t d = 0; d + 1 < shape.rank; ++d)
+    {
+        rows *= out[d];
+    }
+    shape.rows = static_cast<int32_t>(rows);
     int64_t stride = 1; // beyond 2^31 where x is empty and no stride is used
     for (int32_t d = shape.rank - 1; d >= 0; --d)
     {

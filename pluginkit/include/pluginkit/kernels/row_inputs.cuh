@@ -1,4 +1,4 @@
-//! Chunks of a matrix's rows, and what a function of rows reads of them; for normalize.cuh.
+//! Chunks of a matrix's rows, and what a function of rows reads of them; for normalize.cuh and select.cuh.
 #pragma once
 
 #include <pluginkit/kernels/shifted.cuh>
@@ -131,9 +131,13 @@ struct Elements<1, T>
 {
     T element;
 
-    __device__ void load(Input<T> const& in, Chunk<1, true> const& chunk)
+    template <bool Whole>
+    __device__ void load(Input<T> const& in, Chunk<1, Whole> const& chunk)
     {
-        element = in.data[chunk.index];
+        if (chunk.full())
+        {
+            element = in.data[chunk.index];
+        }
     }
 
     __device__ void unpack(float scale, float* numbers) const

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <pluginkit/kernels/division.cuh>
+#include <pluginkit/kernels/row_inputs.cuh>
 #include <pluginkit/kernels/rows.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 
@@ -28,7 +29,10 @@ namespace detail
 {
 
 constexpr int32_t kSelectThreads = 256;
-constexpr int32_t kSelectTile = 8192; //!< elements of a block: a word of bits a thread
+constexpr int32_t kSelectTile = 8192; //!< elements of a block that looks at them: a word of bits a thread
+constexpr int32_t kSelectWords = 4;   //!< of bits, of a thread that writes places
+constexpr int32_t kSelectPlaces = 4096; //!< that a block gathers before it writes them
+constexpr int32_t kOffsetThreads = 1024;
 constexpr int32_t kMostSelectDims = 8;
 
 struct SelectShape
@@ -37,8 +41,9 @@ struct SelectShape
     Divisor sizes[kMostSelectDims];
 };
 
-//! What comes before this thread's number in its block of kSelectThreads; `total` is that of all.
-inline __device__ int32_t countBefore(int32_t number, int32_t& total, int32_t (&scratch)[kSelectThreads / kLanes])
+//! What comes before this thread's number in its block of Warps warps; `total` is that of all.
+template <int32_t Warps>
+__device__ int32_t countBefore(int32_t number, int32_t& total, int32_t (&scratch)[Warps])
 {
     auto const lane = static_cast<int32_t>(threadIdx.x % kLanes);
     auto const warp = static_cast<int32_t>(threadIdx.x / kLanes);
@@ -57,7 +62,7 @@ inline __device__ int32_t countBefore(int32_t number, int32_t& total, int32_t (&
     int32_t before = 0;
     total = 0;
 #pragma unroll
-    for (int32_t w = 0; w < kSelectThreads / static_cast<int32_t>(kLanes); ++w)
+    for (int32_t w = 0; w < Warps; ++w)
     {
         before += w < warp ? scratch[w] : 0;
         total += scratch[w];
@@ -66,43 +71,32 @@ inline __device__ int32_t countBefore(int32_t number, int32_t& total, int32_t (&
     return before + sum - number;
 }
 
-//! A bit for each element of a tile, and how many are set.
-template <int32_t Size, typename Predicate, typename T>
-__global__ void __launch_bounds__(kSelectThreads)
-    flagsKernel(Predicate const predicate, int32_t count, Input<T> const x, uint32_t* bits, int32_t* counts)
+//! A bit for each element of a tile, and how many are set. Whole: the tile has all its elements.
+template <int32_t Size, bool Whole, typename Predicate, typename T>
+__device__ int32_t markTile(Predicate const& predicate, int64_t first, int32_t count, Input<T> const& x, uint32_t* bits)
 {
-    __shared__ int32_t scratch[kSelectThreads / kLanes];
     constexpr int32_t kTurns = kSelectTile / kSelectThreads / Size;
     constexpr uint32_t kPerWord = 32 / Size; // threads
-    int64_t const first = static_cast<int64_t>(blockIdx.x) * kSelectTile;
-    float numbers[kTurns][Size];
+    Elements<Size, T> loaded[kTurns] = {};
 #pragma unroll
     for (int32_t k = 0; k < kTurns; ++k)
     {
         int64_t const at = first + (static_cast<int64_t>(k) * kSelectThreads + threadIdx.x) * Size;
-        if (at + Size <= count)
-        {
-            x.template load<Size>(at / Size, numbers[k]);
-        }
-        else
-        {
-#pragma unroll
-            for (int32_t j = 0; j < Size; ++j)
-            {
-                numbers[k][j] = at + j < count ? x.at(at + j) : 0.0F;
-            }
-        }
+        loaded[k].load(x, Chunk<Size, Whole>{at / Size, at, count});
     }
     int32_t found = 0;
 #pragma unroll
     for (int32_t k = 0; k < kTurns; ++k)
     {
         int64_t const at = first + (static_cast<int64_t>(k) * kSelectThreads + threadIdx.x) * Size;
+        float numbers[Size];
+        loaded[k].unpack(x.scale, numbers);
         uint32_t word = 0;
 #pragma unroll
         for (int32_t j = 0; j < Size; ++j)
         {
-            word |= (at + j < count && predicate(numbers[k][j]) ? 1U : 0U) << static_cast<uint32_t>(j);
+            bool const has = Whole || at + j < count;
+            word |= (has && predicate(numbers[j]) ? 1U : 0U) << static_cast<uint32_t>(j);
         }
         found += __popc(word);
         word <<= Size * (threadIdx.x % kPerWord);
@@ -116,6 +110,17 @@ __global__ void __launch_bounds__(kSelectThreads)
             bits[at / 32] = word;
         }
     }
+    return found;
+}
+
+template <int32_t Size, typename Predicate, typename T>
+__global__ void __launch_bounds__(kSelectThreads)
+    flagsKernel(Predicate const predicate, int32_t count, Input<T> const x, uint32_t* bits, int32_t* counts)
+{
+    __shared__ int32_t scratch[kSelectThreads / kLanes];
+    int64_t const first = static_cast<int64_t>(blockIdx.x) * kSelectTile;
+    int32_t const found = first + kSelectTile <= count ? markTile<Size, true>(predicate, first, count, x, bits)
+                                                       : markTile<Size, false>(predicate, first, count, x, bits);
     int32_t total = 0;
     countBefore(found, total, scratch);
     if (threadIdx.x == 0)
@@ -127,11 +132,11 @@ __global__ void __launch_bounds__(kSelectThreads)
 //! How many are set in the tiles before each, in its place, and in all. One block, of which
 //! a thread takes Each tiles a turn.
 template <int32_t Each>
-__global__ void __launch_bounds__(kSelectThreads) offsetsKernel(int32_t tiles, int32_t* counts, int32_t* found)
+__global__ void __launch_bounds__(kOffsetThreads) offsetsKernel(int32_t tiles, int32_t* counts, int32_t* found)
 {
-    __shared__ int32_t scratch[kSelectThreads / kLanes];
+    __shared__ int32_t scratch[kOffsetThreads / kLanes];
     int32_t carried = 0;
-    for (int32_t begin = 0; begin < tiles; begin += kSelectThreads * Each)
+    for (int32_t begin = 0; begin < tiles; begin += kOffsetThreads * Each)
     {
         int32_t const first = begin + static_cast<int32_t>(threadIdx.x) * Each;
         int32_t mine[Each];
@@ -165,36 +170,58 @@ __global__ void __launch_bounds__(kSelectThreads) offsetsKernel(int32_t tiles, i
     }
 }
 
-//! The places of a tile's set bits, gathered in shared memory, so that neighbouring threads write neighbouring ones.
+//! The places of some tiles' set bits, gathered in shared memory, so that neighbouring threads write neighbouring ones.
 template <typename Index>
 __global__ void __launch_bounds__(kSelectThreads)
-    placesKernel(SelectShape const shape, uint32_t const* bits, int32_t const* before, int32_t const* found,
-                 Index* indices)
+    placesKernel(SelectShape const shape, int32_t tiles, uint32_t const* bits, int32_t const* before,
+                 int32_t const* found, Index* indices)
 {
     __shared__ int32_t scratch[kSelectThreads / kLanes];
-    __shared__ uint16_t places[kSelectTile];
-    uint32_t word = bits[static_cast<int64_t>(blockIdx.x) * kSelectThreads + threadIdx.x];
-    int32_t total = 0;
-    int32_t at = countBefore(__popc(word), total, scratch);
-    while (word != 0)
+    __shared__ uint16_t places[kSelectPlaces];
+    int64_t const first = (static_cast<int64_t>(blockIdx.x) * kSelectThreads + threadIdx.x) * kSelectWords;
+    uint32_t words[kSelectWords];
+    int32_t mine = 0;
+#pragma unroll
+    for (int32_t k = 0; k < kSelectWords; ++k)
     {
-        places[at] = static_cast<uint16_t>(threadIdx.x * 32 + static_cast<uint32_t>(__ffs(static_cast<int>(word)) - 1));
-        word &= word - 1;
-        ++at;
+        words[k] = first + k < static_cast<int64_t>(tiles) * kSelectThreads ? bits[first + k] : 0;
+        mine += __popc(words[k]);
     }
-    __syncthreads();
     int64_t const all = *found;
-    int64_t const begin = before[blockIdx.x];
-    for (auto i = static_cast<int32_t>(threadIdx.x); i < total; i += kSelectThreads)
+    int64_t const begin = before[static_cast<int32_t>(blockIdx.x) * kSelectWords]; // a tile has a word of each thread
+    int32_t total = 0;
+    int32_t at = countBefore(mine, total, scratch);
+    for (int32_t written = 0; written < total; written += kSelectPlaces)
     {
-        int32_t index = static_cast<int32_t>(blockIdx.x) * kSelectTile + places[i];
-        for (int32_t d = shape.rank - 1; d >= 0; --d)
+#pragma unroll
+        for (int32_t k = 0; k < kSelectWords; ++k)
         {
-            int32_t const next = shape.sizes[d].quotient(index);
-            indices[d * all + begin + i] =
-                static_cast<Index>(index - next * static_cast<int32_t>(shape.sizes[d].divisor));
-            index = next;
+            for (; words[k] != 0 && at < written + kSelectPlaces; ++at)
+            {
+                auto const bit = static_cast<uint32_t>(__ffs(static_cast<int>(words[k])) - 1);
+                places[at - written] =
+                    static_cast<uint16_t>((threadIdx.x * kSelectWords + static_cast<uint32_t>(k)) * 32 + bit);
+                words[k] &= words[k] - 1;
+            }
         }
+        __syncthreads();
+        for (auto i = written + static_cast<int32_t>(threadIdx.x); i < min(total, written + kSelectPlaces);
+             i += kSelectThreads)
+        {
+            int32_t index = static_cast<int32_t>(blockIdx.x) * (kSelectTile * kSelectWords) + places[i - written];
+#pragma unroll // with numbers that the compiler knows the sizes stay where the launch put them
+            for (int32_t d = kMostSelectDims - 1; d >= 0; --d)
+            {
+                if (d < shape.rank)
+                {
+                    int32_t const next = d > 0 ? shape.sizes[d].quotient(index) : 0;
+                    indices[d * all + begin + i] =
+                        static_cast<Index>(index - next * static_cast<int32_t>(shape.sizes[d].divisor));
+                    index = next;
+                }
+            }
+        }
+        __syncthreads(); // nobody gathers the next before all are written
     }
 }
 
@@ -251,12 +278,13 @@ cudaError_t launchSelect(cudaStream_t stream, int32_t rank, int64_t const* dims,
     {
         return error;
     }
-    detail::offsetsKernel<16><<<1, detail::kSelectThreads, 0, stream>>>(tiles, counts, found);
+    detail::offsetsKernel<16><<<1, detail::kOffsetThreads, 0, stream>>>(tiles, counts, found);
     if (cudaError_t const error = cudaGetLastError(); error != cudaSuccess)
     {
         return error;
     }
-    detail::placesKernel<<<blocks, detail::kSelectThreads, 0, stream>>>(shape, bits, counts, found, indices);
+    uint32_t const groups = (blocks + detail::kSelectWords - 1) / detail::kSelectWords;
+    detail::placesKernel<<<groups, detail::kSelectThreads, 0, stream>>>(shape, tiles, bits, counts, found, indices);
     return cudaGetLastError();
 }
 
