@@ -44,7 +44,10 @@ SHAPES: list[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = [
     ((3, 33), ((2, 2), (0, 0))),
     ((6,), ((1, 4),)),
     ((4, 32), ((0, 0), (0, 0))),
+    ((30, 40, 64), ((0, 0), (1, 1), (1, 1))),
+    ((700, 9), ((0, 0), (3, 8))),
 ]
+"""The last two have rows for several of the kernel's tiles."""
 
 
 @pytest.fixture

@@ -119,6 +119,23 @@ def test_four_reductions_of_a_row(anywhere: Load) -> None:
 
 
 @pytest.mark.slow
+def test_norms_of_int8_rows_with_float_weights(anywhere: Load) -> None:
+    """Chunks of a word, of a pack, and single elements; from a warp's part to more than a cluster holds."""
+    library = anywhere("kernel_words")
+    for columns in (3, 64, 510, 516, 1024, 1028, 2052, 4096, 8196, 10001, 40000, 140000):
+        rows = 19 if columns < 3000 else 2
+        for offset in (0, 1) if columns < 3000 else (0,):
+            x = unaligned(drawn("Int8", (rows, columns), columns), offset)
+            weights, bias = drawn("Float", (columns,), 2), drawn("Int8", (columns,), 3)
+            y = np.full(x.size + 1, CHANGED, np.int8)
+            assert library.layerNorm(at(x), at(weights), at(bias), at(y), rows, columns) == 0
+            centered = wide(x) - wide(x).mean(axis=1, keepdims=True)
+            normed = centered / np.sqrt((centered**2).mean(axis=1, keepdims=True) + 1e-5)
+            agrees(y[:-1].reshape(x.shape), normed * wide(weights) + wide(bias), "Int8", f"{columns}, {offset}")
+            assert y[-1] == CHANGED
+
+
+@pytest.mark.slow
 def test_sum_norm_and_maximum_of_rows(anywhere: Load) -> None:
     """Two inputs, a row of weights, three outputs, one of them a number a row."""
     library = anywhere("kernel_rows")

@@ -266,10 +266,12 @@ __global__ void __launch_bounds__(Threads)
 namespace detail
 {
 
-//! What a launch of rows is given.
-template <typename Function, typename Outs, typename In>
+//! What a launch of rows is given. Most: elements of the narrowest tensor's pack.
+template <int32_t Most, typename Function, typename Outs, typename In>
 struct RowsWork
 {
+    static constexpr int32_t kMost = Most;
+
     cudaStream_t stream;
     int64_t rows;
     int64_t columns;
@@ -346,7 +348,7 @@ template <int32_t Size, bool Whole, typename Work>
 void launchLongOf(Work const& work, int64_t chunks) noexcept
 {
     constexpr int32_t kHeld = decltype(work.in)::kMatrices;
-    if constexpr (Size < 16)
+    if constexpr (Work::kMost < 16)
     {
         constexpr int32_t kEach = 16 / Size;
         constexpr uint32_t kFirst = Size < 8 ? 1024 : 256; // the first cluster's threads: what was fastest on an H100
@@ -368,7 +370,7 @@ void launchLongOf(Work const& work, int64_t chunks) noexcept
     }
     else
     {
-        constexpr int32_t kEach = kHeld > 1 ? 2 : 4;
+        constexpr int32_t kEach = (kHeld > 1 ? 32 : 64) / Size;
         if (chunks <= kEach * 128)
         {
             launchLong<Size, Whole, kEach, 128>(work, chunks);
@@ -382,6 +384,19 @@ void launchLongOf(Work const& work, int64_t chunks) noexcept
             launchLong<Size, Whole, 0, 1024>(work, chunks);
         }
     }
+}
+
+//! The same for rows of one-byte elements with wider ones that all rows share, as a norm's weights: a thread's chunk is
+//! a pack of the latter. With chunks of the former, neighbouring threads would read weights 64 bytes apart, and those
+//! accesses to the L1 cache, and not the memory, would be the limit.
+template <int32_t Size, typename Work>
+void launchRowsOfWords(Work const& work) noexcept
+{
+    constexpr int32_t kEach = 64 / Size;
+    int64_t const chunks = work.columns / Size;
+    chunks <= kEach / 2 * kLanes ? launchShort<Size, true, kEach / 2, kLanes>(work)
+    : chunks <= kEach * kLanes   ? launchShort<Size, true, kEach, kLanes>(work)
+                                 : launchLongOf<Size, true>(work, chunks);
 }
 
 //! Who has a row, and how much of it a thread.
@@ -447,8 +462,17 @@ cudaError_t launchRows(cudaStream_t stream, int64_t rows, int64_t columns, Funct
     bool packed = detail::canPackAll(outs);
     ((packed = canPack(in.data) && packed), ...);
     auto const inputs = detail::inputsOf(in...);
-    detail::RowsWork<Function, Outputs<Out...>, decltype(inputs)> const work{stream,   rows, columns,
-                                                                             function, outs, inputs};
+    detail::RowsWork<kSize, Function, Outputs<Out...>, decltype(inputs)> const work{stream,   rows, columns,
+                                                                                    function, outs, inputs};
+    constexpr int32_t kWord = std::min({kSize, detail::kSharedSize<In>...});
+    if constexpr (kSize == 16 && kWord == 4)
+    {
+        if (packed && columns > 16 * kLanes && columns % kWord == 0)
+        {
+            detail::launchRowsOfWords<kWord>(work);
+            return cudaGetLastError();
+        }
+    }
     if (packed && columns % kSize == 0)
     {
         detail::launchRowsOf<kSize, true>(work);

@@ -201,8 +201,33 @@ __device__ void toElement(T& element, float number, float inverse)
     Conversion<T>::store(element, number, inverse);
 }
 
-//! Chunk `chunk` of a tensor: Count elements, from chunk * Count on. Count is 1, or a multiple of Pack<T>::kSize for a
-//! tensor that may be loaded by packs.
+//! The numbers of Count elements in packs. Of a part of a pack the compiler leaves out what the other elements cost.
+template <int32_t Count, typename T>
+__device__ void unpackNumbers(Pack<T> const* packs, float scale, float* numbers)
+{
+    constexpr int32_t kSize = Pack<T>::kSize;
+    if constexpr (Count < kSize)
+    {
+        float all[kSize];
+        Conversion<T>::unpack(packs[0], scale, all);
+#pragma unroll
+        for (int32_t j = 0; j < Count; ++j)
+        {
+            numbers[j] = all[j];
+        }
+    }
+    else
+    {
+#pragma unroll
+        for (int32_t k = 0; k < kPacksOf<Count, T>; ++k)
+        {
+            Conversion<T>::unpack(packs[k], scale, numbers + k * kSize);
+        }
+    }
+}
+
+//! Chunk `chunk` of a tensor: Count elements, from chunk * Count on. Count is 1, or for a tensor that may be loaded by
+//! packs 4 or 8 bytes or a multiple of Pack<T>::kSize.
 template <int32_t Count, typename T>
 __device__ void loadNumbers(T const* tensor, int64_t chunk, float scale, float* numbers)
 {
@@ -212,19 +237,9 @@ __device__ void loadNumbers(T const* tensor, int64_t chunk, float scale, float* 
     }
     else
     {
-        constexpr int32_t kPacks = Count / Pack<T>::kSize;
-        static_assert(kPacks * Pack<T>::kSize == Count, "a chunk is made of whole packs");
-        Pack<T> packs[kPacks];
-#pragma unroll
-        for (int32_t k = 0; k < kPacks; ++k)
-        {
-            packs[k] = loadPack(tensor, chunk * kPacks + k);
-        }
-#pragma unroll
-        for (int32_t k = 0; k < kPacks; ++k)
-        {
-            Conversion<T>::unpack(packs[k], scale, numbers + k * Pack<T>::kSize);
-        }
+        Pack<T> packs[kPacksOf<Count, T>];
+        loadPacks<Count>(tensor, chunk, packs);
+        unpackNumbers<Count>(packs, scale, numbers);
     }
 }
 
@@ -232,21 +247,33 @@ __device__ void loadNumbers(T const* tensor, int64_t chunk, float scale, float* 
 template <int32_t Count, typename T>
 __device__ void storeNumbers(T* tensor, int64_t chunk, float const* numbers, float inverse)
 {
+    constexpr int32_t kSize = Pack<T>::kSize;
     if constexpr (Count == 1)
     {
         toElement(tensor[chunk], numbers[0], inverse);
     }
     else
     {
-        constexpr int32_t kPacks = Count / Pack<T>::kSize;
-        static_assert(kPacks * Pack<T>::kSize == Count, "a chunk is made of whole packs");
-#pragma unroll
-        for (int32_t k = 0; k < kPacks; ++k)
+        Pack<T> packs[kPacksOf<Count, T>];
+        if constexpr (Count < kSize)
         {
-            Pack<T> pack;
-            Conversion<T>::pack(pack, numbers + k * Pack<T>::kSize, inverse);
-            storePack(tensor, chunk * kPacks + k, pack);
+            float all[kSize] = {};
+#pragma unroll
+            for (int32_t j = 0; j < Count; ++j)
+            {
+                all[j] = numbers[j];
+            }
+            Conversion<T>::pack(packs[0], all, inverse);
         }
+        else
+        {
+#pragma unroll
+            for (int32_t k = 0; k < kPacksOf<Count, T>; ++k)
+            {
+                Conversion<T>::pack(packs[k], numbers + k * kSize, inverse);
+            }
+        }
+        storePacks<Count>(tensor, chunk, packs);
     }
 }
 

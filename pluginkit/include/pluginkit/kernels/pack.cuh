@@ -44,4 +44,57 @@ __device__ void storePack(T* tensor, int64_t index, Pack<T> const& pack)
     reinterpret_cast<uint4*>(tensor)[index] = make_uint4(pack.words[0], pack.words[1], pack.words[2], pack.words[3]);
 }
 
+//! How many packs Count elements need: 4 or 8 bytes are the beginning of one.
+template <int32_t Count, typename T>
+inline constexpr int32_t kPacksOf = Count <= Pack<T>::kSize ? 1 : Count / Pack<T>::kSize;
+
+//! Chunk `chunk` of a tensor: Count elements, from chunk * Count on; whole packs, or 4 or 8 bytes.
+template <int32_t Count, typename T>
+__device__ void loadPacks(T const* tensor, int64_t chunk, Pack<T>* packs)
+{
+    constexpr int32_t kBytes = Count * static_cast<int32_t>(sizeof(T));
+    static_assert(kBytes % static_cast<int32_t>(kPackBytes) == 0 || kBytes == 4 || kBytes == 8,
+                  "a chunk is made of whole packs, or of 4 or 8 bytes");
+    if constexpr (kBytes == 4)
+    {
+        packs[0] = {{reinterpret_cast<uint32_t const*>(tensor)[chunk], 0, 0, 0}};
+    }
+    else if constexpr (kBytes == 8)
+    {
+        uint2 const bits = reinterpret_cast<uint2 const*>(tensor)[chunk];
+        packs[0] = {{bits.x, bits.y, 0, 0}};
+    }
+    else
+    {
+#pragma unroll
+        for (int32_t k = 0; k < kPacksOf<Count, T>; ++k)
+        {
+            packs[k] = loadPack(tensor, chunk * kPacksOf<Count, T> + k);
+        }
+    }
+}
+
+//! The same, written.
+template <int32_t Count, typename T>
+__device__ void storePacks(T* tensor, int64_t chunk, Pack<T> const* packs)
+{
+    constexpr int32_t kBytes = Count * static_cast<int32_t>(sizeof(T));
+    if constexpr (kBytes == 4)
+    {
+        reinterpret_cast<uint32_t*>(tensor)[chunk] = packs[0].words[0];
+    }
+    else if constexpr (kBytes == 8)
+    {
+        reinterpret_cast<uint2*>(tensor)[chunk] = make_uint2(packs[0].words[0], packs[0].words[1]);
+    }
+    else
+    {
+#pragma unroll
+        for (int32_t k = 0; k < kPacksOf<Count, T>; ++k)
+        {
+            storePack(tensor, chunk * kPacksOf<Count, T> + k, packs[k]);
+        }
+    }
+}
+
 } // namespace pluginkit::kernels

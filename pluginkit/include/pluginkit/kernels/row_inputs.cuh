@@ -79,6 +79,13 @@ constexpr int32_t kIsMatrix = 0;
 template <typename T>
 constexpr int32_t kIsMatrix<Input<T>> = 1;
 
+//! How many elements of a row that all rows share have 16 bytes; of other inputs, more than any type has.
+template <typename T>
+constexpr int32_t kSharedSize = 16;
+
+template <typename T>
+constexpr int32_t kSharedSize<kernels::Row<T>> = Pack<T>::kSize;
+
 //! What is loaded of an input before it is converted: of a matrix its elements, of another nothing.
 template <int32_t Size, typename In>
 struct HeldElements
@@ -90,8 +97,7 @@ struct HeldElements
 template <int32_t Size, typename T>
 struct Elements
 {
-    static constexpr int32_t kPacks = Size / Pack<T>::kSize;
-    static_assert(kPacks * Pack<T>::kSize == Size, "a chunk is made of whole packs");
+    static constexpr int32_t kPacks = kPacksOf<Size, T>;
 
     Pack<T> packs[kPacks];
 
@@ -100,14 +106,10 @@ struct Elements
     {
         if (chunk.full())
         {
-#pragma unroll
-            for (int32_t k = 0; k < kPacks; ++k)
-            {
-                packs[k] = loadPack(in.data, chunk.index * kPacks + k);
-            }
+            loadPacks<Size>(in.data, chunk.index, packs);
             return;
         }
-        T elements[Size];
+        T elements[kPacks * Pack<T>::kSize] = {};
 #pragma unroll
         for (int32_t j = 0; j < Size; ++j)
         {
@@ -118,11 +120,7 @@ struct Elements
 
     __device__ void unpack(float scale, float* numbers) const
     {
-#pragma unroll
-        for (int32_t k = 0; k < kPacks; ++k)
-        {
-            Conversion<T>::unpack(packs[k], scale, numbers + k * Pack<T>::kSize);
-        }
+        unpackNumbers<Size>(packs, scale, numbers);
     }
 };
 
