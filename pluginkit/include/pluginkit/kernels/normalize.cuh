@@ -266,12 +266,10 @@ __global__ void __launch_bounds__(Threads)
 namespace detail
 {
 
-//! What a launch of rows is given. Most: elements of the narrowest tensor's pack.
-template <int32_t Most, typename Function, typename Outs, typename In>
+//! What a launch of rows is given.
+template <typename Function, typename Outs, typename In>
 struct RowsWork
 {
-    static constexpr int32_t kMost = Most;
-
     cudaStream_t stream;
     int64_t rows;
     int64_t columns;
@@ -348,7 +346,7 @@ template <int32_t Size, bool Whole, typename Work>
 void launchLongOf(Work const& work, int64_t chunks) noexcept
 {
     constexpr int32_t kHeld = decltype(work.in)::kMatrices;
-    if constexpr (Work::kMost < 16)
+    if constexpr (Size < 16)
     {
         constexpr int32_t kEach = 16 / Size;
         constexpr uint32_t kFirst = Size < 8 ? 1024 : 256; // the first cluster's threads: what was fastest on an H100
@@ -370,7 +368,7 @@ void launchLongOf(Work const& work, int64_t chunks) noexcept
     }
     else
     {
-        constexpr int32_t kEach = (kHeld > 1 ? 32 : 64) / Size;
+        constexpr int32_t kEach = kHeld > 1 ? 2 : 4;
         if (chunks <= kEach * 128)
         {
             launchLong<Size, Whole, kEach, 128>(work, chunks);
@@ -386,17 +384,20 @@ void launchLongOf(Work const& work, int64_t chunks) noexcept
     }
 }
 
-//! The same for rows of one-byte elements with wider ones that all rows share, as a norm's weights: a thread's chunk is
-//! a pack of the latter. With chunks of the former, neighbouring threads would read weights 64 bytes apart, and those
-//! accesses to the L1 cache, and not the memory, would be the limit.
-template <int32_t Size, typename Work>
+constexpr int32_t kWordSize = 4; //!< elements of a chunk, where weights are wide
+
+//! The same for rows of one-byte elements with several wide ones that all rows share, as a norm's weights and its bias.
+//! With chunks of 16 elements neighbouring threads would read weights 64 bytes apart, and these accesses to the L1
+//! cache, not the memory, would be the limit.
+template <typename Work>
 void launchRowsOfWords(Work const& work) noexcept
 {
-    constexpr int32_t kEach = 64 / Size;
-    int64_t const chunks = work.columns / Size;
-    chunks <= kEach / 2 * kLanes ? launchShort<Size, true, kEach / 2, kLanes>(work)
-    : chunks <= kEach * kLanes   ? launchShort<Size, true, kEach, kLanes>(work)
-                                 : launchLongOf<Size, true>(work, chunks);
+    constexpr int32_t kEach = 32 / kWordSize;
+    int64_t const chunks = work.columns / kWordSize;
+    chunks <= kEach * kLanes  ? launchShort<kWordSize, true, kEach, kLanes>(work)
+    : chunks <= kEach * 128   ? launchLong<kWordSize, true, kEach, 128>(work, chunks)
+    : chunks <= kEach * 512   ? launchLong<kWordSize, true, kEach, 512>(work, chunks)
+                              : launchLongOf<16, true>(work, work.columns / 16);
 }
 
 //! Who has a row, and how much of it a thread.
@@ -462,14 +463,13 @@ cudaError_t launchRows(cudaStream_t stream, int64_t rows, int64_t columns, Funct
     bool packed = detail::canPackAll(outs);
     ((packed = canPack(in.data) && packed), ...);
     auto const inputs = detail::inputsOf(in...);
-    detail::RowsWork<kSize, Function, Outputs<Out...>, decltype(inputs)> const work{stream,   rows, columns,
-                                                                                    function, outs, inputs};
-    constexpr int32_t kWord = std::min({kSize, detail::kSharedSize<In>...});
-    if constexpr (kSize == 16 && kWord == 4)
+    detail::RowsWork<Function, Outputs<Out...>, decltype(inputs)> const work{stream,   rows, columns,
+                                                                             function, outs, inputs};
+    if constexpr (kSize == 16 && (0 + ... + detail::kIsWideRow<In>) > 1)
     {
-        if (packed && columns > 16 * kLanes && columns % kWord == 0)
+        if (packed && columns > 16 * kLanes && columns % 16 == 0)
         {
-            detail::launchRowsOfWords<kWord>(work);
+            detail::launchRowsOfWords(work);
             return cudaGetLastError();
         }
     }

@@ -90,14 +90,16 @@ __device__ int32_t rowSource(PadShape const& shape, int32_t row)
     return from;
 }
 
-//! Who writes which pack of y. A tile of rows has a thread for each pack that lies inside a row of x, and behind those
-//! the threads of the packs at rows' edges, which take longer: so nearly every warp does the one or the other.
+constexpr int32_t kPadTile = 1024; //!< packs that a block puts together before it writes them
+
+//! Blocks whose threads go over the packs of some short rows: first those that lie inside a row of x, then those at the
+//! rows' edges, which take longer. So nearly every warp does the one or the other.
 struct PadTiles
 {
-    Divisor blocks; //!< of a tile
-    Divisor rows;   //!< of a tile
+    Divisor rows;   //!< of a block
     Divisor perRow; //!< `inside`, as a divisor
     int32_t inside; //!< packs inside every row of x, wherever it begins
+    int32_t items;  //!< packs that begin in a row, at most
     int32_t lead;   //!< columns of y before a row of x: a pack that begins there counts for the row before
 };
 
@@ -187,57 +189,97 @@ __device__ Pack<T> paddedPack(PadShape const& shape, int32_t row, int32_t column
     return made;
 }
 
-template <PadMode Mode, typename T, typename Change>
-__global__ void __launch_bounds__(kPadThreads)
-    padKernel(PadShape const shape, PadTiles const tiles, int32_t count, int32_t xCount, Change change, float value,
-              Output<T> y, T const* x)
+//! Pack `pack` of y; its last may be a part.
+template <typename T>
+__device__ void storeWithin(T* y, int32_t pack, int32_t count, Pack<T> const& made)
 {
     constexpr int32_t kSize = Pack<T>::kSize;
-    int32_t const tile = tiles.blocks.quotient(static_cast<int32_t>(blockIdx.x));
-    auto const rows = static_cast<int32_t>(tiles.rows.divisor);
-    auto item = static_cast<int32_t>((blockIdx.x - static_cast<uint32_t>(tile) * tiles.blocks.divisor) * kPadThreads +
-                                     threadIdx.x);
-    int32_t row = tiles.perRow.quotient(item);
-    int32_t slot = item - row * tiles.inside;
-    if (row >= rows || tiles.inside == 0)
+    if ((pack + 1) * kSize <= count)
     {
-        item -= rows * tiles.inside;
-        slot = tiles.rows.quotient(item);
-        row = item - slot * rows;
-        slot += tiles.inside;
-    }
-    row += tile * rows - 1; // the first is the one before y: the packs before x's first row are counted for it
-    if (row >= shape.rows)
-    {
+        storePack(y, pack, made);
         return;
     }
-    auto const columns = static_cast<int32_t>(shape.out[shape.rank - 1].divisor);
-    int32_t const begin = row * columns + tiles.lead;
-    int64_t const first = ((begin + kSize - 1) & -kSize) + static_cast<int64_t>(slot) * kSize;
-    if (first < 0 || first >= count || first - begin >= columns)
+    T elements[kSize];
+    memcpy(&elements, &made, sizeof made);
+#pragma unroll
+    for (int32_t j = 0; j < kSize; ++j)
+    {
+        if (pack * kSize + j < count)
+        {
+            y[pack * kSize + j] = elements[j];
+        }
+    }
+}
+
+//! Long rows: a thread writes a pack. Few warps have one at a row's edge.
+template <PadMode Mode, typename T, typename Change>
+__global__ void __launch_bounds__(kPadThreads)
+    padKernel(PadShape const shape, int32_t count, int32_t xCount, Change change, float value, Output<T> y, T const* x)
+{
+    constexpr int32_t kSize = Pack<T>::kSize;
+    int64_t const pack = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (pack * kSize >= count)
     {
         return;
     }
     T constant;
     toElement(constant, value, y.inverse);
-    auto column = static_cast<int32_t>(first - row * columns);
-    int32_t const inRim = column >= columns ? 1 : 0;
-    column -= inRim * columns;
-    Pack<T> const pack = paddedPack<Mode>(shape, row + inRim, column, xCount, change, constant, x);
-    if (first + kSize <= count)
+    auto const first = static_cast<int32_t>(pack * kSize);
+    int32_t const row = shape.out[shape.rank - 1].quotient(first);
+    int32_t const column = first - row * static_cast<int32_t>(shape.out[shape.rank - 1].divisor);
+    Pack<T> const made = paddedPack<Mode>(shape, row, column, xCount, change, constant, x);
+    storeWithin(y.data, static_cast<int32_t>(pack), count, made);
+}
+
+//! Short rows: a block puts packs together in shared memory, in an order that suits its warps, and writes them in
+//! theirs. (Written as they are made, halves of 32 bytes would reach the memory apart.)
+template <PadMode Mode, typename T, typename Change>
+__global__ void __launch_bounds__(kPadThreads)
+    padRowsKernel(PadShape const shape, PadTiles const tiles, int32_t count, int32_t xCount, Change change, float value,
+                  Output<T> y, T const* x)
+{
+    constexpr int32_t kSize = Pack<T>::kSize;
+    __shared__ uint4 made[kPadTile];
+    T constant;
+    toElement(constant, value, y.inverse);
+    auto const columns = static_cast<int32_t>(shape.out[shape.rank - 1].divisor);
+    auto const rows = static_cast<int32_t>(tiles.rows.divisor);
+    // The first row is the one before y: the packs before x's first row are counted for it.
+    int32_t const firstRow = static_cast<int32_t>(blockIdx.x) * rows - 1;
+    auto const packBehind = [&](int32_t row) // the first that begins at a row's columns of x, or behind them
+    { return max((min(row, shape.rows) * columns + tiles.lead + kSize - 1) & -kSize, 0) / kSize; };
+    int32_t const begin = packBehind(firstRow);
+    int32_t const end = min(packBehind(firstRow + rows), (count - 1) / kSize + 1);
+    for (auto i = static_cast<int32_t>(threadIdx.x); i < rows * tiles.items; i += kPadThreads)
     {
-        storePack(y.data, first / kSize, pack);
-        return;
-    }
-    T elements[kSize];
-    memcpy(&elements, &pack, sizeof pack);
-#pragma unroll
-    for (int32_t j = 0; j < kSize; ++j)
-    {
-        if (first + j < count)
+        int32_t row = tiles.perRow.quotient(i);
+        int32_t slot = i - row * tiles.inside;
+        if (i >= rows * tiles.inside)
         {
-            y.data[first + j] = elements[j];
+            slot = tiles.rows.quotient(i - rows * tiles.inside);
+            row = i - rows * tiles.inside - slot * rows;
+            slot += tiles.inside;
         }
+        row += firstRow;
+        if (row >= shape.rows)
+        {
+            continue;
+        }
+        int32_t const from = row * columns + tiles.lead;
+        int32_t const first = ((from + kSize - 1) & -kSize) + slot * kSize;
+        if (first >= 0 && first < count && first - from < columns)
+        {
+            int32_t const column = first - row * columns;
+            int32_t const below = column >= columns ? 1 : 0;
+            Pack<T> const pack =
+                paddedPack<Mode>(shape, row + below, column - below * columns, xCount, change, constant, x);
+            storePack(reinterpret_cast<T*>(made), first / kSize - begin, pack);
+        }
+    }
+    __syncthreads();
+    for (int32_t pack = begin + static_cast<int32_t>(threadIdx.x); pack < end; pack += kPadThreads)
+    {
+        storeWithin(y.data, pack, count, loadPack(reinterpret_cast<T const*>(made), pack - begin));
     }
 }
 
@@ -271,21 +313,17 @@ inline uint32_t padBlocks(int64_t threads) noexcept
     return static_cast<uint32_t>((threads + kPadThreads - 1) / kPadThreads);
 }
 
-//! Tiles of rows for packs of `size` elements; `blocks` gets how many blocks all of them have.
-inline PadTiles padTiles(PadShape const& shape, int64_t size, uint32_t& blocks) noexcept
+//! Tiles for packs of `size` elements.
+inline PadTiles padTiles(PadShape const& shape, int64_t size) noexcept
 {
-    constexpr int64_t kItems = 4096; // of a tile: enough that warps of both kinds are few
     int32_t const last = shape.rank - 1;
     int64_t const columns = shape.out[last].divisor;
     int64_t const before = shape.before[last];
     int64_t const lead = std::min(std::max<int64_t>(before, 0), columns);
     int64_t const end = std::min(std::max(before + shape.size[last], lead), columns);
     int64_t const inside = std::max<int64_t>(end - lead - size + 1, 0) / size;
-    int64_t const items = (columns + size - 1) / size; // packs that begin in a row, at most
-    int64_t const rows = std::min<int64_t>(std::max<int64_t>(kItems / items, 1), int64_t{shape.rows} + 1);
-    uint32_t const inTile = padBlocks(rows * items);
-    blocks = static_cast<uint32_t>((shape.rows + rows) / rows) * inTile;
-    return {divisorOf(inTile), divisorOf(rows), divisorOf(inside), static_cast<int32_t>(inside),
+    int64_t const items = (columns + size - 1) / size;
+    return {divisorOf(kPadTile / items), divisorOf(inside), static_cast<int32_t>(inside), static_cast<int32_t>(items),
             static_cast<int32_t>(lead)};
 }
 
@@ -293,17 +331,27 @@ template <PadMode Mode, typename T, typename Change>
 void launchPadOf(cudaStream_t stream, PadShape const& shape, int64_t count, int64_t xCount, Change change, float value,
                  Output<T> y, Input<T> x) noexcept
 {
-    if (canPack(y.data, x.data))
+    constexpr int64_t kSize = Pack<T>::kSize;
+    constexpr int64_t kLeastRows = 8; // of a block; with fewer its warps have both kinds of packs
+    auto const elements = static_cast<int32_t>(count);
+    auto const xElements = static_cast<int32_t>(xCount);
+    if (!canPack(y.data, x.data))
     {
-        uint32_t blocks = 0;
-        PadTiles const tiles = padTiles(shape, Pack<T>::kSize, blocks);
-        padKernel<Mode><<<blocks, kPadThreads, 0, stream>>>(shape, tiles, static_cast<int32_t>(count),
-                                                            static_cast<int32_t>(xCount), change, value, y, x.data);
+        padElementsKernel<Mode>
+            <<<padBlocks(count), kPadThreads, 0, stream>>>(shape, elements, change, value, y, x.data);
+    }
+    else if (shape.out[shape.rank - 1].divisor > kPadTile / kLeastRows * kSize)
+    {
+        padKernel<Mode><<<padBlocks((count + kSize - 1) / kSize), kPadThreads, 0, stream>>>(
+            shape, elements, xElements, change, value, y, x.data);
     }
     else
     {
-        padElementsKernel<Mode><<<padBlocks(count), kPadThreads, 0, stream>>>(shape, static_cast<int32_t>(count),
-                                                                              change, value, y, x.data);
+        PadTiles const tiles = padTiles(shape, kSize);
+        int64_t const rows = tiles.rows.divisor;
+        auto const blocks = static_cast<uint32_t>((shape.rows + rows) / rows); // of a row more
+        padRowsKernel<Mode><<<blocks, kPadThreads, 0, stream>>>(shape, tiles, elements, xElements, change, value, y,
+                                                                x.data);
     }
 }
 
@@ -362,14 +410,14 @@ inline PadShape padShape(int32_t rank, int64_t const* xDims, int64_t const* befo
 
 //! Starts the kernel on a stream and returns at once; without elements it starts nothing.
 //!
-//! x and y have `rank` dimensions, 0 to 8, and at most 2^31 - 16 elements. Element [i, ...] of y is element
-//! [i - before[0], ...] of x, or what the padding says where x has none; these places are below 2^31 - 16, too. y is
+//! x and y have `rank` dimensions, 0 to 8, and at most 2^31 - 8192 elements. Element [i, ...] of y is element
+//! [i - before[0], ...] of x, or what the padding says where x has none; these places are at most 2^31 - 8192, too. y is
 //! other memory than x.
 template <typename T>
 cudaError_t launchPad(cudaStream_t stream, int32_t rank, int64_t const* xDims, int64_t const* before,
                       int64_t const* yDims, Padding padding, Output<T> y, Input<T> x) noexcept
 {
-    constexpr int64_t kMost = 0x7FFFFFF0; // a chunk more is a number still
+    constexpr int64_t kMost = 0x7FFFFFFF - 8191; // some rows of a tile more are a number still
     if (rank < 0 || rank > detail::kMostPadDims)
     {
         return cudaErrorInvalidValue;

@@ -79,12 +79,12 @@ constexpr int32_t kIsMatrix = 0;
 template <typename T>
 constexpr int32_t kIsMatrix<Input<T>> = 1;
 
-//! How many elements of a row that all rows share have 16 bytes; of other inputs, more than any type has.
+//! Whether an input is a row that all rows share, of elements of four bytes or more.
 template <typename T>
-constexpr int32_t kSharedSize = 16;
+constexpr int32_t kIsWideRow = 0;
 
 template <typename T>
-constexpr int32_t kSharedSize<kernels::Row<T>> = Pack<T>::kSize;
+constexpr int32_t kIsWideRow<kernels::Row<T>> = sizeof(T) >= 4 ? 1 : 0;
 
 //! What is loaded of an input before it is converted: of a matrix its elements, of another nothing.
 template <int32_t Size, typename In>

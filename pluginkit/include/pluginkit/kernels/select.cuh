@@ -129,23 +129,24 @@ __global__ void __launch_bounds__(kSelectThreads)
     }
 }
 
-//! How many are set in the tiles before each, in its place, and in all. One block, of which
-//! a thread takes Each tiles a turn.
+//! How many are set in the tiles before each, in its place, and in all. One block, of which a thread adds up Each
+//! tiles a turn; neighbouring threads load and store neighbouring ones.
 template <int32_t Each>
 __global__ void __launch_bounds__(kOffsetThreads) offsetsKernel(int32_t tiles, int32_t* counts, int32_t* found)
 {
     __shared__ int32_t scratch[kOffsetThreads / kLanes];
+    __shared__ int32_t held[kOffsetThreads * (Each + 1)]; // one more for each thread: other banks
+    auto const thread = static_cast<int32_t>(threadIdx.x);
+    int32_t* const mine = held + thread * (Each + 1);
     int32_t carried = 0;
     for (int32_t begin = 0; begin < tiles; begin += kOffsetThreads * Each)
     {
-        int32_t const first = begin + static_cast<int32_t>(threadIdx.x) * Each;
-        int32_t mine[Each];
-        int32_t sum = 0;
-#pragma unroll
-        for (int32_t j = 0; j < Each; ++j)
+        for (int32_t i = thread; i < kOffsetThreads * Each; i += kOffsetThreads)
         {
-            mine[j] = first + j < tiles ? counts[first + j] : 0;
+            held[i + i / Each] = begin + i < tiles ? counts[begin + i] : 0;
         }
+        __syncthreads();
+        int32_t sum = 0;
 #pragma unroll
         for (int32_t j = 0; j < Each; ++j)
         {
@@ -153,18 +154,22 @@ __global__ void __launch_bounds__(kOffsetThreads) offsetsKernel(int32_t tiles, i
         }
         int32_t total = 0;
         int32_t before = carried + countBefore(sum, total, scratch);
+        carried += total;
 #pragma unroll
         for (int32_t j = 0; j < Each; ++j)
         {
-            if (first + j < tiles)
-            {
-                counts[first + j] = before;
-            }
-            before += mine[j];
+            int32_t const number = mine[j];
+            mine[j] = before;
+            before += number;
         }
-        carried += total;
+        __syncthreads();
+        for (int32_t i = thread; i < kOffsetThreads * Each && begin + i < tiles; i += kOffsetThreads)
+        {
+            counts[begin + i] = held[i + i / Each];
+        }
+        __syncthreads(); // nobody loads the next before all are stored
     }
-    if (threadIdx.x == 0)
+    if (thread == 0)
     {
         *found = carried;
     }
@@ -278,7 +283,7 @@ cudaError_t launchSelect(cudaStream_t stream, int32_t rank, int64_t const* dims,
     {
         return error;
     }
-    detail::offsetsKernel<16><<<1, detail::kOffsetThreads, 0, stream>>>(tiles, counts, found);
+    detail::offsetsKernel<8><<<1, detail::kOffsetThreads, 0, stream>>>(tiles, counts, found);
     if (cudaError_t const error = cudaGetLastError(); error != cudaSuccess)
     {
         return error;

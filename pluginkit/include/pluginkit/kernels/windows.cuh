@@ -96,7 +96,9 @@ __global__ void __launch_bounds__(kWindowThreads)
     y.set(i, layer.result(folded, static_cast<float>(count)));
 }
 
-constexpr int32_t kHalvedRows = 2; //!< output rows of a thread
+//! Output rows of a thread. More rows share more loads; of one-byte elements the work on them counts more.
+template <typename T>
+constexpr int32_t kHalvedRows = sizeof(T) == 1 ? 1 : 2;
 
 //! Windows of 2 x 2, or of 3 x 3 with a pad of 1, from every second element, in rows that are made of packs: what most
 //! networks halve an image with. A thread takes the pack at one place of several rows, all of them loaded before the
@@ -108,7 +110,8 @@ __global__ void __launch_bounds__(kWindowThreads)
     constexpr int32_t kPad = Size - 2;
     constexpr int32_t kIn = Pack<T>::kSize;
     constexpr int32_t kOut = kIn / 2;
-    constexpr int32_t kRows = 2 * (kHalvedRows - 1) + Size;
+    constexpr int32_t kHalved = kHalvedRows<T>;
+    constexpr int32_t kRows = 2 * (kHalved - 1) + Size;
     int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= work.threads)
     {
@@ -118,7 +121,7 @@ __global__ void __launch_bounds__(kWindowThreads)
     int32_t const image = work.inPlane.quotient(group);
     auto const packs = static_cast<int32_t>(work.inRow.divisor);
     int32_t const pack = static_cast<int32_t>(i) - group * packs;
-    int32_t const firstRow = (group - image * static_cast<int32_t>(work.inPlane.divisor)) * kHalvedRows;
+    int32_t const firstRow = (group - image * static_cast<int32_t>(work.inPlane.divisor)) * kHalved;
     int32_t const top = 2 * firstRow - kPad;
     int64_t const begin = static_cast<int64_t>(image) * work.height * packs + pack;
     Pack<T> loaded[kRows] = {};
@@ -137,9 +140,9 @@ __global__ void __launch_bounds__(kWindowThreads)
         }
     }
     // A row is converted once, and goes on with each output row whose windows it is in.
-    float folded[kHalvedRows][kOut];
+    float folded[kHalved][kOut];
 #pragma unroll
-    for (int32_t o = 0; o < kHalvedRows * kOut; ++o)
+    for (int32_t o = 0; o < kHalved * kOut; ++o)
     {
         folded[o / kOut][o % kOut] = Layer::kIdentity;
     }
@@ -153,7 +156,7 @@ __global__ void __launch_bounds__(kWindowThreads)
         float numbers[kIn];
         Conversion<T>::unpack(loaded[r], x.scale, numbers);
 #pragma unroll
-        for (int32_t k = 0; k < kHalvedRows; ++k)
+        for (int32_t k = 0; k < kHalved; ++k)
         {
             if (r < 2 * k || r >= 2 * k + Size)
             {
@@ -176,7 +179,7 @@ __global__ void __launch_bounds__(kWindowThreads)
         }
     }
 #pragma unroll
-    for (int32_t k = 0; k < kHalvedRows; ++k)
+    for (int32_t k = 0; k < kHalved; ++k)
     {
         if (firstRow + k >= work.outHeight)
         {
@@ -232,7 +235,7 @@ cudaError_t launchWindows(cudaStream_t stream, Images const& images, Window cons
     if (halves && images.width == 2 * images.outWidth && images.width % Pack<T>::kSize == 0 && canPack(y.data, x.data))
     {
         int64_t const packs = images.width / Pack<T>::kSize;
-        int64_t const groups = (images.outHeight + detail::kHalvedRows - 1) / detail::kHalvedRows;
+        int64_t const groups = (images.outHeight + detail::kHalvedRows<T> - 1) / detail::kHalvedRows<T>;
         work.inRow = divisorOf(packs);
         work.inPlane = divisorOf(groups);
         work.threads = images.count * groups * packs;
