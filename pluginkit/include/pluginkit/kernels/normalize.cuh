@@ -384,7 +384,7 @@ void launchLongOf(Work const& work, int64_t chunks) noexcept
     }
 }
 
-constexpr int32_t kWordSize = 4; //!< elements of a chunk, where weights are wide
+constexpr int32_t kWordSize = 8; //!< elements of a chunk, where weights are wide; 4 were slower on an H100
 
 //! The same for rows of one-byte elements with several wide ones that all rows share, as a norm's weights and its bias.
 //! With chunks of 16 elements neighbouring threads would read weights 64 bytes apart, and these accesses to the L1
@@ -394,10 +394,10 @@ void launchRowsOfWords(Work const& work) noexcept
 {
     constexpr int32_t kEach = 32 / kWordSize;
     int64_t const chunks = work.columns / kWordSize;
-    chunks <= kEach * kLanes  ? launchShort<kWordSize, true, kEach, kLanes>(work)
-    : chunks <= kEach * 128   ? launchLong<kWordSize, true, kEach, 128>(work, chunks)
-    : chunks <= kEach * 512   ? launchLong<kWordSize, true, kEach, 512>(work, chunks)
-                              : launchLongOf<16, true>(work, work.columns / 16);
+    chunks <= kEach* kLanes ? launchShort<kWordSize, true, kEach, kLanes>(work)
+    : chunks <= kEach * 128 ? launchLong<kWordSize, true, kEach, 128>(work, chunks)
+    : chunks <= kEach * 512 ? launchLong<kWordSize, true, kEach, 512>(work, chunks)
+                            : launchLongOf<16, true>(work, work.columns / 16);
 }
 
 //! Who has a row, and how much of it a thread.

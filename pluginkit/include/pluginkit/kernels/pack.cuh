@@ -48,6 +48,13 @@ __device__ void storePack(T* tensor, int64_t index, Pack<T> const& pack)
 template <int32_t Count, typename T>
 inline constexpr int32_t kPacksOf = Count <= Pack<T>::kSize ? 1 : Count / Pack<T>::kSize;
 
+//! The beginning of a pack.
+template <typename T>
+__device__ Pack<T> packFrom(uint2 bits)
+{
+    return {{bits.x, bits.y, 0, 0}};
+}
+
 //! Chunk `chunk` of a tensor: Count elements, from chunk * Count on; whole packs, or 4 or 8 bytes.
 template <int32_t Count, typename T>
 __device__ void loadPacks(T const* tensor, int64_t chunk, Pack<T>* packs)
@@ -61,8 +68,7 @@ __device__ void loadPacks(T const* tensor, int64_t chunk, Pack<T>* packs)
     }
     else if constexpr (kBytes == 8)
     {
-        uint2 const bits = reinterpret_cast<uint2 const*>(tensor)[chunk];
-        packs[0] = {{bits.x, bits.y, 0, 0}};
+        packs[0] = packFrom<T>(reinterpret_cast<uint2 const*>(tensor)[chunk]);
     }
     else
     {

@@ -342,16 +342,16 @@ void launchPadOf(cudaStream_t stream, PadShape const& shape, int64_t count, int6
     }
     else if (shape.out[shape.rank - 1].divisor > kPadTile / kLeastRows * kSize)
     {
-        padKernel<Mode><<<padBlocks((count + kSize - 1) / kSize), kPadThreads, 0, stream>>>(
-            shape, elements, xElements, change, value, y, x.data);
+        padKernel<Mode><<<padBlocks((count + kSize - 1) / kSize), kPadThreads, 0, stream>>>(shape, elements, xElements,
+                                                                                            change, value, y, x.data);
     }
     else
     {
         PadTiles const tiles = padTiles(shape, kSize);
         int64_t const rows = tiles.rows.divisor;
         auto const blocks = static_cast<uint32_t>((shape.rows + rows) / rows); // of a row more
-        padRowsKernel<Mode><<<blocks, kPadThreads, 0, stream>>>(shape, tiles, elements, xElements, change, value, y,
-                                                                x.data);
+        padRowsKernel<Mode>
+            <<<blocks, kPadThreads, 0, stream>>>(shape, tiles, elements, xElements, change, value, y, x.data);
     }
 }
 
@@ -411,8 +411,8 @@ inline PadShape padShape(int32_t rank, int64_t const* xDims, int64_t const* befo
 //! Starts the kernel on a stream and returns at once; without elements it starts nothing.
 //!
 //! x and y have `rank` dimensions, 0 to 8, and at most 2^31 - 8192 elements. Element [i, ...] of y is element
-//! [i - before[0], ...] of x, or what the padding says where x has none; these places are at most 2^31 - 8192, too. y is
-//! other memory than x.
+//! [i - before[0], ...] of x, or what the padding says where x has none; these places are at most 2^31 - 8192, too. y
+//! is other memory than x.
 template <typename T>
 cudaError_t launchPad(cudaStream_t stream, int32_t rank, int64_t const* xDims, int64_t const* before,
                       int64_t const* yDims, Padding padding, Output<T> y, Input<T> x) noexcept

@@ -29,8 +29,8 @@ namespace detail
 {
 
 constexpr int32_t kSelectThreads = 256;
-constexpr int32_t kSelectTile = 8192; //!< elements of a block that looks at them: a word of bits a thread
-constexpr int32_t kSelectWords = 4;   //!< of bits, of a thread that writes places
+constexpr int32_t kSelectTile = 8192;   //!< elements of a block that looks at them: a word of bits a thread
+constexpr int32_t kSelectWords = 4;     //!< of bits, of a thread that writes places
 constexpr int32_t kSelectPlaces = 4096; //!< that a block gathers before it writes them
 constexpr int32_t kOffsetThreads = 1024;
 constexpr int32_t kMostSelectDims = 8;
