@@ -22,7 +22,16 @@ SAMPLE = Path(__file__).resolve().parent.parent / "samples" / "bar_plugin"
 pytest_plugins = ["tests.skips"]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A group's tests stay in one worker: what they share is built there, and nowhere else."""
+    if getattr(config.option, "loadgroup", False):
+        grouped = [item for item in items if item.get_closest_marker("xdist_group")]
+        assert all("@" in item.nodeid.rpartition("::")[2] for item in grouped), "pytest-xdist knows no groups"
+    _skip_what_the_machine_lacks(items)
+
+
+def _skip_what_the_machine_lacks(items: list[pytest.Item]) -> None:
     """Tests on a GPU need one, and nvcc; those of RTX its wheel; those that name a compiler need that one."""
     for marker, obstacle in (("gpu", _without_gpu), ("rtx", _without_rtx)):
         marked = [item for item in items if item.get_closest_marker(marker)]

@@ -41,7 +41,7 @@ def test_without_clang_the_tests_of_its_name_are_skipped_and_no_others(monkeypat
         )
 
     x = np.zeros((2, 2), np.float32)  # its == is no bool
-    conftest.pytest_collection_modifyitems([item(0), item(1, x=x), item(2, x=x, cxx="clang++"), item(3, cxx="g++")])
+    conftest._skip_what_the_machine_lacks([item(0), item(1, x=x), item(2, x=x, cxx="clang++"), item(3, cxx="g++")])
     assert marked == [(2, "clang++ is not installed")]
 
 
