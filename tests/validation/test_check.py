@@ -132,7 +132,9 @@ def test_strict_and_wanted_creators(compile_plugin: Compile) -> None:
 def test_a_baseline(compile_plugin: Compile, tmp_path: Path) -> None:
     library, known = compile_plugin("clone_other"), tmp_path / "known.json"
     asked = ("--include", "L1", "--include", "F7", "--timeout", "20")
-    assert run(library, *asked, "--write-baseline", known).return_value == 0
+    first = run(library, *asked, "--write-baseline", known)
+    assert first.return_value == 0
+    assert f"2 known from now on, with --baseline {known}" in " ".join(first.output.split())
     again = run(library, *asked, "--baseline", known, "--strict")
     assert again.return_value == 0
     assert "2 checks: 2 known" in again.output

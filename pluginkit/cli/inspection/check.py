@@ -174,7 +174,7 @@ def command(
     if known:
         report = replace(report, results=baseline.apply(known, report.results))
     _write(report, json_file, junit_file, sarif_file)
-    console.print(_shown(report, verbose=verbose))
+    console.print(_shown(report, new_baseline, verbose=verbose))
     return report.exit_code
 
 
@@ -235,7 +235,7 @@ def _listing(names: list[str]) -> Table:
     return rows
 
 
-def _shown(report: CheckReport, *, verbose: bool) -> RenderableType:
+def _shown(report: CheckReport, new_baseline: Path | None, *, verbose: bool) -> RenderableType:
     lines: list[RenderableType] = []
     for plugin in report.plugins:
         name = "::".join(filter(None, (plugin.namespace, plugin.name)))
@@ -252,6 +252,9 @@ def _shown(report: CheckReport, *, verbose: bool) -> RenderableType:
     lines.append(_reasons(report))
     counts = ", ".join(f"{report.count(one)} {one.value}" for one in Ending if report.count(one))
     lines.append(Text(f"\n{len(report.results)} checks: {counts}", style="bold red" if report.bad else "bold green"))
+    if new_baseline:
+        known = report.count(Ending.KNOWN)
+        lines.append(Text(f"{new_baseline}: {known} known from now on, with --baseline {new_baseline}", style="dim"))
     return Group(*lines)
 
 

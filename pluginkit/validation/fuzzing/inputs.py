@@ -87,7 +87,7 @@ class FuzzInput:
             return f"dimensions {[dims for _, _, dims in self.tensors]}"
         if self.fields or self.target is Target.FIELDS:
             return f"{len(self.fields)} fields: {', '.join(map(_field, self.fields))}"
-        return f"{len(self.data)} bytes {_hex(self.data)}"
+        return f"{len(self.data)} bytes {_hex(self.data)}".rstrip()
 
 
 def _integer(value: Any, bits: int = 32) -> int:
