@@ -21,7 +21,7 @@ from tests.build.test_plain_cmake import cmake, configure
 from tests.host.conftest import SOURCE, Compile
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("NvInfer", "NVIDIA", "dlopen", "CUDA", "TensorRT-RTX", "pluginkit.toml")
+SOURCES = ("NvInfer", "NVIDIA", "dlopen", "CUDA", "TensorRT-RTX")
 """Whom a check of the contract may cite."""
 
 

@@ -141,6 +141,7 @@ _of_model(
     "M18",
     "Its nodes' inputs have ranks and sizes that pluginkit.toml allows.",
     level=2,
+    kind="declared",
     source="the plugin's pluginkit.toml",
     fix="Give the node the tensors that are meant, in their order.",
 )
