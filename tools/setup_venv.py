@@ -102,10 +102,13 @@ def skipped_without_wheel(what: str) -> Iterator[None]:
 def pip(python: Path, *args: str) -> None:
     """Run pip; end with its own words when it fails.
 
+    Bytecode comes when a module is first imported: of all that is installed it takes a minute, and most is never read.
+
     Raises:
         NoWheel: no release that fits has a wheel for this Python.
     """
-    command = [str(python), "-m", "pip", "--disable-pip-version-check", *args]
+    lazily = [] if sys.dont_write_bytecode else ["--no-compile"]
+    command = [str(python), "-m", "pip", "--disable-pip-version-check", args[0], *lazily, *args[1:]]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
         assert process.stderr is not None
         message = []

@@ -21,7 +21,9 @@ from pluginkit.process.programs import Completed, run
 from tests.compilers import default_cxx
 from tests.shared import Shared
 
-SOURCES = Path(__file__).with_name("sources")
+HERE = Path(__file__).parent
+SOURCES = HERE / "sources"
+COMPILERS = ("g++", "clang++")
 FLAGS = [
     "-std=c++17",
     "-O2",
@@ -47,6 +49,17 @@ NVCC_FLAGS = [
 ]
 EVERYWHERE = ["g++", "clang++", pytest.param(NVCC, marks=pytest.mark.gpu)]
 """Compilers of a source whose results are the same on a GPU."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What one compiler builds, one worker asks for: another would wait for the lock all the while."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec and HERE in item.path.parents and not item.get_closest_marker("xdist_group"):
+            compilers = [one for one in callspec.params.values() if isinstance(one, str) and one in COMPILERS]
+            if compilers:
+                item.add_marker(pytest.mark.xdist_group(f"cuda-on-cpu-{compilers[0]}"))
 
 
 @functools.cache

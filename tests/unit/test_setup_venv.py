@@ -63,6 +63,18 @@ def test_a_failing_pip_ends_with_its_words(setup_venv: ModuleType) -> None:
         setup_venv.pip(Path(sys.executable), "no-such-command")
 
 
+@pytest.mark.parametrize("never", [False, True])
+def test_bytecode_is_left_to_the_first_import_where_it_is_kept_then(
+    setup_venv: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, never: bool
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$@" > {tmp_path / "words"}\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "dont_write_bytecode", never)
+    setup_venv.pip(python, "install", "x")
+    assert ("--no-compile" in (tmp_path / "words").read_text().split()) is not never
+
+
 def fake_pip(folder: Path, message: str) -> Path:
     """A Python whose pip fails with these words."""
     script = folder / "python"
