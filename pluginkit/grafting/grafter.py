@@ -219,6 +219,8 @@ def rewrite(
     if not regions:
         reasons = "".join(f"\n  {one}" for one in missed[:NEAR])
         near = f" Nearly so, {len(missed)}:{reasons}" if missed else ""
+        if not missed and isinstance(wanted, Pattern) and (why := selection.why_none(changed, wanted)):
+            near = f" {why}"
         raise NothingSelected(
             f"No place of the model fits the pattern.{near}",
             hint="pluginkit doctor shows the model's nodes; --fold computes first what follows from constants.",

@@ -15,6 +15,8 @@ from pluginkit.patterns import Pattern
 
 SCOPES = "pkg.torch.onnx.name_scopes"
 """Where torch's dynamo exporter keeps a node's modules, as a list's text, outermost first."""
+SHOWN = 5
+"""How many modules a message names."""
 
 
 def find(model: Any, wanted: Pattern, inputs: Sequence[str], outputs: int | None) -> list[Subgraph]:
@@ -36,6 +38,39 @@ def find(model: Any, wanted: Pattern, inputs: Sequence[str], outputs: int | None
     if wanted.names:
         _all_there(wanted.names, found)
     return [_region(*one, wanted, inputs, outputs) for one in found]
+
+
+def why_none(model: Any, wanted: Pattern) -> str:
+    """What the model lacks of a pattern that fits no place of it, a sentence; empty if it lacks nothing."""
+    nodes = [node for graph, _ in graphs(model) for node in graph]
+    if wanted.values:
+        made = {value.name for node in nodes for value in node.outputs}
+        missing = [name for name in wanted.values["to"] if name not in made]
+        return f"No node of the model makes {missing[0]!r}." if missing else ""
+    if wanted.scope:
+        modules = [one for one in dict.fromkeys(map(_innermost, nodes)) if one]
+        more = f" and {len(modules) - SHOWN} more" if len(modules) > SHOWN else ""
+        return f"Its nodes are in {', '.join(modules[:SHOWN])}{more}." if modules else "Its nodes name no modules."
+    there = {node.op_type for node in nodes}
+    types = wanted.chain or [one.op for one in wanted.node]
+    missing = [kind for kind in types if kind.rpartition("::")[2] not in there]
+    return f"The model has no {missing[0]}." if missing else ""
+
+
+def _innermost(node: Any) -> str:
+    """The module that a node is in, by metadata or by its name; empty if neither says one."""
+    # The last of the exporter's names is the operator's own.
+    parts = _modules(node)[-2:-1] or (node.name or "").strip("/").split("/")[:-1]
+    return "/".join(("", *parts)) if any(parts) else ""
+
+
+def _modules(node: Any) -> list[str]:
+    """The modules that a node is in by the exporter's metadata, outermost first."""
+    try:
+        listed = ast.literal_eval(node.metadata_props.get(SCOPES, "[]"))
+    except (SyntaxError, ValueError):
+        return []
+    return list(map(str, listed))
 
 
 def _groups(graph: Any, wanted: Pattern) -> list[list[Any]]:
@@ -89,15 +124,10 @@ def _scoped(graph: Any, scope: str) -> list[list[Any]]:
 def _module(node: Any, scope: str) -> str:
     """The module of that scope that a node is in; empty if it is in none."""
     wanted = scope.strip("/")
-    if listed := node.metadata_props.get(SCOPES):
-        try:
-            modules = [str(one).replace(".", "/") for one in ast.literal_eval(listed)]
-        except (SyntaxError, ValueError):
-            modules = []
-        # The exporter writes `encoder.layer.0`, a person `/encoder/layer.0`.
-        for one in modules:
-            if fnmatch.fnmatchcase(one, wanted.replace(".", "/")):
-                return one
+    # The exporter writes `encoder.layer.0`, a person `/encoder/layer.0`.
+    for one in (listed.replace(".", "/") for listed in _modules(node)):
+        if fnmatch.fnmatchcase(one, wanted.replace(".", "/")):
+            return one
     parts = (node.name or "").strip("/").split("/")
     length = wanted.count("/") + 1
     # Part by part: a star stands for no slash.

@@ -331,6 +331,15 @@ def test_constants_that_differ_between_places() -> None:
     assert len(places) == 2
 
 
+@pytest.mark.parametrize(
+    ("metadata", "modules"),
+    [({}, "/encoder/layer.0/act, /encoder/mid, "), ({"key": "pkg.torch.onnx.name_scopes"}, "/layer.0.act, /mid, ")],
+)
+def test_a_scope_that_no_module_has_is_told_the_modules(metadata: dict[str, str], modules: str) -> None:
+    with pytest.raises(NothingSelected, match=f"pattern. Its nodes are in {modules}"):
+        rewrite(blocks(**metadata), read("scope:/decoder/*", None), creator("Fixed"), signature(["x"]))
+
+
 CHAIN = parser.parse_model(
     HEAD
     + """ g (float[n] x) => (float[n] y, float[n] c) {
@@ -342,14 +351,14 @@ CHAIN = parser.parse_model(
     ("pattern", "error", "message"),
     [
         ("chain:Relu,Relu", UsageError, "makes 2 values that are used outside, b, c, and the plugin has 1 output"),
-        ("chain:Relu,Tanh", NothingSelected, "No place"),
+        ("chain:Relu,Tanh", NothingSelected, r"fits the pattern\. The model has no Tanh\.\n"),
         ("nodes:nothing", UsageError, "no node 'nothing'"),
         ("values:x->c", UsageError, "its value b is used by"),
         ("values:b->y", UsageError, "its value c is used by the graph"),
         ("values:a->y", UsageError, "its value c is used by the graph"),
         ("values:x", UsageError, "has no '->'"),
-        ("values:x->nothing", NothingSelected, "No place"),
-        ("scope:/nothing/*", NothingSelected, "No place"),
+        ("values:x->nothing", NothingSelected, r"fits the pattern\. No node of the model makes 'nothing'\."),
+        ("scope:/nothing/*", NothingSelected, r"fits the pattern\. Its nodes name no modules\."),
         ("something", UsageError, "is no pattern"),
         ("missing.toml", UsageError, "cannot be read"),
         ("missing.py:function", UsageError, "no file"),
@@ -645,7 +654,7 @@ def test_a_chain_of_thirty_adds(tmp_path: Path) -> None:
     with pytest.raises(NothingSelected, match=r"b0 is 0.0, not 7"):
         rewrite(model, toml(tmp_path, every.replace("b0 = 0,", "b0 = 7,")), creator("Sum"), None)
     other, _ = sums(30, "Tanh")
-    with pytest.raises(NothingSelected, match=r"No place of the model fits the pattern\.\n"):
+    with pytest.raises(NothingSelected, match=r"No place of the model fits the pattern\. The model has no Tanh\.\n"):
         rewrite(model, toml(tmp_path, other), creator("Sum"), None)
 
 
