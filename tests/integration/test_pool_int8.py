@@ -57,13 +57,19 @@ def quantized(values: Array, scale: float) -> Array:
     return steps
 
 
+FAMILIES = ("plain", "loop-count", "scan-forward", "cond-both", "if-in-loop")
+
+
 @pytest.mark.rtx
-def test_every_network_in_every_precision(project: Path) -> None:
-    report = run(Options(project=project))
+@pytest.mark.parametrize(
+    "families", [FAMILIES, pytest.param(None, marks=pytest.mark.slow)], ids=["one of each kind", "every network"]
+)
+def test_networks_in_every_precision(project: Path, families: tuple[str, ...] | None) -> None:
+    """All of them, of an IPluginV2IOExt in both conventions, are in every run of test_ioext."""
+    report = run(Options(project=project, families=families))
     assert report.bad == []
     ran = {(case.family, case.precision.short) for case in report.cases}
-    families = ("plain", "loop-count", "scan-forward", "cond-both", "if-in-loop")
-    assert ran >= {(family, precision) for family in families for precision in ("FP32", "FP16", "INT8")}
+    assert ran >= {(family, precision) for family in FAMILIES for precision in ("FP32", "FP16", "INT8")}
     assert {case.runs for case in report.cases} == {2}, "both conventions of what a batch is"
     assert {verdict.outcome for verdict in (*report.verdicts, *report.controls)} == {Outcome.PASSED}
     # Implicit quantization is the host's model alone: no builder here has it.

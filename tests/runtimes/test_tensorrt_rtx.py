@@ -38,11 +38,12 @@ def own_session(library: Path, manifest: Manifest) -> Iterator[RtxSession]:
 
 
 def test_every_network_builds_and_is_live(session, library, manifest, whole_plan: Plan) -> None:  # type: ignore[no-untyped-def]
+    """As exporters write them; as they are, a whole matrix has them (integration/test_bar_plugin)."""
     assert len(whole_plan.networks) >= 9
     with host.open(library, manifest) as ours:
-        for network in whole_plan.usual:
+        for number, network in enumerate(whole_plan.usual):
             expected = ours.build(network).configured
-            for as_exported in (False, True):
+            for as_exported in (False, True) if number == 0 else (True,):
                 verdict = session.build(network, as_exported=as_exported)
                 assert verdict.ok, (network.id, verdict.message)
                 assert liveness.problems(network, verdict.configured, expected) == []
