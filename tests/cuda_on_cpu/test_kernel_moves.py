@@ -45,9 +45,10 @@ SHAPES: list[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = [
     ((6,), ((1, 4),)),
     ((4, 32), ((0, 0), (0, 0))),
     ((30, 40, 64), ((0, 0), (1, 1), (1, 1))),
-    ((700, 9), ((0, 0), (3, 8))),
+    ((70, 50, 9), ((0, 0), (1, 0), (3, 8))),
+    ((15000, 20), ((0, 0), (1, 1))),
 ]
-"""The last two have rows for several of the kernel's tiles."""
+"""The last three have several rows for each of the kernel's blocks."""
 
 
 @pytest.fixture

@@ -394,7 +394,7 @@ void launchRowsOfWords(Work const& work) noexcept
 {
     constexpr int32_t kEach = 32 / kWordSize;
     int64_t const chunks = work.columns / kWordSize;
-    chunks <= kEach* kLanes ? launchShort<kWordSize, true, kEach, kLanes>(work)
+    chunks <= kLanes* kEach ? launchShort<kWordSize, true, kEach, kLanes>(work)
     : chunks <= kEach * 128 ? launchLong<kWordSize, true, kEach, 128>(work, chunks)
     : chunks <= kEach * 512 ? launchLong<kWordSize, true, kEach, 512>(work, chunks)
                             : launchLongOf<16, true>(work, work.columns / 16);

@@ -92,8 +92,8 @@ __device__ int32_t rowSource(PadShape const& shape, int32_t row)
 
 constexpr int32_t kPadTile = 1024; //!< packs that a block puts together before it writes them
 
-//! Blocks whose threads go over the packs of some short rows: first those that lie inside a row of x, then those at the
-//! rows' edges, which take longer. So nearly every warp does the one or the other.
+//! Blocks whose threads go over the packs of some short rows: first those that lie inside a row of x, then the others,
+//! the last of each row first. So nearly every warp has packs of one kind.
 struct PadTiles
 {
     Divisor rows;   //!< of a block
@@ -119,6 +119,25 @@ __device__ void blend(Pack<T>& into, Pack<T> const& from, int32_t begin, int32_t
     {
         uint32_t const mask = lowBytes(end * kBytes - 4 * w) & ~lowBytes(begin * kBytes - 4 * w);
         into.words[w] = (into.words[w] & ~mask) | (from.words[w] & mask);
+    }
+}
+
+//! Element j of a pack becomes another.
+template <typename T>
+__device__ void put(Pack<T>& into, T element, int32_t j)
+{
+    constexpr auto kBytes = static_cast<int32_t>(sizeof(T));
+    constexpr int32_t kInOne = kBytes < 4 ? 1 : kBytes / 4; // words of an element
+    uint32_t words[kInOne] = {};
+    memcpy(&words, &element, sizeof element);
+    uint32_t const shift = 8U * (static_cast<uint32_t>(j * kBytes) % 4U);
+    uint32_t const mask = kBytes < 4 ? ((1U << (8U * (kBytes % 4))) - 1U) << shift : ~0U;
+#pragma unroll
+    for (int32_t w = 0; w < kPackWords; ++w)
+    {
+        bool const here = w / kInOne == j * kBytes / (4 * kInOne);
+        uint32_t const changed = (into.words[w] & ~mask) | words[w % kInOne] << shift;
+        into.words[w] = here ? changed : into.words[w];
     }
 }
 
@@ -173,7 +192,7 @@ __device__ Pack<T> paddedPack(PadShape const& shape, int32_t row, int32_t column
                     {
                         T element = x[from + source];
                         change(element);
-                        blend(made, packOf(element), j, j + 1);
+                        put(made, element, j);
                     }
                 }
             };
@@ -187,6 +206,21 @@ __device__ Pack<T> paddedPack(PadShape const& shape, int32_t row, int32_t column
         column = 0;
     }
     return made;
+}
+
+//! The same of a pack that lies inside a row of x, where there is such a row.
+template <PadMode Mode, typename T, typename Change>
+__device__ Pack<T> insidePack(PadShape const& shape, int32_t row, int32_t column, int32_t xCount, Change change,
+                              T constant, T const* x)
+{
+    int32_t const from = rowSource<Mode>(shape, row);
+    Pack<T> pack = packOf(constant);
+    if (from >= 0)
+    {
+        pack = loadAnywhere(x, from + column - shape.before[shape.rank - 1], 0, Pack<T>::kSize, xCount);
+        change(pack);
+    }
+    return pack;
 }
 
 //! Pack `pack` of y; its last may be a part.
@@ -252,29 +286,32 @@ __global__ void __launch_bounds__(kPadThreads)
     int32_t const end = min(packBehind(firstRow + rows), (count - 1) / kSize + 1);
     for (auto i = static_cast<int32_t>(threadIdx.x); i < rows * tiles.items; i += kPadThreads)
     {
-        int32_t row = tiles.perRow.quotient(i);
-        int32_t slot = i - row * tiles.inside;
-        if (i >= rows * tiles.inside)
-        {
-            slot = tiles.rows.quotient(i - rows * tiles.inside);
-            row = i - rows * tiles.inside - slot * rows;
-            slot += tiles.inside;
-        }
-        row += firstRow;
+        bool const whole = i < rows * tiles.inside;
+        int32_t const item = whole ? i : i - rows * tiles.inside;
+        int32_t const turn = whole ? tiles.perRow.quotient(item) : tiles.rows.quotient(item);
+        int32_t const row = firstRow + (whole ? turn : item - turn * rows);
         if (row >= shape.rows)
         {
             continue;
         }
         int32_t const from = row * columns + tiles.lead;
-        int32_t const first = ((from + kSize - 1) & -kSize) + slot * kSize;
-        if (first >= 0 && first < count && first - from < columns)
+        int32_t const least = (from + kSize - 1) & -kSize;
+        int32_t first = least + (item - turn * tiles.inside) * kSize;
+        if (!whole)
         {
-            int32_t const column = first - row * columns;
-            int32_t const below = column >= columns ? 1 : 0;
-            Pack<T> const pack =
-                paddedPack<Mode>(shape, row + below, column - below * columns, xCount, change, constant, x);
-            storePack(reinterpret_cast<T*>(made), first / kSize - begin, pack);
+            // From the row's end: the last pack is always at an edge, the one before it in few rows.
+            first = ((from + columns + kSize - 1) & -kSize) - (turn + 1) * kSize;
         }
+        if (first < 0 || first >= count || (!whole && first < least + tiles.inside * kSize))
+        {
+            continue;
+        }
+        int32_t const column = first - row * columns;
+        int32_t const below = column >= columns ? 1 : 0;
+        Pack<T> const pack =
+            whole ? insidePack<Mode>(shape, row, column, xCount, change, constant, x)
+                  : paddedPack<Mode>(shape, row + below, column - below * columns, xCount, change, constant, x);
+        storePack(reinterpret_cast<T*>(made), first / kSize - begin, pack);
     }
     __syncthreads();
     for (int32_t pack = begin + static_cast<int32_t>(threadIdx.x); pack < end; pack += kPadThreads)
@@ -323,7 +360,10 @@ inline PadTiles padTiles(PadShape const& shape, int64_t size) noexcept
     int64_t const end = std::min(std::max(before + shape.size[last], lead), columns);
     int64_t const inside = std::max<int64_t>(end - lead - size + 1, 0) / size;
     int64_t const items = (columns + size - 1) / size;
-    return {divisorOf(kPadTile / items), divisorOf(inside), static_cast<int32_t>(inside), static_cast<int32_t>(items),
+    // Few rows of a small tensor, which as many blocks as a large GPU runs at once would otherwise wait for.
+    constexpr int64_t kBlocks = 512;
+    int64_t const rows = std::min(kPadTile / items, std::max<int64_t>(shape.rows / kBlocks, 1));
+    return {divisorOf(rows), divisorOf(inside), static_cast<int32_t>(inside), static_cast<int32_t>(items),
             static_cast<int32_t>(lead)};
 }
 

@@ -91,13 +91,17 @@ __device__ int32_t markTile(Predicate const& predicate, int64_t first, int32_t c
         int64_t const at = first + (static_cast<int64_t>(k) * kSelectThreads + threadIdx.x) * Size;
         float numbers[Size];
         loaded[k].unpack(x.scale, numbers);
-        uint32_t word = 0;
+        // Bits added up in a float of 2^23: additions have units of their own, and those for integers are busy already.
+        float marks = 8388608.0F;
 #pragma unroll
         for (int32_t j = 0; j < Size; ++j)
         {
-            bool const has = Whole || at + j < count;
-            word |= (has && predicate(numbers[j]) ? 1U : 0U) << static_cast<uint32_t>(j);
+            if ((Whole || at + j < count) && predicate(numbers[j]))
+            {
+                marks += static_cast<float>(1U << static_cast<uint32_t>(j));
+            }
         }
+        uint32_t word = __float_as_uint(marks) & 0xFFFFU;
         found += __popc(word);
         word <<= Size * (threadIdx.x % kPerWord);
 #pragma unroll
