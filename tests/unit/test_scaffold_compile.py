@@ -51,6 +51,12 @@ SIGNATURES: dict[str, dict[str, Any]] = {
     },
     "scalar": {"inputs": ["x:float16:"], "outputs": ["y:float16:"]},
     "one word": {"name": "Round", "inputs": ["x:int8:n"]},
+    "a scale a channel, and no other field": {
+        "base": "v3",
+        "inputs": ["x:float32,int8:n,c,h:scale=each"],
+        "outputs": ["y:float32,int8:n,c,h:scale=each"],
+        "fields": ["each:float32[c]"],
+    },
     "ioext": {"base": "ioext"},
     "ioext, fields in shapes": {
         "base": "ioext",

@@ -19,7 +19,7 @@ float sumOfBytes(std::string const& text) noexcept
 
 @% endif %@
 @% if plugin.wide %@
-@{ plugin.name }@Numbers numbersOf(@{ plugin.name }@Parameters const& parameters) noexcept
+@{ plugin.name }@Numbers numbersOf(@{ plugin.name }@Parameters const&@{ " parameters" if plugin.numbers }@) noexcept
 {
     @{ plugin.name }@Numbers numbers{};
 @% for number in plugin.numbers %@
