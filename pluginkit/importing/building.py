@@ -60,8 +60,8 @@ def log_lines(verdict: BuildVerdict) -> list[str]:
 class ModelSession(RtxProcess):
     """TensorRT-RTX with libraries loaded, for one model. A context manager."""
 
-    def __init__(self, libraries: Sequence[Path], wheel: Path, timeout: float) -> None:
-        super().__init__(wheel, timeout)
+    def __init__(self, libraries: Sequence[Path], timeout: float) -> None:
+        super().__init__(timeout)
         self._libraries = list(libraries)
         self._lacks_libraries = True
         self._marked: tuple[str, ...] = ()

@@ -221,7 +221,7 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
             unserved=open_ones,
             tensors=classify(proto, options.marked),
         )
-    with ModelSession([one.path for one in plugins], Path(found.where), options.timeout) as session:
+    with ModelSession([one.path for one in plugins], options.timeout) as session:
         # With those that may be written in their place.
         known = session.native(sorted({*_operators(proto), *parser_operators.OPERATORS}))
         served = serve(proto, plugins, lambda operator: operator in known)

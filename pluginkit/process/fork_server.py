@@ -1,11 +1,11 @@
 """Starts workers by fork(2), from a process that has imported what all of them need: half a second less for each.
 
-A process has one server, started with its first worker, and others whose children find libraries elsewhere
-(LD_LIBRARY_PATH, as NVIDIA's parser needs it). A server has one thread, and loads neither a plugin nor a library of
-NVIDIA's: what can crash is in its children alone. A request on its socket brings a
-child's environment and `sys.path`, and descriptors: the child's two pipes, its log, its working directory, and a socket
-of its own. There the server sends the child's process id and, when it has ended, its exit code. The child stays a
-zombie until the client closes that socket, so its number isn't reused as long as the client may kill it.
+A process has one server, started with its first worker; another one where its own environment has changed since in
+what programs read at their start. A server has one thread, and loads neither a plugin nor a library of NVIDIA's: what
+can crash is in its children alone. A request on its socket brings a child's environment and `sys.path`, and
+descriptors: the child's two pipes, its log, its working directory, and a socket of its own. There the server sends the
+child's process id and, when it has ended, its exit code. The child stays a zombie until the client closes that socket,
+so its number isn't reused as long as the client may kill it.
 
 The server ends with the process that started it, and its children with the server (PR_SET_PDEATHSIG).
 """
@@ -43,7 +43,6 @@ PRELOADED = (
 READ_AT_START = ("LD_", "LC_", "LANG", "PYTHON", "MALLOC_", "GLIBC_", "OMP_", "OPENBLAS_", "MKL_", "NPY_", "PROTOCOL_")
 """What begins so is read by the loader, libc, Python or a library when a program starts: a fork is too late for it."""
 
-SEARCHED = "LD_LIBRARY_PATH"
 MOST = 3
 """Servers of a process. Each is some 60 MB, and lives as long as its process, since its children die with it."""
 
@@ -166,7 +165,7 @@ _warned = threading.Event()
 def server(environment: Mapping[str, str]) -> ForkServer | None:
     """The server of this process whose children can have that environment; None: it must be a program of its own."""
     wanted, own = startup(environment), startup(own_environment())
-    if any(wanted.get(name) != own.get(name) for name in {*wanted, *own} - {SEARCHED}):
+    if wanted != own:
         return None
     with _starting:
         for key, there in list(_running.items()):
@@ -174,7 +173,7 @@ def server(environment: Mapping[str, str]) -> ForkServer | None:
                 _running.pop(key).close()
         key = frozenset(wanted.items())
         if key not in _running and len(_running) + len(_silent) < MOST:
-            _running[key] = ForkServer({**own_environment(), **wanted})
+            _running[key] = ForkServer(own_environment())
         return _running.get(key)
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pluginkit.errors import CheckFailed, ToolMissing, UsageError
-from pluginkit.rtx import declaration, unversioned_name
+from pluginkit.rtx import declaration
 from pluginkit.rtx.declaration import Declaration, FieldValue
+from pluginkit.runtimes.nvidia import unversioned_name
 
 if TYPE_CHECKING:
     import tensorrt_rtx as trt

@@ -40,8 +40,8 @@ def one_process(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     kept = request.getfixturevalue("session")
 
-    def opened(libraries: Sequence[Path], wheel: Path, timeout: float) -> ModelSession:
-        return ModelSession(libraries, wheel, timeout) if libraries else kept
+    def opened(libraries: Sequence[Path], timeout: float) -> ModelSession:
+        return ModelSession(libraries, timeout) if libraries else kept
 
     with mock.patch.object(importer, "ModelSession", opened):
         yield

@@ -16,7 +16,6 @@ from pluginkit.build.artifact import library_path
 from pluginkit.paths import built_dir
 from pluginkit.registry import deployment
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
-from pluginkit.runtimes.rtx.session import library_path as rtx_path
 from tests.entry import building, hosts
 
 ROOT = Path(__file__).parents[2]
@@ -76,7 +75,8 @@ def test_the_form_of_polygraphy(scale_project: Path, tmp_path: Path) -> None:
     form = text("Polygraphy", library_path(scale_project, "scale", "cpu"))
     form = form.replace("libnvinfer.so.10", str(next(wheel.glob("libtensorrt_rtx.so.*"))))
     form = form.replace("run MODEL.onnx --trt", "convert MODEL.onnx -o MODEL.plan --convert-to trt")
-    env = {**os.environ, **rtx_path(wheel), "POLYGRAPHY_USE_TENSORRT_RTX": "1"}
+    (tmp_path / "libtensorrt_rtx.so").symlink_to(next(wheel.glob("libtensorrt_rtx.so.*")))
+    env = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "POLYGRAPHY_USE_TENSORRT_RTX": "1"}
     env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
     ran = subprocess.run(["sh", "-c", form], check=False, capture_output=True, text=True, env=env, cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -48,7 +48,7 @@ def test_workers_are_the_servers_children_and_their_own_group() -> None:
         assert one.call("getenv", key="PLUGINKIT_X") is None
 
 
-@pytest.mark.parametrize("name", ["LD_PRELOAD", "PYTHONDEVMODE", "ASAN_OPTIONS"])
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONDEVMODE", "ASAN_OPTIONS"])
 def test_what_is_read_at_the_start_makes_a_program_of_its_own(name: str) -> None:
     with start(**{name: "1"}) as worker:
         assert parent(worker) == os.getpid()
@@ -58,16 +58,18 @@ def test_what_is_read_at_the_start_makes_a_program_of_its_own(name: str) -> None
         assert worker.call("getenv", key=name) == os.environ.get(name)
 
 
-def test_each_library_path_has_a_server_of_its_own_up_to_three() -> None:
+def test_each_library_path_has_a_server_of_its_own_up_to_three(monkeypatch: pytest.MonkeyPatch) -> None:
     parents = []
     for path in ("/a", "/b", "/a", "/c", "/b"):
-        with start(LD_LIBRARY_PATH=path) as worker:
+        monkeypatch.setenv("LD_LIBRARY_PATH", path)
+        with start() as worker:
             parents.append(parent(worker))
             assert f"LD_LIBRARY_PATH={path}".encode() in Path(f"/proc/{parents[-1]}/environ").read_bytes().split(b"\0")
     first, second, again, third, last = parents
     assert (first, second) == (again, last)
     assert len({first, second, third, os.getpid()}) == 4
-    with start(LD_LIBRARY_PATH="/d") as worker:
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/d")
+    with start() as worker:
         assert parent(worker) == os.getpid()
 
 

@@ -16,7 +16,7 @@ from pluginkit.runtimes.rtx import session as tensorrt_rtx
 @pytest.mark.skipif(not tensorrt_rtx.probe().found, reason=tensorrt_rtx.probe().reason)
 def test_the_list_is_the_parsers_answer() -> None:
     asked = {schema.name for schema in onnx.defs.get_all_schemas()} | parser_operators.OPERATORS
-    with ModelSession([], Path(tensorrt_rtx.probe().where), 60) as session:
+    with ModelSession([], 60) as session:
         native = session.native(sorted(asked))
     assert native == parser_operators.OPERATORS - parser_operators.NOT_IN_RTX
 

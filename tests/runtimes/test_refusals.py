@@ -69,7 +69,7 @@ IF = """a = If (c2) <
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[ModelSession]:
-    with ModelSession([], Path(tensorrt_rtx.probe().where), 60) as opened:
+    with ModelSession([], 60) as opened:
         yield opened
 
 
@@ -366,8 +366,7 @@ def test_what_is_hidden_stays_so_after_a_crash(tmp_path: Path, monkeypatch: pyte
             pass
 
     network = faulty.networks(faulty.manifest())["plain/float32"]
-    (tmp_path / f"{tensorrt_rtx.UNVERSIONED}.1").touch()
-    with RtxSession(tmp_path / "x.so", faulty.manifest(), tmp_path, 60) as session:
+    with RtxSession(tmp_path / "x.so", faulty.manifest(), 60) as session:
         monkeypatch.setattr(session, "_start", lambda _: Process())
         session.without(["sizes", "workspace"], network)
         assert [method for method, _ in calls] == ["load", "hide", "build", "hide"]

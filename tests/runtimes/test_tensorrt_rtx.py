@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing
 from pluginkit.judges.rtx import liveness
 from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
+from pluginkit.process.worker import Worker
 from pluginkit.runtimes.host import session as host
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.rtx.session import RtxSession
@@ -152,15 +154,24 @@ def test_another_plugins_name(library: Path, manifest: Manifest) -> None:
         tensorrt_rtx.open(library, other)
 
 
-def test_close_removes_its_files_and_leaves_the_link_to_the_next(library: Path, manifest: Manifest) -> None:
+def test_close_removes_its_files(library: Path, manifest: Manifest) -> None:
     session = tensorrt_rtx.open(library, manifest)
-    folder, link = session._folder, Path(session._paths["LD_LIBRARY_PATH"].partition(":")[0]) / "libtensorrt_rtx.so"
+    folder = session._folder
     assert folder.exists()
     session.close()
     assert not folder.exists()
-    assert link.is_symlink() and link.exists()
-    with tensorrt_rtx.open(library, manifest, check=False) as other:
-        assert other._paths == session._paths, "so that one server forks the processes of both"
+
+
+def test_its_processes_are_forked_as_all_others_are(library: Path, manifest: Manifest) -> None:
+    """They need no environment of their own to find NVIDIA's library."""
+    with (
+        tensorrt_rtx.open(library, manifest) as session,
+        session._start(str(library)) as one,
+        Worker("tests.runtimes.about_itself", {}, timeout=60) as other,
+    ):
+        states = [Path(f"/proc/{worker.pid}/stat").read_text().rsplit(")")[-1].split() for worker in (one, other)]
+    parents = {int(state[1]) for state in states}
+    assert len(parents - {os.getpid()}) == 1
 
 
 def test_missing_wheels_are_named_with_the_remedy(library, manifest, monkeypatch) -> None:  # type: ignore[no-untyped-def]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from pluginkit.errors import CheckFailed
 from pluginkit.network.model import NetworkProfile
 from pluginkit.process.escapes import shown
+from pluginkit.runtimes.nvidia import unversioned_name
 from pluginkit.runtimes.nvidia.creator_names import text
 
 BINDINGS = "PLUGINKIT_BINDINGS"
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     import tensorrt as trt
 else:
     trt = importlib.import_module(os.environ.get(BINDINGS, "tensorrt_rtx"))
+    if trt.__name__ == "tensorrt_rtx":
+        # Without the name its parser ends the process.
+        unversioned_name.provide()
 
 __all__ = [
     "BINDINGS",

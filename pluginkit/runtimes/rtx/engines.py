@@ -12,7 +12,7 @@ from pluginkit.build.gpus import DriverInfo
 from pluginkit.errors import ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.runtimes.nvidia.engines import EngineSession
-from pluginkit.runtimes.rtx.session import library_path, probe
+from pluginkit.runtimes.rtx.session import probe
 
 NAME = "tensorrt-rtx engines"
 """RTX's builder's verdict on a network is another one, of `session.NAME`."""
@@ -43,7 +43,7 @@ def open(library: Path, manifest: Manifest, *, timeout: float = 60.0) -> RtxEngi
     found = probe()
     if not found.found:
         raise ToolMissing(f"TensorRT-RTX: {found.reason}", hint=found.remedy)
-    session = RtxEngines(library.resolve(), manifest, timeout, Path(found.where))
+    session = RtxEngines(library.resolve(), manifest, timeout)
     try:
         session.check()
     except BaseException:
@@ -59,9 +59,5 @@ class RtxEngines(EngineSession):
     WHO = "TensorRT-RTX"
     MODULE = "tensorrt_rtx"
 
-    def __init__(self, library: Path, manifest: Manifest, timeout: float, wheel: Path) -> None:
-        super().__init__(library, manifest, timeout)
-        self._paths = library_path(wheel)
-
     def _environment(self) -> Mapping[str, str]:
-        return {**self._paths, "POLYGRAPHY_USE_TENSORRT_RTX": "1"}
+        return {"POLYGRAPHY_USE_TENSORRT_RTX": "1"}

@@ -8,11 +8,9 @@ between: it shows what the plugin was asked, and what it was doing when the proc
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib.metadata
 import importlib.util
 import json
-import os
 import shutil
 import tempfile
 import time
@@ -28,6 +26,7 @@ from pluginkit.network.api_model import AnyNetwork, ApiNetwork
 from pluginkit.network.model import Dims, Network
 from pluginkit.paths import built_dir
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
+from pluginkit.runtimes.nvidia import unversioned_name
 from pluginkit.runtimes.rtx import leniencies
 from pluginkit.runtimes.rtx.refusals import Hidden
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Status
@@ -37,7 +36,6 @@ CHILD = "pluginkit.runtimes.rtx.child"
 REMEDY = "pip install 'pluginkit[rtx]'"
 OLDEST = (1, 7)
 """1.6.1 and older refuse plugin nodes."""
-UNVERSIONED = "libtensorrt_rtx.so"
 CONFIGURE = "IPluginV3OneBuild::configurePlugin"
 
 
@@ -51,8 +49,8 @@ def probe() -> Availability:
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
         reason = f"tensorrt_rtx {version} takes no plugins from ONNX models; 1.7.1 and later do"
         return Availability(False, version, str(where), reason, REMEDY)
-    if not list(where.glob(f"{UNVERSIONED}.*")):
-        return Availability(False, version, str(where), f"{where} has no {UNVERSIONED}.*", REMEDY)
+    if not list(where.glob(f"{unversioned_name.NAME}.*")):
+        return Availability(False, version, str(where), f"{where} has no {unversioned_name.NAME}.*", REMEDY)
     if probe_library() is None:
         reason = "pluginkit's probe library _probe.so is not built"
         return Availability(False, version, str(where), reason, "Reinstall pluginkit.")
@@ -76,7 +74,7 @@ def open(library: Path, manifest: Manifest, *, timeout: float = 60.0, check: boo
     found = probe()
     if not found.found:
         raise ToolMissing(f"TensorRT-RTX: {found.reason}", hint=found.remedy)
-    session = RtxSession(library.resolve(), manifest, Path(found.where), timeout)
+    session = RtxSession(library.resolve(), manifest, timeout)
     try:
         if check:
             session.check()
@@ -86,37 +84,17 @@ def open(library: Path, manifest: Manifest, *, timeout: float = 60.0, check: boo
     return session
 
 
-@functools.cache
-def _link(wheel: Path) -> tempfile.TemporaryDirectory[str]:
-    """One folder for all processes: those of one environment are forked from one server."""
-    folder = tempfile.TemporaryDirectory(prefix="pluginkit-rtx-link-")
-    (Path(folder.name) / UNVERSIONED).symlink_to(next(wheel.glob(f"{UNVERSIONED}.*")).resolve())
-    return folder
-
-
-def library_path(wheel: Path) -> dict[str, str]:
-    """The environment in which a process finds NVIDIA's library by its unversioned name.
-
-    The parser opens it by that name, which the wheel hasn't got. It must be the very file that is loaded already:
-    another copy has other globals.
-    """
-    paths = [_link(wheel).name, os.environ.get("LD_LIBRARY_PATH", "")]
-    return {"LD_LIBRARY_PATH": ":".join(path for path in paths if path)}
-
-
 class RtxProcess:
     """TensorRT-RTX in a worker, with plugin libraries behind a probe. A context manager."""
 
-    def __init__(self, wheel: Path, timeout: float) -> None:
+    def __init__(self, timeout: float) -> None:
         self._timeout = timeout
         self._folder = Path(tempfile.mkdtemp(prefix="pluginkit-rtx-"))
         self._trace = self._folder / "trace"
         self._worker: Worker | None = None
-        self._paths = library_path(wheel)
 
     def _start(self, library: str = "") -> Worker:
         env = {
-            **self._paths,
             "PLUGINKIT_PROBE_LIBRARY": library,
             "PLUGINKIT_PROBE_TRACE": str(self._trace),
             **({"PLUGINKIT_PROBE_IDENTITY": "1"} if library else {}),
@@ -172,8 +150,8 @@ class RtxProcess:
 class RtxSession(RtxProcess):
     """One plugin library in TensorRT-RTX. A context manager."""
 
-    def __init__(self, library: Path, manifest: Manifest, wheel: Path, timeout: float) -> None:
-        super().__init__(wheel, timeout)
+    def __init__(self, library: Path, manifest: Manifest, timeout: float) -> None:
+        super().__init__(timeout)
         self._library = library
         self._plugin = manifest.plugin
         self._hidden = ""
