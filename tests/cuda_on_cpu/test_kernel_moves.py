@@ -44,6 +44,7 @@ SHAPES: list[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = [
     ((3, 33), ((2, 2), (0, 0))),
     ((6,), ((1, 4),)),
     ((4, 32), ((0, 0), (0, 0))),
+    ((3, 2100), ((1, 0), (5, 3))),
     ((30, 40, 64), ((0, 0), (1, 1), (1, 1))),
     ((70, 50, 9), ((0, 0), (1, 0), (3, 8))),
     ((15000, 20), ((0, 0), (1, 1))),
@@ -82,6 +83,32 @@ def test_a_rim_of_each_kind_in_fp16(half: ctypes.CDLL, mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_a_rim_of_each_kind(anywhere: Load, name: str, mode: str) -> None:
     rims(anywhere("kernel_moves"), name, mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_rim_below_0_cuts(half: ctypes.CDLL, mode: str) -> None:
+    x = np.random.default_rng(1).integers(-100, 100, (4, 70)).astype(np.float16)
+    for width in (50, 90):
+        y = np.full(3 * width + 1, CHANGED, np.float16)
+        floats = [ctypes.c_float(one) for one in (5, 1, 1)]
+        call = (2, dims(4, 70), dims(-1, -3), dims(3, width), MODES.index(mode))
+        assert half.padHalf(at(x), at(y), *call, *floats) == 0
+        beyond = max(width + 3 - 70, 0)
+        given = {"constant_values": 5} if mode == "constant" else {}
+        expected = np.pad(x, ((0, 0), (0, beyond)), mode=mode, **given)[1:, 3 : 3 + width]  # type: ignore[call-overload]
+        np.testing.assert_array_equal(y[:-1].reshape(3, width), expected)
+        assert y[-1] == CHANGED
+
+
+def test_offsets_of_many_tiles(half: ctypes.CDLL) -> None:
+    """One, several for each thread, and more than the block adds up in a turn."""
+    for tiles in (1, 9, 257, 8192, 8193, 20000):
+        counts = np.random.default_rng(tiles).integers(0, 8193, tiles).astype(np.int32)
+        offsets, found = np.append(counts, CHANGED).astype(np.int32), np.full(1, CHANGED, np.int32)
+        assert half.offsets(tiles, at(offsets), at(found)) == 0
+        ends = np.cumsum(counts)
+        np.testing.assert_array_equal(offsets[:-1], ends - counts)
+        assert (found[0], offsets[-1]) == (ends[-1], CHANGED)
 
 
 def test_a_reflection_of_more_than_2_to_30_elements(half: ctypes.CDLL) -> None:

@@ -117,6 +117,12 @@ OF_TYPE(Float, float)
 OF_TYPE(Int8, int8_t)
 #endif
 
+EXPORT int offsets(int tiles, int32_t* counts, int32_t* found)
+{
+    kernels::detail::offsetsKernel<8><<<1, kernels::detail::kOffsetThreads>>>(tiles, counts, found);
+    return cudaGetLastError();
+}
+
 EXPORT int64_t workspaceOf(int64_t count)
 {
     return kernels::selectWorkspace(count);

@@ -23,5 +23,5 @@ extern "C" __attribute__((visibility("default"))) int layerNorm(void const* x, v
 {
     return kernels::launchRows(nullptr, rows, columns, LayerNorm{static_cast<float>(columns)},
                                kernels::output<int8_t>(y, 0.03F), kernels::input<int8_t>(x, 0.03F),
-                               kernels::row<float>(weights, columns), kernels::row<int8_t>(bias, columns, 0.03F));
+                               kernels::row<float>(weights, columns), kernels::row<float>(bias, columns));
 }

@@ -93,7 +93,7 @@ __device__ int32_t rowSource(PadShape const& shape, int32_t row)
 constexpr int32_t kPadTile = 1024; //!< packs that a block puts together before it writes them
 
 //! Blocks whose threads go over the packs of some short rows: first those that lie inside a row of x, then the others,
-//! the last of each row first. So nearly every warp has packs of one kind.
+//! the last of each row first. So nearly every warp has packs of one kind, where a block has several rows.
 struct PadTiles
 {
     Divisor rows;   //!< of a block
@@ -171,7 +171,7 @@ __device__ Pack<T> paddedPack(PadShape const& shape, int32_t row, int32_t column
         if (from >= 0)
         {
             int32_t const begin = min(max(-place, at), stop);
-            int32_t const end = max(min(size - place, stop), begin);
+            int32_t const end = max(min(size, place + stop) - place, begin);
             if (begin < end)
             {
                 Pack<T> part = loadAnywhere(x, from + place, begin, end, xCount);
@@ -377,7 +377,7 @@ void launchPadOf(cudaStream_t stream, PadShape const& shape, int64_t count, int6
                  Output<T> y, Input<T> x) noexcept
 {
     constexpr int64_t kSize = Pack<T>::kSize;
-    constexpr int64_t kLeastRows = 8; // of a block; with fewer its warps have both kinds of packs
+    constexpr int64_t kLeastRows = 8; // that a block could have; longer rows have few packs at their edges
     auto const elements = static_cast<int32_t>(count);
     auto const xElements = static_cast<int32_t>(xCount);
     if (!canPack(y.data, x.data))

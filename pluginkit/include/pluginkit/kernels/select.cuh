@@ -255,7 +255,7 @@ cudaError_t launchSelect(cudaStream_t stream, int32_t rank, int64_t const* dims,
     {
         return cudaErrorInvalidValue;
     }
-    int64_t const count = detail::elementsOf(rank, dims, 0x7FFFFFFF - detail::kSelectTile);
+    int64_t const count = detail::elementsOf(rank, dims, 0x7FFFFFFF - detail::kSelectTile + 1);
     if (count < 0)
     {
         return cudaErrorInvalidValue;
