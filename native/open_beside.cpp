@@ -1,5 +1,5 @@
-// Opens a library that lies in the folder of this one's copy. dlopen looks for a bare name in the RUNPATH of its
-// caller, which is $ORIGIN here; the environment of a running process it doesn't look at again.
+// Opens a library that lies in the folder of this one's copy. dlopen looks for a bare name in the RPATH of its caller
+// first, which is $ORIGIN here; the environment of a running process it doesn't look at again.
 #include <dlfcn.h>
 
 extern "C" __attribute__((visibility("default"))) void* pluginkitOpenBeside(char const* name)

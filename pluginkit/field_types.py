@@ -147,7 +147,7 @@ _LARGEST = {
 
 REFUSED = {
     "dims": "no attribute of an ONNX node comes to a plugin as kDIMS; write int64 with a length",
-    "unknown": "kUNKNOWN says nothing of its bytes; write int8 with a length",
+    "unknown": "nothing is known of its bytes as kUNKNOWN; write int8 with a length",
     "float8": "NVIDIA's parser gives the bytes of a float8 attribute as kFLOAT16, so none comes as kFP8; write float32",
     "int4": "NVIDIA's parser gives the bytes of an int4 attribute as kFLOAT16, so none comes as kINT4; write int8",
     "float4": "no attribute of an ONNX node comes to a plugin as kFP4; write float32",

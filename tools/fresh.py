@@ -25,9 +25,10 @@ PROJECT = "/home/project"
 """Where the clone lies in the root."""
 
 BARE = [
-    *(f"tests/build/test_{name}.py" for name in ("info", "plain_cmake", "toolchain", "unwritable")),
+    *(f"tests/abi/test_{name}.py" for name in ("layout", "sizes")),
+    *(f"tests/build/test_{name}.py" for name in ("info", "plain_cmake", "project", "toolchain", "unwritable")),
     *(f"tests/unit/test_{name}.py" for name in ("bare_machine", "command_line", "fresh_root", "layers", "monorepo",
-                                                "setup_venv", "shape_code", "skips")),
+                                                "scaffold_compile", "setup_venv", "shape_code", "skips")),
 ]  # fmt: skip
 """Tests that start what the machine has or lacks: compilers, CMake, make, git. What asks nothing of it gives no other
 answer in the second pass."""
@@ -35,7 +36,7 @@ answer in the second pass."""
 PASSES = {
     "bare": [
         "make demo",
-        f".venv/bin/python -m pytest -n 2 --dist loadgroup -m 'not slow' --hypothesis-profile=ci {' '.join(BARE)}",
+        f"make test TESTS='{' '.join(BARE)}'",
     ],
     "equipped": ["PYTEST='--strict-skips --durations=40' .ci/here"],
 }

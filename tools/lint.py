@@ -37,7 +37,11 @@ def main() -> int:
     # What takes longest begins first, and a process a core runs until the last.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         started = {name: [pool.submit(findings, command) for command in commands] for name, commands in checks.items()}
-        failed = [name for name, runs in started.items() if not say(name, [run.result() for run in runs])]
+        try:
+            failed = [name for name, runs in started.items() if not say(name, [run.result() for run in runs])]
+        except BaseException:  # Ctrl-C, too: what hasn't begun doesn't
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return 1 if failed else 0
 
 

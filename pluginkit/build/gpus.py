@@ -14,6 +14,7 @@ from pathlib import Path
 from uuid import UUID
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR of cuda.h
+NO_GPU = "cuInit gave error 100"  # CUDA_ERROR_NO_DEVICE of cuda.h
 _DEVICES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/nvhost-gpu", "/dev/dxg")
 
 

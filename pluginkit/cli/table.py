@@ -190,9 +190,10 @@ def _counts(report: Report) -> Iterator[Text]:
     counts: dict[str, None] = {}
     for case in report.cases:
         end = case.network.split("/", 2)[2] if case.network.count("/") > 1 else ""
-        sizes = re.findall(r"(\w+?)_?(\d+)(?:-|$)", end)
+        sizes = re.findall(r"(\w+?)(_?)(\d+)(?:-|$)", end)
+        wanted = {f"{symbol}{more}={size}" for symbol, mark, size in sizes for more in ("", mark)}
         # The other parts are profiles and ranks, which have names of their own.
-        if case.precision is DType.INT8 and any(f"{s}={n}" in case.shape for s, n in sizes):
+        if case.precision is DType.INT8 and wanted.intersection(case.shape.split()):
             counts[end] = None
     if counts:
         which = ", ".join(f"/{end}" for end in counts)

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from pluginkit.build.gpus import find_driver
+from pluginkit.build.gpus import NO_GPU, find_driver
 from pluginkit.errors import ToolMissing
 
 AGAIN = 10.0
-"""Seconds until a driver that named no GPU is asked again: it may have been too slow once."""
+"""Seconds until a driver that has said that it has no GPU is asked again. One that was too slow is asked at once."""
 
 
 @contextmanager
@@ -70,9 +70,9 @@ class _Driver:
     def name(self) -> str:
         with self._lock:
             if not self._name and time.monotonic() >= self._again:
-                gpus = find_driver().gpus
-                self._name = f"pluginkit-gpu-{os.getuid()}-{gpus[0].uuid or 0}" if gpus else ""
-                self._again = time.monotonic() + AGAIN
+                found = find_driver()
+                self._name = f"pluginkit-gpu-{os.getuid()}-{found.gpus[0].uuid or 0}" if found.gpus else ""
+                self._again = time.monotonic() + AGAIN if found.problem in ("", NO_GPU) else 0.0
             return self._name
 
 

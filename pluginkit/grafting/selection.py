@@ -70,7 +70,7 @@ def _modules(node: Any) -> list[str]:
         listed = ast.literal_eval(node.metadata_props.get(SCOPES, "[]"))
     except (SyntaxError, ValueError):
         return []
-    return list(map(str, listed))
+    return list(map(str, listed)) if isinstance(listed, list) else []
 
 
 def _groups(graph: Any, wanted: Pattern) -> list[list[Any]]:

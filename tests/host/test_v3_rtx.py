@@ -32,8 +32,7 @@ profiles = [{ symbols = { n = [1, 2, 4], c = [5, 5, 5] } }]
 
 @pytest.fixture(scope="module")
 def session(v3_library: Path) -> Iterator[tensorrt_rtx.RtxSession]:
-    where = Path(tensorrt_rtx.probe().where)
-    with tensorrt_rtx.RtxSession(v3_library, MANIFEST, where, 60.0) as opened:
+    with tensorrt_rtx.RtxSession(v3_library, MANIFEST, 60.0) as opened:
         opened.check()
         yield opened
 

@@ -27,7 +27,7 @@ class Kept(ModelSession):
 @pytest.fixture(scope="module")
 def session() -> Iterator[ModelSession]:
     """TensorRT-RTX without libraries."""
-    kept = Kept([], Path(tensorrt_rtx.probe().where), 300)
+    kept = Kept([], 300)
     yield kept
     kept.close()
 

@@ -171,7 +171,26 @@ def test_its_processes_are_forked_as_all_others_are(library: Path, manifest: Man
     ):
         states = [Path(f"/proc/{worker.pid}/stat").read_text().rsplit(")")[-1].split() for worker in (one, other)]
     parents = {int(state[1]) for state in states}
-    assert len(parents - {os.getpid()}) == 1
+    assert len(parents) == 1
+    assert os.getpid() not in parents
+
+
+def test_another_tensorrt_rtx_on_the_library_path(  # type: ignore[no-untyped-def]
+    library: Path,
+    manifest: Manifest,
+    networks,
+    compile_library: Compile,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As of an SDK: the parser has the one that is loaded."""
+    source = tmp_path / "other.cpp"
+    source.write_text("extern int const other = 1;\n")
+    compile_library(source, tmp_path / "libtensorrt_rtx.so")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    with tensorrt_rtx.open(library, manifest, timeout=60) as session:
+        verdict = session.build(networks())
+        assert verdict.ok, verdict.message
 
 
 def test_missing_wheels_are_named_with_the_remedy(library, manifest, monkeypatch) -> None:  # type: ignore[no-untyped-def]

@@ -200,6 +200,8 @@ BAD_OPTIONS = {
     "k:float16=1e5": "out of float16's range",
     "k:float64=nan": "out of float64's range",
     "k:bool=1": "a field of type bool can't be given",
+    "k:kCHAR": "Unknown type 'kCHAR' in 'k:kCHAR'; did you mean 'string'?",
+    "k:fp16": "did you mean 'float16'?",
     "k:kDIMS": "a field of type kDIMS can't be given",
     "k:fp8=1": "a field of type fp8 can't be given",
     "k:kFLOAT32=1": "Unknown type 'kFLOAT32' in 'k:kFLOAT32=1'; did you mean 'float32'?",

@@ -130,11 +130,11 @@ def test_strict_and_wanted_creators(compile_plugin: Compile) -> None:
 
 @pytest.mark.compile
 def test_a_baseline(compile_plugin: Compile, tmp_path: Path) -> None:
-    library, known = compile_plugin("clone_other"), tmp_path / "known.json"
+    library, known = compile_plugin("clone_other"), tmp_path / "our known ones.json"
     asked = ("--include", "L1", "--include", "F7", "--timeout", "20")
     first = run(library, *asked, "--write-baseline", known)
     assert first.return_value == 0
-    assert f"2 known from now on, with --baseline {known}" in " ".join(first.output.split())
+    assert f"2 known from now on, with --baseline '{known}'\n" in first.output
     again = run(library, *asked, "--baseline", known, "--strict")
     assert again.return_value == 0
     assert "2 checks: 2 known" in again.output

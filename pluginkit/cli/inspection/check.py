@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -174,7 +175,8 @@ def command(
     if known:
         report = replace(report, results=baseline.apply(known, report.results))
     _write(report, json_file, junit_file, sarif_file)
-    console.print(_shown(report, new_baseline, verbose=verbose))
+    console.print(_shown(report, verbose=verbose))
+    console.print(_known(report, new_baseline), end="", soft_wrap=True)  # on one line, for the shell
     return report.exit_code
 
 
@@ -235,7 +237,7 @@ def _listing(names: list[str]) -> Table:
     return rows
 
 
-def _shown(report: CheckReport, new_baseline: Path | None, *, verbose: bool) -> RenderableType:
+def _shown(report: CheckReport, *, verbose: bool) -> RenderableType:
     lines: list[RenderableType] = []
     for plugin in report.plugins:
         name = "::".join(filter(None, (plugin.namespace, plugin.name)))
@@ -252,10 +254,15 @@ def _shown(report: CheckReport, new_baseline: Path | None, *, verbose: bool) -> 
     lines.append(_reasons(report))
     counts = ", ".join(f"{report.count(one)} {one.value}" for one in Ending if report.count(one))
     lines.append(Text(f"\n{len(report.results)} checks: {counts}", style="bold red" if report.bad else "bold green"))
-    if new_baseline:
-        known = report.count(Ending.KNOWN)
-        lines.append(Text(f"{new_baseline}: {known} known from now on, with --baseline {new_baseline}", style="dim"))
     return Group(*lines)
+
+
+def _known(report: CheckReport, new_baseline: Path | None) -> Text:
+    """How many findings a new baseline has, and the option that reads it; empty without one, or where it has none."""
+    count = report.count(Ending.KNOWN)
+    if new_baseline is None or not count:
+        return Text()
+    return Text(f"{count} known from now on, with --baseline {shlex.quote(str(new_baseline))}\n", style="dim")
 
 
 def _result(one: CheckResult) -> RenderableType:

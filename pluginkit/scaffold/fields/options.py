@@ -81,9 +81,9 @@ def _kind(word: str, text: str) -> FieldType:
     values = [kind.value for kind in FieldType]
     if word in values:
         return FieldType(word)
-    # kDIMS and kFP8 are TensorRT's names; fp8 is people's.
+    # kDIMS, kCHAR and kFP8 are TensorRT's names; fp8 and fp16 are people's.
     plain = word.lower().removeprefix("k")
-    plain = {"fp8": "float8", "fp4": "float4"}.get(plain, plain)
+    plain = {"char": "string", "fp4": "float4", "fp8": "float8", "fp16": "float16", "fp32": "float32"}.get(plain, plain)
     if plain in REFUSED:
         reason = REFUSED[plain]
         hint = f"{reason[0].upper()}{reason[1:]}."
