@@ -52,6 +52,10 @@ SHAPES: list[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = [
 """The last three have several rows for each of the kernel's blocks."""
 
 
+OF_HALF = pytest.mark.xdist_group("kernel_moves_of_half")
+"""One worker asks for its library, and none waits for another's build."""
+
+
 @pytest.fixture
 def half(kit: Kit) -> ctypes.CDLL:
     return ctypes.CDLL(str(kit.library("kernel_moves_of_half", "g++")))
@@ -73,6 +77,7 @@ def rims(library: Any, name: str, mode: Any) -> None:
             assert y[-1] == CHANGED
 
 
+@OF_HALF
 @pytest.mark.parametrize("mode", MODES)
 def test_a_rim_of_each_kind_in_fp16(half: ctypes.CDLL, mode: str) -> None:
     rims(half, "Half", mode)
@@ -85,6 +90,7 @@ def test_a_rim_of_each_kind(anywhere: Load, name: str, mode: str) -> None:
     rims(anywhere("kernel_moves"), name, mode)
 
 
+@OF_HALF
 @pytest.mark.parametrize("mode", MODES)
 def test_a_rim_below_0_cuts(half: ctypes.CDLL, mode: str) -> None:
     x = np.random.default_rng(1).integers(-100, 100, (4, 70)).astype(np.float16)
@@ -100,6 +106,7 @@ def test_a_rim_below_0_cuts(half: ctypes.CDLL, mode: str) -> None:
         assert y[-1] == CHANGED
 
 
+@OF_HALF
 def test_offsets_of_many_tiles(half: ctypes.CDLL) -> None:
     """One, several for each thread, and more than the block adds up in a turn."""
     for tiles in (1, 9, 257, 8192, 8193, 20000):
@@ -111,6 +118,7 @@ def test_offsets_of_many_tiles(half: ctypes.CDLL) -> None:
         assert (found[0], offsets[-1]) == (ends[-1], CHANGED)
 
 
+@OF_HALF
 def test_a_reflection_of_more_than_2_to_30_elements(half: ctypes.CDLL) -> None:
     """Its end alone, by a rim below 0: little of the memory is ever touched."""
     size = 3 * 2**29 + 100
@@ -124,6 +132,7 @@ def test_a_reflection_of_more_than_2_to_30_elements(half: ctypes.CDLL) -> None:
     np.testing.assert_array_equal(y, x[np.minimum(places, 2 * (size - 1) - places)])
 
 
+@OF_HALF
 def test_tensors_without_elements_whatever_their_other_dimensions(half: ctypes.CDLL) -> None:
     x = np.zeros(1, np.float16)
     floats = [ctypes.c_float(1)] * 3
@@ -187,6 +196,7 @@ def selected(library: Any, name: str) -> None:
             assert workspace[-1] == CHANGED
 
 
+@OF_HALF
 def test_places_of_selected_elements_in_fp16(half: ctypes.CDLL) -> None:
     selected(half, "Half")
 
@@ -230,6 +240,7 @@ def windows(library: Any, name: str, layers: tuple[int, ...]) -> None:
                 assert y[-1] == CHANGED
 
 
+@OF_HALF
 def test_sums_of_squares_of_windows_in_fp16(half: ctypes.CDLL) -> None:
     windows(half, "Half", (SQUARES,))
 
