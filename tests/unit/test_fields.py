@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any
 
 import onnx
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pluginkit import field_types
@@ -299,6 +300,7 @@ keys = st.sampled_from(["length", "default", "min", "max", "choices", "descripti
     kind=st.sampled_from([*(f'"{kind.value}"' for kind in FieldType), '"int64[]"', "3", '"dims"']),
     said=st.dictionaries(keys, values),
 )
+@example(kind='"float32"', said={"default": "inf"})
 def test_whatever_is_declared_is_a_field_or_refused_in_words(kind: str, said: dict[str, str]) -> None:
     lines = "\n".join([f"type = {kind}", *(f"{key} = {value}" for key, value in said.items())])
     try:
@@ -309,7 +311,13 @@ def test_whatever_is_declared_is_a_field_or_refused_in_words(kind: str, said: di
     # What is taken has values, and C++ of its own.
     value = made.example({"c": 4})
     assert made.is_list == isinstance(value, tuple)
-    (found,) = cpp_fields.snippets(Manifest.parse(TOML.format(field=lines, c="[4, 4, 4]")))["fields"]
+    manifest = Manifest.parse(TOML.format(field=lines, c="[4, 4, 4]"))
+    numbers = made.default if isinstance(made.default, tuple) else (made.default,)
+    if any(isinstance(one, float) and not math.isfinite(one) for one in numbers):
+        with pytest.raises(UsageError, match="generated code reads finite numbers alone"):
+            cpp_fields.snippets(manifest)
+        return
+    (found,) = cpp_fields.snippets(manifest)["fields"]
     assert found["name"] == "f"
 
 
