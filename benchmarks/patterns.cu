@@ -1,6 +1,7 @@
 // Kernel patterns on pluginkit's device headers: times, and the rate of copies in the same run; a JSON object a line on
 // stdout. `python benchmarks/patterns.py` compiles it once for each type (PATTERNS_TYPE, 0 to 3), with the kernel that
 // `pluginkit new` writes, and runs it.
+#include "../tests/cuda_on_cpu/sources/layer_norm.cuh"
 #include "my_plugin_kernel.h"
 
 #include <pluginkit/kernels/bfloat16.cuh>
@@ -119,21 +120,6 @@ struct Softmax
         auto const powers = row.map([most](float x) { return kernels::fastExp(x - most); });
         float const inverse = 1.0F / powers.reduce(kernels::Sum{}, [](float power) { return power; });
         powers.write(y, [inverse](float power) { return power * inverse; });
-    }
-};
-
-struct LayerNorm
-{
-    float columns;
-
-    template <typename Row, typename Out>
-    __device__ void operator()(Row const& row, Out const& y) const
-    {
-        float const mean = row.reduce(kernels::Sum{}, [](float x, float, float) { return x; }) / columns;
-        float const squares =
-            row.reduce(kernels::Sum{}, [mean](float x, float, float) { return (x - mean) * (x - mean); });
-        float const inverse = rsqrtf(squares / columns + 1e-5F);
-        row.write(y, [=](float x, float weight, float bias) { return (x - mean) * inverse * weight + bias; });
     }
 };
 

@@ -18,7 +18,7 @@ from pluginkit.formats import DLA_ONLY, Format
 from pluginkit.manifest import MAX_DIMS, MAX_NAME, REST, Manifest
 from pluginkit.scaffold import names, profiles
 from pluginkit.scaffold.fields import options as field_options
-from pluginkit.scaffold.fields.options import FieldOption, quote
+from pluginkit.scaffold.fields.options import FieldOption, quote, unknown_type
 
 _TENSOR_FORM = "Expected NAME:TYPE[,TYPE...]:DIM[,DIM...], as in x:float32,float16,int8:n,c,h,w"
 _KEYS = {"an input": ("values", "scale"), "an output": ("alias", "upper", "opt", "valid", "scale")}
@@ -283,9 +283,7 @@ def _dtype(name: str, text: str, known: list[DType]) -> DType:
         raise UsageError(f"The type {name} in '{text}' can't be: {why}.", hint=f"{instead[:1].upper()}{instead[1:]}.")
     if name in values:
         return DType(name)
-    close = difflib.get_close_matches(name.lower(), values, n=1)
-    guess = f"; did you mean '{close[0]}'?" if close else "."
-    raise UsageError(f"Unknown type '{name}' in '{text}'{guess}", hint=f"Types here: {', '.join(values)}.")
+    raise unknown_type(name, text, name.lower(), values, "Types here")
 
 
 def _scale(name: str, tensor: _Tensor) -> FieldOption:

@@ -12,14 +12,7 @@ from onnx import TensorProto, helper
 from pluginkit.dtypes import DType
 from pluginkit.network.api_model import PROBE
 from pluginkit.network.model import Network, NetworkProfile, PluginCall, Range
-from pluginkit.testing.families.base import (
-    DOMAIN,
-    FLOAT8_IR_VERSION,
-    FLOAT8_OPSET,
-    IR_VERSION,
-    OPSET,
-    SHAPE_INPUTS,
-)
+from pluginkit.testing.families.base import DOMAIN, SHAPE_INPUTS, versions
 
 from .signature import Signature
 
@@ -162,9 +155,7 @@ def finish(
     """The network for NVIDIA."""
     ends = [info(value) for value in outputs]
     proto = helper.make_graph(graph.nodes, "fidelity", list(inputs), ends, graph.constants)
-    float8 = any(DType.FLOAT8 in (*call.types, *call.output_types) for call in graph.calls)
-    opsets = [helper.make_opsetid("", FLOAT8_OPSET if float8 else OPSET), helper.make_opsetid(DOMAIN, 1)]
-    model = helper.make_model(proto, ir_version=FLOAT8_IR_VERSION if float8 else IR_VERSION, opset_imports=opsets)
+    model = helper.make_model(proto, **versions(graph.calls))
     return Network(
         id=label,
         family=label.partition("/")[0],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pluginkit.errors import UsageError
@@ -88,9 +89,14 @@ def _kind(word: str, text: str) -> FieldType:
         reason = REFUSED[plain]
         hint = f"{reason[0].upper()}{reason[1:]}."
         raise UsageError(f"In '{text}': a field of type {word} can't be given.", hint=hint)
-    close = difflib.get_close_matches(plain, values, n=1)
+    raise unknown_type(word, text, plain, values, "Types of fields")
+
+
+def unknown_type(word: str, text: str, near: str, values: Sequence[str], kind: str) -> UsageError:
+    """That an option, `text`, names no type of `values`, with the one that is like `near`; `kind`: what they are."""
+    close = difflib.get_close_matches(near, values, n=1)
     guess = f"; did you mean '{close[0]}'?" if close else "."
-    raise UsageError(f"Unknown type '{word}' in '{text}'{guess}", hint=f"Types of fields: {', '.join(values)}.")
+    return UsageError(f"Unknown type '{word}' in '{text}'{guess}", hint=f"{kind}: {', '.join(values)}.")
 
 
 def _values(words: str, kind: FieldType, text: str) -> tuple[Number | None, Number | None, tuple[Number | str, ...]]:
