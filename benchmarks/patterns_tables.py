@@ -1,0 +1,237 @@
+"""The tables of a record of `patterns.py`, and the documents that show them.
+
+`python benchmarks/patterns_tables.py RECORD` writes the figures of a record into docs/kernels.md and into the gallery's
+page, and all of its tables into a file beside it. It needs no GPU.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import nan
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "kernels.md"
+GALLERY = ROOT / "samples" / "gallery" / "README.md"
+BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1}
+TYPES = tuple(BYTES)
+ELEMENTS, COLUMNS = 2**27, 4096
+LIMITS = {
+    # Least shares of the copy rate: FP32, FP16 and BF16, INT8.
+    "pluginkit new": (0.97, 0.97, 0.97),
+    "leaky": (0.97, 0.97, 0.97),
+    "gelu": (0.97, 0.97, 0.88),
+    "bias+gelu": (0.97, 0.97, 0.88),
+    "swiglu": (0.97, 0.97, 0.88),
+    "softmax": (0.97, 0.97, 0.92),
+    "layer_norm": (0.97, 0.97, 0.92),
+    "rms_norm": (0.97, 0.97, 0.92),
+    "add+rms_norm": (0.97, 0.97, 0.92),
+    "row max": (0.97, 0.97, 0.92),
+    "cumsum": (0.97, 0.96, 0.90),
+    "embedding": (0.95, 0.95, 0.95),
+    "transpose": (0.94, 0.92, 0.88),
+    "NCHW to NHWC": (0.94, 0.92, 0.88),
+    "pad constant": (0.97, 0.93, 0.90),
+    "pad edge": (0.97, 0.93, 0.90),
+    "pad reflect": (0.97, 0.93, 0.90),
+    "pad reflect, 256 x 256": (0.97, 0.93, 0.90),
+    "max pool 2x2": (0.97, 0.93, 0.90),
+    "max pool 3x3": (0.97, 0.93, 0.90),
+    "max pool 3x3, 256 x 256": (0.97, 0.93, 0.90),
+    "nonzero": (0.70, 0.70, 0.70),
+}
+# INT8 weights have no limit: a network's are float32. They are measured to see what they cost.
+HOLE = 0.85  # least share anywhere on a curve
+TINY = 1.2  # most times a kernel of one load and one store, in a replayed graph
+PLACE = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.DOTALL)
+FIGURES = re.compile(r"(?<=: )\d\.\d\d(?: · \d\.\d\d){3}$", re.MULTILINE)
+LINK = re.compile(r"[\w-]+-patterns(?=\.(?:json|md))")
+LAYERS = ("leaky", "softmax", "cumsum", "embedding", "NCHW to NHWC", "pad reflect", "max pool 3x3", "nonzero")
+"""The gallery's projects, in its page's order."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A table: its title, its columns' names, its rows."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+    def markdown(self) -> str:
+        """The table's rows in Markdown, without the title."""
+        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
+        return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def tables(record: dict[str, Any]) -> list[Figures]:
+    """All tables of a record."""
+    return [large(record), widths(record), sizes(record), *([replayed(record)] if record["replayed"] else [])]
+
+
+def shares(record: dict[str, Any]) -> dict[tuple[str, str], float]:
+    """By case and type: the share of the copy rate with the large tensor and rows of 4096."""
+    return {
+        (row["case"], row["type"]): row["share"]
+        for row in record["cases"]
+        if (row["elements"], row["columns"]) == (ELEMENTS, COLUMNS)
+    }
+
+
+def limit(case: str, kind: str) -> float | None:
+    """The least share that is asked of a case with the large tensor; None where none is."""
+    single, half, int8 = LIMITS.get(case, (None, None, None))
+    return {"float32": single, "int8": int8}.get(kind, half)
+
+
+def large(record: dict[str, Any]) -> Figures:
+    """Each case with the large tensor, in the types, and what others take for it."""
+    found = shares(record)
+    others: dict[tuple[str, str], list[str]] = {}
+    for row in record["torch"]:
+        # torch's ways are in the order of `patterns_torch.py`: eager, compiled.
+        others.setdefault((row["case"].rpartition(", ")[0], row["type"]), []).append(f"{row['share']:.2f}")
+
+    def cell(case: str, kind: str) -> str:
+        if (case, kind) not in found:
+            return ""
+        share, least = found[case, kind], limit(case, kind)
+        return f"{share:.3f}" if least is None or share >= least else f"**{share:.3f}** ({least})"
+
+    rows = [
+        [case, *(cell(case, kind) for kind in TYPES), *(", ".join(others.get((case, kind), [])) for kind in TYPES[:2])]
+        for case in _ordered(found)
+    ]
+    return Figures(
+        f"{record['device']}: 134 million elements, rows of 4096; shares of the rate of copies of as many bytes "
+        f"(1 GiB: {record['copy_gb_per_s']:.0f} GB/s)",
+        ["pattern", *TYPES, "torch, FP32: eager, compiled", "torch, FP16"],
+        rows,
+    )
+
+
+def widths(record: dict[str, Any]) -> Figures:
+    """The cases that have rows, over the rows' width, with tensors of about the large one's size."""
+    found: dict[tuple[str, str], dict[int, float]] = {}
+    for row in record["cases"]:
+        if ELEMENTS - 70000 < row["elements"] <= ELEMENTS:
+            found.setdefault((row["case"], row["type"]), {})[row["columns"]] = row["share"]
+    return _curves(
+        "134 million elements: shares of the copy rate by width of rows",
+        {name: one for name, one in found.items() if len(one) > 1},
+        str,
+    )
+
+
+def sizes(record: dict[str, Any]) -> Figures:
+    """A case of each pattern over tensors from the smallest to the largest."""
+    copies = {row["bytes"] for row in record["copies"]}
+    found: dict[tuple[str, str], dict[int, float]] = {}
+    for row in record["cases"]:
+        size = row["elements"] * BYTES[row["type"]]
+        if size in copies and row["columns"] in (COLUMNS, row["elements"]):
+            found.setdefault((row["case"], row["type"]), {})[size] = row["share"]
+    return _curves(
+        "Shares of the rate of copies of as many bytes, by bytes of a tensor",
+        {name: one for name, one in found.items() if len(one) > 1},
+        lambda size: f"{size // 2**20} MiB" if size >= 2**20 else f"{size // 2**10} KiB",
+    )
+
+
+def _curves(title: str, found: dict[tuple[str, str], dict[int, float]], name: Callable[[int], str]) -> Figures:
+    points = sorted({point for one in found.values() for point in one})
+    rows = [
+        [case, kind, *(f"{found[case, kind].get(point, nan):.2f}".replace("nan", "") for point in points)]
+        for case in _ordered(found)
+        for kind in TYPES
+        if (case, kind) in found
+    ]
+    return Figures(title, ["case", "type", *map(name, points)], rows)
+
+
+def _ordered(found: Iterable[tuple[str, str]]) -> list[str]:
+    """The cases: those with limits in their order, then the others."""
+    cases = dict.fromkeys(case for case, _ in found)
+    return [*(case for case in LIMITS if case in cases), *(case for case in cases if case not in LIMITS)]
+
+
+def replayed(record: dict[str, Any]) -> Figures:
+    """Tensors of 4 KiB in a replayed graph, as times a kernel of one load and one store."""
+    times = _times(record)
+    rows = [[case, *(f"{times[case, kind]:.2f}" for kind in TYPES)] for case in _ordered(times)]
+    return Figures("4 KiB in a replayed graph: times a kernel of one load and one store", ["case", *TYPES], rows)
+
+
+def _times(record: dict[str, Any]) -> dict[tuple[str, str], float]:
+    taken = {(row["replayed"], row["type"]): row["us"] for row in record["replayed"]}
+    return {
+        (case, kind): time / taken["load and store", kind]
+        for (case, kind), time in taken.items()
+        if case != "load and store"
+    }
+
+
+def missed(record: dict[str, Any]) -> list[str]:
+    """What is below its limit, a line each."""
+    lines = [
+        f"{case}, {kind}: {share:.3f}, at least {least}"
+        for (case, kind), share in shares(record).items()
+        if (least := limit(case, kind)) is not None and share < least
+    ]
+    lines += [
+        f"{row['case']}, {row['type']}, {row['elements']} elements, rows of {row['columns']}: {row['share']:.2f}"
+        for row in record["cases"]
+        if row["share"] < HOLE
+        and (row["elements"], row["columns"]) != (ELEMENTS, COLUMNS)
+        and (limit(row["case"], row["type"]) or 0) >= HOLE
+    ]
+    lines += [
+        f"{case}, {kind}, 4 KiB replayed: {time:.2f} times"
+        for (case, kind), time in _times(record).items()
+        if time > TINY
+    ]
+    return lines
+
+
+def written(record: dict[str, Any], stem: str) -> dict[Path, str]:
+    """The documents with a record's figures: each one's text.
+
+    Args:
+        record: What `patterns.py` recorded.
+        stem: The name of the record's file without its ending.
+    """
+    found = shares(record)
+    figures = iter(" · ".join(f"{found[layer, kind]:.2f}" for kind in TYPES) for layer in LAYERS)
+    page = PLACE.sub(lambda _: large(record).markdown(), PAGE.read_text(encoding="utf-8"))
+    gallery = FIGURES.sub(lambda _: next(figures), GALLERY.read_text(encoding="utf-8"))
+    beside = f"# {record['device']}, {record['date'][:10]}\n\nMade by `benchmarks/patterns.py`, from `{stem}.json`.\n"
+    for table in tables(record):
+        beside += f"\n## {table.title}\n\n{table.markdown()}"
+    return {
+        PAGE: LINK.sub(stem, page),
+        GALLERY: LINK.sub(stem, gallery),
+        ROOT / "benchmarks" / "results" / f"{stem}.md": beside,
+    }
+
+
+def main() -> int:
+    """Write the documents."""
+    if len(sys.argv) != 2:
+        sys.stderr.write(f"usage: {sys.argv[0]} RECORD.json\n")
+        return 2
+    record = Path(sys.argv[1])
+    for path, text in written(json.loads(record.read_text(encoding="utf-8")), record.stem).items():
+        path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{os.path.relpath(path)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
