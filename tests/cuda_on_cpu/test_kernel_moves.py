@@ -1,4 +1,4 @@
-"""Padding, windows and selected elements of pluginkit/kernels, by g++, clang++ and nvcc; against NumPy.
+"""Padding, windows, selected and largest elements of pluginkit/kernels, by g++, clang++ and nvcc; against NumPy.
 
 Not slow are FP16 and one function of windows, by g++.
 """
@@ -205,6 +205,59 @@ def test_places_of_selected_elements_in_fp16(half: ctypes.CDLL) -> None:
 @pytest.mark.parametrize("name", TYPES)
 def test_places_of_selected_elements(anywhere: Load, name: str) -> None:
     selected(anywhere("kernel_moves"), name)
+
+
+def largest(library: Any, name: str) -> None:
+    """Of one block's turn and of several, in whole chunks and not, with many equal elements and with none."""
+    for rows, columns, k in (
+        (3, 1, 1), (2, 7, 3), (5, 64, 64), (4, 100, 200), (2, 1000, 0), (3, 1024, 10), (2, 5001, 777), (2, 8200, 4000),
+    ):  # fmt: skip
+        for spread, offset in ((3, 0), (120, 1), (30000, 0)):
+            drawn = np.random.default_rng(columns).integers(-spread, spread, (rows, columns))
+            x = unaligned((drawn if name == "Int8" else drawn / 7).astype(TYPES[name]), offset)
+            y = unaligned(np.full(x.size + 1, CHANGED, x.dtype), offset)
+            mask = unaligned(np.full(x.size + 1, CHANGED, np.int8), offset)
+            sizes = [ctypes.c_int64(one) for one in (rows, columns, k)]
+            assert getattr(library, f"topK{name}")(at(x), at(y), at(mask), *sizes) == 0
+            among = np.zeros(x.shape, bool)
+            best = np.argsort(-x.astype(np.float64), axis=1, kind="stable")[:, :k]
+            np.put_along_axis(among, best, True, axis=1)
+            np.testing.assert_array_equal(mask[:-1].reshape(x.shape), among, f"{columns} {k} {spread}")
+            wide = x.astype(np.float64)
+            expected = np.where(among, wide, np.minimum(-wide, 127 if name == "Int8" else np.inf)).astype(x.dtype)
+            np.testing.assert_array_equal(y[:-1].reshape(x.shape), expected)
+            assert (y[-1], mask[-1]) == (CHANGED, CHANGED)
+
+
+def unusual(library: Any, name: str) -> None:
+    """Both zeros are equal, and a NaN is larger than infinity, whatever its sign."""
+    row = [0.0, -0.0, 1.0, np.nan, -np.inf, np.inf, -np.nan, -0.0, 0.0, -1.0]
+    x = np.array([row], TYPES[name])
+    y, mask = np.zeros_like(x), np.zeros(x.shape, np.int8)
+    order = [3, 6, 5, 2, 0, 1, 7, 8, 9, 4]
+    for k in range(len(row) + 1):
+        call = (at(x), at(y), at(mask), *(ctypes.c_int64(one) for one in (1, len(row), k)))
+        assert getattr(library, f"topK{name}")(*call) == 0
+        assert set(np.flatnonzero(mask)) == set(order[:k])
+
+
+@OF_HALF
+def test_the_largest_of_each_row_in_fp16(half: ctypes.CDLL) -> None:
+    largest(half, "Half")
+    unusual(half, "Half")
+    x = np.zeros(1, np.float16)
+    for rows, columns, k, expected in ((0, 9, 1, 0), (9, 0, 1, 0), (-1, 1, 1, 1), (1, 1, -1, 1), (2**31, 0, 1, 1)):
+        sizes = [ctypes.c_int64(one) for one in (rows, columns, k)]
+        assert half.topKHalf(at(x), at(x), at(x), *sizes) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TYPES)
+def test_the_largest_of_each_row(anywhere: Load, name: str) -> None:
+    library = anywhere("kernel_moves")
+    largest(library, name)
+    if name != "Int8":
+        unusual(library, name)
 
 
 def pooled(x: np.ndarray, size: int, stride: int, pad: int, layer: int) -> np.ndarray:

@@ -1,7 +1,8 @@
-// Padding, windows and selected elements on pluginkit/kernels, called with addresses of device memory.
+// Padding, windows, selected and largest elements on pluginkit/kernels, called with addresses of device memory.
 #include <pluginkit/kernels/float16.cuh>
 #include <pluginkit/kernels/pad.cuh>
 #include <pluginkit/kernels/select.cuh>
+#include <pluginkit/kernels/topk.cuh>
 #include <pluginkit/kernels/windows.cuh>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -28,6 +29,31 @@ template <typename T>
 int select(void const* x, int rank, int64_t const* dims, int64_t* indices, int32_t* found, void* workspace)
 {
     return kernels::launchSelect(nullptr, rank, dims, Positive{}, kernels::input<T>(x), indices, found, workspace);
+}
+
+//! One of the k largest elements as it is, another as its negative.
+struct Signed
+{
+    __device__ float operator()(float x, bool among) const
+    {
+        return among ? x : -x;
+    }
+};
+
+struct Mask
+{
+    __device__ float operator()(float /*x*/, bool among) const
+    {
+        return among ? 1.0F : 0.0F;
+    }
+};
+
+template <typename T>
+int topK(void const* x, void* y, void* mask, int64_t rows, int64_t columns, int64_t k)
+{
+    auto const in = kernels::input<T>(x);
+    int const done = kernels::launchTopK(nullptr, rows, columns, k, Signed{}, kernels::output<T>(y), in);
+    return done != 0 ? done : kernels::launchTopK(nullptr, rows, columns, k, Mask{}, kernels::output<int8_t>(mask), in);
 }
 
 struct Largest
@@ -104,6 +130,10 @@ int pool(void const* x, void* y, int64_t const* images, int32_t const* window, i
                             void* workspace)                                                                           \
     {                                                                                                                  \
         return select<T>(x, rank, dims, indices, found, workspace);                                                    \
+    }                                                                                                                  \
+    EXPORT int topK##Name(void const* x, void* y, void* mask, int64_t rows, int64_t columns, int64_t k)                \
+    {                                                                                                                  \
+        return topK<T>(x, y, mask, rows, columns, k);                                                                  \
     }                                                                                                                  \
     EXPORT int pool##Name(void const* x, void* y, int64_t const* images, int32_t const* window, int layer,             \
                           float scale)                                                                                 \

@@ -135,4 +135,39 @@ __device__ float blockReduce(float value, Operation operation, float* scratch)
     return result;
 }
 
+namespace detail
+{
+
+//! What comes before this thread's number in its block of Warps warps; `total` is that of all.
+template <int32_t Warps>
+__device__ int32_t countBefore(int32_t number, int32_t& total, int32_t (&scratch)[Warps])
+{
+    auto const lane = static_cast<int32_t>(threadIdx.x % kLanes);
+    auto const warp = static_cast<int32_t>(threadIdx.x / kLanes);
+    int32_t sum = number;
+#pragma unroll
+    for (uint32_t distance = 1; distance < kLanes; distance *= 2)
+    {
+        int32_t const other = __shfl_up_sync(kWholeWarp, sum, distance);
+        sum += lane >= static_cast<int32_t>(distance) ? other : 0;
+    }
+    if (lane == static_cast<int32_t>(kLanes) - 1)
+    {
+        scratch[warp] = sum;
+    }
+    __syncthreads();
+    int32_t before = 0;
+    total = 0;
+#pragma unroll
+    for (int32_t w = 0; w < Warps; ++w)
+    {
+        before += w < warp ? scratch[w] : 0;
+        total += scratch[w];
+    }
+    __syncthreads(); // nobody writes to scratch again before all have read it
+    return before + sum - number;
+}
+
+} // namespace detail
+
 } // namespace pluginkit::kernels

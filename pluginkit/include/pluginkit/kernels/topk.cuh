@@ -1,0 +1,284 @@
+//! The k largest elements of each row of a matrix: a function of each element, and of whether it is one of them.
+//!
+//!     struct Kept
+//!     {
+//!         __device__ float operator()(float x, bool among) const
+//!         {
+//!             return among ? x : 0.0F; // a mask: among ? 1.0F : 0.0F
+//!         }
+//!     };
+//!     kernels::launchTopK(stream, rows, columns, k, Kept{}, kernels::output<__half>(y), kernels::input<__half>(x));
+//!
+//! A row's k-th largest element is found by its bits, eight at a time: as many are counted as have each of their 256
+//! values. The row is read again for each eight bits and once for the results, from the caches where it fits into them.
+#pragma once
+
+#include <pluginkit/kernels/row_inputs.cuh>
+#include <pluginkit/kernels/rows.cuh>
+#include <pluginkit/kernels/tensors.cuh>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace pluginkit::kernels
+{
+
+namespace detail
+{
+
+constexpr uint32_t kDigitBits = 8;
+constexpr int32_t kDigits = 1 << kDigitBits;
+
+//! Elements as unsigned numbers in the same order. Both zeros are the same number, and all NaNs the largest.
+template <typename T>
+struct Order
+{
+    static_assert(sizeof(T) <= sizeof(uint32_t), "elements have at most 32 bits");
+    static constexpr uint32_t kBits = 8 * sizeof(T);
+    static constexpr uint32_t kSign = 1U << (kBits - 1);
+
+    uint32_t infinity; //!< its bits, or those of the largest number
+
+    __device__ static uint32_t bitsOf(T element)
+    {
+        uint32_t bits = 0;
+        memcpy(&bits, &element, sizeof element);
+        return bits;
+    }
+
+    __device__ static Order make()
+    {
+        T most;
+        toElement(most, INFINITY, 1.0F);
+        return {bitsOf(most)};
+    }
+
+    __device__ uint32_t of(T element) const
+    {
+        uint32_t const bits = bitsOf(element);
+        if constexpr (std::is_integral_v<T>)
+        {
+            return bits ^ kSign;
+        }
+        uint32_t const magnitude = bits & (kSign - 1);
+        uint32_t const number = (bits & kSign) != 0 ? kSign - magnitude : kSign + magnitude;
+        return magnitude > infinity ? 2 * kSign - 1 : number;
+    }
+};
+
+//! What is known of a row's k-th largest element, as a number of `Order`.
+struct Threshold
+{
+    uint32_t mask;   //!< the bits that are known
+    uint32_t number; //!< those bits
+    int32_t wanted;  //!< of the elements that have these bits, how many are among the k
+    int32_t have;    //!< how many have them
+};
+
+//! The next digit of the threshold, by one warp: of how many elements have each digit. All 32 lanes must call it, and
+//! the one that knows it writes it.
+inline __device__ void findDigit(int32_t const (&counts)[kDigits], uint32_t shift, Threshold& threshold)
+{
+    constexpr int32_t kEach = kDigits / static_cast<int32_t>(kLanes);
+    auto const lane = static_cast<int32_t>(threadIdx.x % kLanes);
+    int32_t const last = kDigits - 1 - lane * kEach; // from the largest digit down
+    int32_t mine = 0;
+#pragma unroll
+    for (int32_t j = 0; j < kEach; ++j)
+    {
+        mine += counts[last - j];
+    }
+    int32_t above = mine;
+#pragma unroll
+    for (uint32_t distance = 1; distance < kLanes; distance *= 2)
+    {
+        int32_t const other = __shfl_up_sync(kWholeWarp, above, distance);
+        above += lane >= static_cast<int32_t>(distance) ? other : 0;
+    }
+    above -= mine;
+    Threshold const before = threshold;
+    __syncwarp(); // nobody writes it before all have read it
+    for (int32_t j = 0; j < kEach; ++j)
+    {
+        int32_t const count = counts[last - j];
+        if (above < before.wanted && before.wanted <= above + count)
+        {
+            threshold.mask = before.mask | static_cast<uint32_t>(kDigits - 1) << shift;
+            threshold.number = before.number | static_cast<uint32_t>(last - j) << shift;
+            threshold.wanted = before.wanted - above;
+            threshold.have = count;
+        }
+        above += count;
+    }
+}
+
+//! A chunk's elements, one by one.
+template <int32_t Size, typename T>
+__device__ void spread(Elements<Size, T> const& loaded, T (&elements)[Size])
+{
+    if constexpr (Size == 1)
+    {
+        elements[0] = loaded.element;
+    }
+    else
+    {
+        memcpy(&elements, &loaded.packs, sizeof elements);
+    }
+}
+
+//! A block has a row. Whole: rows are made of chunks of Size elements.
+template <int32_t Threads, int32_t Size, bool Whole, typename Function, typename T, typename Out>
+__global__ void __launch_bounds__(Threads)
+    topKKernel(int64_t columns, int32_t k, Function const function, Output<Out> const y, Input<T> const x)
+{
+    __shared__ int32_t counts[kDigits];
+    __shared__ int32_t scratch[Threads / static_cast<int32_t>(kLanes)];
+    __shared__ Threshold shared;
+    auto const thread = static_cast<int32_t>(threadIdx.x);
+    auto const row = placeOfRow<Size, Whole>(blockIdx.x, gridDim.x, columns);
+    auto const order = Order<T>::make();
+    // Nothing is known: all elements have those bits. If as many are wanted, or none, nothing else need be known.
+    Threshold threshold{0, 0, k, static_cast<int32_t>(columns)};
+    for (uint32_t shift = Order<T>::kBits; shift > 0 && threshold.wanted > 0 && threshold.wanted < threshold.have;)
+    {
+        shift -= kDigitBits;
+        for (int32_t i = thread; i < kDigits; i += Threads)
+        {
+            counts[i] = 0;
+        }
+        if (thread == 0)
+        {
+            shared = threshold;
+        }
+        __syncthreads();
+        for (int64_t chunk = thread; chunk < row.chunks; chunk += Threads)
+        {
+            auto const at = row.at(chunk);
+            Elements<Size, T> loaded;
+            loaded.load(x, at);
+            T elements[Size];
+            spread(loaded, elements);
+#pragma unroll
+            for (int32_t j = 0; j < Size; ++j)
+            {
+                uint32_t const number = order.of(elements[j]);
+                if (at.has(j) && (number & threshold.mask) == threshold.number)
+                {
+                    atomicAdd(&counts[(number >> shift) % kDigits], 1);
+                }
+            }
+        }
+        __syncthreads();
+        if (thread < static_cast<int32_t>(kLanes))
+        {
+            findDigit(counts, shift, shared);
+        }
+        __syncthreads();
+        threshold = shared;
+        __syncthreads(); // nobody clears the counts before all have read what was made of them
+    }
+    // Of equal elements the first ones are taken. Where all of them are, they need not be counted.
+    bool const counted = threshold.wanted < threshold.have;
+    int32_t equalBefore = 0;
+    for (int64_t first = 0; first < row.chunks; first += Threads)
+    {
+        int64_t const chunk = first + thread;
+        auto const at = row.at(chunk);
+        Elements<Size, T> loaded{};
+        T elements[Size]{};
+        float numbers[Size]{};
+        if (chunk < row.chunks)
+        {
+            loaded.load(x, at);
+            loaded.unpack(x.scale, numbers);
+        }
+        spread(loaded, elements);
+        int32_t equal = 0; // of the chunk
+#pragma unroll
+        for (int32_t j = 0; j < Size; ++j)
+        {
+            bool const is = chunk < row.chunks && at.has(j);
+            equal += is && (order.of(elements[j]) & threshold.mask) == threshold.number ? 1 : 0;
+        }
+        int32_t total = 0;
+        int32_t left = threshold.wanted; // of equal ones that are taken from this chunk on
+        if (counted)
+        {
+            left -= equalBefore + countBefore(equal, total, scratch);
+            equalBefore += total;
+        }
+        if (chunk >= row.chunks)
+        {
+            continue;
+        }
+        float results[Size];
+#pragma unroll
+        for (int32_t j = 0; j < Size; ++j)
+        {
+            uint32_t const number = order.of(elements[j]) & threshold.mask;
+            bool const same = number == threshold.number && at.has(j);
+            results[j] = function(numbers[j], number > threshold.number || (same && left > 0));
+            left -= counted && same ? 1 : 0;
+        }
+        storeOne(y, at, results);
+    }
+}
+
+//! A block of threads for rows of so many chunks.
+template <int32_t Size, bool Whole, typename Function, typename T, typename Out>
+void launchTopKOf(cudaStream_t stream, uint32_t rows, int64_t columns, int32_t k, Function const& function,
+                  Output<Out> y, Input<T> x) noexcept
+{
+    constexpr int32_t kFew = 64;
+    constexpr int32_t kMany = 256;
+    if (columns <= int64_t{kFew} * Size)
+    {
+        topKKernel<kFew, Size, Whole><<<rows, kFew, 0, stream>>>(columns, k, function, y, x);
+    }
+    else
+    {
+        topKKernel<kMany, Size, Whole><<<rows, kMany, 0, stream>>>(columns, k, function, y, x);
+    }
+}
+
+} // namespace detail
+
+//! Starts the kernel on a stream and returns at once; without elements it starts nothing.
+//!
+//! x and y are matrices of rows x columns elements; y may be of another type than x, and is other memory. The function
+//! gets each element's number and whether it is one of its row's k largest: all are where a row has no more, and of
+//! equal ones the first are. A NaN is larger than infinity. At most 2^31 - 1 rows, and as many columns.
+template <typename Function, typename T, typename Out>
+cudaError_t launchTopK(cudaStream_t stream, int64_t rows, int64_t columns, int64_t k, Function const& function,
+                       Output<Out> y, Input<T> x) noexcept
+{
+    constexpr int64_t kMost = 0x7FFFFFFF;
+    if (rows < 0 || columns < 0 || k < 0 || rows > kMost || columns > kMost)
+    {
+        return cudaErrorInvalidValue;
+    }
+    if (rows == 0 || columns == 0)
+    {
+        return cudaSuccess; // a launch of no blocks would be an error
+    }
+    constexpr int32_t kSize = detail::largest(Pack<T>::kSize, Pack<Out>::kSize);
+    auto const blocks = static_cast<uint32_t>(rows);
+    auto const wanted = static_cast<int32_t>(k < columns ? k : columns);
+    if (!canPack(y.data, x.data))
+    {
+        detail::launchTopKOf<1, true>(stream, blocks, columns, wanted, function, y, x);
+    }
+    else if (columns % kSize == 0)
+    {
+        detail::launchTopKOf<kSize, true>(stream, blocks, columns, wanted, function, y, x);
+    }
+    else
+    {
+        detail::launchTopKOf<kSize, false>(stream, blocks, columns, wanted, function, y, x);
+    }
+    return cudaGetLastError();
+}
+
+} // namespace pluginkit::kernels
