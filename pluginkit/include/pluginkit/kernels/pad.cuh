@@ -8,11 +8,12 @@
 
 #include <pluginkit/kernels/division.cuh>
 #include <pluginkit/kernels/moving.cuh>
-#include <pluginkit/kernels/shifted.cuh>
+#include <pluginkit/kernels/pack.cuh>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace pluginkit::kernels
 {
@@ -35,39 +36,65 @@ namespace detail
 {
 
 constexpr int32_t kMostPadDims = 8; //!< as TensorRT's tensors have
-constexpr uint32_t kPadThreads = 256;
+constexpr int32_t kPadThreads = 256;
+constexpr int32_t kPadBlocks = 5;                //!< of a multiprocessor: with fewer registers loads would wait
+constexpr int32_t kPadBytes = 8192;              //!< of y, that a block makes
+constexpr int32_t kPadRows = kPadBytes / 16 + 2; //!< that a block may have a part of
 
-//! Both tensors' dimensions; neighbours that have no rim count as one.
-struct PadShape
+//! A dimension of both tensors.
+struct PadDim
 {
-    int32_t rank;
-    int32_t rows;                 //!< of y, of its last dimension's size
-    int32_t size[kMostPadDims];   //!< of x
-    int32_t before[kMostPadDims]; //!< how much of the rim is before x; may be below 0, which cuts
-    int32_t stride[kMostPadDims]; //!< of x
-    Divisor out[kMostPadDims];    //!< the sizes of y
+    int32_t size;   //!< of x
+    int32_t before; //!< how much of the rim is before x; may be below 0, which cuts
+    int32_t stride; //!< of x
+    Divisor out;    //!< the size of y
+    Divisor period; //!< after which a reflection is the same again
 };
 
-//! Where in x the element is that belongs at `place`, counted from x's first; -1: nowhere.
-template <PadMode Mode>
-__device__ int32_t sourceOf(int32_t place, int32_t size)
+//! All dimensions but the last, and the last; neighbours that have no rim count as one.
+struct PadShape
 {
-    if (static_cast<uint32_t>(place) < static_cast<uint32_t>(size))
+    int32_t count;
+    PadDim dims[kMostPadDims - 1];
+    PadDim last;
+};
+
+//! The rows of y, as a block's threads go over them: columns `begin` to `end` - 1 may be made of words of x, the others
+//! are made element by element.
+struct PadRow
+{
+    int32_t begin;
+    int32_t end;
+    int32_t lead;  //!< the column of x that belongs at column `begin`
+    int32_t words; //!< columns where a word may begin, from `begin` on
+    Divisor gap;   //!< elements from one row's last word to the next row's first one, at most
+};
+
+//! Elements that are moved at once: a word of four bytes, or one element.
+template <typename T>
+constexpr int32_t kPadWord = sizeof(T) < sizeof(uint32_t) ? static_cast<int32_t>(sizeof(uint32_t) / sizeof(T)) : 1;
+
+template <typename T>
+using PadWord = std::conditional_t<sizeof(T) < sizeof(uint32_t), uint32_t, T>;
+
+//! Where in x the element is that belongs at `place` of y; -1: nowhere.
+template <PadMode Mode>
+__device__ int32_t sourceOf(PadDim const& dim, int32_t place)
+{
+    int32_t const from = place - dim.before;
+    if (Mode == PadMode::kConstant || dim.size == 0)
     {
-        return place;
+        return static_cast<uint32_t>(from) < static_cast<uint32_t>(dim.size) ? from : -1;
     }
-    if (Mode == PadMode::kConstant || size == 0)
+    if (Mode == PadMode::kEdge)
     {
-        return -1;
+        return min(max(from, 0), dim.size - 1);
     }
-    if (Mode == PadMode::kEdge || size == 1)
-    {
-        return min(max(place, 0), size - 1);
-    }
-    uint32_t const period = 2U * (static_cast<uint32_t>(size) - 1U); // below 2^32
-    auto distance = static_cast<uint32_t>(abs(place));
-    distance = distance < period ? distance : distance % period;
-    return static_cast<int32_t>(min(distance, period - distance));
+    int32_t const distance = abs(from);
+    uint32_t const over =
+        static_cast<uint32_t>(distance) - static_cast<uint32_t>(dim.period.quotient(distance)) * dim.period.divisor;
+    uint32_t const back = 2U * (static_cast<uint32_t>(dim.size) - 1U) - over; // below 2^32
+    return static_cast<int32_t>(min(over, back));
 }
 
 //! Where the row of x begins that belongs into row `row` of y; -1: it is of the rim alone.
@@ -75,274 +102,180 @@ template <PadMode Mode>
 __device__ int32_t rowSource(PadShape const& shape, int32_t row)
 {
     int32_t from = 0;
-    for (int32_t d = shape.rank - 2; d >= 0; --d)
+    for (int32_t d = shape.count - 1; d >= 0; --d)
     {
-        int32_t const next = d > 0 ? shape.out[d].quotient(row) : 0;
-        int32_t const place = row - next * static_cast<int32_t>(shape.out[d].divisor);
-        int32_t const source = sourceOf<Mode>(place - shape.before[d], shape.size[d]);
+        int32_t const next = d > 0 ? shape.dims[d].out.quotient(row) : 0;
+        int32_t const source =
+            sourceOf<Mode>(shape.dims[d], row - next * static_cast<int32_t>(shape.dims[d].out.divisor));
         if (source < 0)
         {
             return -1;
         }
-        from += source * shape.stride[d];
+        from += source * shape.dims[d].stride;
         row = next;
     }
     return from;
 }
 
-constexpr int32_t kPadTile = 1024; //!< packs that a block puts together before it writes them
-
-//! Blocks whose threads go over the packs of some short rows: first those that lie inside a row of x, then the others,
-//! the last of each row first. So nearly every warp has packs of one kind, where a block has several rows.
-struct PadTiles
+//! Two loads that have a word of x, from element `first` on.
+template <typename T>
+struct LoadedWord
 {
-    Divisor rows;   //!< of a block
-    Divisor perRow; //!< `inside`, as a divisor
-    int32_t inside; //!< packs inside every row of x, wherever it begins
-    int32_t items;  //!< packs that begin in a row, at most
-    int32_t lead;   //!< columns of y before a row of x: a pack that begins there counts for the row before
+    PadWord<T> low;
+    PadWord<T> high;
+
+    __device__ void load(T const* x, int32_t first)
+    {
+        constexpr uint32_t kIn = kPadWord<T>;
+        auto const* const words = reinterpret_cast<PadWord<T> const*>(x);
+        low = words[static_cast<uint32_t>(first) / kIn];
+        if constexpr (kIn > 1)
+        {
+            high = words[(static_cast<uint32_t>(first) + kIn - 1) / kIn]; // maybe the same: nothing behind it is read
+        }
+    }
+
+    template <typename Change>
+    __device__ PadWord<T> word(int32_t first, Change const& change) const
+    {
+        if constexpr (kPadWord<T> == 1)
+        {
+            T element = low;
+            change(element);
+            return element;
+        }
+        else
+        {
+            uint32_t const bits = 8U * static_cast<uint32_t>(sizeof(T)) * static_cast<uint32_t>(first);
+            Pack<T> pack{{__funnelshift_r(low, high, bits), 0, 0, 0}}; // shifts by bits modulo 32
+            change(pack);                                              // three words of it cost nothing
+            return pack.words[0];
+        }
+    }
 };
 
-//! The low `count` bytes of a word.
-inline __device__ uint32_t lowBytes(int32_t count)
-{
-    return __funnelshift_lc(~0U, 0U, 8U * static_cast<uint32_t>(max(count, 0)));
-}
-
-//! Elements begin to end - 1 of a pack become those of another.
-template <typename T>
-__device__ void blend(Pack<T>& into, Pack<T> const& from, int32_t begin, int32_t end)
-{
-    constexpr auto kBytes = static_cast<int32_t>(sizeof(T));
-#pragma unroll
-    for (int32_t w = 0; w < kPackWords; ++w)
-    {
-        uint32_t const mask = lowBytes(end * kBytes - 4 * w) & ~lowBytes(begin * kBytes - 4 * w);
-        into.words[w] = (into.words[w] & ~mask) | (from.words[w] & mask);
-    }
-}
-
-//! Element j of a pack becomes another, which is smaller than a word.
-template <typename T>
-__device__ void put(Pack<T>& into, T element, int32_t j)
-{
-    constexpr auto kBytes = static_cast<int32_t>(sizeof(T));
-    uint32_t word = 0;
-    memcpy(&word, &element, sizeof element);
-    uint32_t const shift = 8U * (static_cast<uint32_t>(j * kBytes) % 4U);
-    uint32_t const mask = ((1U << (8U * kBytes)) - 1U) << shift;
-#pragma unroll
-    for (int32_t w = 0; w < kPackWords; ++w)
-    {
-        uint32_t const changed = (into.words[w] & ~mask) | word << shift;
-        into.words[w] = w == j * kBytes / 4 ? changed : into.words[w];
-    }
-}
-
-template <typename T>
-__device__ Pack<T> packOf(T element)
-{
-    T elements[Pack<T>::kSize];
-#pragma unroll
-    for (T& one : elements)
-    {
-        one = element;
-    }
-    Pack<T> pack;
-    memcpy(&pack, &elements, sizeof pack);
-    return pack;
-}
-
-//! The pack of y that begins at this row and column. Row by row: what is x's is loaded at once, the rim by elements.
+//! A block makes a tile of y in shared memory, and writes it in packs. Words inside a row of x are two loads and a
+//! shift, all of a thread's under way at once; the rim, and what is beside it in its words, is made element by element.
+//! What is made behind the end of y is anything.
 template <PadMode Mode, typename T, typename Change>
-__device__ Pack<T> paddedPack(PadShape const& shape, int32_t row, int32_t column, int32_t xCount, Change change,
-                              T constant, T const* x)
+__global__ void __launch_bounds__(kPadThreads, kPadBlocks)
+    padKernel(PadShape const shape, PadRow const of, int32_t count, Change change, float value, Output<T> y, T const* x)
 {
-    constexpr int32_t kSize = Pack<T>::kSize;
-    int32_t const last = shape.rank - 1;
-    auto const columns = static_cast<int32_t>(shape.out[last].divisor);
-    int32_t const size = shape.size[last];
-    Pack<T> made = packOf(constant);
-    for (int32_t at = 0; at < kSize && row < shape.rows; ++row)
+    constexpr int32_t kTile = kPadBytes / static_cast<int32_t>(sizeof(T));
+    constexpr int32_t kIn = kPadWord<T>;
+    constexpr int32_t kTurns = kTile / kIn / kPadThreads;
+    __shared__ uint4 made[kPadBytes / kPackBytes];
+    __shared__ int32_t sources[kPadRows]; // where in x column `begin` of each row is; -1: nowhere
+    auto* const elements = reinterpret_cast<T*>(made);
+    auto const thread = static_cast<int32_t>(threadIdx.x);
+    auto const columns = static_cast<int32_t>(shape.last.out.divisor);
+    int32_t const first = static_cast<int32_t>(blockIdx.x) * kTile;
+    int32_t const firstRow = shape.last.out.quotient(first);
+    int32_t const skipped = first - firstRow * columns; // of that row
+    int32_t const rows = shape.last.out.quotient(skipped + kTile - 1) + 1;
+    for (int32_t i = thread; i < rows; i += kPadThreads)
     {
-        int32_t const from = rowSource<Mode>(shape, row);
-        int32_t const place = column - at - shape.before[last]; // in a row of x, of the pack's first element
-        int32_t const stop = min(columns - column, kSize - at) + at;
-        if (from >= 0)
-        {
-            int32_t const begin = min(max(-place, at), stop);
-            int32_t const end = max(min(size, place + stop) - place, begin);
-            if (begin < end)
-            {
-                Pack<T> part = loadAnywhere(x, from + place, begin, end, xCount);
-                change(part);
-                if (begin == 0 && end == kSize)
-                {
-                    return part;
-                }
-                blend(made, part, begin, end);
-            }
-            auto const rim = [&](int32_t j, int32_t behind)
-            {
-                for (; j < behind; ++j)
-                {
-                    if (int32_t const source = sourceOf<Mode>(place + j, size); source >= 0)
-                    {
-                        T element = x[from + source];
-                        change(element);
-                        if constexpr (sizeof(T) < sizeof(uint32_t))
-                        {
-                            put(made, element, j);
-                        }
-                        else
-                        {
-                            blend(made, packOf(element), j, j + 1); // on an H100 a tenth faster than put() of FP32
-                        }
-                    }
-                }
-            };
-            if constexpr (Mode != PadMode::kConstant)
-            {
-                rim(at, begin);
-                rim(end, stop);
-            }
-        }
-        at = stop;
-        column = 0;
+        int32_t const source = rowSource<Mode>(shape, firstRow + i);
+        sources[i] = source < 0 ? -1 : source + of.lead;
     }
-    return made;
-}
-
-//! The same of a pack that lies inside a row of x, where there is such a row.
-template <PadMode Mode, typename T, typename Change>
-__device__ Pack<T> insidePack(PadShape const& shape, int32_t row, int32_t column, int32_t xCount, Change change,
-                              T constant, T const* x)
-{
-    int32_t const from = rowSource<Mode>(shape, row);
-    Pack<T> pack = packOf(constant);
-    if (from >= 0)
-    {
-        pack = loadAnywhere(x, from + column - shape.before[shape.rank - 1], 0, Pack<T>::kSize, xCount);
-        change(pack);
-    }
-    return pack;
-}
-
-//! Pack `pack` of y; its last may be a part.
-template <typename T>
-__device__ void storeWithin(T* y, int32_t pack, int32_t count, Pack<T> const& made)
-{
-    constexpr int32_t kSize = Pack<T>::kSize;
-    if ((pack + 1) * kSize <= count)
-    {
-        storePack(y, pack, made);
-        return;
-    }
-    T elements[kSize];
-    memcpy(&elements, &made, sizeof made);
+    T constants[kIn];
 #pragma unroll
-    for (int32_t j = 0; j < kSize; ++j)
+    for (T& constant : constants)
     {
-        if (pack * kSize + j < count)
-        {
-            y[pack * kSize + j] = elements[j];
-        }
-    }
-}
-
-//! Long rows: a thread writes a pack. Few warps have one at a row's edge.
-template <PadMode Mode, typename T, typename Change>
-__global__ void __launch_bounds__(kPadThreads)
-    padKernel(PadShape const shape, int32_t count, int32_t xCount, Change change, float value, Output<T> y, T const* x)
-{
-    constexpr int32_t kSize = Pack<T>::kSize;
-    int64_t const pack = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (pack * kSize >= count)
-    {
-        return;
-    }
-    T constant;
-    toElement(constant, value, y.inverse);
-    auto const first = static_cast<int32_t>(pack * kSize);
-    int32_t const row = shape.out[shape.rank - 1].quotient(first);
-    int32_t const column = first - row * static_cast<int32_t>(shape.out[shape.rank - 1].divisor);
-    Pack<T> const made = paddedPack<Mode>(shape, row, column, xCount, change, constant, x);
-    storeWithin(y.data, static_cast<int32_t>(pack), count, made);
-}
-
-//! Short rows: a block puts packs together in shared memory, in an order that suits its warps, and writes them in
-//! theirs. (Written as they are made, halves of 32 bytes would reach the memory apart.)
-template <PadMode Mode, typename T, typename Change>
-__global__ void __launch_bounds__(kPadThreads)
-    padRowsKernel(PadShape const shape, PadTiles const tiles, int32_t count, int32_t xCount, Change change, float value,
-                  Output<T> y, T const* x)
-{
-    constexpr int32_t kSize = Pack<T>::kSize;
-    __shared__ uint4 made[kPadTile];
-    T constant;
-    toElement(constant, value, y.inverse);
-    auto const columns = static_cast<int32_t>(shape.out[shape.rank - 1].divisor);
-    auto const rows = static_cast<int32_t>(tiles.rows.divisor);
-    // The first row is the one before y: the packs before x's first row are counted for it.
-    int32_t const firstRow = static_cast<int32_t>(blockIdx.x) * rows - 1;
-    auto const packBehind = [&](int32_t row) // the first that begins at a row's columns of x, or behind them
-    { return max((min(row, shape.rows) * columns + tiles.lead + kSize - 1) & -kSize, 0) / kSize; };
-    int32_t const begin = packBehind(firstRow);
-    int32_t const end = min(packBehind(firstRow + rows), (count - 1) / kSize + 1);
-    for (auto i = static_cast<int32_t>(threadIdx.x); i < rows * tiles.items; i += kPadThreads)
-    {
-        bool const whole = i < rows * tiles.inside;
-        int32_t const item = whole ? i : i - rows * tiles.inside;
-        int32_t const turn = whole ? tiles.perRow.quotient(item) : tiles.rows.quotient(item);
-        int32_t const row = firstRow + (whole ? turn : item - turn * rows);
-        if (row >= shape.rows)
-        {
-            continue;
-        }
-        int32_t const from = row * columns + tiles.lead;
-        int32_t const least = (from + kSize - 1) & -kSize;
-        int32_t first = least + (item - turn * tiles.inside) * kSize;
-        if (!whole)
-        {
-            // From the row's end: the last pack is always at an edge, the one before it in few rows.
-            first = ((from + columns + kSize - 1) & -kSize) - (turn + 1) * kSize;
-        }
-        if (first < 0 || first >= count || (!whole && first < least + tiles.inside * kSize))
-        {
-            continue;
-        }
-        int32_t const column = first - row * columns;
-        int32_t const below = column >= columns ? 1 : 0;
-        Pack<T> const pack =
-            whole ? insidePack<Mode>(shape, row, column, xCount, change, constant, x)
-                  : paddedPack<Mode>(shape, row + below, column - below * columns, xCount, change, constant, x);
-        storePack(reinterpret_cast<T*>(made), first / kSize - begin, pack);
+        toElement(constant, value, y.inverse);
     }
     __syncthreads();
-    for (int32_t pack = begin + static_cast<int32_t>(threadIdx.x); pack < end; pack += kPadThreads)
+
+    LoadedWord<T> loaded[kTurns];
+    int32_t places[kTurns]; // in x
+    bool inside[kTurns];    // whether it is a word of x, or a constant instead of one
+#pragma unroll
+    for (int32_t k = 0; k < kTurns; ++k)
     {
-        storeWithin(y.data, pack, count, loadPack(reinterpret_cast<T const*>(made), pack - begin));
+        int32_t const at = skipped + (k * kPadThreads + thread) * kIn;
+        int32_t const row = shape.last.out.quotient(at);
+        int32_t const column = at - row * columns - of.begin;
+        int32_t const source = sources[row];
+        inside[k] = static_cast<uint32_t>(column) < static_cast<uint32_t>(of.words);
+        places[k] = source + (inside[k] ? column : 0);
+        if (Mode == PadMode::kConstant && source < 0)
+        {
+            places[k] = -1;
+        }
+        loaded[k].load(x, Mode == PadMode::kConstant ? max(places[k], 0) : places[k]);
+    }
+#pragma unroll
+    for (int32_t k = 0; k < kTurns; ++k)
+    {
+        PadWord<T> word = loaded[k].word(places[k], change); // what isn't wanted of it costs less than a branch
+        if (Mode == PadMode::kConstant && places[k] < 0)
+        {
+            memcpy(&word, &constants, sizeof constants);
+        }
+        if (inside[k])
+        {
+            reinterpret_cast<PadWord<T>*>(made)[k * kPadThreads + thread] = word;
+        }
+    }
+
+    auto const gap = static_cast<int32_t>(of.gap.divisor);
+#pragma unroll 4
+    for (int32_t i = thread; i < (rows + 1) * gap; i += kPadThreads)
+    {
+        // A gap is between the words of two rows. Places are counted from the tile's first.
+        int32_t const below = of.gap.quotient(i);                         // the second of the rows
+        int32_t const next = (below - 1) * columns + (columns - skipped); // where it begins
+        int32_t const from =
+            next > 0 ? max(max(next - columns + of.end, next - columns + of.begin + kIn - 1) & -kIn, 0) : 0;
+        int32_t const to = below < rows ? min((min(next + of.begin, kTile) + kIn - 1) & -kIn, kTile) : kTile;
+        int32_t const at = from + i - below * gap;
+        int32_t const row = at < next ? below - 1 : min(below, rows - 1);
+        int32_t const column = min(at < next ? at - next + columns : at - next, columns - 1);
+        int32_t const source = sourceOf<Mode>(shape.last, column);
+        int32_t const start = sources[row];
+        bool const moved = at < to && source >= 0 && start >= 0;
+        T element = x[moved ? start - of.lead + source : 0];
+        change(element);
+        if (at < to)
+        {
+            elements[at] = moved ? element : constants[0];
+        }
+    }
+    __syncthreads();
+
+    constexpr int32_t kSize = Pack<T>::kSize;
+    int32_t const size = min(kTile, count - first);
+    for (int32_t pack = thread; pack * kSize < size; pack += kPadThreads)
+    {
+        if ((pack + 1) * kSize <= size)
+        {
+            storePack(y.data + first, pack, loadPack<T>(elements, pack));
+            continue;
+        }
+        for (int32_t at = pack * kSize; at < size; ++at)
+        {
+            y.data[first + at] = elements[at];
+        }
     }
 }
 
-//! Of tensors that can't be loaded by packs: a thread writes an element.
+//! Small tensors, very short rows, and tensors that can't be loaded by words: a thread writes an element.
 template <PadMode Mode, typename T, typename Change>
 __global__ void __launch_bounds__(kPadThreads)
     padElementsKernel(PadShape const shape, int32_t count, Change change, float value, Output<T> y, T const* x)
 {
-    int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    int64_t const i = static_cast<int64_t>(blockIdx.x) * kPadThreads + threadIdx.x;
     if (i >= count)
     {
         return;
     }
-    int32_t const last = shape.rank - 1;
-    int32_t const row = shape.out[last].quotient(static_cast<int32_t>(i));
-    int32_t const column = static_cast<int32_t>(i) - row * static_cast<int32_t>(shape.out[last].divisor);
+    int32_t const row = shape.last.out.quotient(static_cast<int32_t>(i));
+    int32_t const column = static_cast<int32_t>(i) - row * static_cast<int32_t>(shape.last.out.divisor);
     int32_t const from = rowSource<Mode>(shape, row);
-    int32_t const source = from < 0 ? -1 : sourceOf<Mode>(column - shape.before[last], shape.size[last]);
+    int32_t const source = sourceOf<Mode>(shape.last, column);
     T element;
     toElement(element, value, y.inverse);
-    if (source >= 0)
+    if (from >= 0 && source >= 0)
     {
         element = x[from + source];
         change(element);
@@ -350,54 +283,40 @@ __global__ void __launch_bounds__(kPadThreads)
     y.data[i] = element;
 }
 
-inline uint32_t padBlocks(int64_t threads) noexcept
+//! The rows, for words of `word` elements and tiles of `tile`.
+inline PadRow padRow(PadDim const& last, int64_t xCount, int64_t word, int64_t tile) noexcept
 {
-    return static_cast<uint32_t>((threads + kPadThreads - 1) / kPadThreads);
-}
-
-//! Tiles for packs of `size` elements.
-inline PadTiles padTiles(PadShape const& shape, int64_t size) noexcept
-{
-    int32_t const last = shape.rank - 1;
-    int64_t const columns = shape.out[last].divisor;
-    int64_t const before = shape.before[last];
-    int64_t const lead = std::min(std::max<int64_t>(before, 0), columns);
-    int64_t const end = std::min(std::max(before + shape.size[last], lead), columns);
-    int64_t const inside = std::max<int64_t>(end - lead - size + 1, 0) / size;
-    int64_t const items = (columns + size - 1) / size;
-    // Few rows of a small tensor, which as many blocks as a large GPU runs at once would otherwise wait for.
-    constexpr int64_t kBlocks = 512;
-    int64_t const rows = std::min(kPadTile / items, std::max<int64_t>(shape.rows / kBlocks, 1));
-    return {divisorOf(rows), divisorOf(inside), static_cast<int32_t>(inside), static_cast<int32_t>(items),
-            static_cast<int32_t>(lead)};
+    int64_t const columns = last.out.divisor;
+    int64_t const before = last.before;
+    // Where x isn't made of whole words, one that has a row's last elements may end behind x.
+    int64_t const spared = xCount % word == 0 ? 0 : word - 1;
+    int64_t const begin = std::min(std::max<int64_t>(before, 0), columns);
+    int64_t const end = std::min(std::max(before + last.size - spared, begin), columns);
+    int64_t const gap = (columns - (end - begin) + 2 * (word - 1)) / word * word;
+    int64_t const words = std::max<int64_t>(end - begin - word + 1, 0);
+    return {static_cast<int32_t>(begin), static_cast<int32_t>(end),
+            static_cast<int32_t>(words > 0 ? begin - before : 0), static_cast<int32_t>(words),
+            divisorOf(std::min(gap, tile))};
 }
 
 template <PadMode Mode, typename T, typename Change>
 void launchPadOf(cudaStream_t stream, PadShape const& shape, int64_t count, int64_t xCount, Change change, float value,
                  Output<T> y, Input<T> x) noexcept
 {
-    constexpr int64_t kSize = Pack<T>::kSize;
-    constexpr int64_t kLeastRows = 8; // that a block could have; longer rows have few packs at their edges
+    constexpr int64_t kTile = kPadBytes / static_cast<int64_t>(sizeof(T));
+    constexpr int64_t kSmall = int64_t{1} << 17U; // bytes, for which two blocks a multiprocessor are too few
     auto const elements = static_cast<int32_t>(count);
-    auto const xElements = static_cast<int32_t>(xCount);
-    if (!canPack(y.data, x.data))
+    int64_t const columns = shape.last.out.divisor;
+    if (canPack(y.data, x.data) && xCount >= kPadWord<T> && kTile / columns + 2 <= kPadRows &&
+        count > kSmall / static_cast<int64_t>(sizeof(T)))
     {
-        padElementsKernel<Mode>
-            <<<padBlocks(count), kPadThreads, 0, stream>>>(shape, elements, change, value, y, x.data);
+        PadRow const rows = padRow(shape.last, xCount, kPadWord<T>, kTile);
+        auto const blocks = static_cast<uint32_t>((count + kTile - 1) / kTile);
+        padKernel<Mode><<<blocks, kPadThreads, 0, stream>>>(shape, rows, elements, change, value, y, x.data);
+        return;
     }
-    else if (shape.out[shape.rank - 1].divisor > kPadTile / kLeastRows * kSize)
-    {
-        padKernel<Mode><<<padBlocks((count + kSize - 1) / kSize), kPadThreads, 0, stream>>>(shape, elements, xElements,
-                                                                                            change, value, y, x.data);
-    }
-    else
-    {
-        PadTiles const tiles = padTiles(shape, kSize);
-        int64_t const rows = tiles.rows.divisor;
-        auto const blocks = static_cast<uint32_t>((shape.rows + rows) / rows); // of a row more
-        padRowsKernel<Mode>
-            <<<blocks, kPadThreads, 0, stream>>>(shape, tiles, elements, xElements, change, value, y, x.data);
-    }
+    auto const blocks = static_cast<uint32_t>((count + kPadThreads - 1) / kPadThreads);
+    padElementsKernel<Mode><<<blocks, kPadThreads, 0, stream>>>(shape, elements, change, value, y, x.data);
 }
 
 template <typename T, typename Change>
@@ -415,38 +334,41 @@ void launchPadBy(cudaStream_t stream, PadShape const& shape, int64_t count, int6
     }
 }
 
-//! The dimensions as the kernel has them.
+//! The dimensions as the kernels have them.
 inline PadShape padShape(int32_t rank, int64_t const* xDims, int64_t const* before, int64_t const* yDims) noexcept
 {
-    PadShape shape{};
+    int64_t size[kMostPadDims]{};
     int64_t out[kMostPadDims]{};
+    int64_t first[kMostPadDims]{};
+    int32_t dims = 0;
     bool plain = false; // whether the dimension before has no rim
     for (int32_t d = 0; d < rank; ++d)
     {
         bool const none = before[d] == 0 && xDims[d] == yDims[d];
         if (!(none && plain))
         {
-            shape.size[shape.rank] = 1;
-            shape.before[shape.rank] = static_cast<int32_t>(before[d]);
-            out[shape.rank] = 1;
-            ++shape.rank;
+            size[dims] = 1;
+            out[dims] = 1;
+            first[dims] = before[d];
+            ++dims;
         }
-        shape.size[shape.rank - 1] *= static_cast<int32_t>(xDims[d]);
-        out[shape.rank - 1] *= yDims[d];
+        size[dims - 1] *= xDims[d];
+        out[dims - 1] *= yDims[d];
         plain = none;
     }
-    int64_t rows = 1;
-    for (int32_t d = 0; d + 1 < shape.rank; ++d)
-    {
-        rows *= out[d];
-    }
-    shape.rows = static_cast<int32_t>(rows);
+    PadShape shape{};
+    shape.count = dims - 1;
     int64_t stride = 1; // beyond 2^31 where x is empty and no stride is used
-    for (int32_t d = shape.rank - 1; d >= 0; --d)
+    for (int32_t d = dims - 1; d >= 0; --d)
     {
-        shape.stride[d] = static_cast<int32_t>(stride);
-        stride *= shape.size[d];
-        shape.out[d] = divisorOf(out[d]);
+        constexpr int64_t kMostPeriod = int64_t{1} << 31U; // no place is so far from x
+        PadDim& dim = d == dims - 1 ? shape.last : shape.dims[d];
+        dim.size = static_cast<int32_t>(size[d]);
+        dim.before = static_cast<int32_t>(first[d]);
+        dim.stride = static_cast<int32_t>(stride);
+        dim.out = divisorOf(out[d]);
+        dim.period = divisorOf(std::min(2 * (size[d] - 1), kMostPeriod));
+        stride *= size[d];
     }
     return shape;
 }
@@ -462,7 +384,7 @@ template <typename T>
 cudaError_t launchPad(cudaStream_t stream, int32_t rank, int64_t const* xDims, int64_t const* before,
                       int64_t const* yDims, Padding padding, Output<T> y, Input<T> x) noexcept
 {
-    constexpr int64_t kMost = 0x7FFFFFFF - 8191; // some rows of a tile more are a number still
+    constexpr int64_t kMost = 0x7FFFFFFF - 8191; // a tile more is a number still
     if (rank < 0 || rank > detail::kMostPadDims)
     {
         return cudaErrorInvalidValue;
