@@ -79,6 +79,7 @@ def variables(answers: Mapping[str, Any]) -> dict[str, Any]:
         "restores_v2": int(answers["_restores_v2"]),
         "restores_static": bool(answers["_restores_static"]),
         "kernel_pattern": kernel,
+        "tunable": patterns.PATTERNS[kernel].tunable,
         **patterns.variables(manifest, kernel),
     }
 

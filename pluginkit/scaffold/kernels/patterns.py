@@ -35,6 +35,7 @@ class KernelPattern:
         test: lines that hold `reference` against numbers known otherwise; gets the fields as arguments.
         variables: what its kernel's file needs of a signature, besides what every kernel has.
         example: options of a signature that it is for, where the usual one isn't.
+        tunable: whether its launch takes values that `pluginkit tune` measures.
     """
 
     about: str
@@ -44,6 +45,7 @@ class KernelPattern:
     test: Callable[[Manifest, list[str]], list[str]] = lambda _manifest, _arguments: []
     variables: Callable[[Manifest], Mapping[str, Any]] = _no_variables
     example: str = ""
+    tunable: bool = False
 
 
 def _lines(*lines: str) -> Callable[[Manifest], list[str]]:
@@ -62,7 +64,9 @@ def _of_equal_numbers(expected: str) -> Callable[[Manifest, list[str]], list[str
 
 
 PATTERNS = {
-    ELEMENTWISE: KernelPattern("a function of each element, at the speed of the memory", fitting.elementwise),
+    ELEMENTWISE: KernelPattern(
+        "a function of each element, at the speed of the memory", fitting.elementwise, tunable=True
+    ),
     "rows": KernelPattern(
         "a function of each row, as a softmax or a norm, at the speed of the memory",
         fitting.along_rows,
@@ -72,6 +76,7 @@ PATTERNS = {
             "return powers / np.sum(powers, axis=-1, keepdims=True)",
         ),
         _of_equal_numbers("np.full(shape, 1.0 / shape[-1])"),
+        tunable=True,
     ),
     "scan": KernelPattern(
         "running sums along rows, at the speed of the memory",
@@ -79,6 +84,7 @@ PATTERNS = {
         "The running sum of each row, which is the last dimension.",
         _lines("return np.cumsum(X, axis=-1)"),
         _of_equal_numbers("value * np.ones(shape).cumsum(axis=-1)"),
+        tunable=True,
     ),
     "gather": KernelPattern(
         "rows of a table by their numbers, as an embedding, at the speed of the memory",
@@ -87,6 +93,7 @@ PATTERNS = {
         gathering.reference,
         gathering.test,
         example="--input table:float32:v,d --input ids:int32:n --output y:float32:n,d",
+        tunable=True,
     ),
     "transpose": KernelPattern(
         "dimensions exchanged, as NCHW to NHWC, at nearly the speed of the memory",

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <pluginkit/kernels/tensors.cuh>
+#include <pluginkit/kernels/tuning.cuh>
 
 #include <algorithm>
 #include <cstddef>
@@ -113,42 +114,68 @@ __device__ void loadRepeated(Row<T> const& in, size_t place, int64_t first, int6
 
 } // namespace detail
 
-constexpr uint32_t kElementwiseThreads = 256;
-constexpr int64_t kMaxGrid = 0x7FFFFFFF; //!< blocks of a launch, in its first dimension
+constexpr uint32_t kElementwiseThreads = 256; //!< of a block
+constexpr int32_t kElementwisePacks = 1;      //!< chunks of a thread
+constexpr int32_t kElementwiseRepeats = 2;    //!< the same, where rows among the inputs repeat
+constexpr int64_t kMaxGrid = 0x7FFFFFFF;      //!< blocks of a launch, in its first dimension
 
-//! A thread takes a chunk of each tensor: as many elements as 16 bytes of the narrowest type have. Behind the last
-//! whole chunk it takes one element. (Without chunks, one element.) All is loaded before the first result is written,
+//! A thread takes Packs chunks of each tensor: as many elements as 16 bytes of the narrowest type have. Behind the last
+//! whole chunk it takes elements. (Without chunks, elements.) All is loaded before the first result is written,
 //! and no thread reads what another writes: so an output may be one of the inputs, but not a row or a scalar.
-template <int32_t Size, typename Function, typename Outs, typename... In>
-__global__ void __launch_bounds__(kElementwiseThreads)
+template <int32_t Size, uint32_t Threads, int32_t Packs, typename Function, typename Outs, typename... In>
+__global__ void __launch_bounds__(Threads)
     elementwiseKernel(Function const function, int64_t chunks, int64_t count, Outs const outs, In const... in)
 {
     int64_t const first = chunks * Size;
-    int64_t const step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < chunks + (count - first);
-         i += step)
+    int64_t const step = static_cast<int64_t>(gridDim.x) * Threads * Packs;
+    int64_t begin = static_cast<int64_t>(blockIdx.x) * Threads * Packs + threadIdx.x;
+    for (; begin < chunks + (count - first); begin += step)
     {
-        if (i >= chunks)
+        if (begin + (Packs - 1) * int64_t{Threads} >= chunks)
         {
-            int64_t const at = first + (i - chunks);
-            float results[Outs::kCount];
-            detail::keep(function(in.at(at)...), results);
-            detail::setAll<0>(outs, at, results);
+#pragma unroll
+            for (int32_t k = 0; k < Packs; ++k)
+            {
+                int64_t const i = begin + k * int64_t{Threads};
+                if (i >= chunks + (count - first))
+                {
+                    break;
+                }
+                if (Packs > 1 && i < chunks)
+                {
+                    float numbers[sizeof...(In)][Size];
+                    [[maybe_unused]] size_t place = 0;
+                    (in.template load<Size>(i, numbers[place++]), ...);
+                    detail::applyToChunk(function, numbers, outs, i);
+                    continue;
+                }
+                int64_t const at = first + (i - chunks);
+                float results[Outs::kCount];
+                detail::keep(function(in.at(at)...), results);
+                detail::setAll<0>(outs, at, results);
+            }
             continue;
         }
-        float numbers[sizeof...(In)][Size];
-        [[maybe_unused]] size_t place = 0;
-        (in.template load<Size>(i, numbers[place++]), ...);
-        detail::applyToChunk(function, numbers, outs, i);
+        float numbers[Packs][sizeof...(In)][Size];
+#pragma unroll
+        for (int32_t k = 0; k < Packs; ++k)
+        {
+            [[maybe_unused]] size_t place = 0;
+            (in.template load<Size>(begin + k * int64_t{Threads}, numbers[k][place++]), ...);
+        }
+#pragma unroll
+        for (int32_t k = 0; k < Packs; ++k)
+        {
+            detail::applyToChunk(function, numbers[k], outs, begin + k * int64_t{Threads});
+        }
     }
 }
 
 //! A thread takes chunks of several rows, `period` chunks after one another, for which a row among the inputs is the
 //! same.
-template <int32_t Size, int32_t Repeats, typename Function, typename Outs, typename... In>
-__global__ void __launch_bounds__(kElementwiseThreads)
-    repeatedKernel(Function const function, int64_t period, int64_t chunks, int64_t count, Outs const outs,
-                   In const... in)
+template <int32_t Size, uint32_t Threads, int32_t Repeats, typename Function, typename Outs, typename... In>
+__global__ void __launch_bounds__(Threads) repeatedKernel(Function const function, int64_t period, int64_t chunks,
+                                                          int64_t count, Outs const outs, In const... in)
 {
     int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     int64_t const first = i + (i - remainderOf(i, period)) * (Repeats - 1);
@@ -192,14 +219,47 @@ int64_t commonPeriod(int32_t size, In const&... in) noexcept
     return period >= kLeast ? period : (kLeast + period - 1) / period * period;
 }
 
+template <typename Values, typename Function, typename... Out, typename... In>
+cudaError_t elementwise(cudaStream_t stream, int64_t count, Function const& function, Outputs<Out...> const& outs,
+                        In... in) noexcept
+{
+    constexpr uint32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kElementwiseThreads;
+    constexpr int32_t kSize = largest(Out::kSize..., In::kSize...);
+    bool packed = canPackAll(outs);
+    ((packed = in.prepare(kSize) && packed), ...);
+    int64_t const chunks = packed ? count / kSize : 0;
+    if constexpr (kSize >= 16 && (kIsRow<In> || ...))
+    {
+        // Elements are so many there that converting a row's costs time. Elsewhere the memory is slower than that.
+        constexpr int32_t kRepeats = Values::kPacks > 0 ? Values::kPacks : kElementwiseRepeats;
+        int64_t const period = chunks > 0 ? commonPeriod(kSize, in...) : 0;
+        int64_t const threads = period > 0 ? (chunks + kRepeats * period - 1) / (kRepeats * period) * period : 0;
+        if (threads > kSize && threads <= kMaxGrid * kThreads)
+        {
+            repeatedKernel<kSize, kThreads, kRepeats>
+                <<<static_cast<uint32_t>((threads + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
+                    function, period, chunks, count, outs, in...);
+            return cudaGetLastError();
+        }
+    }
+    constexpr int32_t kPacks = Values::kPacks > 0 ? Values::kPacks : kElementwisePacks;
+    constexpr int64_t kInBlock = int64_t{kThreads} * kPacks;
+    int64_t const work = chunks + (count - chunks * kSize);
+    auto const blocks = std::min((work + kInBlock - 1) / kInBlock, kMaxGrid);
+    elementwiseKernel<kSize, kThreads, kPacks>
+        <<<static_cast<uint32_t>(blocks), kThreads, 0, stream>>>(function, chunks, count, outs, in...);
+    return cudaGetLastError();
+}
+
 } // namespace detail
 
-//! Starts the kernel on a stream and returns at once; without elements it starts nothing.
+//! Starts the kernel on a stream, which may be `tuned` (tuning.cuh), and returns at once; without elements it starts
+//! nothing.
 //!
 //! The function takes a number of each input, in their order, and returns a number, or `Results<N>` for N outputs. If a
 //! tensor doesn't begin at a multiple of 16 bytes, all are taken element by element.
-template <typename Function, typename... Out, typename... In>
-cudaError_t launchElementwise(cudaStream_t stream, int64_t count, Function const& function, Outputs<Out...> outs,
+template <typename Stream, typename Function, typename... Out, typename... In>
+cudaError_t launchElementwise(Stream const& stream, int64_t count, Function const& function, Outputs<Out...> outs,
                               In... in) noexcept
 {
     static_assert(sizeof...(In) > 0, "what would it be a function of?");
@@ -207,34 +267,13 @@ cudaError_t launchElementwise(cudaStream_t stream, int64_t count, Function const
     {
         return count == 0 ? cudaSuccess : cudaErrorInvalidValue; // a launch of no blocks would be an error
     }
-    constexpr int32_t kSize = detail::largest(Out::kSize..., In::kSize...);
-    bool packed = detail::canPackAll(outs);
-    ((packed = in.prepare(kSize) && packed), ...);
-    int64_t const chunks = packed ? count / kSize : 0;
-    if constexpr (kSize >= 16 && (detail::kIsRow<In> || ...))
-    {
-        // Elements are so many there that converting a row's costs time. Elsewhere the memory is slower than that.
-        constexpr int32_t kRepeats = 2;
-        int64_t const period = chunks > 0 ? detail::commonPeriod(kSize, in...) : 0;
-        int64_t const threads = period > 0 ? (chunks + kRepeats * period - 1) / (kRepeats * period) * period : 0;
-        if (threads > kSize && threads <= kMaxGrid * kElementwiseThreads)
-        {
-            repeatedKernel<kSize, kRepeats>
-                <<<static_cast<uint32_t>((threads + kElementwiseThreads - 1) / kElementwiseThreads),
-                   kElementwiseThreads, 0, stream>>>(function, period, chunks, count, outs, in...);
-            return cudaGetLastError();
-        }
-    }
-    int64_t const work = chunks + (count - chunks * kSize);
-    auto const blocks = std::min((work + kElementwiseThreads - 1) / kElementwiseThreads, kMaxGrid);
-    elementwiseKernel<kSize>
-        <<<static_cast<uint32_t>(blocks), kElementwiseThreads, 0, stream>>>(function, chunks, count, outs, in...);
-    return cudaGetLastError();
+    return launchWith(stream, [&](cudaStream_t on, auto values)
+                      { return detail::elementwise<decltype(values)>(on, count, function, outs, in...); });
 }
 
 //! Of one output.
-template <typename Function, typename Out, typename... In>
-cudaError_t launchElementwise(cudaStream_t stream, int64_t count, Function const& function, Output<Out> out,
+template <typename Stream, typename Function, typename Out, typename... In>
+cudaError_t launchElementwise(Stream const& stream, int64_t count, Function const& function, Output<Out> out,
                               In... in) noexcept
 {
     return launchElementwise(stream, count, function, outputs(out), in...);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <pluginkit/kernels/moving.cuh>
+#include <pluginkit/kernels/tuning.cuh>
 
 #include <algorithm>
 #include <cstdint>
@@ -22,18 +23,18 @@ constexpr uint32_t kGatherThreads = 256;
 constexpr int32_t kGatherUnits = 2; //!< of a thread, both loaded before the first is stored
 
 //! A number below 0 counts from the table's end; one that is no row's gives zeros.
-template <typename Unit, typename Index, typename Change>
-__global__ void __launch_bounds__(kGatherThreads)
+template <uint32_t Threads, int32_t Units, typename Unit, typename Index, typename Change>
+__global__ void __launch_bounds__(Threads)
     gatherRowsKernel(int64_t units, int64_t inRow, int64_t tableRows, Change change, Index const* indices,
                      Unit const* table, Unit* y)
 {
     bool const small = ((static_cast<uint64_t>(units) | static_cast<uint64_t>(inRow)) >> 32U) == 0;
-    int64_t const begin = static_cast<int64_t>(blockIdx.x) * kGatherUnits * blockDim.x + threadIdx.x;
-    Unit found[kGatherUnits];
+    int64_t const begin = static_cast<int64_t>(blockIdx.x) * Units * Threads + threadIdx.x;
+    Unit found[Units];
 #pragma unroll
-    for (int32_t k = 0; k < kGatherUnits; ++k)
+    for (int32_t k = 0; k < Units; ++k)
     {
-        int64_t const i = begin + static_cast<int64_t>(k) * blockDim.x;
+        int64_t const i = begin + k * int64_t{Threads};
         found[k] = Unit{};
         if (i < units)
         {
@@ -49,9 +50,9 @@ __global__ void __launch_bounds__(kGatherThreads)
         }
     }
 #pragma unroll
-    for (int32_t k = 0; k < kGatherUnits; ++k)
+    for (int32_t k = 0; k < Units; ++k)
     {
-        int64_t const i = begin + static_cast<int64_t>(k) * blockDim.x;
+        int64_t const i = begin + k * int64_t{Threads};
         if (i < units)
         {
             y[i] = found[k];
@@ -60,21 +61,29 @@ __global__ void __launch_bounds__(kGatherThreads)
 }
 
 //! Rows of `inRow` units.
-template <typename Unit, typename Index, typename Change>
-cudaError_t gather(cudaStream_t stream, int64_t count, int64_t inRow, int64_t tableRows, Change change,
+template <typename Unit, typename Stream, typename Index, typename Change>
+cudaError_t gather(Stream const& stream, int64_t count, int64_t inRow, int64_t tableRows, Change change,
                    Index const* indices, void const* table, void* y) noexcept
 {
     int64_t const units = count * inRow;
-    constexpr int64_t kInBlock = int64_t{kGatherThreads} * kGatherUnits;
-    auto const blocks = static_cast<uint32_t>((units + kInBlock - 1) / kInBlock);
-    gatherRowsKernel<<<blocks, kGatherThreads, 0, stream>>>(units, inRow, tableRows, change, indices,
+    return launchWith(stream,
+                      [&](cudaStream_t on, auto values)
+                      {
+                          using Values = decltype(values);
+                          constexpr uint32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kGatherThreads;
+                          constexpr int32_t kUnits = Values::kPacks > 0 ? Values::kPacks : kGatherUnits;
+                          constexpr int64_t kInBlock = int64_t{kThreads} * kUnits;
+                          auto const blocks = static_cast<uint32_t>((units + kInBlock - 1) / kInBlock);
+                          gatherRowsKernel<kThreads, kUnits>
+                              <<<blocks, kThreads, 0, on>>>(units, inRow, tableRows, change, indices,
                                                             static_cast<Unit const*>(table), static_cast<Unit*>(y));
-    return cudaGetLastError();
+                          return cudaGetLastError();
+                      });
 }
 
 //! Rows of bytes, moved in the largest units that they are made of.
-template <typename Index>
-cudaError_t gatherBytes(cudaStream_t stream, int64_t count, int64_t rowBytes, int64_t tableRows, Index const* indices,
+template <typename Stream, typename Index>
+cudaError_t gatherBytes(Stream const& stream, int64_t count, int64_t rowBytes, int64_t tableRows, Index const* indices,
                         void const* table, void* y) noexcept
 {
     auto const ends =
@@ -96,12 +105,13 @@ cudaError_t gatherBytes(cudaStream_t stream, int64_t count, int64_t rowBytes, in
 
 } // namespace detail
 
-//! Starts the kernel on a stream and returns at once; without elements it starts nothing.
+//! Starts the kernel on a stream, which may be `tuned` (tuning.cuh), and returns at once; without elements it starts
+//! nothing.
 //!
 //! Row i of y, of `count` rows of `rowBytes` bytes, becomes row indices[i] of the table; -1 is its last row. An index
 //! that is none of the table's rows gives zeros. Index is int32_t or int64_t.
-template <typename Index>
-cudaError_t launchGatherRows(cudaStream_t stream, int64_t count, int64_t rowBytes, int64_t tableRows,
+template <typename Stream, typename Index>
+cudaError_t launchGatherRows(Stream const& stream, int64_t count, int64_t rowBytes, int64_t tableRows,
                              Index const* indices, void const* table, void* y) noexcept
 {
     if (count < 0 || rowBytes < 0 || tableRows < 0)
@@ -116,8 +126,8 @@ cudaError_t launchGatherRows(cudaStream_t stream, int64_t count, int64_t rowByte
 }
 
 //! The same of rows of `columns` numbers: quantized elements are converted where the scales differ.
-template <typename Index, typename T>
-cudaError_t launchGatherRows(cudaStream_t stream, int64_t count, int64_t columns, int64_t tableRows,
+template <typename Stream, typename Index, typename T>
+cudaError_t launchGatherRows(Stream const& stream, int64_t count, int64_t columns, int64_t tableRows,
                              Index const* indices, Output<T> y, Input<T> table) noexcept
 {
     if constexpr (kScaled<T>)

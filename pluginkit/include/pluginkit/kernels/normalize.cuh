@@ -21,6 +21,7 @@
 
 #include <pluginkit/kernels/row_groups.cuh>
 #include <pluginkit/kernels/row_inputs.cuh>
+#include <pluginkit/kernels/tuning.cuh>
 
 #include <algorithm>
 #include <cstddef>
@@ -267,9 +268,11 @@ namespace detail
 {
 
 //! What a launch of rows is given.
-template <typename Function, typename Outs, typename In>
+template <typename Tuning, typename Function, typename Outs, typename In>
 struct RowsWork
 {
+    using Values = Tuning;
+
     cudaStream_t stream;
     int64_t rows;
     int64_t columns;
@@ -284,10 +287,11 @@ constexpr uint32_t kRowThreads = 256; //!< of a block with several rows
 template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Lanes, typename Work>
 void launchShort(Work const& work) noexcept
 {
-    int64_t const inBlock = kRowThreads / Lanes;
+    constexpr uint32_t kThreads = Work::Values::kThreads > 0 ? Work::Values::kThreads : kRowThreads;
+    int64_t const inBlock = kThreads / Lanes;
     auto const blocks = static_cast<uint32_t>((work.rows + inBlock - 1) / inBlock);
-    rowsKernel<Size, Whole, Chunks, kRowThreads, LanesOfWarp<Lanes>>
-        <<<blocks, kRowThreads, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
+    rowsKernel<Size, Whole, Chunks, kThreads, LanesOfWarp<Lanes>>
+        <<<blocks, kThreads, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
 }
 
 //! So many threads, of whole warps, that each has at most `each` of a row's chunks.
@@ -346,6 +350,14 @@ template <int32_t Size, bool Whole, typename Work>
 void launchLongOf(Work const& work, int64_t chunks) noexcept
 {
     constexpr int32_t kHeld = decltype(work.in)::kMatrices;
+    if constexpr (Work::Values::kPacks > 0)
+    {
+        if (chunks <= Work::Values::kPacks * 512)
+        {
+            launchLong<Size, Whole, Work::Values::kPacks, 512>(work, chunks);
+            return;
+        }
+    }
     if constexpr (Size < 16)
     {
         constexpr int32_t kEach = 16 / Size;
@@ -436,9 +448,43 @@ void launchRowsOf(Work const& work) noexcept
     }
 }
 
+template <typename Values, typename Function, typename... Out, typename... In>
+cudaError_t launchRowsBy(cudaStream_t stream, int64_t rows, int64_t columns, Function const& function,
+                         Outputs<Out...> const& outs, In... in) noexcept
+{
+    constexpr int32_t kSize = largest(Out::kSize..., In::kSize...);
+    bool packed = canPackAll(outs);
+    ((packed = canPack(in.data) && packed), ...);
+    auto const inputs = inputsOf(in...);
+    RowsWork<Values, Function, Outputs<Out...>, decltype(inputs)> const work{stream,   rows, columns,
+                                                                             function, outs, inputs};
+    if constexpr (kSize == 16 && (0 + ... + kIsWideRow<In>) > 1)
+    {
+        if (packed && columns > 16 * kLanes && columns % 16 == 0)
+        {
+            launchRowsOfWords(work);
+            return cudaGetLastError();
+        }
+    }
+    if (packed && columns % kSize == 0)
+    {
+        launchRowsOf<kSize, true>(work);
+    }
+    else if (packed && columns > kSize)
+    {
+        launchRowsOf<kSize, false>(work);
+    }
+    else
+    {
+        launchRowsOf<1, true>(work);
+    }
+    return cudaGetLastError();
+}
+
 } // namespace detail
 
-//! Starts the kernel on a stream and returns at once; without elements it starts nothing.
+//! Starts the kernel on a stream, which may be `tuned` (tuning.cuh), and returns at once; without elements it starts
+//! nothing.
 //!
 //! `function(row, out...)` gets the outputs in their order. `row.reduce(operation, f)` reduces f(x, ...) over the row,
 //! where f gets a number of each input in their order; `row.map(f)` is the row of f(x, ...), with one number;
@@ -447,8 +493,8 @@ void launchRowsOf(Work const& work) noexcept
 //! doesn't use after it has written the output: a row that is too long for registers is read again in each step.
 //!
 //! If a tensor doesn't begin at a multiple of 16 bytes, elements are taken one by one.
-template <typename Function, typename... Out, typename... In>
-cudaError_t launchRows(cudaStream_t stream, int64_t rows, int64_t columns, Function const& function,
+template <typename Stream, typename Function, typename... Out, typename... In>
+cudaError_t launchRows(Stream const& stream, int64_t rows, int64_t columns, Function const& function,
                        Outputs<Out...> outs, In... in) noexcept
 {
     if (rows < 0 || columns < 0 || rows > 0x7FFFFFFF)
@@ -459,45 +505,20 @@ cudaError_t launchRows(cudaStream_t stream, int64_t rows, int64_t columns, Funct
     {
         return cudaSuccess; // a launch of no blocks would be an error
     }
-    constexpr int32_t kSize = detail::largest(Out::kSize..., In::kSize...);
-    bool packed = detail::canPackAll(outs);
-    ((packed = canPack(in.data) && packed), ...);
-    auto const inputs = detail::inputsOf(in...);
-    detail::RowsWork<Function, Outputs<Out...>, decltype(inputs)> const work{stream,   rows, columns,
-                                                                             function, outs, inputs};
-    if constexpr (kSize == 16 && (0 + ... + detail::kIsWideRow<In>) > 1)
-    {
-        if (packed && columns > 16 * kLanes && columns % 16 == 0)
-        {
-            detail::launchRowsOfWords(work);
-            return cudaGetLastError();
-        }
-    }
-    if (packed && columns % kSize == 0)
-    {
-        detail::launchRowsOf<kSize, true>(work);
-    }
-    else if (packed && columns > kSize)
-    {
-        detail::launchRowsOf<kSize, false>(work);
-    }
-    else
-    {
-        detail::launchRowsOf<1, true>(work);
-    }
-    return cudaGetLastError();
+    return launchWith(stream, [&](cudaStream_t on, auto values)
+                      { return detail::launchRowsBy<decltype(values)>(on, rows, columns, function, outs, in...); });
 }
 
 //! Of one output.
-template <typename Function, typename T, typename... In>
-cudaError_t launchRows(cudaStream_t stream, int64_t rows, int64_t columns, Function const& function, Output<T> out,
+template <typename Stream, typename Function, typename T, typename... In>
+cudaError_t launchRows(Stream const& stream, int64_t rows, int64_t columns, Function const& function, Output<T> out,
                        In... in) noexcept
 {
     return launchRows(stream, rows, columns, function, outputs(out), in...);
 }
 
-template <typename Function, typename T, typename... In>
-cudaError_t launchRows(cudaStream_t stream, int64_t rows, int64_t columns, Function const& function, RowOutput<T> out,
+template <typename Stream, typename Function, typename T, typename... In>
+cudaError_t launchRows(Stream const& stream, int64_t rows, int64_t columns, Function const& function, RowOutput<T> out,
                        In... in) noexcept
 {
     return launchRows(stream, rows, columns, function, outputs(out), in...);

@@ -8,6 +8,7 @@
 #include <pluginkit/kernels/row_inputs.cuh>
 #include <pluginkit/kernels/rows.cuh>
 #include <pluginkit/kernels/tensors.cuh>
+#include <pluginkit/kernels/tuning.cuh>
 
 #include <algorithm>
 #include <cstdint>
@@ -58,10 +59,12 @@ __device__ float blockScan(float value, Operation operation, float* scratch, flo
 namespace detail
 {
 
+constexpr int32_t kMostScanThreads = 512; //!< of a block
+
 //! A group scans its row in turns of a chunk a thread: what the turns before gave is carried on. Elements of a chunk
 //! that are of other rows count as none.
 template <int32_t Size, bool Whole, uint32_t Lanes, bool Block, typename Operation, typename Out, typename In>
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(kMostScanThreads)
     scanKernel(int64_t rows, int64_t columns, Operation const operation, Output<Out> const out, Input<In> const in)
 {
     __shared__ float scratch[kWarps];
@@ -124,45 +127,47 @@ __global__ void __launch_bounds__(512)
     }
 }
 
-template <int32_t Size, bool Whole, uint32_t Lanes, typename Operation, typename Out, typename In>
+template <typename Values, int32_t Size, bool Whole, uint32_t Lanes, typename Operation, typename Out, typename In>
 void launchShortScan(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
                      Input<In> in) noexcept
 {
-    constexpr uint32_t kThreads = 256;
+    constexpr uint32_t kThreads = Values::kThreads > 0 ? std::min(Values::kThreads, kMostScanThreads) : 256;
     constexpr int64_t kInBlock = kThreads / Lanes;
     scanKernel<Size, Whole, Lanes, false>
         <<<static_cast<uint32_t>((rows + kInBlock - 1) / kInBlock), kThreads, 0, stream>>>(rows, columns, operation,
                                                                                            out, in);
 }
 
-template <int32_t Size, bool Whole, typename Operation, typename Out, typename In>
+template <typename Values, int32_t Size, bool Whole, typename Operation, typename Out, typename In>
 void launchScanOf(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
                   Input<In> in) noexcept
 {
     int64_t const chunks = Whole ? columns / Size : (columns + Size - 2) / Size + 1;
     if (chunks <= 2 && Whole)
     {
-        launchShortScan<Size, Whole, 2>(stream, rows, columns, operation, out, in);
+        launchShortScan<Values, Size, Whole, 2>(stream, rows, columns, operation, out, in);
     }
     else if (chunks <= 4 && Whole)
     {
-        launchShortScan<Size, Whole, 4>(stream, rows, columns, operation, out, in);
+        launchShortScan<Values, Size, Whole, 4>(stream, rows, columns, operation, out, in);
     }
     else if (chunks <= 8)
     {
-        launchShortScan<Size, Whole, 8>(stream, rows, columns, operation, out, in);
+        launchShortScan<Values, Size, Whole, 8>(stream, rows, columns, operation, out, in);
     }
     else if (chunks <= 16 && Whole)
     {
-        launchShortScan<Size, Whole, 16>(stream, rows, columns, operation, out, in);
+        launchShortScan<Values, Size, Whole, 16>(stream, rows, columns, operation, out, in);
     }
     else if (chunks <= kLanes)
     {
-        launchShortScan<Size, Whole, kLanes>(stream, rows, columns, operation, out, in);
+        launchShortScan<Values, Size, Whole, kLanes>(stream, rows, columns, operation, out, in);
     }
     else
     {
-        auto const threads = static_cast<uint32_t>(std::min<int64_t>((chunks + kLanes - 1) / kLanes * kLanes, 512));
+        constexpr int64_t kMost =
+            Values::kThreads > 0 ? std::min(Values::kThreads, kMostScanThreads) : kMostScanThreads;
+        auto const threads = static_cast<uint32_t>(std::min((chunks + kLanes - 1) / kLanes * kLanes, kMost));
         scanKernel<Size, Whole, kLanes, true>
             <<<static_cast<uint32_t>(rows), threads, 0, stream>>>(rows, columns, operation, out, in);
     }
@@ -170,12 +175,13 @@ void launchScanOf(cudaStream_t stream, int64_t rows, int64_t columns, Operation 
 
 } // namespace detail
 
-//! Starts the kernel on a stream and returns at once; without elements it starts nothing.
+//! Starts the kernel on a stream, which may be `tuned` (tuning.cuh), and returns at once; without elements it starts
+//! nothing.
 //!
 //! `operation(a, b)` is associative, and `kIdentity` the number that changes no other one: Sum, Max (rows.cuh), or one
 //! of your own. The output may be the input. What is summed up stays a float until it is written.
-template <typename Operation, typename Out, typename In>
-cudaError_t launchScan(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
+template <typename Stream, typename Operation, typename Out, typename In>
+cudaError_t launchScan(Stream const& stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
                        Input<In> in) noexcept
 {
     if (rows < 0 || columns < 0 || rows > 0x7FFFFFFF)
@@ -186,21 +192,26 @@ cudaError_t launchScan(cudaStream_t stream, int64_t rows, int64_t columns, Opera
     {
         return cudaSuccess; // a launch of no blocks would be an error
     }
-    constexpr int32_t kSize = detail::largest(Output<Out>::kSize, Input<In>::kSize);
-    bool const packed = canPack(out.data, in.data);
-    if (packed && columns % kSize == 0)
-    {
-        detail::launchScanOf<kSize, true>(stream, rows, columns, operation, out, in);
-    }
-    else if (packed && columns > kSize)
-    {
-        detail::launchScanOf<kSize, false>(stream, rows, columns, operation, out, in);
-    }
-    else
-    {
-        detail::launchScanOf<1, true>(stream, rows, columns, operation, out, in);
-    }
-    return cudaGetLastError();
+    return launchWith(stream,
+                      [&](cudaStream_t on, auto values)
+                      {
+                          using Values = decltype(values);
+                          constexpr int32_t kSize = detail::largest(Output<Out>::kSize, Input<In>::kSize);
+                          bool const packed = canPack(out.data, in.data);
+                          if (packed && columns % kSize == 0)
+                          {
+                              detail::launchScanOf<Values, kSize, true>(on, rows, columns, operation, out, in);
+                          }
+                          else if (packed && columns > kSize)
+                          {
+                              detail::launchScanOf<Values, kSize, false>(on, rows, columns, operation, out, in);
+                          }
+                          else
+                          {
+                              detail::launchScanOf<Values, 1, true>(on, rows, columns, operation, out, in);
+                          }
+                          return cudaGetLastError();
+                      });
 }
 
 } // namespace pluginkit::kernels

@@ -136,6 +136,9 @@ struct @{ plugin.name }@Arguments
     Inputs inputs;
     Outputs outputs;
     int64_t count; //!< elements of the largest output
+@% if plugin.tunable %@
+    int32_t tactic; //!< which values of pluginkit.toml's [tuning] the launch takes; 0: those for the GPU it is on
+@% endif %@
 @% if plugin.workspace %@
     void* workspace; //!< scratch memory of this run, of so many bytes; what is in it is lost after the run
     int64_t workspaceBytes;
@@ -144,5 +147,11 @@ struct @{ plugin.name }@Arguments
 
 //! Starts the kernel on the stream and returns at once; no output element means no launch.
 cudaError_t launch@{ plugin.name }@(@{ plugin.name }@Arguments const& args, @{ plugin.name }@Precision precision, cudaStream_t stream) noexcept;
+@% if plugin.tunable %@
+
+//! How many tactics an IPluginV3 has, from 1 on: the usual values of a launch, and those that `pluginkit tune` has put into
+//! pluginkit.toml. 0: nothing is tuned.
+int32_t tacticsOf@{ plugin.name }@() noexcept;
+@% endif %@
 
 } // namespace @{ plugin.namespace_cpp }@

@@ -50,7 +50,7 @@ struct Layer
 template <typename T>
 cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) noexcept
 {
-    return kernels::launchElementwise(stream, args.count, Layer{args.parameters}, @{ "kernels::outputs(" if plugin.outputs|length > 1 }@@% for tensor in plugin.outputs %@kernels::output<@{ tensor.cpp }@>(args.outputs.@{ tensor.name }@.data@{ ", args.outputs." ~ tensor.name ~ ".scale" if tensor.quantized }@)@{ ", " if not loop.last }@@% endfor %@@{ ")" if plugin.outputs|length > 1 }@@% for tensor in plugin.inputs %@, kernels::@{ "input" if tensor.load == "load" else "row" }@<@{ tensor.cpp }@>(args.inputs.@{ tensor.name }@.data@{ ", args.inputs." ~ tensor.name ~ ".count" if tensor.load != "load" }@@{ ", args.inputs." ~ tensor.name ~ ".scale" if tensor.quantized }@)@% endfor %@);
+    return kernels::launchElementwise(kernels::tuned(stream, args.tactic), args.count, Layer{args.parameters}, @{ "kernels::outputs(" if plugin.outputs|length > 1 }@@% for tensor in plugin.outputs %@kernels::output<@{ tensor.cpp }@>(args.outputs.@{ tensor.name }@.data@{ ", args.outputs." ~ tensor.name ~ ".scale" if tensor.quantized }@)@{ ", " if not loop.last }@@% endfor %@@{ ")" if plugin.outputs|length > 1 }@@% for tensor in plugin.inputs %@, kernels::@{ "input" if tensor.load == "load" else "row" }@<@{ tensor.cpp }@>(args.inputs.@{ tensor.name }@.data@{ ", args.inputs." ~ tensor.name ~ ".count" if tensor.load != "load" }@@{ ", args.inputs." ~ tensor.name ~ ".scale" if tensor.quantized }@)@% endfor %@);
 }
 
 @% include "parts/kernel_launch.cu" %@

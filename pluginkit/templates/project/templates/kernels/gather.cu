@@ -24,7 +24,7 @@ cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) 
         columns *= table.shape.dims[i];
     }
     auto const* numbers = static_cast<@{ indices.cpp }@ const*>(args.inputs.@{ indices.name }@.data);
-    return kernels::launchGatherRows(stream, args.inputs.@{ indices.name }@.count, columns, rows, numbers, kernels::output<@{ y.cpp }@>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<@{ table.cpp }@>(table.data@{ ", table.scale" if table.quantized }@));
+    return kernels::launchGatherRows(kernels::tuned(stream, args.tactic), args.inputs.@{ indices.name }@.count, columns, rows, numbers, kernels::output<@{ y.cpp }@>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<@{ table.cpp }@>(table.data@{ ", table.scale" if table.quantized }@));
 }
 
 @% include "parts/kernel_launch.cu" %@

@@ -92,6 +92,9 @@
         return kFailed; // the kernel would read beyond the tensor
     }
 @% endfor %@
+@% if plugin.tunable and plugin.base == "v3" %@
+    args.tactic = mTactic;
+@% endif %@
     auto const precision = static_cast<@{ plugin.name }@Precision>(row);
     cudaError_t const error = launch@{ plugin.name }@(args, precision, stream);
     return error == cudaSuccess ? 0 : kFailed;

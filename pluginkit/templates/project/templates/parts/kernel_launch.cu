@@ -11,5 +11,12 @@ cudaError_t launch@{ plugin.name }@(@{ plugin.name }@Arguments const& args, @{ p
     }
     return cudaErrorInvalidValue;
 }
+@% if plugin.tunable %@
+
+int32_t tacticsOf@{ plugin.name }@() noexcept
+{
+    return kernels::tactics();
+}
+@% endif %@
 
 } // namespace @{ plugin.namespace_cpp }@

@@ -269,6 +269,32 @@ size_t @{ plugin.name }@::getWorkspaceSize(nvinfer1::DynamicPluginTensorDesc con
 }
 @% endif %@
 
+@% if plugin.tunable %@
+int32_t @{ plugin.name }@::getNbTactics() noexcept
+{
+    return tacticsOf@{ plugin.name }@(); // TensorRT times each
+}
+
+int32_t @{ plugin.name }@::getValidTactics(int32_t* tactics, int32_t nbTactics) noexcept
+{
+    if (nbTactics > 0 && tactics == nullptr)
+    {
+        return kFailed;
+    }
+    for (int32_t i = 0; i < nbTactics; ++i)
+    {
+        tactics[i] = i + 1;
+    }
+    return 0;
+}
+
+int32_t @{ plugin.name }@::setTactic(int32_t tactic) noexcept
+{
+    mTactic = tactic; // one that this library has no more is taken as 0
+    return 0;
+}
+
+@% endif %@
 nvinfer1::PluginFieldCollection const* @{ plugin.name }@::getFieldsToSerialize() noexcept
 {
 @% for field in plugin.fields %@

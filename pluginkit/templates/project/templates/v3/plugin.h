@@ -52,10 +52,17 @@ public:
     int32_t getAliasedInput(int32_t outputIndex) noexcept override;
 @% endif %@
     size_t getWorkspaceSize(nvinfer1::DynamicPluginTensorDesc const* inputs, int32_t nbInputs, nvinfer1::DynamicPluginTensorDesc const* outputs, int32_t nbOutputs) const noexcept override;
+@% if plugin.tunable %@
+    int32_t getNbTactics() noexcept override;
+    int32_t getValidTactics(int32_t* tactics, int32_t nbTactics) noexcept override;
+@% endif %@
 
     // What happens when the engine is written, loaded and run.
     nvinfer1::PluginFieldCollection const* getFieldsToSerialize() noexcept override;
     nvinfer1::IPluginV3* attachToContext(nvinfer1::IPluginResourceContext* context) noexcept override;
+@% if plugin.tunable %@
+    int32_t setTactic(int32_t tactic) noexcept override;
+@% endif %@
     int32_t onShapeChange(nvinfer1::PluginTensorDesc const* in, int32_t nbInputs, nvinfer1::PluginTensorDesc const* out, int32_t nbOutputs) noexcept override;
     int32_t enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc, void const* const* inputs, void* const* outputs, void* workspace, cudaStream_t stream) noexcept override;
 
@@ -85,6 +92,9 @@ private:
     std::array<nvinfer1::PluginField, @{ plugin.kept_count }@> mKept;
 @% endif %@
     nvinfer1::PluginFieldCollection mKeptFields{};
+@% if plugin.tunable %@
+    int32_t mTactic{};
+@% endif %@
 };
 
 //! Makes the plugin: from the attributes of a node when a network is built, from the fields that the plugin gave when an
