@@ -15,6 +15,7 @@
 #   PLUGINKIT_SANITIZE            Checks compiled into a library of target cpu: address, undefined, or thread and memory (the
 #                                 same instrumentation); `pluginkit test --sanitize` runs it. Or coverage: counted edges,
 #                                 by clang++, for `pluginkit check --fuzz`, which brings libFuzzer into the process.
+#   PLUGINKIT_TUNING_HEADER       A header in the place of what [tuning] of pluginkit.toml makes; `pluginkit tune` sets it.
 #   PLUGINKIT_PYTHON              The Python that has pluginkit; it runs the CUDA-on-CPU compiler.
 #   PLUGINKIT_CUDA_INCLUDE_DIRS   CUDA's headers.
 #   PLUGINKIT_CPU_RUNTIME_DIR     Folder of the runtime that libraries of target cpu are linked with.
@@ -442,6 +443,8 @@ function(pluginkit_cpu_objects out slug tag)
     set(objects)
     foreach(source IN LISTS arg_SOURCES)
         get_filename_component(path "${source}" ABSOLUTE)
+        _pluginkit_tuning(tuning "${path}")
+        list(TRANSFORM tuning PREPEND -D)
         _pluginkit_object_name(object "${source}")
         set(object "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${slug}-${tag}/${object}.o")
         get_filename_component(folder "${object}" DIRECTORY)
@@ -454,7 +457,7 @@ function(pluginkit_cpu_objects out slug tag)
                 ${flags} ${arg_DEFINES}
                 "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
                 "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>"
-                ${arg_HEADERS} ${cuda_includes}
+                ${tuning} ${arg_HEADERS} ${cuda_includes}
                 "$<TARGET_PROPERTY:${slug},COMPILE_OPTIONS>"
                 "${path}"
             # Not as MAIN_DEPENDENCY: that would take the source away from the target that editors read.
@@ -476,6 +479,13 @@ function(pluginkit_gpu_objects target slug)
     if(NOT arg_SOURCES)
         return()
     endif()
+    foreach(source IN LISTS arg_SOURCES)
+        get_filename_component(path "${source}" ABSOLUTE)
+        _pluginkit_tuning(tuning "${path}")
+        if(tuning)
+            set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_DEFINITIONS ${tuning})
+        endif()
+    endforeach()
     add_library(${target} OBJECT ${arg_SOURCES})
     set_target_properties(${target} PROPERTIES
         CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
@@ -659,6 +669,50 @@ function(_pluginkit_sanitizer_flags out)
         message(FATAL_ERROR "PLUGINKIT_SANITIZE is '${PLUGINKIT_SANITIZE}'; address and thread or memory take two builds.")
     endif()
     set(${out} ${flags} PARENT_SCOPE)
+endfunction()
+
+# Sets <out> to the definition of the header that has what [tuning] of a .cu source's pluginkit.toml says: of the nearest one
+# above it within the project. Empty where there is none. PLUGINKIT_TUNING_HEADER takes its place.
+function(_pluginkit_tuning out source)
+    set(${out} PARENT_SCOPE)
+    if(NOT source MATCHES "\\.cu$")
+        return()
+    endif()
+    set(header "${PLUGINKIT_TUNING_HEADER}")
+    if(NOT header)
+        set(folder "${source}")
+        set(manifest)
+        while(NOT manifest AND NOT folder STREQUAL CMAKE_CURRENT_SOURCE_DIR)
+            get_filename_component(above "${folder}" DIRECTORY)
+            if(above STREQUAL folder)
+                return() # the source lies outside of the project
+            endif()
+            set(folder "${above}")
+            if(EXISTS "${folder}/pluginkit.toml")
+                set(manifest "${folder}/pluginkit.toml")
+            endif()
+        endwhile()
+        if(NOT manifest)
+            return()
+        endif()
+        # A section that is added, changed or removed is noticed by the next build.
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}")
+        file(STRINGS "${manifest}" section REGEX "^[ \t]*\\[?[ \t]*[\"']?tuning")
+        if(NOT section)
+            return()
+        endif()
+        string(SHA256 name "${manifest}")
+        string(SUBSTRING "${name}" 0 12 name)
+        set(header "${CMAKE_CURRENT_BINARY_DIR}/tuning/${name}.h")
+        execute_process(
+            COMMAND "${PLUGINKIT_PYTHON}" -m pluginkit.build.tuning "${manifest}" "${header}"
+            ERROR_VARIABLE error
+            RESULT_VARIABLE result)
+        if(NOT result EQUAL 0)
+            message(FATAL_ERROR "${error}")
+        endif()
+    endif()
+    set(${out} "PLUGINKIT_TUNING_HEADER=\"${header}\"" PARENT_SCOPE)
 endfunction()
 
 # The object's path for a source: below the build folder, also for a source outside of the project.

@@ -14,6 +14,7 @@ from pluginkit.manifest import (
     bench_rules,
     field_rules,
     shape_rules,
+    tuning_rules,
     type_rules,
     v3_rules,
     workspace_rules,
@@ -121,4 +122,10 @@ def _typing(manifest: ManifestModel) -> list[str]:
         for kind in tensor.types
         if kind in PRECISIONS and kind not in available
     ]
-    return [*found, *type_rules.problems(manifest), *base_rules.problems(manifest), *bench_rules.problems(manifest)]
+    return [
+        *found,
+        *type_rules.problems(manifest),
+        *base_rules.problems(manifest),
+        *bench_rules.problems(manifest),
+        *tuning_rules.problems(manifest),
+    ]
