@@ -221,7 +221,10 @@ def test_what_is_written(tmp_path: Path) -> None:
     }  # fmt: skip
     assert made[".clang-format"] == (ROOT / ".clang-format").read_text()
     assert "PLUGINKIT_PLUGINS(MyPlugin, my_plugin::MyPluginCreator)" in made["src/entry.cpp"]
-    assert "kernels::launchElementwise(stream, args.count, Layer{args.parameters}" in made["src/my_plugin_kernel.cu"]
+    assert (
+        "kernels::launchElementwise(kernels::tuned(stream, args.tactic), args.count, Layer{args.parameters}"
+        in made["src/my_plugin_kernel.cu"]
+    )
     assert "DimsExprs const impossible{-1, {}};" in made["src/my_plugin.cpp"]
     assert "NvInfer" not in made["src/my_plugin_kernel.cu"] + made["src/my_plugin_kernel.h"]
 
