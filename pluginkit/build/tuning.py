@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pluginkit.errors import PluginkitError
 from pluginkit.manifest import Manifest
-from pluginkit.manifest.tuning_section import TuningSection, Values
+from pluginkit.manifest.tuning.section import TuningSection, Values
 
 
 def header(tuning: TuningSection) -> str:

@@ -15,7 +15,8 @@
 #   PLUGINKIT_SANITIZE            Checks compiled into a library of target cpu: address, undefined, or thread and memory (the
 #                                 same instrumentation); `pluginkit test --sanitize` runs it. Or coverage: counted edges,
 #                                 by clang++, for `pluginkit check --fuzz`, which brings libFuzzer into the process.
-#   PLUGINKIT_TUNING_HEADER       A header in the place of what [tuning] of pluginkit.toml makes; `pluginkit tune` sets it.
+#   PLUGINKIT_TUNING_MANIFEST     A pluginkit.toml for which, in the place of what its [tuning] makes, there is the header
+#   PLUGINKIT_TUNING_HEADER       of that path: `pluginkit tune` sets both.
 #   PLUGINKIT_PYTHON              The Python that has pluginkit; it runs the CUDA-on-CPU compiler.
 #   PLUGINKIT_CUDA_INCLUDE_DIRS   CUDA's headers.
 #   PLUGINKIT_CPU_RUNTIME_DIR     Folder of the runtime that libraries of target cpu are linked with.
@@ -672,31 +673,32 @@ function(_pluginkit_sanitizer_flags out)
 endfunction()
 
 # Sets <out> to the definition of the header that has what [tuning] of a .cu source's pluginkit.toml says: of the nearest one
-# above it within the project. Empty where there is none. PLUGINKIT_TUNING_HEADER takes its place.
+# above it within the project. Empty where there is none.
 function(_pluginkit_tuning out source)
     set(${out} PARENT_SCOPE)
     if(NOT source MATCHES "\\.cu$")
         return()
     endif()
-    set(header "${PLUGINKIT_TUNING_HEADER}")
-    if(NOT header)
-        set(folder "${source}")
-        set(manifest)
-        while(NOT manifest AND NOT folder STREQUAL CMAKE_CURRENT_SOURCE_DIR)
-            get_filename_component(above "${folder}" DIRECTORY)
-            if(above STREQUAL folder)
-                return() # the source lies outside of the project
-            endif()
-            set(folder "${above}")
-            if(EXISTS "${folder}/pluginkit.toml")
-                set(manifest "${folder}/pluginkit.toml")
-            endif()
-        endwhile()
-        if(NOT manifest)
-            return()
+    set(folder "${source}")
+    set(manifest)
+    while(NOT manifest AND NOT folder STREQUAL CMAKE_CURRENT_SOURCE_DIR)
+        get_filename_component(above "${folder}" DIRECTORY)
+        if(above STREQUAL folder)
+            return() # the source lies outside of the project
         endif()
-        # A section that is added, changed or removed is noticed by the next build.
-        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}")
+        set(folder "${above}")
+        if(EXISTS "${folder}/pluginkit.toml")
+            set(manifest "${folder}/pluginkit.toml")
+        endif()
+    endwhile()
+    if(NOT manifest)
+        return()
+    endif()
+    # A section that is added, changed or removed is noticed by the next build.
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}")
+    if(manifest STREQUAL "${PLUGINKIT_TUNING_MANIFEST}")
+        set(header "${PLUGINKIT_TUNING_HEADER}")
+    else()
         file(STRINGS "${manifest}" section REGEX "^[ \t]*\\[?[ \t]*[\"']?tuning")
         if(NOT section)
             return()

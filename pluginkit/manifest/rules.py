@@ -14,7 +14,6 @@ from pluginkit.manifest import (
     bench_rules,
     field_rules,
     shape_rules,
-    tuning_rules,
     type_rules,
     v3_rules,
     workspace_rules,
@@ -27,6 +26,7 @@ from pluginkit.manifest.signature import (
     ManifestModel,
     Tensor,
 )
+from pluginkit.manifest.tuning import rules as tuning_rules
 
 
 def problems(manifest: ManifestModel) -> list[str]:

@@ -13,10 +13,11 @@ from pluginkit import bases, shapes
 from pluginkit.dtypes import PRECISIONS, REFUSED, DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import DLA_ONLY, Format
-from pluginkit.manifest import bench_section, open_ranks, tuning_section
+from pluginkit.manifest import bench_section, open_ranks
 from pluginkit.manifest.fields import Attribute
 from pluginkit.manifest.mistakes import toml, unknown
 from pluginkit.manifest.open_ranks import REST
+from pluginkit.manifest.tuning.section import TuningSection
 
 MAX_DIMS = 8
 """`nvinfer1::Dims::MAX_DIMS`."""
@@ -265,7 +266,7 @@ class ManifestModel(_SectionModel):
     test: Test = Test()
     library: LibrarySection | None = None
     bench: bench_section.BenchSection = bench_section.BenchSection()
-    tuning: tuning_section.TuningSection = tuning_section.TuningSection()
+    tuning: TuningSection = TuningSection()
     checks: dict[str, Reason] = {}
     _written: dict[str, tuple[str, ...]] = PrivateAttr(default_factory=dict)
     _others: tuple[Any, ...] = PrivateAttr(())

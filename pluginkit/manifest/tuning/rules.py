@@ -6,7 +6,7 @@ import re
 
 from pluginkit.manifest.mistakes import unknown
 from pluginkit.manifest.signature import ManifestModel
-from pluginkit.manifest.tuning_section import STANDARD, Values
+from pluginkit.manifest.tuning.section import STANDARD, Values
 
 ARCHITECTURE = re.compile(r"sm_[1-9][0-9]{1,2}")
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")

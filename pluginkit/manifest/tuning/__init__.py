@@ -1,0 +1,1 @@
+"""The part `[tuning]` of a `pluginkit.toml`."""
