@@ -6,7 +6,7 @@ import hashlib
 import io
 import pickle
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,10 +32,10 @@ class Packed:
     arrays: Mapping[str, bytes]
 
     @classmethod
-    def of(cls, value: object) -> Packed:
-        """From the data itself."""
+    def of(cls, value: object, whole: WorkParcel | None = None) -> Packed:
+        """From the data itself. The digests of arrays that are in the `whole` work are known."""
         file = io.BytesIO()
-        pickler = _Pickler(file)
+        pickler = _Pickler(file, whole)
         pickler.dump(value)
         return cls(file.getvalue(), pickler.arrays)
 
@@ -55,17 +55,25 @@ def unpack(data: bytes, find: Callable[[str], bytes | None]) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO) -> None:
+    def __init__(self, file: io.BytesIO, whole: WorkParcel | None = None) -> None:
         super().__init__(file, protocol=5)
         self.arrays: dict[str, bytes] = {}
+        self.seen: dict[int, tuple[Array, str]] = {}
+        self._whole = whole
 
     def persistent_id(self, obj: object) -> Any:
         """An array's digest in its stead."""
         if not isinstance(obj, np.ndarray) or obj.size <= FEW or obj.dtype.hasobject:
             return None
-        data = obj.tobytes()
-        name = digest(data)
+        known = self._whole.seen.get(id(obj)) if self._whole else None
+        if self._whole and known:
+            name = known[1]
+            data = self._whole.arrays[name]
+        else:
+            data = obj.tobytes()
+            name = digest(data)
         self.arrays[name] = data
+        self.seen[id(obj)] = obj, name
         return name, obj.shape, obj.dtype
 
 
@@ -100,22 +108,28 @@ class WorkParcel:
         data: as of `Packed`.
         own: the digests of what isn't the cases' alone: whoever reads the work must have those arrays.
         arrays: the bytes of arrays, by digest.
+        seen: where they were packed, each array by its id, and its digest. It has the arrays, so that no other gets
+            that id meanwhile.
     """
 
     data: bytes
     own: frozenset[str]
     arrays: Mapping[str, bytes]
+    seen: Mapping[int, tuple[Array, str]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, work: RunWork) -> WorkParcel:
-        """From a run's work, with all arrays."""
-        whole = Packed.of(work)
+    def of(cls, work: RunWork, before: WorkParcel | None = None) -> WorkParcel:
+        """From a run's work, with all arrays; the digests of those that were in the work `before` are known."""
+        file = io.BytesIO()
+        whole = _Pickler(file, before)
+        whole.dump(work)
         plan, rest = replace(work.plan, cases=()), replace(work.whole, cases=())
-        return cls(whole.data, frozenset(Packed.of(replace(work, plan=plan, whole=rest)).arrays), whole.arrays)
+        own = frozenset(Packed.of(replace(work, plan=plan, whole=rest), before).arrays)
+        return cls(file.getvalue(), own, whole.arrays, whole.seen)
 
     def sent(self, there: Collection[str] = ()) -> WorkParcel:
         """As it is sent to who has some arrays already: with its own others."""
-        return replace(self, arrays={name: self.arrays[name] for name in self.own if name not in there})
+        return replace(self, arrays={name: self.arrays[name] for name in self.own if name not in there}, seen={})
 
     def read(self) -> RunWork:
         """The work, with its own arrays, and zeros for the cases'."""

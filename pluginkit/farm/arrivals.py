@@ -43,6 +43,19 @@ class Arrivals:
         """
         if digest(data) != name:
             raise ValueError(f"{file} arrived with another digest than {name}")
+        return self._write(name, file, data)
+
+    def lay(self, file: str, found: Mapping[str, bytes]) -> None:
+        """Files of that name by their digests, laid here by who has just taken these: what is there stays.
+
+        Raises:
+            Lacking: one was removed meanwhile.
+        """
+        for name, data in found.items():
+            if not self._has(name, file):
+                self._write(name, file, data)
+
+    def _write(self, name: str, file: str, data: bytes) -> Path:
         path = self._folder / name / file
         path.parent.mkdir(parents=True, exist_ok=True)
         return self.put_beside(path, file, data)
@@ -53,8 +66,8 @@ class Arrivals:
         Raises:
             Lacking: that was removed meanwhile.
         """
-        # Another thread of this worker may do the same, or end another run, and prune.
-        part = path.with_name(f".{file}.{threading.get_ident()}")
+        # Another thread may do the same, or another worker of this folder; or they end another run, and prune.
+        part = path.with_name(f".{file}.{os.getpid()}.{threading.get_ident()}")
         try:
             part.write_bytes(data)
             return part.rename(path.with_name(file))
@@ -67,14 +80,17 @@ class Arrivals:
         Raises:
             Lacking: it hasn't, or is gone again.
         """
+        if not self._has(name, file):
+            raise Lacking(name)
+        return self._folder / name / file
+
+    def _has(self, name: str, file: str) -> bool:
+        """Whether it is there; it counts as used."""
         path = self._folder / name / file
-        try:
+        with suppress(OSError):
             os.utime(path.parent)
-            if path.is_file():
-                return path
-        except OSError:
-            pass
-        raise Lacking(name)
+            return path.is_file()
+        return False
 
     def array(self, name: str) -> bytes:
         """An array's bytes.
@@ -95,7 +111,7 @@ class Arrivals:
         """Removes what was used longest ago, until no more than `limit` bytes are left; never those to `keep`."""
         found = []
         for one in self._places():
-            # Another worker of this machine never is in this folder; another thread of this one may be, and prune too.
+            # Another thread of this worker may prune too, and so may the others where a fleet has one folder.
             with suppress(OSError):
                 size = sum(file.stat().st_size for file in one.iterdir())
                 found.append((one.stat().st_mtime, size, one))

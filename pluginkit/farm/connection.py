@@ -13,25 +13,14 @@ from pathlib import Path
 import dask
 from distributed import Client, LocalCluster
 from distributed.comm.core import CommClosedError
-from distributed.utils import get_mp_context
 
 from pluginkit.errors import ToolMissing, UsageError
-from pluginkit.farm import worker
-from pluginkit.judges import JUDGES
+from pluginkit.farm import local
 
 PREFIX = "local:"
 WAIT = 10.0
 """Seconds until an address that doesn't answer is called dead."""
-ASKED = ("pluginkit.judges.host.cases", "pluginkit.judges.rtx.build")
-"""What the judges import when they are first asked."""
 _DOCUMENT = "docs/farm.md"
-_LOCAL = {
-    "distributed.worker.multiprocessing-method": "forkserver",
-    # What Dask shows on its dashboard, which isn't there: each process would ask itself fifty times a second how it is.
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "1s",
-    "distributed.admin.system-monitor.interval": "10s",
-}
 
 
 @contextlib.contextmanager
@@ -50,32 +39,35 @@ def connect(address: str) -> Iterator[Client]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}), contextlib.ExitStack() as stack:
         if address.startswith(PREFIX):
-            stack.enter_context(dask.config.set(_LOCAL))
-            cluster = stack.enter_context(_local(address))
-            target: str | LocalCluster = cluster
+            wanted = _count(address)
+            target: str | LocalCluster = stack.enter_context(local.local_cluster(wanted))
         else:
-            target = _reachable(address)
+            wanted, target = 0, _reachable(address)
         try:
             client = Client(target, timeout=WAIT, set_as_default=False)
         except (OSError, TimeoutError, asyncio.TimeoutError, CommClosedError, ssl.SSLError, TypeError, ValueError) as e:
             raise _unreachable(address, e) from None
-        yield stack.enter_context(client)
+        stack.enter_context(client)
+        if wanted:
+            _wait_for(client, wanted)
+        yield client
 
 
-def _local(address: str) -> LocalCluster:
+def _wait_for(client: Client, count: int) -> None:
+    try:
+        client.wait_for_workers(count, timeout=local.START)
+    except (TimeoutError, asyncio.TimeoutError):
+        raise ToolMissing(
+            f"The {count} workers of this machine aren't there after {local.START:g} s.",
+            hint="Has it memory and processes enough for them? Try fewer.",
+        ) from None
+
+
+def _count(address: str) -> int:
     count = address.removeprefix(PREFIX)
     if not count.isdecimal() or int(count) == 0:
         raise UsageError(f"farm {address}: {PREFIX} wants a number of workers.", hint=f"{PREFIX}2")
-    # One process has the imports, and the workers are forks of it.
-    get_mp_context().set_forkserver_preload(["distributed", worker.__name__, *JUDGES, *ASKED])
-    return LocalCluster(
-        n_workers=int(count),
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address=None,
-        worker_dashboard_address=None,
-        silence_logs=logging.CRITICAL,
-    )
+    return int(count)
 
 
 def _reachable(address: str) -> str:

@@ -185,6 +185,10 @@ class Execution(ABC):
     def _submit(self, name: str, batch: Batch) -> None:
         there = self._there[name]
         if name not in self._begun:
+            for one in self._libraries:
+                there.lay({one.sha256: one.data or b""}, one.name)
+            if self._parcel:
+                there.lay({digest: self._parcel.arrays[digest] for digest in self._parcel.own})
             work = self._parcel.sent(there.held) if self._parcel else None
             libraries = tuple(one.without(there.held) for one in self._libraries)
             self._begun[name] = self.fleet.client.submit(

@@ -161,9 +161,9 @@ class FarmExecutor:
         return text
 
     def _parcel(self, work: RunWork) -> WorkParcel:
-        """Packed once: it is some ten megabytes."""
+        """Packed once; of work that is a selection from that before, the arrays need no second look."""
         if self._packed is None or self._packed[0] is not work:
-            self._packed = work, WorkParcel.of(work)
+            self._packed = work, WorkParcel.of(work, self._packed[1] if self._packed else None)
         return self._packed[1]
 
     def _builders(self) -> list[str]:
@@ -328,8 +328,9 @@ class _Execution(Execution):
         if first and not known and self.work.builds[0].target == "gpu":
             known = {items[0].network: ()}  # not every worker could ask a GPU again
         self._steps.begin(items[0].label)
-        packed = Packed.of(items)
+        packed = Packed.of(items, self._whole)
         more = self._whole.arrays if any(one.whole for one in items) else {}
+        there.lay({**packed.arrays, **more})
         sent = {name: data for name, data in more.items() if name not in there.held}
         brought = {*packed.arrays, *more}
         return WorkerCall(worker.work_on, (packed.without(there.held), sent, known), brought)

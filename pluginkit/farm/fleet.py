@@ -8,12 +8,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from distributed import Client
 
 from pluginkit.errors import FarmLost, ToolMissing
 from pluginkit.farm import worker
+from pluginkit.farm.arrivals import Arrivals
 from pluginkit.farm.facts import Facts
 from pluginkit.paths import __version__
 
@@ -42,6 +44,7 @@ class FarmWorker:
         facts: what it has; None if it couldn't be asked.
         problem: why it takes no part; empty if it can.
         held: the digests of what it has been sent.
+        shared: the folder of its arrivals, where this process lays what others are sent.
     """
 
     address: str
@@ -51,6 +54,18 @@ class FarmWorker:
     facts: Facts | None = None
     problem: str = ""
     held: set[str] = field(default_factory=set, compare=False, repr=False)
+    shared: Path | None = None
+
+    def lay(self, arrays: Mapping[str, bytes], file: str = "array") -> None:
+        """Where the worker has a folder in common with this process, it has these files from now on.
+
+        Raises:
+            Lacking: a run that ends meanwhile has removed one.
+        """
+        if self.shared is not None:
+            new = {name: data for name, data in arrays.items() if name not in self.held}
+            Arrivals(self.shared).lay(file, new)
+            self.held.update(new)
 
     @property
     def place(self) -> str:
@@ -181,10 +196,12 @@ class Fleet:
         made = []
         for address, identity in there.items():
             said = found.get(address)
-            known, held = said if isinstance(said, tuple) else (None, ())
+            known, held, shared = said if isinstance(said, tuple) else (None, (), None)
             problem = _problem(versions.get(address, {}), known or said)
             name, process = str(identity["name"]), str(identity["local_directory"])
-            made.append(FarmWorker(address, process, name, int(identity["nthreads"]), known, problem, set(held)))
+            made.append(
+                FarmWorker(address, process, name, int(identity["nthreads"]), known, problem, set(held), shared)
+            )
         return made
 
     def _versions(self) -> dict[str, dict[str, str]]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import dask
 from distributed import Worker, get_worker
 
 from pluginkit.bench import BenchOptions, BenchReport
@@ -33,6 +34,8 @@ from pluginkit.process.crew import Common, Sessions
 from pluginkit.run.execution import LocalWorkplace, execute
 from pluginkit.runtimes import Configured, Target
 
+SHARED = "pluginkit.shared"
+"""Dask's setting that names a folder of arrivals which the client writes itself."""
 IDLE = 60.0
 """Seconds after its last batch until a run's sessions are closed; another batch opens them again."""
 
@@ -84,12 +87,18 @@ _LOCK = threading.Lock()
 
 def arrivals(here: Worker) -> Arrivals:
     """What this worker has been sent."""
-    return Arrivals(Path(here.local_directory) / "pluginkit")
+    return Arrivals(_shared() or Path(here.local_directory) / "pluginkit")
 
 
-def introduce(dask_worker: Worker) -> tuple[Facts, frozenset[str]]:
-    """What this machine has, and the digests of what it has been sent before."""
-    return of_this_machine(), arrivals(dask_worker).held()
+def _shared() -> Path | None:
+    """The folder that a fleet on one machine has in common with its client."""
+    folder = dask.config.get(SHARED, None)
+    return Path(folder) if folder else None
+
+
+def introduce(dask_worker: Worker) -> tuple[Facts, frozenset[str], Path | None]:
+    """What this machine has, the digests of what it has been sent before, and where a client lays it instead."""
+    return of_this_machine(), arrivals(dask_worker).held(), _shared()
 
 
 def begin(run: str, work: WorkParcel | None, libraries: Sequence[LibraryParcel]) -> None:

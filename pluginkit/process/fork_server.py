@@ -29,6 +29,8 @@ import threading
 from collections.abc import Mapping
 from typing import BinaryIO
 
+from pluginkit.process.child import die_with_parent
+
 NUMBER = struct.Struct("<q")
 PATIENCE = 60.0
 """Seconds in which a server imports and forks, or is given up."""
@@ -96,17 +98,49 @@ class Forked:
         self._own.close()
 
 
+class _Fork:
+    """A server that was forked, with what `ForkServer` needs of `subprocess.Popen`."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """As of `subprocess.Popen`."""
+        return self._wait(os.WNOHANG)
+
+    def kill(self) -> None:
+        """As of `subprocess.Popen`."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int | None:
+        """As of `subprocess.Popen`."""
+        return self._wait(0)
+
+    def _wait(self, options: int) -> int | None:
+        if self.returncode is None:
+            ended, status = os.waitpid(self.pid, options)
+            self.returncode = os.waitstatus_to_exitcode(status) if ended else None
+        return self.returncode
+
+
 class ForkServer:
     """The asker's side of a server."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, control: socket.socket, process: subprocess.Popen[bytes] | _Fork) -> None:
         self.owner = os.getpid()
         self._lock = threading.Lock()
-        self._control, theirs = socket.socketpair()
+        self._control, self._process = control, process
+
+    @classmethod
+    def program(cls, environment: Mapping[str, str]) -> ForkServer:
+        """A server that is a program of its own."""
+        control, theirs = socket.socketpair()
         boot = "import sys; sys.path[:] = sys.argv.pop(1).split(':'); from pluginkit.process.fork_server import main; "
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", boot + "main()", ":".join(sys.path), str(theirs.fileno()), str(self.owner)],
+            process = subprocess.Popen(
+                [sys.executable, "-c", boot + "main()", ":".join(sys.path), str(theirs.fileno()), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -114,6 +148,21 @@ class ForkServer:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
+        return cls(control, process)
+
+    @classmethod
+    def fork(cls) -> ForkServer:
+        """A server that is a fork of this process, which has one thread and has imported what the server needs."""
+        control, theirs = socket.socketpair()
+        owner = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            die_with_parent(owner)
+            _Nursery(theirs, owner).run()  # its children leave it by an exception
+            os._exit(0)
+        theirs.close()
+        return cls(control, _Fork(pid))
 
     def start(self, environment: Mapping[str, str], log: BinaryIO, read: int, write: int) -> Forked:
         """A child that serves on its two pipes; its stdout and stderr go to the log.
@@ -173,8 +222,13 @@ def server(environment: Mapping[str, str]) -> ForkServer | None:
                 _running.pop(key).close()
         key = frozenset(wanted.items())
         if key not in _running and len(_running) + len(_silent) < MOST:
-            _running[key] = ForkServer(own_environment())
+            _running[key] = ForkServer.program(own_environment())
         return _running.get(key)
+
+
+def branch() -> None:
+    """Forks this process's server from itself, while it has one thread: nothing is imported again."""
+    _running[frozenset(startup(own_environment()).items())] = ForkServer.fork()
 
 
 def give_up(one: ForkServer | None, error: OSError) -> None:

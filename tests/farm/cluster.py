@@ -23,6 +23,8 @@ INSTALLED = (Path(sys.executable).parent, Path(dask.__file__).parents[1] / "bin"
 """Where pip puts a command: in an environment, and by `--target`."""
 DASK = shutil.which("dask", path=os.pathsep.join(map(str, INSTALLED))) or "dask"
 ROOT = Path(__file__).parents[2]
+FORKED = {"DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD": "forkserver"}
+"""A nanny's workers are forks of one process, which has the imports: Dask's own setting, and it halves their start."""
 PATIENT = 300.0
 """Seconds that a test waits for processes at most, of a machine with ten times the work that it can do."""
 
@@ -60,7 +62,7 @@ class Cluster:
         return False
 
     def add(self, *options: str, nanny: bool = True, name: str = "", **environment: str) -> subprocess.Popen[bytes]:
-        """One more worker, of one thread."""
+        """One more worker, of one thread; or so many as `--nworkers` says, by one process that starts them."""
         name = name or f"w{len(self.workers)}"
         process = self._run(
             "worker", "--scheduler-file", self.address, "--host", "127.0.0.1", "--name", name, "--nthreads", "1",
@@ -97,7 +99,7 @@ class Cluster:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
-                env={**os.environ, **self.environment, **environment},
+                env={**os.environ, **FORKED, **self.environment, **environment},
                 cwd=ROOT,
                 start_new_session=True,
             )

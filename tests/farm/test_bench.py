@@ -45,6 +45,7 @@ def fleet(folder: Path) -> Iterator[Fleet]:
             threads_per_worker=2,
             processes=False,
             dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             silence_logs=logging.CRITICAL,
             local_directory=str(folder / "dask"),
         ) as cluster,

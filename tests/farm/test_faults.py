@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from distributed import LocalCluster
 from distributed.comm.core import CommClosedError
 
 from pluginkit import farm, judges
@@ -30,6 +31,7 @@ from pluginkit.paths import __version__
 from pluginkit.run.items import JudgePart
 from tests.farm.cluster import PATIENT, Cluster, cluster
 
+pytestmark = pytest.mark.xdist_group("faults")
 HERE = Path(__file__).parent
 MANIFEST = Manifest.load(HERE.parents[1] / "samples" / "bar_plugin")
 KIND = Kind("sleeping", "1", "any")
@@ -50,9 +52,9 @@ def sleeping() -> Iterator[object]:
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with cluster(tmp_path_factory.mktemp("farm")) as made:
-        for _ in range(3):
-            made.add(*PRELOAD)
-        made.add("--preload", "import pluginkit.farm.facts as f; f.__version__ = '0.0.1'", name="old")
+        made.add(*PRELOAD, "--nworkers", "3")
+        other = "import pluginkit.farm.facts as f; f.__version__ = '0.0.1'"
+        made.add("--preload", other, nanny=False, name="old")
         yield made
 
 
@@ -149,11 +151,11 @@ def test_a_frozen_worker_is_given_up(sleeping: object, monkeypatch: pytest.Monke
     assert all(one.results[0].outcome.value == "passed" for one in answers)
 
 
-def test_a_scheduler_without_workers_is_said_at_once(tmp_path: Path) -> None:
+def test_a_scheduler_without_workers_is_said_at_once() -> None:
     with (
-        cluster(tmp_path) as own,
+        LocalCluster(n_workers=0, dashboard_address=None, scheduler_kwargs={"dashboard_address": "127.0.0.1:0"}) as own,
         pytest.raises(ToolMissing, match="has no workers"),
-        farm.open_executor(own.address),
+        farm.open_executor(own.scheduler_address),
     ):
         pytest.fail("a run began")
 

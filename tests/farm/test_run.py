@@ -27,15 +27,14 @@ from pluginkit.validation import Ending, check_library, choose
 from pluginkit.validation.catalog import DEFAULT_LEVEL
 from tests.farm.cluster import PATIENT, Cluster, cluster
 
-pytestmark = pytest.mark.compile
+pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("farm")]
 FAMILIES = ("plain",)
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with cluster(tmp_path_factory.mktemp("farm")) as made:
-        for _ in range(2):
-            made.add()
+        made.add("--nworkers", "2")
         made.ready(2)
         yield made
 
@@ -62,7 +61,7 @@ def test_the_report_is_the_local_one(two: Cluster, bar: Path) -> None:
         del remote["runtimes"][name], local["runtimes"][name]
     assert remote == local
     # Which worker takes how many is chance: one may be done before the other's first plugin process stands.
-    assert {one.place.partition("/")[2] for one in report.cases} <= {"w0", "w1"}
+    assert {one.place.partition("/")[2] for one in report.cases} <= {"w0-0", "w0-1"}
 
 
 def test_ctrl_c_leaves_no_process(two: Cluster, bar: Path) -> None:
@@ -167,7 +166,7 @@ def test_the_fleet_is_shown(two: Cluster) -> None:
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "120"})
     assert ran.returncode == 0, ran.stderr
     workers = json.loads(ran.stdout)
-    assert {one["name"] for one in workers} == {"w0", "w1"}
+    assert {one["name"] for one in workers} == {"w0-0", "w0-1"}
     assert listening(two) == {"127.0.0.1"}, "what --host and --dashboard-address say"
     assert "2 workers" in ran.stderr
     assert "tensorrt-rtx engines: on no worker" in ran.stderr
@@ -176,7 +175,7 @@ def test_the_fleet_is_shown(two: Cluster) -> None:
 def listening(made: Cluster) -> set[str]:
     """The addresses on which the workers and their nannies listen."""
     nannies = [psutil.Process(one.pid) for one in made.workers]
-    processes = [*nannies, *(below for one in nannies for below in one.children())]
+    processes = [*nannies, *(below for one in nannies for below in one.children(recursive=True))]
     found = [one for process in processes for one in process.net_connections("tcp")]
     return {one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN}
 

@@ -1,0 +1,112 @@
+"""Workers of Dask as forks of this process (a `process.worker.Worker`'s child), which has imported what they need.
+
+A worker that dies is forked anew: Dask's nanny would be a process's worth of work in the client for each. Before it has
+any thread, a worker forks the server from which it will fork plugin processes, so that nothing is imported again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+
+import dask
+import distributed
+
+from pluginkit.judges import JUDGES
+from pluginkit.process import fork_server
+from pluginkit.process.child import Breadcrumb, die_with_parent
+
+ASKED = (
+    "pluginkit.farm.worker",
+    "pluginkit.judges.host.cases",
+    "pluginkit.judges.rtx.build",
+    "pluginkit.validation.asking",
+)
+"""What workers import when they are first asked."""
+PAUSE = 1.0
+"""Seconds between two starts of a worker that dies."""
+
+
+def open(  # noqa: A001
+    breadcrumb: Breadcrumb, scheduler: str, count: int, folder: str, config: Mapping[str, object]
+) -> LocalWorkers:
+    """Forks the workers.
+
+    Args:
+        breadcrumb: not needed.
+        scheduler: where they report.
+        count: how many.
+        folder: where they keep what they are sent.
+        config: Dask's settings.
+    """
+    del breadcrumb
+    dask.config.set(config)
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for module in (*fork_server.PRELOADED, *JUDGES, *ASKED):
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()
+    return LocalWorkers(scheduler, folder, count)
+
+
+class LocalWorkers:
+    """The forks. They end with this process."""
+
+    def __init__(self, scheduler: str, folder: str, count: int) -> None:
+        self._scheduler, self._folder = scheduler, folder
+        self._living: dict[int, tuple[int, float]] = {}
+        self._deaths = 0
+        signal.signal(signal.SIGCHLD, lambda *_: self._replace())
+        for number in range(count):
+            self._start(number)
+
+    def _start(self, number: int) -> None:
+        """In the worker it ends by an exception: so a plugin's process ends as a program does."""
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            die_with_parent(parent)
+            fork_server.branch()
+            asyncio.run(_work(self._scheduler, self._folder, number))
+            sys.exit()
+        self._living[pid] = number, time.monotonic()
+
+    def _replace(self) -> None:
+        """Called at each death; one that comes while it runs has it look once more."""
+        self._deaths += 1
+        if self._deaths > 1:
+            return
+        seen = 0
+        while seen != self._deaths:
+            seen = self._deaths
+            for pid, (number, since) in list(self._living.items()):
+                ended, status = os.waitpid(pid, os.WNOHANG)
+                if ended:
+                    del self._living[pid]
+                    if status:  # otherwise it was told to end
+                        time.sleep(max(0.0, since + PAUSE - time.monotonic()))
+                        self._start(number)
+        self._deaths = 0
+
+
+async def _work(scheduler: str, folder: str, number: int) -> None:
+    """A worker of Dask, until its scheduler ends it. What uses memory are the processes of plugins, not this one."""
+    one = distributed.Worker(
+        scheduler,
+        nthreads=1,
+        name=number,
+        host="127.0.0.1",
+        local_directory=folder,
+        memory_limit=0,
+        dashboard=False,
+    )
+    async with one:
+        await one.finished()

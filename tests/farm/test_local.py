@@ -1,0 +1,115 @@
+"""`--farm local:N`: workers that are forks, what they have in common with the client, and that none is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pluginkit import farm
+from pluginkit.farm.arrivals import Arrivals
+from pluginkit.farm.executor import FarmExecutor
+from pluginkit.farm.fleet import Fleet
+from pluginkit.process import fork_server
+from pluginkit.run import runner
+from pluginkit.run.options import Options
+from tests.farm.cluster import PATIENT
+from tests.farm.test_run import compared
+
+pytestmark = pytest.mark.xdist_group("farm")
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[Fleet]:
+    with farm.open_fleet("local:2") as fleet:
+        yield fleet
+
+
+def pids(fleet: Fleet) -> list[int]:
+    return list(fleet.client.run(os.getpid).values())
+
+
+def server() -> int:
+    """Of the worker's own server."""
+    (one,) = fork_server._running.values()
+    assert one.owner == os.getpid()
+    return one._process.pid
+
+
+def gone(processes: Sequence[psutil.Process]) -> None:
+    assert not psutil.wait_procs(processes, PATIENT)[1]
+
+
+@pytest.mark.compile
+def test_the_report_is_the_local_one_and_nothing_is_sent(two: Fleet, bar: Path) -> None:
+    options = Options(project=bar, target="cpu", families=("plain",), only=("*/float32*",), judges=("host",))
+    here = compared(runner.run(options))
+    there = compared(runner.run(options, executor=FarmExecutor(two)))
+    assert there["cases"] == here["cases"]
+    (folder,) = {one.shared for one in two.ready}
+    assert folder is not None
+    held = Arrivals(folder).held()
+    assert held
+    assert any(one.held for one in two.ready)
+    assert all(one.held <= held for one in two.ready), "all of it lies in the one folder"
+    sent = [folder for one in two.workers for folder in Path(one.process).glob("pluginkit")]
+    assert sent == [], "and nothing in a worker's own"
+
+
+def test_a_worker_has_its_server_by_fork_and_is_replaced_where_it_dies(two: Fleet) -> None:
+    first = pids(two)
+    servers = [psutil.Process(pid) for pid in two.client.run(server).values()]
+    assert sorted(one.ppid() for one in servers) == sorted(first)
+    (mother,) = {psutil.Process(pid).ppid() for pid in first}
+    commands = {tuple(one.cmdline()) for one in (*servers, psutil.Process(mother))}
+    assert len(commands) == 1, "none is a program of its own"
+    os.kill(first[0], signal.SIGKILL)
+    gone([one for one in servers if one.ppid() == first[0]])
+    deadline = time.monotonic() + PATIENT
+    while True:
+        two.refresh()
+        now = pids(two)
+        if len(two.ready) == 2 and first[0] not in now:
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert first[1] in now
+
+
+HOLD = """
+import os, sys, time
+from pluginkit import farm
+with farm.open_fleet("local:2") as fleet:
+    print(*fleet.client.run(os.getpid).values(), flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)], ids=lambda one: one.name
+)
+def test_no_process_outlives_the_client(number: signal.Signals, tmp_path: Path) -> None:
+    heard = "import signal; signal.signal(2, signal.default_int_handler)\n"
+    with subprocess.Popen(
+        [sys.executable, "-c", heard + HOLD],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as client:
+        assert client.stdout is not None
+        workers = [int(pid) for pid in client.stdout.readline().split()]
+        assert len(workers) == 2
+        below = psutil.Process(client.pid).children(recursive=True)
+        assert {*workers} < {one.pid for one in below}
+        client.send_signal(number)
+        client.wait(PATIENT)
+        gone(below)
+    if number == signal.SIGINT:
+        assert list(tmp_path.iterdir()) == [], "and nothing is left in the temporary folder"
