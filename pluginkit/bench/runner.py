@@ -192,7 +192,7 @@ def _library(options: BenchOptions, arch: str) -> Path:
 
 
 @contextlib.contextmanager
-def _alone() -> Iterator[None]:
+def alone() -> Iterator[None]:
     """Waits until no other bench of this user measures on this machine: two at once would measure each other."""
     with (Path(tempfile.gettempdir()) / f"pluginkit-bench-{os.getuid()}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -225,7 +225,7 @@ class _Session:
 
     def machine(self) -> Machine:
         """What is measured on."""
-        with _alone():
+        with alone():
             found = self._call("machine")
         assert isinstance(found, Machine)
         return found
@@ -234,7 +234,7 @@ class _Session:
         """A case's measurement, or what came in its way."""
         try:
             self._prepare(case)
-            with _alone():
+            with alone():
                 found = self._call("measure", case=case)
         except _ReferenceFailed as error:
             self.close()
@@ -280,7 +280,7 @@ class _Session:
     def _baseline(self, case: BenchCase, compiled: bool) -> Baseline:
         try:
             self._prepare(case)
-            with _alone():
+            with alone():
                 timeout = self._timeout + COMPILING * compiled
                 found = self._call("baseline", case=case, compiled=compiled, timeout=timeout)
         except (PluginkitError, _ReferenceFailed) as error:

@@ -27,6 +27,7 @@ def build(
     werror: bool = False,
     flavour: Flavour = PLAIN,
     python: bool = False,
+    tuning: tuple[Path, Path] | None = None,
     progress: Progress = lambda _: None,
 ) -> list[Artifact]:
     """Build a project's library for each target; what has not changed is not compiled again.
@@ -37,6 +38,8 @@ def build(
         archs: GPU architectures, as of `toolchain.architectures`.
         werror: whether warnings in the project's sources are errors.
         flavour: the checks that are compiled into the library of target cpu, which then has a folder of its own.
+        tuning: a pluginkit.toml, and a header in the place of what its `[tuning]` makes; the library has then a folder
+            of its own.
         python: whether the project's Python module is built too, where it has one and Python.h is there.
         progress: called with each line that a person may want to see.
 
@@ -67,8 +70,12 @@ def build(
         raise UsageError("Sanitizers are for target cpu alone.", hint="Say --target cpu, or leave them out.")
 
     def one(name: str) -> Artifact:
-        library = library_path(project, manifest.slug, flavour.folder if name == "cpu" else name)
+        place = flavour.folder if name == "cpu" else name
+        library = library_path(project, manifest.slug, "tune" if tuning else place)
         settings = cache.settings(name, archs=archs, werror=werror, sanitize=flavour.compiled)
+        if tuning:
+            given = zip(("PLUGINKIT_TUNING_MANIFEST", "PLUGINKIT_TUNING_HEADER"), map(str, tuning), strict=True)
+            settings |= dict(given)
         return _build_one(library, manifest, name, settings, python and not flavour.compiled, progress)
 
     try:

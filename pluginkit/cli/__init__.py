@@ -27,6 +27,7 @@ _COMMANDS = {
     "inspect": ("inspection.inspect", "Show what a plugin library holds, and what is wrong with it."),
     "check": ("inspection.check", "Ask of a plugin library what TensorRT's contract asks."),
     "doctor": ("inspection.doctor", "Say what keeps TensorRT from taking a model, and what to do."),
+    "tune": ("testing.tune", "Choose block sizes and packs a thread by measurement, for the GPU here."),
     "adopt": ("inspection.adopt", "Draft pluginkit.toml for a plugin library that you already have."),
     "import": ("inspection.import_", "Parse a model with your plugins: who serves each node, and what is wrong."),
     "graft": ("inspection.graft", "Replace subgraphs of a model by a plugin's node."),

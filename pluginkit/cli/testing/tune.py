@@ -1,0 +1,168 @@
+"""`pluginkit tune`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import geometric_mean
+
+import click
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pluginkit.build.gpus import find_driver
+from pluginkit.cli import progress, table
+from pluginkit.cli.report_files import check_writable, json_option
+from pluginkit.cli.testing.bench import seconds
+from pluginkit.dtypes import DType
+from pluginkit.errors import PluginkitError
+from pluginkit.manifest import Manifest
+from pluginkit.manifest.tuning.section import Values
+from pluginkit.tuning import Tuned, TuneOptions, TuneReport, tune
+from pluginkit.tuning.runner import journal_path
+
+SMALL = 1 << 20
+"""Bytes: where no case moves more, the launch decides and not what is tuned."""
+COLUMNS = 4
+"""So many cases have a column each; of more, only the slowest, and the range of all."""
+
+
+@click.command("tune")
+@click.argument("project", type=click.Path(path_type=Path), default=".")
+@click.option("--fp32", "precisions", flag_value="float32", multiple=True, help="Measure in float32 (kFLOAT).")
+@click.option("--fp16", "precisions", flag_value="float16", multiple=True, help="Measure in float16 (kHALF).")
+@click.option("--int8", "precisions", flag_value="int8", multiple=True, help="Measure in INT8.")
+@click.option("--fp8", "precisions", flag_value="float8", multiple=True, help="Measure in FP8 (kFP8, E4M3).")
+@click.option("--bf16", "precisions", flag_value="bfloat16", multiple=True, help="Measure in bfloat16 (kBF16).")
+@click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
+@click.option("--dry-run", is_flag=True, help="Measure, and leave pluginkit.toml as it is.")
+@click.option(
+    "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a plugin hangs."
+)
+@json_option
+def command(
+    project: Path,
+    precisions: tuple[str, ...],
+    only: tuple[str, ...],
+    dry_run: bool,
+    timeout: float,
+    json_file: Path | None,
+) -> int:
+    """Choose how PROJECT's kernels are launched by measurement: threads of a block, packs of a thread.
+
+    Cases are those of pluginkit bench. What is faster than the usual values by more than the noise is kept in
+    pluginkit.toml, in [tuning.sm_90] for the GPU's architecture, and builds hand it to the kernels.
+    """
+    check_writable(json_file)
+    kinds = tuple(DType(name) for name in dict.fromkeys(precisions)) or None
+    options = TuneOptions(project, kinds, only, dry_run, timeout)
+    to_stdout = str(json_file) == "-"
+    console = table.console(stderr=to_stdout)
+    try:
+        with progress.bar("looking for a GPU", console, elapsed=True) as step:
+            report = tune(options, step)
+    except KeyboardInterrupt:
+        console.print(Text(_interrupted(project)))
+        raise
+    except PluginkitError:
+        if left := _journals(project):
+            console.print(Text(f"What was measured until then is kept in {left[0]}."))
+        raise
+    for one in report.found:
+        console.print(_shown(one, dry_run=dry_run))
+    console.print(Group(*_after(report, project, dry_run=dry_run)))
+    text = json.dumps(report.to_json(), indent=2)
+    if to_stdout:
+        click.echo(text)
+    elif json_file is not None:
+        json_file.write_text(text + "\n", encoding="utf-8")
+    return 0
+
+
+def _journals(project: Path) -> list[Path]:
+    try:
+        manifest = Manifest.load(project)
+        paths = [journal_path(project, manifest, f"sm_{gpu.arch}") for gpu in find_driver().gpus]
+    except PluginkitError:
+        return []
+    return [path for path in dict.fromkeys(paths) if path.exists()]
+
+
+def _interrupted(project: Path) -> str:
+    kept = _journals(project)
+    where = f" What was measured until then is kept in {kept[0]}, and pluginkit tune goes on there." if kept else ""
+    return f"Interrupted: pluginkit.toml is as it was.{where}"
+
+
+def named(values: Values) -> str:
+    """A set of values on a line."""
+    return ", ".join(f"{name} = {value}" for name, value in values.items()) or "usual"
+
+
+def _shown(one: Tuned, *, dry_run: bool) -> RenderableType:
+    rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title=f"{one.gpu}, {one.arch}")
+    rows.add_column("values", no_wrap=True)
+    slowest = sorted(one.cases, key=lambda name: -one.cases[name][0])
+    columns = slowest if len(slowest) <= COLUMNS else slowest[:1]
+    for name in columns:
+        rows.add_column(name.replace("/", "\n"), justify="right", no_wrap=True)
+    rows.add_column("speed", justify="right", no_wrap=True)
+    rows.add_column("from .. to", justify="right", no_wrap=True)
+
+    def speeds(number: int) -> list[float]:
+        return [times[0] / times[number] for times in one.cases.values() if number in times]
+
+    measured = [number for number in range(len(one.candidates)) if number not in one.wrong]
+    for number in sorted(measured, key=lambda n: -geometric_mean(speeds(n))):
+        each = speeds(number)
+        style = "bold green" if one.kept and number == one.best and one.kept.values else "bold" if not number else ""
+        rows.add_row(
+            named(one.candidates[number]),
+            *(seconds(one.cases[name][number]) for name in columns),
+            f"{geometric_mean(each):.3f} x",
+            f"{min(each):.3f} .. {max(each):.3f}",
+            style=style,
+        )
+    parts: list[RenderableType] = [rows]
+    for number, problem in one.wrong.items():
+        parts.append(Text(f"\n{named(one.candidates[number])}: out of question: {problem}", style="yellow"))
+    parts.append(Text("\n" + _verdict(one, dry_run=dry_run)))
+    return Group(*parts)
+
+
+def _verdict(one: Tuned, *, dry_run: bool) -> str:
+    own = f"the usual values' own times are up to {100 * one.noise:.1f} % apart"
+    if not one.best:
+        text = f"{one.arch}: no set of values is faster than the usual ones; {own}."
+    else:
+        gain = f"{100 * (one.gain - 1):+.1f} % by {named(one.candidates[one.best])}, measured again by itself; {own}"
+        text = f"{one.arch}: {gain}."
+    also = "; ".join(named(one.candidates[number]) for number in one.also)
+    more = f" Faster in some case, for TensorRT to time as tactics: {also}." if also else ""
+    if one.kept:
+        return f"{text}{more} Written: [tuning.{one.arch}] of pluginkit.toml."
+    why = "--dry-run" if dry_run else "that is no gain above the noise"
+    return f"{text}{more} Nothing is written: {why}."
+
+
+def _after(report: TuneReport, project: Path, *, dry_run: bool) -> list[Text]:
+    lines = [
+        Text(f"{arch}: {named(kept.values)} is kept ({kept.gpu or 'a GPU'}), not measured: no such GPU is here")
+        for arch, kept in report.left.items()
+    ]
+    if report.largest_bytes < SMALL:
+        lines.append(
+            Text(
+                f"The largest case moves {report.largest_bytes} bytes: the launch decides there. Give the shapes "
+                "that you run as [[bench.shapes]] (docs/bench.md).",
+                style="yellow",
+            )
+        )
+    if any(one.kept for one in report.found):
+        where = "" if project == Path() else f" {project}"
+        lines.append(Text(f"Next: pluginkit build{where}, pluginkit test{where}, pluginkit bench{where}"))
+    elif dry_run:
+        lines.append(Text("Next: the same without --dry-run"))
+    return lines

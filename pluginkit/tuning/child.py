@@ -1,0 +1,69 @@
+"""The worker's side of `pluginkit.tuning.measuring`: a library that has all candidates, and one case after another."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from pluginkit import host
+from pluginkit.bench.buffers import Buffers
+from pluginkit.bench.child import BenchLibrary
+from pluginkit.bench.layer import BenchLayer
+from pluginkit.bench.model import BenchCase
+from pluginkit.bench.timing import Work
+from pluginkit.errors import CheckFailed
+from pluginkit.process.child import Breadcrumb
+from pluginkit.tuning.model import Compared
+
+VARIABLE = "PLUGINKIT_TUNING_SET"
+"""Which candidate launches take (pluginkit/kernels/tuning.cuh)."""
+
+
+def open(breadcrumb: Breadcrumb, **init: Any) -> TuningLibrary:  # noqa: A001
+    """Loads the library and takes the GPU; arguments are BenchLibrary's."""
+    host.set_breadcrumb_file(breadcrumb.path)
+    return TuningLibrary(**init)
+
+
+class TuningLibrary(BenchLibrary):
+    """A loaded plugin library with all candidates, on a GPU."""
+
+    def compare(self, case: BenchCase, sets: Sequence[int], rounds: int) -> Compared:
+        """Times sets of values in turn, as often as there are rounds, on a case that was prepared.
+
+        Each set's outputs of the first round are compared with the reference: one that is wrong has no times.
+
+        Raises:
+            CheckFailed: the case can't be measured at all.
+        """
+        assert self._values is not None
+        _, tensors = self._values
+        layer = BenchLayer(self._creator, self._manifest, case, tensors.scales)
+        buffers = Buffers(self._context, tensors.inputs, tensors.outputs)
+        workspace = self._context.alloc(layer.workspace_bytes) if layer.workspace_bytes else None
+        stream = self._timer.stream
+
+        def run(turn: int) -> None:
+            address = workspace.address if workspace else 0
+            layer.enqueue(buffers.inputs[turn], buffers.outputs[turn], address, stream.handle)
+
+        times: dict[int, list[float]] = {number: [] for number in sets}
+        wrong: dict[int, str] = {}
+        for turn in range(rounds):
+            for number in [one for one in sets if one not in wrong]:
+                os.environ[VARIABLE] = str(number)
+                try:
+                    measured, _ = self._timer.measure(Work(run, buffers.count), lambda: buffers.poison(stream))
+                    if turn == 0:
+                        self._check(layer, buffers, tensors, case)
+                except CheckFailed as error:
+                    wrong[number] = error.message
+                    del times[number]
+                else:
+                    times[number].append(measured.median)
+        layer.close()
+        buffers.free()
+        if workspace:
+            workspace.free()
+        return Compared(times, wrong)

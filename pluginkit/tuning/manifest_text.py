@@ -1,0 +1,85 @@
+"""`[tuning.sm_90]` written into the text of a pluginkit.toml, all else of which stays as it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import tomli_w
+
+from pluginkit.errors import UsageError
+from pluginkit.manifest import Manifest
+from pluginkit.manifest.tuning.section import Kept
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def with_kept(text: str, arch: str, kept: Kept) -> str:
+    """The text with another section of an architecture, in the place of the old one, or at the end.
+
+    Raises:
+        UsageError: the old one is written in another way than as a table of its own.
+    """
+    section = _section(arch, kept)
+    lines = text.splitlines(keepends=True)
+    header = re.compile(rf"\s*\[\s*tuning\s*\.\s*{arch}\s*\]\s*(#.*)?$")
+    begin = next((i for i, line in enumerate(lines) if header.match(line)), None)
+    if begin is None:
+        new = text.rstrip("\n") + "\n\n" + section
+    else:
+        end = next((i for i in range(begin + 1, len(lines)) if re.match(r"\s*\[", lines[i])), len(lines))
+        rest = "".join(lines[end:])
+        new = "".join(lines[:begin]) + section + ("\n" + rest if rest else "")
+    wanted = tomllib.loads(text)
+    wanted.setdefault("tuning", {})[arch] = tomllib.loads(section)["tuning"][arch]
+    try:
+        same = tomllib.loads(new) == wanted
+    except tomllib.TOMLDecodeError:
+        same = False
+    if not same:
+        raise UsageError(
+            f"[tuning] in pluginkit.toml is written in a way that pluginkit doesn't change: {arch} is no table.",
+            hint=f"Put this there by hand:\n\n{section}",
+        )
+    return new
+
+
+def _section(arch: str, kept: Kept) -> str:
+    values = {name: value for name, value in kept.model_dump().items() if name != "also" or value}
+    lines = [f"[tuning.{arch}]"]
+    for name, value in values.items():
+        if isinstance(value, (dict, tuple)):
+            lines.append(f"{name} = {_inline(value)}")
+        else:
+            lines.append(tomli_w.dumps({name: value}).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _inline(value: object) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{name} = {number}" for name, number in value.items()) + " }" if value else "{}"
+    assert isinstance(value, tuple)
+    return "[" + ", ".join(map(_inline, value)) + "]"
+
+
+def write(path: Path, arch: str, kept: Kept) -> None:
+    """Changes the file by a new one that is renamed, so that a kill leaves the old one or the new one.
+
+    Raises:
+        UsageError: as `with_kept`, or the file was changed so meanwhile that it makes no sense.
+    """
+    text = path.read_text(encoding="utf-8")
+    new = with_kept(text, arch, kept)
+    Manifest.parse(new, str(path))
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(new, encoding="utf-8")
+        temporary.chmod(path.stat().st_mode & 0o777)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
