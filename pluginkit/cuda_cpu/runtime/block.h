@@ -129,6 +129,12 @@ struct Block : Threads
 
     unsigned int linear(uint3 const& thread) const noexcept;
 
+    //! Whether all threads of a block without records have run, though the engine doesn't know it yet.
+    bool behindLast(uint3 const& thread) const noexcept
+    {
+        return !engaged && linear(thread) >= count;
+    }
+
     //! After a launch that was given up: its threads are left where they stand.
     void forget() noexcept;
 

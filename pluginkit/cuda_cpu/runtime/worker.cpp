@@ -362,7 +362,7 @@ void Worker::abandon(cudaError_t error)
 
 void Worker::leave()
 {
-    inside = 1;
+    goInside();
     Record& self = record();
     Fiber& fiber = *mCurrent;
     Block& block = *fiber.block;
@@ -476,7 +476,7 @@ void Worker::tick(void const* code)
     }
     bool const stuck = mSeenSwitches == mSwitches;
     mSeenSwitches = mSwitches;
-    if (stuck && inside == 0 && !mCurrent->block->between())
+    if (stuck && inside == 0 && !mCurrent->block->behindLast(threadIdx))
     {
         // It may wait in a loop for memory that another thread must write.
         Inside const guard{*this};
@@ -489,8 +489,7 @@ bool Threads::advance() noexcept
 {
     auto& block = static_cast<Block&>(*this);
     Worker& worker = *block.worker;
-    worker.inside = 1;
-    mBetween = 0;
+    worker.goInside();
     bool more = true;
     if (!block.engaged)
     {
@@ -503,6 +502,13 @@ bool Threads::advance() noexcept
     else
     {
         Fiber& fiber = worker.fiber();
+        if (fiber.record != nullptr && fiber.linear == block.linear(threadIdx))
+        {
+            // The timer stopped it when it had this thread's number, and hadn't run it.
+            worker.become(fiber.record->index, block.index);
+            worker.goOutside();
+            return true;
+        }
         bool const first = fiber.record == nullptr;
         if (!first)
         {
@@ -520,7 +526,7 @@ bool Threads::advance() noexcept
     if (more)
     {
         // Not where this call ends: what comes next is the engine's choice again.
-        worker.inside = 0;
+        worker.goOutside();
     }
     return more;
 }

@@ -6,6 +6,7 @@
 #include "launch.h"
 #include "ready.h"
 
+#include <atomic>
 #include <csignal>
 #include <ctime>
 #include <thread>
@@ -93,6 +94,20 @@ public:
     //! Not zero while the engine's own code runs: there a thread can't be stopped.
     std::sig_atomic_t volatile inside{0};
 
+    //! From here on the engine's own code runs. A stop before changes what that code reads, so the compiler may read
+    //! nothing of it earlier, nor write anything later than `goOutside`.
+    void goInside() noexcept
+    {
+        inside = 1;
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+
+    void goOutside() noexcept
+    {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        inside = 0;
+    }
+
 private:
     [[gnu::noinline]] void runHere(LaunchState& launch, bool first);
     static void enter();
@@ -154,7 +169,7 @@ class Inside
 public:
     explicit Inside(Worker& worker) noexcept : mWorker(worker)
     {
-        mWorker.inside = 1;
+        mWorker.goInside();
     }
 
     Inside(Inside const&) = delete;
@@ -162,7 +177,7 @@ public:
 
     ~Inside()
     {
-        mWorker.inside = 0;
+        mWorker.goOutside();
     }
 
 private:

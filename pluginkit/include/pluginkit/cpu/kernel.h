@@ -6,7 +6,6 @@
 #include <pluginkit/cpu/argument_pointers.h>
 #include <pluginkit/cpu/engine.h>
 
-#include <csignal>
 #include <memory>
 #include <tuple>
 #include <type_traits>
@@ -77,7 +76,7 @@ public:
     {
         while (advance())
         {
-            unsigned int x = 0; // of a row; else mEnd is 0
+            unsigned int x = threadIdx.x;
             do
             {
                 thread();
@@ -86,35 +85,25 @@ public:
         }
     }
 
-    //! Whether no thread is running, but the next one is being looked for.
-    bool between() const noexcept
-    {
-        return mBetween != 0;
-    }
-
 protected:
     //! A row of so many threads may simply run one after another; 0 as soon as one of them has waited.
     unsigned int mEnd{0};
-    std::sig_atomic_t volatile mBetween{0};
 
 private:
-    //! Makes the calling fiber the thread `x` of its row, if there is one.
+    //! Makes the calling fiber the thread `x` of its row; false where that is `advance`'s matter.
+    //!
+    //! The timer may stop the fiber anywhere here. It takes the fiber for the thread that threadIdx names, and sets the
+    //! row's end to 0. So the end is read after threadIdx is written: a thread that was named and has not run is then
+    //! `advance`'s, which sees that the stopped thread is that one, and runs it.
     PLUGINKIT_CPU_INLINE bool inRow(unsigned int x) noexcept
     {
-        // Between two threads none can be stopped. What a stop changes is read anew after it.
-        mBetween = 1;
-        asm volatile("" : "+m"(mEnd));
-        if (x >= mEnd)
-        {
-            return false;
-        }
-        threadIdx.x = x;
-        asm volatile("" : "+m"(threadIdx.x));
-        mBetween = 0;
-        return true;
+        // Volatile, and no asm statement: before that a compiler takes all memory to be changed.
+        static_cast<unsigned int volatile&>(threadIdx.x) = x;
+        return x < static_cast<unsigned int const volatile&>(mEnd);
     }
 
-    //! Makes the calling fiber the next thread, or the first one of the next row; false when none is left.
+    //! Makes the calling fiber the next thread, or the first one of the next row; false when none is left. threadIdx is
+    //! the one behind the thread that has ended.
     PLUGINKIT_CPU_HIDDEN bool advance() noexcept;
 };
 
@@ -147,11 +136,17 @@ public:
 
     void run(Threads& threads) const override
     {
-        // A copy whose address nobody has stays in registers, whatever the threads write. Large ones aren't worth it.
+        // Copies whose addresses nobody has stay in registers, whatever the threads write: one by one, since a tuple of
+        // them doesn't. Large ones aren't worth it.
         using All = std::tuple<Arguments...>;
-        constexpr bool kCOPIED = std::is_trivially_copy_constructible_v<All> && sizeof(All) <= 256;
-        std::conditional_t<kCOPIED, All const, All const&> arguments = mArguments;
-        threads.each([&] { std::apply(mBody, arguments); });
+        if constexpr (std::is_trivially_copy_constructible_v<All> && sizeof(All) <= 256)
+        {
+            std::apply([&](Arguments... own) { threads.each([&] { mBody(own...); }); }, mArguments);
+        }
+        else
+        {
+            threads.each([&] { std::apply(mBody, mArguments); });
+        }
     }
 
 private:
