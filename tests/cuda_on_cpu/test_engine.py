@@ -14,7 +14,7 @@ import pytest
 
 from tests.compilers import default_cxx
 
-from .conftest import Kit
+from .conftest import COMPILERS, Kit
 
 pytestmark = pytest.mark.compile
 Load = Callable[[str], ctypes.CDLL]
@@ -230,6 +230,18 @@ def test_the_timer_finds_every_thread_once(engine: ctypes.CDLL) -> None:
     values = np.zeros((1024, 1024), np.float32)
     assert engine.runIncrement(_at(values), len(values), 300) == 0
     assert (values == 300).all()
+
+
+@pytest.mark.parametrize("cxx", COMPILERS)
+@pytest.mark.parametrize("order", ["forward", "7"])
+def test_stops_anywhere_find_every_thread_once(kit: Kit, cxx: str, order: str) -> None:
+    # Its own process: the timer's signal is sent to it some thousand times, between threads and in them.
+    library = kit.library("stops", cxx)
+    environment = os.environ | {"PLUGINKIT_CPU_WORKERS": "1", "PLUGINKIT_CPU_SCHEDULE": order}
+    program = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).runStops(3))"
+    command = [sys.executable, "-S", "-c", program, str(library)]
+    done = subprocess.run(command, check=True, timeout=120, env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["0"]
 
 
 _ELSEWHERE = """

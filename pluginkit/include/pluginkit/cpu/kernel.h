@@ -97,9 +97,10 @@ private:
     //! `advance`'s, which sees that the stopped thread is that one, and runs it.
     PLUGINKIT_CPU_INLINE bool inRow(unsigned int x) noexcept
     {
-        // Volatile, and no asm statement: before that a compiler takes all memory to be changed.
-        static_cast<unsigned int volatile&>(threadIdx.x) = x;
-        return x < static_cast<unsigned int const volatile&>(mEnd);
+        // Volatile, and no asm statement, which a compiler takes to change all memory. By pointers: clang++ 14 forgets
+        // the volatile of a reference that is cast.
+        *static_cast<unsigned int volatile*>(&threadIdx.x) = x;
+        return x < *static_cast<unsigned int volatile*>(&mEnd);
     }
 
     //! Makes the calling fiber the next thread, or the first one of the next row; false when none is left. threadIdx is
