@@ -158,15 +158,8 @@ struct RowMax
     }
 };
 
-struct Largest
+struct Largest : kernels::MaximumFold
 {
-    static constexpr float kIdentity = -INFINITY;
-
-    __device__ float operator()(float a, float b) const
-    {
-        return fmaxf(a, b);
-    }
-
     __device__ float result(float folded, float /*count*/) const
     {
         return folded;

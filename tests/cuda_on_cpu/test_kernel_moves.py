@@ -19,7 +19,7 @@ Load = Callable[[str], ctypes.CDLL]
 
 TYPES: dict[str, Any] = {"Float": np.float32, "Half": np.float16, "Int8": np.int8}
 MODES = ("constant", "edge", "reflect")
-LARGEST, MEAN, SQUARES = range(3)
+LARGEST, MEAN, SQUARES, SMALLEST = range(4)
 CHANGED = 77
 
 
@@ -114,18 +114,6 @@ def test_a_rim_below_0_cuts(half: ctypes.CDLL, mode: str) -> None:
 
 
 @OF_HALF
-def test_offsets_of_many_tiles(half: ctypes.CDLL) -> None:
-    """One, several for each thread, and more than the block adds up in a turn."""
-    for tiles in (1, 9, 257, 8192, 8193, 20000):
-        counts = np.random.default_rng(tiles).integers(0, 8193, tiles).astype(np.int32)
-        offsets, found = np.append(counts, CHANGED).astype(np.int32), np.full(1, CHANGED, np.int32)
-        assert half.offsets(tiles, at(offsets), at(found)) == 0
-        ends = np.cumsum(counts)
-        np.testing.assert_array_equal(offsets[:-1], ends - counts)
-        assert (found[0], offsets[-1]) == (ends[-1], CHANGED)
-
-
-@OF_HALF
 def test_a_reflection_of_more_than_2_to_30_elements(half: ctypes.CDLL) -> None:
     """Its end alone, by a rim below 0: little of the memory is ever touched."""
     size = 3 * 2**29 + 100
@@ -209,6 +197,20 @@ def test_places_of_selected_elements_in_fp16(half: ctypes.CDLL) -> None:
 
 
 @pytest.mark.slow
+@OF_HALF
+def test_places_of_selected_elements_where_a_block_has_several_groups_of_tiles(half: ctypes.CDLL) -> None:
+    shape = (8193, 4097)  # more than 1024 groups of four tiles
+    x = unaligned(np.zeros(shape, np.float16), 0)
+    expected = np.sort(np.random.default_rng(1).choice(x.size, 5000, replace=False))
+    x.ravel()[expected] = 1
+    indices, found = np.full(2 * expected.size, CHANGED, np.int64), np.full(1, CHANGED, np.int32)
+    workspace = np.zeros(half.workspaceOf(ctypes.c_int64(x.size)), np.uint8)
+    assert half.selectHalf(at(x), 2, dims(*shape), at(indices), at(found), at(workspace)) == 0
+    assert found[0] == expected.size
+    np.testing.assert_array_equal(indices.reshape(2, -1), np.unravel_index(expected, shape))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 def test_places_of_selected_elements(anywhere: Load, name: str) -> None:
     selected(anywhere("kernel_moves"), name)
@@ -272,7 +274,7 @@ def pooled(x: np.ndarray, size: int, stride: int, pad: int, layer: int) -> np.nd
     windows = np.lib.stride_tricks.sliding_window_view(rim, (size, size), (1, 2))[:, ::stride, ::stride]
     if layer == SQUARES:
         return np.asarray(np.nansum(windows**2, axis=(3, 4)))
-    return np.asarray((np.nanmean if layer == MEAN else np.nanmax)(windows, axis=(3, 4)))
+    return np.asarray({LARGEST: np.nanmax, MEAN: np.nanmean, SMALLEST: np.nanmin}[layer](windows, axis=(3, 4)))
 
 
 def windows(library: Any, name: str, layers: tuple[int, ...]) -> None:
@@ -284,7 +286,8 @@ def windows(library: Any, name: str, layers: tuple[int, ...]) -> None:
         for layer in layers:
             for offset in (0, 1):
                 drawn = np.random.default_rng(width).integers(
-                    *((-3, 3) if layer == SQUARES else (-60, 60)), (planes, height, width)
+                    *((-3, 3) if layer == SQUARES else (-60, 60) if layer == MEAN else (-128, 128)),
+                    (planes, height, width),
                 )
                 x = unaligned(drawn.astype(TYPES[name]), offset)
                 expected = pooled(x, size, stride, pad, layer)
@@ -308,4 +311,4 @@ def test_sums_of_squares_of_windows_in_fp16(half: ctypes.CDLL) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 def test_windows(anywhere: Load, name: str) -> None:
-    windows(anywhere("kernel_moves"), name, (LARGEST, MEAN, SQUARES))
+    windows(anywhere("kernel_moves"), name, (LARGEST, MEAN, SQUARES, SMALLEST))

@@ -56,33 +56,27 @@ int topK(void const* x, void* y, void* mask, int64_t rows, int64_t columns, int6
     return done != 0 ? done : kernels::launchTopK(nullptr, rows, columns, k, Mask{}, kernels::output<int8_t>(mask), in);
 }
 
-struct Largest
+struct Largest : kernels::MaximumFold
 {
-    static constexpr float kIdentity = -INFINITY;
-
-    __device__ float operator()(float a, float b) const
-    {
-        return fmaxf(a, b);
-    }
-
     __device__ float result(float folded, float /*count*/) const
     {
         return folded;
     }
 };
 
-struct Mean
+struct Mean : kernels::SumFold
 {
-    static constexpr float kIdentity = 0.0F;
-
-    __device__ float operator()(float a, float b) const
-    {
-        return a + b;
-    }
-
     __device__ float result(float folded, float count) const
     {
         return folded / count;
+    }
+};
+
+struct Smallest : kernels::MinimumFold
+{
+    __device__ float result(float folded, float /*count*/) const
+    {
+        return folded;
     }
 };
 
@@ -112,8 +106,9 @@ int pool(void const* x, void* y, int64_t const* images, int32_t const* window, i
 #ifndef ONE_TYPE
     if (layer != 2)
     {
-        return layer == 0 ? kernels::launchWindows(nullptr, of, by, Largest{}, out, in)
-                          : kernels::launchWindows(nullptr, of, by, Mean{}, out, in);
+        return layer == 0   ? kernels::launchWindows(nullptr, of, by, Largest{}, out, in)
+               : layer == 1 ? kernels::launchWindows(nullptr, of, by, Mean{}, out, in)
+                            : kernels::launchWindows(nullptr, of, by, Smallest{}, out, in);
     }
 #endif
     static_cast<void>(layer);
@@ -146,12 +141,6 @@ OF_TYPE(Half, __half)
 OF_TYPE(Float, float)
 OF_TYPE(Int8, int8_t)
 #endif
-
-EXPORT int offsets(int tiles, int32_t* counts, int32_t* found)
-{
-    kernels::detail::offsetsKernel<8><<<1, kernels::detail::kOffsetThreads>>>(tiles, counts, found);
-    return cudaGetLastError();
-}
 
 EXPORT int64_t workspaceOf(int64_t count)
 {

@@ -67,12 +67,17 @@ struct PadRow
     int32_t end;
     int32_t lead;  //!< the column of x that belongs at column `begin`
     int32_t words; //!< columns where a word may begin, from `begin` on
-    Divisor gap;   //!< elements from one row's last word to the next row's first one, at most
+    Divisor gap;   //!< parts from one row's last word of x to the next row's first one, at most
 };
 
 //! Elements that are moved at once: a word of four bytes, or one element.
 template <typename T>
 constexpr int32_t kPadWord = sizeof(T) < sizeof(uint32_t) ? static_cast<int32_t>(sizeof(uint32_t) / sizeof(T)) : 1;
+
+//! Elements of a rim that a thread makes: of one byte the four of a word, which have much in common; of two it costs
+//! more.
+template <typename T>
+constexpr int32_t kPadPart = sizeof(T) == 1 ? 4 : 1;
 
 template <typename T>
 using PadWord = std::conditional_t<sizeof(T) < sizeof(uint32_t), uint32_t, T>;
@@ -102,8 +107,13 @@ template <PadMode Mode>
 __device__ int32_t rowSource(PadShape const& shape, int32_t row)
 {
     int32_t from = 0;
-    for (int32_t d = shape.count - 1; d >= 0; --d)
+#pragma unroll // with numbers that the compiler knows the dimensions stay where the launch put them
+    for (int32_t d = kMostPadDims - 2; d >= 0; --d)
     {
+        if (d >= shape.count)
+        {
+            continue;
+        }
         int32_t const next = d > 0 ? shape.dims[d].out.quotient(row) : 0;
         int32_t const source =
             sourceOf<Mode>(shape.dims[d], row - next * static_cast<int32_t>(shape.dims[d].out.divisor));
@@ -167,6 +177,7 @@ __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     __shared__ uint4 made[kPadBytes / kPackBytes];
     __shared__ int32_t sources[kPadRows]; // where in x column `begin` of each row is; -1: nowhere
     auto* const elements = reinterpret_cast<T*>(made);
+    auto* const words = reinterpret_cast<PadWord<T>*>(made);
     auto const thread = static_cast<int32_t>(threadIdx.x);
     auto const columns = static_cast<int32_t>(shape.last.out.divisor);
     int32_t const first = static_cast<int32_t>(blockIdx.x) * kTile;
@@ -187,7 +198,7 @@ __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     __syncthreads();
 
     LoadedWord<T> loaded[kTurns];
-    int32_t places[kTurns]; // in x
+    int32_t places[kTurns]; // in x; below 0: of the rim's rows
     bool inside[kTurns];    // whether it is a word of x, or a constant instead of one
 #pragma unroll
     for (int32_t k = 0; k < kTurns; ++k)
@@ -214,12 +225,13 @@ __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
         }
         if (inside[k])
         {
-            reinterpret_cast<PadWord<T>*>(made)[k * kPadThreads + thread] = word;
+            words[k * kPadThreads + thread] = word;
         }
     }
 
     auto const gap = static_cast<int32_t>(of.gap.divisor);
-#pragma unroll 4
+    constexpr int32_t kPart = kPadPart<T>;
+#pragma unroll(kPart == 1 ? 4 : 2)
     for (int32_t i = thread; i < (rows + 1) * gap; i += kPadThreads)
     {
         // A gap is between the words of two rows. Places are counted from the tile's first.
@@ -228,17 +240,31 @@ __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
         int32_t const from =
             next > 0 ? max(max(next - columns + of.end, next - columns + of.begin + kIn - 1) & -kIn, 0) : 0;
         int32_t const to = below < rows ? min((min(next + of.begin, kTile) + kIn - 1) & -kIn, kTile) : kTile;
-        int32_t const at = from + i - below * gap;
-        int32_t const row = at < next ? below - 1 : min(below, rows - 1);
-        int32_t const column = min(at < next ? at - next + columns : at - next, columns - 1);
-        int32_t const source = sourceOf<Mode>(shape.last, column);
-        int32_t const start = sources[row];
-        bool const moved = at < to && source >= 0 && start >= 0;
-        T element = x[moved ? start - of.lead + source : 0];
-        change(element);
+        int32_t const at = from + (i - below * gap) * kPart;
+        int32_t const startBefore = sources[max(below - 1, 0)];
+        int32_t const startBelow = sources[min(below, rows - 1)];
+        T parts[kPart];
+#pragma unroll
+        for (int32_t j = 0; j < kPart; ++j)
+        {
+            int32_t const column = min(at + j < next ? at + j - next + columns : at + j - next, columns - 1);
+            int32_t const start = at + j < next ? startBefore : startBelow;
+            int32_t const source = sourceOf<Mode>(shape.last, column);
+            bool const moved = at < to && source >= 0 && start >= 0;
+            parts[j] = x[moved ? start - of.lead + source : 0];
+            change(parts[j]);
+            parts[j] = Mode == PadMode::kConstant && !moved ? constants[0] : parts[j];
+        }
         if (at < to)
         {
-            elements[at] = moved ? element : constants[0];
+            if constexpr (kPart == kIn)
+            {
+                memcpy(&words[at / kIn], &parts, sizeof parts);
+            }
+            else
+            {
+                elements[at] = parts[0];
+            }
         }
     }
     __syncthreads();
@@ -283,8 +309,8 @@ __global__ void __launch_bounds__(kPadThreads)
     y.data[i] = element;
 }
 
-//! The rows, for words of `word` elements and tiles of `tile`.
-inline PadRow padRow(PadDim const& last, int64_t xCount, int64_t word, int64_t tile) noexcept
+//! The rows, for words of `word` elements, parts of `part` and tiles of `tile`.
+inline PadRow padRow(PadDim const& last, int64_t xCount, int64_t word, int64_t part, int64_t tile) noexcept
 {
     int64_t const columns = last.out.divisor;
     int64_t const before = last.before;
@@ -292,11 +318,11 @@ inline PadRow padRow(PadDim const& last, int64_t xCount, int64_t word, int64_t t
     int64_t const spared = xCount % word == 0 ? 0 : word - 1;
     int64_t const begin = std::min(std::max<int64_t>(before, 0), columns);
     int64_t const end = std::min(std::max(before + last.size - spared, begin), columns);
-    int64_t const gap = (columns - (end - begin) + 2 * (word - 1)) / word * word;
+    int64_t const gap = (columns - (end - begin) + 2 * (word - 1)) / word * word / part;
     int64_t const words = std::max<int64_t>(end - begin - word + 1, 0);
     return {static_cast<int32_t>(begin), static_cast<int32_t>(end),
             static_cast<int32_t>(words > 0 ? begin - before : 0), static_cast<int32_t>(words),
-            divisorOf(std::min(gap, tile))};
+            divisorOf(std::min(gap, tile / part))};
 }
 
 template <PadMode Mode, typename T, typename Change>
@@ -310,7 +336,7 @@ void launchPadOf(cudaStream_t stream, PadShape const& shape, int64_t count, int6
     if (canPack(y.data, x.data) && xCount >= kPadWord<T> && kTile / columns + 2 <= kPadRows &&
         count > kSmall / static_cast<int64_t>(sizeof(T)))
     {
-        PadRow const rows = padRow(shape.last, xCount, kPadWord<T>, kTile);
+        PadRow const rows = padRow(shape.last, xCount, kPadWord<T>, kPadPart<T>, kTile);
         auto const blocks = static_cast<uint32_t>((count + kTile - 1) / kTile);
         padKernel<Mode><<<blocks, kPadThreads, 0, stream>>>(shape, rows, elements, change, value, y, x.data);
         return;

@@ -29,10 +29,9 @@ namespace detail
 {
 
 constexpr int32_t kSelectThreads = 256;
-constexpr int32_t kSelectTile = 8192;   //!< elements of a block that looks at them: a word of bits a thread
-constexpr int32_t kSelectWords = 4;     //!< of bits, of a thread that writes places
+constexpr int32_t kSelectTile = 8192;   //!< elements that a block looks at at once: a word of bits a thread
+constexpr int32_t kSelectBlocks = 1024; //!< that write places: each adds up all counts
 constexpr int32_t kSelectPlaces = 4096; //!< that a block gathers before it writes them
-constexpr int32_t kOffsetThreads = 1024;
 constexpr int32_t kMostSelectDims = 8;
 
 struct SelectShape
@@ -87,14 +86,23 @@ __device__ int32_t markTile(Predicate const& predicate, int64_t first, int32_t c
     return found;
 }
 
-template <int32_t Size, typename Predicate, typename T>
-__global__ void __launch_bounds__(kSelectThreads)
+//! A block looks at a group of Tiles tiles, and counts what it has found.
+template <int32_t Size, int32_t Tiles, typename Predicate, typename T>
+__global__ void __launch_bounds__(kSelectThreads, Size > 1 ? 6 : 1) // by elements they would need more registers
     flagsKernel(Predicate const predicate, int32_t count, Input<T> const x, uint32_t* bits, int32_t* counts)
 {
     __shared__ int32_t scratch[kSelectThreads / kLanes];
-    int64_t const first = static_cast<int64_t>(blockIdx.x) * kSelectTile;
-    int32_t const found = first + kSelectTile <= count ? markTile<Size, true>(predicate, first, count, x, bits)
-                                                       : markTile<Size, false>(predicate, first, count, x, bits);
+    int32_t found = 0;
+#pragma unroll 1
+    for (int32_t tile = 0; tile < Tiles; ++tile)
+    {
+        int64_t const first = (static_cast<int64_t>(blockIdx.x) * Tiles + tile) * kSelectTile;
+        if (first < count)
+        {
+            found += first + kSelectTile <= count ? markTile<Size, true>(predicate, first, count, x, bits)
+                                                  : markTile<Size, false>(predicate, first, count, x, bits);
+        }
+    }
     int32_t total = 0;
     countBefore(found, total, scratch);
     if (threadIdx.x == 0)
@@ -103,105 +111,102 @@ __global__ void __launch_bounds__(kSelectThreads)
     }
 }
 
-//! How many are set in the tiles before each, in its place, and in all. One block, of which a thread adds up Each
-//! tiles a turn; neighbouring threads load and store neighbouring ones.
-template <int32_t Each>
-__global__ void __launch_bounds__(kOffsetThreads) offsetsKernel(int32_t tiles, int32_t* counts, int32_t* found)
-{
-    __shared__ int32_t scratch[kOffsetThreads / kLanes];
-    __shared__ int32_t held[kOffsetThreads * (Each + 1)]; // one more for each thread: other banks
-    auto const thread = static_cast<int32_t>(threadIdx.x);
-    int32_t* const mine = held + thread * (Each + 1);
-    int32_t carried = 0;
-    for (int32_t begin = 0; begin < tiles; begin += kOffsetThreads * Each)
-    {
-        for (int32_t i = thread; i < kOffsetThreads * Each; i += kOffsetThreads)
-        {
-            held[i + i / Each] = begin + i < tiles ? counts[begin + i] : 0;
-        }
-        __syncthreads();
-        int32_t sum = 0;
-#pragma unroll
-        for (int32_t j = 0; j < Each; ++j)
-        {
-            sum += mine[j];
-        }
-        int32_t total = 0;
-        int32_t before = carried + countBefore(sum, total, scratch);
-        carried += total;
-#pragma unroll
-        for (int32_t j = 0; j < Each; ++j)
-        {
-            int32_t const number = mine[j];
-            mine[j] = before;
-            before += number;
-        }
-        __syncthreads();
-        for (int32_t i = thread; i < kOffsetThreads * Each && begin + i < tiles; i += kOffsetThreads)
-        {
-            counts[begin + i] = held[i + i / Each];
-        }
-        __syncthreads(); // nobody loads the next before all are stored
-    }
-    if (thread == 0)
-    {
-        *found = carried;
-    }
-}
-
-//! The places of some tiles' set bits, gathered in shared memory, so that neighbouring threads write neighbouring ones.
-template <typename Index>
+//! The places of the set bits of some groups, `each` for a block, gathered in shared memory, so that neighbouring
+//! threads write neighbouring ones. How many are before them, and how many there are, each block adds up for itself.
+template <int32_t Tiles, typename Index>
 __global__ void __launch_bounds__(kSelectThreads)
-    placesKernel(SelectShape const shape, int32_t tiles, uint32_t const* bits, int32_t const* before,
-                 int32_t const* found, Index* indices)
+    placesKernel(SelectShape const shape, int32_t tiles, int32_t each, uint32_t const* bits, int32_t const* counts,
+                 int32_t* found, Index* indices)
 {
     __shared__ int32_t scratch[kSelectThreads / kLanes];
     __shared__ uint16_t places[kSelectPlaces];
-    int64_t const first = (static_cast<int64_t>(blockIdx.x) * kSelectThreads + threadIdx.x) * kSelectWords;
-    uint32_t words[kSelectWords];
-    int32_t mine = 0;
-#pragma unroll
-    for (int32_t k = 0; k < kSelectWords; ++k)
+    auto const thread = static_cast<int32_t>(threadIdx.x);
+    int32_t const groups = (tiles + Tiles - 1) / Tiles;
+    int32_t const first = static_cast<int32_t>(blockIdx.x) * each;
+    int32_t before = 0;
+    int32_t behind = 0;
+#pragma unroll 8
+    for (int32_t group = thread; group < groups; group += kSelectThreads)
     {
-        words[k] = first + k < static_cast<int64_t>(tiles) * kSelectThreads ? bits[first + k] : 0;
-        mine += __popc(words[k]);
+        int32_t const number = counts[group];
+        before += group < first ? number : 0;
+        behind += group < first ? 0 : number;
     }
-    int64_t const all = *found;
-    int64_t const begin = before[static_cast<int32_t>(blockIdx.x) * kSelectWords]; // a tile has a word of each thread
-    int32_t total = 0;
-    int32_t at = countBefore(mine, total, scratch);
-    for (int32_t written = 0; written < total; written += kSelectPlaces)
+    int32_t begin = 0;
+    int32_t rest = 0;
+    countBefore(before, begin, scratch);
+    countBefore(behind, rest, scratch);
+    int64_t const all = begin + rest;
+    if (blockIdx.x == 0 && thread == 0)
     {
+        *found = begin + rest;
+    }
+    for (int32_t group = first; group < min(first + each, groups); ++group)
+    {
+        int64_t const firstWord = (static_cast<int64_t>(group) * kSelectThreads + thread) * Tiles;
+        uint32_t words[Tiles];
+        int32_t mine = 0;
 #pragma unroll
-        for (int32_t k = 0; k < kSelectWords; ++k)
+        for (int32_t k = 0; k < Tiles; ++k)
         {
-            for (; words[k] != 0 && at < written + kSelectPlaces; ++at)
-            {
-                auto const bit = static_cast<uint32_t>(__ffs(static_cast<int>(words[k])) - 1);
-                places[at - written] =
-                    static_cast<uint16_t>((threadIdx.x * kSelectWords + static_cast<uint32_t>(k)) * 32 + bit);
-                words[k] &= words[k] - 1;
-            }
+            words[k] = firstWord + k < static_cast<int64_t>(tiles) * kSelectThreads ? bits[firstWord + k] : 0;
+            mine += __popc(words[k]);
         }
-        __syncthreads();
-        for (auto i = written + static_cast<int32_t>(threadIdx.x); i < min(total, written + kSelectPlaces);
-             i += kSelectThreads)
+        int32_t total = 0;
+        int32_t at = countBefore(mine, total, scratch);
+        for (int32_t written = 0; written < total; written += kSelectPlaces)
         {
-            int32_t index = static_cast<int32_t>(blockIdx.x) * (kSelectTile * kSelectWords) + places[i - written];
-#pragma unroll // with numbers that the compiler knows the sizes stay where the launch put them
-            for (int32_t d = kMostSelectDims - 1; d >= 0; --d)
+#pragma unroll
+            for (int32_t k = 0; k < Tiles; ++k)
             {
-                if (d < shape.rank)
+                for (; words[k] != 0 && at < written + kSelectPlaces; ++at)
                 {
-                    int32_t const next = d > 0 ? shape.sizes[d].quotient(index) : 0;
-                    indices[d * all + begin + i] =
-                        static_cast<Index>(index - next * static_cast<int32_t>(shape.sizes[d].divisor));
-                    index = next;
+                    int32_t const bit = __ffs(static_cast<int>(words[k])) - 1;
+                    places[at - written] = static_cast<uint16_t>((thread * Tiles + k) * 32 + bit);
+                    words[k] &= words[k] - 1;
                 }
             }
+            __syncthreads();
+            for (int32_t i = written + thread; i < min(total, written + kSelectPlaces); i += kSelectThreads)
+            {
+                int32_t index = group * (kSelectTile * Tiles) + places[i - written];
+#pragma unroll // with numbers that the compiler knows the sizes stay where the launch put them
+                for (int32_t d = kMostSelectDims - 1; d >= 0; --d)
+                {
+                    if (d < shape.rank)
+                    {
+                        int32_t const next = d > 0 ? shape.sizes[d].quotient(index) : 0;
+                        indices[d * all + begin + i] =
+                            static_cast<Index>(index - next * static_cast<int32_t>(shape.sizes[d].divisor));
+                        index = next;
+                    }
+                }
+            }
+            __syncthreads(); // nobody gathers the next before all are written
         }
-        __syncthreads(); // nobody gathers the next before all are written
+        begin += total;
     }
+}
+
+//! Size: elements that a thread loads at once.
+template <int32_t Size, int32_t Tiles, typename Predicate, typename T, typename Index>
+cudaError_t launchSelectOf(cudaStream_t stream, SelectShape const& shape, int64_t count, Predicate const& predicate,
+                           Input<T> x, Index* indices, int32_t* found, void* workspace) noexcept
+{
+    auto const tiles = static_cast<int32_t>((count + kSelectTile - 1) / kSelectTile);
+    int32_t const groups = (tiles + Tiles - 1) / Tiles;
+    int32_t const each = (groups + kSelectBlocks - 1) / kSelectBlocks;
+    auto* const bits = static_cast<uint32_t*>(workspace);
+    auto* const counts = static_cast<int32_t*>(workspace) + int64_t{tiles} * kSelectThreads;
+    flagsKernel<Size, Tiles><<<static_cast<uint32_t>(groups), kSelectThreads, 0, stream>>>(
+        predicate, static_cast<int32_t>(count), x, bits, counts);
+    if (cudaError_t const error = cudaGetLastError(); error != cudaSuccess)
+    {
+        return error;
+    }
+    placesKernel<Tiles><<<static_cast<uint32_t>((groups + each - 1) / each), kSelectThreads, 0, stream>>>(
+        shape, tiles, each, bits, counts, found, indices);
+    return cudaGetLastError();
 }
 
 } // namespace detail
@@ -239,32 +244,16 @@ cudaError_t launchSelect(cudaStream_t stream, int32_t rank, int64_t const* dims,
     {
         shape.sizes[d] = divisorOf(dims[d]);
     }
-    auto const tiles = static_cast<int32_t>((count + detail::kSelectTile - 1) / detail::kSelectTile);
-    auto* const bits = static_cast<uint32_t*>(workspace);
-    auto* const counts = static_cast<int32_t*>(workspace) + int64_t{tiles} * detail::kSelectThreads;
-    auto const blocks = static_cast<uint32_t>(tiles);
-    if (canPack(x.data))
+    if (!canPack(x.data))
     {
-        detail::flagsKernel<Pack<T>::kSize>
-            <<<blocks, detail::kSelectThreads, 0, stream>>>(predicate, static_cast<int32_t>(count), x, bits, counts);
+        return detail::launchSelectOf<1, 1>(stream, shape, count, predicate, x, indices, found, workspace);
     }
-    else
-    {
-        detail::flagsKernel<1>
-            <<<blocks, detail::kSelectThreads, 0, stream>>>(predicate, static_cast<int32_t>(count), x, bits, counts);
-    }
-    if (cudaError_t const error = cudaGetLastError(); error != cudaSuccess)
-    {
-        return error;
-    }
-    detail::offsetsKernel<8><<<1, detail::kOffsetThreads, 0, stream>>>(tiles, counts, found);
-    if (cudaError_t const error = cudaGetLastError(); error != cudaSuccess)
-    {
-        return error;
-    }
-    uint32_t const groups = (blocks + detail::kSelectWords - 1) / detail::kSelectWords;
-    detail::placesKernel<<<groups, detail::kSelectThreads, 0, stream>>>(shape, tiles, bits, counts, found, indices);
-    return cudaGetLastError();
+    // Few blocks for a large GPU, if a block had four tiles of a small tensor.
+    constexpr int64_t kLarge = int64_t{detail::kSelectBlocks} * 4 * detail::kSelectTile;
+    return count < kLarge ? detail::launchSelectOf<Pack<T>::kSize, 1>(stream, shape, count, predicate, x, indices,
+                                                                      found, workspace)
+                          : detail::launchSelectOf<Pack<T>::kSize, 4>(stream, shape, count, predicate, x, indices,
+                                                                      found, workspace);
 }
 
 } // namespace pluginkit::kernels

@@ -1,14 +1,7 @@
 //! A function of each window of an image, as a maximum or an average.
 //!
-//!     struct Largest
+//!     struct Largest : kernels::MaximumFold
 //!     {
-//!         static constexpr float kIdentity = -INFINITY; // changes no other number
-//!
-//!         __device__ float operator()(float before, float element) const
-//!         {
-//!             return fmaxf(before, element);
-//!         }
-//!
 //!         __device__ float result(float folded, float count) const // count: elements of the window in the image
 //!         {
 //!             return folded;
@@ -16,16 +9,59 @@
 //!     };
 //!     kernels::launchWindows(stream, images, window, Largest{}, kernels::output<__half>(y),
 //!     kernels::input<__half>(x));
+//!
+//! Other folds have a number to begin with, which changes no other, and the function:
+//!
+//!         static constexpr float kIdentity = 0.0F;
+//!
+//!         __device__ float operator()(float before, float element) const
+//!         {
+//!             return before + element * element;
+//!         }
 #pragma once
 
 #include <pluginkit/kernels/division.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 namespace pluginkit::kernels
 {
+
+//! The largest, the smallest, the sum of numbers. Of a layer that has one of these functions INT8 elements are folded
+//! as the integers that they are, two at once, before they are converted, where `launchWindows` takes packs.
+struct MaximumFold
+{
+    static constexpr float kIdentity = -INFINITY;
+
+    __device__ float operator()(float before, float element) const
+    {
+        return fmaxf(before, element);
+    }
+};
+
+struct MinimumFold
+{
+    static constexpr float kIdentity = INFINITY;
+
+    __device__ float operator()(float before, float element) const
+    {
+        return fminf(before, element);
+    }
+};
+
+struct SumFold
+{
+    static constexpr float kIdentity = 0.0F;
+
+    __device__ float operator()(float before, float element) const
+    {
+        return before + element;
+    }
+};
 
 //! Images of height x width, one after another, and what becomes of each.
 struct Images
@@ -96,6 +132,92 @@ __global__ void __launch_bounds__(kWindowThreads)
     y.set(i, layer.result(folded, static_cast<float>(count)));
 }
 
+//! Whether a layer's function is that of one of the folds, and not one of its own.
+template <typename Layer, typename By, typename = void>
+constexpr bool kHasFold = false;
+
+template <typename Layer, typename By>
+constexpr bool kHasFold<Layer, By, std::void_t<decltype(&Layer::operator())>> =
+    std::is_same_v<decltype(&Layer::operator()), decltype(&By::operator())> && Layer::kIdentity == By::kIdentity;
+
+//! Two unsigned numbers of 16 bits with two others.
+template <typename Layer>
+__device__ uint32_t foldPairs(uint32_t a, uint32_t b)
+{
+    if constexpr (kHasFold<Layer, MaximumFold>)
+    {
+        return __vmaxu2(a, b);
+    }
+    else if constexpr (kHasFold<Layer, MinimumFold>)
+    {
+        return __vminu2(a, b);
+    }
+    else
+    {
+        return a + b; // nine bytes are less than 2^16
+    }
+}
+
+//! The windows of `halvingKernel` in the rows that are in the image, as numbers: of steps, each 128 more than it is, so
+//! that none is below 0. Vertically first: windows side by side share columns.
+template <int32_t Size, typename Layer>
+__device__ void foldSteps(Pack<int8_t> const (&rows)[Size], int8_t const (&before)[Size], bool const (&has)[Size],
+                          bool hasBefore, float scale, float* numbers)
+{
+    constexpr uint32_t kSigns = 0x80808080U;
+    constexpr uint32_t kTwoTo23 = 0x4B000000U;
+    constexpr uint32_t kNone = kHasFold<Layer, MinimumFold> ? 0xFFFFFFFFU : 0U; // changes nothing
+    uint32_t even[kPackWords];
+    uint32_t odd[kPackWords];
+    uint32_t left = kNone; // of the column before the pack, in the high half
+#pragma unroll
+    for (int32_t w = 0; w < kPackWords; ++w)
+    {
+        even[w] = kNone;
+        odd[w] = kNone;
+    }
+    int32_t count = 0; // of rows
+#pragma unroll
+    for (int32_t r = 0; r < Size; ++r)
+    {
+        if (!has[r])
+        {
+            continue;
+        }
+        ++count;
+#pragma unroll
+        for (int32_t w = 0; w < kPackWords; ++w)
+        {
+            uint32_t const raised = rows[r].words[w] ^ kSigns;
+            even[w] = foldPairs<Layer>(even[w], __byte_perm(raised, 0, 0x4240U));
+            odd[w] = foldPairs<Layer>(odd[w], __byte_perm(raised, 0, 0x4341U));
+        }
+        if (Size == 3 && hasBefore)
+        {
+            uint32_t const raised = static_cast<uint8_t>(before[r]) ^ 0x80U;
+            left = foldPairs<Layer>(left, raised << 16U | (kNone & 0xFFFFU));
+        }
+    }
+#pragma unroll
+    for (int32_t w = 0; w < kPackWords; ++w)
+    {
+        uint32_t pair = foldPairs<Layer>(even[w], odd[w]);
+        if constexpr (Size == 3)
+        {
+            pair = foldPairs<Layer>(pair, __byte_perm(w > 0 ? odd[w > 0 ? w - 1 : 0] : left, odd[w], 0x5432U));
+        }
+#pragma unroll
+        for (int32_t h = 0; h < 2; ++h)
+        {
+            int32_t const columns = Size == 3 && w == 0 && h == 0 && !hasBefore ? 2 : Size;
+            int32_t const raises = kHasFold<Layer, SumFold> ? count * columns : 1;
+            float const offset = 8388608.0F + 128.0F * static_cast<float>(raises);
+            uint32_t const bits = __byte_perm(pair, kTwoTo23, h == 0 ? 0x7410U : 0x7432U);
+            numbers[2 * w + h] = (__uint_as_float(bits) - offset) * scale;
+        }
+    }
+}
+
 //! Output rows of a thread. More rows share more loads; of one-byte elements the work on them counts more.
 template <typename T>
 constexpr int32_t kHalvedRows = sizeof(T) == 1 ? 1 : 2;
@@ -112,6 +234,8 @@ __global__ void __launch_bounds__(kWindowThreads)
     constexpr int32_t kOut = kIn / 2;
     constexpr int32_t kHalved = kHalvedRows<T>;
     constexpr int32_t kRows = 2 * (kHalved - 1) + Size;
+    constexpr bool kFolds = std::is_same_v<T, int8_t> &&
+                            (kHasFold<Layer, MaximumFold> || kHasFold<Layer, MinimumFold> || kHasFold<Layer, SumFold>);
     int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= work.threads)
     {
@@ -124,57 +248,75 @@ __global__ void __launch_bounds__(kWindowThreads)
     int32_t const firstRow = (group - image * static_cast<int32_t>(work.inPlane.divisor)) * kHalved;
     int32_t const top = 2 * firstRow - kPad;
     int64_t const begin = static_cast<int64_t>(image) * work.height * packs + pack;
-    Pack<T> loaded[kRows] = {};
+    Pack<T> loaded[kRows];
     T before[kRows] = {};
 #pragma unroll
     for (int32_t r = 0; r < kRows; ++r)
     {
-        if (top + r >= 0 && top + r < work.height)
+        // Rows that aren't in the image are loaded as others of it: that costs less than branches between loads.
+        int64_t const at = begin + static_cast<int64_t>(min(max(top + r, 0), work.height - 1)) * packs;
+        loaded[r] = loadPack(x.data, at);
+        if constexpr (kPad > 0)
         {
-            int64_t const at = begin + static_cast<int64_t>(top + r) * packs;
-            loaded[r] = loadPack(x.data, at);
-            if (kPad > 0 && pack > 0)
-            {
-                before[r] = x.data[at * kIn - 1];
-            }
+            before[r] = x.data[at * kIn - (pack > 0 ? 1 : 0)];
         }
     }
-    // A row is converted once, and goes on with each output row whose windows it is in.
     float folded[kHalved][kOut];
-#pragma unroll
-    for (int32_t o = 0; o < kHalved * kOut; ++o)
+    if constexpr (kFolds)
     {
-        folded[o / kOut][o % kOut] = Layer::kIdentity;
-    }
+        bool has[Size];
+        bool any = false;
 #pragma unroll
-    for (int32_t r = 0; r < kRows; ++r)
-    {
-        if (top + r < 0 || top + r >= work.height)
+        for (int32_t r = 0; r < Size; ++r)
         {
-            continue;
+            has[r] = top + r >= 0 && top + r < work.height;
+            any = any || has[r];
         }
-        float numbers[kIn];
-        Conversion<T>::unpack(loaded[r], x.scale, numbers);
+        foldSteps<Size, Layer>(loaded, before, has, pack > 0, x.scale, folded[0]);
 #pragma unroll
-        for (int32_t k = 0; k < kHalved; ++k)
+        for (float& number : folded[0])
         {
-            if (r < 2 * k || r >= 2 * k + Size)
+            number = any ? number : Layer::kIdentity;
+        }
+    }
+    else
+    {
+        // A row is converted once, and goes on with each output row whose windows it is in.
+#pragma unroll
+        for (int32_t o = 0; o < kHalved * kOut; ++o)
+        {
+            folded[o / kOut][o % kOut] = Layer::kIdentity;
+        }
+#pragma unroll
+        for (int32_t r = 0; r < kRows; ++r)
+        {
+            if (top + r < 0 || top + r >= work.height)
             {
                 continue;
             }
+            float numbers[kIn];
+            Conversion<T>::unpack(loaded[r], x.scale, numbers);
 #pragma unroll
-            for (int32_t o = 0; o < kOut; ++o)
+            for (int32_t k = 0; k < kHalved; ++k)
             {
-                float& number = folded[k][o];
-                if (kPad > 0 && o > 0)
+                if (r < 2 * k || r >= 2 * k + Size)
                 {
-                    number = layer(number, numbers[o > 0 ? 2 * o - 1 : 0]);
+                    continue;
                 }
-                else if (kPad > 0 && pack > 0)
+#pragma unroll
+                for (int32_t o = 0; o < kOut; ++o)
                 {
-                    number = layer(number, toNumber(before[r], x.scale));
+                    float& number = folded[k][o];
+                    if (kPad > 0 && o > 0)
+                    {
+                        number = layer(number, numbers[o > 0 ? 2 * o - 1 : 0]);
+                    }
+                    else if (kPad > 0 && pack > 0)
+                    {
+                        number = layer(number, toNumber(before[r], x.scale));
+                    }
+                    number = layer(layer(number, numbers[2 * o]), numbers[2 * o + 1]);
                 }
-                number = layer(layer(number, numbers[2 * o]), numbers[2 * o + 1]);
             }
         }
     }

@@ -12,17 +12,10 @@ namespace
 
 namespace kernels = pluginkit::kernels;
 
-//! The layer: the maximum of each window. The function folds the window's numbers that are in the image; `result` makes of
-//! them what is written, `count` being how many there are: for an average begin with 0, add, and divide by it.
-struct Layer
+//! The layer: the maximum of each window's numbers that are in the image. There is `MinimumFold`, too, and `SumFold` (for an
+//! average divide by `count`, which is how many there are); or write a `kIdentity` and a function as windows.cuh has them.
+struct Layer : kernels::MaximumFold
 {
-    static constexpr float kIdentity = -INFINITY; //!< changes no other number
-
-    __device__ float operator()(float before, float element) const
-    {
-        return fmaxf(before, element);
-    }
-
     __device__ float result(float folded, float /*count*/) const
     {
         return folded;
