@@ -5,6 +5,8 @@
 #include <pluginkit/kernels/normalize.cuh>
 #include <pluginkit/kernels/scan.cuh>
 
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
 namespace kernels = pluginkit::kernels;
 
 namespace
@@ -55,31 +57,32 @@ struct Centred
 
 } // namespace
 
-int leaky(int32_t number, int8_t const* x, int8_t* y, int64_t n)
+EXPORT int leaky(int32_t number, int8_t const* x, int8_t* y, int64_t n)
 {
     return kernels::launchElementwise(set(number), n, Leaky{}, kernels::output<int8_t>(y, 0.5F),
                                       kernels::input<int8_t>(x, 0.7F));
 }
 
-int biased(int32_t number, int8_t const* x, int8_t const* bias, int8_t* y, int64_t n, int64_t columns)
+EXPORT int biased(int32_t number, int8_t const* x, int8_t const* bias, int8_t* y, int64_t n, int64_t columns)
 {
     return kernels::launchElementwise(set(number), n, Sum{}, kernels::output<int8_t>(y, 0.5F),
                                       kernels::input<int8_t>(x, 0.7F), kernels::row<int8_t>(bias, columns, 0.3F));
 }
 
-int centred(int32_t number, float const* x, float* y, int64_t rows, int64_t columns)
+EXPORT int centred(int32_t number, float const* x, float* y, int64_t rows, int64_t columns)
 {
     return kernels::launchRows(set(number), rows, columns, Centred{}, kernels::output<float>(y),
                                kernels::input<float>(x));
 }
 
-int scanned(int32_t number, float const* x, float* y, int64_t rows, int64_t columns)
+EXPORT int scanned(int32_t number, float const* x, float* y, int64_t rows, int64_t columns)
 {
     return kernels::launchScan(set(number), rows, columns, kernels::Max{}, kernels::output<float>(y),
                                kernels::input<float>(x));
 }
 
-int gathered(int32_t number, float const* table, int32_t const* indices, float* y, int64_t count, int64_t columns)
+EXPORT int gathered(int32_t number, float const* table, int32_t const* indices, float* y, int64_t count,
+                    int64_t columns)
 {
     return kernels::launchGatherRows(set(number), count, columns * 4, 50, indices, table, y);
 }
