@@ -33,8 +33,10 @@ def with_kept(text: str, arch: str, kept: Kept) -> str:
         new = text.rstrip("\n") + "\n\n" + section
     else:
         end = next((i for i in range(begin + 1, len(lines)) if re.match(r"\s*\[", lines[i])), len(lines))
+        while lines[end - 1].strip()[:1] in ("", "#") and end - 1 > begin:
+            end -= 1  # what stands above the next table belongs to that
         rest = "".join(lines[end:])
-        new = "".join(lines[:begin]) + section + ("\n" + rest if rest else "")
+        new = "".join(lines[:begin]) + section + rest
     wanted = tomllib.loads(text)
     wanted.setdefault("tuning", {})[arch] = tomllib.loads(section)["tuning"][arch]
     try:
@@ -73,12 +75,12 @@ def write(path: Path, arch: str, kept: Kept) -> None:
     Raises:
         UsageError: as `with_kept`, or the file was changed so meanwhile that it makes no sense.
     """
-    text = path.read_text(encoding="utf-8")
+    text = path.read_bytes().decode("utf-8")  # with the ends of lines that it has
     new = with_kept(text, arch, kept)
     Manifest.parse(new, str(path))
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(new, encoding="utf-8")
+        temporary.write_bytes(new.encode("utf-8"))
         temporary.chmod(path.stat().st_mode & 0o777)
         temporary.replace(path)
     finally:

@@ -137,13 +137,15 @@ def test_what_is_measured_again_takes_the_old_sections_place(desk: Desk) -> None
 
 
 @pytest.mark.parametrize("gain", [0.0, 0.009])
-def test_a_gain_within_the_noise_is_not_written(desk: Desk, gain: float) -> None:
+def test_a_gain_within_the_noise_is_not_written(desk: Desk, gain: float, capsys: pytest.CaptureFixture[str]) -> None:
     """The usual values' own rounds are 1 % apart."""
     desk.at = lambda values, turn: (1 - gain * bool(values)) * 1e-4 * (1 + 0.01 * (turn % 3 == 1))
     before = desk.toml
     report = tune(TuneOptions(desk.folder), measurer=desk.measurer)
     assert report.found[0].kept is None
     assert desk.toml == before
+    assert cli.run(["tune", str(desk.folder)]) == 0
+    assert "Nothing is written: a gain has to be above the noise and 0.5 %" in " ".join(capsys.readouterr().out.split())
 
 
 def test_luck_in_the_rounds_that_choose_does_not_count(desk: Desk) -> None:
@@ -311,6 +313,34 @@ def test_torn_and_unknown_values(section: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         Manifest.parse(MANIFEST.format(base="v3") + section + "\n")
     assert said in str(caught.value)
+
+
+def test_comments_and_ends_of_lines_stay(desk: Desk) -> None:
+    path = desk.folder / "pluginkit.toml"
+    before = (
+        desk.toml + "\n[tuning.sm_90] # measured\nvalues = { packs = 2 }\n\n# Of the tests.\n[test]\nstrict = true\n"
+    )
+    path.write_bytes(before.replace("\n", "\r\n").encode())
+    manifest_text.write(path, "sm_90", Kept(values={"threads": 512}, gpu='a "GPU"'))
+    after = path.read_bytes().decode()
+    assert "\r\n\r\n# Of the tests.\r\n[test]\r\nstrict = true\r\n" in after
+    assert after.startswith("# A comment that stays.\r\n")
+    assert Manifest.load(desk.folder).tuning.kept["sm_90"].gpu == 'a "GPU"'
+    manifest_text.write(path, "sm_90", Kept(values={"threads": 512}, gpu='a "GPU"'))
+    assert path.read_bytes().decode() == after
+
+
+def test_a_file_that_may_not_be_changed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk: the old manifest stays, and nothing lies beside it."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = desk.toml
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert cli.run(["tune", str(desk.folder)]) == UsageError.exit_code
+    assert desk.toml == before
+    assert sorted(one.name for one in desk.folder.iterdir()) == ["build", "pluginkit.toml", "src"]
 
 
 def test_a_section_that_is_no_table_by_itself(desk: Desk) -> None:

@@ -21,6 +21,7 @@ from pluginkit.errors import PluginkitError
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.tuning.section import Values
 from pluginkit.tuning import Tuned, TuneOptions, TuneReport, tune
+from pluginkit.tuning.choosing import LEAST
 from pluginkit.tuning.runner import journal_path
 
 SMALL = 1 << 20
@@ -143,7 +144,7 @@ def _verdict(one: Tuned, *, dry_run: bool) -> str:
     more = f" Faster in some case, for TensorRT to time as tactics: {also}." if also else ""
     if one.kept:
         return f"{text}{more} Written: [tuning.{one.arch}] of pluginkit.toml."
-    why = "--dry-run" if dry_run else "that is no gain above the noise"
+    why = "--dry-run" if dry_run else f"a gain has to be above the noise and {100 * LEAST:g} %"
     return f"{text}{more} Nothing is written: {why}."
 
 
