@@ -25,12 +25,13 @@ def with_kept(text: str, arch: str, kept: Kept) -> str:
     Raises:
         UsageError: the old one is written in another way than as a table of its own.
     """
-    section = _section(arch, kept)
+    end_of_line = "\r\n" if "\r\n" in text else "\n"
+    section = _section(arch, kept).replace("\n", end_of_line)
     lines = text.splitlines(keepends=True)
     header = re.compile(rf"\s*\[\s*tuning\s*\.\s*{arch}\s*\]\s*(#.*)?$")
     begin = next((i for i, line in enumerate(lines) if header.match(line)), None)
     if begin is None:
-        new = text.rstrip("\n") + "\n\n" + section
+        new = text.rstrip("\r\n") + 2 * end_of_line + section
     else:
         end = next((i for i in range(begin + 1, len(lines)) if re.match(r"\s*\[", lines[i])), len(lines))
         while lines[end - 1].strip()[:1] in ("", "#") and end - 1 > begin:
