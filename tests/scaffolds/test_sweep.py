@@ -18,8 +18,8 @@ from tests.scaffolds import sweep
 from tests.scaffolds.building import in_two_sources
 
 ROWS = sweep.rows()
-TOGETHER = 12
-"""How many rows the fast test has in one library: a third of all pairs."""
+TOGETHER = 9
+"""How many rows the fast test has in one library: a quarter of all pairs."""
 FAMILIES = ("plain", "loop-in-if", "if-in-if", "api-loop-while")
 """The networks of the fast test: those that signatures have broken."""
 
