@@ -67,17 +67,12 @@ struct PadRow
     int32_t end;
     int32_t lead;  //!< the column of x that belongs at column `begin`
     int32_t words; //!< columns where a word may begin, from `begin` on
-    Divisor gap;   //!< parts from one row's last word of x to the next row's first one, at most
+    Divisor gap;   //!< words from one row's last word of x to the next row's first one, at most
 };
 
 //! Elements that are moved at once: a word of four bytes, or one element.
 template <typename T>
 constexpr int32_t kPadWord = sizeof(T) < sizeof(uint32_t) ? static_cast<int32_t>(sizeof(uint32_t) / sizeof(T)) : 1;
-
-//! Elements of a rim that a thread makes: of one byte the four of a word, which have much in common; of two it costs
-//! more.
-template <typename T>
-constexpr int32_t kPadPart = sizeof(T) == 1 ? 4 : 1;
 
 template <typename T>
 using PadWord = std::conditional_t<sizeof(T) < sizeof(uint32_t), uint32_t, T>;
@@ -230,8 +225,7 @@ __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     }
 
     auto const gap = static_cast<int32_t>(of.gap.divisor);
-    constexpr int32_t kPart = kPadPart<T>;
-#pragma unroll(kPart == 1 ? 4 : 2)
+#pragma unroll 2
     for (int32_t i = thread; i < (rows + 1) * gap; i += kPadThreads)
     {
         // A gap is between the words of two rows. Places are counted from the tile's first.
@@ -240,12 +234,12 @@ __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
         int32_t const from =
             next > 0 ? max(max(next - columns + of.end, next - columns + of.begin + kIn - 1) & -kIn, 0) : 0;
         int32_t const to = below < rows ? min((min(next + of.begin, kTile) + kIn - 1) & -kIn, kTile) : kTile;
-        int32_t const at = from + (i - below * gap) * kPart;
+        int32_t const at = from + (i - below * gap) * kIn;
         int32_t const startBefore = sources[max(below - 1, 0)];
         int32_t const startBelow = sources[min(below, rows - 1)];
-        T parts[kPart];
+        T parts[kIn];
 #pragma unroll
-        for (int32_t j = 0; j < kPart; ++j)
+        for (int32_t j = 0; j < kIn; ++j)
         {
             int32_t const column = min(at + j < next ? at + j - next + columns : at + j - next, columns - 1);
             int32_t const start = at + j < next ? startBefore : startBelow;
@@ -257,14 +251,7 @@ __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
         }
         if (at < to)
         {
-            if constexpr (kPart == kIn)
-            {
-                memcpy(&words[at / kIn], &parts, sizeof parts);
-            }
-            else
-            {
-                elements[at] = parts[0];
-            }
+            memcpy(&words[at / kIn], &parts, sizeof parts);
         }
     }
     __syncthreads();
@@ -309,8 +296,8 @@ __global__ void __launch_bounds__(kPadThreads)
     y.data[i] = element;
 }
 
-//! The rows, for words of `word` elements, parts of `part` and tiles of `tile`.
-inline PadRow padRow(PadDim const& last, int64_t xCount, int64_t word, int64_t part, int64_t tile) noexcept
+//! The rows, for words of `word` elements and tiles of `tile`.
+inline PadRow padRow(PadDim const& last, int64_t xCount, int64_t word, int64_t tile) noexcept
 {
     int64_t const columns = last.out.divisor;
     int64_t const before = last.before;
@@ -318,11 +305,11 @@ inline PadRow padRow(PadDim const& last, int64_t xCount, int64_t word, int64_t p
     int64_t const spared = xCount % word == 0 ? 0 : word - 1;
     int64_t const begin = std::min(std::max<int64_t>(before, 0), columns);
     int64_t const end = std::min(std::max(before + last.size - spared, begin), columns);
-    int64_t const gap = (columns - (end - begin) + 2 * (word - 1)) / word * word / part;
+    int64_t const gap = (columns - (end - begin) + 2 * (word - 1)) / word;
     int64_t const words = std::max<int64_t>(end - begin - word + 1, 0);
     return {static_cast<int32_t>(begin), static_cast<int32_t>(end),
             static_cast<int32_t>(words > 0 ? begin - before : 0), static_cast<int32_t>(words),
-            divisorOf(std::min(gap, tile / part))};
+            divisorOf(std::min(gap, tile / word))};
 }
 
 template <PadMode Mode, typename T, typename Change>
@@ -336,7 +323,7 @@ void launchPadOf(cudaStream_t stream, PadShape const& shape, int64_t count, int6
     if (canPack(y.data, x.data) && xCount >= kPadWord<T> && kTile / columns + 2 <= kPadRows &&
         count > kSmall / static_cast<int64_t>(sizeof(T)))
     {
-        PadRow const rows = padRow(shape.last, xCount, kPadWord<T>, kPadPart<T>, kTile);
+        PadRow const rows = padRow(shape.last, xCount, kPadWord<T>, kTile);
         auto const blocks = static_cast<uint32_t>((count + kTile - 1) / kTile);
         padKernel<Mode><<<blocks, kPadThreads, 0, stream>>>(shape, rows, elements, change, value, y, x.data);
         return;
