@@ -2,6 +2,7 @@
 // stdout. `python benchmarks/patterns.py` compiles it once for each type (PATTERNS_TYPE, 0 to 3), with the kernel that
 // `pluginkit new` writes, and runs it.
 #include "../tests/cuda_on_cpu/sources/layer_norm.cuh"
+#include "measuring.cuh"
 #include "my_plugin_kernel.h"
 
 #include <pluginkit/kernels/bfloat16.cuh>
@@ -28,55 +29,8 @@ namespace kernels = pluginkit::kernels;
 namespace
 {
 
-constexpr int kRuns = 25;
-constexpr int kWarmUp = 5;
 constexpr int64_t kElements = int64_t{1} << 27U;
 constexpr int64_t kColumns = 4096;
-
-cudaStream_t stream = nullptr; //!< of all launches
-
-void check(cudaError_t error)
-{
-    if (error != cudaSuccess)
-    {
-        std::fprintf(stderr, "%s\n", cudaGetErrorString(error));
-        std::exit(1);
-    }
-}
-
-//! The median time of some work, in seconds. All launches are queued before the first is waited for, so that no time
-//! contains what the CPU takes to launch; short work is measured several times at once.
-template <typename Work>
-double seconds(Work work, int repeats = 1)
-{
-    std::vector<cudaEvent_t> begin(kRuns);
-    std::vector<cudaEvent_t> end(kRuns);
-    for (int i = 0; i < kWarmUp; ++i)
-    {
-        work();
-    }
-    for (int run = 0; run < kRuns; ++run)
-    {
-        check(cudaEventCreate(&begin[run]));
-        check(cudaEventCreate(&end[run]));
-        check(cudaEventRecord(begin[run], stream));
-        for (int i = 0; i < repeats; ++i)
-        {
-            work();
-        }
-        check(cudaEventRecord(end[run], stream));
-    }
-    check(cudaDeviceSynchronize());
-    std::vector<float> times(kRuns);
-    for (int run = 0; run < kRuns; ++run)
-    {
-        check(cudaEventElapsedTime(&times[run], begin[run], end[run]));
-        check(cudaEventDestroy(begin[run]));
-        check(cudaEventDestroy(end[run]));
-    }
-    std::nth_element(times.begin(), times.begin() + kRuns / 2, times.end());
-    return times[kRuns / 2] / 1e3 / repeats;
-}
 
 struct Leaky
 {
@@ -117,9 +71,9 @@ struct Softmax
     __device__ void operator()(Row const& row, Out const& y) const
     {
         float const most = row.reduce(kernels::Max{}, [](float x) { return x; });
-        auto const powers = row.map([most](float x) { return kernels::fastExp(x - most); });
-        float const inverse = 1.0F / powers.reduce(kernels::Sum{}, [](float power) { return power; });
-        powers.write(y, [inverse](float power) { return power * inverse; });
+        auto const powers = row.map(kernels::ExpBelow{most});
+        float const sum = powers.reduce(kernels::Sum{}, [](float power) { return power; });
+        powers.write(y, [](float power) { return power; }, 1.0F / sum);
     }
 };
 
@@ -132,7 +86,7 @@ struct RmsNorm
     {
         float const squares = row.reduce(kernels::Sum{}, [](float x, float) { return x * x; });
         float const inverse = rsqrtf(squares / columns + 1e-5F);
-        row.write(y, [inverse](float x, float weight) { return x * inverse * weight; });
+        row.write(y, [](float x, float weight) { return x * weight; }, inverse);
     }
 };
 
@@ -430,6 +384,12 @@ void large(Types const& types, Memory const& memory)
     auto const most = kernels::rowOutput<T>(memory.c, kScale);
     one("row max", bytes + static_cast<double>(rows) * sizeof(T), [&]
         { return kernels::launchRows(stream, rows, kColumns, RowMax{}, most, kernels::input<T>(memory.a, kScale)); });
+    measure(type, "cumsum, one row", kElements, kElements, 2 * bytes, 1,
+            [&]
+            {
+                return kernels::launchScan(stream, 1, kElements, kernels::Sum{}, kernels::output<T>(memory.c, kScale),
+                                           kernels::input<T>(memory.a, kScale), memory.workspace);
+            });
     one("NCHW to NHWC", 2 * bytes,
         [&] { return kernels::launchTranspose<T>(stream, 128, 256, kElements / 128 / 256, memory.a, memory.c); });
     one("pad constant", paddedBytes(size) * sizeof(T), padded<T>(memory, size, kernels::PadMode::kConstant));
@@ -513,20 +473,10 @@ int main()
     Memory memory{};
     check(cudaStreamCreate(&stream));
     constexpr size_t kBytes = (size_t{1} << 30U) / 8 * 9; // a tensor of 1 GiB with a rim
-    std::vector<char> noise(size_t{1} << 20U);
-    uint32_t state = 1;
-    for (auto& byte : noise)
-    {
-        state = state * 1664525U + 1013904223U;
-        byte = static_cast<char>(state >> 24U & 0x3FU); // small positive numbers in every type
-    }
     for (char** block : {&memory.a, &memory.b, &memory.c, &memory.row})
     {
         check(cudaMalloc(reinterpret_cast<void**>(block), kBytes));
-        for (size_t at = 0; at < kBytes; at += noise.size())
-        {
-            check(cudaMemcpy(*block + at, noise.data(), noise.size(), cudaMemcpyHostToDevice));
-        }
+        fill(*block, kBytes);
     }
     int64_t const many = kElements / kColumns;
     std::vector<int64_t> indices(static_cast<size_t>(many));

@@ -2,8 +2,9 @@
 
 It compiles `patterns.cu` and the kernel that `pluginkit new` writes by nvcc, measures each pattern in each type, with
 rows of 4096 and 134 million elements, over widths of rows and over sizes; then, by `--torch`, what torch takes for the
-same, eager and compiled. The exit code is 1 where a share is below its limit. `patterns_tables.py` writes a record's
-figures into the documents.
+same, eager and compiled; by `--cub` what CUB's device-wide algorithms take. The exit code is 1 where a share is below
+its limit, or a pattern takes longer than CUB by more than 2 %. `patterns_tables.py` writes a record's figures into the
+documents.
 """
 
 from __future__ import annotations
@@ -37,23 +38,24 @@ def main() -> int:
     """Compile, measure, print, write, check."""
     parser = argparse.ArgumentParser(description="Kernel patterns, as shares of the copy rate.")
     parser.add_argument("--torch", action="store_true", help="measure torch, too")
+    parser.add_argument("--cub", action="store_true", help="measure CUB, too")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="the record's folder")
     options = parser.parse_args()
     lines = _measured()
-    if not options.torch:
-        return _recorded(lines, options.out, [])
+    others: dict[str, list[dict[str, Any]]] = {"torch": [], "cub": []}
     try:
-        torch = _torch()
+        if options.cub:
+            others["cub"] = _cub()
+        if options.torch:
+            others["torch"] = _torch()
     except subprocess.CalledProcessError as error:
-        _recorded(lines, options.out, [])
-        raise SystemExit(
-            f"the record is without torch: {HERE / 'patterns_torch.py'} ended with {error.returncode}"
-        ) from None
-    return _recorded(lines, options.out, torch)
+        _recorded(lines, options.out, others)
+        raise SystemExit(f"the record lacks what this should have measured: {error}") from None
+    return _recorded(lines, options.out, others)
 
 
-def _recorded(lines: list[dict[str, Any]], out: Path, torch: list[dict[str, Any]]) -> int:
-    """Write what `patterns.cu` and torch printed as a record, and show it."""
+def _recorded(lines: list[dict[str, Any]], out: Path, others: dict[str, list[dict[str, Any]]]) -> int:
+    """Write what `patterns.cu`, torch and CUB printed as a record, and show it."""
     device, peak = next((line["gpu"], line["peak_gb_per_s"]) for line in lines if "gpu" in line)
     rates: dict[int, list[float]] = {}
     for line in lines:
@@ -66,7 +68,7 @@ def _recorded(lines: list[dict[str, Any]], out: Path, torch: list[dict[str, Any]
         raise SystemExit(
             f"copies of {large:.0f} GB/s are more than the memory's {peak:.0f}: they were not measured right"
         )
-    for row in (*rows, *torch):
+    for row in (*rows, *others["torch"], *others["cub"]):
         row["share"] = round(_copied_us(copies, row["us"] * row["gb_per_s"] * 1e3) / row["us"], 4)
     date = dt.datetime.now(tz=dt.timezone.utc)
     record = {
@@ -77,7 +79,7 @@ def _recorded(lines: list[dict[str, Any]], out: Path, torch: list[dict[str, Any]
         "peak_gb_per_s": peak,
         "cases": rows,
         "replayed": [line for line in lines if "replayed" in line],
-        "torch": torch,
+        **others,
     }
     out.mkdir(parents=True, exist_ok=True)
     stem = f"{date:%Y-%m-%d}-{re.sub(r'[^a-z0-9]+', '-', device.lower()).strip('-')}-patterns"
@@ -104,17 +106,26 @@ def _measured() -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         project = scaffold.new("MyPlugin", directory=Path(folder), inputs=[SIGNATURE])
         sources = [HERE / "patterns.cu", project / "src" / "my_plugin_kernel.cu"]
-        command = [toolchain.nvcc().best().path, "-std=c++17", "-O3", "-arch=native", f"-I{include_dir()}"]
+        return _of_each_type([f"-I{include_dir()}", f"-I{project / 'src'}", *sources], Path(folder))
 
-        def compiled(number: int) -> Path:
-            program = Path(folder) / f"patterns{number}"
-            options = [f"-I{project / 'src'}", f"-DPATTERNS_TYPE={number}", *sources, "-o", program]
-            subprocess.run([*command, *options], check=True)
-            return program
 
-        with ThreadPoolExecutor() as pool:
-            programs = list(pool.map(compiled, range(len(TYPES))))
-        printed = [subprocess.run([one], check=True, stdout=subprocess.PIPE, text=True).stdout for one in programs]
+def _cub() -> list[dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as folder:
+        return _of_each_type([HERE / "patterns_cub.cu"], Path(folder))
+
+
+def _of_each_type(arguments: list[str | Path], folder: Path) -> list[dict[str, Any]]:
+    """Compile a program for each type, all at once, and run them, one after another."""
+    command = [toolchain.nvcc().best().path, "-std=c++17", "-O3", "-arch=native"]
+
+    def compiled(number: int) -> Path:
+        program = folder / f"program{number}"
+        subprocess.run([*command, f"-DPATTERNS_TYPE={number}", *arguments, "-o", program], check=True)
+        return program
+
+    with ThreadPoolExecutor() as pool:
+        programs = list(pool.map(compiled, range(len(TYPES))))
+    printed = [subprocess.run([one], check=True, stdout=subprocess.PIPE, text=True).stdout for one in programs]
     return [json.loads(line) for text in printed for line in text.splitlines()]
 
 

@@ -49,6 +49,7 @@ LIMITS = {
 }
 # INT8 weights have no limit: a network's are float32. They are measured to see what they cost.
 HOLE = 0.85  # least share anywhere on a curve
+CUB = 1.02  # most times what CUB takes for the same
 TINY = 1.2  # most times a kernel of one load and one store, in a replayed graph
 PLACE = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.DOTALL)
 FIGURES = re.compile(r"(?<=: )\d\.\d\d(?: · \d\.\d\d){3}$", re.MULTILINE)
@@ -73,7 +74,9 @@ class Figures:
 
 def tables(record: dict[str, Any]) -> list[Figures]:
     """All tables of a record."""
-    return [large(record), widths(record), sizes(record), *([replayed(record)] if record["replayed"] else [])]
+    parts = [large(record), widths(record), sizes(record)]
+    parts += [replayed(record)] if record["replayed"] else []
+    return [*parts, *([beside_cub(record)] if record.get("cub") else [])]
 
 
 def shares(record: dict[str, Any]) -> dict[tuple[str, str], float]:
@@ -178,6 +181,26 @@ def _times(record: dict[str, Any]) -> dict[tuple[str, str], float]:
     }
 
 
+def beside_cub(record: dict[str, Any]) -> Figures:
+    """What CUB's device-wide algorithms do as well, as times what they take."""
+    times = _cub_times(record)
+    rows = [
+        [case, *(f"{times[case, kind]:.2f}" if (case, kind) in times else "" for kind in TYPES)]
+        for case in _ordered(times)
+    ]
+    return Figures("134 million elements: times what CUB's device-wide algorithms take", ["case", *TYPES], rows)
+
+
+def _cub_times(record: dict[str, Any]) -> dict[tuple[str, str], float]:
+    """A record of before CUB was measured has none."""
+    taken = {(row["case"], row["type"], row["columns"]): row["us"] for row in record.get("cub", [])}
+    return {
+        (row["case"], row["type"]): row["us"] / taken[row["case"], row["type"], row["columns"]]
+        for row in record["cases"]
+        if row["elements"] == ELEMENTS and (row["case"], row["type"], row["columns"]) in taken
+    }
+
+
 def missed(record: dict[str, Any]) -> list[str]:
     """What is below its limit, a line each."""
     lines = [
@@ -196,6 +219,11 @@ def missed(record: dict[str, Any]) -> list[str]:
         f"{case}, {kind}, 4 KiB replayed: {time:.2f} times"
         for (case, kind), time in _times(record).items()
         if time > TINY
+    ]
+    lines += [
+        f"{case}, {kind}: {time:.2f} times what CUB takes"
+        for (case, kind), time in _cub_times(record).items()
+        if time > CUB
     ]
     return lines
 

@@ -63,7 +63,8 @@ def test_rows_and_numbers_are_broadcast_into_outputs_of_two_types(anywhere: Load
             assert (y[count], flags[count]) == (CHANGED, CHANGED)
 
 
-WIDTHS = (1, 3, 16, 32, 100, 128, 240, 512, 1000, 2048, 8192, 10001, 70000)
+WIDTHS = (1, 3, 16, 32, 33, 40, 100, 128, 232, 240, 512, 1000, 1001, 2048, 8192, 10001, 10004, 70000)
+"""Whole packs, halves and quarters of packs, and neither."""
 
 
 @pytest.mark.slow
@@ -120,9 +121,9 @@ def test_four_reductions_of_a_row(anywhere: Load) -> None:
 
 @pytest.mark.slow
 def test_norms_of_int8_rows_with_float_weights(anywhere: Load) -> None:
-    """Chunks of eight elements, of a pack, and single ones; from a warp's part to more than a cluster holds."""
+    """Chunks of four and eight elements, of a pack, single ones; from a warp's part to more than a cluster."""
     library = anywhere("kernel_words")
-    for columns in (3, 64, 510, 512, 528, 1024, 1040, 2052, 4096, 4112, 10001, 16384, 16400, 40000, 140000):
+    for columns in (3, 33, 64, 510, 512, 528, 1001, 1024, 1040, 2052, 4096, 4112, 10001, 16384, 16400, 40000, 140000):
         rows = 19 if columns < 3000 else 2
         for offset in (0, 1) if columns < 3000 else (0,):
             x = unaligned(drawn("Int8", (rows, columns), columns), offset)
@@ -167,6 +168,23 @@ def test_cumsum(anywhere: Load, name: str) -> None:
         exact = np.clip(np.cumsum(x.astype(np.int64), axis=1), -128 if name == "Int8" else None, None)
         np.testing.assert_array_equal(y[:-1].reshape(x.shape), np.minimum(exact, 127) if name == "Int8" else exact)
         assert y[-1] == CHANGED
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_cumsum_of_rows_that_blocks_share(anywhere: Load, name: str) -> None:
+    library = anywhere("kernel_patterns")
+    for rows, columns, offset in ((1, 100_000, 0), (2, 32_776, 0), (3, 40_001, 0), (1, 33_000, 1)):
+        x = np.random.default_rng(columns).integers(-1, 2, (rows, columns)).astype(TYPES[name])
+        x = unaligned(x, offset)
+        size = library.scanWorkspace(rows, columns)
+        assert 0 < size < rows * columns / 64
+        workspace = np.full(size // 8 + 1, CHANGED, np.uint64)
+        y = np.full(x.size + 1, CHANGED, x.dtype)
+        assert getattr(library, f"sharedCumsum{name}")(at(x), at(y), at(workspace), rows, columns) == 0
+        exact = np.cumsum(x.astype(np.int64), axis=1)
+        np.testing.assert_array_equal(y[:-1].reshape(x.shape), np.clip(exact, -128, 127) if name == "Int8" else exact)
+        assert (y[-1], workspace[-1]) == (CHANGED, CHANGED)
+    assert library.scanWorkspace(5000, 100_000) == library.scanWorkspace(3, 1000) == 0
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32])
@@ -236,6 +254,18 @@ def test_nothing_to_do_and_nonsense(anywhere: Load) -> None:
     for rows, columns, expected in ((0, 4, 0), (4, 0, 0), (-1, 4, 1), (1, -4, 1)):
         assert library.cumsumFloat(at(x), at(x), rows, columns) == expected
         assert library.transpose(at(x), at(x), 1, rows, columns, 4) == expected
+
+
+def test_exponentials_below_a_maximum(anywhere: Load) -> None:
+    for most in (0.0, -3.0, 50.0, 30000.0, 3e38, -3e38):
+        x = np.concatenate([most - np.linspace(0, 20, 99), [most, -np.inf]]).astype(np.float32)
+        y = np.empty_like(x)
+        limits = np.full_like(x, most)
+        assert anywhere("kernel_patterns").expBelow(at(x), at(limits), at(y), x.size) == 0
+        exact = np.exp(x.astype(np.float64) - float(np.float32(most)))
+        # The rounding of most * log2(e) is a factor, the same for all.
+        np.testing.assert_allclose(y / y[-2], exact, rtol=1e-5)
+        np.testing.assert_allclose(y[-2], 1, rtol=1e-7 * abs(most) + 1e-6 if abs(most) < 1e5 else 1e-6)
 
 
 def test_fast_functions(anywhere: Load) -> None:

@@ -38,3 +38,16 @@ def test_every_case_of_the_record_is_in_the_table(written: dict[Path, str]) -> N
     table = page.split("<!-- figures -->")[1].split("<!-- end of figures -->")[0]
     assert "| nonzero | " in table
     assert "| pluginkit new | " in table
+
+
+def test_a_pattern_behind_cub_is_missed() -> None:
+    made: dict[str, Any] = runpy.run_path(str(ROOT / "benchmarks" / "patterns_tables.py"))
+    place = {"case": "cumsum, one row", "elements": made["ELEMENTS"], "columns": made["ELEMENTS"]}
+    times = {"float32": (100.0, 101.0), "float16": (103.0, 100.0)}
+    record = {
+        "cases": [{**place, "type": kind, "us": ours, "share": 1.0} for kind, (ours, _) in times.items()],
+        "cub": [{**place, "type": kind, "us": theirs} for kind, (_, theirs) in times.items()],
+        "replayed": [],
+    }
+    assert made["missed"](record) == ["cumsum, one row, float16: 1.03 times what CUB takes"]
+    assert made["beside_cub"](record).rows == [["cumsum, one row", "0.99", "1.03", "", ""]]

@@ -37,6 +37,19 @@ int cumsum(void const* x, void* y, int rows, int columns)
                                kernels::input<T>(x, kScale));
 }
 
+//! Rows that several blocks share: `workspace` has room for scanWorkspace(rows, columns) bytes.
+template <typename T>
+int sharedCumsum(void const* x, void* y, void* workspace, int rows, int columns)
+{
+    return kernels::launchScan(nullptr, rows, columns, kernels::Sum{}, kernels::output<T>(y, kScale),
+                               kernels::input<T>(x, kScale), workspace);
+}
+
+EXPORT int64_t scanWorkspace(int rows, int columns)
+{
+    return kernels::scanWorkspace(rows, columns);
+}
+
 #define OF_TYPE(Name, T)                                                                                               \
     EXPORT int elementwise##Name(void const* x, void const* row, void const* one, void* y, void* flags, int count,     \
                                  int columns)                                                                          \
@@ -46,6 +59,10 @@ int cumsum(void const* x, void* y, int rows, int columns)
     EXPORT int cumsum##Name(void const* x, void* y, int rows, int columns)                                             \
     {                                                                                                                  \
         return cumsum<T>(x, y, rows, columns);                                                                         \
+    }                                                                                                                  \
+    EXPORT int sharedCumsum##Name(void const* x, void* y, void* workspace, int rows, int columns)                      \
+    {                                                                                                                  \
+        return sharedCumsum<T>(x, y, workspace, rows, columns);                                                        \
     }
 
 OF_TYPE(Float, float)
@@ -81,6 +98,21 @@ EXPORT int gatherInt8(int32_t const* indices, void const* table, void* y, int co
 {
     return kernels::launchGatherRows(nullptr, count, columns, tableRows, indices, kernels::output<int8_t>(y, yScale),
                                      kernels::input<int8_t>(table, tableScale));
+}
+
+//! e^(x - most).
+struct Below
+{
+    __device__ float operator()(float x, float most) const
+    {
+        return kernels::ExpBelow{most}(x);
+    }
+};
+
+EXPORT int expBelow(void const* x, void const* most, void* y, int count)
+{
+    return kernels::launchElementwise(nullptr, count, Below{}, kernels::output<float>(y), kernels::input<float>(x),
+                                      kernels::input<float>(most));
 }
 
 struct Fast

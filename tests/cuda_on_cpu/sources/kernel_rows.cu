@@ -17,8 +17,8 @@ struct Softmax
     {
         float const most = row.reduce(kernels::Max{}, [](float x) { return x; });
         auto const powers = row.map([most](float x) { return expf(x - most); });
-        float const inverse = 1.0F / powers.reduce(kernels::Sum{}, [](float power) { return power; });
-        powers.write(y, [inverse](float power) { return power * inverse; });
+        float const sum = powers.reduce(kernels::Sum{}, [](float power) { return power; });
+        powers.write(y, [](float power) { return power; }, 1.0F / sum);
     }
 };
 

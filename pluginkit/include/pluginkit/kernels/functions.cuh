@@ -32,6 +32,31 @@ __device__ inline float fastExp(float x)
 #endif
 }
 
+//! e^(x - most) of numbers that aren't above `most`, as those of a softmax: an operation less than
+//! `fastExp(x - most)`, and the same for all of a row that the rounding of most * log2(e) makes of it.
+struct ExpBelow
+{
+    float factor;
+    float offset;
+
+    __device__ explicit ExpBelow(float most)
+        // The product may overflow where `most` is so large that the next smaller float's power is 0, with any base.
+        : factor(fabsf(most) < 1e38F ? 1.4426950408889634F : 1.0F), offset(-most * factor)
+    {
+    }
+
+    __device__ float operator()(float x) const
+    {
+#ifdef PLUGINKIT_TARGET_CPU
+        return exp2f(fmaf(x, factor, offset));
+#else
+        float result = 0.0F;
+        asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(fmaf(x, factor, offset)));
+        return result;
+#endif
+    }
+};
+
 //! GELU by its usual approximation with a tanh.
 __device__ inline float fastGelu(float x)
 {

@@ -8,8 +8,8 @@
 //!         {
 //!             float const most = row.reduce(kernels::Max{}, [](float x) { return x; });
 //!             auto const powers = row.map([most](float x) { return expf(x - most); });
-//!             float const inverse = 1.0F / powers.reduce(kernels::Sum{}, [](float power) { return power; });
-//!             powers.write(y, [inverse](float power) { return power * inverse; });
+//!             float const sum = powers.reduce(kernels::Sum{}, [](float power) { return power; });
+//!             powers.write(y, [](float power) { return power; }, 1.0F / sum);
 //!         }
 //!     };
 //!     kernels::launchRows(stream, rows, columns, Softmax{}, kernels::output<__half>(y), kernels::input<__half>(x));
@@ -19,250 +19,14 @@
 //! blocks have a row that is longer still. Rows too long for that are read again in each step.
 #pragma once
 
-#include <pluginkit/kernels/row_groups.cuh>
-#include <pluginkit/kernels/row_inputs.cuh>
+#include <pluginkit/kernels/row_kernels.cuh>
 #include <pluginkit/kernels/tuning.cuh>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <utility>
 
 namespace pluginkit::kernels
 {
-
-//! Outputs of one number a row, as a maximum.
-template <typename T>
-struct RowOutput
-{
-    static constexpr int32_t kSize = 1;
-
-    T* data;
-    float inverse;
-
-    bool canPack() const noexcept
-    {
-        return true; // it has no chunks
-    }
-};
-
-template <typename T>
-RowOutput<T> rowOutput(void* data, float scale = 1.0F) noexcept
-{
-    return {static_cast<T*>(data), output<T>(data, scale).inverse};
-}
-
-namespace detail
-{
-
-template <typename Place, typename T>
-__device__ void setOne(Place const& place, RowOutput<T> const& out, float number)
-{
-    if (place.chunks > 0 && place.group.thread() == 0)
-    {
-        toElement(out.data[place.row], number, out.inverse);
-    }
-}
-
-//! The function of each element of a chunk, of which `numbers` are the inputs'.
-template <size_t Count, int32_t Size, typename Function>
-__device__ void applyAll(Function const& function, float const (&numbers)[Count][Size], float (&results)[Size])
-{
-#pragma unroll
-    for (int32_t j = 0; j < Size; ++j)
-    {
-        results[j] = applied(function, numbers, j, std::make_index_sequence<Count>{});
-    }
-}
-
-//! A row whose numbers are loaded in each step: `Source` knows how.
-template <int32_t Size, bool Whole, typename Group, typename Source>
-struct StreamedRow
-{
-    Place<Size, Whole, Group> place;
-    Source source;
-
-    template <typename Operation, typename Function>
-    __device__ float reduce(Operation operation, Function const& function) const
-    {
-        float result = Operation::kIdentity;
-        for (int64_t c = place.group.thread(); c < place.chunks; c += place.group.threads())
-        {
-            auto const chunk = place.at(c);
-            float numbers[Source::kCount][Size];
-            source.loadAt(chunk, numbers);
-            float results[Size];
-            applyAll(function, numbers, results);
-            result = foldChunk(result, operation, chunk, results);
-        }
-        return place.group.reduce(result, operation);
-    }
-
-    template <typename Function>
-    __device__ auto map(Function function) const
-    {
-        return StreamedRow<Size, Whole, Group, MappedLoad<Source, Function>>{place, {source, function}};
-    }
-
-    template <typename T, typename Function>
-    __device__ void write(Output<T> const& out, Function const& function) const
-    {
-        for (int64_t c = place.group.thread(); c < place.chunks; c += place.group.threads())
-        {
-            auto const chunk = place.at(c);
-            float numbers[Source::kCount][Size];
-            source.loadAt(chunk, numbers);
-            float results[Size];
-            applyAll(function, numbers, results);
-            storeOne(out, chunk, results);
-        }
-    }
-
-    template <typename T>
-    __device__ void writeOne(RowOutput<T> const& out, float number) const
-    {
-        setOne(place, out, number);
-    }
-};
-
-//! A row in registers: of at most Chunks chunks a thread, the matrices' numbers.
-template <int32_t Size, bool Whole, int32_t Chunks, typename Group, typename In>
-struct HeldRow
-{
-    Place<Size, Whole, Group> place;
-    In in;
-    float held[Chunks][In::kMatrices][Size];
-
-    __device__ int32_t chunkAt(int32_t k) const
-    {
-        return static_cast<int32_t>(place.group.thread() + static_cast<uint32_t>(k) * place.group.threads());
-    }
-
-    __device__ bool has(int32_t k) const
-    {
-        return chunkAt(k) < place.chunks;
-    }
-
-    //! The function of each element of chunk k, whose numbers are `mine`; where there is no such chunk, of zeros. (They
-    //! are an argument since g++ takes functions of several kinds of rows for one, and would warn of that one's array.)
-    template <typename Function>
-    __device__ void apply(int32_t k, float const (*mine)[Size], Function const& function, float (&results)[Size]) const
-    {
-        float numbers[In::kCount][Size];
-        in.recall(mine, place.at(chunkAt(k)), has(k), numbers);
-        applyAll(function, numbers, results);
-    }
-
-    template <typename Operation, typename Function>
-    __device__ float reduce(Operation operation, Function const& function) const
-    {
-        float result = Operation::kIdentity;
-#pragma unroll
-        for (int32_t k = 0; k < Chunks; ++k)
-        {
-            float results[Size];
-            apply(k, held[k], function, results);
-            float const folded = foldChunk(result, operation, place.at(chunkAt(k)), results);
-            result = has(k) ? folded : result;
-        }
-        return place.group.reduce(result, operation);
-    }
-
-    template <typename Function>
-    __device__ auto map(Function const& function) const
-    {
-        HeldRow<Size, Whole, Chunks, Group, Mapped> mapped{place, {}, {}};
-#pragma unroll
-        for (int32_t k = 0; k < Chunks; ++k)
-        {
-            apply(k, held[k], function, mapped.held[k][0]);
-        }
-        return mapped;
-    }
-
-    template <typename T, typename Function>
-    __device__ void write(Output<T> const& out, Function const& function) const
-    {
-#pragma unroll
-        for (int32_t k = 0; k < Chunks; ++k)
-        {
-            float results[Size];
-            apply(k, held[k], function, results);
-            if (has(k))
-            {
-                storeOne(out, place.at(chunkAt(k)), results);
-            }
-        }
-    }
-
-    template <typename T>
-    __device__ void writeOne(RowOutput<T> const& out, float number) const
-    {
-        setOne(place, out, number);
-    }
-};
-
-template <typename Function, typename Row, typename... Out>
-__device__ void callOnRow(Function const& function, Row const& row, Outputs<Out...> const& outs)
-{
-    if constexpr (sizeof...(Out) == 1)
-    {
-        function(row, outs.first);
-    }
-    else if constexpr (sizeof...(Out) == 2)
-    {
-        function(row, outs.first, outs.rest.first);
-    }
-    else
-    {
-        static_assert(sizeof...(Out) == 3, "one to three outputs");
-        function(row, outs.first, outs.rest.first, outs.rest.rest.first);
-    }
-}
-
-} // namespace detail
-
-//! A row in the registers of a group of threads. Chunks of 0: too long for that, read again in each step.
-template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Threads, typename Group, typename Function, typename Outs,
-          typename In>
-__global__ void __launch_bounds__(Threads)
-    rowsKernel(Function const function, int64_t rows, int64_t columns, Outs const outs, In const in)
-{
-    __shared__ float scratch[detail::kTurns * kWarps];
-    uint32_t turn = 0;
-    auto const place = detail::placeOf<Size, Whole>(Group{{scratch, &turn}}, rows, columns);
-    if constexpr (Chunks == 0)
-    {
-        detail::callOnRow(function, detail::StreamedRow<Size, Whole, Group, In>{place, in}, outs);
-    }
-    else
-    {
-        if constexpr (Group::kBlocks > 1)
-        {
-            detail::arriveInCluster();
-        }
-        detail::HeldRow<Size, Whole, Chunks, Group, In> row{place, in, {}};
-        typename In::template Raw<Size> raw[Chunks] = {};
-#pragma unroll
-        for (int32_t k = 0; k < Chunks; ++k)
-        {
-            if (row.has(k))
-            {
-                in.load(place.at(row.chunkAt(k)), raw[k]);
-            }
-        }
-#pragma unroll
-        for (int32_t k = 0; k < Chunks; ++k)
-        {
-            in.unpack(raw[k], row.held[k]);
-        }
-        if constexpr (Group::kBlocks > 1)
-        {
-            detail::waitForCluster();
-        }
-        detail::callOnRow(function, row, outs);
-    }
-}
 
 namespace detail
 {
@@ -290,7 +54,7 @@ void launchShort(Work const& work) noexcept
     constexpr uint32_t kThreads = Work::Values::kThreads > 0 ? Work::Values::kThreads : kRowThreads;
     int64_t const inBlock = kThreads / Lanes;
     auto const blocks = static_cast<uint32_t>((work.rows + inBlock - 1) / inBlock);
-    rowsKernel<Size, Whole, Chunks, kThreads, LanesOfWarp<Lanes>>
+    rowsKernel<Size, Whole, Chunks, false, kThreads, LanesOfWarp<Lanes>>
         <<<blocks, kThreads, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
 }
 
@@ -301,14 +65,28 @@ inline uint32_t threadsFor(int64_t chunks, int64_t each, uint32_t most) noexcept
     return static_cast<uint32_t>(std::min<int64_t>(wanted, most));
 }
 
+//! How many blocks a launch has: one a row, or, where they load rows ahead, as many as fill the GPU.
+inline uint32_t blocksFor(int64_t rows, bool ahead, uint32_t threads) noexcept
+{
+    constexpr int64_t kResident = 512; // threads of a multiprocessor: more were slower on an H100
+    int device = 0;
+    int processors = 0;
+    if (!ahead || cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+    {
+        return static_cast<uint32_t>(rows);
+    }
+    return static_cast<uint32_t>(std::min(rows, processors * std::max<int64_t>(kResident / threads, 1)));
+}
+
 //! A block has a row.
-template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Most, typename Work>
+template <int32_t Size, bool Whole, int32_t Chunks, bool Ahead, uint32_t Most, typename Work>
 void launchLong(Work const& work, int64_t chunks) noexcept
 {
     uint32_t const threads = threadsFor(chunks, std::max(Chunks, 1), Most);
-    rowsKernel<Size, Whole, Chunks, Most, WholeBlock<Most / kLanes>>
-        <<<static_cast<uint32_t>(work.rows), threads, 0, work.stream>>>(work.function, work.rows, work.columns,
-                                                                        work.outs, work.in);
+    rowsKernel<Size, Whole, Chunks, Ahead, Most, WholeBlock<Most / kLanes>>
+        <<<blocksFor(work.rows, Ahead, threads), threads, 0, work.stream>>>(work.function, work.rows, work.columns,
+                                                                            work.outs, work.in);
 }
 
 //! A cluster of blocks has a row; false where the GPU can't start one, or the row is too long for it.
@@ -316,7 +94,7 @@ template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Most, uint32_t Bloc
 bool launchCluster([[maybe_unused]] Work const& work, [[maybe_unused]] int64_t chunks) noexcept
 {
 #ifdef PLUGINKIT_KERNELS_CLUSTERS
-    auto* const kernel = rowsKernel<Size, Whole, Chunks, Most, WholeCluster<Most / kLanes, Blocks>,
+    auto* const kernel = rowsKernel<Size, Whole, Chunks, false, Most, WholeCluster<Most / kLanes, Blocks>,
                                     decltype(work.function), decltype(work.outs), decltype(work.in)>;
     if (chunks > int64_t{Chunks} * Blocks * Most || work.rows > 0x7FFFFFFF / Blocks)
     {
@@ -328,8 +106,8 @@ bool launchCluster([[maybe_unused]] Work const& work, [[maybe_unused]] int64_t c
     attribute.val.clusterDim.y = 1;
     attribute.val.clusterDim.z = 1;
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3{static_cast<uint32_t>(work.rows) * Blocks};
     config.blockDim = dim3{threadsFor(chunks, int64_t{Chunks} * Blocks, Most)};
+    config.gridDim = dim3{static_cast<uint32_t>(work.rows) * Blocks};
     config.stream = work.stream;
     config.attrs = &attribute;
     config.numAttrs = 1;
@@ -354,7 +132,7 @@ void launchLongOf(Work const& work, int64_t chunks) noexcept
     {
         if (chunks <= Work::Values::kPacks * 512)
         {
-            launchLong<Size, Whole, Work::Values::kPacks, 512>(work, chunks);
+            launchLong<Size, Whole, Work::Values::kPacks, false, 512>(work, chunks);
             return;
         }
     }
@@ -365,64 +143,69 @@ void launchLongOf(Work const& work, int64_t chunks) noexcept
         constexpr uint32_t kBlocks = Size < 8 ? 2 : 8;
         if (chunks <= kEach * 512)
         {
-            launchLong<Size, Whole, kEach, 512>(work, chunks);
+            launchLong<Size, Whole, kEach, false, 512>(work, chunks);
         }
         else if (chunks <= 2 * kEach * 1024)
         {
-            launchLong<Size, Whole, 2 * kEach, 1024>(work, chunks);
+            launchLong<Size, Whole, 2 * kEach, false, 1024>(work, chunks);
         }
         // At most 8 blocks: what every GPU of compute capability 9.0 can start together.
         else if (!launchCluster<Size, Whole, 2 * kEach, kFirst, kBlocks>(work, chunks) &&
                  !launchCluster<Size, Whole, 2 * kEach, 1024, 8>(work, chunks))
         {
-            launchLong<Size, Whole, 0, 1024>(work, chunks);
+            launchLong<Size, Whole, 0, false, 1024>(work, chunks);
         }
     }
     else
     {
         constexpr int32_t kEach = kHeld > 1 ? 2 : 4;
+        // Weights are loaded while the row is written; to have loaded the next row then doesn't help.
+        constexpr bool kAhead = kHeld == decltype(work.in)::kCount;
         if (chunks <= kEach * 128)
         {
-            launchLong<Size, Whole, kEach, 128>(work, chunks);
+            launchLong<Size, Whole, kEach, false, 128>(work, chunks);
         }
         else if (chunks <= kEach * 512)
         {
-            launchLong<Size, Whole, kEach, 512>(work, chunks);
+            launchLong<Size, Whole, kEach, kAhead, 512>(work, chunks);
         }
-        else if (!launchCluster<Size, Whole, kEach, 256, 8>(work, chunks))
+        // At most 8 blocks: what every GPU of compute capability 9.0 can start together.
+        else if (!launchCluster<Size, Whole, 2, 256, 8>(work, chunks) &&
+                 !launchCluster<Size, Whole, kEach, 256, 8>(work, chunks))
         {
-            launchLong<Size, Whole, 0, 1024>(work, chunks);
+            launchLong<Size, Whole, 0, false, 1024>(work, chunks);
         }
     }
 }
 
-constexpr int32_t kWordSize = 8; //!< elements of a chunk, where weights are wide; 4 were slower on an H100
-
-//! The same for rows of one-byte elements with several wide ones that all rows share, as a norm's weights and its bias.
-//! With chunks of 16 elements neighbouring threads would read weights 64 bytes apart, and these accesses to the L1
-//! cache, not the memory, would be the limit.
-template <typename Work>
-void launchRowsOfWords(Work const& work) noexcept
+//! Rows for which smaller chunks than the usual are right: fewer kinds of groups, each for more widths. False where a
+//! row is too long for them.
+template <int32_t Size, bool Whole, typename Work>
+bool launchSmallChunks(Work const& work) noexcept
 {
-    constexpr int32_t kEach = 32 / kWordSize;
-    int64_t const chunks = work.columns / kWordSize;
-    chunks <= kLanes* kEach ? launchShort<kWordSize, true, kEach, kLanes>(work)
-    : chunks <= kEach * 128 ? launchLong<kWordSize, true, kEach, 128>(work, chunks)
-    : chunks <= kEach * 512 ? launchLong<kWordSize, true, kEach, 512>(work, chunks)
-                            : launchLongOf<16, true>(work, work.columns / 16);
+    constexpr int32_t kEach = 4;
+    int64_t const chunks = chunksOf<Size, Whole>(work.columns);
+    if (chunks > kEach * 512)
+    {
+        return false;
+    }
+    chunks <= kEach* kLanes / 4 ? launchShort<Size, Whole, kEach, kLanes / 4>(work)
+    : chunks <= kEach * kLanes  ? launchShort<Size, Whole, kEach, kLanes>(work)
+    : chunks <= kEach * 128     ? launchLong<Size, Whole, kEach, false, 128>(work, chunks)
+                                : launchLong<Size, Whole, kEach, false, 512>(work, chunks);
+    return true;
 }
 
 //! Who has a row, and how much of it a thread.
 template <int32_t Size, bool Whole, typename Work>
 void launchRowsOf(Work const& work) noexcept
 {
-    // A row that isn't made of whole chunks may begin within one, and end within another.
-    int64_t const chunks = Whole ? work.columns / Size : (work.columns + Size - 2) / Size + 1;
+    int64_t const chunks = chunksOf<Size, Whole>(work.columns);
     if constexpr (Size == 1)
     {
         chunks <= 4 * kLanes ? launchShort<1, Whole, 4, kLanes>(work)
-        : chunks <= 8 * 1024 ? launchLong<1, Whole, 8, 1024>(work, chunks)
-                             : launchLong<1, Whole, 0, 1024>(work, chunks);
+        : chunks <= 8 * 1024 ? launchLong<1, Whole, 8, false, 1024>(work, chunks)
+                             : launchLong<1, Whole, 0, false, 1024>(work, chunks);
     }
     else if (chunks > 4 * kLanes)
     {
@@ -448,6 +231,52 @@ void launchRowsOf(Work const& work) noexcept
     }
 }
 
+//! Rows of one-byte elements, for which there are Weights rows of wide elements that all share; false where they are
+//! launched as others are. With chunks of 16 elements neighbouring threads would read weights 64 bytes apart, and with
+//! several such rows, or addresses that aren't multiples of 16, the accesses to the L1 cache would be the limit.
+template <int32_t Size, int32_t Weights, typename Work>
+bool launchWithWeights(Work const& work) noexcept
+{
+    if constexpr (Size == 16 && Weights > 0)
+    {
+        if (work.columns % 4 != 0)
+        {
+            return work.columns > 4 && launchSmallChunks<4, false>(work);
+        }
+        if constexpr (Weights > 1)
+        {
+            return work.columns % 8 == 0 && work.columns > 16 * kLanes && launchSmallChunks<8, true>(work);
+        }
+    }
+    return false;
+}
+
+//! Rows of tensors that begin at multiples of 16 bytes, in the largest chunks that they are made of.
+template <int32_t Size, typename Work>
+void launchPacked(Work const& work) noexcept
+{
+    if (work.columns % Size == 0)
+    {
+        launchRowsOf<Size, true>(work);
+        return;
+    }
+    if constexpr (Size >= 8)
+    {
+        if (work.columns % (Size / 2) == 0 && launchSmallChunks<Size / 2, true>(work))
+        {
+            return;
+        }
+    }
+    if constexpr (Size >= 16)
+    {
+        if (work.columns % (Size / 4) == 0 && launchSmallChunks<Size / 4, true>(work))
+        {
+            return;
+        }
+    }
+    work.columns > Size ? launchRowsOf<Size, false>(work) : launchRowsOf<1, true>(work);
+}
+
 template <typename Values, typename Function, typename... Out, typename... In>
 cudaError_t launchRowsBy(cudaStream_t stream, int64_t rows, int64_t columns, Function const& function,
                          Outputs<Out...> const& outs, In... in) noexcept
@@ -458,25 +287,13 @@ cudaError_t launchRowsBy(cudaStream_t stream, int64_t rows, int64_t columns, Fun
     auto const inputs = inputsOf(in...);
     RowsWork<Values, Function, Outputs<Out...>, decltype(inputs)> const work{stream,   rows, columns,
                                                                              function, outs, inputs};
-    if constexpr (kSize == 16 && (0 + ... + kIsWideRow<In>) > 1)
-    {
-        if (packed && columns > 16 * kLanes && columns % 16 == 0)
-        {
-            launchRowsOfWords(work);
-            return cudaGetLastError();
-        }
-    }
-    if (packed && columns % kSize == 0)
-    {
-        launchRowsOf<kSize, true>(work);
-    }
-    else if (packed && columns > kSize)
-    {
-        launchRowsOf<kSize, false>(work);
-    }
-    else
+    if (!packed)
     {
         launchRowsOf<1, true>(work);
+    }
+    else if (!launchWithWeights<kSize, (0 + ... + kIsWideRow<In>)>(work))
+    {
+        launchPacked<kSize>(work);
     }
     return cudaGetLastError();
 }
@@ -488,7 +305,8 @@ cudaError_t launchRowsBy(cudaStream_t stream, int64_t rows, int64_t columns, Fun
 //!
 //! `function(row, out...)` gets the outputs in their order. `row.reduce(operation, f)` reduces f(x, ...) over the row,
 //! where f gets a number of each input in their order; `row.map(f)` is the row of f(x, ...), with one number;
-//! `row.write(out, f)` writes f(x, ...) into an output; `row.writeOne(out, number)` one number of the row into a
+//! `row.write(out, f)` writes f(x, ...) into an output, `row.write(out, f, factor)` its product with a factor of the
+//! whole row, which costs nothing where elements have a scale; `row.writeOne(out, number)` one number of the row into a
 //! `rowOutput`. Every thread must call them, in the same order. An output may be one of the inputs that the function
 //! doesn't use after it has written the output: a row that is too long for registers is read again in each step.
 //!

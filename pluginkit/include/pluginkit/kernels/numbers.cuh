@@ -227,7 +227,7 @@ __device__ void unpackNumbers(Pack<T> const* packs, float scale, float* numbers)
 }
 
 //! Chunk `chunk` of a tensor: Count elements, from chunk * Count on. Count is 1, or for a tensor that may be loaded by
-//! packs 8 bytes or a multiple of Pack<T>::kSize.
+//! packs 4 or 8 bytes or a multiple of Pack<T>::kSize.
 template <int32_t Count, typename T>
 __device__ void loadNumbers(T const* tensor, int64_t chunk, float scale, float* numbers)
 {

@@ -44,27 +44,28 @@ __device__ void storePack(T* tensor, int64_t index, Pack<T> const& pack)
     reinterpret_cast<uint4*>(tensor)[index] = make_uint4(pack.words[0], pack.words[1], pack.words[2], pack.words[3]);
 }
 
-//! How many packs Count elements need: 8 bytes are the beginning of one.
+//! How many packs Count elements need: 4 or 8 bytes are the beginning of one.
 template <int32_t Count, typename T>
 inline constexpr int32_t kPacksOf = Count <= Pack<T>::kSize ? 1 : Count / Pack<T>::kSize;
 
-//! The beginning of a pack.
-template <typename T>
-__device__ Pack<T> packFrom(uint2 bits)
-{
-    return {{bits.x, bits.y, 0, 0}};
-}
-
-//! Chunk `chunk` of a tensor: Count elements, from chunk * Count on; whole packs, or 8 bytes.
+//! Chunk `chunk` of a tensor: Count elements, from chunk * Count on; whole packs, or the beginning of one.
 template <int32_t Count, typename T>
 __device__ void loadPacks(T const* tensor, int64_t chunk, Pack<T>* packs)
 {
     constexpr int32_t kBytes = Count * static_cast<int32_t>(sizeof(T));
-    static_assert(kBytes % static_cast<int32_t>(kPackBytes) == 0 || kBytes == 8,
-                  "a chunk is made of whole packs, or of 8 bytes");
-    if constexpr (kBytes == 8)
+    static_assert(kBytes % static_cast<int32_t>(kPackBytes) == 0 || kBytes == 8 || kBytes == 4,
+                  "a chunk is made of whole packs, or of 4 or 8 bytes");
+    if constexpr (kBytes == 4)
     {
-        packs[0] = packFrom<T>(reinterpret_cast<uint2 const*>(tensor)[chunk]);
+        packs[0] = {{reinterpret_cast<uint32_t const*>(tensor)[chunk], 0, 0, 0}};
+    }
+    else if constexpr (kBytes == 8)
+    {
+        auto const bits = reinterpret_cast<uint2 const*>(tensor)[chunk];
+        packs[0].words[0] = bits.x;
+        packs[0].words[1] = bits.y;
+        packs[0].words[2] = 0;
+        packs[0].words[3] = 0;
     }
     else
     {
@@ -81,7 +82,11 @@ template <int32_t Count, typename T>
 __device__ void storePacks(T* tensor, int64_t chunk, Pack<T> const* packs)
 {
     constexpr int32_t kBytes = Count * static_cast<int32_t>(sizeof(T));
-    if constexpr (kBytes == 8)
+    if constexpr (kBytes == 4)
+    {
+        reinterpret_cast<uint32_t*>(tensor)[chunk] = packs[0].words[0];
+    }
+    else if constexpr (kBytes == 8)
     {
         reinterpret_cast<uint2*>(tensor)[chunk] = make_uint2(packs[0].words[0], packs[0].words[1]);
     }

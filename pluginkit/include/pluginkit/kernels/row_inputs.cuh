@@ -17,9 +17,10 @@ namespace pluginkit::kernels::detail
 template <int32_t Size, bool Whole>
 struct Chunk
 {
-    int64_t index;   //!< in the matrix, counted in chunks
-    int64_t column;  //!< of its first element; below 0, where that is of the row before
-    int64_t columns; //!< of a row
+    int64_t index;    //!< in the matrix, counted in chunks
+    int64_t column;   //!< of its first element; below 0, where that is of the row before
+    int64_t columns;  //!< of a row
+    bool last = true; //!< whether no row follows this one
 
     //! Whether all its elements are the row's.
     __device__ bool full() const
@@ -31,7 +32,37 @@ struct Chunk
     {
         return Whole || (column + j >= 0 && column + j < columns);
     }
+
+    //! Whether all its elements are the tensor's.
+    __device__ bool within() const
+    {
+        return Whole || !last || column + Size <= columns;
+    }
+
+    //! A bit for each element that is the row's: tested one by one, in far fewer instructions than columns compared.
+    __device__ uint32_t present() const
+    {
+        constexpr uint32_t kAll = (uint32_t{1} << static_cast<uint32_t>(Size)) - 1;
+        auto const before = static_cast<uint32_t>(Whole || column >= 0 ? 0 : -column);
+        int64_t const over = Whole ? 0 : column + Size - columns;
+        auto const behind = static_cast<uint32_t>(over <= 0 ? 0 : over < Size ? over : Size);
+        return kAll << before & kAll >> behind;
+    }
 };
+
+//! Whether a chunk's element j is among those whose bits are set.
+inline __device__ bool isPresent(uint32_t present, int32_t j)
+{
+    return (present >> static_cast<uint32_t>(j) & 1U) != 0;
+}
+
+//! The most chunks that a row of so many elements has: one that isn't made of them may begin within a chunk, and end
+//! within another.
+template <int32_t Size, bool Whole>
+__host__ __device__ constexpr int64_t chunksOf(int64_t columns)
+{
+    return Whole ? columns / Size : (columns + Size - 2) / Size + 1;
+}
 
 //! A row of a matrix.
 template <int32_t Size, bool Whole>
@@ -42,10 +73,11 @@ struct RowPlace
     int64_t first;   //!< its first chunk
     int64_t chunks;  //!< 0 where there is no such row: then a thread only takes part in exchanges
     int32_t skipped; //!< elements of the first chunk before the row
+    bool last;       //!< of the matrix
 
     __device__ Chunk<Size, Whole> at(int64_t chunk) const
     {
-        return {first + chunk, chunk * Size - skipped, columns};
+        return {first + chunk, chunk * Size - skipped, columns, last};
     }
 };
 
@@ -56,7 +88,7 @@ __device__ RowPlace<Size, Whole> placeOfRow(int64_t row, int64_t rows, int64_t c
     int64_t const first = begin / Size;
     auto const skipped = static_cast<int32_t>(Whole ? 0 : begin - first * Size);
     int64_t const chunks = Whole ? columns / Size : (skipped + columns + Size - 1) / Size;
-    return {row, columns, Whole ? row * chunks : first, row < rows ? chunks : 0, skipped};
+    return {row, columns, Whole ? row * chunks : first, row < rows ? chunks : 0, skipped, row + 1 >= rows};
 }
 
 //! A thread's row.
@@ -67,9 +99,9 @@ struct Place : RowPlace<Size, Whole>
 };
 
 template <int32_t Size, bool Whole, typename Group>
-__device__ Place<Size, Whole, Group> placeOf(Group const& group, int64_t rows, int64_t columns)
+__device__ Place<Size, Whole, Group> placeOf(Group const& group, int64_t row, int64_t rows, int64_t columns)
 {
-    return {placeOfRow<Size, Whole>(group.row(), rows, columns), group};
+    return {placeOfRow<Size, Whole>(row, rows, columns), group};
 }
 
 //! How many matrices are among inputs: those are kept in registers, where rows are.
@@ -104,16 +136,17 @@ struct Elements
     template <bool Whole>
     __device__ void load(Input<T> const& in, Chunk<Size, Whole> const& chunk)
     {
-        if (chunk.full())
+        if (chunk.within())
         {
-            loadPacks<Size>(in.data, chunk.index, packs);
+            loadPacks<Size>(in.data, chunk.index, packs); // what is of other rows in it counts for nothing
             return;
         }
+        uint32_t const present = chunk.present();
         T elements[kPacks * Pack<T>::kSize] = {};
 #pragma unroll
         for (int32_t j = 0; j < Size; ++j)
         {
-            elements[j] = chunk.has(j) ? in.data[chunk.index * Size + j] : T{};
+            elements[j] = isPresent(present, j) ? in.data[chunk.index * Size + j] : T{};
         }
         memcpy(&packs, &elements, sizeof packs);
     }
@@ -163,22 +196,25 @@ __device__ void loadOne(kernels::Row<T> const& in, Chunk<Size, Whole> const& chu
     if constexpr (Whole)
     {
         loadNumbers<Size>(in.data, chunk.column / Size, in.scale, numbers);
+        return;
     }
-    else if (chunk.full() && canLoadShifted<T>(chunk.column + Size - Pack<T>::kSize, chunk.columns))
+    if constexpr (Size % Pack<T>::kSize == 0)
     {
-#pragma unroll
-        for (int32_t j = 0; j < Size; j += Pack<T>::kSize)
+        if (chunk.full() && canLoadShifted<T>(chunk.column + Size - Pack<T>::kSize, chunk.columns))
         {
-            Conversion<T>::unpack(loadShifted(in.data, chunk.column + j), in.scale, numbers + j);
+#pragma unroll
+            for (int32_t j = 0; j < Size; j += Pack<T>::kSize)
+            {
+                Conversion<T>::unpack(loadShifted(in.data, chunk.column + j), in.scale, numbers + j);
+            }
+            return;
         }
     }
-    else
-    {
+    uint32_t const present = chunk.present();
 #pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
-        {
-            numbers[j] = chunk.has(j) ? toNumber(in.data[chunk.column + j], in.scale) : 0.0F;
-        }
+    for (int32_t j = 0; j < Size; ++j)
+    {
+        numbers[j] = isPresent(present, j) ? toNumber(in.data[chunk.column + j], in.scale) : 0.0F;
     }
 }
 
@@ -186,6 +222,36 @@ template <int32_t Size, bool Whole, typename T>
 __device__ void loadOne(Scalar<T> const& in, Chunk<Size, Whole> const& /*chunk*/, float* numbers)
 {
     in.template load<Size>(0, numbers);
+}
+
+//! Some elements of a pack: those whose bits are set.
+template <typename T>
+__device__ void storeSome(T* tensor, int64_t index, Pack<T> const& pack, uint32_t present)
+{
+    T elements[Pack<T>::kSize];
+    memcpy(&elements, &pack, sizeof elements);
+    constexpr int32_t kInWord = static_cast<int32_t>(sizeof(uint32_t) / sizeof(T));
+    constexpr uint32_t kAll = (uint32_t{1} << static_cast<uint32_t>(kInWord)) - 1;
+#pragma unroll
+    for (int32_t w = 0; w < kPackWords; ++w)
+    {
+        uint32_t const here = present >> static_cast<uint32_t>(w * kInWord) & kAll;
+        if (here == kAll)
+        {
+            reinterpret_cast<uint32_t*>(tensor)[index * kPackWords + w] = pack.words[w];
+        }
+        else if (here != 0)
+        {
+#pragma unroll
+            for (int32_t j = 0; j < kInWord; ++j)
+            {
+                if ((here >> static_cast<uint32_t>(j) & 1U) != 0)
+                {
+                    tensor[index * Pack<T>::kSize + w * kInWord + j] = elements[w * kInWord + j];
+                }
+            }
+        }
+    }
 }
 
 //! A chunk's results; elements that are of other rows stay as they are.
@@ -197,12 +263,27 @@ __device__ void storeOne(Output<T> const& out, Chunk<Size, Whole> const& chunk, 
         out.template store<Size>(chunk.index, numbers);
         return;
     }
-#pragma unroll
-    for (int32_t j = 0; j < Size; ++j)
+    uint32_t const present = chunk.present();
+    if constexpr (Size % Pack<T>::kSize == 0 && sizeof(T) <= sizeof(uint32_t))
     {
-        if (chunk.has(j))
+        constexpr int32_t kSize = Pack<T>::kSize;
+#pragma unroll
+        for (int32_t j = 0; j < Size; j += kSize)
         {
-            out.set(chunk.index * Size + j, numbers[j]);
+            Pack<T> pack;
+            Conversion<T>::pack(pack, numbers + j, out.inverse);
+            storeSome(out.data, (chunk.index * Size + j) / kSize, pack, present >> static_cast<uint32_t>(j));
+        }
+    }
+    else
+    {
+#pragma unroll
+        for (int32_t j = 0; j < Size; ++j)
+        {
+            if (isPresent(present, j))
+            {
+                out.set(chunk.index * Size + j, numbers[j]);
+            }
         }
     }
 }
@@ -220,10 +301,11 @@ __device__ float foldChunk(float result, Operation operation, Chunk<Size, Whole>
         }
         return result;
     }
+    uint32_t const present = chunk.present();
 #pragma unroll
     for (int32_t j = 0; j < Size; ++j)
     {
-        result = chunk.has(j) ? operation(result, numbers[j]) : result;
+        result = isPresent(present, j) ? operation(result, numbers[j]) : result;
     }
     return result;
 }

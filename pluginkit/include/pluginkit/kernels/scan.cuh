@@ -3,10 +3,12 @@
 //!
 //!     kernels::launchScan(stream, rows, columns, kernels::Sum{}, kernels::output<__half>(y),
 //!     kernels::input<__half>(x));
+//!
+//! A block has a row. Where there are few rows and they are long, blocks share them if they are given a workspace.
 #pragma once
 
-#include <pluginkit/kernels/row_inputs.cuh>
-#include <pluginkit/kernels/rows.cuh>
+#include <pluginkit/kernels/long_scan.cuh>
+#include <pluginkit/kernels/scan_pieces.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 #include <pluginkit/kernels/tuning.cuh>
 
@@ -16,53 +18,18 @@
 namespace pluginkit::kernels
 {
 
-//! What comes before this thread's value in its group of Lanes neighbouring threads: `operation` over the values of the
-//! group's threads below. `total` is that of all in the group. All 32 threads of the warp must call it.
-template <uint32_t Lanes, typename Operation>
-__device__ float warpScan(float value, Operation operation, float& total)
-{
-    uint32_t const lane = threadIdx.x % Lanes;
-    float sum = value;
-#pragma unroll
-    for (uint32_t distance = 1; distance < Lanes; distance *= 2)
-    {
-        float const other = __shfl_up_sync(kWholeWarp, sum, distance, static_cast<int>(Lanes));
-        sum = lane >= distance ? operation(other, sum) : sum;
-    }
-    total = __shfl_sync(kWholeWarp, sum, static_cast<int>(Lanes - 1), static_cast<int>(Lanes));
-    float const before = __shfl_up_sync(kWholeWarp, sum, 1, static_cast<int>(Lanes));
-    return lane > 0 ? before : Operation::kIdentity;
-}
-
-//! The same in a block of one dimension, a multiple of 32 threads, all of which must call it. `scratch` is shared
-//! memory of `kWarps` floats; it may be used again at once.
-template <typename Operation>
-__device__ float blockScan(float value, Operation operation, float* scratch, float& total)
-{
-    uint32_t const lane = threadIdx.x % kLanes;
-    uint32_t const warp = threadIdx.x / kLanes;
-    uint32_t const warps = blockDim.x / kLanes;
-    float ofWarp = 0.0F;
-    float const before = warpScan<kLanes>(value, operation, ofWarp);
-    if (lane == 0)
-    {
-        scratch[warp] = ofWarp;
-    }
-    __syncthreads();
-    float const mine = lane < warps ? scratch[lane] : Operation::kIdentity;
-    float const beforeWarps = warpScan<kLanes>(mine, operation, total);
-    float const start = __shfl_sync(kWholeWarp, beforeWarps, static_cast<int>(warp));
-    __syncthreads(); // nobody writes to scratch again before all have read it
-    return operation(start, before);
-}
-
 namespace detail
 {
 
+//! Whether several blocks have a row: where the rows are too few for a GPU's blocks, or a block would take too long.
+inline bool sharesRows(int64_t rows, int64_t columns) noexcept
+{
+    return rows < 1024 && columns >= 32768 && columns <= int64_t{1} << 31U;
+}
+
 constexpr int32_t kMostScanThreads = 512; //!< of a block
 
-//! A group scans its row in turns of a chunk a thread: what the turns before gave is carried on. Elements of a chunk
-//! that are of other rows count as none.
+//! A group scans its row in turns of a chunk a thread: what the turns before gave is carried on.
 template <int32_t Size, bool Whole, uint32_t Lanes, bool Block, typename Operation, typename Out, typename In>
 __global__ void __launch_bounds__(kMostScanThreads)
     scanKernel(int64_t rows, int64_t columns, Operation const operation, Output<Out> const out, Input<In> const in)
@@ -73,36 +40,14 @@ __global__ void __launch_bounds__(kMostScanThreads)
     int64_t const row =
         Block ? blockIdx.x : static_cast<int64_t>(blockIdx.x) * (blockDim.x / Lanes) + threadIdx.x / Lanes;
     auto const place = placeOfRow<Size, Whole>(row, rows, columns);
-    int64_t const most = Whole ? columns / Size : (columns + Size - 2) / Size + 1;
+    int64_t const most = chunksOf<Size, Whole>(columns);
     float carried = Operation::kIdentity;
     // Every thread takes as many turns as each other row's could, or it would miss exchanges of its warp.
     for (int64_t begin = 0; begin < most; begin += threads)
     {
-        bool const has = begin + thread < place.chunks;
-        auto const chunk = place.at(begin + thread);
         float numbers[Size];
-#pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
-        {
-            numbers[j] = Operation::kIdentity;
-        }
-        if (has)
-        {
-            loadOne(in, chunk, numbers);
-            if (!chunk.full())
-            {
-#pragma unroll
-                for (int32_t j = 0; j < Size; ++j)
-                {
-                    numbers[j] = chunk.has(j) ? numbers[j] : Operation::kIdentity;
-                }
-            }
-        }
-#pragma unroll
-        for (int32_t j = 1; j < Size; ++j)
-        {
-            numbers[j] = operation(numbers[j - 1], numbers[j]);
-        }
+        loadForScan(in, place, begin + thread, operation, numbers);
+        scanChunk(operation, numbers);
         float total = 0.0F;
         float before = 0.0F;
         if constexpr (Block)
@@ -115,15 +60,7 @@ __global__ void __launch_bounds__(kMostScanThreads)
         }
         before = operation(carried, before);
         carried = operation(carried, total);
-        if (has)
-        {
-#pragma unroll
-            for (int32_t j = 0; j < Size; ++j)
-            {
-                numbers[j] = operation(before, numbers[j]);
-            }
-            storeOne(out, chunk, numbers);
-        }
+        storeScanned(out, place, begin + thread, operation, before, numbers);
     }
 }
 
@@ -139,10 +76,22 @@ void launchShortScan(cudaStream_t stream, int64_t rows, int64_t columns, Operati
 }
 
 template <typename Values, int32_t Size, bool Whole, typename Operation, typename Out, typename In>
-void launchScanOf(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
-                  Input<In> in) noexcept
+cudaError_t launchScanOf(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
+                         Input<In> in, void* workspace) noexcept
 {
-    int64_t const chunks = Whole ? columns / Size : (columns + Size - 2) / Size + 1;
+    int64_t const chunks = chunksOf<Size, Whole>(columns);
+    if (workspace != nullptr && sharesRows(rows, columns))
+    {
+        int64_t const tiles = (chunks + kTileElements<Size> / Size - 1) / (kTileElements<Size> / Size);
+        auto const bytes = static_cast<size_t>(1 + rows * tiles) * sizeof(TileState);
+        if (cudaError_t const error = cudaMemsetAsync(workspace, 0, bytes, stream); error != cudaSuccess)
+        {
+            return error;
+        }
+        longScanKernel<Size, Whole><<<static_cast<uint32_t>(rows * tiles), kTileThreads, 0, stream>>>(
+            rows, columns, static_cast<uint32_t>(tiles), operation, out, in, static_cast<TileState*>(workspace));
+        return cudaGetLastError();
+    }
     if (chunks <= 2 && Whole)
     {
         launchShortScan<Values, Size, Whole, 2>(stream, rows, columns, operation, out, in);
@@ -171,18 +120,49 @@ void launchScanOf(cudaStream_t stream, int64_t rows, int64_t columns, Operation 
         scanKernel<Size, Whole, kLanes, true>
             <<<static_cast<uint32_t>(rows), threads, 0, stream>>>(rows, columns, operation, out, in);
     }
+    return cudaGetLastError();
+}
+
+template <typename Values, typename Operation, typename Out, typename In>
+cudaError_t launchScanBy(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
+                         Input<In> in, void* workspace) noexcept
+{
+    constexpr int32_t kSize = largest(Output<Out>::kSize, Input<In>::kSize);
+    constexpr int32_t kHalf = std::max(kSize / 2, 4);
+    bool const packed = canPack(out.data, in.data);
+    if (packed && columns % kSize == 0)
+    {
+        return launchScanOf<Values, kSize, true>(stream, rows, columns, operation, out, in, workspace);
+    }
+    if (packed && columns % kHalf == 0)
+    {
+        return launchScanOf<Values, kHalf, true>(stream, rows, columns, operation, out, in, workspace);
+    }
+    if (packed && columns > kSize)
+    {
+        return launchScanOf<Values, kSize, false>(stream, rows, columns, operation, out, in, workspace);
+    }
+    return launchScanOf<Values, 1, true>(stream, rows, columns, operation, out, in, workspace);
 }
 
 } // namespace detail
+
+//! Bytes of a workspace for `launchScan`, aligned to 8. Without rows to share it takes none.
+inline int64_t scanWorkspace(int64_t rows, int64_t columns) noexcept
+{
+    int64_t const tiles = columns / detail::kTileElements<1> + 2;
+    return detail::sharesRows(rows, columns) ? (1 + rows * tiles) * static_cast<int64_t>(sizeof(detail::TileState)) : 0;
+}
 
 //! Starts the kernel on a stream, which may be `tuned` (tuning.cuh), and returns at once; without elements it starts
 //! nothing.
 //!
 //! `operation(a, b)` is associative, and `kIdentity` the number that changes no other one: Sum, Max (rows.cuh), or one
-//! of your own. The output may be the input. What is summed up stays a float until it is written.
+//! of your own. The output may be the input. What is summed up stays a float until it is written. With a workspace
+//! blocks share rows where there are few and long ones; which partial sums are added up first then depends on the run.
 template <typename Stream, typename Operation, typename Out, typename In>
 cudaError_t launchScan(Stream const& stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
-                       Input<In> in) noexcept
+                       Input<In> in, void* workspace = nullptr) noexcept
 {
     if (rows < 0 || columns < 0 || rows > 0x7FFFFFFF)
     {
@@ -192,26 +172,9 @@ cudaError_t launchScan(Stream const& stream, int64_t rows, int64_t columns, Oper
     {
         return cudaSuccess; // a launch of no blocks would be an error
     }
-    return launchWith(stream,
-                      [&](cudaStream_t on, auto values)
-                      {
-                          using Values = decltype(values);
-                          constexpr int32_t kSize = detail::largest(Output<Out>::kSize, Input<In>::kSize);
-                          bool const packed = canPack(out.data, in.data);
-                          if (packed && columns % kSize == 0)
-                          {
-                              detail::launchScanOf<Values, kSize, true>(on, rows, columns, operation, out, in);
-                          }
-                          else if (packed && columns > kSize)
-                          {
-                              detail::launchScanOf<Values, kSize, false>(on, rows, columns, operation, out, in);
-                          }
-                          else
-                          {
-                              detail::launchScanOf<Values, 1, true>(on, rows, columns, operation, out, in);
-                          }
-                          return cudaGetLastError();
-                      });
+    return launchWith(
+        stream, [&](cudaStream_t on, auto values)
+        { return detail::launchScanBy<decltype(values)>(on, rows, columns, operation, out, in, workspace); });
 }
 
 } // namespace pluginkit::kernels

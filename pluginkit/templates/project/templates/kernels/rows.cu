@@ -19,9 +19,9 @@ struct Layer
     __device__ void operator()(Row const& row, Out const& out) const
     {
         float const most = row.reduce(kernels::Max{}, [](float element) { return element; });
-        auto const powers = row.map([most](float element) { return kernels::fastExp(element - most); });
-        float const inverse = 1.0F / powers.reduce(kernels::Sum{}, [](float power) { return power; });
-        powers.write(out, [inverse](float power) { return power * inverse; });
+        auto const powers = row.map(kernels::ExpBelow{most}); // e^(element - most)
+        float const sum = powers.reduce(kernels::Sum{}, [](float power) { return power; });
+        powers.write(out, [](float power) { return power; }, 1.0F / sum);
     }
 };
 

@@ -1,0 +1,301 @@
+//! A row as its function sees it, in registers or read again in each step, and the kernel; for normalize.cuh.
+#pragma once
+
+#include <pluginkit/kernels/row_groups.cuh>
+#include <pluginkit/kernels/row_inputs.cuh>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace pluginkit::kernels
+{
+
+//! Outputs of one number a row, as a maximum.
+template <typename T>
+struct RowOutput
+{
+    static constexpr int32_t kSize = 1;
+
+    T* data;
+    float inverse;
+
+    bool canPack() const noexcept
+    {
+        return true; // it has no chunks
+    }
+};
+
+template <typename T>
+RowOutput<T> rowOutput(void* data, float scale = 1.0F) noexcept
+{
+    return {static_cast<T*>(data), output<T>(data, scale).inverse};
+}
+
+namespace detail
+{
+
+template <typename Place, typename T>
+__device__ void setOne(Place const& place, RowOutput<T> const& out, float number)
+{
+    if (place.chunks > 0 && place.group.thread() == 0)
+    {
+        toElement(out.data[place.row], number, out.inverse);
+    }
+}
+
+//! The function of each element of a chunk, of which `numbers` are the inputs'.
+template <size_t Count, int32_t Size, typename Function>
+__device__ void applyAll(Function const& function, float const (&numbers)[Count][Size], float (&results)[Size])
+{
+#pragma unroll
+    for (int32_t j = 0; j < Size; ++j)
+    {
+        results[j] = applied(function, numbers, j, std::make_index_sequence<Count>{});
+    }
+}
+
+//! A factor of all numbers that are written: of an output with a scale it is one of the scale, which costs nothing an
+//! element.
+template <typename T>
+__device__ Output<T> multiplied(Output<T> const& out, float factor)
+{
+    constexpr float kMost = 3.402823466e+38F; // the largest float
+    return {out.data, kScaled<T> ? fminf(fmaxf(out.inverse * factor, -kMost), kMost) : out.inverse};
+}
+
+template <typename T, int32_t Size>
+__device__ void multiply(float factor, float (&results)[Size])
+{
+#pragma unroll
+    for (int32_t j = 0; j < Size; ++j)
+    {
+        results[j] = kScaled<T> ? results[j] : results[j] * factor;
+    }
+}
+
+//! A row whose numbers are loaded in each step: `Source` knows how.
+template <int32_t Size, bool Whole, typename Group, typename Source>
+struct StreamedRow
+{
+    Place<Size, Whole, Group> place;
+    Source source;
+
+    template <typename Operation, typename Function>
+    __device__ float reduce(Operation operation, Function const& function) const
+    {
+        float result = Operation::kIdentity;
+        for (int64_t c = place.group.thread(); c < place.chunks; c += place.group.threads())
+        {
+            auto const chunk = place.at(c);
+            float numbers[Source::kCount][Size];
+            source.loadAt(chunk, numbers);
+            float results[Size];
+            applyAll(function, numbers, results);
+            result = foldChunk(result, operation, chunk, results);
+        }
+        return place.group.reduce(result, operation);
+    }
+
+    template <typename Function>
+    __device__ auto map(Function function) const
+    {
+        return StreamedRow<Size, Whole, Group, MappedLoad<Source, Function>>{place, {source, function}};
+    }
+
+    template <typename T, typename Function>
+    __device__ void write(Output<T> const& out, Function const& function, float factor = 1.0F) const
+    {
+        auto const scaled = multiplied(out, factor);
+        for (int64_t c = place.group.thread(); c < place.chunks; c += place.group.threads())
+        {
+            auto const chunk = place.at(c);
+            float numbers[Source::kCount][Size];
+            source.loadAt(chunk, numbers);
+            float results[Size];
+            applyAll(function, numbers, results);
+            multiply<T>(factor, results);
+            storeOne(scaled, chunk, results);
+        }
+    }
+
+    template <typename T>
+    __device__ void writeOne(RowOutput<T> const& out, float number) const
+    {
+        setOne(place, out, number);
+    }
+};
+
+//! A row in registers: of at most Chunks chunks a thread, the matrices' numbers.
+template <int32_t Size, bool Whole, int32_t Chunks, typename Group, typename In>
+struct HeldRow
+{
+    Place<Size, Whole, Group> place;
+    In in;
+    float held[Chunks][In::kMatrices][Size];
+
+    __device__ int32_t chunkAt(int32_t k) const
+    {
+        return static_cast<int32_t>(place.group.thread() + static_cast<uint32_t>(k) * place.group.threads());
+    }
+
+    __device__ bool has(int32_t k) const
+    {
+        return chunkAt(k) < place.chunks;
+    }
+
+    //! All of a thread's chunks are loaded before the first is converted: so many loads are under way at once.
+    template <typename Raw>
+    __device__ void load(Place<Size, Whole, Group> const& from, Raw (&raw)[Chunks]) const
+    {
+#pragma unroll
+        for (int32_t k = 0; k < Chunks; ++k)
+        {
+            if (chunkAt(k) < from.chunks)
+            {
+                in.load(from.at(chunkAt(k)), raw[k]);
+            }
+        }
+    }
+
+    template <typename Raw>
+    __device__ void unpack(Raw const (&raw)[Chunks])
+    {
+#pragma unroll
+        for (int32_t k = 0; k < Chunks; ++k)
+        {
+            in.unpack(raw[k], held[k]);
+        }
+    }
+
+    //! The function of each element of chunk k, whose numbers are `mine`; where there is no such chunk, of zeros. (They
+    //! are an argument since g++ takes functions of several kinds of rows for one, and would warn of that one's array.)
+    template <typename Function>
+    __device__ void apply(int32_t k, float const (*mine)[Size], Function const& function, float (&results)[Size]) const
+    {
+        float numbers[In::kCount][Size];
+        in.recall(mine, place.at(chunkAt(k)), has(k), numbers);
+        applyAll(function, numbers, results);
+    }
+
+    template <typename Operation, typename Function>
+    __device__ float reduce(Operation operation, Function const& function) const
+    {
+        float result = Operation::kIdentity;
+#pragma unroll
+        for (int32_t k = 0; k < Chunks; ++k)
+        {
+            float results[Size];
+            apply(k, held[k], function, results);
+            float const folded = foldChunk(result, operation, place.at(chunkAt(k)), results);
+            result = has(k) ? folded : result;
+        }
+        return place.group.reduce(result, operation);
+    }
+
+    template <typename Function>
+    __device__ auto map(Function const& function) const
+    {
+        HeldRow<Size, Whole, Chunks, Group, Mapped> mapped{place, {}, {}};
+#pragma unroll
+        for (int32_t k = 0; k < Chunks; ++k)
+        {
+            apply(k, held[k], function, mapped.held[k][0]);
+        }
+        return mapped;
+    }
+
+    template <typename T, typename Function>
+    __device__ void write(Output<T> const& out, Function const& function, float factor = 1.0F) const
+    {
+        auto const scaled = multiplied(out, factor);
+#pragma unroll
+        for (int32_t k = 0; k < Chunks; ++k)
+        {
+            float results[Size];
+            apply(k, held[k], function, results);
+            multiply<T>(factor, results);
+            if (has(k))
+            {
+                storeOne(scaled, place.at(chunkAt(k)), results);
+            }
+        }
+    }
+
+    template <typename T>
+    __device__ void writeOne(RowOutput<T> const& out, float number) const
+    {
+        setOne(place, out, number);
+    }
+};
+
+template <typename Function, typename Row, typename... Out>
+__device__ void callOnRow(Function const& function, Row const& row, Outputs<Out...> const& outs)
+{
+    if constexpr (sizeof...(Out) == 1)
+    {
+        function(row, outs.first);
+    }
+    else if constexpr (sizeof...(Out) == 2)
+    {
+        function(row, outs.first, outs.rest.first);
+    }
+    else
+    {
+        static_assert(sizeof...(Out) == 3, "one to three outputs");
+        function(row, outs.first, outs.rest.first, outs.rest.rest.first);
+    }
+}
+
+} // namespace detail
+
+//! A row in the registers of a group of threads. Chunks of 0: too long for that, read again in each step. Ahead: a
+//! group has several rows, one after another, and loads the next one while it computes.
+template <int32_t Size, bool Whole, int32_t Chunks, bool Ahead, uint32_t Threads, typename Group, typename Function,
+          typename Outs, typename In>
+__global__ void __launch_bounds__(Threads)
+    rowsKernel(Function const function, int64_t rows, int64_t columns, Outs const outs, In const in)
+{
+    __shared__ float scratch[detail::kTurns * kWarps];
+    uint32_t turn = 0;
+    Group const group{{scratch, &turn}};
+    auto const place = detail::placeOf<Size, Whole>(group, group.row(), rows, columns);
+    if constexpr (Chunks == 0)
+    {
+        detail::callOnRow(function, detail::StreamedRow<Size, Whole, Group, In>{place, in}, outs);
+    }
+    else
+    {
+        if constexpr (Group::kBlocks > 1)
+        {
+            detail::arriveInCluster();
+        }
+        detail::HeldRow<Size, Whole, Chunks, Group, In> row{place, in, {}};
+        typename In::template Raw<Size> raw[Chunks] = {};
+        row.load(place, raw);
+        row.unpack(raw);
+        if constexpr (Group::kBlocks > 1)
+        {
+            detail::waitForCluster();
+        }
+        for (;;)
+        {
+            int64_t const next = row.place.row + gridDim.x;
+            auto after = row.place;
+            if (Ahead && next < rows)
+            {
+                after = detail::placeOf<Size, Whole>(group, next, rows, columns);
+                row.load(after, raw);
+            }
+            detail::callOnRow(function, row, outs);
+            if (!Ahead || next >= rows)
+            {
+                return;
+            }
+            row.place = after;
+            row.unpack(raw);
+        }
+    }
+}
+
+} // namespace pluginkit::kernels
