@@ -67,12 +67,16 @@ struct PadRow
     int32_t end;
     int32_t lead;  //!< the column of x that belongs at column `begin`
     int32_t words; //!< columns where a word may begin, from `begin` on
-    Divisor gap;   //!< words from one row's last word of x to the next row's first one, at most
+    Divisor gap;   //!< parts from one row's last word of x to the next row's first one, at most
 };
 
 //! Elements that are moved at once: a word of four bytes, or one element.
 template <typename T>
 constexpr int32_t kPadWord = sizeof(T) < sizeof(uint32_t) ? static_cast<int32_t>(sizeof(uint32_t) / sizeof(T)) : 1;
+
+//! Elements of a rim that a thread makes: of one byte the four of a word, which have much in common.
+template <typename T>
+constexpr int32_t kPadPart = sizeof(T) == 1 ? 4 : 1;
 
 template <typename T>
 using PadWord = std::conditional_t<sizeof(T) < sizeof(uint32_t), uint32_t, T>;
@@ -98,14 +102,15 @@ __device__ int32_t sourceOf(PadDim const& dim, int32_t place)
 }
 
 //! Where the row of x begins that belongs into row `row` of y; -1: it is of the rim alone.
-template <PadMode Mode>
+//! Unroll: 1 is fastest where few threads of a block do it; with that of all dimensions a single one is soonest done.
+template <PadMode Mode, int32_t Unroll>
 __device__ int32_t rowSource(PadShape const& shape, int32_t row)
 {
     int32_t from = 0;
-#pragma unroll // with numbers that the compiler knows the dimensions stay where the launch put them
-    for (int32_t d = kMostPadDims - 2; d >= 0; --d)
+#pragma unroll Unroll
+    for (int32_t d = Unroll > 1 ? kMostPadDims - 2 : shape.count - 1; d >= 0; --d)
     {
-        if (d >= shape.count)
+        if (Unroll > 1 && d >= shape.count)
         {
             continue;
         }
@@ -181,7 +186,7 @@ __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     int32_t const rows = shape.last.out.quotient(skipped + kTile - 1) + 1;
     for (int32_t i = thread; i < rows; i += kPadThreads)
     {
-        int32_t const source = rowSource<Mode>(shape, firstRow + i);
+        int32_t const source = rowSource<Mode, 1>(shape, firstRow + i);
         sources[i] = source < 0 ? -1 : source + of.lead;
     }
     T constants[kIn];
@@ -225,7 +230,8 @@ __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     }
 
     auto const gap = static_cast<int32_t>(of.gap.divisor);
-#pragma unroll 2
+    constexpr int32_t kPart = kPadPart<T>;
+#pragma unroll(kPart == 1 ? 4 : 2)
     for (int32_t i = thread; i < (rows + 1) * gap; i += kPadThreads)
     {
         // A gap is between the words of two rows. Places are counted from the tile's first.
@@ -234,12 +240,12 @@ __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
         int32_t const from =
             next > 0 ? max(max(next - columns + of.end, next - columns + of.begin + kIn - 1) & -kIn, 0) : 0;
         int32_t const to = below < rows ? min((min(next + of.begin, kTile) + kIn - 1) & -kIn, kTile) : kTile;
-        int32_t const at = from + (i - below * gap) * kIn;
+        int32_t const at = from + (i - below * gap) * kPart;
         int32_t const startBefore = sources[max(below - 1, 0)];
         int32_t const startBelow = sources[min(below, rows - 1)];
-        T parts[kIn];
+        T parts[kPart];
 #pragma unroll
-        for (int32_t j = 0; j < kIn; ++j)
+        for (int32_t j = 0; j < kPart; ++j)
         {
             int32_t const column = min(at + j < next ? at + j - next + columns : at + j - next, columns - 1);
             int32_t const start = at + j < next ? startBefore : startBelow;
@@ -251,7 +257,14 @@ __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
         }
         if (at < to)
         {
-            memcpy(&words[at / kIn], &parts, sizeof parts);
+            if constexpr (kPart == kIn)
+            {
+                memcpy(&words[at / kIn], &parts, sizeof parts);
+            }
+            else
+            {
+                elements[at] = parts[0];
+            }
         }
     }
     __syncthreads();
@@ -284,7 +297,7 @@ __global__ void __launch_bounds__(kPadThreads)
     }
     int32_t const row = shape.last.out.quotient(static_cast<int32_t>(i));
     int32_t const column = static_cast<int32_t>(i) - row * static_cast<int32_t>(shape.last.out.divisor);
-    int32_t const from = rowSource<Mode>(shape, row);
+    int32_t const from = rowSource<Mode, kMostPadDims>(shape, row);
     int32_t const source = sourceOf<Mode>(shape.last, column);
     T element;
     toElement(element, value, y.inverse);
@@ -296,8 +309,8 @@ __global__ void __launch_bounds__(kPadThreads)
     y.data[i] = element;
 }
 
-//! The rows, for words of `word` elements and tiles of `tile`.
-inline PadRow padRow(PadDim const& last, int64_t xCount, int64_t word, int64_t tile) noexcept
+//! The rows, for words of `word` elements, parts of `part` and tiles of `tile`.
+inline PadRow padRow(PadDim const& last, int64_t xCount, int64_t word, int64_t part, int64_t tile) noexcept
 {
     int64_t const columns = last.out.divisor;
     int64_t const before = last.before;
@@ -305,11 +318,11 @@ inline PadRow padRow(PadDim const& last, int64_t xCount, int64_t word, int64_t t
     int64_t const spared = xCount % word == 0 ? 0 : word - 1;
     int64_t const begin = std::min(std::max<int64_t>(before, 0), columns);
     int64_t const end = std::min(std::max(before + last.size - spared, begin), columns);
-    int64_t const gap = (columns - (end - begin) + 2 * (word - 1)) / word;
+    int64_t const gap = (columns - (end - begin) + 2 * (word - 1)) / word * word / part;
     int64_t const words = std::max<int64_t>(end - begin - word + 1, 0);
     return {static_cast<int32_t>(begin), static_cast<int32_t>(end),
             static_cast<int32_t>(words > 0 ? begin - before : 0), static_cast<int32_t>(words),
-            divisorOf(std::min(gap, tile / word))};
+            divisorOf(std::min(gap, tile / part))};
 }
 
 template <PadMode Mode, typename T, typename Change>
@@ -323,7 +336,7 @@ void launchPadOf(cudaStream_t stream, PadShape const& shape, int64_t count, int6
     if (canPack(y.data, x.data) && xCount >= kPadWord<T> && kTile / columns + 2 <= kPadRows &&
         count > kSmall / static_cast<int64_t>(sizeof(T)))
     {
-        PadRow const rows = padRow(shape.last, xCount, kPadWord<T>, kTile);
+        PadRow const rows = padRow(shape.last, xCount, kPadWord<T>, kPadPart<T>, kTile);
         auto const blocks = static_cast<uint32_t>((count + kTile - 1) / kTile);
         padKernel<Mode><<<blocks, kPadThreads, 0, stream>>>(shape, rows, elements, change, value, y, x.data);
         return;
