@@ -9,9 +9,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pluginkit.errors import PluginkitError
+from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.manifest.tuning.section import TuningSection, Values
+from pluginkit.manifest.tuning.section import TuningSection, Values, constant
 
 
 def header(tuning: TuningSection) -> str:
@@ -24,11 +24,6 @@ def header(tuning: TuningSection) -> str:
 def measuring_header(tuning: TuningSection, candidates: Sequence[Values]) -> str:
     """Of candidates to measure, the usual values among them: a variable of the environment says which one is next."""
     return _text(tuning, candidates, {}, measured=True)
-
-
-def constant(name: str) -> str:
-    """The C++ name of a value: `unroll_by` is `kUnrollBy`."""
-    return "k" + "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
 def _text(tuning: TuningSection, sets: Sequence[Values], by_arch: Mapping[str, int], *, measured: bool = False) -> str:
@@ -71,6 +66,9 @@ def main() -> int:
     except PluginkitError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
+    except OSError as error:
+        sys.stderr.write(f"{sys.argv[2]} can't be written: {error.strerror or error}.\n")
+        return UsageError.exit_code
     return 0
 
 

@@ -681,7 +681,8 @@ function(_pluginkit_tuning out source)
     endif()
     set(folder "${source}")
     set(manifest)
-    while(NOT manifest AND NOT folder STREQUAL CMAKE_CURRENT_SOURCE_DIR)
+    # The whole project, not this folder of it: the manifest lies above an add_subdirectory(src).
+    while(NOT manifest AND NOT folder STREQUAL CMAKE_SOURCE_DIR)
         get_filename_component(above "${folder}" DIRECTORY)
         if(above STREQUAL folder)
             return() # the source lies outside of the project

@@ -21,7 +21,7 @@ STANDARD: dict[str, list[Values]] = {
 }
 """Of each launch of the device headers, by its name."""
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_LAUNCH = re.compile(r"\blaunch(\w+)\s*(?:<[^;{}()]*>)?\(\s*(?:pluginkit::)?(?:kernels::)?tuned\s*\(")
+_LAUNCH = re.compile(r"\blaunch(\w+)\s*(?:<[^;{}()]*>)?\(\s*(?:(?:::)?pluginkit::)?(?:kernels::)?tuned\s*\(")
 
 
 def launches(project: Path) -> list[str]:
@@ -68,17 +68,21 @@ _HINT = (
 _USUAL = {
     "Elementwise": {"threads": 256, "packs": 1},
     "GatherRows": {"threads": 256, "packs": 2},
-    "Scan": {"threads": 256},
 }
 
 
 def _is_usual(names: list[str], values: Values) -> bool:
     """Whether the values are what a launch has by itself: they would be measured twice."""
-    return len(names) == 1 and _USUAL.get(names[0]) == values and names[0] != "Scan"
+    return len(names) == 1 and _USUAL.get(names[0]) == values
 
 
 def _untuned(manifest: Manifest, names: list[str]) -> str:
     name = manifest.plugin.name
     if not names:
-        return f"{name} has nothing to tune: no launch in its .cu sources takes kernels::tuned(stream)."
+        return (
+            f"{name} has nothing to tune: no launch in its .cu files has the form kernels::launchName(kernels::tuned("
+            "stream), ...). An alias, a variable in between, and a launch in a .cuh aren't seen."
+        )
+    if manifest.tuning.parameters:
+        return f"{name} has nothing to tune: in [tuning.parameters] of pluginkit.toml each parameter has one value."
     return f"{name} has nothing to tune: pluginkit.toml has no [tuning.parameters] for the kernels of its own."

@@ -13,21 +13,28 @@ from pluginkit.bench.layer import BenchLayer
 from pluginkit.bench.model import BenchCase
 from pluginkit.bench.timing import Work
 from pluginkit.errors import CheckFailed
+from pluginkit.manifest.tuning.section import Values
 from pluginkit.process.child import Breadcrumb
-from pluginkit.tuning.model import Compared
-
-VARIABLE = "PLUGINKIT_TUNING_SET"
-"""Which candidate launches take (pluginkit/kernels/tuning.cuh)."""
+from pluginkit.tuning.model import VARIABLE, Compared, named
 
 
 def open(breadcrumb: Breadcrumb, **init: Any) -> TuningLibrary:  # noqa: A001
-    """Loads the library and takes the GPU; arguments are BenchLibrary's."""
+    """Loads the library and takes the GPU; arguments are TuningLibrary's."""
     host.set_breadcrumb_file(breadcrumb.path)
     return TuningLibrary(**init)
 
 
 class TuningLibrary(BenchLibrary):
-    """A loaded plugin library with all candidates, on a GPU."""
+    """A loaded plugin library with all candidates, on a GPU.
+
+    Args:
+        candidates: their values, for messages.
+        init: as BenchLibrary's.
+    """
+
+    def __init__(self, *, candidates: Sequence[Values], **init: Any) -> None:
+        super().__init__(**init)
+        self._candidates = candidates
 
     def compare(self, case: BenchCase, sets: Sequence[int], rounds: int) -> Compared:
         """Times sets of values in turn, as often as there are rounds, on a case that was prepared.
@@ -35,7 +42,7 @@ class TuningLibrary(BenchLibrary):
         Each set's outputs of the first round are compared with the reference: one that is wrong has no times.
 
         Raises:
-            CheckFailed: the case can't be measured at all.
+            CheckFailed: the case can't be measured at all, or a set has left the GPU's context unusable.
         """
         assert self._values is not None
         _, tensors = self._values
@@ -58,6 +65,9 @@ class TuningLibrary(BenchLibrary):
                     if turn == 0:
                         self._check(layer, buffers, tensors, case)
                 except CheckFailed as error:
+                    if getattr(error, "sticky", False):  # else each later set would look wrong
+                        what = named(self._candidates[number]) if number else "the usual values"
+                        raise error.worded(f"{case.id}, with {what}: {error.message}") from error
                     wrong[number] = error.message
                     del times[number]
                 else:

@@ -15,7 +15,7 @@ class Journal:
 
     Args:
         path: the file.
-        identity: of the library and the GPU.
+        identity: of the library, the GPU, and what the outputs are compared with.
     """
 
     def __init__(self, path: Path, identity: str) -> None:
@@ -39,12 +39,11 @@ class Journal:
         cases = {key: {"times": _items(one.times), "wrong": _items(one.wrong)} for key, one in self._cases.items()}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         new = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        new.write_text(json.dumps({"identity": self._identity, "cases": cases}, indent=1) + "\n", encoding="utf-8")
-        new.replace(self._path)
-
-    def remove(self) -> None:
-        """Once all is done: the next run measures anew."""
-        self._path.unlink(missing_ok=True)
+        try:
+            new.write_text(json.dumps({"identity": self._identity, "cases": cases}, indent=1) + "\n", encoding="utf-8")
+            new.replace(self._path)
+        finally:
+            new.unlink(missing_ok=True)
 
 
 def _items(table: object) -> dict[str, object]:

@@ -12,11 +12,12 @@ from pluginkit.build import build
 from pluginkit.build.cmake import Progress
 from pluginkit.build.gpus import Gpu
 from pluginkit.build.tuning import measuring_header, write
+from pluginkit.errors import UsageError
 from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.manifest.project import root
 from pluginkit.manifest.tuning.section import Values
 from pluginkit.process.worker import Worker
-from pluginkit.tuning.model import Compared, TuneOptions
+from pluginkit.tuning.model import VARIABLE, Compared, TuneOptions
 
 FOLDER = "tune"
 """Below the project's build folder."""
@@ -44,6 +45,7 @@ class GpuMeasuring:
     Raises:
         BuildFailed: a candidate can't be compiled.
         ToolMissing: there is no nvcc.
+        UsageError: the build doesn't take the candidates.
     """
 
     def __init__(
@@ -54,11 +56,13 @@ class GpuMeasuring:
         header = home / "build" / FOLDER / f"candidates-{manifest.slug}.h"
         write(header, measuring_header(manifest.tuning, candidates))
         made = build(home, "gpu", archs=(gpu.arch,), tuning=(project / FILE_NAME, header), progress=progress)[0]
+        _check_candidates(made.library)
         self._init: dict[str, Any] = {
             "library": made.library,
             "manifest": manifest,
             "project": project,
             "seed": 0,
+            "candidates": tuple(candidates),
         }
         self._timeout = options.timeout
         self._gpu = gpu
@@ -83,6 +87,16 @@ class GpuMeasuring:
         if self._worker is not None:
             self._worker.close()
         self._worker = None
+
+
+def _check_candidates(library: Path) -> None:
+    """Without them all sets would be equally fast, and nothing a gain."""
+    if VARIABLE.encode() not in library.read_bytes():
+        raise UsageError(
+            f"{library} was built without the candidates: it doesn't ask for {VARIABLE}. Nothing can be compared.",
+            hint="The launch in the .cu source must be compiled, by pluginkit_add_plugin of CMakeLists.txt, and lie in "
+            "the folder of pluginkit.toml or below. A library that the command of [library] builds can't be tuned.",
+        )
 
 
 def folder(project: Path) -> Path:

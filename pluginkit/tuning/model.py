@@ -10,6 +10,14 @@ from typing import Any
 from pluginkit.dtypes import DType
 from pluginkit.manifest.tuning.section import Kept, Values
 
+VARIABLE = "PLUGINKIT_TUNING_SET"
+"""Of the environment: which candidate launches take (pluginkit/kernels/tuning.cuh)."""
+
+
+def named(values: Values) -> str:
+    """A set of values on a line."""
+    return ", ".join(f"{name} = {value}" for name, value in values.items()) or "usual"
+
 
 @dataclass(frozen=True)
 class TuneOptions:
@@ -55,9 +63,11 @@ class Tuned:
         wrong: the sets that are out of question, and why.
         best: the candidate that is fastest over all cases, by its number; 0: the usual values.
         gain: how many times faster than the usual values it is, in rounds of their own.
-        noise: how far the usual values' own rounds lay apart, in parts of their median.
+        noise: how far the usual values' own rounds are from their median at most, in parts of it.
         also: candidates that are faster than that one in some case by more than the noise, by their numbers.
         kept: what now stands in pluginkit.toml; None: nothing was written.
+        removed: the candidate, by its number, of the section that pluginkit.toml had and that is no gain now: it is
+            removed, unless the run is a dry one. None: there is none.
     """
 
     arch: str
@@ -70,6 +80,7 @@ class Tuned:
     noise: float
     also: Sequence[int] = ()
     kept: Kept | None = None
+    removed: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Other block sizes and packs change no bit of what the device headers' kernels write; by g++, and by nvcc on a GPU."""
+"""Other block sizes and packs change no bit of what the device headers' kernels write; by g++, and by nvcc on a GPU.
+
+Rows and scans take a maximum here. A sum is added up in another order with other values: its last bits may differ.
+"""
 
 from __future__ import annotations
 

@@ -14,10 +14,11 @@ from pluginkit.bench.model import BenchCase
 from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.build.tuning import header, measuring_header
 from pluginkit.errors import CheckFailed, PluginCrashed, ToolMissing, UsageError
+from pluginkit.gpu.driver import CudaError
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.tuning.section import Kept, Values
-from pluginkit.tuning import TuneOptions, candidates, choosing, manifest_text, runner, tune
-from pluginkit.tuning.model import Compared
+from pluginkit.tuning import TuneOptions, candidates, child, choosing, manifest_text, measuring, runner, tune
+from pluginkit.tuning.model import VARIABLE, Compared
 
 MANIFEST = """\
 # A comment that stays.
@@ -148,6 +149,124 @@ def test_a_gain_within_the_noise_is_not_written(desk: Desk, gain: float, capsys:
     assert "Nothing is written: a gain has to be above the noise and 0.5 %" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize("behind", ["", "\n# Of the tests.\n[test]\nstrict = true\n"])
+def test_a_section_that_is_no_gain_any_more(desk: Desk, behind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It would go on being built in."""
+    without = desk.toml + behind
+    section = "\n[tuning.sm_90]\nvalues = { threads = 1024 }\n"
+    (desk.folder / "pluginkit.toml").write_text(before := desk.toml + section + behind)
+    desk.at = lambda values, turn: 1.3e-4 if values == {"threads": 1024} else 1e-4
+    assert cli.run(["tune", str(desk.folder), "--dry-run"]) == 0
+    assert "Without --dry-run [tuning.sm_90] of pluginkit.toml is removed" in " ".join(capsys.readouterr().out.split())
+    assert desk.toml == before
+    assert cli.run(["tune", str(desk.folder)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Removed: [tuning.sm_90] of pluginkit.toml, since threads = 1024 is at 0.769 x" in said
+    assert "Next: pluginkit build" in said
+    assert desk.toml == without
+
+
+def test_the_fastest_is_wrong_when_it_is_measured_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outputs are compared there, too: it is out of question, and the next one has its turn."""
+    real = Recorded.compare
+
+    def compare(self: Recorded, case: BenchCase, sets: Sequence[int], rounds: int) -> Compared:
+        found = real(self, case, sets, rounds)
+        bad = [one for one in sets if len(sets) == 2 and self.sets[one] == {"threads": 512, "packs": 2}]
+        times = {one: times for one, times in found.times.items() if one not in bad}
+        return Compared(times, dict.fromkeys(bad, "y[7] is 1, expected 2"))
+
+    monkeypatch.setattr(Recorded, "compare", compare)
+    desk.at = lambda values, turn: 0.97e-4 if values == {"threads": 128, "packs": 1} else faster(values, 0)
+    (found,) = tune(TuneOptions(desk.folder), measurer=desk.measurer).found
+    assert found.candidates[found.best]["threads"] == 128
+    assert found.gain == pytest.approx(1 / 0.97)
+    (text,) = found.wrong.values()
+    assert text.endswith("y[7] is 1, expected 2")
+
+
+@pytest.mark.parametrize("change", ["shape", "reference", "tolerance"])
+def test_times_of_other_cases_do_not_count(desk: Desk, change: str) -> None:
+    (desk.folder / "reference.py").write_text("one")
+    shapes = '\n[[bench.shapes]]\nname = "large"\nsymbols = { n = 64, c = 64 }\n'
+    (desk.folder / "pluginkit.toml").write_text(desk.toml + shapes)
+    desk.stop_at = 1
+    with pytest.raises(KeyboardInterrupt):
+        tune(TuneOptions(desk.folder), measurer=desk.measurer)
+    desk.stop_at = -1
+    if change == "reference":
+        (desk.folder / "reference.py").write_text("two")
+    else:
+        new = desk.toml.replace("n = 64", "n = 4096") if change == "shape" else desk.toml + "\n[tolerances]\n"
+        (desk.folder / "pluginkit.toml").write_text(new)
+    tune(TuneOptions(desk.folder), measurer=desk.measurer)
+    first, second = desk.made
+    assert first.asked[0] == second.asked[0], "it is measured anew"
+
+
+def test_two_architectures_are_written_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = project(tmp_path, monkeypatch, gpus=(H100, A100))
+    before, made = desk.toml, desk.measurer
+
+    def measurer(*args: Any) -> Recorded:
+        desk.stop_at = 1 if args[2] is A100 and len(desk.made) < 2 else -1
+        return made(*args)
+
+    monkeypatch.setattr(desk, "measurer", measurer)
+    assert cli.run(["tune", str(tmp_path)]) == 130
+    said = " ".join(capsys.readouterr().out.split())
+    assert "pluginkit.toml is as it was" in said
+    assert "sm_90" in said, "the journal of the first one, too"
+    assert desk.toml == before
+    assert cli.run(["tune", str(tmp_path)]) == 0
+    assert desk.made[2].asked == [], "what was measured of the first one is kept"
+    assert set(Manifest.load(tmp_path).tuning.kept) == {"sm_90", "sm_80"}
+
+
+def test_a_candidate_that_faults_ends_the_run(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every later call would fail: the other sets, the usual one too, are not wrong."""
+
+    class Anything:
+        workspace_bytes = 0
+        count = 1
+        handle = 0
+
+        def __init__(self, *_: Any) -> None:
+            self.inputs = self.outputs = self.scales = []
+
+        def measure(self, *_: Any) -> Any:
+            if measured.append(int(child.os.environ[VARIABLE])) or 2 in measured:
+                raise CudaError(700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access", "cuStreamSynchronize")
+            return type("Times", (), {"median": 1e-4}), ""
+
+        stream = property(lambda self: self)
+
+    measured: list[int] = []
+    monkeypatch.setenv(VARIABLE, "0")
+    monkeypatch.setattr(child, "BenchLayer", Anything)
+    monkeypatch.setattr(child, "Buffers", Anything)
+    library = child.TuningLibrary.__new__(child.TuningLibrary)
+    case = runner.asked(runner.BenchOptions(desk.folder))[1][0]
+    library.__dict__.update(
+        _values=(case, Anything()), _candidates=[{}, {"packs": 1}, {"packs": 2}, {"packs": 4}], _timer=Anything()
+    )
+    library.__dict__.update(dict.fromkeys(["_creator", "_manifest", "_context"]), _check=lambda *_: None)
+    with pytest.raises(CudaError, match=r"min/float32, with packs = 2: .*ILLEGAL_ADDRESS"):
+        library.compare(case, [0, 1, 2, 3], 3)
+    assert measured == [0, 1, 2]
+
+
+def test_a_library_without_the_candidates(tmp_path: Path) -> None:
+    """As of [library], whose command knows nothing of them: all sets would be equally fast."""
+    (tmp_path / "lib.so").write_bytes(b"\x7fELF")
+    with pytest.raises(UsageError, match="without the candidates"):
+        measuring._check_candidates(tmp_path / "lib.so")
+    (tmp_path / "lib.so").write_bytes(b"\x7fELF PLUGINKIT_TUNING_SET\0")
+    measuring._check_candidates(tmp_path / "lib.so")
+
+
 def test_luck_in_the_rounds_that_choose_does_not_count(desk: Desk) -> None:
     """A set that was fast among all, and is not when it is measured again."""
     desk.at = lambda values, turn: 1e-4
@@ -192,7 +311,7 @@ def test_a_damaged_journal_is_measured_anew(desk: Desk, damage: str) -> None:
 def test_two_architectures_and_one_that_is_not_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = project(tmp_path, monkeypatch, gpus=(H100, A100, H100))
     other = Kept(values={"threads": 1024}, gpu="NVIDIA L4", gain=1.02)
-    manifest_text.write(tmp_path / "pluginkit.toml", "sm_89", other)
+    manifest_text.write(tmp_path / "pluginkit.toml", {"sm_89": other})
     report = tune(TuneOptions(tmp_path), measurer=desk.measurer)
     assert [one.arch for one in report.found] == ["sm_90", "sm_80"]
     assert report.left == {"sm_89": other}
@@ -200,7 +319,7 @@ def test_two_architectures_and_one_that_is_not_here(tmp_path: Path, monkeypatch:
 
 
 def test_what_a_person_sees(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
-    manifest_text.write(desk.folder / "pluginkit.toml", "sm_80", Kept(values={"threads": 512}, gpu=A100.name))
+    manifest_text.write(desk.folder / "pluginkit.toml", {"sm_80": Kept(values={"threads": 512}, gpu=A100.name)})
     desk.wrong = {3: "y[0] is 1, expected 2"}
     assert cli.run(["tune", str(desk.folder), "--json", str(desk.folder / "tune.json")]) == 0
     said = " ".join(capsys.readouterr().out.split())
@@ -282,12 +401,15 @@ def test_parameters_of_a_kernel_of_ones_own(desk: Desk) -> None:
     assert "kUnrollBy = 4" in made
     assert "PLUGINKIT_TUNING_MEASURED" in made
     many = text.replace("[4, 1, 2]", "[4, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13]")
+    one = Manifest.parse(desk.toml + "\n[tuning.parameters]\nunroll = [4]\n")
+    with pytest.raises(UsageError, match="each parameter has one value"):
+        candidates(desk.folder, one)
     with pytest.raises(UsageError, match="24 at most"):
         candidates(desk.folder, Manifest.parse(many))
 
 
 def test_no_gpu(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    manifest_text.write(desk.folder / "pluginkit.toml", "sm_80", Kept(values={"threads": 512}))
+    manifest_text.write(desk.folder / "pluginkit.toml", {"sm_80": Kept(values={"threads": 512})})
     monkeypatch.setattr(runner, "find_driver", lambda: DriverInfo(problem="no NVIDIA device here"))
     with pytest.raises(ToolMissing, match=r"no NVIDIA device here\. What pluginkit.toml has for sm_80 stays"):
         tune(TuneOptions(desk.folder), measurer=desk.measurer)
@@ -307,6 +429,9 @@ def test_no_gpu(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         ("[tuning.parameters]\nkUnroll = [1]", "no name for it"),
         ("[tuning.parameters]\nunroll = []", "write the values to try"),
         ("[tuning.sm_90]\nvalues = { packs = 2", "not valid TOML"),
+        ("[tuning.sm_90]\nvalues = { packs = 2 }\ngain = nan", "tuning.sm_90.gain: is nan"),
+        ("[tuning.sm_90]\nvalues = { packs = 2 }\nnoise = -1.0", "tuning.sm_90.noise: is -1.0"),
+        ("[tuning.parameters]\na_1 = [1, 2]\na1 = [3, 4]", "'a_1' and 'a1' are both kA1"),
     ],
 )
 def test_torn_and_unknown_values(section: str, said: str) -> None:
@@ -315,18 +440,23 @@ def test_torn_and_unknown_values(section: str, said: str) -> None:
     assert said in str(caught.value)
 
 
+def test_tactics_of_a_base_that_has_none() -> None:
+    with pytest.raises(UsageError, match=r"sm_90\.also: is for tactics"):
+        Manifest.parse(MANIFEST.format(base="dynamic") + "[tuning.sm_90]\nvalues = {}\nalso = [{ packs = 2 }]\n")
+
+
 def test_comments_and_ends_of_lines_stay(desk: Desk) -> None:
     path = desk.folder / "pluginkit.toml"
     before = (
         desk.toml + "\n[tuning.sm_90] # measured\nvalues = { packs = 2 }\n\n# Of the tests.\n[test]\nstrict = true\n"
     )
     path.write_bytes(before.replace("\n", "\r\n").encode())
-    manifest_text.write(path, "sm_90", Kept(values={"threads": 512}, gpu='a "GPU"'))
+    manifest_text.write(path, {"sm_90": Kept(values={"threads": 512}, gpu='a "GPU"')})
     after = path.read_bytes().decode()
     assert "\r\n\r\n# Of the tests.\r\n[test]\r\nstrict = true\r\n" in after
     assert after.startswith("# A comment that stays.\r\n")
     assert Manifest.load(desk.folder).tuning.kept["sm_90"].gpu == 'a "GPU"'
-    manifest_text.write(path, "sm_90", Kept(values={"threads": 512}, gpu='a "GPU"'))
+    manifest_text.write(path, {"sm_90": Kept(values={"threads": 512}, gpu='a "GPU"')})
     assert path.read_bytes().decode() == after
 
 
@@ -341,6 +471,15 @@ def test_a_file_that_may_not_be_changed(desk: Desk, monkeypatch: pytest.MonkeyPa
     assert cli.run(["tune", str(desk.folder)]) == UsageError.exit_code
     assert desk.toml == before
     assert sorted(one.name for one in desk.folder.iterdir()) == ["build", "pluginkit.toml", "src"]
+
+
+def test_a_symbolic_link_stays_one(desk: Desk) -> None:
+    path = desk.folder / "pluginkit.toml"
+    path.rename(desk.folder / "real.toml")
+    path.symlink_to("real.toml")
+    manifest_text.write(path, {"sm_90": Kept(values={"threads": 512})})
+    assert path.is_symlink()
+    assert "[tuning.sm_90]" in (desk.folder / "real.toml").read_text()
 
 
 def test_a_section_that_is_no_table_by_itself(desk: Desk) -> None:

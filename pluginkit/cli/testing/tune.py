@@ -19,9 +19,9 @@ from pluginkit.cli.testing.bench import seconds
 from pluginkit.dtypes import DType
 from pluginkit.errors import PluginkitError
 from pluginkit.manifest import Manifest
-from pluginkit.manifest.tuning.section import Values
 from pluginkit.tuning import Tuned, TuneOptions, TuneReport, tune
 from pluginkit.tuning.choosing import LEAST
+from pluginkit.tuning.model import named
 from pluginkit.tuning.runner import journal_path
 
 SMALL = 1 << 20
@@ -69,7 +69,7 @@ def command(
         raise
     except PluginkitError:
         if left := _journals(project):
-            console.print(Text(f"What was measured until then is kept in {left[0]}."))
+            console.print(Text(f"What was measured until then is kept in {_listed(left)}."))
         raise
     for one in report.found:
         console.print(_shown(one, dry_run=dry_run))
@@ -91,15 +91,16 @@ def _journals(project: Path) -> list[Path]:
     return [path for path in dict.fromkeys(paths) if path.exists()]
 
 
+def _listed(paths: list[Path]) -> str:
+    return ", ".join(map(str, paths))
+
+
 def _interrupted(project: Path) -> str:
     kept = _journals(project)
-    where = f" What was measured until then is kept in {kept[0]}, and pluginkit tune goes on there." if kept else ""
+    where = (
+        f" What was measured until then is kept in {_listed(kept)}, and pluginkit tune goes on there." if kept else ""
+    )
     return f"Interrupted: pluginkit.toml is as it was.{where}"
-
-
-def named(values: Values) -> str:
-    """A set of values on a line."""
-    return ", ".join(f"{name} = {value}" for name, value in values.items()) or "usual"
 
 
 def _shown(one: Tuned, *, dry_run: bool) -> RenderableType:
@@ -134,7 +135,7 @@ def _shown(one: Tuned, *, dry_run: bool) -> RenderableType:
 
 
 def _verdict(one: Tuned, *, dry_run: bool) -> str:
-    own = f"the usual values' own times are up to {100 * one.noise:.1f} % apart"
+    own = f"the usual values' own times are up to {100 * one.noise:.1f} % from their median"
     if not one.best:
         text = f"{one.arch}: no set of values is faster than the usual ones; {own}."
     else:
@@ -144,8 +145,23 @@ def _verdict(one: Tuned, *, dry_run: bool) -> str:
     more = f" Faster in some case, for TensorRT to time as tactics: {also}." if also else ""
     if one.kept:
         return f"{text}{more} Written: [tuning.{one.arch}] of pluginkit.toml."
+    if one.removed is not None:
+        where = f"[tuning.{one.arch}] of pluginkit.toml"
+        done = f"Without --dry-run {where} is removed" if dry_run else f"Removed: {where}"
+        return f"{text} {done}, since {_now(one, one.removed)}."
     why = "--dry-run" if dry_run else f"a gain has to be above the noise and {100 * LEAST:g} %"
     return f"{text}{more} Nothing is written: {why}."
+
+
+def _now(one: Tuned, number: int) -> str:
+    """What a section's values are today."""
+    values = named(one.candidates[number])
+    if not number:
+        return "nothing in it is a gain now"
+    if number in one.wrong:
+        return f"{values} is out of question"
+    speed = geometric_mean([times[0] / times[number] for times in one.cases.values()])
+    return f"{values} is at {speed:.3f} x the usual values' speed, no gain above the noise"
 
 
 def _after(report: TuneReport, project: Path, *, dry_run: bool) -> list[Text]:
@@ -161,7 +177,7 @@ def _after(report: TuneReport, project: Path, *, dry_run: bool) -> list[Text]:
                 style="yellow",
             )
         )
-    if any(one.kept for one in report.found):
+    if any(one.kept or one.removed is not None for one in report.found) and not dry_run:
         where = "" if project == Path() else f" {project}"
         lines.append(Text(f"Next: pluginkit build{where}, pluginkit test{where}, pluginkit bench{where}"))
     elif dry_run:

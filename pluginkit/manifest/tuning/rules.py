@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from pluginkit.manifest.mistakes import unknown
 from pluginkit.manifest.signature import ManifestModel
-from pluginkit.manifest.tuning.section import STANDARD, Values
+from pluginkit.manifest.tuning.section import STANDARD, Kept, Values, constant
 
 ARCHITECTURE = re.compile(r"sm_[1-9][0-9]{1,2}")
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -17,7 +18,7 @@ _MOST = 2**31 - 1
 def problems(manifest: ManifestModel) -> list[str]:
     """What is wrong in the section."""
     tuning = manifest.tuning
-    found = []
+    found = _same_names([*STANDARD, *tuning.parameters])
     for name, numbers in tuning.parameters.items():
         where = f"tuning.parameters.{name}"
         if not _NAME.fullmatch(name):
@@ -33,6 +34,28 @@ def problems(manifest: ManifestModel) -> list[str]:
             found.append(f"tuning.{arch}: is neither `parameters` nor an architecture, as sm_90")
         for where, values in ((f"tuning.{arch}.values", kept.values), *((f"tuning.{arch}.also", v) for v in kept.also)):
             found += [f"{where}: {problem}" for problem in _values(values, known)]
+        if kept.also and manifest.plugin.base != "v3":
+            found.append(f"tuning.{arch}.also: is for tactics, which plugins of base v3 alone have: remove it")
+        found += [f"tuning.{arch}.{problem}" for problem in _figures(kept)]
+    return found
+
+
+def _same_names(names: list[str]) -> list[str]:
+    first_of: dict[str, str] = {}
+    found = []
+    for name in names:
+        first = first_of.setdefault(constant(name), name)
+        if first != name:
+            found.append(f"tuning.parameters: '{first}' and '{name}' are both {constant(name)} in C++: rename one")
+    return found
+
+
+def _figures(kept: Kept) -> list[str]:
+    found = []
+    if not (math.isfinite(kept.gain) and kept.gain > 0):
+        found.append(f"gain: is {kept.gain}: how many times faster, as 1.03")
+    if not (math.isfinite(kept.noise) and kept.noise >= 0):
+        found.append(f"noise: is {kept.noise}: a part of the time, as 0.004")
     return found
 
 

@@ -14,6 +14,11 @@ STANDARD = ("threads", "packs")
 thread."""
 
 
+def constant(name: str) -> str:
+    """The C++ name of a value: `unroll_by` is `kUnrollBy`."""
+    return "k" + "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+
+
 class Kept(BaseModel):
     """What `pluginkit tune` found on GPUs of one architecture.
 
@@ -22,7 +27,7 @@ class Kept(BaseModel):
         also: further ones, each the fastest of some case: tactics of an IPluginV3.
         gpu: the name of the GPU that was measured.
         gain: how many times faster than the usual values, the geometric mean of the cases.
-        noise: how far the usual values' own times were apart, in parts of their median.
+        noise: how far the usual values' own rounds were from their median at most, in parts of it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -1,4 +1,5 @@
-//! Values of a launch that change its speed and nothing else, for each GPU architecture as `pluginkit tune` found them.
+//! Values of a launch that change its speed, and no result but for the order in which sums are added up, for each GPU
+//! architecture as `pluginkit tune` found them.
 //! `kernels::tuned(stream)` in place of a stream has all launches of these headers take them:
 //!
 //!     kernels::launchElementwise(kernels::tuned(stream, args.tactic), count, Layer{}, ...);
