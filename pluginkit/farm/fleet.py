@@ -6,6 +6,7 @@ import asyncio
 import platform
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -15,7 +16,7 @@ from distributed import Client
 
 from pluginkit.errors import FarmLost, ToolMissing
 from pluginkit.farm import worker
-from pluginkit.farm.arrivals import Arrivals
+from pluginkit.farm.arrivals import Arrivals, Lacking
 from pluginkit.farm.facts import Facts
 from pluginkit.paths import __version__
 
@@ -59,13 +60,16 @@ class FarmWorker:
     def lay(self, arrays: Mapping[str, bytes], file: str = "array") -> None:
         """Where the worker has a folder in common with this process, it has these files from now on.
 
-        Raises:
-            Lacking: a run that ends meanwhile has removed one.
+        A run that ends meanwhile may remove one. Then it is tried once more, and what isn't `held` afterwards is sent.
         """
-        if self.shared is not None:
-            new = {name: data for name, data in arrays.items() if name not in self.held}
-            Arrivals(self.shared).lay(file, new)
-            self.held.update(new)
+        if self.shared is None:
+            return
+        new = {name: data for name, data in arrays.items() if name not in self.held}
+        for _ in range(2):
+            with suppress(Lacking):
+                Arrivals(self.shared).lay(file, new)
+                self.held.update(new)
+                return
 
     @property
     def place(self) -> str:
@@ -196,7 +200,7 @@ class Fleet:
         made = []
         for address, identity in there.items():
             said = found.get(address)
-            known, held, shared = said if isinstance(said, tuple) else (None, (), None)
+            known, held, shared = said if isinstance(said, tuple) and len(said) == 3 else (None, (), None)
             problem = _problem(versions.get(address, {}), known or said)
             name, process = str(identity["name"]), str(identity["local_directory"])
             made.append(
@@ -222,6 +226,8 @@ def _problem(versions: Mapping[str, str], facts: object) -> str:
     dask = versions.get("distributed", DASK)
     if dask != DASK:
         return f"distributed {dask} there, {DASK} here"
+    if isinstance(facts, tuple):
+        return f"another pluginkit than this {__version__} there: it introduces itself in {len(facts)} parts"
     if not isinstance(facts, Facts):
         return f"no pluginkit {__version__} there ({type(facts).__name__}: {facts})" if facts else "it doesn't answer"
     if facts.pluginkit != __version__:

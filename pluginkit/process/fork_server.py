@@ -26,6 +26,7 @@ import struct
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Mapping
 from typing import BinaryIO
 
@@ -157,9 +158,14 @@ class ForkServer:
         owner = os.getpid()
         pid = os.fork()
         if pid == 0:
-            control.close()
-            die_with_parent(owner)
-            _Nursery(theirs, owner).run()  # its children leave it by an exception
+            # Its children leave it by SystemExit. Anything else would reach who serves above, in the owner's name.
+            try:
+                control.close()
+                die_with_parent(owner)
+                _Nursery(theirs, owner).run()
+            except Exception:  # noqa: BLE001 (whatever it is, this process ends of it)
+                traceback.print_exc()
+                os._exit(1)
             os._exit(0)
         theirs.close()
         return cls(control, _Fork(pid))

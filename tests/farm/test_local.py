@@ -70,8 +70,10 @@ def test_a_worker_has_its_server_by_fork_and_is_replaced_where_it_dies(two: Flee
     (mother,) = {psutil.Process(pid).ppid() for pid in first}
     commands = {tuple(one.cmdline()) for one in (*servers, psutil.Process(mother))}
     assert len(commands) == 1, "none is a program of its own"
+    below = [one for one in servers if one.ppid() == first[0]]
+    assert len(below) == 1
     os.kill(first[0], signal.SIGKILL)
-    gone([one for one in servers if one.ppid() == first[0]])
+    gone(below)
     deadline = time.monotonic() + PATIENT
     while True:
         two.refresh()
@@ -81,6 +83,37 @@ def test_a_worker_has_its_server_by_fork_and_is_replaced_where_it_dies(two: Flee
         assert time.monotonic() < deadline
         time.sleep(0.1)
     assert first[1] in now
+
+
+FAILS = """
+import os, sys, time
+from pluginkit.farm.local import child
+forks = []
+def fork(real=os.fork):
+    forks.append(real)
+    if len(forks) == 2:
+        raise BlockingIOError("no process is left")
+    return real()
+async def work(*_):
+    if len(forks) == 1:
+        raise OSError("no descriptor is left")
+os.fork, child._work, child.fork_server.branch, child.PAUSE = fork, work, lambda: None, 0.01
+mother = os.getpid()
+try:
+    workers, deadline = child.LocalWorkers("", "", 1), time.monotonic() + 60
+    while (workers._living or workers._due) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    print(len(forks), "forks")
+except Exception as error:
+    print(error, "in the mother" if os.getpid() == mother else "in a worker")
+"""
+
+
+def test_a_worker_that_fails_has_a_successor_though_a_fork_fails_too() -> None:
+    done = subprocess.run([sys.executable, "-c", FAILS], capture_output=True, text=True, timeout=PATIENT, check=True)
+    assert done.stdout == "3 forks\n", done.stderr
+    assert "OSError: no descriptor is left" in done.stderr
+    assert "BlockingIOError: no process is left" in done.stderr
 
 
 HOLD = """
@@ -103,14 +136,17 @@ def test_no_process_outlives_the_client(number: signal.Signals, tmp_path: Path) 
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     ) as client:
-        assert client.stdout is not None
-        workers = [int(pid) for pid in client.stdout.readline().split()]
-        assert len(workers) == 2
-        below = psutil.Process(client.pid).children(recursive=True)
-        assert {*workers} < {one.pid for one in below}
-        client.send_signal(number)
-        client.wait(PATIENT)
-        gone(below)
+        try:
+            assert client.stdout is not None
+            workers = [int(pid) for pid in client.stdout.readline().split()]
+            assert len(workers) == 2
+            below = psutil.Process(client.pid).children(recursive=True)
+            assert {*workers} < {one.pid for one in below}
+            client.send_signal(number)
+            client.wait(PATIENT)
+            gone(below)
+        finally:
+            client.kill()
     if number == signal.SIGINT:
         # Dask's scheduler leaves its folder with two locks, as it always does.
         assert [one.name for one in tmp_path.iterdir() if one.name != "dask-scratch-space"] == []

@@ -158,6 +158,19 @@ def test_a_process_that_was_forked_has_a_server_of_its_own() -> None:
     assert done.stdout.split() == ["0", "True"], done.stderr
 
 
+def test_a_forked_server_that_fails_ends_instead_of_going_on_as_its_owner() -> None:
+    code = (
+        f"import os, sys\nsys.path[:] = {sys.path!r}\nfrom pluginkit.process import fork_server\n"
+        "def fail(self):\n    raise OSError('no process is left')\n"
+        "fork_server._Nursery.run = fail\n"
+        "try:\n    print(fork_server.ForkServer.fork()._process.wait())\n"
+        "except OSError:\n    print('it goes on')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "1\n"
+    assert "OSError: no process is left" in done.stderr
+
+
 def test_the_server_ends_with_its_owner_though_a_fork_of_that_one_lives() -> None:
     code = (
         f"import os, sys, time\nsys.path[:] = {sys.path!r}\nfrom pluginkit.process.worker import Worker\n"

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Mapping
 
 import dask
@@ -62,39 +63,63 @@ class LocalWorkers:
     def __init__(self, scheduler: str, folder: str, count: int) -> None:
         self._scheduler, self._folder = scheduler, folder
         self._living: dict[int, tuple[int, float]] = {}
-        self._deaths = 0
-        signal.signal(signal.SIGCHLD, lambda *_: self._replace())
+        self._due: dict[int, float] = {}
+        self._busy, self._called = True, False
+        for call in (signal.SIGCHLD, signal.SIGALRM):
+            signal.signal(call, lambda *_: self._replace())
         for number in range(count):
             self._start(number)
+        self._busy = False
+        self._replace()
 
     def _start(self, number: int) -> None:
-        """In the worker it ends by an exception: so a plugin's process ends as a program does."""
+        """In the worker it ends by SystemExit: so a plugin's process ends as a program does.
+
+        Raises:
+            OSError: there can't be another process now.
+        """
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            die_with_parent(parent)
-            fork_server.branch()
-            asyncio.run(_work(self._scheduler, self._folder, number))
+            # Above is this process's answer to its client, which no worker may give.
+            try:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                die_with_parent(parent)
+                fork_server.branch()
+                asyncio.run(_work(self._scheduler, self._folder, number))
+            except Exception:  # noqa: BLE001 (whatever it is, this worker ends of it and has a successor)
+                traceback.print_exc()
+                os._exit(1)
             sys.exit()
         self._living[pid] = number, time.monotonic()
 
     def _replace(self) -> None:
-        """Called at each death; one that comes while it runs has it look once more."""
-        self._deaths += 1
-        if self._deaths > 1:
-            return
-        seen = 0
-        while seen != self._deaths:
-            seen = self._deaths
-            for pid, (number, since) in list(self._living.items()):
-                ended, status = os.waitpid(pid, os.WNOHANG)
-                if ended:
-                    del self._living[pid]
-                    if status:  # otherwise it was told to end
-                        time.sleep(max(0.0, since + PAUSE - time.monotonic()))
-                        self._start(number)
-        self._deaths = 0
+        """Called at each death and when a start is due; a call that comes while it runs has it look once more."""
+        self._called = True
+        while self._called and not self._busy:
+            self._busy, self._called = True, False
+            self._look()
+            self._busy = False
+
+    def _look(self) -> None:
+        for pid, (number, since) in list(self._living.items()):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                del self._living[pid]
+                if status:  # otherwise it was told to end
+                    self._due[number] = since + PAUSE
+        for number, due in list(self._due.items()):
+            if due <= time.monotonic():
+                try:
+                    self._start(number)
+                    del self._due[number]
+                except OSError:
+                    traceback.print_exc()
+                    self._due[number] = time.monotonic() + PAUSE
+        if self._due:
+            # At least a millisecond: 0 would be never.
+            signal.setitimer(signal.ITIMER_REAL, max(0.001, min(self._due.values()) - time.monotonic()))
 
 
 async def _work(scheduler: str, folder: str, number: int) -> None:
