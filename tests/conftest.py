@@ -152,8 +152,8 @@ def three_plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kernel, shift = project / "src" / "scale_kernel.cu", project / "plugins" / "shift" / "src" / "shift.cpp"
     for path, old, new in (
         (kernel, "float sum = 0.0F;", "float sum = 0.0F; if (args.parameters.factor == 13.0F) { __trap(); }"),
-        (shift, "const noexcept\n{\n    return 0;\n}\n\nnvinfer1::PluginFieldCollection",
-         "const noexcept\n{\n    return 4096;\n}\n\nnvinfer1::PluginFieldCollection"),
+        (shift, "const noexcept\n{\n    return 0;\n}\n\nint32_t Shift::getNbTactics",
+         "const noexcept\n{\n    return 4096;\n}\n\nint32_t Shift::getNbTactics"),
         (shift, "void* /*workspace*/", "void* workspace"),
         (shift, "    if (inputDesc == nullptr || outputDesc",
          "    if (cudaMemsetAsync(workspace, 255, 4096, stream) != cudaSuccess || inputDesc == nullptr || outputDesc"),

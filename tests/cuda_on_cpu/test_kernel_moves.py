@@ -55,6 +55,7 @@ TILED: Rims = [
     ((200001,), ((9000, 1),)),
     ((12000, 16), ((0, 3), (0, 0))),
     ((9100, 17), ((2, 0), (5, 0))),
+    ((9001, 1), ((0, 0), (0, 15))),
 ]
 """More than 128 KiB, of which a block makes a tile: several rows, a part of one, rims of several tiles."""
 

@@ -40,8 +40,9 @@ struct ExpBelow
     float offset;
 
     __device__ explicit ExpBelow(float most)
-        // The product may overflow where `most` is so large that the next smaller float's power is 0, with any base.
-        : factor(fabsf(most) < 1e38F ? 1.4426950408889634F : 1.0F), offset(-most * factor)
+        // Above that the product's rounding could be more than 2's exponent holds, and floats are 64 apart: the others'
+        // powers are nothing beside the largest one's, with any base.
+        : factor(fabsf(most) < 1e9F ? 1.4426950408889634F : 1.0F), offset(-most * factor)
     {
     }
 

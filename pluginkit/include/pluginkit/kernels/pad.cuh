@@ -241,29 +241,38 @@ __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
             next > 0 ? max(max(next - columns + of.end, next - columns + of.begin + kIn - 1) & -kIn, 0) : 0;
         int32_t const to = below < rows ? min((min(next + of.begin, kTile) + kIn - 1) & -kIn, kTile) : kTile;
         int32_t const at = from + (i - below * gap) * kPart;
-        int32_t const startBefore = sources[max(below - 1, 0)];
-        int32_t const startBelow = sources[min(below, rows - 1)];
-        T parts[kPart];
-#pragma unroll
-        for (int32_t j = 0; j < kPart; ++j)
+        if constexpr (kPart == 1)
         {
-            int32_t const column = min(at + j < next ? at + j - next + columns : at + j - next, columns - 1);
-            int32_t const start = at + j < next ? startBefore : startBelow;
+            int32_t const start = sources[at < next ? below - 1 : min(below, rows - 1)];
+            int32_t const column = min(at < next ? at - next + columns : at - next, columns - 1);
             int32_t const source = sourceOf<Mode>(shape.last, column);
             bool const moved = at < to && source >= 0 && start >= 0;
-            parts[j] = x[moved ? start - of.lead + source : 0];
-            change(parts[j]);
-            parts[j] = Mode == PadMode::kConstant && !moved ? constants[0] : parts[j];
+            T element = x[moved ? start - of.lead + source : 0];
+            change(element);
+            if (at < to)
+            {
+                elements[at] = moved ? element : constants[0];
+            }
         }
-        if (at < to)
+        else
         {
-            if constexpr (kPart == kIn)
+            int32_t const startBefore = sources[max(below - 1, 0)];
+            int32_t const startBelow = sources[min(below, rows - 1)];
+            T parts[kPart];
+#pragma unroll
+            for (int32_t j = 0; j < kPart; ++j)
+            {
+                int32_t const column = min(at + j < next ? at + j - next + columns : at + j - next, columns - 1);
+                int32_t const start = at + j < next ? startBefore : startBelow;
+                int32_t const source = sourceOf<Mode>(shape.last, column);
+                bool const moved = at < to && source >= 0 && start >= 0;
+                parts[j] = x[moved ? start - of.lead + source : 0];
+                change(parts[j]);
+                parts[j] = Mode == PadMode::kConstant && !moved ? constants[0] : parts[j];
+            }
+            if (at < to)
             {
                 memcpy(&words[at / kIn], &parts, sizeof parts);
-            }
-            else
-            {
-                elements[at] = parts[0];
             }
         }
     }
@@ -333,10 +342,11 @@ void launchPadOf(cudaStream_t stream, PadShape const& shape, int64_t count, int6
     constexpr int64_t kSmall = int64_t{1} << 17U; // bytes, for which two blocks a multiprocessor are too few
     auto const elements = static_cast<int32_t>(count);
     int64_t const columns = shape.last.out.divisor;
-    if (canPack(y.data, x.data) && xCount >= kPadWord<T> && kTile / columns + 2 <= kPadRows &&
-        count > kSmall / static_cast<int64_t>(sizeof(T)))
+    PadRow const rows = padRow(shape.last, xCount, kPadWord<T>, kPadPart<T>, kTile);
+    // Where no word fits into a row, only whole words of x keep what is loaded in vain inside it.
+    bool const words = canPack(y.data, x.data) && (rows.words > 0 || (xCount > 0 && xCount % kPadWord<T> == 0));
+    if (words && kTile / columns + 2 <= kPadRows && count > kSmall / static_cast<int64_t>(sizeof(T)))
     {
-        PadRow const rows = padRow(shape.last, xCount, kPadWord<T>, kPadPart<T>, kTile);
         auto const blocks = static_cast<uint32_t>((count + kTile - 1) / kTile);
         padKernel<Mode><<<blocks, kPadThreads, 0, stream>>>(shape, rows, elements, change, value, y, x.data);
         return;

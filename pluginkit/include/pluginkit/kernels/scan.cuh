@@ -21,10 +21,14 @@ namespace pluginkit::kernels
 namespace detail
 {
 
-//! Whether several blocks have a row: where the rows are too few for a GPU's blocks, or a block would take too long.
+constexpr int64_t kManyRows = 1024;                 //!< enough for all multiprocessors, a block each
+constexpr int64_t kLongColumns = 32768;             //!< of rows that are worth to be shared
+constexpr int64_t kMostColumns = int64_t{1} << 31U; //!< of rows that can be
+
+//! Whether several blocks have a row.
 inline bool sharesRows(int64_t rows, int64_t columns) noexcept
 {
-    return rows < 1024 && columns >= 32768 && columns <= int64_t{1} << 31U;
+    return rows < kManyRows && columns >= kLongColumns && columns <= kMostColumns;
 }
 
 constexpr int32_t kMostScanThreads = 512; //!< of a block
@@ -147,11 +151,16 @@ cudaError_t launchScanBy(cudaStream_t stream, int64_t rows, int64_t columns, Ope
 
 } // namespace detail
 
-//! Bytes of a workspace for `launchScan`, aligned to 8. Without rows to share it takes none.
+//! Bytes of a workspace for `launchScan`, aligned to 8: enough for so many rows and columns and for fewer, since
+//! TensorRT gives what the profile's largest shapes take. Where no row is long enough to be shared it takes none.
 inline int64_t scanWorkspace(int64_t rows, int64_t columns) noexcept
 {
-    int64_t const tiles = columns / detail::kTileElements<1> + 2;
-    return detail::sharesRows(rows, columns) ? (1 + rows * tiles) * static_cast<int64_t>(sizeof(detail::TileState)) : 0;
+    if (columns < detail::kLongColumns)
+    {
+        return 0;
+    }
+    int64_t const tiles = std::min(columns, detail::kMostColumns) / detail::kTileElements<1> + 2;
+    return (1 + std::min(rows, detail::kManyRows - 1) * tiles) * static_cast<int64_t>(sizeof(detail::TileState));
 }
 
 //! Starts the kernel on a stream, which may be `tuned` (tuning.cuh), and returns at once; without elements it starts

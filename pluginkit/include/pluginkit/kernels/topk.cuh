@@ -274,9 +274,13 @@ cudaError_t launchTopK(cudaStream_t stream, int64_t rows, int64_t columns, int64
     {
         detail::launchTopKOf<kSize, true>(stream, blocks, columns, wanted, function, y, x);
     }
-    else
+    else if (columns > kSize)
     {
         detail::launchTopKOf<kSize, false>(stream, blocks, columns, wanted, function, y, x);
+    }
+    else
+    {
+        detail::launchTopKOf<1, true>(stream, blocks, columns, wanted, function, y, x);
     }
     return cudaGetLastError();
 }

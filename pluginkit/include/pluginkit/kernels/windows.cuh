@@ -374,7 +374,8 @@ cudaError_t launchWindows(cudaStream_t stream, Images const& images, Window cons
         static_cast<int32_t>(images.height), static_cast<int32_t>(images.width), static_cast<int32_t>(images.outHeight),
         divisorOf(images.outWidth),          divisorOf(images.outHeight),        count};
     bool const halves = (window.size == 2 || window.size == 3) && window.stride == 2 && window.pad == window.size - 2;
-    if (halves && images.width == 2 * images.outWidth && images.width % Pack<T>::kSize == 0 && canPack(y.data, x.data))
+    if (halves && images.height > 0 && images.width == 2 * images.outWidth && images.width % Pack<T>::kSize == 0 &&
+        canPack(y.data, x.data))
     {
         int64_t const packs = images.width / Pack<T>::kSize;
         int64_t const groups = (images.outHeight + detail::kHalvedRows<T> - 1) / detail::kHalvedRows<T>;
