@@ -81,6 +81,15 @@ struct StreamedRow
     Place<Size, Whole, Group> place;
     Source source;
 
+    //! The function of each element of a chunk.
+    template <typename Chunk, typename Function>
+    __device__ void apply(Chunk const& chunk, Function const& function, float (&results)[Size]) const
+    {
+        float numbers[Source::kCount][Size];
+        source.loadAt(chunk, numbers);
+        applyAll(function, numbers, results);
+    }
+
     template <typename Operation, typename Function>
     __device__ float reduce(Operation operation, Function const& function) const
     {
@@ -88,10 +97,8 @@ struct StreamedRow
         for (int64_t c = place.group.thread(); c < place.chunks; c += place.group.threads())
         {
             auto const chunk = place.at(c);
-            float numbers[Source::kCount][Size];
-            source.loadAt(chunk, numbers);
             float results[Size];
-            applyAll(function, numbers, results);
+            apply(chunk, function, results);
             result = foldChunk(result, operation, chunk, results);
         }
         return place.group.reduce(result, operation);
@@ -110,10 +117,8 @@ struct StreamedRow
         for (int64_t c = place.group.thread(); c < place.chunks; c += place.group.threads())
         {
             auto const chunk = place.at(c);
-            float numbers[Source::kCount][Size];
-            source.loadAt(chunk, numbers);
             float results[Size];
-            applyAll(function, numbers, results);
+            apply(chunk, function, results);
             multiply<T>(factor, results);
             storeOne(scaled, chunk, results);
         }

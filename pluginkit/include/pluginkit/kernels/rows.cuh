@@ -138,19 +138,26 @@ __device__ float blockReduce(float value, Operation operation, float* scratch)
 namespace detail
 {
 
+//! The sum of this lane's number and of those before it in its warp.
+inline __device__ int32_t warpCount(int32_t number)
+{
+    auto const lane = static_cast<int32_t>(threadIdx.x % kLanes);
+#pragma unroll
+    for (uint32_t distance = 1; distance < kLanes; distance *= 2)
+    {
+        int32_t const other = __shfl_up_sync(kWholeWarp, number, distance);
+        number += lane >= static_cast<int32_t>(distance) ? other : 0;
+    }
+    return number;
+}
+
 //! What comes before this thread's number in its block of Warps warps; `total` is that of all.
 template <int32_t Warps>
 __device__ int32_t countBefore(int32_t number, int32_t& total, int32_t (&scratch)[Warps])
 {
     auto const lane = static_cast<int32_t>(threadIdx.x % kLanes);
     auto const warp = static_cast<int32_t>(threadIdx.x / kLanes);
-    int32_t sum = number;
-#pragma unroll
-    for (uint32_t distance = 1; distance < kLanes; distance *= 2)
-    {
-        int32_t const other = __shfl_up_sync(kWholeWarp, sum, distance);
-        sum += lane >= static_cast<int32_t>(distance) ? other : 0;
-    }
+    int32_t const sum = warpCount(number);
     if (lane == static_cast<int32_t>(kLanes) - 1)
     {
         scratch[warp] = sum;

@@ -90,14 +90,7 @@ inline __device__ void findDigit(int32_t const (&counts)[kDigits], uint32_t shif
     {
         mine += counts[last - j];
     }
-    int32_t above = mine;
-#pragma unroll
-    for (uint32_t distance = 1; distance < kLanes; distance *= 2)
-    {
-        int32_t const other = __shfl_up_sync(kWholeWarp, above, distance);
-        above += lane >= static_cast<int32_t>(distance) ? other : 0;
-    }
-    above -= mine;
+    int32_t above = warpCount(mine) - mine;
     Threshold const before = threshold;
     __syncwarp(); // nobody writes it before all have read it
     for (int32_t j = 0; j < kEach; ++j)
