@@ -12,6 +12,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "kernels.md"
+GALLERY = ROOT / "samples" / "gallery" / "README.md"
+TYPES = ("float32", "float16", "bfloat16", "int8")
+LARGE = 1 << 27
+"""Elements of the tables' tensors."""
+
+LAYERS = ("leaky", "softmax", "cumsum", "embedding", "NCHW to NHWC", "pad reflect", "max pool 3x3", "nonzero")
+"""Of the gallery's projects, in its order."""
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +40,38 @@ def test_the_documents_show_the_record(written: dict[Path, str], name: str) -> N
     )
 
 
-def test_every_case_of_the_record_is_in_the_table(written: dict[Path, str]) -> None:
-    (page,) = (text for path, text in written.items() if path == PAGE)
-    table = page.split("<!-- figures -->")[1].split("<!-- end of figures -->")[0]
-    assert "| nonzero | " in table
-    assert "| pluginkit new | " in table
+def shares(page: Path) -> dict[str, list[float]]:
+    """Of each case of the record that a page links: those of the types. Read here, not by what writes the documents."""
+    links = set(re.findall(r"\(([./\w-]+-patterns\.json)\)", page.read_text(encoding="utf-8")))
+    assert len(links) == 1
+    record = json.loads((page.parent / links.pop()).read_text(encoding="utf-8"))
+    found: dict[str, dict[str, float]] = {}
+    for row in record["cases"]:
+        if row["elements"] == LARGE:
+            # The widths that follow have the same case.
+            found.setdefault(row["case"], {}).setdefault(row["type"], row["share"])
+    return {case: [of[one] for one in TYPES] for case, of in found.items() if len(of) == len(TYPES)}
+
+
+def test_the_table_is_the_records() -> None:
+    recorded, seen = shares(PAGE), set()
+    recorded.pop("cumsum, one row", None)  # beside CUB alone
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        cells = [one.strip() for one in line.strip("|").split("|")]
+        if cells[0] in recorded and len(cells) == 3 + len(TYPES):
+            printed = [cell.split()[0].strip("*") for cell in cells[1:5]]
+            assert printed == [f"{share:.3f}" for share in recorded[cells[0]]], cells[0]
+            for cell, share in zip(cells[1:5], recorded[cells[0]], strict=True):
+                limit = re.search(r"\((0\.\d+)\)", cell)
+                assert limit is None or share < float(limit[1]), f"{cells[0]} holds its limit"
+            seen.add(cells[0])
+    assert seen == set(recorded)
+
+
+def test_the_gallerys_figures_are_the_records() -> None:
+    recorded = shares(GALLERY)
+    printed = re.findall(r": (\d\.\d\d(?: · \d\.\d\d){3})$", GALLERY.read_text(encoding="utf-8"), re.MULTILINE)
+    assert printed == [" · ".join(f"{share:.2f}" for share in recorded[layer]) for layer in LAYERS]
 
 
 def test_a_pattern_behind_cub_is_missed() -> None:
