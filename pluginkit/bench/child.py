@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -86,6 +88,25 @@ class BenchLibrary:
         Raises:
             CheckFailed: the plugin answers wrongly, or an output is not what it must be.
         """
+        with self._placed(case) as (buffers, measure, check):
+            times, note = measure()
+            check()
+            result = Result(
+                case,
+                times,
+                buffers.count,
+                buffers.turn_bytes,
+                self._empty(times.enqueues) if times.enqueues > 1 else None,
+                note=note,
+            )
+        return replace(result, copy=self._copy(case.bytes, buffers.count)) if self._sweep else result
+
+    @contextmanager
+    def _placed(self, case: BenchCase) -> Iterator[tuple[Buffers, Callable[[], tuple[Times, str]], Callable[[], None]]]:
+        """A case that was prepared, on the GPU: its buffers, what times it, and what checks the outputs in them.
+
+        After an exception nothing is freed: that may be what failed, and the worker ends.
+        """
         assert self._values is not None
         _, tensors = self._values
         layer = BenchLayer(self._creator, self._manifest, case, tensors.scales)
@@ -97,21 +118,14 @@ class BenchLibrary:
             address = workspace.address if workspace else 0
             layer.enqueue(buffers.inputs[turn], buffers.outputs[turn], address, stream.handle)
 
-        times, note = self._timer.measure(Work(run, buffers.count), lambda: buffers.poison(stream))
-        self._check(layer, buffers, tensors, case)
-        result = Result(
-            case,
-            times,
-            buffers.count,
-            buffers.turn_bytes,
-            self._empty(times.enqueues) if times.enqueues > 1 else None,
-            note=note,
-        )
+        def measure() -> tuple[Times, str]:
+            return self._timer.measure(Work(run, buffers.count), lambda: buffers.poison(stream))
+
+        yield buffers, measure, lambda: self._check(layer, buffers, tensors, case)
         layer.close()
         buffers.free()
         if workspace:
             workspace.free()
-        return replace(result, copy=self._copy(case.bytes, buffers.count)) if self._sweep else result
 
     def _copy(self, moved: int, sets: int) -> Times | None:
         return self._timer.copy(moved // 2, sets) if moved > 1 else None

@@ -71,11 +71,21 @@ def run_tool(command: Sequence[str | Path], folder: Path, progress: Progress) ->
 
 
 def put(path: Path, content: bytes, mode: int) -> None:
-    """Write a new file and rename it."""
+    """Write a new file and rename it: a kill leaves the old one or the new one, an OSError the old one alone."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
-    new.write_bytes(content)
-    new.chmod(mode)
-    new.replace(path)
+    try:
+        new.write_bytes(content)
+        new.chmod(mode)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def put_changed(path: Path, text: str) -> None:
+    """Write a file that CMake or a source reads, unless it has the text: what depends on it would be made anew."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def tools(settings: dict[str, str]) -> tuple[Path, Path, dict[str, str]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pluginkit.build import cache
 from pluginkit.build.artifact import Artifact, library_path
-from pluginkit.build.cmake import Progress, configure, install, run_tool, tools
+from pluginkit.build.cmake import Progress, configure, install, put_changed, run_tool, tools
 from pluginkit.errors import BuildFailed, UsageError, from_os
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".cu")
@@ -102,7 +102,7 @@ def build_sources(sources: SourceSet, library: Path | None = None, *, progress: 
     project = _project(name, library.name, sources)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        _write(place / "CMakeLists.txt", project)
+        put_changed(place / "CMakeLists.txt", project)
         with (place / ".lock").open("w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             return _build(place, name, library, progress)
@@ -144,12 +144,6 @@ def first_error(output: str) -> str:
     more = len(errors) - 1
     rest = [f"({more} more error{'s' * (more > 1)})"] if more else []
     return "\n".join([*lines[start:end], *rest, *dict.fromkeys(ours)])
-
-
-def _write(path: Path, text: str) -> None:
-    """Only where it is another: CMake would configure anew."""
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
 
 
 def _project(name: str, file_name: str, sources: SourceSet) -> str:

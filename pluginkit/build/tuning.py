@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pluginkit.build.cmake import put_changed
 from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.tuning.section import TuningSection, Values, constant
@@ -52,17 +53,10 @@ def _text(tuning: TuningSection, sets: Sequence[Values], by_arch: Mapping[str, i
     return "\n".join([*lines, "}", "", "} // namespace", "} // namespace pluginkit::kernels", ""])
 
 
-def write(path: Path, text: str) -> None:
-    """Leaves the file alone where it has the text already: what includes it is compiled anew otherwise."""
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-
-
 def main() -> int:
     """The command line; the exit code."""
     try:
-        write(Path(sys.argv[2]), header(Manifest.load(Path(sys.argv[1])).tuning))
+        put_changed(Path(sys.argv[2]), header(Manifest.load(Path(sys.argv[1])).tuning))
     except PluginkitError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

@@ -707,12 +707,18 @@ function(_pluginkit_tuning out source)
         string(SHA256 name "${manifest}")
         string(SUBSTRING "${name}" 0 12 name)
         set(header "${CMAKE_CURRENT_BINARY_DIR}/tuning/${name}.h")
-        execute_process(
-            COMMAND "${PLUGINKIT_PYTHON}" -m pluginkit.build.tuning "${manifest}" "${header}"
-            ERROR_VARIABLE error
-            RESULT_VARIABLE result)
-        if(NOT result EQUAL 0)
-            message(FATAL_ERROR "${error}")
+        # Once for all sources of the manifest.
+        string(SHA256 key "${header}")
+        get_property(written GLOBAL PROPERTY _pluginkit_tuning_${key})
+        if(NOT written)
+            execute_process(
+                COMMAND "${PLUGINKIT_PYTHON}" -m pluginkit.build.tuning "${manifest}" "${header}"
+                ERROR_VARIABLE error
+                RESULT_VARIABLE result)
+            if(NOT result EQUAL 0)
+                message(FATAL_ERROR "${error}")
+            endif()
+            set_property(GLOBAL PROPERTY _pluginkit_tuning_${key} TRUE)
         endif()
     endif()
     set(${out} "PLUGINKIT_TUNING_HEADER=\"${header}\"" PARENT_SCOPE)

@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pluginkit import host
-from pluginkit.bench.buffers import Buffers
 from pluginkit.bench.child import BenchLibrary
-from pluginkit.bench.layer import BenchLayer
 from pluginkit.bench.model import BenchCase
-from pluginkit.bench.timing import Work
 from pluginkit.errors import CheckFailed
 from pluginkit.manifest.tuning.section import Values
 from pluginkit.process.child import Breadcrumb
@@ -44,36 +41,22 @@ class TuningLibrary(BenchLibrary):
         Raises:
             CheckFailed: the case can't be measured at all, or a set has left the GPU's context unusable.
         """
-        assert self._values is not None
-        _, tensors = self._values
-        layer = BenchLayer(self._creator, self._manifest, case, tensors.scales)
-        buffers = Buffers(self._context, tensors.inputs, tensors.outputs)
-        workspace = self._context.alloc(layer.workspace_bytes) if layer.workspace_bytes else None
-        stream = self._timer.stream
-
-        def run(turn: int) -> None:
-            address = workspace.address if workspace else 0
-            layer.enqueue(buffers.inputs[turn], buffers.outputs[turn], address, stream.handle)
-
         times: dict[int, list[float]] = {number: [] for number in sets}
         wrong: dict[int, str] = {}
-        for turn in range(rounds):
-            for number in [one for one in sets if one not in wrong]:
-                os.environ[VARIABLE] = str(number)
-                try:
-                    measured, _ = self._timer.measure(Work(run, buffers.count), lambda: buffers.poison(stream))
-                    if turn == 0:
-                        self._check(layer, buffers, tensors, case)
-                except CheckFailed as error:
-                    if getattr(error, "sticky", False):  # else each later set would look wrong
-                        what = named(self._candidates[number]) if number else "the usual values"
-                        raise error.worded(f"{case.id}, with {what}: {error.message}") from error
-                    wrong[number] = error.message
-                    del times[number]
-                else:
-                    times[number].append(measured.median)
-        layer.close()
-        buffers.free()
-        if workspace:
-            workspace.free()
+        with self._placed(case) as (_, measure, check):
+            for turn in range(rounds):
+                for number in [one for one in sets if one not in wrong]:
+                    os.environ[VARIABLE] = str(number)
+                    try:
+                        measured, _ = measure()
+                        if turn == 0:
+                            check()
+                    except CheckFailed as error:
+                        if getattr(error, "sticky", False):  # else each later set would look wrong
+                            what = named(self._candidates[number]) if number else "the usual values"
+                            raise error.worded(f"{case.id}, with {what}: {error.message}") from error
+                        wrong[number] = error.message
+                        del times[number]
+                    else:
+                        times[number].append(measured.median)
         return Compared(times, wrong)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from pluginkit.build.cmake import put
 from pluginkit.tuning.model import Compared
 
 
@@ -38,12 +38,8 @@ class Journal:
         self._cases[name] = found
         cases = {key: {"times": _items(one.times), "wrong": _items(one.wrong)} for key, one in self._cases.items()}
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        new = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        try:
-            new.write_text(json.dumps({"identity": self._identity, "cases": cases}, indent=1) + "\n", encoding="utf-8")
-            new.replace(self._path)
-        finally:
-            new.unlink(missing_ok=True)
+        text = json.dumps({"identity": self._identity, "cases": cases}, indent=1) + "\n"
+        put(self._path, text.encode(), 0o644)
 
 
 def _items(table: object) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Any
 
 import tomli_w
 
+from pluginkit.build.cmake import put
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.tuning.section import Kept
@@ -100,10 +100,4 @@ def write(path: Path, changes: Mapping[str, Kept | None]) -> None:
     for arch, kept in changes.items():
         new = with_kept(new, arch, kept)
     Manifest.parse(new, str(path))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(new.encode("utf-8"))
-        temporary.chmod(path.stat().st_mode & 0o777)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    put(path, new.encode("utf-8"), path.stat().st_mode & 0o777)

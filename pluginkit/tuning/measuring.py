@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from pluginkit.bench.model import BenchCase
 from pluginkit.bench.runner import SLOW, alone
 from pluginkit.build import build
-from pluginkit.build.cmake import Progress
+from pluginkit.build.cmake import Progress, put_changed
 from pluginkit.build.gpus import Gpu
-from pluginkit.build.tuning import measuring_header, write
+from pluginkit.build.tuning import measuring_header
 from pluginkit.errors import UsageError
 from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.manifest.project import root
@@ -54,7 +54,7 @@ class GpuMeasuring:
         project = options.project.resolve()
         home = root(project)
         header = home / "build" / FOLDER / f"candidates-{manifest.slug}.h"
-        write(header, measuring_header(manifest.tuning, candidates))
+        put_changed(header, measuring_header(manifest.tuning, candidates))
         made = build(home, "gpu", archs=(gpu.arch,), tuning=(project / FILE_NAME, header), progress=progress)[0]
         _check_candidates(made.library)
         self._init: dict[str, Any] = {

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pluginkit import cli
+from pluginkit.bench import child as bench_child
 from pluginkit.bench.model import BenchCase
 from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.build.tuning import header, measuring_header
@@ -245,8 +246,8 @@ def test_a_candidate_that_faults_ends_the_run(desk: Desk, monkeypatch: pytest.Mo
 
     measured: list[int] = []
     monkeypatch.setenv(VARIABLE, "0")
-    monkeypatch.setattr(child, "BenchLayer", Anything)
-    monkeypatch.setattr(child, "Buffers", Anything)
+    monkeypatch.setattr(bench_child, "BenchLayer", Anything)
+    monkeypatch.setattr(bench_child, "Buffers", Anything)
     library = child.TuningLibrary.__new__(child.TuningLibrary)
     case = runner.asked(runner.BenchOptions(desk.folder))[1][0]
     library.__dict__.update(

@@ -17,17 +17,13 @@ from pluginkit.bench.baseline import COMPILED, TORCH
 from pluginkit.bench.runner import asked
 from pluginkit.cli import farms, progress, table
 from pluginkit.cli.report_files import check_writable, json_option
-from pluginkit.dtypes import DType
+from pluginkit.cli.testing.precisions import chosen, measured_precisions
 from pluginkit.run.options import Step
 
 
 @click.command("bench")
 @click.argument("project", type=click.Path(path_type=Path), default=".")
-@click.option("--fp32", "precisions", flag_value="float32", multiple=True, help="Measure in float32 (kFLOAT).")
-@click.option("--fp16", "precisions", flag_value="float16", multiple=True, help="Measure in float16 (kHALF).")
-@click.option("--int8", "precisions", flag_value="int8", multiple=True, help="Measure in INT8.")
-@click.option("--fp8", "precisions", flag_value="float8", multiple=True, help="Measure in FP8 (kFP8, E4M3).")
-@click.option("--bf16", "precisions", flag_value="bfloat16", multiple=True, help="Measure in bfloat16 (kBF16).")
+@measured_precisions
 @click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
 @click.option("--library", type=click.Path(path_type=Path), metavar="LIB.so", help="Measure this library; build none.")
 @click.option(
@@ -81,7 +77,7 @@ def command(
         check_writable(file)
     if picture is not None:
         plot.check()
-    kinds = tuple(DType(name) for name in dict.fromkeys(precisions)) or None
+    kinds = chosen(precisions)
     options = BenchOptions(
         project, kinds, only, library, archs, seed, timeout, compare, None if range_ is None else sweep.parse(range_)
     )

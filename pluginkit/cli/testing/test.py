@@ -16,7 +16,7 @@ from rich.text import Text
 from pluginkit.cli import farms, progress, table
 from pluginkit.cli.errors import show_error
 from pluginkit.cli.report_files import check_writable, json_option
-from pluginkit.dtypes import DType
+from pluginkit.cli.testing.precisions import chosen
 from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.manifest import FILE_NAME
 from pluginkit.reporting import page
@@ -179,7 +179,7 @@ def command(
     project = _home(project, library)
     options = Options(
         project=project,
-        precisions=tuple(DType(name) for name in dict.fromkeys(precisions)) or None,
+        precisions=chosen(precisions),
         families=networks or None,
         only=only,
         data=data,

@@ -16,7 +16,7 @@ from pluginkit.build.gpus import find_driver
 from pluginkit.cli import progress, table
 from pluginkit.cli.report_files import check_writable, json_option
 from pluginkit.cli.testing.bench import seconds
-from pluginkit.dtypes import DType
+from pluginkit.cli.testing.precisions import chosen, measured_precisions
 from pluginkit.errors import PluginkitError
 from pluginkit.manifest import Manifest
 from pluginkit.tuning import Tuned, TuneOptions, TuneReport, tune
@@ -32,11 +32,7 @@ COLUMNS = 4
 
 @click.command("tune")
 @click.argument("project", type=click.Path(path_type=Path), default=".")
-@click.option("--fp32", "precisions", flag_value="float32", multiple=True, help="Measure in float32 (kFLOAT).")
-@click.option("--fp16", "precisions", flag_value="float16", multiple=True, help="Measure in float16 (kHALF).")
-@click.option("--int8", "precisions", flag_value="int8", multiple=True, help="Measure in INT8.")
-@click.option("--fp8", "precisions", flag_value="float8", multiple=True, help="Measure in FP8 (kFP8, E4M3).")
-@click.option("--bf16", "precisions", flag_value="bfloat16", multiple=True, help="Measure in bfloat16 (kBF16).")
+@measured_precisions
 @click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
 @click.option("--dry-run", is_flag=True, help="Measure, and leave pluginkit.toml as it is.")
 @click.option(
@@ -57,7 +53,7 @@ def command(
     pluginkit.toml, in [tuning.sm_90] for the GPU's architecture, and builds hand it to the kernels.
     """
     check_writable(json_file)
-    kinds = tuple(DType(name) for name in dict.fromkeys(precisions)) or None
+    kinds = chosen(precisions)
     options = TuneOptions(project, kinds, only, dry_run, timeout)
     to_stdout = str(json_file) == "-"
     console = table.console(stderr=to_stdout)

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 import dask
 import distributed
 
+from pluginkit.farm.local import HOST
 from pluginkit.judges import JUDGES
 from pluginkit.process import fork_server
 from pluginkit.process.child import Breadcrumb, die_with_parent
@@ -128,7 +129,7 @@ async def _work(scheduler: str, folder: str, number: int) -> None:
         scheduler,
         nthreads=1,
         name=number,
-        host="127.0.0.1",
+        host=HOST,
         local_directory=folder,
         memory_limit=0,
         dashboard=False,
