@@ -18,6 +18,10 @@ from pluginkit.scaffold.kernels import patterns, transposition
 GATHER: dict[str, Any] = {"inputs": ["t:float32,int8:v,d", "i:int64:b,s"], "outputs": ["y:float32,int8:b,s,d"]}
 TRANSPOSE: dict[str, Any] = {"inputs": ["x:float32,int8:n,c,h,w"], "outputs": ["y:float32,int8:n,h,w,c"]}
 RIM = [f"{side}:int32:0..=1" for side in ("top", "bottom", "left", "right")]
+ROWS: dict[str, Any] = {
+    "inputs": ["row:float32,int8:n,c", "rowTensor:float32,int8:n,c", "power:float32:c"], "fields": ["epsilon:float32=1"],
+    "outputs": ["most:float32,int8:n", "y:float32,int8:n,c", "powers:float32,int8:n,c"],
+}  # fmt: skip
 THREE = [f"{name}:int32:0..=1" for name in "abc"]
 PAD: dict[str, Any] = {
     "fields": [*RIM, "mode:int32:0..2=2", "value:float32=0"], "inputs": ["x:float32,int8:n,h,w"],
@@ -62,7 +66,20 @@ def test_the_usual_pattern(options: dict[str, Any], pattern: str) -> None:
     [
         ("rowz", {}, "did you mean 'rows'"),
         ("elementwise", {"workspace": "8"}, "it has a workspace"),
-        ("rows", {"inputs": ["x:float32:n", "b:float32:n"]}, "one input and one output"),
+        ("rows", {"inputs": ["x:float32:n,c", "b:float32:n"]}, "nor that of its last dimension, [c]"),
+        ("rows", {"outputs": ["y:float32,int8:c"]}, "nor that without its last dimension"),
+        ("rows", {"outputs": ["y:float32:n,c", "most:float32:1,n"]}, "'most' has neither the shape of 'x'"),
+        ("rows", {"outputs": [f"{name}:float32:n" for name in "abcd"]}, "more than 3 outputs"),
+        ("rows", {"inputs": ["x:float32:n,c", "k:int32:n,c"]}, "no scale to round by"),
+        (
+            "rows",
+            {"inputs": ["x:float32:n,c", "k:int64:1:values=a"], "outputs": ["y:float32:a,c"]},
+            "'k' is a shape input",
+        ),
+        ("rows", {"outputs": ["y:float32,int8:n,c:alias=x", "z:float32:n"]}, "'y' is in the memory of 'x'"),
+        ("rows", {"inputs": ["x:float32:n,...", "b:float32:..."]}, "may be none"),
+        ("rows", {"inputs": ["x:float32:n,8", "b:float32:8"], "outputs": ["y:float32:8:alias=b"]}, "neither the shape"),
+        ("scan", {"inputs": ["x:float32:n", "b:float32:n"]}, "one input and one output"),
         ("rows", {"inputs": ["x:float32:"]}, "no row in a scalar"),
         ("scan", {"outputs": ["y:float32,int8:n"]}, "another shape"),
         ("scan", {"inputs": ["x:float32:n,..."]}, "may be none"),
@@ -127,6 +144,17 @@ def test_a_pattern_that_does_not_fit(name: str, options: dict[str, Any], problem
     assert raised.value.hint
 
 
+@pytest.mark.parametrize("options", [
+    {"outputs": ["most:float32,int8:n"]},
+    {"outputs": ["y:float32,int8:n,c", "most:float32:n,1", "added:float32:n,c"]},
+    {"inputs": ["x:float32,int8:...,c", "bias:float32:c"], "outputs": ["y:float32,int8:...,c"]},
+    {"inputs": ["w:float32:c", "b:float32:c"], "outputs": ["y:float32:c", "most:float32:"]},
+    {"inputs": ["x:float32:n,c", "b:float32:n,c"], "outputs": ["y:float32:n,c:alias=b"]},
+])  # fmt: skip
+def test_rows_of_several_tensors(options: dict[str, Any]) -> None:
+    assert chosen("rows", **options) == "rows"
+
+
 @pytest.mark.parametrize(
     ("shapes", "exchanged"),
     [
@@ -181,6 +209,7 @@ def test_the_layer_of_a_pattern_is_in_the_reference_too(tmp_path: Path) -> None:
       "outputs": [f"y:float32,int8:n,h + a + b,w + {rim}"]}) for rim in ("b + a", "b + c", "a + c", "c + c")),
     ("pool", POOL), ("nonzero", NONZERO),
     ("gather", {"inputs": ["rows:float32:v,d", "places:int32:n"], "outputs": ["y:float32:n,d"]}),
+    ("rows", ROWS), ("rows", {"inputs": ["x:float32:n,c"], "outputs": ["y:float32:n"]}),
 ])  # fmt: skip
 def test_the_reference_s_own_test(name: str, options: dict[str, Any], tmp_path: Path) -> None:
     """As written it passes; of another layer it doesn't. The layer has no field that it doesn't use."""
@@ -220,3 +249,14 @@ def test_inputs_with_names_of_the_layers_function_are_other_arguments(tmp_path: 
     arguments = re.findall(r"float (\w+)", re.sub(r"\s+", " ", text.split("operator()(")[1].split(")")[0]))
     assert len(set(arguments)) == len(names)
     assert not {"sum", "result", "kernels", "parameters"} & set(arguments)
+
+
+def test_the_function_of_a_row_gets_a_number_of_each_input_and_each_output(tmp_path: Path) -> None:
+    """Tensors with names of the function's own are other arguments."""
+    project = scaffold.new("Some", directory=tmp_path, kernel="rows", **ROWS)
+    text = re.sub(r"\s+", " ", (project / "src" / "some_kernel.cu").read_text())
+    assert "operator()(Row const& row, Out1 const& mostTensor, Out2 const& y, Out3 const& powersTensor)" in text
+    assert "[](float rowTensorTensor, float rowTensor, float powerTensor)" in text
+    assert "kernels::row<float>(args.inputs.power.data, columns)" in text
+    assert "kernels::rowOutput<T>(args.outputs.most.data, args.outputs.most.scale)" in text
+    assert "Layer{args.parameters}" in text

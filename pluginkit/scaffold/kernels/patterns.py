@@ -12,7 +12,7 @@ from typing import Any
 
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.scaffold.kernels import fitting, gathering, padding, pooling, selecting, transposition
+from pluginkit.scaffold.kernels import fitting, gathering, padding, pooling, rows, selecting, transposition
 
 LOOP = "loop"
 """The pattern for every signature; what projects have that were made before there were others."""
@@ -68,14 +68,13 @@ PATTERNS = {
         "a function of each element, at the speed of the memory", fitting.elementwise, tunable=True
     ),
     "rows": KernelPattern(
-        "a function of each row, as a softmax or a norm, at the speed of the memory",
-        fitting.along_rows,
+        "a function of each row, as a softmax, a norm or a maximum, at the speed of the memory",
+        rows.misfit,
         "A softmax of each row, which is the last dimension.",
-        _lines(
-            "powers = np.exp(X - np.max(X, axis=-1, keepdims=True, initial=-np.inf))",
-            "return powers / np.sum(powers, axis=-1, keepdims=True)",
-        ),
-        _of_equal_numbers("np.full(shape, 1.0 / shape[-1])"),
+        rows.reference,
+        rows.test,
+        rows.variables,
+        "--input x:float32:n,c --input weight:float32:c --output y:float32:n,c --output most:float32:n",
         tunable=True,
     ),
     "scan": KernelPattern(

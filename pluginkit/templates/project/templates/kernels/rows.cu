@@ -1,9 +1,16 @@
 @% include "parts/kernel_types.cu" %@
+@% if plugin.softmax %@
 #include <pluginkit/kernels/functions.cuh>
+@% endif %@
 #include <pluginkit/kernels/normalize.cuh>
+@% if plugin.conditional %@
+
+#include <type_traits>
+@% endif %@
 
 @% set x = plugin.inputs[0] %@
-@% set y = plugin.outputs[0] %@
+@% macro numbers() %@@% for tensor in plugin.inputs %@float @{ plugin.arguments[tensor.name] }@@{ ", " if not loop.last }@@% endfor %@@% endmacro %@
+@% macro total() %@@% for tensor in plugin.inputs %@@{ plugin.arguments[tensor.name] }@@{ " + " if not loop.last }@@% endfor %@@% endmacro %@
 namespace @{ plugin.namespace_cpp }@
 {
 namespace
@@ -11,28 +18,51 @@ namespace
 
 namespace kernels = pluginkit::kernels;
 
-//! The layer: a softmax of each row. All is computed in float, whatever the tensors' type is. Every thread of a row's group
-//! runs this function: `reduce` gives all of them the same number, `map` the row of other numbers, `write` the output's.
+//! The layer: @{ plugin.layer[0]|lower }@@{ plugin.layer[1:]|replace("`", "") }@ All is computed in float, whatever the tensors' types are. Every thread of a row's group runs
+@% if plugin.softmax %@
+//! this function: `reduce` gives all of them the same number, `map` the row of other numbers, `write` an output's row@{ ", `writeOne` one number of a row" if plugin.most }@.
+@% else %@
+//! this function: `reduce` gives all of them the same number, `writeOne` writes it.
+@% endif %@
 struct Layer
 {
-    template <typename Row, typename Out>
-    __device__ void operator()(Row const& row, Out const& out) const
+@% if plugin.parameters %@
+    @{ plugin.name }@@{ "Numbers" if plugin.wide else "Parameters" }@ parameters;
+
+@% endif %@
+    template <typename Row@% for tensor in plugin.outputs %@, typename Out@{ loop.index if not loop.last or not loop.first }@@% endfor %@>
+    __device__ void operator()(Row const& row@% for tensor in plugin.outputs %@, Out@{ loop.index if not loop.last or not loop.first }@ const& @{ plugin.arguments[tensor.name] }@@% endfor %@) const
     {
-        float const most = row.reduce(kernels::Max{}, [](float element) { return element; });
+        float const most = row.reduce(kernels::Max{}, [](@{ numbers() }@) { return @{ total() }@; });
+@% if plugin.softmax %@
+@% if plugin.inputs|length == 1 %@
         auto const powers = row.map(kernels::ExpBelow{most}); // e^(element - most)
+@% else %@
+        kernels::ExpBelow const below{most}; // e^(number - most)
+        auto const powers = row.map([below](@{ numbers() }@) { return below(@{ total() }@); });
+@% endif %@
         float const sum = powers.reduce(kernels::Sum{}, [](float power) { return power; });
-        powers.write(out, [](float power) { return power; }, 1.0F / sum);
+@% endif %@
+@% for tensor in plugin.outputs %@
+@% if tensor.name in plugin.most %@
+        row.writeOne(@{ plugin.arguments[tensor.name] }@, most);
+@% elif tensor.name in plugin.softmax %@
+        powers.write(@{ plugin.arguments[tensor.name] }@, [](float power) { return power; }, 1.0F / sum);
+@% else %@
+        row.write(@{ plugin.arguments[tensor.name] }@, [](@{ numbers() }@) { return @{ total() }@; });
+@% endif %@
+@% endfor %@
     }
 };
 
-//! T is the type of the tensors. Their last dimension is a row.
+//! T is the type that the layer computes in. The last dimension of `@{ x.name }@` is a row.
 template <typename T>
 cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) noexcept
 {
     auto const& shape = args.inputs.@{ x.name }@.shape;
     int64_t const columns = shape.dims[shape.rank - 1];
-    int64_t const rows = columns > 0 ? args.count / columns : 0;
-    return kernels::launchRows(kernels::tuned(stream, args.tactic), rows, columns, Layer{}, kernels::output<T>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<T>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@));
+    int64_t const rows = columns > 0 ? args.inputs.@{ x.name }@.count / columns : 0;
+    return kernels::launchRows(kernels::tuned(stream, args.tactic), rows, columns, Layer{@{ "args.parameters" if plugin.parameters }@}, @{ "kernels::outputs(" if plugin.outputs|length > 1 }@@% for tensor in plugin.outputs %@kernels::@{ plugin.taken_as[tensor.name] }@<@{ tensor.cpp }@>(args.outputs.@{ tensor.name }@.data@{ ", args.outputs." ~ tensor.name ~ ".scale" if tensor.quantized }@)@{ ", " if not loop.last }@@% endfor %@@{ ")" if plugin.outputs|length > 1 }@@% for tensor in plugin.inputs %@, kernels::@{ plugin.taken_as[tensor.name] }@<@{ tensor.cpp }@>(args.inputs.@{ tensor.name }@.data@{ ", columns" if plugin.taken_as[tensor.name] == "row" }@@{ ", args.inputs." ~ tensor.name ~ ".scale" if tensor.quantized }@)@% endfor %@);
 }
 
 @% include "parts/kernel_launch.cu" %@
