@@ -52,10 +52,27 @@ HOLE = 0.85  # least share anywhere on a curve
 CUB = 1.02  # most times what CUB takes for the same
 TINY = 1.2  # most times a kernel of one load and one store, in a replayed graph
 PLACE = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.DOTALL)
-FIGURES = re.compile(r"(?<=: )\d\.\d\d(?: · \d\.\d\d){3}$", re.MULTILINE)
+FIGURES = re.compile(r"^(\| \[(\w+)\].* \| )\d\.\d\d(?: · \d\.\d\d){3} \|$", re.MULTILINE)
 LINK = re.compile(r"[\w-]+-patterns(?=\.(?:json|md))")
-LAYERS = ("leaky", "softmax", "cumsum", "embedding", "NCHW to NHWC", "pad reflect", "max pool 3x3", "nonzero")
-"""The gallery's projects, in its page's order."""
+PROJECTS = {
+    "leaky": "pluginkit new",
+    "fast_gelu": "gelu",
+    "bias_gelu": "bias+gelu",
+    "swi_glu": "swiglu",
+    "row_softmax": "softmax",
+    "layer_norm": "layer_norm",
+    "rms_norm": "rms_norm",
+    "add_rms_norm": "add+rms_norm",
+    "row_max": "row max",
+    "cumsum": "cumsum",
+    "embedding": "embedding",
+    "swap_axes": "transpose",
+    "channels_last": "NCHW to NHWC",
+    "rim": "pad reflect",
+    "max_pooling": "max pool 3x3",
+    "places": "nonzero",
+}
+"""The gallery's projects, and what the record calls their layers."""
 
 
 @dataclass(frozen=True)
@@ -236,9 +253,13 @@ def written(record: dict[str, Any], stem: str) -> dict[Path, str]:
         stem: The name of the record's file without its ending.
     """
     found = shares(record)
-    figures = iter(" · ".join(f"{found[layer, kind]:.2f}" for kind in TYPES) for layer in LAYERS)
+
+    def row(match: re.Match[str]) -> str:
+        figures = " · ".join(f"{found[PROJECTS[match[2]], kind]:.2f}" for kind in TYPES)
+        return f"{match[1]}{figures} |"
+
     page = PLACE.sub(lambda _: large(record).markdown(), PAGE.read_text(encoding="utf-8"))
-    gallery = FIGURES.sub(lambda _: next(figures), GALLERY.read_text(encoding="utf-8"))
+    gallery = FIGURES.sub(row, GALLERY.read_text(encoding="utf-8"))
     beside = f"# {record['device']}, {record['date'][:10]}\n\nMade by `benchmarks/patterns.py`, from `{stem}.json`.\n"
     for table in tables(record):
         beside += f"\n## {table.title}\n\n{table.markdown()}"

@@ -60,7 +60,7 @@ def tracked() -> list[Path]:
         git = None
     if git is not None and git.returncode == 0:
         return [ROOT / name for name in git.stdout.split("\0") if name and (ROOT / name).exists()]
-    made = {*ROOT.glob(".venv*"), ROOT / "build", ROOT / "dist", *ROOT.glob("samples/*/build")}
+    made = {*ROOT.glob(".venv*"), ROOT / "build", ROOT / "dist", *ROOT.glob("samples/**/build")}
     return [path for path in ROOT.rglob("*") if path.is_file() and made.isdisjoint(path.parents)]
 
 

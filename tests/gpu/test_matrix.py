@@ -23,8 +23,11 @@ TWO = {
 GENERATED = {"dynamic": {"formats": ["hwc8", "chw32"]}, "ioext": TWO, "v3": {}}
 
 
+GALLERY = sorted(f"gallery/{path.parent.name}" for path in SAMPLES.glob("gallery/*/pluginkit.toml"))
+
+
 @pytest.mark.parametrize(
-    "name", ["bar_plugin", "pool_int8", "leaky_relu", "pad", "char_lstm", "sum_even", "nonzero", *GENERATED]
+    "name", ["bar_plugin", "pool_int8", "leaky_relu", "pad", "char_lstm", "sum_even", "nonzero", *GALLERY, *GENERATED]
 )
 def test_every_case_passes(tmp_path: Path, name: str) -> None:
     if name in GENERATED:

@@ -1,0 +1,75 @@
+#include "add_rms_norm_kernel.h"
+
+#include <pluginkit/kernels/bfloat16.cuh>
+#include <pluginkit/kernels/float16.cuh>
+#include <pluginkit/kernels/normalize.cuh>
+
+#include <type_traits>
+
+namespace add_rms_norm
+{
+namespace
+{
+
+namespace kernels = pluginkit::kernels;
+
+//! The layer: the sum of two inputs, and each of its rows over its root mean square, times the weights. All is computed
+//! in float, whatever the tensors' types are. Every thread of a row's group runs this function: `reduce` gives all of
+//! them the same number, `write` writes an output's row.
+struct Layer
+{
+    float epsilon;
+    float columns;
+
+    template <typename Row, typename Out1, typename Out2>
+    __device__ void operator()(Row const& row, Out1 const& y, Out2 const& added) const
+    {
+        float const squares =
+            row.reduce(kernels::Sum{}, [](float x, float residual, float) { return (x + residual) * (x + residual); });
+        float const inverse = rsqrtf(squares / columns + epsilon);
+        row.write(y, [](float x, float residual, float weight) { return (x + residual) * weight; }, inverse);
+        row.write(added, [](float x, float residual, float) { return x + residual; });
+    }
+};
+
+//! T is the type that the layer computes in. The last dimension of `x` is a row.
+template <typename T>
+cudaError_t launch(AddRmsNormArguments const& args, cudaStream_t stream) noexcept
+{
+    auto const& shape = args.inputs.x.shape;
+    int64_t const columns = shape.dims[shape.rank - 1];
+    int64_t const rows = columns > 0 ? args.inputs.x.count / columns : 0;
+    return kernels::launchRows(
+        kernels::tuned(stream, args.tactic), rows, columns, Layer{args.parameters.epsilon, static_cast<float>(columns)},
+        kernels::outputs(kernels::output<T>(args.outputs.y.data, args.outputs.y.scale),
+                         kernels::output<T>(args.outputs.added.data, args.outputs.added.scale)),
+        kernels::input<T>(args.inputs.x.data, args.inputs.x.scale),
+        kernels::input<T>(args.inputs.residual.data, args.inputs.residual.scale),
+        kernels::row<std::conditional_t<std::is_same_v<T, int8_t>, float, T>>(args.inputs.weight.data, columns));
+}
+
+} // namespace
+
+cudaError_t launchAddRmsNorm(AddRmsNormArguments const& args, AddRmsNormPrecision precision,
+                             cudaStream_t stream) noexcept
+{
+    switch (precision)
+    {
+    case AddRmsNormPrecision::kFLOAT:
+        return launch<float>(args, stream);
+    case AddRmsNormPrecision::kHALF:
+        return launch<__half>(args, stream);
+    case AddRmsNormPrecision::kBF16:
+        return launch<__nv_bfloat16>(args, stream);
+    case AddRmsNormPrecision::kINT8:
+        return launch<int8_t>(args, stream);
+    }
+    return cudaErrorInvalidValue;
+}
+
+int32_t tacticsOfAddRmsNorm() noexcept
+{
+    return kernels::tactics();
+}
+
+} // namespace add_rms_norm

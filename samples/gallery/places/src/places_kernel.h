@@ -1,0 +1,73 @@
+#pragma once
+
+// What the plugin (places.cpp) and its kernel (places_kernel.cu) share. No TensorRT here:
+// the kernel is compiled once, the plugin once for each layout of TensorRT's classes.
+
+#include <cuda_runtime_api.h>
+#include <pluginkit/shape.h>
+
+#include <cstdint>
+
+namespace places_plugin
+{
+
+//! What the layer was created with: the fields of its creator, which are the attributes of its ONNX node.
+struct PlacesParameters
+{
+    float x_scale{0.0F};
+};
+
+//! The types that the layer computes in; a row of kTypes in places.cpp each.
+enum class PlacesPrecision : int32_t
+{
+    kFLOAT,
+    kHALF,
+    kBF16,
+    kINT8,
+};
+
+//! What one run of the kernel works on. `data` is device memory, `count` its number of elements, and `scale` what one
+//! step of an INT8 element is worth (not used for other types).
+//! A layer along an axis takes sizes from `shape`: `args.inputs.x.shape.dims[0]` is the first dimension.
+struct PlacesArguments
+{
+    struct Input
+    {
+        void const* data;
+        int64_t count;
+        float scale;
+        pluginkit::Shape shape;
+    };
+
+    struct Output
+    {
+        void* data;
+        int64_t count;
+        float scale;
+        int64_t upper; //!< of a size tensor, its upper bound; the `count` and `shape` of what has it are those of that
+        pluginkit::Shape shape;
+    };
+
+    struct Inputs
+    {
+        Input x;
+    };
+
+    struct Outputs
+    {
+        Output indices;
+        Output count;
+    };
+
+    PlacesParameters parameters;
+    Inputs inputs;
+    Outputs outputs;
+    int64_t count;   //!< elements of the largest output
+    void* workspace; //!< scratch memory of this run, of so many bytes; what is in it is lost after the run
+    int64_t workspaceBytes;
+};
+
+//! Starts the kernel on the stream and returns at once; no output element means no launch.
+cudaError_t launchPlaces(PlacesArguments const& args, PlacesPrecision precision, cudaStream_t stream) noexcept;
+
+} // namespace places_plugin

@@ -1,0 +1,76 @@
+#pragma once
+
+// What the plugin (rim.cpp) and its kernel (rim_kernel.cu) share. No TensorRT here:
+// the kernel is compiled once, the plugin once for each layout of TensorRT's classes.
+
+#include <cuda_runtime_api.h>
+#include <pluginkit/shape.h>
+
+#include <cstdint>
+
+namespace rim_plugin
+{
+
+//! What the layer was created with: the fields of its creator, which are the attributes of its ONNX node.
+struct RimParameters
+{
+    int32_t top{1};
+    int32_t bottom{1};
+    int32_t left{1};
+    int32_t right{1};
+    int32_t mode{2};
+    float value{0.0F};
+    float x_scale{0.0F};
+    float y_scale{0.0F};
+};
+
+//! The types that the layer computes in; a row of kTypes in rim.cpp each.
+enum class RimPrecision : int32_t
+{
+    kFLOAT,
+    kHALF,
+    kBF16,
+    kINT8,
+};
+
+//! What one run of the kernel works on. `data` is device memory, `count` its number of elements, and `scale` what one
+//! step of an INT8 element is worth (not used for other types).
+//! A layer along an axis takes sizes from `shape`: `args.inputs.x.shape.dims[0]` is the first dimension.
+struct RimArguments
+{
+    struct Input
+    {
+        void const* data;
+        int64_t count;
+        float scale;
+        pluginkit::Shape shape;
+    };
+
+    struct Output
+    {
+        void* data;
+        int64_t count;
+        float scale;
+        pluginkit::Shape shape;
+    };
+
+    struct Inputs
+    {
+        Input x;
+    };
+
+    struct Outputs
+    {
+        Output y;
+    };
+
+    RimParameters parameters;
+    Inputs inputs;
+    Outputs outputs;
+    int64_t count; //!< elements of the largest output
+};
+
+//! Starts the kernel on the stream and returns at once; no output element means no launch.
+cudaError_t launchRim(RimArguments const& args, RimPrecision precision, cudaStream_t stream) noexcept;
+
+} // namespace rim_plugin

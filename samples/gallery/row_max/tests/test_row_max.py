@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[1]
+SHAPES = [[2, 8]]
+
+
+def load_reference():
+    spec = importlib.util.spec_from_file_location("reference", PROJECT / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.reference
+
+
+def test_the_reference_on_numbers_worked_out_by_hand() -> None:
+    reference = load_reference()
+    shape = SHAPES[0]
+    for value in (1.0, -3.0):
+        inputs = [np.full(one, value) for one in SHAPES]
+        outputs = reference(*inputs)
+        outputs = (outputs,)
+        expected = [
+            np.full(shape[:-1], value),
+        ]
+        for output, numbers in zip(outputs, expected):
+            np.testing.assert_allclose(output, numbers)
+
+
+def test_in_networks(pluginkit_case) -> None:
+    """Each case of `pluginkit test`, NVIDIA's verdicts too: `pytest -k cond`, `pytest --lf`, `pytest -n auto`."""
+    pluginkit_case.check()
+
+
+def test_in_python(monkeypatch) -> None:
+    """The Python module on NumPy's arrays, against the reference."""
+    monkeypatch.syspath_prepend(PROJECT / "build" / "cpu")
+    reason = "`pluginkit build` makes the module"
+    module = pytest.importorskip("row_max", reason=reason)
+    kinds = [np.float32]
+    values = np.arange(-3, 4)
+    inputs = [np.resize(values, s).astype(k) for s, k in zip(SHAPES, kinds)]
+    layer = module.RowMax()
+    outputs = layer(*inputs)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    wide = [x.astype(np.float64) for x in inputs]
+    expected = load_reference()(*wide)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for y, z in zip(outputs, expected):
+        np.testing.assert_allclose(y, z, rtol=1e-5, atol=1e-5)
