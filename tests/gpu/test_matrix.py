@@ -21,8 +21,6 @@ TWO = {
     "outputs": ["y:float32,float16,int8:n,c", "z:float32,float16,int8:n,c + 1"],
 }
 GENERATED = {"dynamic": {"formats": ["hwc8", "chw32"]}, "ioext": TWO, "v3": {}}
-
-
 GALLERY = sorted(f"gallery/{path.parent.name}" for path in SAMPLES.glob("gallery/*/pluginkit.toml"))
 
 

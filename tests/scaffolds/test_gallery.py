@@ -23,7 +23,9 @@ from pluginkit.scaffold.kernels import patterns
 GALLERY = Path(__file__).resolve().parents[2] / "samples" / "gallery"
 PAGE = (GALLERY / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(pluginkit new .+?)^```", PAGE, re.MULTILINE | re.DOTALL)
-COMMANDS = [command for block in BLOCKS for command in re.split(r"\n(?=pluginkit )", block.replace("\\\n", " ").strip())]
+COMMANDS = [
+    command for block in BLOCKS for command in re.split(r"\n(?=pluginkit )", block.replace("\\\n", " ").strip())
+]
 BY_HAND = dict(re.findall(r"^\| \[(\w+)\]\(\1\) \| [^|]+ \| ([^|]+) \|", PAGE, re.MULTILINE))
 PROJECTS = sorted(path.parent.name for path in GALLERY.glob("*/pluginkit.toml"))
 MADE = ("build", "__pycache__", ".pytest_cache")
