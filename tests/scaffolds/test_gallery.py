@@ -1,4 +1,4 @@
-"""samples/gallery: its projects are what their commands write, but for what is by hand; in slow runs their matrices, too."""
+"""samples/gallery: projects are what their commands write, but for what is by hand; in slow runs their matrices too."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ GATHER: dict[str, Any] = {"inputs": ["t:float32,int8:v,d", "i:int64:b,s"], "outp
 TRANSPOSE: dict[str, Any] = {"inputs": ["x:float32,int8:n,c,h,w"], "outputs": ["y:float32,int8:n,h,w,c"]}
 RIM = [f"{side}:int32:0..=1" for side in ("top", "bottom", "left", "right")]
 ROWS: dict[str, Any] = {
-    "inputs": ["row:float32,int8:n,c", "rowTensor:float32,int8:n,c", "power:float32:c"], "fields": ["epsilon:float32=1"],
+    "fields": ["scale:float32=1"], "inputs": ["row:float32,int8:n,c", "rowTensor:float32,int8:n,c", "power:float32:c"],
     "outputs": ["most:float32,int8:n", "y:float32,int8:n,c", "powers:float32,int8:n,c"],
 }  # fmt: skip
 THREE = [f"{name}:int32:0..=1" for name in "abc"]

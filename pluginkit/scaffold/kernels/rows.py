@@ -63,7 +63,7 @@ def _in_place(manifest: Manifest, output: Tensor) -> bool:
 
 
 def variables(manifest: Manifest) -> Mapping[str, Any]:
-    """For the kernel: what each tensor is taken as, and its name in the layer's function, which has names of its own."""
+    """For the kernel: what each tensor is taken as, and its name in the layer's function, which has its own names."""
     inputs, outputs = manifest.inputs, manifest.outputs
     alone = {inputs[0].name: "element"} if len(inputs) == 1 else {}
     alone |= {outputs[0].name: "out"} if len(outputs) == 1 else {}
@@ -122,8 +122,8 @@ def reference(manifest: Manifest) -> list[str]:
         largest = most
     if numbers:
         lines.append(f"{powers} = np.exp({total} - {largest})")
-    results = {name: total for name in numbers}
-    results |= {name: f"{powers} / np.sum({powers}, axis=-1, keepdims=True)" for name in numbers[:1]}
+    results = dict.fromkeys(numbers, total)
+    results |= dict.fromkeys(numbers[:1], f"{powers} / np.sum({powers}, axis=-1, keepdims=True)")
     for tensor in manifest.outputs:
         if tensor.name in ones:
             results[tensor.name] = most if len(tensor.shape) == len(x.shape) else f"{most}[..., 0]"
@@ -133,6 +133,7 @@ def reference(manifest: Manifest) -> list[str]:
 def test(manifest: Manifest, arguments: list[str]) -> list[str]:
     numbers, ones = _outputs(manifest)
     count = len(manifest.inputs)
+    total = f"{count} * value" if count > 1 else "value"
     given = ", ".join(["*inputs", *arguments])
     if count == 1 and len(manifest.outputs) == 1 and numbers:
         return [
@@ -141,12 +142,12 @@ def test(manifest: Manifest, arguments: list[str]) -> list[str]:
             f"    output = reference({', '.join(['np.full(shape, value)', *arguments])})",
             "    np.testing.assert_allclose(output, np.full(shape, 1.0 / shape[-1]))",
         ]
-    expected = {name: f"np.full(shape, {f'{count} * ' if count > 1 else ''}value)" for name in numbers}
-    expected |= {name: "np.full(shape, 1.0 / shape[-1])" for name in numbers[:1]}
+    expected = dict.fromkeys(numbers, f"np.full(shape, {total})")
+    expected |= dict.fromkeys(numbers[:1], "np.full(shape, 1.0 / shape[-1])")
     for tensor in manifest.outputs:
         if tensor.name in ones:
             rows = "(*shape[:-1], 1)" if len(tensor.shape) == len(manifest.inputs[0].shape) else "shape[:-1]"
-            expected[tensor.name] = f"np.full({rows}, {f'{count} * ' if count > 1 else ''}value)"
+            expected[tensor.name] = f"np.full({rows}, {total})"
     return [
         "shape = SHAPES[0]",
         "for value in (1.0, -3.0):",
