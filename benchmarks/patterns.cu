@@ -14,6 +14,7 @@
 #include <pluginkit/kernels/pad.cuh>
 #include <pluginkit/kernels/scan.cuh>
 #include <pluginkit/kernels/select.cuh>
+#include <pluginkit/kernels/topk.cuh>
 #include <pluginkit/kernels/transpose.cuh>
 #include <pluginkit/kernels/windows.cuh>
 
@@ -128,6 +129,15 @@ struct Above
     __device__ bool operator()(float x) const
     {
         return x > limit;
+    }
+};
+
+//! Of each element, whether it is one of the largest.
+struct Mask
+{
+    __device__ float operator()(float /*x*/, bool among) const
+    {
+        return among ? 1.0F : 0.0F;
     }
 };
 
@@ -390,6 +400,12 @@ void large(Types const& types, Memory const& memory)
                 return kernels::launchScan(stream, 1, kElements, kernels::Sum{}, kernels::output<T>(memory.c, kScale),
                                            kernels::input<T>(memory.a, kScale), memory.workspace);
             });
+    one("top-k mask", bytes + static_cast<double>(kElements),
+        [&]
+        {
+            return kernels::launchTopK(stream, rows, kColumns, 8, Mask{}, kernels::output<int8_t>(memory.c),
+                                       kernels::input<T>(memory.a, kScale));
+        });
     one("NCHW to NHWC", 2 * bytes,
         [&] { return kernels::launchTranspose<T>(stream, 128, 256, kElements / 128 / 256, memory.a, memory.c); });
     one("pad constant", paddedBytes(size) * sizeof(T), padded<T>(memory, size, kernels::PadMode::kConstant));

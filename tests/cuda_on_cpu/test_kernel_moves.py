@@ -251,6 +251,31 @@ def unusual(library: Any, name: str) -> None:
         assert set(np.flatnonzero(mask)) == set(order[:k])
 
 
+def largest_of_bits(library: Any) -> None:
+    """BF16, whose elements are the first halves of float32's: few that differ, many, and NaNs among them."""
+    for rows, columns, k in ((2, 7, 3), (3, 1024, 10), (2, 5001, 777), (2, 8200, 4000), (3, 300, 5)):
+        for spread in (3, 30000):
+            drawn = np.random.default_rng(columns).integers(-spread, spread, (rows, columns)) / 7
+            drawn[:, ::97] = np.nan
+            bits = np.right_shift(drawn.astype(np.float32).view(np.uint32), 16).astype(np.uint16)
+            x, y = unaligned(bits, 0), unaligned(np.zeros_like(bits), 0)
+            mask = unaligned(np.full(x.size + 1, CHANGED, np.int8), 0)
+            sizes = [ctypes.c_int64(one) for one in (rows, columns, k)]
+            assert library.topKBfloat16(at(x), at(y), at(mask), *sizes) == 0
+            wide = np.left_shift(bits.astype(np.uint32), 16).view(np.float32)
+            among = np.zeros(x.shape, bool)
+            best = np.lexsort((-wide, ~np.isnan(wide)), axis=-1)[:, :k]
+            np.put_along_axis(among, best, True, axis=1)
+            np.testing.assert_array_equal(mask[:-1].reshape(x.shape), among, f"{columns} {k} {spread}")
+            np.testing.assert_array_equal(y[among], bits[among])
+            assert mask[-1] == CHANGED
+
+
+@pytest.mark.slow
+def test_the_largest_of_each_row_in_bf16(anywhere: Load) -> None:
+    largest_of_bits(anywhere("kernel_moves"))
+
+
 @OF_HALF
 def test_the_largest_of_each_row_in_fp16(half: ctypes.CDLL) -> None:
     largest(half, "Half")

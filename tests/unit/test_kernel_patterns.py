@@ -35,6 +35,7 @@ NONZERO: dict[str, Any] = {
     "fields": [], "inputs": ["x:float32,int8:r,c"], "base": "v3", "workspace": "ceil_div(r * c, 8192) * 1028",
     "outputs": ["places:int64:2,count", "count:int32::upper=r * c:opt=r * c // 2"],
 }  # fmt: skip
+TOPK: dict[str, Any] = {"fields": ["k:int32:1..=2"], "inputs": ["x:float32,int8:n,c"]}
 PLAIN: dict[str, Any] = {"inputs": ["x:float32,int8:n,c"], "outputs": [], "base": "v3"}
 
 
@@ -135,6 +136,14 @@ def test_the_usual_pattern(options: dict[str, Any], pattern: str) -> None:
             {**NONZERO, "outputs": [NONZERO["outputs"][0], "count:int32::upper=2*r*c"]},
             "'count' isn't 'r * c'",
         ),
+        ("topk", {}, "no integer field 'k'"),
+        ("topk", {**TOPK, "fields": ["k:float32=1"]}, "no integer field 'k'"),
+        ("topk", {**TOPK, "fields": ["k:int32=1"]}, "write k:int32:1..=2"),
+        ("topk", {**TOPK, "fields": ["k:int32:-1..=1"]}, "may be less than 0"),
+        ("topk", {**TOPK, "outputs": ["y:float32,int8:n"]}, "another shape"),
+        ("topk", {**TOPK, "outputs": ["y:float32,int8:n,c:alias=x"]}, "its input's memory"),
+        ("topk", {**TOPK, "inputs": ["x:float32,int32:n,c"]}, "no scale to round by"),
+        ("topk", {**TOPK, "inputs": ["x:float32:"]}, "no row in a scalar"),
     ],
 )
 def test_a_pattern_that_does_not_fit(name: str, options: dict[str, Any], problem: str) -> None:
@@ -176,7 +185,14 @@ def test_which_dimensions_are_exchanged(shapes: str, exchanged: tuple[int, int])
 
 @pytest.mark.parametrize("name", list(patterns.PATTERNS))
 def test_a_project_keeps_its_pattern(name: str, tmp_path: Path) -> None:
-    of_their_own = {"gather": GATHER, "transpose": TRANSPOSE, "pad": PAD, "pool": POOL, "nonzero": NONZERO}
+    of_their_own = {
+        "gather": GATHER,
+        "transpose": TRANSPOSE,
+        "pad": PAD,
+        "pool": POOL,
+        "nonzero": NONZERO,
+        "topk": TOPK,
+    }
     options = of_their_own.get(name, {"inputs": ["x:float32,int8:n,c"]})
     project = scaffold.new("Some", directory=tmp_path, kernel=name, **options)
     assert json.loads((project / ".pluginkit.json").read_text())["kernel"] == name
@@ -207,7 +223,7 @@ def test_the_layer_of_a_pattern_is_in_the_reference_too(tmp_path: Path) -> None:
     ("gather", GATHER), ("transpose", TRANSPOSE), ("rows", {"inputs": ["x:float32:n,c"]}),
     ("pad", PAD), ("pad", {**PAD, "fields": RIM}), *(("pad", {**PAD, "fields": [*THREE, *PAD["fields"][4:]],
       "outputs": [f"y:float32,int8:n,h + a + b,w + {rim}"]}) for rim in ("b + a", "b + c", "a + c", "c + c")),
-    ("pool", POOL), ("nonzero", NONZERO),
+    ("pool", POOL), ("nonzero", NONZERO), ("topk", TOPK),
     ("gather", {"inputs": ["rows:float32:v,d", "places:int32:n"], "outputs": ["y:float32:n,d"]}),
     ("rows", ROWS), ("rows", {"inputs": ["x:float32:n,c"], "outputs": ["y:float32:n"]}),
 ])  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.scaffold.kernels import fitting, gathering, padding, pooling, rows, selecting, transposition
+from pluginkit.scaffold.kernels import fitting, gathering, padding, pooling, ranking, rows, selecting, transposition
 
 LOOP = "loop"
 """The pattern for every signature; what projects have that were made before there were others."""
@@ -130,6 +130,14 @@ PATTERNS = {
         selecting.test,
         example="--base v3 --input x:float32:r,c --output indices:int64:2,count --output 'count:int32::upper=r * c"
         ":opt=r * c // 2' --workspace 'ceil_div(r * c, 8192) * 1028'",
+    ),
+    "topk": KernelPattern(
+        "a function of each element and of whether it is among its row's k largest, at the speed of the memory",
+        ranking.misfit,
+        "The k largest elements of each row, which is the last dimension; the others become 0.",
+        ranking.reference,
+        ranking.test,
+        example="--field k:int32:1..=2 --input x:float32:n,c",
     ),
     LOOP: KernelPattern("a plain loop over the output's elements, for every signature", fitting.always),
 }

@@ -1,4 +1,5 @@
 // Padding, windows, selected and largest elements on pluginkit/kernels, called with addresses of device memory.
+#include <pluginkit/kernels/bfloat16.cuh>
 #include <pluginkit/kernels/float16.cuh>
 #include <pluginkit/kernels/pad.cuh>
 #include <pluginkit/kernels/select.cuh>
@@ -138,6 +139,10 @@ int pool(void const* x, void* y, int64_t const* images, int32_t const* window, i
 
 OF_TYPE(Half, __half)
 #ifndef ONE_TYPE
+EXPORT int topKBfloat16(void const* x, void* y, void* mask, int64_t rows, int64_t columns, int64_t k)
+{
+    return topK<__nv_bfloat16>(x, y, mask, rows, columns, k);
+}
 OF_TYPE(Float, float)
 OF_TYPE(Int8, int8_t)
 #endif

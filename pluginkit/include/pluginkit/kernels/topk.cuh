@@ -9,13 +9,16 @@
 //!     };
 //!     kernels::launchTopK(stream, rows, columns, k, Kept{}, kernels::output<__half>(y), kernels::input<__half>(x));
 //!
-//! A row's k-th largest element is found by its bits, eight at a time: as many are counted as have each of their 256
-//! values. The row is read again for each eight bits and once for the results, from the caches where it fits into them.
+//! Rows that fit into registers are read once (topk_rows.cuh). Of others the k-th largest element is found by its bits,
+//! eight at a time: as many are counted as have each of their 256 values. Such a row is read again for each eight bits
+//! and once for the results, from the caches where it fits into them.
 #pragma once
 
+#include <pluginkit/kernels/order.cuh>
 #include <pluginkit/kernels/row_inputs.cuh>
 #include <pluginkit/kernels/rows.cuh>
 #include <pluginkit/kernels/tensors.cuh>
+#include <pluginkit/kernels/topk_rows.cuh>
 
 #include <cmath>
 #include <cstdint>
@@ -30,43 +33,6 @@ namespace detail
 
 constexpr uint32_t kDigitBits = 8;
 constexpr int32_t kDigits = 1 << kDigitBits;
-
-//! Elements as unsigned numbers in the same order. Both zeros are the same number, and all NaNs the largest.
-template <typename T>
-struct Order
-{
-    static_assert(sizeof(T) <= sizeof(uint32_t), "elements have at most 32 bits");
-    static constexpr uint32_t kBits = 8 * sizeof(T);
-    static constexpr uint32_t kSign = 1U << (kBits - 1);
-
-    uint32_t infinity; //!< its bits, or those of the largest number
-
-    __device__ static uint32_t bitsOf(T element)
-    {
-        uint32_t bits = 0;
-        memcpy(&bits, &element, sizeof element);
-        return bits;
-    }
-
-    __device__ static Order make()
-    {
-        T most;
-        toElement(most, INFINITY, 1.0F);
-        return {bitsOf(most)};
-    }
-
-    __device__ uint32_t of(T element) const
-    {
-        uint32_t const bits = bitsOf(element);
-        if constexpr (std::is_integral_v<T>)
-        {
-            return bits ^ kSign;
-        }
-        uint32_t const magnitude = bits & (kSign - 1);
-        uint32_t const number = (bits & kSign) != 0 ? kSign - magnitude : kSign + magnitude;
-        return magnitude > infinity ? 2 * kSign - 1 : number;
-    }
-};
 
 //! What is known of a row's k-th largest element, as a number of `Order`.
 struct Threshold
@@ -219,21 +185,14 @@ __global__ void __launch_bounds__(Threads)
     }
 }
 
-//! A block of threads for rows of so many chunks.
+constexpr int32_t kTopKThreads = 256;
+
+//! A block for each row, whose elements are read again.
 template <int32_t Size, bool Whole, typename Function, typename T, typename Out>
 void launchTopKOf(cudaStream_t stream, uint32_t rows, int64_t columns, int32_t k, Function const& function,
                   Output<Out> y, Input<T> x) noexcept
 {
-    constexpr int32_t kFew = 64;
-    constexpr int32_t kMany = 256;
-    if (columns <= int64_t{kFew} * Size)
-    {
-        topKKernel<kFew, Size, Whole><<<rows, kFew, 0, stream>>>(columns, k, function, y, x);
-    }
-    else
-    {
-        topKKernel<kMany, Size, Whole><<<rows, kMany, 0, stream>>>(columns, k, function, y, x);
-    }
+    topKKernel<kTopKThreads, Size, Whole><<<rows, kTopKThreads, 0, stream>>>(columns, k, function, y, x);
 }
 
 } // namespace detail
@@ -259,7 +218,18 @@ cudaError_t launchTopK(cudaStream_t stream, int64_t rows, int64_t columns, int64
     constexpr int32_t kSize = detail::largest(Pack<T>::kSize, Pack<Out>::kSize);
     auto const blocks = static_cast<uint32_t>(rows);
     auto const wanted = static_cast<int32_t>(k < columns ? k : columns);
-    if (!canPack(y.data, x.data))
+    bool const packed = canPack(y.data, x.data);
+    if (packed && columns % Pack<T>::kSize == 0 &&
+        detail::launchTopKRows<true>(stream, rows, columns, wanted, function, y, x))
+    {
+        return cudaGetLastError();
+    }
+    if (packed && columns > Pack<T>::kSize &&
+        detail::launchTopKRows<false>(stream, rows, columns, wanted, function, y, x))
+    {
+        return cudaGetLastError();
+    }
+    if (!packed)
     {
         detail::launchTopKOf<1, true>(stream, blocks, columns, wanted, function, y, x);
     }

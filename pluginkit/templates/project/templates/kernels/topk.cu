@@ -1,0 +1,33 @@
+@% include "parts/kernel_types.cu" %@
+#include <pluginkit/kernels/topk.cuh>
+
+@% set x = plugin.inputs[0] %@
+@% set y = plugin.outputs[0] %@
+namespace @{ plugin.namespace_cpp }@
+{
+namespace
+{
+
+namespace kernels = pluginkit::kernels;
+
+//! The layer: elements that are among the k largest of their row stay as they are, others become 0. For a mask return
+//! 1.0F and 0.0F. A NaN is larger than infinity; of equal elements the first are taken.
+struct Layer
+{
+    __device__ float operator()(float element, bool among) const
+    {
+        return among ? element : 0.0F;
+    }
+};
+
+//! T is the type of the tensors. Their last dimension is a row.
+template <typename T>
+cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) noexcept
+{
+    auto const& shape = args.inputs.@{ x.name }@.shape;
+    int64_t const columns = shape.dims[shape.rank - 1];
+    int64_t const rows = columns > 0 ? args.count / columns : 0;
+    return kernels::launchTopK(stream, rows, columns, static_cast<int64_t>(args.parameters.k), Layer{}, kernels::output<T>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<T>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@));
+}
+
+@% include "parts/kernel_launch.cu" %@

@@ -1,0 +1,72 @@
+#pragma once
+
+// What the plugin (keep_largest.cpp) and its kernel (keep_largest_kernel.cu) share. No TensorRT here:
+// the kernel is compiled once, the plugin once for each layout of TensorRT's classes.
+
+#include <cuda_runtime_api.h>
+#include <pluginkit/shape.h>
+
+#include <cstdint>
+
+namespace keep_largest
+{
+
+//! What the layer was created with: the fields of its creator, which are the attributes of its ONNX node.
+struct KeepLargestParameters
+{
+    int32_t k{2};
+    float x_scale{0.0F};
+    float y_scale{0.0F};
+};
+
+//! The types that the layer computes in; a row of kTypes in keep_largest.cpp each.
+enum class KeepLargestPrecision : int32_t
+{
+    kFLOAT,
+    kHALF,
+    kBF16,
+    kINT8,
+};
+
+//! What one run of the kernel works on. `data` is device memory, `count` its number of elements, and `scale` what one
+//! step of an INT8 element is worth (not used for other types).
+//! A layer along an axis takes sizes from `shape`: `args.inputs.x.shape.dims[0]` is the first dimension.
+struct KeepLargestArguments
+{
+    struct Input
+    {
+        void const* data;
+        int64_t count;
+        float scale;
+        pluginkit::Shape shape;
+    };
+
+    struct Output
+    {
+        void* data;
+        int64_t count;
+        float scale;
+        pluginkit::Shape shape;
+    };
+
+    struct Inputs
+    {
+        Input x;
+    };
+
+    struct Outputs
+    {
+        Output y;
+    };
+
+    KeepLargestParameters parameters;
+    Inputs inputs;
+    Outputs outputs;
+    int64_t count; //!< elements of the largest output
+};
+
+//! Starts the kernel on the stream and returns at once; no output element means no launch.
+cudaError_t launchKeepLargest(KeepLargestArguments const& args, KeepLargestPrecision precision,
+                              cudaStream_t stream) noexcept;
+
+} // namespace keep_largest
