@@ -74,3 +74,33 @@ def test_mistakes_and_help(tmp_path: Path) -> None:
     shown = _tool("--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "-fsanitize=thread" in shown.stdout
+
+
+_HOST = """
+__global__ void first(int* x, int* y) { *x = *y; }
+__global__ void second(int* x) { *x = 1; }
+int main()
+{
+    int there = 0;
+    int* x = nullptr;
+    cudaMalloc(&x, 4);
+    for (int i = 0; i < 40; ++i) { first<<<1, 1>>>(x, &there); }
+    second<<<1, 1>>>(&there);
+    return static_cast<int>(cudaDeviceSynchronize());
+}
+"""
+
+
+def test_host_memory_in_a_loop_of_launches_is_told_once_an_argument_and_counted(tmp_path: Path) -> None:
+    source, findings = tmp_path / "host.cu", tmp_path / "findings.jsonl"
+    program = source.with_suffix("")
+    source.write_text(_HOST, encoding="utf-8")
+    done = _tool("-g", "-o", program, source)
+    assert done.ok, done.stderr
+    ran = subprocess.run([program], capture_output=True, text=True, check=False)
+    told = re.findall(r"host-pointer: (argument \d of \w+).* points to .*the stack of the thread", ran.stderr)
+    assert told == ["argument 2 of first", "argument 1 of second"]
+    assert re.findall(r"host-pointer: argument \d of (\w+).* at (\d+) more launches", ran.stderr) == [("first", "39")]
+    # In the file of a harness each launch has its own: it asks what a case did.
+    subprocess.run([program], env={"PLUGINKIT_CPU_FINDINGS": str(findings)}, check=False)
+    assert findings.read_text(encoding="utf-8").count('"host-pointer"') == 41

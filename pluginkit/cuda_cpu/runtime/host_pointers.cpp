@@ -8,6 +8,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <string>
 
 #include <pthread.h>
 #include <sys/auxv.h>
@@ -104,6 +108,45 @@ std::string describe(void const* pointer)
            (beside.empty() ? "" : ", but " + beside);
 }
 
+//! What a program has been told: of its other launches with the same argument only their number is, at its end. Each is
+//! in the file of findings, whose reader asks what a case of many in a process did.
+class Told
+{
+public:
+    Told() = default;
+    Told(Told const&) = delete;
+    Told& operator=(Told const&) = delete;
+
+    ~Told()
+    {
+        for (auto const& [argument, launches] : mLaunches)
+        {
+            if (launches > 1)
+            {
+                std::fprintf(stderr, "pluginkit cpu: host-pointer: %s at %zu more launches, too\n", argument.c_str(),
+                             launches - 1);
+            }
+        }
+    }
+
+    //! Counts a launch; whether it is the first.
+    bool isNew(std::string const& argument)
+    {
+        std::lock_guard<std::mutex> const lock{mMutex};
+        return ++mLaunches[argument] == 1;
+    }
+
+private:
+    std::mutex mMutex;
+    std::map<std::string, size_t> mLaunches;
+};
+
+bool isNews(std::string const& argument)
+{
+    static Told told;
+    return std::getenv("PLUGINKIT_CPU_FINDINGS") != nullptr || told.isNew(argument);
+}
+
 } // namespace
 
 void checkPointer(char const* kernel, unsigned int index, size_t offset, void const* pointer) noexcept
@@ -121,10 +164,12 @@ void checkPointer(char const* kernel, unsigned int index, size_t offset, void co
         return;
     }
     std::string const part = offset == 0 ? "" : ", at byte " + std::to_string(offset) + " of it,";
-    report({"host-pointer",
-            "argument " + std::to_string(index) + " of " + kernel + part + " points to " + describe(pointer),
-            {nullptr, 0},
-            __builtin_return_address(0)});
+    std::string const argument = "argument " + std::to_string(index) + " of " + kernel + part;
+    if (isNews(argument))
+    {
+        report(
+            {"host-pointer", argument + " points to " + describe(pointer), {nullptr, 0}, __builtin_return_address(0)});
+    }
 }
 
 } // namespace v2
