@@ -66,6 +66,13 @@ def test_a_test_run_imports_nothing_that_it_may_not_need() -> None:
     assert output == "[]\n"
 
 
+def test_a_compiler_s_start_reads_no_metadata() -> None:
+    # A build starts it for each source; pluginkit's version, which none of them needs, would be a third of its start.
+    code = "import sys, pluginkit.cuda_cpu.compile; print('importlib.metadata' in sys.modules)"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output == "False\n"
+
+
 def test_a_folder_that_was_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
