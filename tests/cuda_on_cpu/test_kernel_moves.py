@@ -53,11 +53,11 @@ TILED: Rims = [
     ((2, 150003), ((1, 0), (5, 3))),
     ((1900, 31), ((0, 0), (40, 33))),
     ((200001,), ((9000, 1),)),
-    ((12000, 16), ((0, 3), (0, 0))),
+    ((12300, 16), ((0, 3), (0, 0))),
     ((9100, 17), ((2, 0), (5, 0))),
-    ((9001, 1), ((0, 0), (0, 15))),
+    ((12400, 1), ((0, 0), (0, 15))),
 ]
-"""More than 128 KiB, of which a block makes a tile: several rows, a part of one, rims of several tiles."""
+"""More than 3 * 2^16 elements, of which a block makes a tile: several rows, a part of one, rims of several tiles."""
 
 
 OF_HALF = pytest.mark.xdist_group("kernel_moves_of_half")

@@ -193,8 +193,10 @@ def test_cumsum_of_rows_that_blocks_share(anywhere: Load, name: str) -> None:
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32])
 def test_transpose(anywhere: Load, kind: Any) -> None:
+    """By elements, and beyond 128 KiB by tiles: of packs, and where rows and columns aren't made of them."""
     library = anywhere("kernel_patterns")
-    for rows, columns in ((1, 1), (16, 16), (33, 31), (128, 144), (160, 16), (200, 100), (64, 272)):
+    wide = 512 // np.dtype(kind).itemsize
+    for rows, columns in ((1, 1), (16, 16), (33, 31), (64, 272), (144, wide), (wide, 144), (133, wide - 3)):
         for offset in (0, 1):
             x = np.random.default_rng(rows).integers(0, 2**32, (2, rows, columns), np.uint64).astype(kind)
             x = unaligned(x, offset)
@@ -207,7 +209,7 @@ def test_transpose(anywhere: Load, kind: Any) -> None:
 def test_transpose_of_int8_of_another_scale(anywhere: Load) -> None:
     """Elements are moved where the scales are equal, and converted where they aren't: packs, and one by one."""
     library = anywhere("kernel_patterns")
-    for rows, columns in ((32, 48), (33, 31)):
+    for rows, columns in ((33, 31), (176, 256), (177, 255)):
         x = np.resize(np.arange(-128, 128), 3 * rows * columns).astype(np.int8).reshape(3, rows, columns)
         for scales in ((0.3, 0.3), (0.5, 1.0), (1.0, 0.25)):
             y = np.full(x.size, CHANGED, np.int8)

@@ -6,6 +6,7 @@
 //!                               kernels::input<int8_t>(table, tableScale));
 #pragma once
 
+#include <pluginkit/kernels/division.cuh>
 #include <pluginkit/kernels/moving.cuh>
 #include <pluginkit/kernels/tuning.cuh>
 
@@ -19,16 +20,18 @@ namespace detail
 {
 
 constexpr uint32_t kGatherThreads = 256;
+constexpr int64_t kMostDivided = 0x7FFFFFFF; //!< by a `Divisor`
 
 constexpr int32_t kGatherUnits = 2; //!< of a thread, both loaded before the first is stored
 
-//! A number below 0 counts from the table's end; one that is no row's gives zeros.
+//! A number below 0 counts from the table's end; one that is no row's gives zeros. `rows` divides by `inRow`, where
+//! both it and the units are below 2^31.
 template <uint32_t Threads, int32_t Units, typename Unit, typename Index, typename Change>
 __global__ void __launch_bounds__(Threads)
-    gatherRowsKernel(int64_t units, int64_t inRow, int64_t tableRows, Change change, Index const* indices,
+    gatherRowsKernel(int64_t units, int64_t inRow, Divisor rows, int64_t tableRows, Change change, Index const* indices,
                      Unit const* table, Unit* y)
 {
-    bool const small = ((static_cast<uint64_t>(units) | static_cast<uint64_t>(inRow)) >> 32U) == 0;
+    bool const small = units <= kMostDivided;
     int64_t const begin = static_cast<int64_t>(blockIdx.x) * Units * Threads + threadIdx.x;
     Unit found[Units];
 #pragma unroll
@@ -38,13 +41,13 @@ __global__ void __launch_bounds__(Threads)
         found[k] = Unit{};
         if (i < units)
         {
-            int64_t const row =
-                small ? static_cast<int64_t>(static_cast<uint32_t>(i) / static_cast<uint32_t>(inRow)) : i / inRow;
+            int64_t const row = small ? rows.quotient(static_cast<int32_t>(i)) : i / inRow;
+            int64_t const unit = small ? static_cast<int32_t>(i) - static_cast<int32_t>(row * inRow) : i - row * inRow;
             auto from = static_cast<int64_t>(indices[row]);
             from += from < 0 ? tableRows : 0;
             if (from >= 0 && from < tableRows)
             {
-                found[k] = table[from * inRow + i - row * inRow];
+                found[k] = table[from * inRow + unit];
                 change(found[k]);
             }
         }
@@ -74,9 +77,9 @@ cudaError_t gather(Stream const& stream, int64_t count, int64_t inRow, int64_t t
                           constexpr int32_t kUnits = Values::kPacks > 0 ? Values::kPacks : kGatherUnits;
                           constexpr int64_t kInBlock = int64_t{kThreads} * kUnits;
                           auto const blocks = static_cast<uint32_t>((units + kInBlock - 1) / kInBlock);
-                          gatherRowsKernel<kThreads, kUnits>
-                              <<<blocks, kThreads, 0, on>>>(units, inRow, tableRows, change, indices,
-                                                            static_cast<Unit const*>(table), static_cast<Unit*>(y));
+                          gatherRowsKernel<kThreads, kUnits><<<blocks, kThreads, 0, on>>>(
+                              units, inRow, divisorOf(std::min(inRow, kMostDivided)), tableRows, change, indices,
+                              static_cast<Unit const*>(table), static_cast<Unit*>(y));
                           return cudaGetLastError();
                       });
 }

@@ -7,6 +7,7 @@
 //!                              kernels::input<int8_t>(x, xScale));
 #pragma once
 
+#include <pluginkit/kernels/division.cuh>
 #include <pluginkit/kernels/moving.cuh>
 
 #include <algorithm>
@@ -173,6 +174,24 @@ __global__ void __launch_bounds__(kTransposeThreads) transposeKernel(Tiles tiles
     }
 }
 
+//! Small tensors, which the caches hold: a thread writes an element. Tiles would take longer to begin and to end.
+template <typename T, typename Change>
+__global__ void __launch_bounds__(kTransposeThreads)
+    transposeElementsKernel(Divisor rows, Divisor inMatrix, int32_t columns, int32_t count, Change change, T const* x,
+                            T* y)
+{
+    int32_t const i = static_cast<int32_t>(blockIdx.x * kTransposeThreads + threadIdx.x);
+    if (i < count)
+    {
+        int32_t const matrix = inMatrix.quotient(i) * static_cast<int32_t>(inMatrix.divisor);
+        int32_t const column = rows.quotient(i - matrix);
+        int32_t const row = i - matrix - column * static_cast<int32_t>(rows.divisor);
+        T element = x[matrix + row * columns + column];
+        change(element);
+        y[i] = element;
+    }
+}
+
 //! An unsigned integer of so many bytes.
 template <size_t Bytes>
 struct Bits;
@@ -210,6 +229,16 @@ cudaError_t transpose(cudaStream_t stream, int64_t count, int64_t rows, int64_t 
     if (count == 0 || rows == 0 || columns == 0)
     {
         return cudaSuccess; // a launch of no blocks would be an error
+    }
+    constexpr int64_t kSmall = int64_t{1} << 17U; // bytes
+    if (count <= kSmall && rows <= kSmall && columns <= kSmall &&
+        count * rows * columns <= kSmall / static_cast<int64_t>(sizeof(Element)))
+    {
+        auto const elements = static_cast<int32_t>(count * rows * columns);
+        auto const blocks = (static_cast<uint32_t>(elements) + kTransposeThreads - 1) / kTransposeThreads;
+        transposeElementsKernel<<<blocks, kTransposeThreads, 0, stream>>>(
+            divisorOf(rows), divisorOf(rows * columns), static_cast<int32_t>(columns), elements, change, x, y);
+        return cudaGetLastError();
     }
     bool const packed = rows % kInPack == 0 && columns % kInPack == 0 && canPack(x, y);
     int64_t const tile = packed ? kTileWords * static_cast<int64_t>(4 / sizeof(Element)) : int64_t{kSmallTile};
