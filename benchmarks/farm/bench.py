@@ -23,7 +23,7 @@ from pathlib import Path
 import click
 import psutil
 
-from pluginkit.farm.connection import connect
+from pluginkit.farm import open_fleet
 from pluginkit.farm.executor import FarmExecutor
 from pluginkit.farm.fleet import Fleet
 from pluginkit.judges.protocol import Answers, Item, RunWork
@@ -98,12 +98,11 @@ def kills(asked: argparse.Namespace) -> None:
 def simulated_fleet(asked: argparse.Namespace) -> None:
     """Workers whose batches sleep: how busy a scheduler and a client keep them."""
     count = asked.workers or 1000
-    with cluster(Path(tempfile.mkdtemp())) as made, connect(made.address) as client:
+    with cluster(Path(tempfile.mkdtemp())) as made, open_fleet(made.address) as fleet:
         share = [count // asked.processes + (place < count % asked.processes) for place in range(asked.processes)]
         command = [sys.executable, "-m", "benchmarks.farm.simulated", made.address]
         processes = [subprocess.Popen([*command, str(part)], cwd=ROOT) for part in share]
         try:
-            fleet = Fleet(client, made.address)
             began = time.monotonic()
             wait_for(fleet, count, 240)
             click.echo(f"{count} workers in {asked.processes} processes there after {time.monotonic() - began:.0f} s")
@@ -126,8 +125,7 @@ def workers(count: int) -> Iterator[tuple[Cluster, Fleet]]:
     with cluster(Path(tempfile.mkdtemp())) as made:
         for _ in range(count):
             made.add(*PRELOAD)
-        with connect(made.address) as client:
-            fleet = Fleet(client, made.address)
+        with open_fleet(made.address) as fleet:
             wait_for(fleet, count, 120)
             yield made, fleet
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from pluginkit.errors import ToolMissing
 from pluginkit.farm.conditions import GpuChoice
+from pluginkit.farm.local import local_workers
 
 if TYPE_CHECKING:
     from pluginkit.bench import BenchOptions, BenchReport
-    from pluginkit.farm.executor import FarmExecutor
     from pluginkit.farm.fleet import Fleet
+    from pluginkit.run.executors import Executor
     from pluginkit.run.options import Step
 
 REMEDY = "pip install 'pluginkit[farm]'"
@@ -43,15 +44,16 @@ def open_fleet(address: str) -> Iterator[Fleet]:
     from pluginkit.farm.connection import connect
     from pluginkit.farm.fleet import Fleet
 
-    with connect(address) as client:
-        found = Fleet(client, address)
+    with connect(address) as there:
+        found = Fleet(there.client, address, there.trouble)
         found.refresh()
         yield found
 
 
 @contextlib.contextmanager
-def open_executor(address: str, on: Sequence[str] = ()) -> Iterator[FarmExecutor]:
-    """What executes a run's items on a cluster.
+def open_executor(address: str, on: Sequence[str] = ()) -> Iterator[Executor]:
+    """What executes a run's items on a cluster. Workers of this machine's own start meanwhile, and are waited for when
+    they are needed.
 
     Args:
         address: as of `connection.connect`.
@@ -59,8 +61,21 @@ def open_executor(address: str, on: Sequence[str] = ()) -> Iterator[FarmExecutor
 
     Raises:
         UsageError, ToolMissing: as of `connection.connect`; or no worker there can run a case, or has a GPU of `on`.
+            Why workers of this machine can't be started is raised by what needs them.
     """
+    check()
     choice = GpuChoice.parse(on)
+    opened = _opened(address, choice)
+    if local_workers(address) and not on:
+        from pluginkit.farm.local.opening import meanwhile
+
+        opened = meanwhile(opened)
+    with opened as found:
+        yield found
+
+
+@contextlib.contextmanager
+def _opened(address: str, choice: GpuChoice) -> Iterator[Executor]:
     with open_fleet(address) as found:
         from pluginkit.farm.executor import FarmExecutor
 

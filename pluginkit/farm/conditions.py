@@ -16,6 +16,8 @@ from pluginkit.farm.facts import Facts
 
 EACH_GPU = "each-gpu"
 HINT = f"--on 'sm>=80', --on 'memory>=40' (GiB), --on 'cuda>=13', --on 'name==*H200*', or --on {EACH_GPU}."
+NO_GPU = "no worker of the farm has a GPU"
+"""Why target gpu takes no part."""
 _TERM = re.compile(r"\s*(\w+)\s*(>=|<=|==|!=|>|<)\s*(.+?)\s*")
 
 

@@ -7,7 +7,8 @@ import contextlib
 import json
 import logging
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import dask
@@ -15,17 +16,30 @@ from distributed import Client, LocalCluster
 from distributed.comm.core import CommClosedError
 
 from pluginkit.errors import ToolMissing, UsageError
-from pluginkit.farm import local
+from pluginkit.farm.local import LOCAL, local_workers
+from pluginkit.farm.local.cluster import local_farm
 
-PREFIX = "local:"
 WAIT = 10.0
 """Seconds until an address that doesn't answer is called dead."""
 _DOCUMENT = "docs/farm.md"
 
 
+@dataclass(frozen=True)
+class Connection:
+    """To a cluster.
+
+    Attributes:
+        client: Dask's.
+        trouble: says why workers that are missing have ended, where that is known.
+    """
+
+    client: Client
+    trouble: Callable[[], str] = field(default=lambda: "")
+
+
 @contextlib.contextmanager
-def connect(address: str) -> Iterator[Client]:
-    """A client of the cluster at an address.
+def connect(address: str) -> Iterator[Connection]:
+    """A connection to the cluster at an address.
 
     Args:
         address: `tcp://HOST:PORT`, `tls://HOST:PORT`, a scheduler file (`dask scheduler --scheduler-file`), or
@@ -38,36 +52,21 @@ def connect(address: str) -> Iterator[Client]:
     # Warnings would stand between the lines of a progress bar; what matters of them comes as an exception.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}), contextlib.ExitStack() as stack:
-        if address.startswith(PREFIX):
-            wanted = _count(address)
-            target: str | LocalCluster = stack.enter_context(local.local_cluster(wanted))
+        if count := local_workers(address):
+            here = stack.enter_context(local_farm(count))
+            target: str | LocalCluster = here.cluster
         else:
-            wanted, target = 0, _reachable(address)
+            here, target = None, _reachable(address)
         try:
             client = Client(target, timeout=WAIT, set_as_default=False)
         except (OSError, TimeoutError, asyncio.TimeoutError, CommClosedError, ssl.SSLError, TypeError, ValueError) as e:
             raise _unreachable(address, e) from None
         stack.enter_context(client)
-        if wanted:
-            _wait_for(client, wanted)
-        yield client
-
-
-def _wait_for(client: Client, count: int) -> None:
-    try:
-        client.wait_for_workers(count, timeout=local.START)
-    except (TimeoutError, asyncio.TimeoutError):
-        raise ToolMissing(
-            f"The {count} workers of this machine aren't there after {local.START:g} s.",
-            hint="Has it memory and processes enough for them? Try fewer.",
-        ) from None
-
-
-def _count(address: str) -> int:
-    count = address.removeprefix(PREFIX)
-    if not count.isdecimal() or int(count) == 0:
-        raise UsageError(f"farm {address}: {PREFIX} wants a number of workers.", hint=f"{PREFIX}2")
-    return int(count)
+        if here is None:
+            yield Connection(client)
+            return
+        here.wait(client)
+        yield Connection(client, here.trouble)
 
 
 def _reachable(address: str) -> str:
@@ -112,5 +111,5 @@ def _unreachable(address: str, error: BaseException) -> ToolMissing:
         f"Nothing answers at the farm's address {address} ({said}).",
         hint="Start one: `dask scheduler --host IP --dashboard-address IP:8787` on one machine, "
         "`dask worker ADDRESS --host IP --dashboard-address IP:0` on each other, IP being the machine's own "
-        f"({_DOCUMENT}); or --farm {PREFIX}2 for two workers on this machine.",
+        f"({_DOCUMENT}); or --farm {LOCAL}2 for two workers on this machine.",
     )

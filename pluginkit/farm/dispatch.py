@@ -13,6 +13,12 @@ from dataclasses import dataclass, field, replace
 
 OUTSTANDING = 2
 """Batches that a worker has for each of its threads: one that runs, and one so that it needn't wait for the next."""
+AT_ONCE = 0.15
+"""Seconds that a batch should take: each costs some 10 ms, and what a worker that dies had is done again."""
+MOST = 64
+"""Items that are put together at most: where a worker dies, each of them runs again by itself."""
+WEIGHT = 0.3
+"""Of the last batch in what is expected of the next: the first ones of a worker begin with starting processes."""
 DEATHS = 2
 """How many workers' deaths in the same item make it a finding: the first in company, the second alone."""
 
@@ -24,13 +30,13 @@ class Batch:
     Attributes:
         items: places of the items in the run's list.
         kind: what a worker must be to execute it.
-        after: the item whose answers it needs.
+        after: the items whose answers it needs.
         deaths: names of the workers that died while they executed it.
     """
 
     items: tuple[int, ...]
     kind: Hashable
-    after: int | None = None
+    after: tuple[int, ...] = ()
     deaths: tuple[str, ...] = ()
 
     @property
@@ -68,11 +74,13 @@ class Dispatcher:
         self._waiting: dict[Hashable, deque[Batch]] = {}
         self._held: dict[int, list[Batch]] = {}
         self._members: dict[str, _Member] = {}
+        self._costs: dict[Hashable, float] = {}
+        """Seconds that an item of a kind takes, as far as that has been seen."""
         for one in batches:
-            if one.after is None:
+            if not one.after:
                 self._wait(one)
             else:
-                self._held.setdefault(one.after, []).append(one)
+                self._held.setdefault(one.after[0], []).append(one)
 
     @property
     def done(self) -> bool:
@@ -109,12 +117,13 @@ class Dispatcher:
             return found
         free = [(member.load, place, name) for place, (name, member) in enumerate(self._members.items()) if member.room]
         heapq.heapify(free)
+        sizes = {kind: self._size(kind) for kind in self._waiting_kinds}
         while free:
             _, place, name = free[0]
             member = self._members[name]
             kind = next((kind for kind in member.kinds if self._waiting.get(kind)), None)
             if kind is not None:
-                batch = self._waiting[kind].popleft()
+                batch = self._taken(kind, sizes[kind])
                 member.given.append(batch)
                 found.append((name, batch))
             if kind is None or not member.room:
@@ -122,6 +131,28 @@ class Dispatcher:
             else:
                 heapq.heapreplace(free, (member.load, place, name))
         return found
+
+    def _size(self, kind: Hashable) -> int:
+        """How many items a batch of a kind may have: what takes `AT_ONCE`, and less where little is left, so that all
+        workers end together. Nothing is put together before something has been seen of the kind."""
+        if kind not in self._costs:
+            return 1
+        threads = sum(member.threads for member in self._members.values() if kind in member.kinds)
+        share = sum(len(one.items) for one in self._waiting[kind]) // max(1, OUTSTANDING * threads)
+        return int(min(MOST, share, AT_ONCE / self._costs[kind]))
+
+    def _taken(self, kind: Hashable, size: int) -> Batch:
+        """The next batch, with those behind it that it has room for."""
+        waiting = self._waiting[kind]
+        taken = [waiting.popleft()]
+        count = len(taken[0].items)
+        while waiting and count + len(waiting[0].items) <= size:
+            taken.append(waiting.popleft())
+            count += len(taken[-1].items)
+        if len(taken) == 1:
+            return taken[0]
+        items = tuple(item for one in taken for item in one.items)
+        return Batch(items, kind, tuple(item for one in taken for item in one.after))
 
     def _alone(self) -> list[tuple[str, Batch]]:
         found = []
@@ -142,14 +173,21 @@ class Dispatcher:
         if member is not None and batch in member.given and batch not in member.executed:
             member.executed.append(batch)
 
-    def finished(self, worker: str, batch: Batch) -> bool:
-        """A batch's answers are here; False if it was given to another worker meanwhile, and they don't count."""
+    def finished(self, worker: str, batch: Batch, seconds: float = 0.0) -> bool:
+        """A batch's answers are here; False if it was given to another worker meanwhile, and they don't count.
+
+        `seconds` is how long its worker took; 0 where nobody knows.
+        """
         member = self._members.get(worker)
         if member is None or batch not in member.given:
             return False
         member.given.remove(batch)
         if batch in member.executed:
             member.executed.remove(batch)
+        if seconds:
+            cost = seconds / len(batch.items)
+            known = self._costs.get(batch.kind, cost)
+            self._costs[batch.kind] = known + WEIGHT * (cost - known)
         self._release(batch)
         return True
 

@@ -25,6 +25,7 @@ from pluginkit.farm.dispatch import Batch, Dispatcher
 from pluginkit.farm.facts import Facts
 from pluginkit.farm.fleet import FarmWorker, Fleet
 from pluginkit.farm.parcels import LibraryParcel
+from pluginkit.farm.worker import Done
 from pluginkit.judges.protocol import Build
 
 LOOK = 0.5
@@ -47,8 +48,8 @@ class Ended:
     worker: str
     batch: Batch
     future: Future[Any]
-    answers: Sequence[Any] | None = None
-    """Where it has finished and they were fetched."""
+    done: Done | None = None
+    """Where it has finished and its answers were fetched."""
     brought: Collection[str] = ()
     """Digests of what came with it."""
     error: Exception | None = None
@@ -177,10 +178,8 @@ class Execution(ABC):
         if time.monotonic() - since < PATIENCE:
             return since
         wanted = ", ".join(sorted(map(str, self._dispatcher.wanted())))
-        raise FarmLost(
-            f"No worker is left for {wanted}; {self._progress}.",
-            hint=WHO_IS_THERE,
-        )
+        said = f"No worker is left for {wanted}; {self._progress}."
+        raise FarmLost("\n".join(filter(None, (said, self.fleet.trouble()))), hint=WHO_IS_THERE)
 
     def _submit(self, name: str, batch: Batch) -> None:
         there = self._there[name]
@@ -215,10 +214,10 @@ class Execution(ABC):
             return
         if ended.error is not None:
             raise ended.error
-        if ended.answers is None and ended.future.status != "finished":
+        if ended.done is None and ended.future.status != "finished":
             self._failed(ended)
             return
-        if ended.answers is None:
+        if ended.done is None:
             self._dispatcher.executed(ended.worker, ended.batch)
             self._fetching.submit(self._fetch, ended)
             return
@@ -229,8 +228,8 @@ class Execution(ABC):
         there.held.update(one.sha256 for one in self._libraries)
         if self._parcel is not None:
             there.held.update(self._parcel.own)
-        if self._dispatcher.finished(ended.worker, ended.batch):
-            for item, answer in zip(ended.batch.items, ended.answers, strict=True):
+        if self._dispatcher.finished(ended.worker, ended.batch, ended.done.seconds):
+            for item, answer in zip(ended.batch.items, ended.done.answers, strict=True):
                 self._answered(item, answer, there.place)
 
     def _failed(self, ended: Ended) -> None:
@@ -259,7 +258,7 @@ class Execution(ABC):
     def _fetch(self, ended: Ended) -> None:
         """Brings a batch's answers here. Several at once: each takes a round trip to the scheduler and the worker."""
         try:
-            ended = replace(ended, answers=ended.future.result(timeout=FETCH))
+            ended = replace(ended, done=ended.future.result(timeout=FETCH))
         except (asyncio.TimeoutError, CancelledError):
             pass  # They lay on a worker that has died, or they are large: whether it is there is looked at in between.
         except Exception as error:  # noqa: BLE001 - it is raised in the thread that waits for the answers

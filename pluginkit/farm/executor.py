@@ -297,7 +297,7 @@ class _Execution(Execution):
         for part in self._taking_part:
             for group in groups(part.items):
                 network, members = group[0].network, tuple(places[id(item)] for item in group)
-                after = first.get(network) if group[0].needs else None
+                after = (first[network],) if group[0].needs and network in first else ()
                 found.append(Batch(members, self._kind_of(group[0]), after))
                 if network and part is self._taking_part[0]:
                     first.setdefault(network, members[-1])
@@ -322,11 +322,14 @@ class _Execution(Execution):
 
     def _call(self, there: FarmWorker, batch: Batch) -> WorkerCall:
         items = [self._items[place] for place in batch.items]
-        first = self._found.get(batch.after) if batch.after is not None else None
-        # Of what its worker died of nothing is known; the judge asks for it itself.
-        known = {items[0].network: first.configured} if first and not _crashed(first) else {}
-        if first and not known and self.work.builds[0].target == "gpu":
-            known = {items[0].network: ()}  # not every worker could ask a GPU again
+        known = {}
+        for item in batch.after:
+            network, first = self._items[item].network, self._found[item]
+            # Of what its worker died of nothing is known; the judge asks for it itself.
+            if not _crashed(first):
+                known[network] = first.configured
+            elif self.work.builds[0].target == "gpu":
+                known[network] = ()  # not every worker could ask a GPU again
         self._steps.begin(items[0].label)
         packed = Packed.of(items, self._whole)
         more = self._whole.arrays if any(one.whole for one in items) else {}

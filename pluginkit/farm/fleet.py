@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -80,8 +80,10 @@ class FarmWorker:
 class Fleet:
     """The workers that a client sees. `refresh` asks again."""
 
-    def __init__(self, client: Client, address: str) -> None:
+    def __init__(self, client: Client, address: str, trouble: Callable[[], str] = lambda: "") -> None:
         self.client = client
+        self.trouble = trouble
+        """Says why workers that are missing have ended, where that is known."""
         self._address = address
         self._members: dict[str, FarmWorker] = {}
         self._beats: dict[str, tuple[Any, float]] = {}

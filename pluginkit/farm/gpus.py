@@ -11,7 +11,7 @@ from pathlib import Path
 from pluginkit.build import toolchain
 from pluginkit.build.gpus import Gpu
 from pluginkit.errors import ToolMissing
-from pluginkit.farm.conditions import GpuChoice
+from pluginkit.farm.conditions import NO_GPU, GpuChoice
 from pluginkit.farm.facts import Facts
 from pluginkit.farm.fleet import Fleet
 from pluginkit.library import build_record
@@ -83,7 +83,7 @@ class FarmGpus:
     def obstacle(self) -> str:
         """Why a run that was not asked for target gpu goes without it."""
         if not self.places:
-            return "no worker of the farm has a GPU"
+            return NO_GPU
         if self._build is None and not _has_nvcc():
             return "nvcc is neither here nor on a worker of the farm"
         return ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from typing import Any
 import dask
 from distributed import Worker, get_worker
 
-from pluginkit.bench import BenchOptions, BenchReport
+from pluginkit.bench import BenchOptions
 from pluginkit.bench import runner as bench_runner
 from pluginkit.build import build
 from pluginkit.errors import ToolMissing
@@ -38,6 +38,19 @@ SHARED = "pluginkit.shared"
 """Dask's setting that names a folder of arrivals which the client writes itself."""
 IDLE = 60.0
 """Seconds after its last batch until a run's sessions are closed; another batch opens them again."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a batch.
+
+    Attributes:
+        answers: of each item.
+        seconds: that it took here.
+    """
+
+    answers: tuple[Any, ...]
+    seconds: float
 
 
 @dataclass
@@ -166,7 +179,7 @@ def summary(name: str, work: WorkParcel, found: Sequence[Answers]) -> str:
 
 def work_on(
     run: str, items: Packed, more: Mapping[str, bytes], known: Mapping[str, tuple[Configured, ...]], begun: None
-) -> tuple[Answers, ...]:
+) -> Done:
     """Execute a batch of cases and other questions to judges.
 
     Args:
@@ -177,7 +190,7 @@ def work_on(
         begun: what `begin` gave, which must come before.
 
     Returns:
-        What came of each item.
+        What came of each item, `Answers`.
 
     Raises:
         PluginkitError: as of `execution.execute`.
@@ -190,10 +203,10 @@ def work_on(
         batch: Sequence[Item] = unpack(items.data, current.arrivals.array)
         place = LocalWorkplace(sessions, current.paths.__getitem__, current.gpu_library)
         work = current.work_for(batch)
-        return tuple(execute(item, work, place, known) for item in batch)
+        return _timed(lambda: tuple(execute(item, work, place, known) for item in batch))
 
 
-def ask_library(run: str, questions: bytes, begun: None) -> tuple[Any, ...]:
+def ask_library(run: str, questions: bytes, begun: None) -> Done:
     """Ask a library what `pluginkit check` asks.
 
     Args:
@@ -210,10 +223,10 @@ def ask_library(run: str, questions: bytes, begun: None) -> tuple[Any, ...]:
     del begun
     with _taking_part(run) as (current, sessions):
         library = next(iter(current.paths.values()))
-        return tuple(one(sessions, library) for one in pickle.loads(questions))
+        return _timed(lambda: tuple(one(sessions, library) for one in pickle.loads(questions)))
 
 
-def bench(run: str, sources: SourceParcel, options: BenchOptions, begun: None) -> tuple[BenchReport, ...]:
+def bench(run: str, sources: SourceParcel, options: BenchOptions, begun: None) -> Done:
     """Measure a plugin, while nothing else of a farm's runs on this worker's GPU.
 
     Args:
@@ -229,7 +242,14 @@ def bench(run: str, sources: SourceParcel, options: BenchOptions, begun: None) -
     with _taking_part(run, alone=True) as (current, _):
         project = sources.put(Path(get_worker().local_directory) / "sources")
         library = next(iter(current.paths.values()))
-        return (bench_runner.run(replace(options, project=project / options.project, library=library)),)
+        asked = replace(options, project=project / options.project, library=library)
+        return _timed(lambda: (bench_runner.run(asked),))
+
+
+def _timed(call: Callable[[], tuple[Any, ...]]) -> Done:
+    began = time.monotonic()
+    answers = call()
+    return Done(answers, time.monotonic() - began)
 
 
 @contextmanager

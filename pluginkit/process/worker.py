@@ -112,6 +112,16 @@ class WorkerError(PluginkitError):
         self.traceback = traceback
 
 
+def ending(code: int) -> str:
+    """How a process ended, in words, by what `subprocess.Popen.returncode` would be."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
 def _without_cpu(pid: int | None) -> float:
     """The seconds that a process's main thread waited for a CPU; 0 where the kernel doesn't count them."""
     try:
@@ -343,12 +353,7 @@ class Worker:
             code = self._process.wait(5)
         except subprocess.TimeoutExpired:
             return "a closed pipe"
-        if code < 0:
-            try:
-                return signal.Signals(-code).name
-            except ValueError:
-                return f"signal {-code}"
-        return f"exit code {code}"
+        return ending(code)
 
     def _quit(self) -> None:
         """Has a child that is to leave its frames do so."""
@@ -363,10 +368,14 @@ class Worker:
         self._keep_printed()
         crumb = self.breadcrumb.read_bytes()
         last = crumb[1:].split(b"\0", 1)[0].decode(errors="replace")
+        return last, crumb[:1] == b"I", self.log_tail, backtrace.read(backtrace.beside(self.breadcrumb))
+
+    @property
+    def log_tail(self) -> str:
+        """The last of what the child has printed so far."""
         with self._log.open("rb") as log:
             log.seek(max(0, self._log.stat().st_size - LOG_TAIL))
-            tail = log.read().decode(errors="replace").strip()
-        return last, crumb[:1] == b"I", tail, backtrace.read(backtrace.beside(self.breadcrumb))
+            return log.read().decode(errors="replace").strip()
 
     def _keep_printed(self) -> None:
         with self._log.open("rb") as log:

@@ -12,12 +12,14 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import dask
 
 from pluginkit import farm
 from pluginkit.farm.facts import Facts
+from pluginkit.process.child import die_with_parent
 
 INSTALLED = (Path(sys.executable).parent, Path(dask.__file__).parents[1] / "bin")
 """Where pip puts a command: in an environment, and by `--target`."""
@@ -61,13 +63,16 @@ class Cluster:
             return bool(json.loads(Path(self.address).read_text(encoding="utf-8")))
         return False
 
-    def add(self, *options: str, nanny: bool = True, name: str = "", **environment: str) -> subprocess.Popen[bytes]:
-        """One more worker, of one thread; or so many as `--nworkers` says, by one process that starts them."""
+    def add(
+        self, *options: str, nanny: bool = True, name: str = "", bound: bool = True, **environment: str
+    ) -> subprocess.Popen[bytes]:
+        """One more worker, of one thread; or so many as `--nworkers` says, by one process that starts them. It ends
+        with the thread that has started it, if it is `bound`."""
         name = name or f"w{len(self.workers)}"
         process = self._run(
             "worker", "--scheduler-file", self.address, "--host", "127.0.0.1", "--name", name, "--nthreads", "1",
             "--dashboard-address", "127.0.0.1:0", "--local-directory", str(self.folder),
-            "--nanny" if nanny else "--no-nanny", *self.options, *options, log=name, **environment,
+            "--nanny" if nanny else "--no-nanny", *self.options, *options, log=name, bound=bound, **environment,
         )  # fmt: skip
         self.workers.append(process)
         return process
@@ -92,7 +97,7 @@ class Cluster:
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
-    def _run(self, *command: str, log: str = "", **environment: str) -> subprocess.Popen[bytes]:
+    def _run(self, *command: str, log: str = "", bound: bool = True, **environment: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{log or command[0]}.log").open("wb") as file:
             return subprocess.Popen(
                 [sys.executable, self.scheduler_program if command[0] == "scheduler" else DASK, *command],
@@ -102,6 +107,8 @@ class Cluster:
                 env={**os.environ, **FORKED, **self.environment, **environment},
                 cwd=ROOT,
                 start_new_session=True,
+                # A test run that is killed ends nothing itself; what is below a nanny ends with that.
+                preexec_fn=partial(die_with_parent, os.getpid()) if bound else None,  # noqa: PLW1509
             )
 
 

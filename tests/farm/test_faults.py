@@ -19,7 +19,6 @@ from distributed.comm.core import CommClosedError
 
 from pluginkit import farm, judges
 from pluginkit.errors import FarmLost, ToolMissing
-from pluginkit.farm.connection import connect
 from pluginkit.farm.execution import Ended
 from pluginkit.farm.executor import FarmExecutor, _Execution
 from pluginkit.farm.facts import Kind
@@ -90,8 +89,7 @@ def pids(fleet: Fleet) -> list[int]:
 
 
 def test_workers_that_are_killed_lose_nothing_and_blame_nobody(started: Cluster, sleeping: object) -> None:
-    with connect(started.address) as client:
-        fleet = Fleet(client, started.address)
+    with farm.open_fleet(started.address) as fleet:
         wait_for(fleet, 3)
         first = pids(fleet)
 
@@ -109,8 +107,7 @@ def test_workers_that_are_killed_lose_nothing_and_blame_nobody(started: Cluster,
 
 
 def test_what_kills_its_workers_is_a_finding_after_the_second(started: Cluster, sleeping: object) -> None:
-    with connect(started.address) as client:
-        fleet = Fleet(client, started.address)
+    with farm.open_fleet(started.address) as fleet:
         wait_for(fleet, 3)
         seconds = [0.01] * 20
         seconds[7] = -0.01
@@ -125,10 +122,9 @@ def test_a_late_worker_takes_part(sleeping: object, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     with cluster(tmp_path / "farm") as own:
         own.add(*PRELOAD, name="early")
-        with connect(own.address) as client:
-            fleet = Fleet(client, own.address)
+        with farm.open_fleet(own.address) as fleet:
             wait_for(fleet, 1)
-            late = threading.Timer(0.2, lambda: own.add(*PRELOAD, name="late"))
+            late = threading.Timer(0.2, lambda: own.add(*PRELOAD, name="late", bound=False))
             late.start()
             # The first item ends when one of the last is executed, which the early worker can't begin before.
             answers = execute(fleet, sleeping, [f"wait for {flag}", *[f"make {flag}"] * 8])
@@ -143,8 +139,7 @@ def test_a_frozen_worker_is_given_up(sleeping: object, monkeypatch: pytest.Monke
     with cluster(tmp_path) as own:
         frozen = own.add(*PRELOAD, nanny=False, name="frozen")
         own.add(*PRELOAD, name="other")
-        with connect(own.address) as client:
-            fleet = Fleet(client, own.address)
+        with farm.open_fleet(own.address) as fleet:
             wait_for(fleet, 2)
             threading.Timer(0.3, lambda: os.kill(frozen.pid, signal.SIGSTOP)).start()
             answers = execute(fleet, sleeping, [0.05] * 40)
@@ -174,8 +169,7 @@ def test_a_scheduler_without_pluginkit(tmp_path: Path) -> None:
     own.start()
     try:
         own.add()
-        with connect(own.address) as client:
-            fleet = Fleet(client, own.address)
+        with farm.open_fleet(own.address) as fleet:
             wait_for(fleet, 1)
         with (
             pytest.raises(ToolMissing, match=r"(?s)The scheduler .* no pluginkit .* there \(ModuleNotFoundError"),
@@ -237,8 +231,7 @@ def test_what_a_scheduler_lacks(versions: tuple[str, str] | BaseException, probl
 
 
 def test_another_pluginkit_on_a_worker_is_refused_with_both_versions(started: Cluster) -> None:
-    with connect(started.address) as client:
-        fleet = Fleet(client, started.address)
+    with farm.open_fleet(started.address) as fleet:
         deadline = time.monotonic() + PATIENT
         while not (old := [one for one in fleet.workers if one.name == "old"]):
             assert time.monotonic() < deadline

@@ -6,17 +6,24 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from pluginkit import farm
+from pluginkit.build.gpus import find_driver
+from pluginkit.errors import PluginkitError, ToolMissing
 from pluginkit.farm.arrivals import Arrivals
+from pluginkit.farm.conditions import NO_GPU
 from pluginkit.farm.executor import FarmExecutor
 from pluginkit.farm.fleet import Fleet
+from pluginkit.farm.local import opening
 from pluginkit.process import fork_server
 from pluginkit.run import runner
 from pluginkit.run.options import Options
@@ -114,6 +121,46 @@ def test_a_worker_that_fails_has_a_successor_though_a_fork_fails_too() -> None:
     assert done.stdout == "3 forks\n", done.stderr
     assert "OSError: no descriptor is left" in done.stderr
     assert "BlockingIOError: no process is left" in done.stderr
+
+
+def test_why_a_worker_does_not_start_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DASK_DISTRIBUTED__WORKER__PRELOAD", "import nowhere_to_be_found")
+    with pytest.raises(ToolMissing) as caught, farm.open_fleet("local:1"):
+        pytest.fail("without workers")
+    said = caught.value.message
+    assert said.startswith("This machine's workers end as soon as they are started.\n")
+    assert "ModuleNotFoundError: No module named 'nowhere_to_be_found'" in said
+    assert "worker 0 ended with exit code 1" in said
+
+
+class Waits:
+    """An executor that is there when it is let."""
+
+    def __init__(self) -> None:
+        self.let, self.ended = threading.Event(), False
+
+    @contextmanager
+    def opened(self, error: PluginkitError | None = None) -> Iterator[Any]:
+        assert self.let.wait(PATIENT)
+        if error:
+            raise error
+        yield self
+        self.ended = True
+
+    def ids(self, work: object) -> list[object]:
+        return [work]
+
+
+def test_a_farm_that_is_opened_meanwhile_is_waited_for() -> None:
+    waits = Waits()
+    with opening.meanwhile(waits.opened()) as there:
+        if not find_driver().gpus:
+            assert there.gpus.obstacle() == NO_GPU, "said before it is there"
+        waits.let.set()
+        assert there.ids("work") == ["work"]  # type: ignore[arg-type]
+    assert waits.ended
+    with opening.meanwhile(waits.opened(ToolMissing("no memory"))) as there, pytest.raises(ToolMissing, match="no mem"):
+        there.ids("work")  # type: ignore[arg-type]
 
 
 HOLD = """

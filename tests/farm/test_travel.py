@@ -197,7 +197,7 @@ def test_an_array_and_a_library_travel_once_a_worker(tmp_path: Path) -> None:
     future = run._futures[name][0]
     run._dispatcher._members[name].given.append(first)
     brought = frozenset(on[2].arrays)  # type: ignore[attr-defined]
-    run._take(Ended(name, first, future, [Answers()], brought))
+    run._take(Ended(name, first, future, worker.Done((Answers(),), 0.1), brought))
     run._submit(name, Batch((2,), KIND))
     assert not client.sent[-1][2].arrays  # type: ignore[attr-defined]
     assert run._there[name].held == {digest(b"library"), *brought}

@@ -10,7 +10,7 @@ from types import FrameType
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pluginkit.farm.dispatch import OUTSTANDING, Batch, Dispatcher
+from pluginkit.farm.dispatch import AT_ONCE, MOST, OUTSTANDING, Batch, Dispatcher
 
 CPU, RTX = "cpu", "rtx"
 
@@ -38,12 +38,54 @@ def test_who_is_not_of_a_kind_gets_nothing_of_it() -> None:
 
 
 def test_what_needs_an_answer_waits_for_it() -> None:
-    first, second = Batch((0, 1), CPU), Batch((2,), CPU, after=1)
+    first, second = Batch((0, 1), CPU), Batch((2,), CPU, after=(1,))
     queue = Dispatcher([second, first])
     queue.joined("a", {CPU}, 1)
     assert queue.assignments() == [("a", first)]
     assert queue.finished("a", first)
     assert queue.assignments() == [("a", second)]
+
+
+def test_batches_are_put_together_by_what_an_item_takes() -> None:
+    """Not before that is known; as long as they end soon; and at the end so few that all workers have some."""
+    queue = Dispatcher([*batches(2000), Batch((9000,), RTX, after=(0,))])
+    queue.joined("a", {CPU}, 1)
+    first, second = [batch for _, batch in queue.assignments()]
+    assert (len(first.items), len(second.items)) == (3, 3)
+    queue.finished("a", first, 3 * AT_ONCE / 30)
+    (many,) = [batch for _, batch in queue.assignments()]
+    assert many.items == tuple(range(6, 36)), "of one after another, as many as take that long"
+    queue.finished("a", second, 3 * AT_ONCE / 30)
+    queue.joined("b", {CPU, RTX}, 4)
+    sizes = []
+    while given_ := queue.assignments():
+        sizes += [len(batch.items) for _, batch in given_ if batch.kind == CPU]
+        for name, batch in given_:
+            assert queue.finished(name, batch, len(batch.items) * AT_ONCE / 1000)
+    queue.finished("a", many)
+    assert queue.done
+    assert max(sizes) == MOST - MOST % 3
+    assert sizes[-1] == 3
+    assert sum(sizes) == 6000 - 36
+
+
+def test_what_was_put_together_runs_item_by_item_where_its_worker_dies() -> None:
+    queue = Dispatcher([Batch((0,), CPU), *(Batch((place,), CPU, after=(0,)) for place in range(1, 30))])
+    queue.joined("a", {CPU}, 1)
+    ((_, first),) = queue.assignments()
+    queue.finished("a", first, 0.001)
+    (_, many), _ = queue.assignments()
+    assert len(many.items) > 5
+    assert many.after == (0,) * len(many.items), "whose answers each needs"
+    queue.left("a")
+    queue.joined("b", {CPU}, 1)
+    found = []
+    while given_ := queue.assignments():
+        for name, batch in given_:
+            found += batch.items
+            assert len(batch.items) == 1 or batch.items[0] not in many.items
+            assert queue.finished(name, batch, 0.001)
+    assert sorted(found) == list(range(1, 30))
 
 
 def test_only_what_may_have_been_running_is_suspect_and_runs_alone_next() -> None:
@@ -80,7 +122,7 @@ def test_what_was_executed_is_not_suspect_while_its_answers_are_fetched() -> Non
 
 
 def test_a_second_death_alone_is_a_finding() -> None:
-    queue = Dispatcher([Batch((0,), CPU), Batch((1,), CPU, after=0)])
+    queue = Dispatcher([Batch((0,), CPU), Batch((1,), CPU, after=(0,))])
     queue.joined("a", {CPU}, 1)
     queue.assignments()
     queue.left("a")

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from pluginkit.cli import progress
+from pluginkit.cli.project import build
 
 
 class Log(io.StringIO):
@@ -22,6 +23,16 @@ class Log(io.StringIO):
     def flush(self) -> None:
         if self.wanted in self.getvalue():
             self.come.set()
+
+
+def test_a_build_names_what_is_finished_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ninja writes a step's line when the step is done."""
+    monkeypatch.setattr(progress, "EVERY", 0.001)
+    log = Log("finished [3/9] Compiling a.cu (")
+    with build._shown_progress(Console(file=io.StringIO())) as show:
+        monkeypatch.setattr(sys, "stderr", log)
+        show("[3/9] Compiling a.cu")
+        assert log.come.wait(60), log.getvalue()
 
 
 def test_a_log_gets_lines_of_what_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:

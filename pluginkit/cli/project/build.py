@@ -128,7 +128,7 @@ def _shown_progress(console: Console) -> Iterator[Callable[[str], None]]:
 
         def show(line: str) -> None:
             if PROGRESS.match(line):
-                step(line)
+                step(f"finished {line}")  # that is what ninja counts and names
             else:
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
 

@@ -15,15 +15,17 @@ import signal
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Mapping
 
 import dask
 import distributed
 
-from pluginkit.farm.local import HOST
+from pluginkit.farm.local.cluster import HOST
 from pluginkit.judges import JUDGES
 from pluginkit.process import fork_server
 from pluginkit.process.child import Breadcrumb, die_with_parent
+from pluginkit.process.worker import ending
 
 ASKED = (
     "pluginkit.farm.worker",
@@ -65,6 +67,7 @@ class LocalWorkers:
         self._scheduler, self._folder = scheduler, folder
         self._living: dict[int, tuple[int, float]] = {}
         self._due: dict[int, float] = {}
+        self._deaths: Counter[int] = Counter()
         self._busy, self._called = True, False
         for call in (signal.SIGCHLD, signal.SIGALRM):
             signal.signal(call, lambda *_: self._replace())
@@ -72,6 +75,10 @@ class LocalWorkers:
             self._start(number)
         self._busy = False
         self._replace()
+
+    def deaths(self) -> Mapping[int, int]:
+        """How often each worker has ended without being told to. The log says how."""
+        return dict(self._deaths)
 
     def _start(self, number: int) -> None:
         """In the worker it ends by SystemExit: so a plugin's process ends as a program does.
@@ -110,6 +117,9 @@ class LocalWorkers:
                 del self._living[pid]
                 if status:  # otherwise it was told to end
                     self._due[number] = since + PAUSE
+                    self._deaths[number] += 1
+                    how = ending(os.waitstatus_to_exitcode(status))
+                    os.write(2, f"worker {number} ended with {how}\n".encode())  # not print: a signal's handler
         for number, due in list(self._due.items()):
             if due <= time.monotonic():
                 try:
