@@ -23,6 +23,7 @@ from pluginkit.farm.execution import Ended
 from pluginkit.farm.executor import FarmExecutor, _Execution
 from pluginkit.farm.facts import Kind
 from pluginkit.farm.fleet import DASK, FarmWorker, Fleet, _problem
+from pluginkit.farm.worker import Done
 from pluginkit.judges.protocol import Answers, Item, RunWork
 from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
@@ -261,7 +262,7 @@ def test_a_batch_that_the_scheduler_forgets(gone: bool, sleeping: object) -> Non
     assert [worker for worker, _ in execution._dispatcher.assignments()] == ["another"]
 
 
-def fetched(error: Exception | None, answers: Sequence[Answers] = ()) -> Callable[[], _Execution]:
+def fetched(error: Exception | None, done: Done | None = None) -> Callable[[], _Execution]:
     """An execution of one item, whose answers were asked for once; gives it when they, or the error, are taken."""
     here = FarmWorker("tcp://there:2", "process", "w0", 1)
     name = f"{here.address} {here.process}"
@@ -271,11 +272,11 @@ def fetched(error: Exception | None, answers: Sequence[Answers] = ()) -> Callabl
     execution._dispatcher.joined(name, {KIND}, 1)
     ((_, batch),) = execution._dispatcher.assignments()
 
-    def result(timeout: float) -> Sequence[Answers]:
+    def result(timeout: float) -> Done:
         del timeout
         if error is not None:
             raise error
-        return answers
+        return done or Done((), 0.0)
 
     future = SimpleNamespace(status="finished", result=result)
     execution._futures[name] = [future]  # type: ignore[list-item]
@@ -299,7 +300,7 @@ def test_answers_that_come_late_are_asked_for_again() -> None:
     take = fetched(TimeoutError() if sys.version_info >= (3, 11) else asyncio.TimeoutError())
     assert not take()._dispatcher.done
     assert not take()._dispatcher.done
-    assert fetched(None, [Answers()])()._dispatcher.done
+    assert fetched(None, Done((Answers(),), 0.1))()._dispatcher.done
 
 
 @pytest.mark.parametrize(
