@@ -9,6 +9,18 @@
 #include <cstdlib>
 #include <vector>
 
+//! Waits until the host has counted so far, at most a second.
+static __global__ void waitForHost(int const volatile* counted, int count)
+{
+    uint64_t begin = 0;
+    uint64_t now = 0;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
+    do
+    {
+        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    } while (*counted < count && now - begin < 1000000000U);
+}
+
 namespace
 {
 
@@ -25,27 +37,66 @@ void check(cudaError_t error)
     }
 }
 
-//! The median time of some work, in seconds. All launches are queued before the first is waited for, so that no time
-//! contains what the CPU takes to launch; short work is measured several times at once.
+//! What is queued while it lives begins when it ends: so no time contains what the CPU takes to launch, and the GPU
+//! never waits for the next launch. A queue holds about a thousand launches.
+class Gate
+{
+public:
+    Gate()
+    {
+        static int count = 0;
+        if (count == 0)
+        {
+            check(cudaHostAlloc(reinterpret_cast<void**>(&counted), sizeof(int), cudaHostAllocMapped));
+            *counted = 0;
+        }
+        mine = ++count;
+        waitForHost<<<1, 1, 0, stream>>>(counted, mine);
+        check(cudaGetLastError());
+    }
+
+    ~Gate()
+    {
+        *const_cast<int volatile*>(counted) = mine;
+    }
+
+    Gate(Gate const&) = delete;
+    Gate& operator=(Gate const&) = delete;
+
+private:
+    static inline int* counted = nullptr; //!< in memory of the host, which the GPU reads, too
+    int mine = 0;
+};
+
+//! The median time of some work, in seconds; short work is measured several times at once.
 template <typename Work>
 double seconds(Work work, int repeats = 1)
 {
+    constexpr int kTogether = 5; // runs behind one gate
+    static_assert(kRuns % kTogether == 0, "each gate has as many runs");
     std::vector<cudaEvent_t> begin(kRuns);
     std::vector<cudaEvent_t> end(kRuns);
-    for (int i = 0; i < kWarmUp; ++i)
-    {
-        work();
-    }
     for (int run = 0; run < kRuns; ++run)
     {
         check(cudaEventCreate(&begin[run]));
         check(cudaEventCreate(&end[run]));
-        check(cudaEventRecord(begin[run], stream));
-        for (int i = 0; i < repeats; ++i)
+    }
+    for (int i = 0; i < kWarmUp; ++i)
+    {
+        work();
+    }
+    for (int first = 0; first < kRuns; first += kTogether)
+    {
+        Gate const gate;
+        for (int run = first; run < first + kTogether; ++run)
         {
-            work();
+            check(cudaEventRecord(begin[run], stream));
+            for (int i = 0; i < repeats; ++i)
+            {
+                work();
+            }
+            check(cudaEventRecord(end[run], stream));
         }
-        check(cudaEventRecord(end[run], stream));
     }
     check(cudaDeviceSynchronize());
     std::vector<float> times(kRuns);

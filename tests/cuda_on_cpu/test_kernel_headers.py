@@ -136,22 +136,44 @@ def test_a_reduction_of_a_part_of_a_warp_reads_lanes_that_are_not_there(load: Lo
     np.testing.assert_array_equal(warp, exchanged)
 
 
+def test_int8_of_what_is_no_number_or_too_large(anywhere: Load) -> None:
+    """By packs and one by one: 0 of NaN; infinities and what is beyond an integer's range are cut off."""
+    library = anywhere("kernel_headers")
+    values = np.array([np.nan, -np.nan, np.inf, -np.inf, 3e38, -3e38, 3e9, -3e9, 126.5, -128.5, 127.5], np.float32)
+    x = np.resize(values, 32 + 5)
+    y = np.full(x.size, 77, np.int8)
+    assert library.quantized(at(x), at(y), x.size) == 0
+    expected = np.clip(np.rint(np.nan_to_num(x.astype(np.float64), posinf=1e300, neginf=-1e300)), -128, 127)
+    np.testing.assert_array_equal(y, expected.astype(np.int8))
+
+
 def test_which_scales_have_an_inverse(anywhere: Load) -> None:
     library = anywhere("kernel_headers")
     for scale, expected in ((1.0, 1), (1e-38, 1), (1e-39, 0), (0.0, 0), (-1.0, 0), (math.inf, 0), (math.nan, 0)):
         assert library.invertible(ctypes.c_float(scale)) == expected, scale
 
 
-def test_packs_of_int8_have_no_slow_conversions(tmp_path: Path) -> None:
-    """In the PTX of nvcc: 16-byte loads and stores; conversions for the elements behind the last pack alone."""
+@pytest.mark.parametrize(("capability", "packed"), [(80, 0), (90, 9)])
+def test_packs_of_int8_have_no_slow_conversions(tmp_path: Path, capability: int, packed: int) -> None:
+    """In the PTX of nvcc: 16-byte loads and stores; conversions for the elements behind the last pack alone, and
+    from numbers in packs where ptxas makes one instruction of each two (compute capability 8.6)."""
     ptx = tmp_path / "kernel_headers.ptx"
-    command = [nvcc(), "-std=c++17", "-O2", "-arch=sm_80", f"-I{include_dir()}", "-ptx", SOURCES / "kernel_headers.cu"]
+    command = [
+        nvcc(),
+        "-std=c++17",
+        "-O2",
+        f"-arch=sm_{capability}",
+        f"-I{include_dir()}",
+        "-ptx",
+        SOURCES / "kernel_headers.cu",
+    ]
     subprocess.run([*command, "-o", ptx], check=True)
     kernels = re.findall(r"^\.(?:visible|weak) \.entry (\w+)\(.*?^}", ptx.read_text(), re.MULTILINE | re.DOTALL)
     assert len(kernels) >= 6
     texts = re.findall(r"^\.(?:visible|weak) \.entry \w+\(.*?^}", ptx.read_text(), re.MULTILINE | re.DOTALL)
-    (int8,) = [text for text in texts if "elementwiseKernel" in text.split("(")[0] and "prmt" in text]
-    assert len(re.findall(r"ld\.global\.v4", int8)) == 1
+    of_elements = [text for text in texts if "elementwiseKernel" in text.split("(")[0] and "prmt" in text]
+    (int8,) = [text for text in of_elements if len(re.findall(r"ld\.global\.v4", text)) == 1]
     assert len(re.findall(r"st\.global\.v4", int8)) == 1
     assert len(re.findall(r"cvt\.rn\.f32\.s", int8)) <= 1, "one element"
-    assert len(re.findall(r"cvt\.r\w+\.s\d+\.f32", int8)) <= 1, "one element"
+    assert len(re.findall(r"cvt\.pack\.sat\.s8\.s32", int8)) == packed
+    assert len(re.findall(r"cvt\.r\w+\.s\d+\.f32", int8)) <= 2 * packed + (packed == 0)

@@ -121,10 +121,11 @@ def test_four_reductions_of_a_row(anywhere: Load) -> None:
 
 @pytest.mark.slow
 def test_norms_of_int8_rows_with_float_weights(anywhere: Load) -> None:
-    """Chunks of four and eight elements, of a pack, single ones; from a warp's part to more than a cluster."""
+    """Chunks of four and eight elements, of a pack, single ones; from a warp's part to more than a cluster; so many
+    rows that blocks keep the weights (8 for each block that target cpu's multiprocessors hold)."""
     library = anywhere("kernel_words")
-    for columns in (3, 33, 64, 510, 512, 528, 1001, 1024, 1040, 2052, 4096, 4112, 10001, 16384, 16400, 40000, 140000):
-        rows = 19 if columns < 3000 else 2
+    widths = (3, 33, 64, 510, 512, 528, 1001, 1024, 1040, 2052, 4096, 4112, 10001, 16384, 16400, 40000, 140000)
+    for columns, rows in (*((width, 19 if width < 3000 else 2) for width in widths), (4096, 451), (8192, 229)):
         for offset in (0, 1) if columns < 3000 else (0,):
             x = unaligned(drawn("Int8", (rows, columns), columns), offset)
             weights, bias = drawn("Float", (columns,), 2), drawn("Float", (columns,), 3)
@@ -159,7 +160,7 @@ def test_sum_norm_and_maximum_of_rows(anywhere: Load) -> None:
 @pytest.mark.parametrize("name", TYPES)
 def test_cumsum(anywhere: Load, name: str) -> None:
     library = anywhere("kernel_patterns")
-    for columns in (1, 5, 16, 64, 100, 256, 1000, 4096, 9000):
+    for columns in (1, 5, 16, 64, 100, 256, 1000, 1001, 4096, 9000):
         rows = 37 if columns < 300 else 2
         # Sums that every type holds exactly.
         x = np.random.default_rng(columns).integers(-1, 2, (rows, columns)).astype(TYPES[name])

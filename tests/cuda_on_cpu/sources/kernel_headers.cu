@@ -53,6 +53,12 @@ EXPORT int leakyInt8(void const* x, void* y, int offset, int n, float slope, flo
     return leaky<int8_t>(x, y, offset, n, slope, xScale, yScale);
 }
 
+//! Numbers as INT8 elements of scale 1.
+EXPORT int quantized(void const* x, void* y, int n)
+{
+    return kernels::launchElementwise(nullptr, n, Leaky{1.0F}, kernels::output<int8_t>(y), kernels::input<float>(x));
+}
+
 //! Of three inputs, the result in the place of the third.
 EXPORT int weightedHalf(void const* a, void const* b, void* c, int n)
 {

@@ -116,7 +116,7 @@ __device__ void loadRepeated(Row<T> const& in, size_t place, int64_t first, int6
 
 constexpr uint32_t kElementwiseThreads = 256; //!< of a block
 constexpr int32_t kElementwisePacks = 1;      //!< chunks of a thread
-constexpr int32_t kElementwiseRepeats = 2;    //!< the same, where rows among the inputs repeat
+constexpr int32_t kElementwiseRepeats = 1;    //!< the same, where rows among the inputs repeat
 constexpr int64_t kMaxGrid = 0x7FFFFFFF;      //!< blocks of a launch, in its first dimension
 
 //! A thread takes Packs chunks of each tensor: as many elements as 16 bytes of the narrowest type have. Behind the last

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <pluginkit/kernels/row_kernels.cuh>
+#include <pluginkit/kernels/shared_rows.cuh>
 #include <pluginkit/kernels/tuning.cuh>
 
 #include <algorithm>
@@ -54,7 +55,7 @@ void launchShort(Work const& work) noexcept
     constexpr uint32_t kThreads = Work::Values::kThreads > 0 ? Work::Values::kThreads : kRowThreads;
     int64_t const inBlock = kThreads / Lanes;
     auto const blocks = static_cast<uint32_t>((work.rows + inBlock - 1) / inBlock);
-    rowsKernel<Size, Whole, Chunks, false, kThreads, LanesOfWarp<Lanes>>
+    rowsKernel<Size, Whole, Chunks, false, false, kThreads, LanesOfWarp<Lanes>>
         <<<blocks, kThreads, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
 }
 
@@ -84,9 +85,22 @@ template <int32_t Size, bool Whole, int32_t Chunks, bool Ahead, uint32_t Most, t
 void launchLong(Work const& work, int64_t chunks) noexcept
 {
     uint32_t const threads = threadsFor(chunks, std::max(Chunks, 1), Most);
-    rowsKernel<Size, Whole, Chunks, Ahead, Most, WholeBlock<Most / kLanes>>
-        <<<blocksFor(work.rows, Ahead, threads), threads, 0, work.stream>>>(work.function, work.rows, work.columns,
-                                                                            work.outs, work.in);
+    uint32_t const blocks = blocksFor(work.rows, Ahead, threads);
+    // Where each thread has all its chunks, nothing is asked for one. Loads of weights then come before what they
+    // are for, which costs long rows and wide weights more registers than it saves instructions.
+    using In = decltype(work.in);
+    constexpr bool kFull = In::kMatrices == In::kCount || (Most <= 128 && !In::kWide);
+    if constexpr (Size >= 16 && Whole && Chunks > 0 && kFull)
+    {
+        if (chunks == int64_t{Chunks} * threads)
+        {
+            rowsKernel<Size, Whole, Chunks, true, Ahead, Most, WholeBlock<Most / kLanes>>
+                <<<blocks, threads, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
+            return;
+        }
+    }
+    rowsKernel<Size, Whole, Chunks, false, Ahead, Most, WholeBlock<Most / kLanes>>
+        <<<blocks, threads, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
 }
 
 //! A cluster of blocks has a row; false where the GPU can't start one, or the row is too long for it.
@@ -94,7 +108,7 @@ template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Most, uint32_t Bloc
 bool launchCluster([[maybe_unused]] Work const& work, [[maybe_unused]] int64_t chunks) noexcept
 {
 #ifdef PLUGINKIT_KERNELS_CLUSTERS
-    auto* const kernel = rowsKernel<Size, Whole, Chunks, false, Most, WholeCluster<Most / kLanes, Blocks>,
+    auto* const kernel = rowsKernel<Size, Whole, Chunks, false, false, Most, WholeCluster<Most / kLanes, Blocks>,
                                     decltype(work.function), decltype(work.outs), decltype(work.in)>;
     if (chunks > int64_t{Chunks} * Blocks * Most || work.rows > 0x7FFFFFFF / Blocks)
     {
@@ -291,7 +305,7 @@ cudaError_t launchRowsBy(cudaStream_t stream, int64_t rows, int64_t columns, Fun
     {
         launchRowsOf<1, true>(work);
     }
-    else if (!launchWithWeights<kSize, (0 + ... + kIsWideRow<In>)>(work))
+    else if (!launchSharedRows<kSize>(work) && !launchWithWeights<kSize, (0 + ... + kIsWideRow<In>)>(work))
     {
         launchPacked<kSize>(work);
     }

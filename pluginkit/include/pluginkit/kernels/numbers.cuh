@@ -4,9 +4,10 @@
 //! that a kernel without them doesn't compile CUDA's headers of them. All is computed in float.
 //!
 //! INT8 is quantized symmetrically: an element stands for element * scale. To INT8 a number is rounded half to even and
-//! cut off at -128 and 127 (NaN becomes -128). The way back multiplies by the scale's inverse, which the host computes
-//! once: a division an element would cost more than the memory does. Packs of INT8 are converted without the GPU's
-//! instructions for it, which run at a quarter of the speed of others, by the bits of floats between 2^23 and 2^24.
+//! cut off at -128 and 127 (NaN becomes 0). The way back multiplies by the scale's inverse, which the host computes
+//! once: a division an element would cost more than the memory does. Packs of INT8 become numbers without the GPU's
+//! instructions for it, which run at a quarter of the speed of others, by the bits of floats between 2^23 and 2^24; the
+//! way back is one instruction for two elements, but for the rounding.
 #pragma once
 
 #include <pluginkit/kernels/pack.cuh>
@@ -101,22 +102,27 @@ struct Conversion<float>
 template <>
 struct Conversion<int8_t>
 {
+    static constexpr uint32_t kTwoTo23 = 0x4B000000U;
+    static constexpr float kOffset = 8388608.0F + 128.0F;
+
+    //! A byte b becomes the float with the bits 0x4B0000bb, which is 2^23 + b; b is the element + 128.
     __device__ static float load(int8_t element, float scale)
     {
-        return static_cast<float>(element) * scale;
+        return (__uint_as_float((static_cast<uint32_t>(element) & 0xFFU) ^ (kTwoTo23 + 128U)) - kOffset) * scale;
     }
 
     __device__ static void store(int8_t& element, float number, float inverse)
     {
-        element = static_cast<int8_t>(__float_as_uint(steps(number, inverse)) & 0xFFU);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 860
+        element = static_cast<int8_t>(packed(rounded(number, inverse) - kRounding, 0.0F, 0) & 0xFFU);
+#else
+        element = static_cast<int8_t>(cutOff(rounded(number, inverse)));
+#endif
     }
 
-    //! A byte b becomes the float with the bits 0x4B0000bb, which is 2^23 + b; b is the element + 128.
     __device__ static void unpack(Pack<int8_t> const& pack, float scale, float* numbers)
     {
         constexpr uint32_t kSigns = 0x80808080U;
-        constexpr uint32_t kTwoTo23 = 0x4B000000U;
-        constexpr float kOffset = 8388608.0F + 128.0F;
 #pragma unroll
         for (int32_t w = 0; w < kPackWords; ++w)
         {
@@ -130,12 +136,19 @@ struct Conversion<int8_t>
         }
     }
 
-    //! Adding 1.5 * 2^23 rounds a float of small size half to even, and leaves the integer in its lowest bits.
-    //! Multiplied and added in one step, the product isn't rounded before.
-    __device__ static float steps(float number, float inverse)
+    static constexpr float kRounding = 12582912.0F; //!< 1.5 * 2^23: added to a float it leaves no bits for fractions
+
+    //! Rounded half to even, and kRounding more. Multiplied and added in one step, the product isn't rounded before.
+    __device__ static float rounded(float number, float inverse)
     {
-        constexpr float kRounding = 12582912.0F;
-        return fminf(fmaxf(fmaf(number, inverse, kRounding), kRounding - 128.0F), kRounding + 127.0F);
+        return fmaf(number, inverse, kRounding);
+    }
+
+    //! The element, in the lowest eight bits, of what `rounded` gives.
+    __device__ static uint32_t cutOff(float steps)
+    {
+        float const number = steps == steps ? steps : kRounding; // 0 of NaN
+        return __float_as_uint(fminf(fmaxf(number, kRounding - 128.0F), kRounding + 127.0F)) & 0xFFU;
     }
 
     __device__ static void pack(Pack<int8_t>& pack, float const* numbers, float inverse)
@@ -143,17 +156,41 @@ struct Conversion<int8_t>
 #pragma unroll
         for (int32_t w = 0; w < kPackWords; ++w)
         {
-            uint32_t bits[4];
+            float four[4];
 #pragma unroll
             for (int32_t b = 0; b < 4; ++b)
             {
-                bits[b] = __float_as_uint(steps(numbers[4 * w + b], inverse));
+                four[b] = rounded(numbers[4 * w + b], inverse);
             }
-            uint32_t const low = __byte_perm(bits[0], bits[1], 0x0040U);
-            uint32_t const high = __byte_perm(bits[2], bits[3], 0x0040U);
-            pack.words[w] = __byte_perm(low, high, 0x5410U);
+            pack.words[w] = packed(four);
         }
     }
+
+    //! Four elements of what `rounded` gives. From compute capability 8.6 on ptxas makes one instruction of two
+    //! conversions and the packing of both (F2IP), which saturates, and makes 0 of NaN (PTX ISA, cvt and cvt.pack).
+    __device__ static uint32_t packed(float const (&steps)[4])
+    {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 860
+        return packed(steps[0] - kRounding, steps[1] - kRounding,
+                      packed(steps[2] - kRounding, steps[3] - kRounding, 0));
+#else
+        uint32_t const low = __byte_perm(cutOff(steps[0]), cutOff(steps[1]), 0x0040U);
+        uint32_t const high = __byte_perm(cutOff(steps[2]), cutOff(steps[3]), 0x0040U);
+        return __byte_perm(low, high, 0x5410U);
+#endif
+    }
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 860
+    //! Two numbers as elements, in the lower half; `above` is the upper one.
+    __device__ static uint32_t packed(float first, float second, uint32_t above)
+    {
+        uint32_t result = 0;
+        asm("{ .reg .s32 a, b; cvt.rni.s32.f32 a, %1; cvt.rni.s32.f32 b, %2; cvt.pack.sat.s8.s32.b32 %0, b, a, %3; }"
+            : "=r"(result)
+            : "f"(first), "f"(second), "r"(above));
+        return result;
+    }
+#endif
 };
 
 //! Integers that no scale belongs to: rounded half to even, and cut off at the type's ends.

@@ -316,6 +316,7 @@ struct Inputs
 {
     static constexpr int32_t kCount = 0;
     static constexpr int32_t kMatrices = 0;
+    static constexpr bool kWide = false;
 
     template <int32_t Size, bool Whole>
     __device__ void loadAt(Chunk<Size, Whole> const& /*chunk*/, float (* /*numbers*/)[Size]) const
@@ -349,6 +350,7 @@ struct Inputs<First, Rest...>
 {
     static constexpr int32_t kCount = 1 + static_cast<int32_t>(sizeof...(Rest));
     static constexpr int32_t kMatrices = kIsMatrix<First> + Inputs<Rest...>::kMatrices;
+    static constexpr bool kWide = kIsWideRow<First> > 0 || Inputs<Rest...>::kWide; //!< a row that all rows share
 
     First first;
     Inputs<Rest...> rest;

@@ -131,8 +131,8 @@ struct StreamedRow
     }
 };
 
-//! A row in registers: of at most Chunks chunks a thread, the matrices' numbers.
-template <int32_t Size, bool Whole, int32_t Chunks, typename Group, typename In>
+//! A row in registers: of at most Chunks chunks a thread, the matrices' numbers. Full: each thread has as many.
+template <int32_t Size, bool Whole, int32_t Chunks, bool Full, typename Group, typename In>
 struct HeldRow
 {
     Place<Size, Whole, Group> place;
@@ -146,7 +146,7 @@ struct HeldRow
 
     __device__ bool has(int32_t k) const
     {
-        return chunkAt(k) < place.chunks;
+        return Full || chunkAt(k) < place.chunks;
     }
 
     //! All of a thread's chunks are loaded before the first is converted: so many loads are under way at once.
@@ -156,7 +156,7 @@ struct HeldRow
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            if (chunkAt(k) < from.chunks)
+            if (Full || chunkAt(k) < from.chunks)
             {
                 in.load(from.at(chunkAt(k)), raw[k]);
             }
@@ -192,8 +192,22 @@ struct HeldRow
         {
             float results[Size];
             apply(k, held[k], function, results);
-            float const folded = foldChunk(result, operation, place.at(chunkAt(k)), results);
-            result = has(k) ? folded : result;
+            if constexpr (Full && Size > 1)
+            {
+                // Each chunk by itself: no operation waits for those of all chunks before.
+                float folded = results[0];
+#pragma unroll
+                for (int32_t j = 1; j < Size; ++j)
+                {
+                    folded = operation(folded, results[j]);
+                }
+                result = operation(result, folded);
+            }
+            else
+            {
+                float const folded = foldChunk(result, operation, place.at(chunkAt(k)), results);
+                result = has(k) ? folded : result;
+            }
         }
         return place.group.reduce(result, operation);
     }
@@ -201,7 +215,7 @@ struct HeldRow
     template <typename Function>
     __device__ auto map(Function const& function) const
     {
-        HeldRow<Size, Whole, Chunks, Group, Mapped> mapped{place, {}, {}};
+        HeldRow<Size, Whole, Chunks, Full, Group, Mapped> mapped{place, {}, {}};
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
@@ -256,12 +270,12 @@ __device__ void callOnRow(Function const& function, Row const& row, Outputs<Out.
 
 //! A row in the registers of a group of threads. Chunks of 0: too long for that, read again in each step. Ahead: a
 //! group has several rows, one after another, and loads the next one while it computes.
-template <int32_t Size, bool Whole, int32_t Chunks, bool Ahead, uint32_t Threads, typename Group, typename Function,
-          typename Outs, typename In>
+template <int32_t Size, bool Whole, int32_t Chunks, bool Full, bool Ahead, uint32_t Threads, typename Group,
+          typename Function, typename Outs, typename In>
 __global__ void __launch_bounds__(Threads)
     rowsKernel(Function const function, int64_t rows, int64_t columns, Outs const outs, In const in)
 {
-    __shared__ float scratch[detail::kTurns * kWarps];
+    __shared__ alignas(16) float scratch[detail::kTurns * kWarps];
     uint32_t turn = 0;
     Group const group{{scratch, &turn}};
     auto const place = detail::placeOf<Size, Whole>(group, group.row(), rows, columns);
@@ -275,7 +289,7 @@ __global__ void __launch_bounds__(Threads)
         {
             detail::arriveInCluster();
         }
-        detail::HeldRow<Size, Whole, Chunks, Group, In> row{place, in, {}};
+        detail::HeldRow<Size, Whole, Chunks, Full, Group, In> row{place, in, {}};
         typename In::template Raw<Size> raw[Chunks] = {};
         row.load(place, raw);
         row.unpack(raw);

@@ -9,6 +9,7 @@
 
 #include <pluginkit/kernels/long_scan.cuh>
 #include <pluginkit/kernels/scan_pieces.cuh>
+#include <pluginkit/kernels/staged_scan.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 #include <pluginkit/kernels/tuning.cuh>
 
@@ -137,6 +138,10 @@ cudaError_t launchScanBy(cudaStream_t stream, int64_t rows, int64_t columns, Ope
     if (packed && columns % kSize == 0)
     {
         return launchScanOf<Values, kSize, true>(stream, rows, columns, operation, out, in, workspace);
+    }
+    if (packed && launchStagedScan(stream, rows, columns, operation, out, in))
+    {
+        return cudaGetLastError();
     }
     if (packed && columns % kHalf == 0)
     {
