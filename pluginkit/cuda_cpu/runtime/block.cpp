@@ -44,7 +44,6 @@ void Block::begin(Worker& itsWorker, LaunchState& itsLaunch, uint64_t itsNumber)
     count = block.x * block.y * block.z;
     engaged = false;
     started = 0;
-    ended = 0;
     row = 0;
     rows = block.y * block.z;
     mEnd = 0;
@@ -62,7 +61,7 @@ void Block::engage(unsigned int running)
     dim3 const& block = launch->configuration.block;
     bool const none = running == count;
     engaged = true;
-    ended = none ? 0 : running;
+    left = none ? count : count - running;
     started = none ? 0 : running + 1;
     mEnd = 0;
     if (mRecorded.x != block.x || mRecorded.y != block.y || mRecorded.z != block.z)
@@ -94,7 +93,7 @@ void Block::record()
     for (auto& barrier : barriers)
     {
         barrier = Barrier{};
-        barrier.waiting.reserve(count);
+        barrier.waiting.resize(count);
     }
     gathering = 0;
     mRecorded = block;

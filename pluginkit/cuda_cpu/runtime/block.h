@@ -49,7 +49,7 @@ struct alignas(64) Barrier
     int predicates{0};
     int result{0};
     Place place{nullptr, 0};
-    std::vector<Fiber*> waiting;
+    std::vector<Fiber*> waiting; //!< As many as can; those that have arrived come first.
 };
 
 //! A rendezvous of the lanes of one mask. While lanes still read what one round gave, the next round may begin.
@@ -57,9 +57,10 @@ struct Meeting
 {
     uint32_t mask{0};
     Lanes rounds[2]{};
-    unsigned int open{0}; //!< The round that lanes arrive at.
-    uint32_t readers{0};  //!< Lanes that haven't read what the other round gave.
-    Fiber* waiting[32]{}; //!< Of the lanes that have arrived at the open round.
+    unsigned int open{0};     //!< The round that lanes arrive at.
+    uint32_t readers{0};      //!< Lanes that haven't read what the other round gave.
+    Fiber* waiting[32]{};     //!< Those that have arrived at the open round, in that order.
+    unsigned int arrivals{0}; //!< How many of them.
     char const* operation{""};
     Place place{nullptr, 0};
 
@@ -111,6 +112,7 @@ struct Block : Threads
         record.fiber = &fiber;
         fiber.record = &record;
         fiber.linear = which;
+        fiber.index = record.index;
         return record;
     }
 
@@ -124,7 +126,7 @@ struct Block : Threads
 
     bool done() const noexcept
     {
-        return engaged ? ended == count : row == rows;
+        return engaged ? left == 0 : row == rows;
     }
 
     unsigned int linear(uint3 const& thread) const noexcept;
@@ -145,7 +147,7 @@ struct Block : Threads
     unsigned int count{0};
     bool engaged{false};
     unsigned int started{0};
-    unsigned int ended{0};
+    unsigned int left{0}; //!< How many have not ended, once it keeps records.
     unsigned int row{0};
     unsigned int rows{0};
     bool inOrder{true};

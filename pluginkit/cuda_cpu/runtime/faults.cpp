@@ -27,7 +27,8 @@ namespace
 {
 
 constexpr int kFAULTS[] = {SIGSEGV, SIGBUS, SIGFPE};
-constexpr int kTIMER = SIGVTALRM;
+// One that does nothing where nobody handles it: the last one comes after the launch.
+constexpr int kTIMER = SIGURG;
 constexpr long kPERIOD = 10'000'000; // nanoseconds
 constexpr size_t kSTACK = 65536;     // of the handlers: the fault may be that a fiber's stack is full
 
@@ -162,13 +163,18 @@ void onFault(int signal, siginfo_t* info, void* context)
 void onTimer(int /*signal*/, siginfo_t* /*info*/, void* context)
 {
     Worker* const worker = Worker::current();
-    uintptr_t const code = codeOf(context);
-    if (worker != nullptr && code >= gCode.begin && code < gCode.end)
+    if (worker == nullptr)
     {
-        int const error = errno;
-        worker->tick(reinterpret_cast<void const*>(code + 1));
-        errno = error;
+        return;
     }
+    int const error = errno;
+    worker->timer().again();
+    uintptr_t const code = codeOf(context);
+    if (code >= gCode.begin && code < gCode.end)
+    {
+        worker->tick(reinterpret_cast<void const*>(code + 1));
+    }
+    errno = error;
 }
 
 void install()
@@ -209,8 +215,8 @@ Timer::~Timer()
 
 void Timer::start() noexcept
 {
-    mStarted = now();
-    if (mThread == thisThread() && mForks == gForks && arm(kPERIOD))
+    // Set by an earlier launch, and not over now, when there is a handler: it will come.
+    if (mThread == thisThread() && mForks == gForks && (now() < mDue || arm(kPERIOD)))
     {
         return;
     }
@@ -221,25 +227,19 @@ void Timer::start() noexcept
     }
 }
 
+void Timer::again() noexcept
+{
+    if (now() >= mDue)
+    {
+        arm(kPERIOD);
+    }
+}
+
 void Timer::stop() noexcept
 {
-    if (mThread == 0 || !arm(0) || now() - mStarted < kPERIOD)
+    if (mThread != 0)
     {
-        return;
-    }
-    // A signal that is on its way when the handler has gone would end the process. It has come by now, but where the
-    // thread blocks it.
-    sigset_t before;
-    pthread_sigmask(SIG_BLOCK, nullptr, &before);
-    if (sigismember(&before, kTIMER) == 1)
-    {
-        sigset_t timer;
-        sigemptyset(&timer);
-        sigaddset(&timer, kTIMER);
-        timespec const none{0, 0};
-        while (sigtimedwait(&timer, nullptr, &none) == kTIMER)
-        {
-        }
+        arm(0);
     }
 }
 
@@ -257,7 +257,8 @@ bool Timer::make() noexcept
 
 bool Timer::arm(long period) noexcept
 {
-    itimerspec const times{{0, period}, {0, period}};
+    mDue = period == 0 ? 0 : now() + period;
+    itimerspec const times{{0, 0}, {0, period}};
     return timer_settime(mTimer, 0, &times, nullptr) == 0;
 }
 
@@ -289,11 +290,14 @@ Faults::Faults(Timer& timer) : mTimer(timer)
 
 Faults::~Faults()
 {
-    mTimer.stop();
     stack_t ours{};
     sigaltstack(&mOldStack, &ours);
     std::free(ours.ss_sp);
     std::lock_guard<std::mutex> const lock{gGuard.mutex};
+    if (gGuard.timer.sa_handler != SIG_DFL && gGuard.timer.sa_handler != SIG_IGN)
+    {
+        mTimer.stop(); // its signals would be taken for others
+    }
     if (--gGuard.users == 0)
     {
         uninstall();

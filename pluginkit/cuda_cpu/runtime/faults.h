@@ -15,8 +15,8 @@ namespace pluginkit_cpu
 inline namespace v2
 {
 
-//! A signal to a host thread every 10 ms. It is kept from launch to launch, since to make one takes as long as a small
-//! launch.
+//! A signal to a host thread 10 ms after the last one, while kernels run. It is kept from launch to launch, and what is
+//! left of the 10 ms too: to make one takes as long as a small launch, and to set one is a fifth of it.
 class PLUGINKIT_CPU_HIDDEN Timer
 {
 public:
@@ -25,10 +25,13 @@ public:
     Timer& operator=(Timer const&) = delete;
     ~Timer();
 
-    //! The calling thread gets the signals from now on.
+    //! The calling thread, which has a handler for it, gets the next signal in 10 ms or less.
     void start() noexcept;
 
-    //! It gets none any more, nor is one on its way.
+    //! A signal has come: sees to the next one. In its handler.
+    void again() noexcept;
+
+    //! No further one comes.
     void stop() noexcept;
 
 private:
@@ -37,12 +40,12 @@ private:
     void discard() noexcept;
 
     timer_t mTimer{};
-    pid_t mThread{0};    // whose it is; 0: there is none
-    unsigned mForks{0};  // in which process it was made: children don't have it
-    int64_t mStarted{0}; // nanoseconds of the monotonic clock
+    pid_t mThread{0};   // whose it is; 0: there is none
+    unsigned mForks{0}; // in which process it was made: children don't have it
+    int64_t mDue{0};    // before this the signal doesn't come: nanoseconds of the monotonic clock
 };
 
-//! Of a worker's run. The process's own signal handlers are back once the last one is gone.
+//! Of a run of the worker that is current. The process's own signal handlers are back once the last one is gone.
 class PLUGINKIT_CPU_HIDDEN Faults
 {
 public:

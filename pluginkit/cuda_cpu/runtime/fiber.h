@@ -16,8 +16,8 @@ struct Waiting;
 //! Whether AddressSanitizer is in the process; it must know on which stack the code runs.
 PLUGINKIT_CPU_HIDDEN extern bool const gWatchesStacks;
 
-//! Saved registers and, for all but a host thread's own, a stack with a closed page below it. What a switch needs is in
-//! one line of the processor's cache.
+//! Saved registers and, for all but a host thread's own, a stack with a closed page below it. What a switch, a barrier
+//! and a shuffle need of it is in one line of the processor's cache.
 class PLUGINKIT_CPU_HIDDEN __attribute__((aligned(64))) Fiber
 {
 public:
@@ -31,7 +31,8 @@ public:
     Fiber& operator=(Fiber const&) = delete;
     ~Fiber();
 
-    //! What the next switch to this fiber calls, on an empty stack; it must never return.
+    //! What the next switch to this fiber calls, on an empty stack; it must never return. A fiber that has not begun
+    //! has no block.
     void begin(void (*entry)()) noexcept;
 
     //! Leaves `from`, which is running, for `to`; returns when somebody switches back.
@@ -75,11 +76,11 @@ public:
         return mOwns && address < mStack && address >= mStack - kGUARD_BYTES;
     }
 
-    Block* block{nullptr};           //!< Whose threads it takes next.
+    Block* block{nullptr};           //!< Whose threads it takes next; null: it must begin first.
     Record* record{nullptr};         //!< The thread that runs on it, once its block keeps records.
     Waiting const* waiting{nullptr}; //!< What that thread waits in, on its own stack; null while it waits in nothing.
     unsigned int linear{0};          //!< That thread's number in the block.
-    bool spent{false};               //!< Its thread has left in the midst of its calls: it must begin anew.
+    uint3 index{};                   //!< Its threadIdx.
 
 private:
     static constexpr size_t kGUARD_BYTES = 65536;
@@ -92,7 +93,6 @@ private:
         void* stack{nullptr};
 #if defined(__x86_64__)
         void* code{nullptr};
-        void* rbx{nullptr};
         void* rbp{nullptr};
 #endif
     };
@@ -101,9 +101,9 @@ private:
     static void swap(Registers& from, Registers const& to) noexcept;
     static void changeWatched(Fiber& from, Fiber& to) noexcept;
 
+    Registers mSaved;
     bool mOwns{false};
     uint16_t mShift{0}; // from the top to where it begins
-    Registers mSaved;
     char* mStack{nullptr};
     size_t mBytes{0};
     void* mFakeStack{nullptr}; // AddressSanitizer's
@@ -119,18 +119,16 @@ PLUGINKIT_CPU_INLINE void Fiber::swap(Registers& from, Registers const& to) noex
     asm volatile("leaq 1f(%%rip), %%rax\n"
                  "movq %%rsp, (%0)\n"
                  "movq %%rax, 8(%0)\n"
-                 "movq %%rbx, 16(%0)\n"
-                 "movq %%rbp, 24(%0)\n"
+                 "movq %%rbp, 16(%0)\n"
                  "movq (%1), %%rsp\n"
-                 "movq 16(%1), %%rbx\n"
-                 "movq 24(%1), %%rbp\n"
+                 "movq 16(%1), %%rbp\n"
                  "jmp *8(%1)\n"
                  "1:\n"
                  : "+D"(saved), "+S"(taken)
                  :
-                 : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2",
-                   "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
-                   "xmm15", "cc", "memory");
+                 : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
+                   "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+                   "xmm14", "xmm15", "cc", "memory");
 }
 #endif
 

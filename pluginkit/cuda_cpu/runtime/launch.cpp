@@ -150,7 +150,8 @@ cudaError_t launch(char const* kernelName, Configuration const& configuration, s
     }
     dim3 const& grid = configuration.grid;
     dim3 const& block = configuration.block;
-    uint64_t const most = blocksAtOnce(block.x * block.y * block.z, configuration.sharedBytes);
+    uint64_t const most =
+        configuration.cooperative ? blocksAtOnce(block.x * block.y * block.z, configuration.sharedBytes) : 0;
     if (configuration.cooperative && uint64_t{grid.x} * grid.y * grid.z > most)
     {
         report({"launch-config", std::string{"cooperative launch of "} + kernelName + " with a grid of " + text(grid) +

@@ -45,8 +45,13 @@ PLUGINKIT_CPU_INLINE Worker& worker(char const* operation, Place place)
             other});
 }
 
+//! Reports it, if it is another operation than the meeting's: the same name may stand at two addresses.
 [[gnu::cold, gnu::noinline]] void reportOtherOperation(Meeting const& meeting, char const* operation, Place place)
 {
+    if (std::string_view{meeting.operation} == operation)
+    {
+        return;
+    }
     report({"divergent-warp",
             std::string{"lanes of one warp meet in different operations: "} + meeting.operation + " at " +
                 at(meeting.place) + " and " + operation + " at " + at(place) + ".",
@@ -59,56 +64,46 @@ PLUGINKIT_CPU_INLINE Worker& worker(char const* operation, Place place)
             std::string{operation} + " by lane " + std::to_string(lane) + ", which its own mask leaves out.", place});
 }
 
-void complete(Worker& worker, Block& block, unsigned int id)
+//! All threads have arrived; so many of them wait.
+void complete(Worker& worker, Block& block, Barrier& barrier, unsigned int waiting)
 {
-    Barrier& barrier = block.barriers[id];
     barrier.result = barrier.predicates;
     barrier.predicates = 0;
     barrier.arrived = 0;
     --block.gathering;
-    worker.ready().push(barrier.waiting);
-    barrier.waiting.clear();
+    worker.ready().push(barrier.waiting.data(), waiting);
     accesses::barrierPassed();
 }
 
-//! All lanes have arrived; of them `waiting` stopped before.
-void complete(Worker& worker, Meeting& meeting, uint32_t waiting)
+//! All lanes have arrived.
+void complete(Worker& worker, Meeting& meeting)
 {
     meeting.open = 1 - meeting.open;
     meeting.in().arrived = 0;
     meeting.in().predicates = 0;
-    meeting.readers += static_cast<uint32_t>(__builtin_popcount(waiting));
-    Ready& ready = worker.ready();
-    ready.reserve(warpSize);
-    for (uint32_t left = waiting; left != 0; left &= left - 1)
-    {
-        ready.put(meeting.waiting[__builtin_ctz(left)]);
-    }
+    meeting.readers += meeting.arrivals;
+    worker.ready().push(meeting.waiting, meeting.arrivals);
+    meeting.arrivals = 0;
 }
 
 } // namespace
 
-void Worker::finish(Record& record)
+//! A thread of the warp has ended: those that wait wait for one less.
+void Worker::release(Block& block, Warp& warp)
 {
-    Block& block = *record.block;
-    Warp& warp = block.warps[record.linear / warpSize];
-    warp.alive &= ~(1U << record.linear % warpSize);
-    ++block.ended;
-    mEnded = mEnded + 1;
-    mIdleTurns = 0;
     for (auto& meeting : warp.meetings)
     {
-        if (meeting->in().arrived != 0 && meeting->in().arrived == (meeting->mask & warp.alive))
+        if (meeting->arrivals != 0 && meeting->in().arrived == (meeting->mask & warp.alive))
         {
-            complete(*this, *meeting, meeting->in().arrived);
+            complete(*this, *meeting);
         }
     }
     for (unsigned int id = 0; block.gathering != 0 && id < Block::kBARRIERS; ++id)
     {
-        Barrier const& barrier = block.barriers[id];
-        if (barrier.arrived > 0 && barrier.arrived == block.count - block.ended)
+        Barrier& barrier = block.barriers[id];
+        if (barrier.arrived > 0 && barrier.arrived == block.left)
         {
-            complete(*this, block, id);
+            complete(*this, block, barrier, barrier.arrived);
         }
     }
 }
@@ -120,7 +115,8 @@ int blockBarrier(bool predicate, unsigned int id, Place place)
     Fiber& fiber = self.recorded();
     Block& block = *fiber.block;
     Barrier& barrier = block.barriers[id % Block::kBARRIERS];
-    if (barrier.arrived == 0)
+    unsigned int const before = barrier.arrived;
+    if (before == 0)
     {
         ++block.gathering;
         barrier.place = place;
@@ -131,12 +127,13 @@ int blockBarrier(bool predicate, unsigned int id, Place place)
         barrier.place = place;
     }
     barrier.predicates += predicate ? 1 : 0;
-    if (++barrier.arrived == block.count - block.ended)
+    barrier.arrived = before + 1;
+    if (before + 1 == block.left)
     {
-        complete(self, block, id % Block::kBARRIERS);
+        complete(self, block, barrier, before);
         return barrier.result;
     }
-    barrier.waiting.push_back(&fiber);
+    barrier.waiting[before] = &fiber;
     self.wait(fiber, "__syncthreads", place);
     return barrier.result;
 }
@@ -154,30 +151,31 @@ Lanes const& warpMeet(uint32_t mask, uint64_t value, bool predicate, char const*
         mask |= 1U << lane;
     }
     Meeting& meeting = warp.meeting(mask);
-    if (meeting.in().arrived != 0 && meeting.operation != operation && std::string_view{meeting.operation} != operation)
+    Lanes& in = meeting.in();
+    if (in.arrived != 0 && meeting.operation != operation)
     {
         reportOtherOperation(meeting, operation, place);
     }
     meeting.operation = operation;
     meeting.place = place;
-    meeting.in().values[lane] = value;
-    meeting.in().arrived |= 1U << lane;
-    meeting.in().predicates |= predicate ? 1U << lane : 0U;
-    if (meeting.in().arrived == (mask & warp.alive))
+    in.values[lane] = value;
+    in.arrived |= 1U << lane;
+    in.predicates |= predicate ? 1U << lane : 0U;
+    if (in.arrived == (mask & warp.alive))
     {
 #ifdef PLUGINKIT_CPU_CHECKED
         if (std::string_view{operation} == "__syncwarp")
         {
-            accesses::warpSynced(meeting.in().arrived);
+            accesses::warpSynced(in.arrived);
         }
 #endif
-        complete(self, meeting, meeting.in().arrived & ~(1U << lane));
-        return meeting.out();
+        complete(self, meeting);
+        return in;
     }
-    meeting.waiting[lane] = &fiber;
+    meeting.waiting[meeting.arrivals++] = &fiber;
     self.wait(fiber, operation, place);
     --meeting.readers;
-    return meeting.out();
+    return in;
 }
 
 uint32_t activeMask(Place place)

@@ -3,7 +3,7 @@
 
 #include "block.h"
 
-#include <cstring>
+#include <algorithm>
 #include <vector>
 
 namespace pluginkit_cpu
@@ -12,10 +12,14 @@ namespace pluginkit_cpu
 inline namespace v2
 {
 
-//! A ring of fibers: first in, first out, or any of them.
+//! A queue of fibers: first in, first out, or any of them. A fiber that was ever in it must live as long as it does.
 class Ready
 {
 public:
+    Ready() : mSlots(2 * kFIRST + kAHEAD, &mNone), mBegin(mSlots.data()), mEnd(mBegin) {}
+    Ready(Ready const&) = delete;
+    Ready& operator=(Ready const&) = delete;
+
     bool empty() const noexcept
     {
         return mBegin == mEnd;
@@ -23,97 +27,78 @@ public:
 
     size_t size() const noexcept
     {
-        return mEnd - mBegin;
+        return static_cast<size_t>(mEnd - mBegin);
     }
 
     void clear() noexcept
     {
-        mBegin = mEnd;
-    }
-
-    //! Makes room for so many more.
-    void reserve(size_t more)
-    {
-        while (mRing.size() - size() < more)
-        {
-            grow();
-        }
-    }
-
-    //! There must be room for it.
-    void put(Fiber* fiber) noexcept
-    {
-        at(mEnd++) = fiber;
+        mBegin = mSlots.data();
+        mEnd = mBegin;
     }
 
     void push(Fiber* fiber)
     {
-        reserve(1);
-        put(fiber);
+        push(&fiber, 1);
     }
 
-    void push(std::vector<Fiber*> const& fibers)
+    //! So many of them.
+    void push(Fiber* const* fibers, size_t count)
     {
-        reserve(fibers.size());
-        for (Fiber* const each : fibers)
+        if (count > room())
         {
-            put(each);
+            makeRoom(count);
         }
+        mEnd = std::copy_n(fibers, count, mEnd);
     }
 
     //! The first one.
     Fiber* pop() noexcept
     {
-        Fiber* const first = at(mBegin++);
-        // What the next ones need has left the nearest cache since they ran.
-        if (size() >= kAHEAD)
-        {
-            __builtin_prefetch(at(mBegin + kAHEAD - 1));
-            at(mBegin + 1)->prefetch();
-        }
+        Fiber* const first = *mBegin++;
+        // What the next ones need has left the nearest cache since they ran. Behind the end stand fibers that were here
+        // before, or none's: it costs less to ask for theirs too than to look.
+        __builtin_prefetch(mBegin[kAHEAD - 1]);
+        mBegin[1]->prefetch();
         return first;
     }
 
     //! The one with so many before it.
     Fiber* take(size_t which) noexcept
     {
-        Fiber* const taken = at(mBegin + which);
-        for (size_t i = which; i > 0; --i)
-        {
-            at(mBegin + i) = at(mBegin + i - 1);
-        }
+        Fiber* const taken = mBegin[which];
+        std::copy_backward(mBegin, mBegin + which, mBegin + which + 1);
         ++mBegin;
         return taken;
     }
 
 private:
     static constexpr size_t kAHEAD = 4;
+    static constexpr size_t kFIRST = 1024;
 
-    Fiber*& at(size_t number) noexcept
+    size_t room() const noexcept
     {
-        return mSlots[number & mMask];
+        return static_cast<size_t>(mSlots.data() + mSlots.size() - kAHEAD - mEnd);
     }
 
-    void grow()
+    //! Moves what is there to the front. At least half of the slots are free then, so that it seldom has to.
+    [[gnu::noinline]] void makeRoom(size_t more)
     {
-        std::vector<Fiber*> larger(mRing.empty() ? 1024 : 2 * mRing.size());
         size_t const count = size();
-        for (size_t i = 0; i < count; ++i)
+        std::vector<Fiber*> larger(2 * (count + more) + kAHEAD > mSlots.size() ? 4 * (count + more) + kAHEAD : 0,
+                                   &mNone);
+        std::copy(mBegin, mEnd, larger.empty() ? mSlots.data() : larger.data());
+        if (!larger.empty())
         {
-            larger[i] = at(mBegin + i);
+            mSlots.swap(larger);
         }
-        mRing.swap(larger);
-        mSlots = mRing.data();
-        mMask = mRing.size() - 1;
-        mBegin = 0;
-        mEnd = count;
+        mBegin = mSlots.data();
+        mEnd = mBegin + count;
     }
 
-    std::vector<Fiber*> mRing; // as long as a power of two
-    Fiber** mSlots{nullptr};
-    size_t mMask{0};
-    size_t mBegin{0};
-    size_t mEnd{0};
+    Fiber mNone;
+    std::vector<Fiber*> mSlots; // the last ones stay behind the end
+    Fiber** mBegin;
+    Fiber** mEnd;
 };
 
 } // namespace v2

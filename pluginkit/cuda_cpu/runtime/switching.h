@@ -13,19 +13,58 @@ PLUGINKIT_CPU_INLINE void Worker::go(Fiber& to) noexcept
 {
     Fiber& from = *mCurrent;
     mCurrent = &to;
-    mSwitches = mSwitches + 1;
+    mSwitched = 1;
     Fiber::change(from, to);
 }
 
 PLUGINKIT_CPU_INLINE Fiber* Worker::choose(Fiber* idle)
 {
-    return mQuick != 0 && !mReady.empty() ? mReady.pop() : chooseAmongAll(idle);
+    std::sig_atomic_t const quick = mQuick;
+    if (quick == kGO_ON && !mReady.empty())
+    {
+        return mReady.pop();
+    }
+    return quick == kBEGIN && mFresh->hasNew() ? startOn(*mFresh, idle) : chooseAmongAll(idle);
 }
 
-PLUGINKIT_CPU_INLINE Record& Worker::record()
+PLUGINKIT_CPU_INLINE Fiber* Worker::startOn(Block& block, Fiber* idle)
 {
-    Record* const kept = mCurrent->record;
-    return kept != nullptr ? *kept : engage();
+    Fiber* fiber = idle;
+    if (fiber == nullptr)
+    {
+        if (mIdle.empty() || mIdle.back()->block == nullptr)
+        {
+            return beginOn(block);
+        }
+        fiber = mIdle.back();
+        mIdle.pop_back();
+    }
+    fiber->block = &block;
+    return fiber;
+}
+
+PLUGINKIT_CPU_INLINE void Worker::become(Fiber const& fiber) noexcept
+{
+    *mThreadIdx = fiber.index;
+    if (fiber.block != mShown)
+    {
+        show(*fiber.block);
+    }
+}
+
+PLUGINKIT_CPU_INLINE void Worker::finish(Fiber& fiber)
+{
+    Block& block = *fiber.block;
+    Warp& warp = block.warps[fiber.linear / warpSize];
+    fiber.record = nullptr;
+    warp.alive &= ~(1U << fiber.linear % warpSize);
+    --block.left;
+    mSomeEnded = 1;
+    mIdleTurns = 0;
+    if (block.gathering != 0 || !warp.meetings.empty())
+    {
+        release(block, warp);
+    }
 }
 
 PLUGINKIT_CPU_INLINE Fiber& Worker::recorded()
@@ -37,23 +76,21 @@ PLUGINKIT_CPU_INLINE Fiber& Worker::recorded()
     return *mCurrent;
 }
 
-PLUGINKIT_CPU_INLINE void Worker::park()
+PLUGINKIT_CPU_INLINE void Worker::park(Fiber& self)
 {
-    // On the thread's stack, which it needs anyway when it goes on.
-    uint3 const thread = *mThreadIdx;
     Fiber* const to = choose(nullptr);
-    if (to != mCurrent)
+    if (to != &self)
     {
         go(*to);
     }
-    become(thread, mCurrent->block->index);
+    become(self);
 }
 
 PLUGINKIT_CPU_INLINE void Worker::wait(Fiber& self, char const* operation, Place place)
 {
     Waiting const waiting{operation, place};
     self.waiting = &waiting;
-    park();
+    park(self);
     self.waiting = nullptr;
 }
 

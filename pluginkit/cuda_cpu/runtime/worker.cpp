@@ -111,15 +111,17 @@ void Worker::runHere(LaunchState& launch, bool first)
     mLimit = option("PLUGINKIT_CPU_TIME_LIMIT", 60) * 1'000'000'000;
     mLastEnded = mBegan;
     mExpired = 0;
-    mQuick = 0;
+    mQuick = kASK;
+    mShown = nullptr;
     blockDim = launch.configuration.block;
     gridDim = launch.configuration.grid;
     mCurrent = &mHost;
     mThreadIdx = &threadIdx;
     mBlockIdx = &blockIdx;
+    mSwitched = 1; // the first signal may come at once
     inside = 1;
-    Faults const faults{mTimer};
     tWorker = this;
+    Faults const faults{mTimer};
     if (Block* const block = nextBlock(); block != nullptr)
     {
         go(*startOn(*block, nullptr));
@@ -142,8 +144,7 @@ void Worker::runHere(LaunchState& launch, bool first)
         mIdle.clear();
         for (auto& fiber : mFibers)
         {
-            fiber->spent = false;
-            fiber->begin(enter);
+            fiber->block = nullptr;
             mIdle.push_back(fiber.get());
         }
     }
@@ -210,7 +211,7 @@ Block* Worker::nextBlock()
     mFree.pop_back();
     mLive.push_back(block);
     mFresh = block;
-    mQuick = 0;
+    mQuick = kASK;
     block->begin(*this, *mLaunch, number);
     accesses::blockBegins(block->number);
     return block;
@@ -223,44 +224,38 @@ void Worker::endBlock(Block& block)
     accesses::blockEnds(block.number);
     mLive.erase(std::find(mLive.begin(), mLive.end(), &block));
     mFree.push_back(&block);
-    mEnded = mEnded + 1;
+    mShown = nullptr; // the next block may be the same object
+    mSomeEnded = 1;
 }
 
-Fiber* Worker::startOn(Block& block, Fiber* idle)
+//! The idle fiber at hand hasn't begun, or there is none.
+Fiber* Worker::beginOn(Block& block)
 {
-    Fiber* fiber = idle;
-    if (fiber == nullptr && mIdle.empty())
+    if (mIdle.empty())
     {
         mFibers.push_back(std::make_unique<Fiber>(mStackBytes, mFibers.size()));
-        fiber = mFibers.back().get();
-        fiber->begin(enter);
+        mIdle.push_back(mFibers.back().get());
     }
-    else if (fiber == nullptr)
-    {
-        fiber = mIdle.back();
-        mIdle.pop_back();
-        if (fiber->spent)
-        {
-            fiber->spent = false;
-            fiber->begin(enter);
-        }
-    }
+    Fiber* const fiber = mIdle.back();
+    mIdle.pop_back();
+    fiber->begin(enter);
     fiber->block = &block;
     return fiber;
 }
 
 Fiber* Worker::chooseAmongAll(Fiber* idle)
 {
-    mQuick = 0;
+    mQuick = kASK;
     if (mPlain && mLaunch->error.load(std::memory_order_relaxed) == cudaSuccess && mExpired == 0)
     {
         if (mFresh->hasNew())
         {
+            mQuick = kBEGIN;
             return startOn(*mFresh, idle);
         }
         if (!mReady.empty() && mIdleTurns < kIDLE_TURNS)
         {
-            mQuick = 1;
+            mQuick = kGO_ON;
             return mReady.pop();
         }
     }
@@ -330,25 +325,26 @@ void Worker::share()
     }
 }
 
-Record& Worker::engage()
+void Worker::engage()
 {
     Block& block = *mCurrent->block;
     unsigned int const linear = block.linear(threadIdx);
     block.engage(linear);
-    mQuick = 0;
+    mQuick = kASK;
     Record& record = block.records[linear];
     record.fiber = mCurrent;
     mCurrent->record = &record;
     mCurrent->linear = linear;
-    return record;
+    mCurrent->index = record.index;
 }
 
 void Worker::yield()
 {
-    mReady.push(&recorded());
+    Fiber& self = recorded();
+    mReady.push(&self);
     ++mIdleTurns;
-    mQuick = 0;
-    park();
+    mQuick = kASK;
+    park(self);
 }
 
 void Worker::abandon(cudaError_t error)
@@ -363,17 +359,15 @@ void Worker::abandon(cudaError_t error)
 void Worker::leave()
 {
     goInside();
-    Record& self = record();
-    Fiber& fiber = *mCurrent;
+    Fiber& fiber = recorded();
     Block& block = *fiber.block;
-    fiber.record = nullptr;
-    finish(self);
+    finish(fiber);
     if (block.done())
     {
         endBlock(block);
     }
     Fiber* const to = choose(nullptr);
-    fiber.spent = true;
+    fiber.block = nullptr;
     mIdle.push_back(&fiber);
     go(*to);
     __builtin_unreachable();
@@ -430,7 +424,7 @@ void Worker::reportDeadlock()
     {
         text += " " + std::to_string(count) + " wait in " + where + ";";
     }
-    text += " " + std::to_string(block.ended) + " of " + std::to_string(block.count) + " have ended.";
+    text += " " + std::to_string(block.count - block.left) + " of " + std::to_string(block.count) + " have ended.";
     blockIdx = block.index;
     report({"deadlock", text, place, nullptr, nullptr, true});
     cudaError_t none = cudaSuccess;
@@ -455,10 +449,10 @@ bool Worker::expired()
 
 void Worker::tick(void const* code)
 {
-    mQuick = 0;
-    if (mEnded != mSeenEnded)
+    mQuick = kASK;
+    if (mSomeEnded != 0)
     {
-        mSeenEnded = mEnded;
+        mSomeEnded = 0;
         mLastEnded = now();
     }
     if (now() - mLastEnded > mLimit)
@@ -474,14 +468,21 @@ void Worker::tick(void const* code)
             abandon(cudaErrorLaunchTimeout);
         }
     }
-    bool const stuck = mSeenSwitches == mSwitches;
-    mSeenSwitches = mSwitches;
+    bool const stuck = mSwitched == 0;
+    mSwitched = 0;
     if (stuck && inside == 0 && !mCurrent->block->behindLast(threadIdx))
     {
         // It may wait in a loop for memory that another thread must write.
         Inside const guard{*this};
         mIdleTurns += kSTOPPED_TURNS;
+        // Between two threads that have records it names the next one already, while the fiber has the one before.
+        bool const recorded = mCurrent->record != nullptr;
+        uint3 const thread = *mThreadIdx;
         yield();
+        if (recorded)
+        {
+            *mThreadIdx = thread;
+        }
     }
 }
 
@@ -496,31 +497,29 @@ bool Threads::advance() noexcept
         more = block.row != block.rows;
         if (more)
         {
-            worker.become(block.nextRow(), block.index);
+            worker.become(block.nextRow(), block);
         }
     }
     else
     {
         Fiber& fiber = worker.fiber();
-        if (fiber.record != nullptr && fiber.linear == block.linear(threadIdx))
-        {
-            // The timer stopped it when it had this thread's number, and hadn't run it.
-            worker.become(fiber.record->index, block.index);
-            worker.goOutside();
-            return true;
-        }
         bool const first = fiber.record == nullptr;
         if (!first)
         {
-            Record& ended = *fiber.record;
-            fiber.record = nullptr;
-            worker.finish(ended);
+            if (fiber.index.x == worker.thread().x)
+            {
+                // The timer stopped it when it had this thread's number, and hadn't run it.
+                worker.goOutside();
+                return true;
+            }
+            worker.finish(fiber);
         }
         // In a shuffled order it is chosen anew who goes on.
         more = block.hasNew() && (first || !worker.launch().schedule.shuffled());
         if (more)
         {
-            worker.become(block.start(fiber).index, block.index);
+            block.start(fiber);
+            worker.become(fiber);
         }
     }
     if (more)

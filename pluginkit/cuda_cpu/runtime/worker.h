@@ -53,20 +53,26 @@ public:
         return *mCurrent;
     }
 
-    //! The record of the running thread; its block keeps records from now on.
-    Record& record();
+    //! The kernel's threadIdx.
+    uint3 const& thread() const noexcept
+    {
+        return *mThreadIdx;
+    }
 
-    //! The fiber of the running thread, with its record.
+    //! The fiber of the running thread, with its record; its block keeps records from now on.
     Fiber& recorded();
 
     //! The running thread, whose fiber it is, stops; returns when it goes on, which somebody else sees to.
     void wait(Fiber& self, char const* operation, Place place);
 
-    //! What the kernel's names for its place give from now on.
-    void become(uint3 const& thread, uint3 const& block) noexcept
+    //! The kernel's names for its place are this fiber's from now on.
+    void become(Fiber const& fiber) noexcept;
+
+    //! They are this thread's, of a block that keeps no records.
+    void become(uint3 const& thread, Block const& block) noexcept
     {
         *mThreadIdx = thread;
-        *mBlockIdx = block;
+        show(block);
     }
 
     //! Threads that have been released; more may be added.
@@ -79,14 +85,19 @@ public:
     //! The running thread lets all others go first.
     void yield();
 
-    //! The thread that ran on this fiber has ended.
-    void finish(Record& record);
+    //! The thread that ran on this fiber, of a block that keeps records, has ended.
+    void finish(Fiber& fiber);
 
     //! The running thread ends, wherever it is; never comes back.
     [[noreturn]] void leave();
 
     //! Ends the launch with an error; never comes back.
     [[noreturn]] void abandon(cudaError_t error);
+
+    Timer& timer() noexcept
+    {
+        return mTimer;
+    }
 
     //! What the timer's signal does.
     void tick(void const* code);
@@ -111,6 +122,11 @@ public:
 private:
     [[gnu::noinline]] void runHere(LaunchState& launch, bool first);
     static void enter();
+    //! Who goes on now: unknown; the next thread of the block that began last; the first that has been released. If
+    //! there is none, it is unknown.
+    static constexpr std::sig_atomic_t kASK = 0;
+    static constexpr std::sig_atomic_t kBEGIN = 1;
+    static constexpr std::sig_atomic_t kGO_ON = 2;
     //! How many turns of threads that only wait in a loop, before another block may be what they wait for.
     static constexpr uint64_t kIDLE_TURNS = 4096;
 
@@ -118,9 +134,16 @@ private:
     Fiber* choose(Fiber* idle);
     [[gnu::noinline]] Fiber* chooseAmongAll(Fiber* idle);
     Fiber* startOn(Block& block, Fiber* idle);
-    void park();
+    [[gnu::noinline]] Fiber* beginOn(Block& block);
+    [[gnu::noinline]] void release(Block& block, Warp& warp);
+    void show(Block const& block) noexcept
+    {
+        *mBlockIdx = block.index;
+        mShown = &block;
+    }
+    void park(Fiber& self);
     void go(Fiber& to) noexcept;
-    [[gnu::noinline]] Record& engage();
+    [[gnu::noinline]] void engage();
     Block* nextBlock();
     void endBlock(Block& block);
     bool releaseVotes();
@@ -133,6 +156,7 @@ private:
     Fiber* mCurrent{nullptr};
     uint3* mThreadIdx{nullptr}; //!< This host thread's.
     uint3* mBlockIdx{nullptr};
+    Block const* mShown{nullptr}; //!< Whose index that is.
     size_t mStackBytes;
     std::vector<std::unique_ptr<Fiber>> mFibers;
     std::vector<Fiber*> mIdle;
@@ -144,9 +168,9 @@ private:
     std::vector<std::thread> mHelpers;
     Random mRandom{0};
     bool mPlain{false}; //!< The next thread is the first that may go on: no chance, and no grid that waits.
-    //! Nothing but that is to be asked, until a block or the keeping of its records begins, a thread yields, or the
-    //! timer comes.
-    std::sig_atomic_t volatile mQuick{0};
+    //! While it isn't kASK nothing but this is to be asked, until a block or the keeping of its records begins, a
+    //! thread yields, or the timer comes.
+    std::sig_atomic_t volatile mQuick{kASK};
     bool mFirst{false};
     bool mShared{false};
     uint64_t mIdleTurns{0};
@@ -154,10 +178,8 @@ private:
 
     Timer mTimer;
     // For the timer.
-    std::sig_atomic_t volatile mSwitches{0};
-    std::sig_atomic_t volatile mEnded{0};
-    std::sig_atomic_t mSeenSwitches{0};
-    std::sig_atomic_t mSeenEnded{0};
+    std::sig_atomic_t volatile mSwitched{0};  //!< Since it came last.
+    std::sig_atomic_t volatile mSomeEnded{0}; //!< Likewise.
     int64_t mLastEnded{0};
     int64_t mLimit{0};
     std::sig_atomic_t volatile mExpired{0};

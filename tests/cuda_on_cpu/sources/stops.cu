@@ -52,7 +52,7 @@ private:
         {
             if (on)
             {
-                pthread_kill(mTo, SIGVTALRM);
+                pthread_kill(mTo, SIGURG);
             }
             timespec const pause{0, 3000};
             nanosleep(&pause, nullptr);
@@ -69,7 +69,6 @@ private:
 //! How many threads, in blocks of several shapes, didn't run exactly once; -1 after an error.
 extern "C" __attribute__((visibility("default"))) int runStops(int rounds)
 {
-    std::signal(SIGVTALRM, SIG_IGN); // what comes when no kernel runs
     void* memory = nullptr;
     cudaMallocHost(&memory, kTHREADS * sizeof(int));
     int* const counts = static_cast<int*>(memory);
