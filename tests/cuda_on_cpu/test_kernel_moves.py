@@ -239,6 +239,17 @@ def largest(library: Any, name: str) -> None:
             assert (y[-1], mask[-1]) == (CHANGED, CHANGED)
 
 
+def apart(library: Any, name: str) -> None:
+    """The largest are one thread's each: a bound above the k-th of the threads' maxima would lose one."""
+    x = unaligned(np.zeros((1, 1024), TYPES[name]), 0)
+    x[0, ::16] = np.arange(1, 65)
+    y, mask = unaligned(np.zeros_like(x), 0), unaligned(np.zeros(x.shape, np.int8), 0)
+    for k in (1, 10, 31):
+        sizes = [ctypes.c_int64(one) for one in (1, 1024, k)]
+        assert getattr(library, f"topK{name}")(at(x), at(y), at(mask), *sizes) == 0
+        np.testing.assert_array_equal(np.flatnonzero(mask), np.arange(64 - k, 64) * 16)
+
+
 def unusual(library: Any, name: str) -> None:
     """Both zeros are equal, and a NaN is larger than infinity, whatever its sign."""
     row = [0.0, -0.0, 1.0, np.nan, -np.inf, np.inf, -np.nan, -0.0, 0.0, -1.0]
@@ -267,7 +278,8 @@ def largest_of_bits(library: Any) -> None:
             best = np.lexsort((-wide, ~np.isnan(wide)), axis=-1)[:, :k]
             np.put_along_axis(among, best, True, axis=1)
             np.testing.assert_array_equal(mask[:-1].reshape(x.shape), among, f"{columns} {k} {spread}")
-            np.testing.assert_array_equal(y[among], bits[among])
+            made = np.left_shift(y.astype(np.uint32), 16).view(np.float32)
+            np.testing.assert_array_equal(made[among], wide[among])  # a NaN may have other bits
             assert mask[-1] == CHANGED
 
 
@@ -279,6 +291,7 @@ def test_the_largest_of_each_row_in_bf16(anywhere: Load) -> None:
 @OF_HALF
 def test_the_largest_of_each_row_in_fp16(half: ctypes.CDLL) -> None:
     largest(half, "Half")
+    apart(half, "Half")
     unusual(half, "Half")
     x = np.zeros(1, np.float16)
     for rows, columns, k, expected in ((0, 9, 1, 0), (9, 0, 1, 0), (-1, 1, 1, 1), (1, 1, -1, 1), (2**31, 0, 1, 1)):
@@ -291,6 +304,7 @@ def test_the_largest_of_each_row_in_fp16(half: ctypes.CDLL) -> None:
 def test_the_largest_of_each_row(anywhere: Load, name: str) -> None:
     library = anywhere("kernel_moves")
     largest(library, name)
+    apart(library, name)
     if name != "Int8":
         unusual(library, name)
 
