@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -276,6 +277,38 @@ def test_the_timer_is_the_running_threads_and_the_childs(kit: Kit) -> None:
     subprocess.run(
         [sys.executable, "-c", _ELSEWHERE, str(kit.library("engine"))], check=True, timeout=60, env=environment
     )
+
+
+_TOGETHER = """
+import ctypes, os, signal, sys, threading
+
+def waits(library):
+    for _ in range(4):
+        got = (ctypes.c_int * 120)()
+        assert library.runWaitForAnotherBlock(got, 3, 40) == 0
+        assert set(got[:40]) == {1}
+    done.append(library)
+
+done, heard = [], []
+signal.signal(signal.SIGURG, lambda *_: heard.append(1))
+threads = [threading.Thread(target=waits, args=[ctypes.CDLL(path)]) for path in sys.argv[1:]]
+for thread in threads:
+    thread.start()
+while len(done) < len(threads) and any(thread.is_alive() for thread in threads):
+    os.kill(os.getpid(), signal.SIGURG)
+    threads[0].join(0.01)
+assert len(done) == len(threads)
+print(len(heard) > 1)
+"""
+
+
+def test_two_libraries_and_the_process_get_their_own_signals(kit: Kit, tmp_path: Path) -> None:
+    # A handler is the process's: without what is passed on, the kernel of the library that came first would never end.
+    libraries = [shutil.copy(kit.library("engine"), tmp_path / f"{name}.so") for name in ("first", "second")]
+    environment = os.environ | {"PLUGINKIT_CPU_WORKERS": "1"}
+    command = [sys.executable, "-c", _TOGETHER, *map(str, libraries)]
+    done = subprocess.run(command, check=True, timeout=60, env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["True"]
 
 
 @pytest.mark.parametrize("order", ["forward", "reverse", "6"])

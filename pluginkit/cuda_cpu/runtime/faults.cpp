@@ -160,9 +160,41 @@ void onFault(int signal, siginfo_t* info, void* context)
     redirect(context, leave, worker->fiber().top());
 }
 
-void onTimer(int /*signal*/, siginfo_t* /*info*/, void* context)
+//! For the handler before: another plugin library's runtime has a timer of its own, and the process may have one.
+void passOn(int signal, siginfo_t* info, void* context)
+{
+    struct sigaction const& before = gGuard.timer;
+    if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)
+    {
+        return;
+    }
+    // Two runtimes whose launches overlap may each have come after the other. The signal tells that it comes again: that
+    // a handler is at work doesn't, for it may leave for another of the kernel's threads.
+    static __thread siginfo_t const* tPassed;
+    if (tPassed == info)
+    {
+        tPassed = nullptr;
+        return;
+    }
+    tPassed = info;
+    if ((before.sa_flags & SA_SIGINFO) != 0)
+    {
+        before.sa_sigaction(signal, info, context);
+    }
+    else
+    {
+        before.sa_handler(signal);
+    }
+    tPassed = nullptr;
+}
+
+void onTimer(int signal, siginfo_t* info, void* context)
 {
     Worker* const worker = Worker::current();
+    if (worker == nullptr || info->si_code != SI_TIMER || info->si_value.sival_ptr != &worker->timer())
+    {
+        passOn(signal, info, context);
+    }
     if (worker == nullptr)
     {
         return;
@@ -194,7 +226,12 @@ void install()
     // On the thread's own stack, and not blocked while it runs: it may leave for another thread, and be there again.
     action.sa_sigaction = onTimer;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
-    sigaction(kTIMER, &action, &gGuard.timer);
+    struct sigaction before{};
+    sigaction(kTIMER, &action, &before);
+    if (before.sa_sigaction != onTimer)
+    {
+        gGuard.timer = before;
+    }
 }
 
 void uninstall()
@@ -203,7 +240,12 @@ void uninstall()
     {
         sigaction(kFAULTS[i], &gGuard.faults[i], nullptr);
     }
-    sigaction(kTIMER, &gGuard.timer, nullptr);
+    struct sigaction now{};
+    sigaction(kTIMER, nullptr, &now);
+    if (now.sa_sigaction == onTimer) // else it is another runtime's, whose launch goes on, and which passes signals on
+    {
+        sigaction(kTIMER, &gGuard.timer, nullptr);
+    }
 }
 
 } // namespace
@@ -248,6 +290,7 @@ bool Timer::make() noexcept
     sigevent event{};
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = kTIMER;
+    event.sigev_value.sival_ptr = this;
     event._sigev_un._tid = thisThread(); // glibc 2.36 has no other name for it
     bool const made = timer_create(CLOCK_MONOTONIC, &event, &mTimer) == 0;
     mThread = made ? thisThread() : 0;

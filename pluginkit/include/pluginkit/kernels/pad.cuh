@@ -37,7 +37,11 @@ namespace detail
 
 constexpr int32_t kMostPadDims = 8; //!< as TensorRT's tensors have
 constexpr int32_t kPadThreads = 256;
-constexpr int32_t kPadBlocks = 6;                //!< of a multiprocessor: with fewer registers loads would wait
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int32_t kPadBlocks = 4; //!< of a multiprocessor, which has 1024 threads at most
+#else
+constexpr int32_t kPadBlocks = 6; //!< of a multiprocessor: with fewer registers loads would wait
+#endif
 constexpr int32_t kPadBytes = 8192;              //!< of y, that a block makes
 constexpr int32_t kPadRows = kPadBytes / 16 + 2; //!< that a block may have a part of
 

@@ -5,7 +5,6 @@
 
 #include <pluginkit/kernels/row_kernels.cuh>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -172,29 +171,38 @@ template <uint32_t Most, typename Work>
 bool launchSharedRowsOf(Work const& work, uint32_t threads, size_t bytes) noexcept
 {
     constexpr uint32_t kResident = 768; // threads of a multiprocessor: more were slower on an H100, and fewer
+    constexpr int kEnough = 512;        // the same: with fewer an H100 gained nothing
     constexpr int64_t kLeastRows = 8;   // of a block
     auto* const kernel = sharedRowsKernel<16, kSharedChunks, Most, kResident / Most, decltype(work.function),
                                           decltype(work.outs), decltype(work.in)>;
+    // What the widest rows of this kernel take, whatever these take: it is the kernel's, and another thread's launch of
+    // other rows may come between this and the launch.
+    auto const most = static_cast<int>(bytes / threads * Most);
     int device = 0;
     int processors = 0;
     int blocks = 0;
     if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
-        work.rows < kLeastRows * processors ||
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)) !=
-            cudaSuccess ||
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(threads), bytes) != cudaSuccess)
+        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
     {
         static_cast<void>(cudaGetLastError()); // the next launch's error isn't this one
         return false;
     }
-    int64_t const all = int64_t{processors} * blocks;
-    if (all == 0 || work.rows < kLeastRows * all)
+    if (work.rows < kLeastRows * processors)
     {
         return false;
     }
-    kernel<<<static_cast<uint32_t>(all), threads, bytes, work.stream>>>(work.function, work.rows, work.columns,
-                                                                        work.outs, work.in);
+    if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most) != cudaSuccess ||
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(threads), bytes) != cudaSuccess)
+    {
+        static_cast<void>(cudaGetLastError());
+        return false;
+    }
+    if (blocks * static_cast<int>(threads) < kEnough || work.rows < kLeastRows * processors * blocks)
+    {
+        return false;
+    }
+    kernel<<<static_cast<uint32_t>(processors * blocks), threads, bytes, work.stream>>>(
+        work.function, work.rows, work.columns, work.outs, work.in);
     return true;
 }
 

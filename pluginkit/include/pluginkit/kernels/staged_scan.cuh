@@ -5,7 +5,6 @@
 #include <pluginkit/kernels/staged.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 
-#include <algorithm>
 #include <cstdint>
 
 namespace pluginkit::kernels::detail
@@ -56,8 +55,9 @@ __global__ void __launch_bounds__(kStagedThreads)
 #pragma unroll
     for (int32_t j = 0; j < Each; ++j)
     {
-        // Behind a row's end the last one again, without a branch: only threads behind, which have none, get its sums.
-        numbers[j] = toNumber(elements[j < last ? j : last], in.scale);
+        // Behind a row's end the last one again: only threads behind, which have none, get its sums. They read none,
+        // for another thread may have written there already.
+        numbers[j] = mine > 0 ? toNumber(elements[j < last ? j : last], in.scale) : Operation::kIdentity;
     }
     scanChunk(operation, numbers);
     float const before = scanOfGroup(numbers[Each - 1], operation, lanes);

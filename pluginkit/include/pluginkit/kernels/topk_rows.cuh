@@ -18,6 +18,11 @@ namespace pluginkit::kernels::detail
 
 constexpr int32_t kTopKRows = 4;   //!< of a block whose warps have a row each
 constexpr int32_t kTopKBlocks = 7; //!< of those, on a multiprocessor
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int32_t kTopKShortBlocks = 8; //!< of those with short rows: a multiprocessor has 1024 threads at most
+#else
+constexpr int32_t kTopKShortBlocks = 12;
+#endif
 
 //! Elements that are put in order, each compared with all others, by a warp or by a block.
 template <bool Alone>
@@ -41,6 +46,47 @@ inline __device__ uint32_t sortedDown(uint32_t number)
         }
     }
     return number;
+}
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+//! Over a warp's lanes, each of which gets the result: there is no instruction for it yet.
+template <typename Number, typename Operation>
+__device__ Number foldedWarp(Number number, Operation operation)
+{
+#pragma unroll
+    for (uint32_t distance = kLanes / 2; distance > 0; distance /= 2)
+    {
+        number = operation(number, __shfl_xor_sync(kWholeWarp, number, static_cast<int>(distance)));
+    }
+    return number;
+}
+#endif
+
+inline __device__ int32_t sumOfWarp(int32_t number)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    return foldedWarp(number, [](int32_t a, int32_t b) { return a + b; });
+#else
+    return __reduce_add_sync(kWholeWarp, number);
+#endif
+}
+
+inline __device__ uint32_t leastOfWarp(uint32_t number)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    return foldedWarp(number, [](uint32_t a, uint32_t b) { return min(a, b); });
+#else
+    return __reduce_min_sync(kWholeWarp, number);
+#endif
+}
+
+inline __device__ uint32_t largestOfWarp(uint32_t number)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    return foldedWarp(number, [](uint32_t a, uint32_t b) { return max(a, b); });
+#else
+    return __reduce_max_sync(kWholeWarp, number);
+#endif
 }
 
 //! The threads that have a row: a block, or a warp of it.
@@ -93,8 +139,8 @@ struct TopKGroup
             }
             __syncthreads();
             int32_t const other = lane < warps() ? scratch[lane] : 0;
-            total = __reduce_add_sync(kWholeWarp, other);
-            first = __reduce_add_sync(kWholeWarp, lane < warp ? other : 0);
+            total = sumOfWarp(other);
+            first = sumOfWarp(lane < warp ? other : 0);
             __syncthreads(); // nobody writes to scratch again before all have read it
         }
         return first + sum - number;
@@ -102,7 +148,7 @@ struct TopKGroup
 
     __device__ int32_t sum(int32_t number) const
     {
-        int32_t total = __reduce_add_sync(kWholeWarp, number);
+        int32_t total = sumOfWarp(number);
         if constexpr (!Alone)
         {
             auto const lane = static_cast<int32_t>(threadIdx.x % kLanes);
@@ -111,7 +157,7 @@ struct TopKGroup
                 scratch[threadIdx.x / kLanes] = total;
             }
             __syncthreads();
-            total = __reduce_add_sync(kWholeWarp, lane < warps() ? scratch[lane] : 0);
+            total = sumOfWarp(lane < warps() ? scratch[lane] : 0);
             __syncthreads();
         }
         return total;
@@ -142,8 +188,8 @@ struct TopKGroup
                 pairs[kWarps + threadIdx.x / kLanes] = all;
             }
             __syncthreads();
-            uint32_t const least = __reduce_min_sync(kWholeWarp, lane < warps() ? pairs[lane] : 0xFFFFFFFFU);
-            uint32_t const largest = __reduce_max_sync(kWholeWarp, lane < warps() ? pairs[kWarps + lane] : 0);
+            uint32_t const least = leastOfWarp(lane < warps() ? pairs[lane] : 0xFFFFFFFFU);
+            uint32_t const largest = largestOfWarp(lane < warps() ? pairs[kWarps + lane] : 0);
             __syncthreads();
             return max(least, largest);
         }
@@ -479,7 +525,8 @@ struct TopKRow
 };
 
 template <int32_t Packs, bool Whole, bool Alone, typename Function, typename T, typename Out>
-__global__ void __launch_bounds__(Alone ? kTopKRows * kLanesOf : 1024, Alone ? (Packs > 2 ? kTopKBlocks : 12) : 1)
+__global__ void __launch_bounds__(Alone ? kTopKRows * kLanesOf : 1024,
+                                  Alone ? (Packs > 2 ? kTopKBlocks : kTopKShortBlocks) : 1)
     topKRowsKernel(int64_t rows, int64_t columns, int32_t k, Function const function, Output<Out> const y,
                    Input<T> const x)
 {
