@@ -259,7 +259,7 @@ def written(record: dict[str, Any], stem: str) -> dict[Path, str]:
     def row(match: re.Match[str]) -> str:
         layer = PROJECTS[match[2]]
         if (layer, TYPES[0]) not in found:
-            return match[0]  # a record of before the layer was measured
+            return f"{match[1]}not recorded |"
         return f"{match[1]}{' · '.join(f'{found[layer, kind]:.2f}' for kind in TYPES)} |"
 
     page = PLACE.sub(lambda _: large(record).markdown(), PAGE.read_text(encoding="utf-8"))

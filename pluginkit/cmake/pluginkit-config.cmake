@@ -451,7 +451,7 @@ function(pluginkit_cpu_objects out slug tag)
         get_filename_component(folder "${object}" DIRECTORY)
         file(MAKE_DIRECTORY "${folder}")
         set(options ${flags})
-        if(path MATCHES "entry\\.cpp$" AND NOT CMAKE_BUILD_TYPE)
+        if(path MATCHES "(/|_pluginkit_)entry\\.cpp$" AND NOT CMAKE_BUILD_TYPE)
             # Nearly all of it is entry.h's: twice as long to compile by what sources need that a person steps through.
             list(APPEND options -O1 -g1)
         endif()

@@ -267,6 +267,22 @@ def test_inputs_with_names_of_the_layers_function_are_other_arguments(tmp_path: 
     assert not {"sum", "result", "kernels", "parameters"} & set(arguments)
 
 
+def test_tensors_with_the_names_of_a_layer_s_types_and_members(tmp_path: Path) -> None:
+    project = scaffold.new(
+        "Some", directory=tmp_path, kernel="rows", inputs=["Out:float32:n,c", "parameters:float32:c"],
+        outputs=["Out1:float32:n,c", "out:float32:n"],
+    )  # fmt: skip
+    text = re.sub(r"\s+", " ", (project / "src" / "some_kernel.cu").read_text())
+    assert "[](float OutTensor, float parametersTensor)" in text
+    assert "Out1 const& Out1Tensor, Out2 const& outTensor)" in text
+    assert "if (columns == 0 && args.outputs.out.count > 0) { return cudaErrorInvalidValue;" in text
+
+
+def test_a_matrix_behind_its_weights_is_told_to_come_first() -> None:
+    with pytest.raises(UsageError, match="name 'x', whose rows 'weight' goes with, before it"):
+        chosen("rows", inputs=["weight:float32:c", "x:float32:n,c"], outputs=["y:float32:n,c"])
+
+
 def test_the_function_of_a_row_gets_a_number_of_each_input_and_each_output(tmp_path: Path) -> None:
     """Tensors with names of the function's own are other arguments."""
     project = scaffold.new("Some", directory=tmp_path, kernel="rows", **ROWS)

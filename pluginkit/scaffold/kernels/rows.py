@@ -10,7 +10,10 @@ from pluginkit.scaffold.kernels import fitting
 
 _MOST_OUTPUTS = 3
 """That `launchRows` of `pluginkit/kernels/normalize.cuh` takes."""
-_IN_LAYER = ("row", "element", "below", "most", "power", "powers", "sum", "kernels", "Row", "columns", "rows", "shape")
+_IN_LAYER = (
+    "row", "element", "below", "most", "power", "powers", "sum", "kernels", "Row", "columns", "rows", "shape", "out",
+    "parameters", "Out", *(f"Out{number + 1}" for number in range(_MOST_OUTPUTS)),
+)  # fmt: skip
 """Names in the function of a row and in its launch."""
 
 
@@ -23,6 +26,8 @@ def misfit(manifest: Manifest) -> str:
     reasons = [
         *([f"the last dimension of '{x.name}' may be none"] if REST in last else []),
         *(f"'{t.name}' has neither the shape of '{x.name}' nor that of its last dimension, [{', '.join(last)}]"
+          + (f"; name '{t.name}', whose rows '{x.name}' goes with, before it"
+             if manifest.written(x) == manifest.written(t)[-1:] else "")
           for t in given if not _role(manifest, t)),
         *(f"'{y.name}' has neither the shape of '{x.name}' nor that without its last dimension"
           for y in outputs if not _made(manifest, y)),

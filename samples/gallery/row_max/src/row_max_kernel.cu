@@ -31,6 +31,10 @@ cudaError_t launch(RowMaxArguments const& args, cudaStream_t stream) noexcept
     auto const& shape = args.inputs.x.shape;
     int64_t const columns = shape.dims[shape.rank - 1];
     int64_t const rows = columns > 0 ? args.inputs.x.count / columns : 0;
+    if (columns == 0 && args.outputs.most.count > 0)
+    {
+        return cudaErrorInvalidValue; // a row without elements has no largest one
+    }
     return kernels::launchRows(kernels::tuned(stream, args.tactic), rows, columns, Layer{},
                                kernels::rowOutput<T>(args.outputs.most.data, args.outputs.most.scale),
                                kernels::input<T>(args.inputs.x.data, args.inputs.x.scale));

@@ -62,6 +62,12 @@ cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) 
     auto const& shape = args.inputs.@{ x.name }@.shape;
     int64_t const columns = shape.dims[shape.rank - 1];
     int64_t const rows = columns > 0 ? args.inputs.@{ x.name }@.count / columns : 0;
+@% if plugin.most %@
+    if (columns == 0 && args.outputs.@{ plugin.most|first }@.count > 0)
+    {
+        return cudaErrorInvalidValue; // a row without elements has no largest one
+    }
+@% endif %@
     return kernels::launchRows(kernels::tuned(stream, args.tactic), rows, columns, Layer{@{ "args.parameters" if plugin.parameters }@}, @{ "kernels::outputs(" if plugin.outputs|length > 1 }@@% for tensor in plugin.outputs %@kernels::@{ plugin.taken_as[tensor.name] }@<@{ tensor.cpp }@>(args.outputs.@{ tensor.name }@.data@{ ", args.outputs." ~ tensor.name ~ ".scale" if tensor.quantized }@)@{ ", " if not loop.last }@@% endfor %@@{ ")" if plugin.outputs|length > 1 }@@% for tensor in plugin.inputs %@, kernels::@{ plugin.taken_as[tensor.name] }@<@{ tensor.cpp }@>(args.inputs.@{ tensor.name }@.data@{ ", columns" if plugin.taken_as[tensor.name] == "row" }@@{ ", args.inputs." ~ tensor.name ~ ".scale" if tensor.quantized }@)@% endfor %@);
 }
 
