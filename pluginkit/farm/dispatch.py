@@ -32,12 +32,16 @@ class Batch:
         kind: what a worker must be to execute it.
         after: the items whose answers it needs.
         deaths: names of the workers that died while they executed it.
+        parts: the batches that it was put together of, where it was.
+        apart: whether it is not put together with others: it was, and a worker died of that.
     """
 
     items: tuple[int, ...]
     kind: Hashable
     after: tuple[int, ...] = ()
     deaths: tuple[str, ...] = ()
+    parts: tuple[Batch, ...] = ()
+    apart: bool = False
 
     @property
     def alone(self) -> bool:
@@ -146,13 +150,13 @@ class Dispatcher:
         waiting = self._waiting[kind]
         taken = [waiting.popleft()]
         count = len(taken[0].items)
-        while waiting and count + len(waiting[0].items) <= size:
+        while waiting and not (taken[0].apart or waiting[0].apart) and count + len(waiting[0].items) <= size:
             taken.append(waiting.popleft())
             count += len(taken[-1].items)
         if len(taken) == 1:
             return taken[0]
         items = tuple(item for one in taken for item in one.items)
-        return Batch(items, kind, tuple(item for one in taken for item in one.after))
+        return Batch(items, kind, tuple(item for one in taken for item in one.after), parts=tuple(taken))
 
     def _alone(self) -> list[tuple[str, Batch]]:
         found = []
@@ -195,7 +199,8 @@ class Dispatcher:
         """A worker has died or can't be reached: the batches that it had, and those that are findings now.
 
         What it may have been executing is suspect: each item of that runs alone next. What it had executed or only had
-        waiting isn't.
+        waiting isn't; nor is yet what was put together: of so many items, most are innocent where another worker dies
+        by chance while they run alone.
         """
         member = self._members.pop(worker, None)
         if member is None:
@@ -204,6 +209,9 @@ class Dispatcher:
         begun = [batch for batch in member.given if batch not in member.executed]
         running, waiting = begun[: member.threads], [*member.executed, *begun[member.threads :]]
         for batch in running:
+            if batch.parts:
+                self._waiting[batch.kind].extendleft(replace(part, apart=True) for part in reversed(batch.parts))
+                continue
             suspect = replace(batch, deaths=(*batch.deaths, worker))
             if len(suspect.deaths) >= DEATHS:
                 findings.append(suspect)

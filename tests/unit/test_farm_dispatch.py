@@ -88,6 +88,27 @@ def test_what_was_put_together_runs_item_by_item_where_its_worker_dies() -> None
     assert sorted(found) == list(range(1, 30))
 
 
+def test_a_death_of_what_was_put_together_blames_nobody_yet() -> None:
+    """Of many items nearly all are innocent, and another worker may die by chance while one of them runs alone."""
+    queue = Dispatcher(batches(20))
+    queue.joined("a", {CPU}, 1)
+    first, second = [batch for _, batch in queue.assignments()]
+    queue.finished("a", first, 0.001)
+    many = queue.assignments()[0][1]
+    assert many.parts
+    queue.finished("a", second, 0.001)
+    assert queue.left("a")[1] == []
+    queue.joined("b", {CPU}, 1)
+    again = queue.assignments()[0][1]
+    assert (again.items, again.deaths, again.apart) == (many.parts[0].items, (), True), "as it was"
+    assert queue.left("b")[1] == []
+    queue.joined("c", {CPU}, 1)
+    ((_, alone),) = queue.assignments()
+    assert (len(alone.items), alone.deaths) == (1, ("b",))
+    (finding,) = queue.left("c")[1]
+    assert finding.items == alone.items
+
+
 def test_only_what_may_have_been_running_is_suspect_and_runs_alone_next() -> None:
     one, two, three = batches(3)
     queue = Dispatcher([one, two, three])
