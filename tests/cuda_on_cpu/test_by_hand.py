@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pluginkit.paths import include_dir
 from pluginkit.process.programs import Completed, run
 
 pytestmark = pytest.mark.compile
@@ -51,6 +52,34 @@ def test_the_checks_of_accesses_and_the_line_of_what_they_find(source: Path) -> 
     plain = _tool("-O1", "-g", "-o", program, source)
     assert plain.ok, plain.stderr
     assert subprocess.run([program], capture_output=True, text=True, check=False).stderr == ""
+
+
+_SCAN = """
+#include <pluginkit/kernels/scan.cuh>
+
+namespace kernels = pluginkit::kernels;
+
+int main()
+{
+    void* x = nullptr;
+    cudaMalloc(&x, 40 * 33);
+    cudaMemset(x, 1, 40 * 33);
+    kernels::launchScan(cudaStream_t{}, 40, 33, kernels::Sum{}, kernels::output<int8_t>(x, 1.0F),
+                        kernels::input<int8_t>(x, 1.0F));
+    return static_cast<int>(cudaDeviceSynchronize());
+}
+"""
+
+
+@pytest.mark.slow
+def test_threads_without_elements_race_with_none(tmp_path: Path) -> None:
+    """Rows that aren't made of packs are scanned in shared memory, by groups of threads of which some have nothing."""
+    source, program = tmp_path / "scan.cu", tmp_path / "scan"
+    source.write_text(_SCAN, encoding="utf-8")
+    done = _tool("-O1", "-g", "-fsanitize=thread", f"-I{include_dir()}", "-o", program, source)
+    assert done.ok, done.stderr
+    ran = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_an_object(source: Path) -> None:

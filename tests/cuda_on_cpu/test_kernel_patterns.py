@@ -160,15 +160,18 @@ def test_sum_norm_and_maximum_of_rows(anywhere: Load) -> None:
 @pytest.mark.parametrize("name", TYPES)
 def test_cumsum(anywhere: Load, name: str) -> None:
     library = anywhere("kernel_patterns")
-    for columns in (1, 5, 16, 64, 100, 256, 1000, 1001, 4096, 9000):
+    for columns in (1, 5, 16, 33, 64, 65, 100, 256, 1000, 1001, 4096, 9000):
         rows = 37 if columns < 300 else 2
         # Sums that every type holds exactly.
         x = np.random.default_rng(columns).integers(-1, 2, (rows, columns)).astype(TYPES[name])
         y = np.full(x.size + 1, CHANGED, x.dtype)
         assert getattr(library, f"cumsum{name}")(at(x), at(y), rows, columns) == 0
         exact = np.clip(np.cumsum(x.astype(np.int64), axis=1), -128 if name == "Int8" else None, None)
-        np.testing.assert_array_equal(y[:-1].reshape(x.shape), np.minimum(exact, 127) if name == "Int8" else exact)
+        exact = np.minimum(exact, 127) if name == "Int8" else exact
+        np.testing.assert_array_equal(y[:-1].reshape(x.shape), exact)
         assert y[-1] == CHANGED
+        assert getattr(library, f"cumsum{name}")(at(x), at(x), rows, columns) == 0
+        np.testing.assert_array_equal(x, exact)
 
 
 @pytest.mark.parametrize("name", TYPES)
