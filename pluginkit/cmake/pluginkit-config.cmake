@@ -451,9 +451,9 @@ function(pluginkit_cpu_objects out slug tag)
         get_filename_component(folder "${object}" DIRECTORY)
         file(MAKE_DIRECTORY "${folder}")
         set(options ${flags})
-        if(path MATCHES "(/|_pluginkit_)entry\\.cpp$" AND NOT CMAKE_BUILD_TYPE)
+        if(path MATCHES "(/|_pluginkit_)entry\\.cpp$")
             # Nearly all of it is entry.h's: twice as long to compile by what sources need that a person steps through.
-            list(APPEND options -O1 -g1)
+            _pluginkit_cpu_flags(options -O1 -g1)
         endif()
         add_custom_command(
             OUTPUT "${object}"
@@ -628,12 +628,16 @@ macro(_pluginkit_check_arguments)
 endmacro()
 
 # Compiler options for a source of target cpu. Without CMAKE_BUILD_TYPE: optimised, with line numbers, and with
-# assert() alive, for this target is there to find bugs.
+# assert() alive, for this target is there to find bugs; or the options given, before the user's own.
 function(_pluginkit_cpu_flags out)
     string(TOUPPER "${CMAKE_BUILD_TYPE}" config)
     separate_arguments(user UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${config}}")
     if(NOT CMAKE_BUILD_TYPE)
-        set(user -O2 -g ${user})
+        set(usual -O2 -g)
+        if(ARGN)
+            set(usual ${ARGN})
+        endif()
+        set(user ${usual} ${user})
     endif()
     pluginkit_warnings(warnings)
     pluginkit_ordinary_names(ordinary)

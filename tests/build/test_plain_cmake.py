@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -112,10 +113,13 @@ def test_what_is_given_stays(project: Path, tmp_path: Path) -> None:
         (own / name).write_text("#!/bin/sh\n", encoding="utf-8")
         (own / name).chmod(0o755)
     binutils = [f"-DCMAKE_LINKER={own}/other-ld", f"-DCMAKE_OBJCOPY={own}/other-objcopy"]
-    done = configure(project, f"-DPLUGINKIT_CPU_RUNTIME_DIR={own}", "-DCMAKE_CXX_FLAGS=-O1", *binutils)
+    done = configure(project, f"-DPLUGINKIT_CPU_RUNTIME_DIR={own}", "-DCMAKE_CXX_FLAGS=-O3", *binutils)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert str(own / "libpluginkit_cpu.a") in (tmp_path / "out/build.ninja").read_text(encoding="utf-8")
-    assert cached(project, "CMAKE_CXX_FLAGS") == "-O1"
+    ninja = (tmp_path / "out/build.ninja").read_text(encoding="utf-8")
+    assert str(own / "libpluginkit_cpu.a") in ninja
+    assert cached(project, "CMAKE_CXX_FLAGS") == "-O3"
+    assert set(re.findall(r" -O\d -g\d? (\S+)", ninja)) == {"-O3"}, "behind what is usual"
+    assert " -O1 -g1 " in ninja, "which is little for what is pluginkit's own"
     assert cached(project, "PLUGINKIT_CUDA_INCLUDE_DIRS") == ";".join(map(str, toolchain.cuda_include_dirs()))
     assert cached(project, "PLUGINKIT_LD") == f"{own}/other-ld.bfd"
     assert cached(project, "PLUGINKIT_OBJCOPY") == f"{own}/other-objcopy"
