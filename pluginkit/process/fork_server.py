@@ -232,6 +232,12 @@ def server(environment: Mapping[str, str]) -> ForkServer | None:
         return _running.get(key)
 
 
+def begin() -> None:
+    """Starts the server of this process, which imports while the process has other things to do than a worker."""
+    with contextlib.suppress(OSError):  # the first worker says so
+        server(own_environment())
+
+
 def branch() -> None:
     """Forks this process's server from itself, while it has one thread: nothing is imported again."""
     _running[frozenset(startup(own_environment()).items())] = ForkServer.fork()

@@ -10,6 +10,7 @@ from pluginkit.judges.digests import digest
 from pluginkit.judges.protocol import Answers, Build, Item, RunWork, Section
 from pluginkit.manifest import Manifest
 from pluginkit.network.large import LargeCase
+from pluginkit.process import fork_server
 from pluginkit.run import libraries
 from pluginkit.run.executors import Executor, LocalExecutor
 from pluginkit.run.items import JudgePart, part_of
@@ -33,6 +34,8 @@ def run(options: Options, step: Step = lambda *_: None, executor: Executor | Non
     """
     place = executor or LocalExecutor(options)
     targets, without = libraries.targets(options, place.gpus)
+    if executor is None and not options.sanitize:  # whose workers have another environment
+        fork_server.begin()
     made = libraries.make(options, targets, step, place.gpus)
     step("asking the reference", 0, None)
     work = _plan(options, [one.build for one in made], place)

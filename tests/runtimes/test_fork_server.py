@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from pluginkit.errors import UsageError
 from pluginkit.process import fork_server
 from pluginkit.process.worker import Worker, WorkerCrashed
+from pluginkit.run import libraries, runner
+from pluginkit.run.options import Options
 
 
 @pytest.fixture(autouse=True)
@@ -233,3 +236,21 @@ def test_what_runs_models_in_a_worker_imports_little() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize(("sanitize", "begun"), [((), 1), (("address",), 0)])
+def test_a_run_starts_it_before_the_library_is_built(
+    monkeypatch: pytest.MonkeyPatch, sanitize: tuple[str, ...], begun: int
+) -> None:
+    """It imports meanwhile; a sanitized build's workers have another environment."""
+    calls: list[str] = []
+
+    def make(*_: object) -> None:
+        calls.append("build")
+        raise UsageError("as far as that")
+
+    monkeypatch.setattr(fork_server, "begin", lambda: calls.append("server"))
+    monkeypatch.setattr(libraries, "make", make)
+    with pytest.raises(UsageError, match="as far as that"):
+        runner.run(Options(target="cpu", sanitize=sanitize))
+    assert calls == ["server"] * begun + ["build"]
