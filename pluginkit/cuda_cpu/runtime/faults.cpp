@@ -168,8 +168,8 @@ void passOn(int signal, siginfo_t* info, void* context)
     {
         return;
     }
-    // Two runtimes whose launches overlap may each have come after the other. The signal tells that it comes again: that
-    // a handler is at work doesn't, for it may leave for another of the kernel's threads.
+    // Two runtimes whose launches overlap may each have come after the other. The signal tells that it comes again:
+    // that a handler is at work doesn't, for it may leave for another of the kernel's threads.
     static __thread siginfo_t const* tPassed;
     if (tPassed == info)
     {
