@@ -7,7 +7,7 @@ Dask's own queue is turned off by `workers=`, and then one death suspects every 
 from __future__ import annotations
 
 import heapq
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Hashable, Iterable, KeysView, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -76,6 +76,8 @@ class Dispatcher:
     def __init__(self, batches: Iterable[Batch]) -> None:
         self._suspects: list[Batch] = []
         self._waiting: dict[Hashable, deque[Batch]] = {}
+        self._items: Counter[Hashable] = Counter()
+        """How many items of a kind wait: counted as they come and go, for it is asked after each answer."""
         self._held: dict[int, list[Batch]] = {}
         self._members: dict[str, _Member] = {}
         self._costs: dict[Hashable, float] = {}
@@ -142,7 +144,7 @@ class Dispatcher:
         if kind not in self._costs:
             return 1
         threads = sum(member.threads for member in self._members.values() if kind in member.kinds)
-        share = sum(len(one.items) for one in self._waiting[kind]) // max(1, OUTSTANDING * threads)
+        share = self._items[kind] // max(1, OUTSTANDING * threads)
         return int(min(MOST, share, AT_ONCE / self._costs[kind]))
 
     def _taken(self, kind: Hashable, size: int) -> Batch:
@@ -153,6 +155,7 @@ class Dispatcher:
         while waiting and not (taken[0].apart or waiting[0].apart) and count + len(waiting[0].items) <= size:
             taken.append(waiting.popleft())
             count += len(taken[-1].items)
+        self._items[kind] -= count
         if len(taken) == 1:
             return taken[0]
         items = tuple(item for one in taken for item in one.items)
@@ -210,7 +213,8 @@ class Dispatcher:
         running, waiting = begun[: member.threads], [*member.executed, *begun[member.threads :]]
         for batch in running:
             if batch.parts:
-                self._waiting[batch.kind].extendleft(replace(part, apart=True) for part in reversed(batch.parts))
+                for part in reversed(batch.parts):
+                    self._wait(replace(part, apart=True), first=True)
                 continue
             suspect = replace(batch, deaths=(*batch.deaths, worker))
             if len(suspect.deaths) >= DEATHS:
@@ -222,7 +226,7 @@ class Dispatcher:
             if batch.alone:
                 self._suspects.append(batch)
             else:
-                self._waiting[batch.kind].appendleft(batch)
+                self._wait(batch, first=True)
         return member.given, findings
 
     def _release(self, batch: Batch) -> None:
@@ -231,5 +235,7 @@ class Dispatcher:
             for one in self._held.pop(item, ()):
                 self._wait(one)
 
-    def _wait(self, batch: Batch) -> None:
-        self._waiting.setdefault(batch.kind, deque()).append(batch)
+    def _wait(self, batch: Batch, *, first: bool = False) -> None:
+        waiting = self._waiting.setdefault(batch.kind, deque())
+        (waiting.appendleft if first else waiting.append)(batch)
+        self._items[batch.kind] += len(batch.items)

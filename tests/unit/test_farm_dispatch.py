@@ -212,6 +212,17 @@ def test_a_thousand_workers_are_not_compared_with_one_another_at_each_answer() -
     assert idle[0] == idle[1], "nothing waits, so no worker is looked at"
 
 
+def test_what_waits_is_not_counted_anew_at_each_answer() -> None:
+    """Once a case's cost is known, too, by which batches are put together."""
+    asked = []
+    for rounds in (500, 5000):
+        queue = fleet_of(2, rounds)
+        (_, first), *_ = queue.assignments()
+        queue.finished("0", first, AT_ONCE / 1000)
+        asked.append(calls(queue.assignments))
+    assert asked[0] == asked[1]
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     count=st.integers(1, 40),
@@ -255,7 +266,7 @@ def test_every_item_is_recorded_once_whoever_dies(
             death(name)
         else:
             given_[name].remove(batch)
-            assert queue.finished(name, batch)
+            assert queue.finished(name, batch, draw.choice([0.0, 0.001, 0.1]))
             recorded += batch.items
     assert queue.done
     assert sorted(recorded + blamed) == list(range(count * each))
