@@ -51,45 +51,8 @@ namespace detail
 {
 
 template <>
-struct PackedOrder<__nv_bfloat16>
+struct PackedOrder<__nv_bfloat16> : PairOrder<__nv_bfloat16, __nv_bfloat162>
 {
-    static constexpr bool kKnown = true;
-    static constexpr uint32_t kIn = 2;
-
-    uint32_t most;
-
-    __device__ static PackedOrder begin(uint32_t word)
-    {
-        return {word};
-    }
-
-    __device__ static __nv_bfloat162 both(uint32_t word)
-    {
-        __nv_bfloat162 elements;
-        memcpy(&elements, &word, sizeof elements);
-        return elements;
-    }
-
-    __device__ void larger(uint32_t word)
-    {
-        __nv_bfloat162 const elements = __hmax2(both(most), both(word));
-        memcpy(&most, &elements, sizeof elements);
-    }
-
-    __device__ uint32_t number(Order<__nv_bfloat16> const& order) const
-    {
-        uint32_t const low = order.of(__low2bfloat16(both(most)));
-        uint32_t const high = order.of(__high2bfloat16(both(most)));
-        return low > high ? low : high;
-    }
-
-    template <bool Nan>
-    __device__ static void mark(uint32_t& marks, uint32_t word, uint32_t bound, uint32_t bit)
-    {
-        __nv_bfloat162 const elements = both(word);
-        uint32_t const marked = Nan ? __hneu2_mask(elements, elements) : __hgeu2_mask(elements, both(bound));
-        marks |= marked & 0x00010001U << bit;
-    }
 };
 
 } // namespace detail

@@ -106,6 +106,50 @@ struct PackedOrder<float>
     }
 };
 
+//! Two elements in a word, whose CUDA type Pair has them as `x` and `y`: of float16.cuh and bfloat16.cuh.
+template <typename T, typename Pair>
+struct PairOrder
+{
+    static constexpr bool kKnown = true;
+    static constexpr uint32_t kIn = 2;
+
+    uint32_t most;
+
+    __device__ static PairOrder begin(uint32_t word)
+    {
+        return {word};
+    }
+
+    __device__ static Pair both(uint32_t word)
+    {
+        Pair elements;
+        memcpy(&elements, &word, sizeof elements);
+        return elements;
+    }
+
+    __device__ void larger(uint32_t word)
+    {
+        Pair const elements = __hmax2(both(most), both(word));
+        memcpy(&most, &elements, sizeof elements);
+    }
+
+    __device__ uint32_t number(Order<T> const& order) const
+    {
+        Pair const elements = both(most);
+        uint32_t const low = order.of(elements.x);
+        uint32_t const high = order.of(elements.y);
+        return low > high ? low : high;
+    }
+
+    template <bool Nan>
+    __device__ static void mark(uint32_t& marks, uint32_t word, uint32_t bound, uint32_t bit)
+    {
+        Pair const elements = both(word);
+        uint32_t const marked = Nan ? __hneu2_mask(elements, elements) : __hgeu2_mask(elements, both(bound));
+        marks |= marked & 0x00010001U << bit;
+    }
+};
+
 template <>
 struct PackedOrder<int8_t>
 {
