@@ -41,6 +41,7 @@ PRELOADED = (
     "pluginkit.process.child",
     "pluginkit.interpreter.walker",
     "pluginkit.testing.planning_child",
+    "pluginkit.runtimes.host.child",
 )
 """They bring NumPy, onnx and pydantic, and nothing of NVIDIA's."""
 READ_AT_START = ("LD_", "LC_", "LANG", "PYTHON", "MALLOC_", "GLIBC_", "OMP_", "OPENBLAS_", "MKL_", "NPY_", "PROTOCOL_")
