@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import sysconfig
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from pluginkit.build.sanitizers import PLAIN, Flavour
 from pluginkit.errors import BuildFailed, UsageError, from_os
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import members, root
+from pluginkit.process import head_start
 
 
 def build(
@@ -103,14 +103,12 @@ def _build_one(
     project, folder = library.parent.parent.parent, library.parent / "cmake"
     cmake, ninja, settings = tools(settings)
     library.parent.mkdir(parents=True, exist_ok=True)
-    with (library.parent / ".lock").open("w", encoding="utf-8") as lock:
-        # Two builds at once would write the same objects; the second waits, and then finds all done.
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with head_start.locked(library.parent) as begun:
         try:
-            if configure(project, folder, cmake, settings, progress):
+            if configure(project, folder, cmake, settings, progress, begun):
                 _show_to_editors(project / "build", folder)
             module = _module(folder, manifest, progress) if python else {}
-            run_tool([ninja, "-C", folder, "all", *([module["target"]] if module else [])], folder, progress)
+            run_tool([ninja, "-C", folder, "all", *([module["target"]] if module else [])], folder, progress, begun)
             made = install(_described(folder, manifest), library, manifest.plugin.name)
             return replace(made, module=_install_module(module, library.parent)) if module else made
         except BuildFailed as error:

@@ -15,14 +15,24 @@ from pluginkit.build.output import BuildOutput, hint_for
 from pluginkit.errors import BuildFailed
 from pluginkit.library import build_record
 from pluginkit.paths import __version__
+from pluginkit.process.head_start import ENVIRONMENT, INIT, HeadStart
 from pluginkit.process.programs import run
 
 Progress = Callable[[str], None]
 """Called with a line of Ninja's progress (`[3/7] ...`), a compiler's output, and why all is compiled anew."""
 
 
-def configure(project: Path, folder: Path, cmake: Path, settings: dict[str, str], progress: Progress) -> bool:
+def configure(
+    project: Path,
+    folder: Path,
+    cmake: Path,
+    settings: dict[str, str],
+    progress: Progress,
+    begun: HeadStart | None = None,
+) -> bool:
     """Configure once, and anew when a setting has changed: a stale cache would keep the old compiler or headers.
+
+    What has begun in the folder is ended then.
 
     Returns:
         Whether it was configured now.
@@ -31,10 +41,12 @@ def configure(project: Path, folder: Path, cmake: Path, settings: dict[str, str]
         BuildFailed: with CMake's errors.
     """
     script = cache.script({**settings, "PLUGINKIT_PROJECT": str(project)})
-    init = folder / "pluginkit-init.cmake"
+    init = folder / INIT
     before = init.read_text(encoding="utf-8") if init.exists() else ""
     if (folder / "build.ninja").exists() and before == script:
         return False
+    if begun is not None:
+        begun.cancel()
     if (folder / "build.ninja").exists():
         progress(f"Everything is compiled anew: {cache.difference(before, script)}.")
     if folder.exists():
@@ -45,15 +57,13 @@ def configure(project: Path, folder: Path, cmake: Path, settings: dict[str, str]
     return True
 
 
-def run_tool(command: Sequence[str | Path], folder: Path, progress: Progress) -> None:
-    """Run CMake or Ninja, and write all its output to pluginkit.log.
+def run_tool(command: Sequence[str | Path], folder: Path, progress: Progress, begun: HeadStart | None = None) -> None:
+    """Run CMake or Ninja, or take over what has begun with that command, and write all its output to pluginkit.log.
 
     Raises:
         BuildFailed: with the errors of the compiler, the linker or CMake.
     """
     log = folder / "pluginkit.log"
-    # Ninja's progress distinguishes its own lines from the compilers', so NINJA_STATUS may not change it.
-    env = {"NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": None}
     output = BuildOutput(progress)
     with log.open("w", encoding="utf-8") as file:
 
@@ -61,7 +71,9 @@ def run_tool(command: Sequence[str | Path], folder: Path, progress: Progress) ->
             file.write(line + "\n")
             output.take(line)
 
-        result = run(command, env=env, on_line=on_line)
+        result = begun.finish([str(word) for word in command], on_line) if begun is not None else None
+        if result is None:
+            result = run(command, env=ENVIRONMENT, on_line=on_line)
     if not result.ok:
         tail = result.stdout.splitlines()[-20:]
         message = "\n".join(output.errors or tail or [f"{command[0]} ended with {result.status}."])

@@ -11,6 +11,7 @@ import site
 import sysconfig
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
@@ -197,8 +198,14 @@ def cmake() -> Tool:
     """CMake: the wheel's, else the machine's."""
     ask = _asking(SpecifierSet(">=3.24"), r"cmake version (\d+\.\d+(?:\.\d+)?)")
     places = "this Python's scripts and PATH"
-    candidates = (_script("cmake"), *_on_path("cmake"))
+    candidates = (*_program_of_wheel(), _script("cmake"), *_on_path("cmake"))
     return Tool("CMake", "CMake 3.24 or newer", "pip install cmake", places, candidates, ask)
+
+
+def _program_of_wheel() -> list[Path]:
+    """The wheel's CMake itself: its script is a Python program that starts it, a fifth of a second later."""
+    found = find_spec("cmake")
+    return [Path(folder) / "data/bin/cmake" for folder in (found.submodule_search_locations or ())] if found else []
 
 
 def ninja() -> Tool:

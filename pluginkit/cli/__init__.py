@@ -12,7 +12,6 @@ import click
 
 from pluginkit.cli.errors import show, show_error
 from pluginkit.errors import PluginkitError, UsageError, from_import, from_os
-from pluginkit.paths import __version__
 
 _COMMANDS = {
     "new": ("project.new", "Write a new plugin project."),
@@ -77,8 +76,24 @@ class _Lazy(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
 
+def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    del param
+    if value and not ctx.resilient_parsing:
+        from pluginkit.paths import __version__  # of the package's metadata, which takes a third of a command's start
+
+        click.echo(f"pluginkit, version {__version__}")
+        ctx.exit()
+
+
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(__version__, prog_name="pluginkit")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def command() -> None:
     """Write, build, prove and ship NVIDIA TensorRT plugins.
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.text import Text
-
 from pluginkit.errors import PluginkitError
 from pluginkit.process.escapes import shown
 
@@ -16,6 +13,9 @@ def show_error(error: PluginkitError) -> None:
 
 def show(kind: str, message: str, hint: str) -> None:
     """Print a message of a kind (`error`, `bug`), and the hint on a line of its own, to stderr."""
+    from rich.console import Console  # what has no error to show needs none
+    from rich.text import Text
+
     console = Console(stderr=True, soft_wrap=True)
     console.print(Text.assemble((f"{kind}: ", "bold red"), shown(message, "\n\t")))
     if hint:

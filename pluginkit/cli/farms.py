@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from pluginkit.errors import UsageError
-from pluginkit.run.executors import Executor
+
+if TYPE_CHECKING:
+    # The command line's options are read before it is imported.
+    from pluginkit.run.executors import Executor
 
 farm_option = click.option(
     "--farm",

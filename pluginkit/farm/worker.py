@@ -203,7 +203,7 @@ def work_on(
         batch: Sequence[Item] = unpack(items.data, current.arrivals.array)
         place = LocalWorkplace(sessions, current.paths.__getitem__, current.gpu_library)
         work = current.work_for(batch)
-        return _timed(lambda: tuple(execute(item, work, place, known) for item in batch))
+        return _timed(lambda: tuple(execute(item, work, place, lambda: known) for item in batch))
 
 
 def ask_library(run: str, questions: bytes, begun: None) -> Done:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from pluginkit.build import PLAIN, Flavour
 from pluginkit.manifest import Manifest
@@ -23,6 +23,8 @@ from pluginkit.testing.report import CaseResult, Verdict
 
 Section = Literal["cases", "verdicts", "controls", "registries"]
 """The part of a report that answers belong to."""
+Expected: TypeAlias = "Callable[[], tuple[Configured, ...] | None]"
+"""Gives what configure saw of a network in pluginkit's host, once that is known there; None: nobody found it out."""
 Shared = TypeVar("Shared")
 
 
@@ -189,16 +191,14 @@ class Judge(Protocol):
     def items(self, work: RunWork) -> Sequence[Item]:
         """What it is asked, in the report's order: of the chosen plan, and of its own ids those that are asked for."""
 
-    def execute(
-        self, item: Item, work: RunWork, place: Workplace, configured: tuple[Configured, ...] | None
-    ) -> Answers:
+    def execute(self, item: Item, work: RunWork, place: Workplace, configured: Expected | None) -> Answers:
         """Ask it. Whatever the plugin does wrong is in the answers.
 
         Args:
             item: one of `items`.
             work: what the items were made from.
             place: sessions and libraries.
-            configured: what an item `needs`, if it is known already.
+            configured: gives what an item `needs`, and may wait for it; None: nobody finds it out.
         """
 
     def summary(self, work: RunWork, found: Sequence[Answers]) -> str:

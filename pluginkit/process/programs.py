@@ -16,6 +16,8 @@ from pathlib import Path
 from pluginkit.errors import PluginkitError, ToolMissing
 
 _CHUNK = 65536
+_TO_END = 5.0
+"""Seconds that a program has to end what it has started."""
 
 
 class ProcessTimeout(PluginkitError):
@@ -72,31 +74,68 @@ def run(
         ToolMissing: The program doesn't exist or can't be executed.
         ProcessTimeout: It ran past `timeout`.
     """
-    arguments = tuple(os.fspath(argument) for argument in command)
-    try:
-        child = subprocess.Popen(
-            arguments,
-            cwd=cwd,
-            env=_environment(env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if on_line else subprocess.PIPE,
-            start_new_session=True,
-        )
-    except FileNotFoundError as error:
-        missing = f"the folder {cwd} does not exist" if cwd and not cwd.is_dir() else f"{arguments[0]} does not exist"
-        raise ToolMissing(f"Can't run {shlex.join(arguments)}: {missing}.") from error
-    except OSError as error:
-        raise ToolMissing(f"Can't run {shlex.join(arguments)}: {error.strerror}.") from error
-    try:
-        stdout, stderr = _collect(child, timeout, on_line)
-    except TimeoutError as error:
-        raise ProcessTimeout(
-            f"{shlex.join(arguments)} was stopped after {timeout:g} s: it had not ended by itself."
-        ) from error
-    finally:
-        _end(child)
-    return Completed(arguments, child.returncode, stdout, stderr)
+    return Program(command, cwd=cwd, env=env, joined=on_line is not None).finish(timeout=timeout, on_line=on_line)
+
+
+class Program:
+    """A program at work. `finish` or `stop` must come once."""
+
+    def __init__(
+        self,
+        command: Sequence[str | os.PathLike[str]],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str | None] | None = None,
+        joined: bool = True,
+    ) -> None:
+        """Starts it.
+
+        Args:
+            command, cwd, env: as of `run`.
+            joined: whether stderr is part of stdout.
+
+        Raises:
+            ToolMissing: as `run`.
+        """
+        self.command = tuple(os.fspath(argument) for argument in command)
+        try:
+            self._child = subprocess.Popen(
+                self.command,
+                cwd=cwd,
+                env=_environment(env),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT if joined else subprocess.PIPE,
+                start_new_session=True,
+            )
+        except FileNotFoundError as error:
+            missing = f"the folder {cwd}" if cwd and not cwd.is_dir() else self.command[0]
+            raise ToolMissing(f"Can't run {shlex.join(self.command)}: {missing} does not exist.") from error
+        except OSError as error:
+            raise ToolMissing(f"Can't run {shlex.join(self.command)}: {error.strerror}.") from error
+
+    def finish(self, *, timeout: float | None = None, on_line: Callable[[str], None] | None = None) -> Completed:
+        """What it leaves; nothing of it is left behind.
+
+        Raises:
+            ProcessTimeout: It ran past `timeout`, from now on.
+        """
+        try:
+            stdout, stderr = _collect(self._child, timeout, on_line)
+        except TimeoutError as error:
+            raise ProcessTimeout(
+                f"{shlex.join(self.command)} was stopped after {timeout:g} s: it had not ended by itself."
+            ) from error
+        finally:
+            _end(self._child)
+        return Completed(self.command, self._child.returncode, stdout, stderr)
+
+    def stop(self) -> None:
+        """Asks it to end, by SIGTERM, so that it ends what it has started in groups of their own; then kills it."""
+        self._child.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._child.wait(_TO_END)
+        _end(self._child)
 
 
 def _environment(changes: Mapping[str, str | None] | None) -> dict[str, str] | None:
@@ -165,4 +204,4 @@ def _end(child: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-__all__ = ["Completed", "ProcessTimeout", "run"]
+__all__ = ["Completed", "ProcessTimeout", "Program", "run"]

@@ -53,7 +53,10 @@ class LocalWorkplace:
 
 
 def execute(
-    item: Item, work: RunWork, place: LocalWorkplace, configured: Mapping[str, tuple[Configured, ...]] | None = None
+    item: Item,
+    work: RunWork,
+    place: LocalWorkplace,
+    configured: Callable[[], Mapping[str, tuple[Configured, ...]]] | None = None,
 ) -> Answers:
     """Ask an item's judge.
 
@@ -61,7 +64,7 @@ def execute(
         item: what to ask.
         work: what the items were made from.
         place: sessions and libraries.
-        configured: of networks by id, what configure saw in pluginkit's host, as far as it is known.
+        configured: gives of networks by id what configure saw in pluginkit's host, as far as it is known; may wait.
 
     Raises:
         CancelledError: the run is being stopped.
@@ -69,5 +72,5 @@ def execute(
     """
     place.sessions.check()
     place.begin(item.label)
-    known = (configured or {}).get(item.network) if item.needs else None
-    return judges.judge(item.judge).execute(item, work, place, known)
+    expected = (lambda: configured().get(item.network)) if item.needs and configured else None
+    return judges.judge(item.judge).execute(item, work, place, expected)

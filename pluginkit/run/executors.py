@@ -19,6 +19,7 @@ from pluginkit.run.execution import LocalWorkplace, execute
 from pluginkit.run.items import JudgePart, groups, parts
 from pluginkit.run.on_gpu import GpuSource
 from pluginkit.run.options import Options, Step
+from pluginkit.runtimes import Configured
 
 if TYPE_CHECKING:
     # It brings all checks, which few runs ask.
@@ -114,7 +115,10 @@ class LocalExecutor:
 
         def task(group: Sequence[Item], waits: Given | None, own: Sessions) -> dict[Item, Answers]:
             place = LocalWorkplace(own, paths.__getitem__, gpu_library, steps.begin)
-            known = {one.network: findings.configured for one, findings in waits.result().items()} if waits else {}
+
+            def known() -> dict[str, tuple[Configured, ...]]:
+                return {one.network: findings.configured for one, findings in waits.result().items()} if waits else {}
+
             found = {}
             for item in group:
                 found[item] = execute(item, work, place, known)

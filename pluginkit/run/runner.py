@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import TracebackType
+
+from typing_extensions import Self
 
 from pluginkit.judges.digests import digest
 from pluginkit.judges.protocol import Answers, Build, Item, RunWork, Section
 from pluginkit.manifest import Manifest
 from pluginkit.network.large import LargeCase
 from pluginkit.process import fork_server
+from pluginkit.process.worker import Group
 from pluginkit.run import libraries
 from pluginkit.run.executors import Executor, LocalExecutor
 from pluginkit.run.items import JudgePart, part_of
@@ -36,16 +41,51 @@ def run(options: Options, step: Step = lambda *_: None, executor: Executor | Non
     targets, without = libraries.targets(options, place.gpus)
     if executor is None and not options.sanitize:  # whose workers have another environment
         fork_server.begin()
-    made = libraries.make(options, targets, step, place.gpus)
-    step("asking the reference", 0, None)
-    work = _plan(options, [one.build for one in made], place)
+    with _Planning(options, None if executor else place) as planned:
+        made = libraries.make(options, targets, step, place.gpus)
+        step("asking the reference", 0, None)
+        work = replace(planned.work(), builds=tuple(one.build for one in made))
+    if executor:  # whose workers are asked once they have the library's builds
+        work = _chosen(work, executor)
     taking_part = part_of(place.parts(work, options.judges), options.shard)
     found = place.execute(work, taking_part, {one.build: one.path for one in made}, step)
     return assemble(work, taking_part, found, made[0].path, without, place, options.shard)
 
 
-def _plan(options: Options, builds: Sequence[Build], executor: Executor) -> RunWork:
-    """The first step: networks and cases, and what of them was chosen."""
+class _Planning:
+    """Plans a run in a thread, while its library is built. A context manager: an error ends the reference's process."""
+
+    def __init__(self, options: Options, here: Executor | None) -> None:
+        self._workers = Group()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="planning")
+        self._planned = self._pool.submit(self._plan, options, here)
+
+    def work(self) -> RunWork:
+        """What is planned: all networks and cases; on this machine also what of them was chosen.
+
+        Raises:
+            PluginkitError: as of `planning.make`.
+        """
+        return self._planned.result()
+
+    def _plan(self, options: Options, here: Executor | None) -> RunWork:
+        with self._workers:
+            work = _plan(options)
+        return _chosen(work, here) if here else work
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._workers.kill()
+        self._pool.shutdown()
+
+
+def _plan(options: Options) -> RunWork:
+    """The first step: networks and cases. What of them was chosen, and the builds, come later."""
     manifest = Manifest.load(options.project)
     whole = planning.make(
         manifest,
@@ -63,15 +103,18 @@ def _plan(options: Options, builds: Sequence[Build], executor: Executor) -> RunW
         whole,
         whole,
         options.only,
-        tuple(builds),
-        options.timeout,
-        options.sanitize,
-        options.schedules,
-        options.strict or manifest.test.strict,
+        timeout=options.timeout,
+        sanitize=options.sanitize,
+        schedules=options.schedules,
+        strict=options.strict or manifest.test.strict,
     )
     if options.large:
         work = replace(work, large=_large(options, manifest))
-    return replace(work, plan=select(whole, options.only, executor.ids(work)))
+    return work
+
+
+def _chosen(work: RunWork, executor: Executor) -> RunWork:
+    return replace(work, plan=select(work.whole, work.only, executor.ids(work)))
 
 
 def _large(options: Options, manifest: Manifest) -> LargeCase | str:

@@ -22,6 +22,7 @@ from pluginkit.build.output import PROGRESS
 from pluginkit.cli.project.build import command
 from pluginkit.errors import BuildFailed, ToolMissing, UsageError
 from pluginkit.library import gpu_code
+from pluginkit.process import head_start
 
 from .conftest import CMAKE, ENTRY, OTHER, answers, write_project
 
@@ -114,10 +115,16 @@ def test_the_new_library_is_a_new_file(project: Path) -> None:
     assert sorted(path.name for path in library.parent.iterdir()) == [".lock", "cmake", "libtiny.json", "libtiny.so"]
 
 
-def test_an_error_is_shown_as_the_compiler_said_it_and_the_old_library_stays(project: Path) -> None:
+@pytest.mark.parametrize("ahead", [False, True])
+def test_an_error_is_shown_as_the_compiler_said_it_and_the_old_library_stays(
+    project: Path, ahead: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     library = project / "build/cpu/libtiny.so"
     before = library.read_bytes(), library.with_suffix(".json").read_bytes()
     (project / "src/other.cpp").write_text(OTHER.replace("value;", "value + nowhere;"))
+    if ahead:
+        head_start.begin(project)
+        monkeypatch.setattr("pluginkit.build.cmake.run", None)  # what has begun is all that runs
     with pytest.raises(BuildFailed) as error:
         build(project, "cpu")
     message = error.value.message
@@ -129,6 +136,16 @@ def test_an_error_is_shown_as_the_compiler_said_it_and_the_old_library_stays(pro
     assert f"{library} is still that of the last good build" in error.value.hint
     assert (project / "build/cpu/cmake/pluginkit.log").exists()
     assert before == (library.read_bytes(), library.with_suffix(".json").read_bytes())
+
+
+def test_what_began_with_other_settings_is_ended(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the library is that of the new ones."""
+    build(project, "cpu")
+    (project / "src/other.cpp").write_text(OTHER.replace("value;", "value + MORE;"))
+    head_start.begin(project)
+    monkeypatch.setenv("CXXFLAGS", "-DMORE=7")
+    assert steps(project) != []
+    assert answers(project / "build/cpu/libtiny.so")[1] == 49
 
 
 def test_a_line_of_a_cu_source_is_named_too(project: Path) -> None:

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from pluginkit import cli
+from pluginkit.cli.testing.test import command
+from pluginkit.testing.calibration import METHODS
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 
@@ -61,9 +64,23 @@ def test_a_test_run_imports_nothing_that_it_may_not_need() -> None:
         "pluginkit.importing.importer",
         "jinja2",
     ]
+    code = f"import sys, pluginkit.cli.testing.test_session; print([m for m in {heavy} if m in sys.modules])"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output == "[]\n"
+
+
+def test_a_test_runs_options_are_read_before_anything_heavy_is_imported() -> None:
+    # The compiler is at work meanwhile (pluginkit.process.head_start).
+    heavy = ["numpy", "onnx", "pydantic", "rich", "importlib.metadata", "pluginkit.build", "pluginkit.run"]
     code = f"import sys, pluginkit.cli.testing.test; print([m for m in {heavy} if m in sys.modules])"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output == "[]\n"
+
+
+def test_calibration_methods_of_the_option_are_those_there_are() -> None:
+    (option,) = (one for one in command.params if one.name == "calibration")
+    assert isinstance(option.type, click.Choice)
+    assert tuple(option.type.choices) == METHODS
 
 
 def test_a_compiler_s_start_reads_no_metadata() -> None:

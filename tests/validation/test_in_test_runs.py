@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from pluginkit.cli import command
-from pluginkit.cli.testing import test as test_command
+from pluginkit.cli.testing import test_session
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.run import messages, project_checks, several_plugins
@@ -84,7 +84,7 @@ def test_a_warning_is_one(folder: Path, compile_plugin: Compile) -> None:
 def test_the_command_has_them(folder: Path, compile_plugin: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     library = compile_plugin("clone_other")
     found = several_plugins.Runs((report_of(library),))
-    monkeypatch.setattr(test_command.several_plugins, "run", lambda *_: found)
+    monkeypatch.setattr(test_session.several_plugins, "run", lambda *_: found)
     out = folder / "out.json"
     asked = ["test", str(folder), "--library", str(library), "--json", str(out)]
     ended = CliRunner().invoke(command, asked, standalone_mode=False)
@@ -100,7 +100,7 @@ def test_an_error_of_the_checks_keeps_the_report(
 ) -> None:
     library = compile_plugin("none")
     (folder / "pluginkit.toml").write_text(MANIFEST + '\n[checks]\nL111 = "why"\n')
-    monkeypatch.setattr(test_command.several_plugins, "run", lambda *_: several_plugins.Runs((report_of(library),)))
+    monkeypatch.setattr(test_session.several_plugins, "run", lambda *_: several_plugins.Runs((report_of(library),)))
     out = folder / "out.json"
     asked = ["test", str(folder), "--library", str(library), "--json", str(out)]
     ended = CliRunner().invoke(command, asked, standalone_mode=False)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pluginkit.judges.host.schedules import schedules, ways_on_gpu
-from pluginkit.judges.protocol import Answers, Build, Item, RunWork, Workplace
+from pluginkit.judges.protocol import Answers, Build, Expected, Item, RunWork, Workplace
 from pluginkit.network.large import LargeCase
 from pluginkit.runtimes import Availability, Configured
 from pluginkit.runtimes.host import session as host
@@ -64,9 +64,7 @@ class HostJudge:
             ]
         return found
 
-    def execute(
-        self, item: Item, work: RunWork, place: Workplace, configured: tuple[Configured, ...] | None
-    ) -> Answers:
+    def execute(self, item: Item, work: RunWork, place: Workplace, configured: Expected | None) -> Answers:
         """Run a case, or have one refused."""
         del configured
         hosting = place.get(self.hosted(work, place, item.build))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pluginkit.judges.protocol import Answers, Item, RunWork, Workplace
+from pluginkit.judges.protocol import Answers, Expected, Item, RunWork, Workplace
 from pluginkit.judges.rtx.judge import CHECKED
-from pluginkit.runtimes import Availability, Configured
+from pluginkit.runtimes import Availability
 from pluginkit.runtimes.lean import session as lean
 from pluginkit.testing.report import Verdict
 
@@ -33,9 +33,7 @@ class LeanJudge:
         found = [Item(_id(one), self.NAME, "registries", subject=one, build=work.builds[0]) for one in _served(work)]
         return [item for item in found if work.asks_for(item.id)]
 
-    def execute(
-        self, item: Item, work: RunWork, place: Workplace, configured: tuple[Configured, ...] | None
-    ) -> Answers:
+    def execute(self, item: Item, work: RunWork, place: Workplace, configured: Expected | None) -> Answers:
         """A verdict on the library, and on the plugins of one network in each precision."""
         del configured
         from pluginkit.judges.lean.registries import judge

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from pluginkit import parser_operators
 from pluginkit.errors import PluginkitError
@@ -29,6 +30,9 @@ from pluginkit.testing.families.base import Setting
 from pluginkit.testing.onnx_export import ANY_SCALE
 from pluginkit.testing.plan import field_values
 from pluginkit.testing.report import BUILT, NOT_REFUSED, NVIDIAS, Outcome, Verdict
+
+Host: TypeAlias = Callable[[], Sequence[Configured]]
+"""Gives what configure saw of a network in pluginkit's host; may wait for it."""
 
 
 def controls(manifest: Manifest, plan: Plan) -> tuple[Control, ...]:
@@ -74,12 +78,12 @@ class Builder:
             self._taken = True
             return session
 
-    def network(self, network: AnyNetwork, expected: Sequence[Configured], place: Workplace) -> tuple[Verdict, int]:
+    def network(self, network: AnyNetwork, expected: Host, place: Workplace) -> tuple[Verdict, int]:
         """Build a network of the plan: the verdict, and at how many points it was built as a static network too.
 
         Args:
             network: one of the plan's.
-            expected: what configure saw in the host.
+            expected: gives what configure saw in the host; asked once the network is built.
             place: has the session, or opens it; if it can't be opened, that is the verdict.
         """
         counted: list[Case] = []
@@ -98,19 +102,19 @@ class Builder:
         self,
         session: RtxSession,
         network: AnyNetwork,
-        expected: Sequence[Configured],
+        expected: Host,
         counted: list[Case],
     ) -> Verdict:
         if isinstance(network, ApiNetwork):
             built = session.build_api(network)
-            verdict = _verdict(network, built, expected)
+            verdict = _verdict(network, built, expected())
             row = refusals.recognise(built)
-            return self._without(session, network, row, verdict, expected) if row and row.hidden else verdict
+            return self._without(session, network, row, verdict, expected()) if row and row.hidden else verdict
         built = session.build(network)
-        verdict = _verdict(network, built, expected)
+        verdict = _verdict(network, built, expected())
         if row := self._recognised(built):
             if row.hidden:
-                return self._without(session, network, row, verdict, expected)
+                return self._without(session, network, row, verdict, expected())
             return self._whatever(session, own_operators.replaced(network, self.manifest), row, verdict)
         if network.variant:
             return verdict

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from pluginkit.build.gpus import find_driver
 from pluginkit.errors import ToolMissing
-from pluginkit.judges.protocol import Answers, Item, RunWork, Workplace
+from pluginkit.judges.protocol import Answers, Expected, Item, RunWork, Workplace
 from pluginkit.judges.rtx.judge import CHECKED
-from pluginkit.runtimes import Availability, Configured
+from pluginkit.runtimes import Availability
 from pluginkit.runtimes.rtx import engines
 from pluginkit.runtimes.rtx import session as rtx
 
@@ -39,9 +39,7 @@ class EngineJudge:
         """One, of all networks: they share the GPU."""
         return [Item(self.NAME, self.NAME, "verdicts", whole=True)] if work.plan.usual else []
 
-    def execute(
-        self, item: Item, work: RunWork, place: Workplace, configured: tuple[Configured, ...] | None
-    ) -> Answers:
+    def execute(self, item: Item, work: RunWork, place: Workplace, configured: Expected | None) -> Answers:
         """Build and run everything."""
         del item, configured
         from pluginkit.judges.rtx.engines import judge

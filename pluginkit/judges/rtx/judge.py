@@ -9,7 +9,7 @@ from pluginkit.bases import BASES
 from pluginkit.build import existing
 from pluginkit.build.exports import exported
 from pluginkit.judges.host.judge import JUDGE as HOST
-from pluginkit.judges.protocol import Answers, Item, RunWork, Workplace
+from pluginkit.judges.protocol import Answers, Expected, Item, RunWork, Workplace
 from pluginkit.runtimes import Availability, Configured
 from pluginkit.runtimes.rtx import session as rtx
 
@@ -64,17 +64,19 @@ class RtxJudge:
         ]
         return found
 
-    def execute(
-        self, item: Item, work: RunWork, place: Workplace, configured: tuple[Configured, ...] | None
-    ) -> Answers:
+    def execute(self, item: Item, work: RunWork, place: Workplace, configured: Expected | None) -> Answers:
         """Have a network built, or a control refused."""
         builder = place.shared((self.NAME, item.build), lambda: self._builder(item, work, place))
         if item.section == "controls":
             # It is no verdict where NVIDIA doesn't load the library: each network's verdict has that.
             verdict = builder.control(item.subject, place)
             return Answers((verdict,) if verdict else ())
+
         # That it was live shows in what configure saw, which the host records.
-        expected = HOST.configured(item.network, work, place) if configured is None else configured
+        def expected() -> tuple[Configured, ...]:
+            known = configured() if configured else None
+            return HOST.configured(item.network, work, place) if known is None else known
+
         verdict, static = builder.network(work.network(item.network), expected, place)
         return Answers((verdict,), static=static)
 

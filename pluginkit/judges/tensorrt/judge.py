@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pluginkit.errors import ToolMissing
-from pluginkit.judges.protocol import Answers, Item, RunWork, Workplace
+from pluginkit.judges.protocol import Answers, Expected, Item, RunWork, Workplace
 from pluginkit.judges.rtx.judge import CHECKED
-from pluginkit.runtimes import Availability, Configured
+from pluginkit.runtimes import Availability
 from pluginkit.runtimes.tensorrt import session as tensorrt
 
 
@@ -33,9 +33,7 @@ class TensorrtJudge:
         """One, of all networks: they share the GPU."""
         return [Item(self.NAME, self.NAME, "verdicts", whole=True)] if work.plan.networks else []
 
-    def execute(
-        self, item: Item, work: RunWork, place: Workplace, configured: tuple[Configured, ...] | None
-    ) -> Answers:
+    def execute(self, item: Item, work: RunWork, place: Workplace, configured: Expected | None) -> Answers:
         """Build and run everything."""
         del item, configured
         from pluginkit.judges.tensorrt.cases import judge

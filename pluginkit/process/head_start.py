@@ -1,0 +1,95 @@
+"""Ninja, started before all that a test run needs is imported: the compiler works while it is.
+
+What it is asked stands in the folder of the last build. `build` takes it over where it would ask the same, and ends it
+where it would not: another compiler, other headers, other options. So it decides nothing; it only comes sooner.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from pluginkit.errors import PluginkitError
+from pluginkit.process.programs import Completed, Program
+
+INIT = "pluginkit-init.cmake"
+"""The settings that a build folder was configured with, as CMake's script."""
+ENVIRONMENT: dict[str, str | None] = {"NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": None}
+"""Ninja's progress distinguishes its own lines from the compilers', so NINJA_STATUS may not change it."""
+
+
+class HeadStart:
+    """Ninja at work in a build folder, and the folder's lock."""
+
+    def __init__(self, command: Sequence[str], lock: IO[str]) -> None:
+        self.lock = lock
+        self._program: Program | None = Program(command, env=ENVIRONMENT)
+
+    def finish(self, command: Sequence[str], on_line: Callable[[str], None]) -> Completed | None:
+        """What it leaves, once it has ended; None if it was asked something else than `command`, or ended before."""
+        program, self._program = self._program, None
+        if program is None:
+            return None
+        if program.command != tuple(command):
+            program.stop()
+            return None
+        return program.finish(on_line=on_line)
+
+    def cancel(self) -> None:
+        """Ends Ninja, and the compilers that it started."""
+        program, self._program = self._program, None
+        if program is not None:
+            program.stop()
+
+
+_begun: dict[Path, HeadStart] = {}
+"""Those that nobody has taken over, by the folder of the library."""
+
+
+def begin(project: Path) -> None:
+    """Starts Ninja for target cpu, where it was built before and nobody builds it now."""
+    place = project.resolve() / "build" / "cpu"
+    init = place / "cmake" / INIT
+    if place in _begun or not (place / "cmake" / "build.ninja").is_file():
+        return
+    with contextlib.suppress(OSError, ValueError, PluginkitError), contextlib.ExitStack() as stack:
+        ninja = re.search(r'^set\(CMAKE_MAKE_PROGRAM "(.*)" CACHE', init.read_text(encoding="utf-8"), re.MULTILINE)
+        if ninja is None:
+            return
+        lock = stack.enter_context((place / ".lock").open("w", encoding="utf-8"))
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _begun[place] = HeadStart([ninja[1], "-C", str(place / "cmake"), "all"], lock)
+        stack.pop_all()
+
+
+@contextlib.contextmanager
+def locked(place: Path) -> Iterator[HeadStart | None]:
+    """The lock of a library's folder, and what was begun there, which has it already.
+
+    Two builds at once would write the same objects; the second waits, and then finds all done.
+    """
+    begun = _begun.pop(place, None)
+    with begun.lock if begun else (place / ".lock").open("w", encoding="utf-8") as lock:
+        if begun is None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield begun
+        finally:
+            if begun is not None:
+                begun.cancel()
+
+
+def cancel() -> None:
+    """Ends what nobody has taken over: the run did not come to its build."""
+    while _begun:
+        _, begun = _begun.popitem()
+        begun.cancel()
+        begun.lock.close()
+
+
+atexit.register(cancel)

@@ -1,0 +1,110 @@
+"""Ninja that begins before the build: what is taken over, what is ended, and who has the folder meanwhile."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pluginkit.process import head_start
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A built project's folder, whose Ninja writes its process id and says what it was asked."""
+    folder = tmp_path / "build" / "cpu"
+    (folder / "cmake").mkdir(parents=True)
+    ninja = tmp_path / "ninja"
+    ninja.write_text(
+        '#!/bin/sh\necho $$ > "$2/pid"\necho "$NINJA_STATUS$*"\nif [ -e "$2/slow" ]; then sleep 60; fi\necho end\n'
+    )
+    ninja.chmod(0o755)
+    (folder / "cmake" / "build.ninja").touch()
+    (folder / "cmake" / head_start.INIT).write_text(f'set(CMAKE_MAKE_PROGRAM "{ninja}" CACHE STRING "" FORCE)\n')
+    yield folder
+    head_start.cancel()
+
+
+def asked(place: Path, *more: str) -> list[str]:
+    return [str(place.parents[1] / "ninja"), "-C", str(place / "cmake"), "all", *more]
+
+
+def free(place: Path) -> bool:
+    """Whether another process could build in the folder."""
+    with (place / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def started(place: Path) -> int:
+    """The process id of the folder's Ninja."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if (text := (place / "cmake" / "pid").read_text() if (place / "cmake" / "pid").exists() else "").endswith("\n"):
+            return int(text)
+        time.sleep(0.01)
+    raise AssertionError("it did not start")
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_who_builds_has_what_it_wrote_and_the_lock(place: Path) -> None:
+    head_start.begin(place.parents[1])
+    assert not free(place)
+    lines: list[str] = []
+    with head_start.locked(place) as begun:
+        assert begun is not None
+        done = begun.finish(asked(place), lines.append)
+        assert not free(place)
+        assert begun.finish(asked(place), lines.append) is None  # once
+    assert done is not None
+    assert done.ok
+    assert lines == [f"[%f/%t] -C {place}/cmake all", "end"]
+    assert free(place)
+
+
+@pytest.mark.parametrize("how", ["another command", "configured anew", "an error", "no build"])
+def test_what_is_not_asked_is_ended(place: Path, how: str) -> None:
+    (place / "cmake" / "slow").touch()
+    head_start.begin(place.parents[1])
+    pid = started(place)
+    if how == "no build":
+        head_start.cancel()
+    else:
+        with head_start.locked(place) as begun:
+            assert begun is not None
+            if how == "another command":
+                assert begun.finish(asked(place, "module"), lambda _: None) is None
+            elif how == "configured anew":
+                begun.cancel()
+    assert gone(pid)
+    assert free(place)
+    with head_start.locked(place) as begun:
+        assert begun is None
+
+
+def test_nothing_begins_where_somebody_builds_or_nothing_was_built(place: Path, tmp_path: Path) -> None:
+    head_start.begin(tmp_path / "build")  # not a project
+    with (place / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        head_start.begin(tmp_path)
+    for text in ("", 'set(CMAKE_MAKE_PROGRAM "/nowhere/ninja" CACHE STRING "" FORCE)\n'):
+        (place / "cmake" / head_start.INIT).write_text(text)
+        head_start.begin(tmp_path)
+    (place / "cmake" / "build.ninja").unlink()
+    head_start.begin(tmp_path)
+    assert not (place / "cmake" / "pid").exists()
+    assert free(place)
