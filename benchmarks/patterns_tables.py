@@ -1,7 +1,7 @@
 """The tables of a record of `patterns.py`, and the documents that show them.
 
 `python benchmarks/patterns_tables.py RECORD` writes the figures of a record into docs/kernels.md and into the gallery's
-page, and all of its tables into a file beside it. It needs no GPU.
+page, and all of its tables into a file beside it. It needs no GPU. `patterns_plot.py` draws the curves.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ CUB = 1.02  # most times what CUB takes for the same
 TINY = 1.2  # most times a kernel of one load and one store, in a replayed graph
 PLACE = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.DOTALL)
 FIGURES = re.compile(r"^(\| \[(\w+)\].* \| )(?:\d\.\d\d(?: · \d\.\d\d){3}|not recorded) \|$", re.MULTILINE)
-LINK = re.compile(r"[\w-]+-patterns(?=\.(?:json|md))")
+LINK = re.compile(r"[\w-]+-patterns(?=\.(?:json|md|svg))")
 PROJECTS = {
     "leaky": "pluginkit new",
     "fast_gelu": "gelu",
@@ -129,7 +129,7 @@ def large(record: dict[str, Any]) -> Figures:
 
     rows = [
         [case, *(cell(case, kind) for kind in TYPES), *(", ".join(others.get((case, kind), [])) for kind in TYPES[:2])]
-        for case in _ordered(found)
+        for case in ordered(found)
     ]
     return Figures(
         f"{record['device']}: 134 million elements, rows of 4096; shares of the rate of copies of as many bytes "
@@ -141,44 +141,50 @@ def large(record: dict[str, Any]) -> Figures:
 
 def widths(record: dict[str, Any]) -> Figures:
     """The cases that have rows, over the rows' width, with tensors of about the large one's size."""
+    return _curves("134 million elements: shares of the copy rate by width of rows", by_width(record), str)
+
+
+def by_width(record: dict[str, Any]) -> dict[tuple[str, str], dict[int, float]]:
+    """By case and type: the shares by elements of a row, where several were measured."""
     found: dict[tuple[str, str], dict[int, float]] = {}
     for row in record["cases"]:
         if ELEMENTS - 70000 < row["elements"] <= ELEMENTS:
             found.setdefault((row["case"], row["type"]), {})[row["columns"]] = row["share"]
-    return _curves(
-        "134 million elements: shares of the copy rate by width of rows",
-        {name: one for name, one in found.items() if len(one) > 1},
-        str,
-    )
+    return {name: one for name, one in found.items() if len(one) > 1}
 
 
 def sizes(record: dict[str, Any]) -> Figures:
     """A case of each pattern over tensors from the smallest to the largest."""
+    return _curves(
+        "Shares of the rate of copies of as many bytes, by bytes of a tensor",
+        by_size(record),
+        lambda size: f"{size // 2**20} MiB" if size >= 2**20 else f"{size // 2**10} KiB",
+    )
+
+
+def by_size(record: dict[str, Any]) -> dict[tuple[str, str], dict[int, float]]:
+    """By case and type: the shares by bytes of a tensor, where several were measured."""
     copies = {row["bytes"] for row in record["copies"]}
     found: dict[tuple[str, str], dict[int, float]] = {}
     for row in record["cases"]:
         size = row["elements"] * BYTES[row["type"]]
         if size in copies and row["columns"] in (COLUMNS, row["elements"]):
             found.setdefault((row["case"], row["type"]), {})[size] = row["share"]
-    return _curves(
-        "Shares of the rate of copies of as many bytes, by bytes of a tensor",
-        {name: one for name, one in found.items() if len(one) > 1},
-        lambda size: f"{size // 2**20} MiB" if size >= 2**20 else f"{size // 2**10} KiB",
-    )
+    return {name: one for name, one in found.items() if len(one) > 1}
 
 
 def _curves(title: str, found: dict[tuple[str, str], dict[int, float]], name: Callable[[int], str]) -> Figures:
     points = sorted({point for one in found.values() for point in one})
     rows = [
         [case, kind, *(f"{found[case, kind].get(point, nan):.2f}".replace("nan", "") for point in points)]
-        for case in _ordered(found)
+        for case in ordered(found)
         for kind in TYPES
         if (case, kind) in found
     ]
     return Figures(title, ["case", "type", *map(name, points)], rows)
 
 
-def _ordered(found: Iterable[tuple[str, str]]) -> list[str]:
+def ordered(found: Iterable[tuple[str, str]]) -> list[str]:
     """The cases: those with limits in their order, then the others."""
     cases = dict.fromkeys(case for case, _ in found)
     return [*(case for case in LIMITS if case in cases), *(case for case in cases if case not in LIMITS)]
@@ -187,7 +193,7 @@ def _ordered(found: Iterable[tuple[str, str]]) -> list[str]:
 def replayed(record: dict[str, Any]) -> Figures:
     """Tensors of 4 KiB in a replayed graph, as times a kernel of one load and one store."""
     times = _times(record)
-    rows = [[case, *(f"{times[case, kind]:.2f}" for kind in TYPES)] for case in _ordered(times)]
+    rows = [[case, *(f"{times[case, kind]:.2f}" for kind in TYPES)] for case in ordered(times)]
     return Figures("4 KiB in a replayed graph: times a kernel of one load and one store", ["case", *TYPES], rows)
 
 
@@ -205,7 +211,7 @@ def beside_cub(record: dict[str, Any]) -> Figures:
     times = _cub_times(record)
     rows = [
         [case, *(f"{times[case, kind]:.2f}" if (case, kind) in times else "" for kind in TYPES)]
-        for case in _ordered(times)
+        for case in ordered(times)
     ]
     return Figures("134 million elements: times what CUB's device-wide algorithms take", ["case", *TYPES], rows)
 

@@ -46,6 +46,19 @@ def test_the_documents_show_the_record(written: dict[Path, str], name: str) -> N
     )
 
 
+def test_the_picture_shows_the_record() -> None:
+    links = re.findall(r"\(([./\w-]+-patterns)\.(?:json|svg)\)", PAGE.read_text(encoding="utf-8"))
+    assert len(links) == 2
+    assert len(set(links)) == 1
+    record = (PAGE.parent / links[0]).resolve()
+    picture = record.with_suffix(".svg").read_text(encoding="utf-8")
+    sizes = record.with_suffix(".md").read_text(encoding="utf-8").partition("by bytes of a tensor")[2]
+    cases = set(re.findall(r"^\| ([^|]+) \| float32 ", sizes.partition("replayed")[0], re.MULTILINE))
+    assert cases
+    assert cases <= set(re.findall(r"<text[^>]*>([^<]+)</text>", picture))
+    assert f"({record.name})" in picture, "run `python benchmarks/patterns_plot.py RECORD`"
+
+
 def shares(page: Path) -> dict[str, list[float]]:
     """Of each case of the record that a page links: those of the types. Read here, not by what writes the documents."""
     links = set(re.findall(r"\(([./\w-]+-patterns\.json)\)", page.read_text(encoding="utf-8")))
