@@ -127,16 +127,17 @@ __global__ void __launch_bounds__(Threads)
     elementwiseKernel(Function const function, int64_t chunks, int64_t count, Outs const outs, In const... in)
 {
     int64_t const first = chunks * Size;
-    int64_t const step = static_cast<int64_t>(gridDim.x) * Threads * Packs;
-    int64_t begin = static_cast<int64_t>(blockIdx.x) * Threads * Packs + threadIdx.x;
+    int64_t const threads = blockDim.x; // at most Threads
+    int64_t const step = gridDim.x * threads * Packs;
+    int64_t begin = blockIdx.x * threads * Packs + threadIdx.x;
     for (; begin < chunks + (count - first); begin += step)
     {
-        if (begin + (Packs - 1) * int64_t{Threads} >= chunks)
+        if (begin + (Packs - 1) * threads >= chunks)
         {
 #pragma unroll
             for (int32_t k = 0; k < Packs; ++k)
             {
-                int64_t const i = begin + k * int64_t{Threads};
+                int64_t const i = begin + k * threads;
                 if (i >= chunks + (count - first))
                 {
                     break;
@@ -161,12 +162,12 @@ __global__ void __launch_bounds__(Threads)
         for (int32_t k = 0; k < Packs; ++k)
         {
             [[maybe_unused]] size_t place = 0;
-            (in.template load<Size>(begin + k * int64_t{Threads}, numbers[k][place++]), ...);
+            (in.template load<Size>(begin + k * threads, numbers[k][place++]), ...);
         }
 #pragma unroll
         for (int32_t k = 0; k < Packs; ++k)
         {
-            detail::applyToChunk(function, numbers[k], outs, begin + k * int64_t{Threads});
+            detail::applyToChunk(function, numbers[k], outs, begin + k * threads);
         }
     }
 }
@@ -243,11 +244,13 @@ cudaError_t elementwise(cudaStream_t stream, int64_t count, Function const& func
         }
     }
     constexpr int32_t kPacks = Values::kPacks > 0 ? Values::kPacks : kElementwisePacks;
-    constexpr int64_t kInBlock = int64_t{kThreads} * kPacks;
+    constexpr int64_t kFewChunks = 16384; // with many elements each: spread over more multiprocessors
     int64_t const work = chunks + (count - chunks * kSize);
-    auto const blocks = std::min((work + kInBlock - 1) / kInBlock, kMaxGrid);
+    uint32_t const threads = kSize >= 16 && Values::kThreads == 0 && work <= kFewChunks ? kThreads / 2 : kThreads;
+    int64_t const inBlock = int64_t{threads} * kPacks;
+    auto const blocks = std::min((work + inBlock - 1) / inBlock, kMaxGrid);
     elementwiseKernel<kSize, kThreads, kPacks>
-        <<<static_cast<uint32_t>(blocks), kThreads, 0, stream>>>(function, chunks, count, outs, in...);
+        <<<static_cast<uint32_t>(blocks), threads, 0, stream>>>(function, chunks, count, outs, in...);
     return cudaGetLastError();
 }
 

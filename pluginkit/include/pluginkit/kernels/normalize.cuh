@@ -47,16 +47,30 @@ struct RowsWork
 };
 
 constexpr uint32_t kRowThreads = 256; //!< of a block with several rows
+constexpr int64_t kFewRows = 512;     //!< what a launch waits for is then one row's time, and not the memory
 
 //! Lanes threads of a warp have a row, each at most Chunks chunks of it.
 template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Lanes, typename Work>
 void launchShort(Work const& work) noexcept
 {
     constexpr uint32_t kThreads = Work::Values::kThreads > 0 ? Work::Values::kThreads : kRowThreads;
-    int64_t const inBlock = kThreads / Lanes;
+    constexpr int64_t kEnoughBlocks = 256; // few rows are spread over the GPU
+    bool const few = Work::Values::kThreads == 0 && work.rows * Lanes < kEnoughBlocks * kThreads;
+    uint32_t const threads = few ? kLanes : kThreads;
+    int64_t const inBlock = threads / Lanes;
     auto const blocks = static_cast<uint32_t>((work.rows + inBlock - 1) / inBlock);
+    if constexpr (Size >= 4 && Whole && Lanes == kLanes)
+    {
+        // Each thread has all its chunks, and each warp of such a block a row.
+        if (chunksOf<Size, Whole>(work.columns) == Chunks * kLanes && threads == kLanes)
+        {
+            rowsKernel<Size, Whole, Chunks, true, false, kLanes, LanesOfWarp<Lanes>>
+                <<<blocks, kLanes, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
+            return;
+        }
+    }
     rowsKernel<Size, Whole, Chunks, false, false, kThreads, LanesOfWarp<Lanes>>
-        <<<blocks, kThreads, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
+        <<<blocks, threads, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
 }
 
 //! So many threads, of whole warps, that each has at most `each` of a row's chunks.
@@ -87,12 +101,14 @@ void launchLong(Work const& work, int64_t chunks) noexcept
     uint32_t const threads = threadsFor(chunks, std::max(Chunks, 1), Most);
     uint32_t const blocks = blocksFor(work.rows, Ahead, threads);
     // Where each thread has all its chunks, nothing is asked for one. Loads of weights then come before what they
-    // are for, which costs long rows and wide weights more registers than it saves instructions.
+    // are for, which costs long rows, wide weights and many rows more registers than it saves instructions.
     using In = decltype(work.in);
-    constexpr bool kFull = In::kMatrices == In::kCount || (Most <= 128 && !In::kWide);
-    if constexpr (Size >= 16 && Whole && Chunks > 0 && kFull)
+    constexpr bool kFull =
+        Size < 16 ? Size > 1 && Size * Chunks <= 16 : In::kMatrices == In::kCount || (Most <= 128 && !In::kWide);
+    if constexpr (Whole && Chunks > 0 && kFull)
     {
-        if (chunks == int64_t{Chunks} * threads)
+        bool const few = work.rows <= kFewRows || In::kMatrices == In::kCount || Size >= 16;
+        if (few && chunks == int64_t{Chunks} * threads)
         {
             rowsKernel<Size, Whole, Chunks, true, Ahead, Most, WholeBlock<Most / kLanes>>
                 <<<blocks, threads, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
@@ -175,7 +191,12 @@ void launchLongOf(Work const& work, int64_t chunks) noexcept
         constexpr int32_t kEach = kHeld > 1 ? 2 : 4;
         // Weights are loaded while the row is written; to have loaded the next row then doesn't help.
         constexpr bool kAhead = kHeld == decltype(work.in)::kCount;
-        if (chunks <= kEach * 128)
+        // Fewer elements a thread take less time where the GPU isn't full.
+        if (work.rows <= kFewRows && chunks <= 2 * 256)
+        {
+            launchLong<Size, Whole, 2, false, 256>(work, chunks);
+        }
+        else if (chunks <= kEach * 128)
         {
             launchLong<Size, Whole, kEach, false, 128>(work, chunks);
         }
@@ -232,6 +253,10 @@ void launchRowsOf(Work const& work) noexcept
     else if (chunks > kLanes)
     {
         launchShort<Size, Whole, 2, kLanes>(work);
+    }
+    else if (Size >= 16 && Whole && chunks == kLanes && work.rows <= kFewRows)
+    {
+        launchShort<Size, Whole, 1, kLanes>(work); // few rows: fewer elements a thread take less time
     }
     else
     {

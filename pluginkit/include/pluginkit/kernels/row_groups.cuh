@@ -46,6 +46,14 @@ inline __device__ void waitForCluster()
 #endif
 }
 
+//! The operation over four numbers in shared memory.
+template <typename Operation>
+__device__ float ofFour(float const* numbers, Operation operation)
+{
+    auto const four = *reinterpret_cast<float4 const*>(numbers);
+    return operation(operation(four.x, four.y), operation(four.z, four.w));
+}
+
 //! Over a block of at most 32 * Warps threads, all of which must call it; each gets the result.
 template <uint32_t Warps, typename Operation>
 __device__ float reduceBlock(float value, Operation operation, Exchange const& exchange)
@@ -62,11 +70,16 @@ __device__ float reduceBlock(float value, Operation operation, Exchange const& e
         numbers[threadIdx.x] = Operation::kIdentity;
     }
     __syncthreads();
-    if constexpr (Warps == 4)
+    if constexpr (Warps % 4 == 0 && Warps <= 16)
     {
-        // One load of all takes less time than exchanges of lanes.
-        auto const all = *reinterpret_cast<float4 const*>(numbers);
-        return operation(operation(all.x, all.y), operation(all.z, all.w));
+        // Loads of four take less time than exchanges of lanes.
+        float result = ofFour(numbers, operation);
+#pragma unroll
+        for (uint32_t w = 4; w < Warps; w += 4)
+        {
+            result = operation(result, ofFour(numbers + w, operation));
+        }
+        return result;
     }
     else
     {

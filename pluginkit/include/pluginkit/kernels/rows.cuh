@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 namespace pluginkit::kernels
 {
@@ -53,6 +54,24 @@ inline bool valuesOfWarp(float value, char const* operation, float (&values)[kLa
 }
 #endif
 
+namespace detail
+{
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+//! Max over a warp by the instruction for integers, which takes less than half of the time of five exchanges: floats
+//! are in the order of integers once all bits of negative ones but the sign are inverted. NaN is the least.
+inline __device__ float maxOfWarp(float value)
+{
+    constexpr int32_t kAllButSign = 0x7FFFFFFF;
+    int32_t const bits = __float_as_int(value);
+    int32_t const ordered = value == value ? bits ^ (bits >> 31 & kAllButSign) : -kAllButSign - 1;
+    int32_t const most = __reduce_max_sync(kWholeWarp, ordered);
+    return __int_as_float(most ^ (most >> 31 & kAllButSign));
+}
+#endif
+
+} // namespace detail
+
 //! Over groups of Lanes neighbouring threads of a warp (a power of two; the whole warp, if left out). All 32 threads of
 //! the warp must call it; each gets its group's result.
 template <uint32_t Lanes = kLanes, typename Operation>
@@ -79,8 +98,28 @@ __device__ float warpReduce(float value, Operation operation)
         return folded[0];
     }
 #endif
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    if constexpr (Lanes == kLanes && std::is_same_v<Operation, Max>)
+    {
+        return detail::maxOfWarp(value);
+    }
+#endif
+    constexpr bool kPairs = Lanes == kLanes;
+    uint32_t distance = Lanes / 2;
+    if constexpr (kPairs)
+    {
+        // Two steps at once: three exchanges that don't wait for one another take little longer than one.
+        for (; distance > 1; distance /= 4)
+        {
+            auto const at = static_cast<int>(distance);
+            float const first = __shfl_xor_sync(kWholeWarp, value, at);
+            float const second = __shfl_xor_sync(kWholeWarp, value, at / 2);
+            float const both = __shfl_xor_sync(kWholeWarp, value, at + at / 2);
+            value = operation(operation(value, first), operation(second, both));
+        }
+    }
 #pragma unroll
-    for (uint32_t distance = Lanes / 2; distance > 0; distance /= 2)
+    for (; distance > 0; distance /= 2)
     {
         value = operation(value, __shfl_xor_sync(kWholeWarp, value, static_cast<int>(distance)));
     }

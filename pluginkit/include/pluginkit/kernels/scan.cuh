@@ -69,6 +69,80 @@ __global__ void __launch_bounds__(kMostScanThreads)
     }
 }
 
+//! A block scans a row of which each thread has Chunks chunks, and a warp neighbouring ones.
+template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
+__global__ void __launch_bounds__(kMostScanThreads)
+    fullScanKernel(Operation const operation, Output<Out> const out, Input<In> const in)
+{
+    static_assert(kMostScanThreads <= kMostTotals * kLanes, "a total of each warp");
+    __shared__ alignas(16) float totals[kMostTotals];
+    uint32_t const lane = threadIdx.x % kLanes;
+    uint32_t const warp = threadIdx.x / kLanes;
+    uint32_t const warps = blockDim.x / kLanes;
+    int64_t const first = (int64_t{blockIdx.x} * warps + warp) * Chunks * kLanes + lane;
+    float numbers[Chunks][Size];
+    Elements<Size, In> raw[Chunks];
+#pragma unroll
+    for (int32_t k = 0; k < Chunks; ++k)
+    {
+        raw[k].load(in, Chunk<Size, true>{first + k * int64_t{kLanes}, 0, Size});
+    }
+    float before[Chunks] = {}; // in the warp
+    float carried = Operation::kIdentity;
+#pragma unroll
+    for (int32_t k = 0; k < Chunks; ++k)
+    {
+        raw[k].unpack(in.scale, numbers[k]);
+        scanChunk(operation, numbers[k]);
+        float total = 0.0F;
+        float const inChunks = warpScan<kLanes>(numbers[k][Size - 1], operation, total);
+        before[k] = k > 0 ? operation(carried, inChunks) : inChunks;
+        carried = k > 0 ? operation(carried, total) : total;
+    }
+    float start = Operation::kIdentity; // of the warps before
+    if (warps > 1)
+    {
+        if (lane == kLanes - 1)
+        {
+            totals[warp] = operation(before[Chunks - 1], numbers[Chunks - 1][Size - 1]);
+        }
+        if (threadIdx.x >= warps && threadIdx.x < kMostTotals)
+        {
+            totals[threadIdx.x] = Operation::kIdentity;
+        }
+        __syncthreads();
+        start = foldBefore(totals, warp, warps, operation);
+    }
+#pragma unroll
+    for (int32_t k = 0; k < Chunks; ++k)
+    {
+        float const all = operation(start, before[k]);
+#pragma unroll
+        for (int32_t j = 0; j < Size; ++j)
+        {
+            numbers[k][j] = operation(all, numbers[k][j]);
+        }
+        out.template store<Size>(first + k * int64_t{kLanes}, numbers[k]);
+    }
+}
+
+//! Rows that threads have whole chunks of, all of them as many; false where there is no such kernel.
+template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
+bool launchFullScan(cudaStream_t stream, int64_t rows, int64_t chunks, Operation operation, Output<Out> out,
+                    Input<In> in) noexcept
+{
+    constexpr int64_t kFewWarps = 1024; // more rows of one warp each are faster several in a block
+    int64_t const threads = chunks / Chunks;
+    if (threads > kMostScanThreads || chunks % (Chunks * int64_t{kLanes}) != 0 ||
+        (threads == kLanes && rows > kFewWarps))
+    {
+        return false;
+    }
+    fullScanKernel<Size, Chunks>
+        <<<static_cast<uint32_t>(rows), static_cast<uint32_t>(threads), 0, stream>>>(operation, out, in);
+    return true;
+}
+
 template <typename Values, int32_t Size, bool Whole, uint32_t Lanes, typename Operation, typename Out, typename In>
 void launchShortScan(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
                      Input<In> in) noexcept
@@ -96,6 +170,21 @@ cudaError_t launchScanOf(cudaStream_t stream, int64_t rows, int64_t columns, Ope
         longScanKernel<Size, Whole><<<static_cast<uint32_t>(rows * tiles), kTileThreads, 0, stream>>>(
             rows, columns, static_cast<uint32_t>(tiles), operation, out, in, static_cast<TileState*>(workspace));
         return cudaGetLastError();
+    }
+    if constexpr (Size > 1 && Whole && Values::kThreads == 0)
+    {
+        if (launchFullScan<Size, 1>(stream, rows, chunks, operation, out, in))
+        {
+            return cudaGetLastError();
+        }
+        if constexpr (Size < 16)
+        {
+            if (launchFullScan<Size, 2>(stream, rows, chunks, operation, out, in) ||
+                launchFullScan<Size, 4>(stream, rows, chunks, operation, out, in))
+            {
+                return cudaGetLastError();
+            }
+        }
     }
     if (chunks <= 2 && Whole)
     {

@@ -75,6 +75,47 @@ __device__ void loadForScan(Input<In> const& in, RowPlace<Size, Whole> const& pl
     }
 }
 
+//! The operation over the first `count` of four numbers in shared memory.
+template <typename Operation>
+__device__ float foldFour(float const* numbers, uint32_t count, Operation operation)
+{
+    auto const four = *reinterpret_cast<float4 const*>(numbers);
+    float const x = count > 0 ? four.x : Operation::kIdentity;
+    float const y = count > 1 ? four.y : Operation::kIdentity;
+    float const z = count > 2 ? four.z : Operation::kIdentity;
+    float const w = count > 3 ? four.w : Operation::kIdentity;
+    return operation(operation(x, y), operation(z, w));
+}
+
+constexpr uint32_t kMostTotals = 16; //!< of a block's warps
+
+//! The operation over the first `count` of a block's totals in shared memory, at a multiple of 16 bytes; `most` of the
+//! kMostTotals are totals, the others Operation::kIdentity. All 32 threads of the warp must call it.
+template <typename Operation>
+__device__ float foldBefore(float const* totals, uint32_t count, uint32_t most, Operation operation)
+{
+    if (most <= kMostTotals / 2)
+    {
+        // Loads of four take less time than exchanges of lanes, where few warps share the instructions' slots.
+        float low = Operation::kIdentity;
+        if (count > 0)
+        {
+            low = foldFour(totals, count, operation);
+        }
+        return count > 4 ? operation(low, foldFour(totals + 4, count - 4, operation)) : low;
+    }
+    uint32_t const lane = threadIdx.x % kMostTotals;
+    float const mine = totals[lane];
+    float result = lane < count ? mine : Operation::kIdentity;
+#pragma unroll
+    for (uint32_t distance = 1; distance < kMostTotals; distance *= 2)
+    {
+        float const other = __shfl_xor_sync(kWholeWarp, result, static_cast<int>(distance));
+        result = (lane & distance) == 0 ? operation(result, other) : operation(other, result);
+    }
+    return result;
+}
+
 template <int32_t Size, typename Operation>
 __device__ void scanChunk(Operation operation, float (&numbers)[Size])
 {
