@@ -2,6 +2,8 @@
 
 #include "launch.h"
 
+#include <algorithm>
+
 namespace pluginkit_cpu
 {
 
@@ -31,6 +33,27 @@ Meeting& Warp::find(uint32_t mask)
     return *free;
 }
 
+Waiting const* Record::waiting() const noexcept
+{
+    if (fiber == nullptr || fiber->record != this)
+    {
+        return nullptr;
+    }
+    if (fiber->waiting != nullptr)
+    {
+        return fiber->waiting;
+    }
+    for (Barrier const& each : block->barriers)
+    {
+        auto const end = each.waiting.begin() + each.arrived;
+        if (std::find(each.waiting.begin(), end, fiber) != end)
+        {
+            return &each.here;
+        }
+    }
+    return nullptr;
+}
+
 void Block::begin(Worker& itsWorker, LaunchState& itsLaunch, uint64_t itsNumber)
 {
     worker = &itsWorker;
@@ -47,6 +70,7 @@ void Block::begin(Worker& itsWorker, LaunchState& itsLaunch, uint64_t itsNumber)
     row = 0;
     rows = block.y * block.z;
     mEnd = 0;
+    elsewhere.clear();
     shared.begin(itsLaunch.configuration.sharedBytes);
     inOrder = itsLaunch.schedule.inOrder();
     if (!inOrder)

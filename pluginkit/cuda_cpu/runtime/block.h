@@ -6,6 +6,7 @@
 
 #include <pluginkit/cpu/kernel.h>
 
+#include <forward_list>
 #include <memory>
 #include <vector>
 
@@ -36,10 +37,7 @@ struct Record
     bool votes;      //!< In __activemask, until nothing else can run.
 
     //! What it waits in; null if it doesn't.
-    Waiting const* waiting() const noexcept
-    {
-        return fiber != nullptr && fiber->record == this ? fiber->waiting : nullptr;
-    }
+    Waiting const* waiting() const noexcept;
 };
 
 //! A barrier of the block.
@@ -48,8 +46,8 @@ struct alignas(64) Barrier
     unsigned int arrived{0};
     int predicates{0};
     int result{0};
-    Place place{nullptr, 0};
-    std::vector<Fiber*> waiting; //!< As many as can; those that have arrived come first.
+    Waiting here{"", {nullptr, 0}}; //!< What they wait in, but for those that have a place of their own.
+    std::vector<Fiber*> waiting;    //!< As many as can; those that have arrived come first.
 };
 
 //! A rendezvous of the lanes of one mask. While lanes still read what one round gave, the next round may begin.
@@ -155,7 +153,8 @@ struct Block : Threads
     std::vector<Record> records;
     std::vector<Warp> warps;
     Barrier barriers[kBARRIERS];
-    unsigned int gathering{0}; //!< At how many of them threads wait.
+    unsigned int gathering{0};            //!< At how many of them threads wait.
+    std::forward_list<Waiting> elsewhere; //!< What threads wait in at barriers to which others came at other places.
     SharedMemory shared;
 
 private:

@@ -6,16 +6,12 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <mutex>
 
 #include <link.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
-
-// There where AddressSanitizer is in the process, which has its own handler and reports more.
-extern "C" __attribute__((weak)) void __asan_init();
 
 namespace pluginkit_cpu
 {
@@ -26,21 +22,8 @@ inline namespace v2
 namespace
 {
 
-constexpr int kFAULTS[] = {SIGSEGV, SIGBUS, SIGFPE};
-// One that does nothing where nobody handles it: the last one comes after the launch.
-constexpr int kTIMER = SIGURG;
 constexpr long kPERIOD = 10'000'000; // nanoseconds
 constexpr size_t kSTACK = 65536;     // of the handlers: the fault may be that a fiber's stack is full
-
-struct Guard
-{
-    std::mutex mutex;
-    unsigned int users{0};
-    struct sigaction faults[3]{};
-    struct sigaction timer{};
-};
-
-Guard gGuard;
 
 //! The library's own code, where a thread of a kernel may be stopped: no lock of the C library is held there.
 struct Range
@@ -118,18 +101,6 @@ void leave()
 void onFault(int signal, siginfo_t* info, void* context)
 {
     Worker* const worker = Worker::current();
-    if (worker == nullptr)
-    {
-        // Not a kernel's: the handler that was there before has its turn when the instruction is tried again.
-        for (size_t i = 0; i < 3; ++i)
-        {
-            if (kFAULTS[i] == signal)
-            {
-                sigaction(signal, &gGuard.faults[i], nullptr);
-            }
-        }
-        return;
-    }
     worker->inside = 1;
     // Findings name where a call returns to: one byte further than what is meant.
     auto const* const code = reinterpret_cast<void const*>(codeOf(context) + 1);
@@ -160,45 +131,19 @@ void onFault(int signal, siginfo_t* info, void* context)
     redirect(context, leave, worker->fiber().top());
 }
 
-//! For the handler before: another plugin library's runtime has a timer of its own, and the process may have one.
-void passOn(int signal, siginfo_t* info, void* context)
+bool runsHere()
 {
-    struct sigaction const& before = gGuard.timer;
-    if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)
-    {
-        return;
-    }
-    // Two runtimes whose launches overlap may each have come after the other. The signal tells that it comes again:
-    // that a handler is at work doesn't, for it may leave for another of the kernel's threads.
-    static __thread siginfo_t const* tPassed;
-    if (tPassed == info)
-    {
-        tPassed = nullptr;
-        return;
-    }
-    tPassed = info;
-    if ((before.sa_flags & SA_SIGINFO) != 0)
-    {
-        before.sa_sigaction(signal, info, context);
-    }
-    else
-    {
-        before.sa_handler(signal);
-    }
-    tPassed = nullptr;
+    return Worker::current() != nullptr;
 }
 
-void onTimer(int signal, siginfo_t* info, void* context)
+bool sent(siginfo_t const* info)
+{
+    return info->si_code == SI_TIMER && info->si_value.sival_ptr == &Worker::current()->timer();
+}
+
+void onTick(void* context)
 {
     Worker* const worker = Worker::current();
-    if (worker == nullptr || info->si_code != SI_TIMER || info->si_value.sival_ptr != &worker->timer())
-    {
-        passOn(signal, info, context);
-    }
-    if (worker == nullptr)
-    {
-        return;
-    }
     int const error = errno;
     worker->timer().again();
     uintptr_t const code = codeOf(context);
@@ -209,43 +154,14 @@ void onTimer(int signal, siginfo_t* info, void* context)
     errno = error;
 }
 
-void install()
+Answers const& answers()
 {
     if (gCode.begin == 0)
     {
         dl_iterate_phdr(findCode, nullptr);
     }
-    struct sigaction action{};
-    sigemptyset(&action.sa_mask);
-    action.sa_sigaction = onFault;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    for (size_t i = 0; i < 3; ++i)
-    {
-        sigaction(kFAULTS[i], __asan_init != nullptr ? nullptr : &action, &gGuard.faults[i]);
-    }
-    // On the thread's own stack, and not blocked while it runs: it may leave for another thread, and be there again.
-    action.sa_sigaction = onTimer;
-    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
-    struct sigaction before{};
-    sigaction(kTIMER, &action, &before);
-    if (before.sa_sigaction != onTimer)
-    {
-        gGuard.timer = before;
-    }
-}
-
-void uninstall()
-{
-    for (size_t i = 0; i < 3 && __asan_init == nullptr; ++i)
-    {
-        sigaction(kFAULTS[i], &gGuard.faults[i], nullptr);
-    }
-    struct sigaction now{};
-    sigaction(kTIMER, nullptr, &now);
-    if (now.sa_sigaction == onTimer) // else it is another runtime's, whose launch goes on, and which passes signals on
-    {
-        sigaction(kTIMER, &gGuard.timer, nullptr);
-    }
+    static constexpr Answers kANSWERS{runsHere, sent, onFault, onTick};
+    return kANSWERS;
 }
 
 } // namespace
@@ -289,7 +205,7 @@ bool Timer::make() noexcept
 {
     sigevent event{};
     event.sigev_notify = SIGEV_THREAD_ID;
-    event.sigev_signo = kTIMER;
+    event.sigev_signo = kTIMER_SIGNAL;
     event.sigev_value.sival_ptr = this;
     event._sigev_un._tid = thisThread(); // glibc 2.36 has no other name for it
     bool const made = timer_create(CLOCK_MONOTONIC, &event, &mTimer) == 0;
@@ -314,15 +230,8 @@ void Timer::discard() noexcept
     mThread = 0;
 }
 
-Faults::Faults(Timer& timer) : mTimer(timer)
+Faults::Faults(Timer& timer) : mHandlers(answers()), mTimer(timer)
 {
-    {
-        std::lock_guard<std::mutex> const lock{gGuard.mutex};
-        if (gGuard.users++ == 0)
-        {
-            install();
-        }
-    }
     stack_t stack{};
     stack.ss_sp = std::malloc(kSTACK);
     stack.ss_size = kSTACK;
@@ -336,14 +245,9 @@ Faults::~Faults()
     stack_t ours{};
     sigaltstack(&mOldStack, &ours);
     std::free(ours.ss_sp);
-    std::lock_guard<std::mutex> const lock{gGuard.mutex};
-    if (gGuard.timer.sa_handler != SIG_DFL && gGuard.timer.sa_handler != SIG_IGN)
+    if (Handlers::timersAreHeard())
     {
         mTimer.stop(); // its signals would be taken for others
-    }
-    if (--gGuard.users == 0)
-    {
-        uninstall();
     }
 }
 

@@ -1,6 +1,8 @@
 //! While a kernel runs: bad addresses become CUDA's errors, and no thread keeps its host thread for ever.
 #pragma once
 
+#include "signals.h"
+
 #include <pluginkit/cpu/engine.h>
 
 #include <csignal>
@@ -45,7 +47,7 @@ private:
     int64_t mDue{0};    // before this the signal doesn't come: nanoseconds of the monotonic clock
 };
 
-//! Of a run of the worker that is current. The process's own signal handlers are back once the last one is gone.
+//! Of a run of the worker that is current.
 class PLUGINKIT_CPU_HIDDEN Faults
 {
 public:
@@ -55,6 +57,7 @@ public:
     ~Faults();
 
 private:
+    Handlers mHandlers;
     Timer& mTimer;
     stack_t mOldStack{};
 };

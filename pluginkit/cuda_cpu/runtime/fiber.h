@@ -43,6 +43,12 @@ public:
             changeWatched(from, to);
             return;
         }
+        changeUnwatched(from, to);
+    }
+
+    //! The same where AddressSanitizer watches no stacks.
+    PLUGINKIT_CPU_INLINE static void changeUnwatched(Fiber& from, Fiber& to) noexcept
+    {
         swap(from.mSaved, to.mSaved);
     }
 
@@ -53,7 +59,6 @@ public:
         __builtin_prefetch(stack);
         __builtin_prefetch(stack + kLINE);
         __builtin_prefetch(stack + 2 * kLINE);
-        __builtin_prefetch(stack + 3 * kLINE);
     }
 
     //! First thing that an entry does.
@@ -78,7 +83,7 @@ public:
 
     Block* block{nullptr};           //!< Whose threads it takes next; null: it must begin first.
     Record* record{nullptr};         //!< The thread that runs on it, once its block keeps records.
-    Waiting const* waiting{nullptr}; //!< What that thread waits in, on its own stack; null while it waits in nothing.
+    Waiting const* waiting{nullptr}; //!< What that thread waits in; null at most barriers, whose queues tell it.
     unsigned int linear{0};          //!< That thread's number in the block.
     uint3 index{};                   //!< Its threadIdx.
 

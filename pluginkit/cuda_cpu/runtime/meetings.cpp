@@ -4,6 +4,7 @@
 #include "findings.h"
 #include "switching.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -37,12 +38,20 @@ PLUGINKIT_CPU_INLINE Worker& worker(char const* operation, Place place)
     return *current;
 }
 
-[[gnu::cold, gnu::noinline]] void reportOtherBarrier(Place one, Place other)
+//! Those that came before keep their own place, for the report of a deadlock.
+[[gnu::cold, gnu::noinline]] void reportOtherBarrier(Block& block, Barrier& barrier, Place place)
 {
     report({"divergent-barrier",
-            "threads of one block wait at different __syncthreads(): " + at(one) + " and " + at(other) +
+            "threads of one block wait at different __syncthreads(): " + at(barrier.here.place) + " and " + at(place) +
                 ". All threads of a block must come to the same one.",
-            other});
+            place});
+    block.elsewhere.push_front(barrier.here);
+    for (unsigned int i = 0; i < barrier.arrived; ++i)
+    {
+        Waiting const*& in = barrier.waiting[i]->waiting;
+        in = in == nullptr ? &block.elsewhere.front() : in;
+    }
+    barrier.here.place = place;
 }
 
 //! Reports it, if it is another operation than the meeting's: the same name may stand at two addresses.
@@ -71,6 +80,10 @@ void complete(Worker& worker, Block& block, Barrier& barrier, unsigned int waiti
     barrier.predicates = 0;
     barrier.arrived = 0;
     --block.gathering;
+    if (!block.elsewhere.empty())
+    {
+        std::for_each_n(barrier.waiting.begin(), waiting, [](Fiber* each) { each->waiting = nullptr; });
+    }
     worker.ready().push(barrier.waiting.data(), waiting);
     accesses::barrierPassed();
 }
@@ -108,34 +121,72 @@ void Worker::release(Block& block, Warp& warp)
     }
 }
 
-int blockBarrier(bool predicate, unsigned int id, Place place)
+namespace
 {
-    Worker& self = worker("__syncthreads", place);
-    Inside const guard{self};
+
+//! The running thread arrives; who goes on, if not this thread.
+[[gnu::noinline]] Fiber& arrive(Worker& self, bool predicate, Barrier& barrier, Place place)
+{
     Fiber& fiber = self.recorded();
     Block& block = *fiber.block;
-    Barrier& barrier = block.barriers[id % Block::kBARRIERS];
     unsigned int const before = barrier.arrived;
     if (before == 0)
     {
         ++block.gathering;
-        barrier.place = place;
+        barrier.here = {"__syncthreads", place};
     }
-    else if (barrier.place.line != place.line || barrier.place.file != place.file)
+    else if (barrier.here.place.line != place.line || barrier.here.place.file != place.file)
     {
-        reportOtherBarrier(barrier.place, place);
-        barrier.place = place;
+        reportOtherBarrier(block, barrier, place);
     }
     barrier.predicates += predicate ? 1 : 0;
     barrier.arrived = before + 1;
     if (before + 1 == block.left)
     {
         complete(self, block, barrier, before);
-        return barrier.result;
+        return fiber;
     }
     barrier.waiting[before] = &fiber;
-    self.wait(fiber, "__syncthreads", place);
+    return self.next();
+}
+
+} // namespace
+
+int blockBarrier(bool predicate, unsigned int id, Place place)
+{
+    Worker& self = worker("__syncthreads", place);
+    Inside const guard{self};
+    Fiber& fiber = self.fiber();
+    Barrier& barrier = fiber.block->barriers[id % Block::kBARRIERS];
+    if (Fiber& to = arrive(self, predicate, barrier, place); &to != &fiber)
+    {
+        self.hand(to);
+    }
     return barrier.result;
+}
+
+void syncThreads(char const* file, int line)
+{
+    Worker& self = worker("__syncthreads", {file, line});
+    self.goInside();
+    Fiber& fiber = self.fiber();
+    Block& block = *fiber.block;
+    Barrier& barrier = block.barriers[0];
+    unsigned int const before = barrier.arrived;
+    // What most threads of a block do: neither the first one nor the last one, at the same place, and the next thread
+    // that goes on is known.
+    if (before != 0 && before + 1 != block.left && barrier.here.place.line == line && barrier.here.place.file == file &&
+        self.knows())
+    {
+        barrier.arrived = before + 1;
+        barrier.waiting[before] = &fiber;
+        self.hand(self.first());
+    }
+    else if (Fiber& to = arrive(self, false, barrier, {file, line}); &to != &fiber)
+    {
+        self.hand(to);
+    }
+    self.goOutside();
 }
 
 Lanes const& warpMeet(uint32_t mask, uint64_t value, bool predicate, char const* operation, Place place)

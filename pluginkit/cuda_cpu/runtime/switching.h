@@ -14,6 +14,10 @@ PLUGINKIT_CPU_INLINE void Worker::go(Fiber& to) noexcept
     Fiber& from = *mCurrent;
     mCurrent = &to;
     mSwitched = 1;
+    if (&to != &mHost)
+    {
+        become(to);
+    }
     Fiber::change(from, to);
 }
 
@@ -76,21 +80,31 @@ PLUGINKIT_CPU_INLINE Fiber& Worker::recorded()
     return *mCurrent;
 }
 
-PLUGINKIT_CPU_INLINE void Worker::park(Fiber& self)
+PLUGINKIT_CPU_INLINE Fiber& Worker::first() noexcept
 {
-    Fiber* const to = choose(nullptr);
-    if (to != &self)
-    {
-        go(*to);
-    }
-    become(self);
+    Fiber& to = *mReady.pop();
+    *mThreadIdx = to.index;
+    return to;
+}
+
+// Never further down in calls than the functions that a kernel calls: the processor takes a return to go where the last
+// call came from, and that is right as long as all threads stop at the same depth.
+PLUGINKIT_CPU_INLINE void Worker::hand(Fiber& to) noexcept
+{
+    Fiber& from = *mCurrent;
+    mCurrent = &to;
+    mSwitched = 1;
+    Fiber::changeUnwatched(from, to);
 }
 
 PLUGINKIT_CPU_INLINE void Worker::wait(Fiber& self, char const* operation, Place place)
 {
     Waiting const waiting{operation, place};
     self.waiting = &waiting;
-    park(self);
+    if (Fiber& to = knows() ? first() : next(); &to != &self)
+    {
+        hand(to);
+    }
     self.waiting = nullptr;
 }
 

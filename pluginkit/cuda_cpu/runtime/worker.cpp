@@ -243,6 +243,21 @@ Fiber* Worker::beginOn(Block& block)
     return fiber;
 }
 
+Fiber& Worker::next()
+{
+    Fiber& to = *choose(nullptr);
+    if (&to != mCurrent && gWatchesStacks)
+    {
+        go(to);
+        return *mCurrent;
+    }
+    if (&to != &mHost)
+    {
+        become(to);
+    }
+    return to;
+}
+
 Fiber* Worker::chooseAmongAll(Fiber* idle)
 {
     mQuick = kASK;
@@ -255,8 +270,9 @@ Fiber* Worker::chooseAmongAll(Fiber* idle)
         }
         if (!mReady.empty() && mIdleTurns < kIDLE_TURNS)
         {
-            mQuick = kGO_ON;
-            return mReady.pop();
+            Fiber* const first = mReady.pop();
+            mQuick = gWatchesStacks || mLive.size() > 1 ? kASK : kGO_ON;
+            return first;
         }
     }
     while (true)
@@ -344,7 +360,10 @@ void Worker::yield()
     mReady.push(&self);
     ++mIdleTurns;
     mQuick = kASK;
-    park(self);
+    if (Fiber& to = next(); &to != &self)
+    {
+        hand(to);
+    }
 }
 
 void Worker::abandon(cudaError_t error)
@@ -437,7 +456,7 @@ bool Worker::expired()
     {
         return false;
     }
-    Waiting const* const in = mCurrent->waiting;
+    Waiting const* const in = mCurrent->record == nullptr ? nullptr : mCurrent->record->waiting();
     report({"endless-kernel",
             "no thread of the kernel has ended for " + std::to_string(mLimit / 1'000'000'000) +
                 " s (PLUGINKIT_CPU_TIME_LIMIT); its threads wait for something that doesn't come.",

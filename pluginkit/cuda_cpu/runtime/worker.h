@@ -65,6 +65,21 @@ public:
     //! The running thread, whose fiber it is, stops; returns when it goes on, which somebody else sees to.
     void wait(Fiber& self, char const* operation, Place place);
 
+    //! Whether `first` may be called.
+    bool knows() const noexcept
+    {
+        return mQuick == kGO_ON && !mReady.empty();
+    }
+
+    //! Who goes on when the running thread stops: the first that has been released.
+    Fiber& first() noexcept;
+
+    //! The same where it isn't known; the running one's fiber where it goes on, maybe after others.
+    [[gnu::noinline]] Fiber& next();
+
+    //! The running thread stops for one of these.
+    void hand(Fiber& to) noexcept;
+
     //! The kernel's names for its place are this fiber's from now on.
     void become(Fiber const& fiber) noexcept;
 
@@ -124,6 +139,7 @@ private:
     static void enter();
     //! Who goes on now: unknown; the next thread of the block that began last; the first that has been released. If
     //! there is none, it is unknown.
+    //! The last only while one block is there, whose index is shown, and where AddressSanitizer watches no stacks.
     static constexpr std::sig_atomic_t kASK = 0;
     static constexpr std::sig_atomic_t kBEGIN = 1;
     static constexpr std::sig_atomic_t kGO_ON = 2;
@@ -141,7 +157,6 @@ private:
         *mBlockIdx = block.index;
         mShown = &block;
     }
-    void park(Fiber& self);
     void go(Fiber& to) noexcept;
     [[gnu::noinline]] void engage();
     Block* nextBlock();

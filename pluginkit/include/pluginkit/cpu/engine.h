@@ -62,6 +62,9 @@ PLUGINKIT_CPU_HIDDEN bool inKernel() noexcept;
 //! Waits for all threads of the block that haven't ended; gives how many of them brought a true predicate. Ids 0 to 15.
 PLUGINKIT_CPU_HIDDEN int blockBarrier(bool predicate, unsigned int id, Place place);
 
+//! `__syncthreads`: the same with id 0, and no answer.
+PLUGINKIT_CPU_HIDDEN void syncThreads(char const* file, int line);
+
 //! Waits for the lanes in `mask` that haven't ended. `operation` names the CUDA function; lanes that meet in different
 //! ones are a finding. What it gives is good until this lane waits again.
 PLUGINKIT_CPU_HIDDEN Lanes const& warpMeet(uint32_t mask, uint64_t value, bool predicate, char const* operation,

@@ -83,7 +83,7 @@ T reduceLanes(uint32_t mask, T value, char const* operation, Place place, Fold f
 
 inline void __syncthreads(PLUGINKIT_CPU_PLACE)
 {
-    pluginkit_cpu::blockBarrier(false, 0, {file, line});
+    pluginkit_cpu::syncThreads(file, line);
 }
 
 inline int __syncthreads_count(int predicate, PLUGINKIT_CPU_PLACE)

@@ -1,0 +1,388 @@
+#include "signals.h"
+
+#include <atomic>
+#include <cstring>
+#include <new>
+
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+// There where AddressSanitizer is in the process, which has its own handler of faults and reports more.
+extern "C" __attribute__((weak)) void __asan_init();
+
+namespace pluginkit_cpu
+{
+
+inline namespace v2
+{
+
+namespace
+{
+
+constexpr int kSIGNALS[] = {kTIMER_SIGNAL, SIGSEGV, SIGBUS, SIGFPE};
+constexpr size_t kCOUNT = 4;
+
+//! A runtime of the process.
+struct Runtime
+{
+    Answers answers{};
+    void (*handler)(int, siginfo_t*, void*){nullptr};
+    std::atomic<Runtime*> next{nullptr};
+};
+
+//! What all of them share. It belongs to none, for each may be unloaded. Its layout is that of the note's number.
+struct Shared
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    unsigned launches{0};        //!< Of all runtimes.
+    Runtime* installed{nullptr}; //!< Whose handler the process has; null: its own.
+    std::atomic<Runtime*> first{nullptr};
+    std::atomic<unsigned> readers{0}; //!< Handlers that go through the runtimes.
+    struct sigaction own[kCOUNT]{};   //!< The process's.
+};
+
+} // namespace
+
+} // namespace v2
+
+} // namespace pluginkit_cpu
+
+//! Where the others find what is shared: the loader lists the notes of all that is loaded, and this one's names the
+//! place of the pointer.
+extern "C" PLUGINKIT_CPU_HIDDEN void* pluginkit_cpu_v2_signals;
+void* pluginkit_cpu_v2_signals = nullptr;
+
+asm(R"(
+    .pushsection .note.pluginkit.signals, "a", %note
+    .balign 4
+    .long 12
+    .long 4
+    .long 1
+    .ascii "pluginkit-s\0"
+    .long pluginkit_cpu_v2_signals - .
+    .popsection
+)");
+
+namespace pluginkit_cpu
+{
+
+inline namespace v2
+{
+
+namespace
+{
+
+constexpr char kOWNER[] = "pluginkit-s";
+constexpr unsigned kLAYOUT = 1; // of Shared, Runtime and Answers
+
+Runtime gThis;
+
+Shared* shared() noexcept
+{
+    return static_cast<Shared*>(__atomic_load_n(&pluginkit_cpu_v2_signals, __ATOMIC_ACQUIRE));
+}
+
+//! In `found`, what a runtime of the process shares already. Others neither come nor go meanwhile: the loader's lock.
+int findShared(dl_phdr_info* info, size_t /*size*/, void* found)
+{
+    for (int i = 0; i < info->dlpi_phnum; ++i)
+    {
+        auto const& part = info->dlpi_phdr[i];
+        char const* at = reinterpret_cast<char const*>(info->dlpi_addr + part.p_vaddr);
+        char const* const end = at + (part.p_type == PT_NOTE && part.p_align <= 4 ? part.p_memsz : 0);
+        while (at + sizeof(ElfW(Nhdr)) + sizeof(kOWNER) < end)
+        {
+            ElfW(Nhdr) note;
+            std::memcpy(&note, at, sizeof(note));
+            char const* const name = at + sizeof(note);
+            char const* const place = name + (size_t{note.n_namesz} + 3) / 4 * 4;
+            at = place + (size_t{note.n_descsz} + 3) / 4 * 4;
+            if (note.n_namesz == sizeof(kOWNER) && std::memcmp(name, kOWNER, sizeof(kOWNER)) == 0 &&
+                note.n_type == kLAYOUT)
+            {
+                int32_t offset = 0;
+                std::memcpy(&offset, place, sizeof(offset));
+                void* const pointer = __atomic_load_n(
+                    reinterpret_cast<void* const*>(reinterpret_cast<uintptr_t>(place) + static_cast<intptr_t>(offset)),
+                    __ATOMIC_ACQUIRE);
+                if (pointer != nullptr)
+                {
+                    *static_cast<void**>(found) = pointer;
+                }
+            }
+        }
+    }
+    return 0;
+}
+
+//! Calls `function` while no library is loaded or unloaded, nor another runtime does the same.
+template <typename Function>
+void locked(Function const& function)
+{
+    dl_iterate_phdr(
+        [](dl_phdr_info*, size_t, void* data)
+        {
+            (*static_cast<Function const*>(data))();
+            return 1;
+        },
+        const_cast<Function*>(&function));
+}
+
+class Lock
+{
+public:
+    explicit Lock(Shared& shared) noexcept : mShared(shared)
+    {
+        pthread_mutex_lock(&shared.mutex);
+    }
+
+    Lock(Lock const&) = delete;
+    Lock& operator=(Lock const&) = delete;
+
+    ~Lock()
+    {
+        pthread_mutex_unlock(&mShared.mutex);
+    }
+
+private:
+    Shared& mShared;
+};
+
+size_t indexOf(int signal) noexcept
+{
+    size_t i = 0;
+    while (i + 1 < kCOUNT && kSIGNALS[i] != signal)
+    {
+        ++i;
+    }
+    return i;
+}
+
+//! As if nobody had handled it: a fault comes again when the instruction is tried again, a signal that was sent is sent
+//! again.
+void giveUp(int signal, siginfo_t const* info) noexcept
+{
+    struct sigaction action{};
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = SIG_DFL;
+    sigaction(signal, &action, nullptr);
+    if (info->si_code <= 0)
+    {
+        pthread_kill(pthread_self(), signal);
+    }
+}
+
+//! To the process's own handler.
+void passOn(int signal, siginfo_t* info, void* context)
+{
+    struct Passed
+    {
+        siginfo_t const* info;
+        void const* frame;
+    };
+    // A handler that came after ours, and before an earlier launch of ours, may pass it on to us. Ours is then called
+    // for the same signal further up the stack; a handler that has left by longjmp isn't below.
+    static __thread Passed tPassed;
+    bool const faulted = signal != kTIMER_SIGNAL;
+    void const* const frame = __builtin_frame_address(0);
+    if (tPassed.info == info && frame < tPassed.frame)
+    {
+        tPassed = {};
+        if (faulted)
+        {
+            giveUp(signal, info);
+        }
+        return;
+    }
+    struct sigaction& own = shared()->own[indexOf(signal)];
+    struct sigaction const action = own;
+    if ((action.sa_flags & SA_SIGINFO) == 0 && (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN))
+    {
+        // What the system does with a fault is the same for both.
+        if (faulted && (action.sa_handler == SIG_DFL || info->si_code > 0))
+        {
+            giveUp(signal, info);
+        }
+        return;
+    }
+    if ((action.sa_flags & SA_RESETHAND) != 0)
+    {
+        own.sa_flags &= ~SA_SIGINFO;
+        own.sa_handler = SIG_DFL;
+    }
+    sigset_t blocked = action.sa_mask;
+    if ((action.sa_flags & SA_NODEFER) == 0)
+    {
+        sigaddset(&blocked, signal);
+    }
+    sigset_t before;
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    tPassed = {info, frame};
+    if ((action.sa_flags & SA_SIGINFO) != 0)
+    {
+        action.sa_sigaction(signal, info, context);
+    }
+    else
+    {
+        action.sa_handler(signal);
+    }
+    tPassed = {};
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void onSignal(int signal, siginfo_t* info, void* context)
+{
+    Shared& all = *shared();
+    all.readers.fetch_add(1);
+    Answers const* whose = nullptr;
+    for (Runtime const* each = all.first; each != nullptr && whose == nullptr; each = each->next)
+    {
+        whose = each->answers.runsHere() ? &each->answers : nullptr;
+    }
+    all.readers.fetch_sub(1); // what runs a kernel isn't unloaded
+    if (signal != kTIMER_SIGNAL && whose != nullptr)
+    {
+        whose->fault(signal, info, context);
+        return;
+    }
+    if (whose == nullptr || !whose->sent(info))
+    {
+        passOn(signal, info, context);
+    }
+    if (whose != nullptr)
+    {
+        whose->tick(context);
+    }
+}
+
+bool handles(int signal) noexcept
+{
+    return signal == kTIMER_SIGNAL || __asan_init == nullptr;
+}
+
+void install(Shared& all, Runtime& runtime, bool first) noexcept
+{
+    struct sigaction action{};
+    sigemptyset(&action.sa_mask);
+    action.sa_sigaction = runtime.handler;
+    for (size_t i = 0; i < kCOUNT; ++i)
+    {
+        // A fault's on a stack of its own: that a fiber's is full may be the fault. The timer's on the thread's own,
+        // and not blocked while it runs: it may leave for another thread, and be there again.
+        bool const timer = kSIGNALS[i] == kTIMER_SIGNAL;
+        action.sa_flags = SA_SIGINFO | SA_NODEFER | (timer ? SA_RESTART : SA_ONSTACK);
+        if (handles(kSIGNALS[i]))
+        {
+            sigaction(kSIGNALS[i], &action, first ? &all.own[i] : nullptr);
+        }
+    }
+    all.installed = &runtime;
+}
+
+void uninstall(Shared& all) noexcept
+{
+    for (size_t i = 0; i < kCOUNT; ++i)
+    {
+        struct sigaction now{};
+        if (handles(kSIGNALS[i]) && sigaction(kSIGNALS[i], &all.own[i], &now) == 0 &&
+            now.sa_sigaction != all.installed->handler)
+        {
+            sigaction(kSIGNALS[i], &now, nullptr); // the process has set one of its own since
+        }
+    }
+    all.installed = nullptr;
+}
+
+//! This library's part in it, from its first launch until it is unloaded.
+class Member
+{
+public:
+    Member()
+    {
+        void* found = nullptr;
+        locked(
+            [&found]
+            {
+                dl_iterate_phdr(findShared, &found);
+                if (found == nullptr)
+                {
+                    void* const memory =
+                        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                    found = memory == MAP_FAILED ? nullptr : new (memory) Shared;
+                }
+                __atomic_store_n(&pluginkit_cpu_v2_signals, found, __ATOMIC_RELEASE);
+            });
+        if (found == nullptr)
+        {
+            throw std::bad_alloc{};
+        }
+        Shared& all = *shared();
+        Lock const lock{all};
+        gThis.handler = onSignal;
+        gThis.next = all.first.load();
+        all.first = &gThis;
+    }
+
+    Member(Member const&) = delete;
+    Member& operator=(Member const&) = delete;
+
+    ~Member()
+    {
+        Shared& all = *shared();
+        Lock const lock{all};
+        std::atomic<Runtime*>* at = &all.first;
+        while (at->load() != &gThis)
+        {
+            at = &at->load()->next;
+        }
+        at->store(gThis.next);
+        if (all.installed == &gThis && all.first != nullptr)
+        {
+            install(all, *all.first, false);
+        }
+        while (all.readers != 0)
+        {
+            sched_yield();
+        }
+    }
+};
+
+} // namespace
+
+Handlers::Handlers(Answers const& answers)
+{
+    static Member const member = [&answers]
+    {
+        gThis.answers = answers;
+        return Member{};
+    }();
+    Shared& all = *shared();
+    Lock const lock{all};
+    if (all.launches++ == 0)
+    {
+        install(all, gThis, true);
+    }
+}
+
+Handlers::~Handlers()
+{
+    Shared& all = *shared();
+    Lock const lock{all};
+    if (--all.launches == 0)
+    {
+        uninstall(all);
+    }
+}
+
+bool Handlers::timersAreHeard() noexcept
+{
+    struct sigaction const& own = shared()->own[0];
+    return own.sa_handler != SIG_DFL && own.sa_handler != SIG_IGN;
+}
+
+} // namespace v2
+
+} // namespace pluginkit_cpu
