@@ -290,11 +290,12 @@ def main() -> None:
     """The server: imports, and forks a child for each request until the client is gone."""
     control, owner = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
     control.set_inheritable(False)
+    # What is imported is no garbage: a child that looked for it there would have a copy of all its memory.
+    gc.disable()
     for module in PRELOADED:
         importlib.import_module(module)
-    # What is imported is no garbage: a child that looked for it there would have a copy of all its memory.
-    gc.collect()
     gc.freeze()
+    gc.enable()
     _Nursery(control, owner).run()
 
 
