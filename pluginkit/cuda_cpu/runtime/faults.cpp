@@ -23,7 +23,6 @@ namespace
 {
 
 constexpr long kPERIOD = 10'000'000; // nanoseconds
-constexpr size_t kSTACK = 65536;     // of the handlers: the fault may be that a fiber's stack is full
 
 //! The library's own code, where a thread of a kernel may be stopped: no lock of the C library is held there.
 struct Range
@@ -230,21 +229,18 @@ void Timer::discard() noexcept
     mThread = 0;
 }
 
-Faults::Faults(Timer& timer) : mHandlers(answers()), mTimer(timer)
+Faults::Faults(Timer& timer, char* stack) : mHandlers(answers()), mTimer(timer)
 {
-    stack_t stack{};
-    stack.ss_sp = std::malloc(kSTACK);
-    stack.ss_size = kSTACK;
-    sigaltstack(&stack, &mOldStack);
-
+    stack_t ours{};
+    ours.ss_sp = stack;
+    ours.ss_size = kSTACK;
+    sigaltstack(&ours, &mOldStack);
     mTimer.start();
 }
 
 Faults::~Faults()
 {
-    stack_t ours{};
-    sigaltstack(&mOldStack, &ours);
-    std::free(ours.ss_sp);
+    sigaltstack(&mOldStack, nullptr);
     if (Handlers::timersAreHeard())
     {
         mTimer.stop(); // its signals would be taken for others

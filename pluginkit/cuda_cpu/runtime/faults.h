@@ -51,10 +51,13 @@ private:
 class PLUGINKIT_CPU_HIDDEN Faults
 {
 public:
-    explicit Faults(Timer& timer);
+    //! The handlers run on `stack`, of kSTACK bytes: a fault may be that a fiber's is full.
+    Faults(Timer& timer, char* stack);
     Faults(Faults const&) = delete;
     Faults& operator=(Faults const&) = delete;
     ~Faults();
+
+    static constexpr size_t kSTACK = 65536;
 
 private:
     Handlers mHandlers;

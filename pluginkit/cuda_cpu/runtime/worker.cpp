@@ -121,7 +121,7 @@ void Worker::runHere(LaunchState& launch, bool first)
     mSwitched = 1; // the first signal may come at once
     inside = 1;
     tWorker = this;
-    Faults const faults{mTimer};
+    Faults const faults{mTimer, mHandlersStack.get()};
     if (Block* const block = nextBlock(); block != nullptr)
     {
         go(*startOn(*block, nullptr));

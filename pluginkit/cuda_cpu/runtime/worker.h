@@ -173,6 +173,7 @@ private:
     uint3* mBlockIdx{nullptr};
     Block const* mShown{nullptr}; //!< Whose index that is.
     size_t mStackBytes;
+    std::unique_ptr<char[]> mHandlersStack{new char[Faults::kSTACK]};
     std::vector<std::unique_ptr<Fiber>> mFibers;
     std::vector<Fiber*> mIdle;
     std::vector<std::unique_ptr<Block>> mBlocks;
