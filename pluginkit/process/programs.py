@@ -126,16 +126,23 @@ class Program:
             raise ProcessTimeout(
                 f"{shlex.join(self.command)} was stopped after {timeout:g} s: it had not ended by itself."
             ) from error
+        except KeyboardInterrupt:
+            self._ask_to_end()
+            raise
         finally:
             _end(self._child)
         return Completed(self.command, self._child.returncode, stdout, stderr)
 
     def stop(self) -> None:
-        """Asks it to end, by SIGTERM, so that it ends what it has started in groups of their own; then kills it."""
+        """Asks it to end, then kills it."""
+        self._ask_to_end()
+        _end(self._child)
+
+    def _ask_to_end(self) -> None:
+        """By SIGTERM, so that it ends what it has started in groups of their own, as Ninja does with compilers."""
         self._child.terminate()
         with suppress(subprocess.TimeoutExpired):
             self._child.wait(_TO_END)
-        _end(self._child)
 
 
 def _environment(changes: Mapping[str, str | None] | None) -> dict[str, str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -66,3 +67,18 @@ def test_what_can_not_be_run_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ToolMissing, match="Permission denied"):
         run([tmp_path / "file"])
+
+
+def test_ctrl_c_lets_a_program_end_what_it_has_started_in_a_group_of_its_own() -> None:
+    """As Ninja does: a compiler that outlived it would write the object while the next build makes it."""
+    started: list[int] = []
+
+    def interrupted(line: str) -> None:
+        started.append(int(line))
+        raise KeyboardInterrupt
+
+    script = "setsid sleep 60 & one=$!; trap 'kill $one; wait; exit 1' TERM; echo $one; wait"
+    with pytest.raises(KeyboardInterrupt):
+        run(["sh", "-c", script], on_line=interrupted)
+    with pytest.raises(ProcessLookupError):
+        os.kill(started[0], 0)
