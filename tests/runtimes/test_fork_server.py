@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from pluginkit.process import fork_server
 from pluginkit.process.worker import Worker, WorkerCrashed
 from pluginkit.run import libraries, runner
 from pluginkit.run.options import Options
+
+SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "bar_plugin"
 
 
 @pytest.fixture(autouse=True)
@@ -254,3 +257,23 @@ def test_a_run_starts_it_before_the_library_is_built(
     with pytest.raises(UsageError, match="as far as that"):
         runner.run(Options(target="cpu", sanitize=sanitize))
     assert calls == ["server"] * begun + ["build"]
+
+
+def test_an_error_of_the_build_does_not_wait_for_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are asked at once; what hangs is ended."""
+    project = Path(shutil.copytree(SAMPLE, tmp_path / "bar", ignore=shutil.ignore_patterns("build")))
+    asked = tmp_path / "asked"
+    (project / "reference.py").write_text(
+        f"import pathlib, time\npathlib.Path({str(asked)!r}).touch()\ntime.sleep(120)\n"
+    )
+
+    def make(*_: object) -> None:
+        while not asked.exists():
+            time.sleep(0.01)
+        raise UsageError("the build's own")
+
+    monkeypatch.setattr(libraries, "make", make)
+    begun = time.monotonic()
+    with pytest.raises(UsageError, match="the build's own"):
+        runner.run(Options(project=project, target="cpu", timeout=120))
+    assert time.monotonic() - begun < 90  # a second on an idle machine
