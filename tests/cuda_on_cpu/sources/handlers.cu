@@ -92,12 +92,12 @@ EXPORT void handleFaults()
 }
 
 //! As one that passes on what isn't its own.
-EXPORT void chain()
+EXPORT void chain(int signal)
 {
     struct sigaction action{};
     action.sa_sigaction = passesOn;
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
-    sigaction(SIGSEGV, &action, &gBefore);
+    sigaction(signal, &action, &gBefore);
 }
 
 EXPORT int isReadable(int const volatile* address)
