@@ -19,8 +19,10 @@
 //! blocks have a row that is longer still. Rows too long for that are read again in each step.
 #pragma once
 
+#include <pluginkit/kernels/kept_rows.cuh>
 #include <pluginkit/kernels/row_kernels.cuh>
 #include <pluginkit/kernels/shared_rows.cuh>
+#include <pluginkit/kernels/staged_rows.cuh>
 #include <pluginkit/kernels/tuning.cuh>
 
 #include <algorithm>
@@ -330,7 +332,8 @@ cudaError_t launchRowsBy(cudaStream_t stream, int64_t rows, int64_t columns, Fun
     {
         launchRowsOf<1, true>(work);
     }
-    else if (!launchSharedRows<kSize>(work) && !launchWithWeights<kSize, (0 + ... + kIsWideRow<In>)>(work))
+    else if (!launchStagedRows<kSize>(work) && !launchKeptRows<kSize>(work) && !launchSharedRows<kSize>(work) &&
+             !launchWithWeights<kSize, (0 + ... + kIsWideRow<In>)>(work))
     {
         launchPacked<kSize>(work);
     }

@@ -43,6 +43,7 @@ struct Part
                 memory[p] = reinterpret_cast<uint4 const*>(tensor)[first + p];
                 continue;
             }
+            memory[p] = make_uint4(0, 0, 0, 0); // for who reads words of it
             for (int64_t i = (first + p) * kSize; i < count; ++i)
             {
                 reinterpret_cast<T*>(memory)[i - first * kSize] = tensor[i]; // behind the last whole pack
