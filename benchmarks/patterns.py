@@ -57,24 +57,28 @@ def main() -> int:
 def _recorded(lines: list[dict[str, Any]], out: Path, others: dict[str, list[dict[str, Any]]]) -> int:
     """Write what `patterns.cu`, torch and CUB printed as a record, and show it."""
     device, peak = next((line["gpu"], line["peak_gb_per_s"]) for line in lines if "gpu" in line)
-    rates: dict[int, list[float]] = {}
-    for line in lines:
-        if "copy_bytes" in line:
-            rates.setdefault(line["copy_bytes"], []).append(line["gb_per_s"])
-    copies = {size: statistics.median(several) for size, several in rates.items()}
+    copied = [line for line in lines if "copy_bytes" in line]
+    copies = _copies(copied)
+    # Each type has a process of its own, and small copies take up to a tenth more in one process than in another.
+    copies_of = {kind: _copies([line for line in copied if line["type"] == kind]) for kind in TYPES}
     rows = [line for line in lines if "case" in line]
+    apart = (*others["torch"], *others["cub"])
     large = copies[max(copies)]
     if large > peak:
         raise SystemExit(
             f"copies of {large:.0f} GB/s are more than the memory's {peak:.0f}: they were not measured right"
         )
-    for row in (*rows, *others["torch"], *others["cub"]):
-        row["share"] = round(_copied_us(copies, row["us"] * row["gb_per_s"] * 1e3) / row["us"], 4)
+    for row, beside in (*((row, copies_of[row["type"]]) for row in rows), *((row, copies) for row in apart)):
+        row["share"] = round(_copied_us(beside, row["us"] * row["gb_per_s"] * 1e3) / row["us"], 4)
     date = dt.datetime.now(tz=dt.timezone.utc)
     record = {
         "device": device,
         "date": date.isoformat(timespec="seconds"),
-        "copies": [{"bytes": size, "gb_per_s": rate} for size, rate in copies.items()],
+        "copies": [
+            {"type": kind, "bytes": size, "gb_per_s": rate}
+            for kind, of_type in copies_of.items()
+            for size, rate in of_type.items()
+        ],
         "copy_gb_per_s": large,
         "peak_gb_per_s": peak,
         "cases": rows,
@@ -88,6 +92,14 @@ def _recorded(lines: list[dict[str, Any]], out: Path, others: dict[str, list[dic
     for line in below:
         Console().print(f"missed: {line}", highlight=False)
     return 1 if below else 0
+
+
+def _copies(measured: list[dict[str, Any]]) -> dict[int, float]:
+    """The median rates of copies by their bytes."""
+    rates: dict[int, list[float]] = {}
+    for line in measured:
+        rates.setdefault(line["copy_bytes"], []).append(line["gb_per_s"])
+    return {size: statistics.median(several) for size, several in rates.items()}
 
 
 def _copied_us(copies: dict[int, float], moved: float) -> float:
@@ -126,7 +138,11 @@ def _of_each_type(arguments: list[str | Path], folder: Path) -> list[dict[str, A
     with ThreadPoolExecutor() as pool:
         programs = list(pool.map(compiled, range(len(TYPES))))
     printed = [subprocess.run([one], check=True, stdout=subprocess.PIPE, text=True).stdout for one in programs]
-    return [json.loads(line) for text in printed for line in text.splitlines()]
+    return [
+        {"type": kind, **json.loads(line)}
+        for kind, text in zip(TYPES, printed, strict=True)
+        for line in text.splitlines()
+    ]
 
 
 def _torch() -> list[dict[str, Any]]:
