@@ -429,7 +429,7 @@ def test_a_leniency_turns_the_run_red(opened: Sessions) -> None:
     judge = Builder(opened.library, faulty.manifest(OTHER_NAME), timeout=60, plan=Plan((network,), (), seed=0))
     bench = CrewSessions(Common())
     try:
-        verdict, _ = judge.network(network, (), bench)
+        verdict, _ = judge.network(network, tuple, bench)
     finally:
         bench.close()
     assert verdict.outcome is Outcome.FAILED

@@ -276,7 +276,7 @@ def verdict_of(session: Said) -> Verdict:
     network = faulty.networks(manifest)["plain/float32"]
     bench = CrewSessions(Common())
     bench.get = lambda _: session  # type: ignore[assignment, method-assign, return-value]
-    verdict, _ = Builder(Path(), manifest, 60, Plan((network,), (), 0)).network(network, (), bench)
+    verdict, _ = Builder(Path(), manifest, 60, Plan((network,), (), 0)).network(network, tuple, bench)
     return verdict
 
 
@@ -328,7 +328,7 @@ def test_a_static_network_is_refused_for_the_same_reasons(without: BuildVerdict,
     # No configurePlugin is called here.
     calls = tuple(replace(call, live=False) for call in made.networks[0].calls)
     network = replace(made.networks[0], calls=calls)
-    verdict, points = Builder(Path(), example.manifest, 60, made).network(network, (), bench)
+    verdict, points = Builder(Path(), example.manifest, 60, made).network(network, tuple, bench)
     assert verdict.outcome is outcome, verdict.message
     assert text in verdict.message
     assert points == int(outcome.bad), "one that says nothing isn't counted"

@@ -85,7 +85,7 @@ def test_with_values_as_constants_the_first_profile_is_all_that_is_built() -> No
             return BuildVerdict("built", "", configured=(Configured(call.node, (tensor,), ()),))
 
     builder = judged.Builder(Path(), SHAPED, 60, made)
-    verdict = builder._network(Crashing(), looping, (), [])  # type: ignore[arg-type]
+    verdict = builder._network(Crashing(), looping, tuple, [])  # type: ignore[arg-type]
     assert [len(one.profiles) for one in asked] == [2, 1]
     assert verdict.outcome is Outcome.SKIPPED, verdict.message
     assert "With these values as constants it builds the network" in verdict.message
