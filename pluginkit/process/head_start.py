@@ -53,11 +53,12 @@ _begun: dict[Path, HeadStart] = {}
 
 def begin(project: Path) -> None:
     """Starts Ninja for target cpu, where it was built before and nobody builds it now."""
-    place = project.resolve() / "build" / "cpu"
-    init = place / "cmake" / INIT
-    if place in _begun or not (place / "cmake" / "build.ninja").is_file():
-        return
-    with contextlib.suppress(OSError, ValueError, PluginkitError), contextlib.ExitStack() as stack:
+    # RuntimeError: of links in a circle, until Python 3.13.
+    with contextlib.suppress(OSError, ValueError, RuntimeError, PluginkitError), contextlib.ExitStack() as stack:
+        place = project.resolve() / "build" / "cpu"
+        init = place / "cmake" / INIT
+        if place in _begun or not (place / "cmake" / "build.ninja").is_file():
+            return
         ninja = re.search(r'^set\(CMAKE_MAKE_PROGRAM "(.*)" CACHE', init.read_text(encoding="utf-8"), re.MULTILINE)
         if ninja is None:
             return

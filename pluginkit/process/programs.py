@@ -16,6 +16,7 @@ from pathlib import Path
 from pluginkit.errors import PluginkitError, ToolMissing
 
 _CHUNK = 65536
+_POLL = 0.005
 _TO_END = 5.0
 """Seconds that a program has to end what it has started."""
 
@@ -126,7 +127,7 @@ class Program:
             raise ProcessTimeout(
                 f"{shlex.join(self.command)} was stopped after {timeout:g} s: it had not ended by itself."
             ) from error
-        except KeyboardInterrupt:
+        except BaseException:
             self._ask_to_end()
             raise
         finally:
@@ -141,8 +142,16 @@ class Program:
     def _ask_to_end(self) -> None:
         """By SIGTERM, so that it ends what it has started in groups of their own, as Ninja does with compilers."""
         self._child.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            self._child.wait(_TO_END)
+        pipes = [pipe.fileno() for pipe in (self._child.stdout, self._child.stderr) if pipe and not pipe.closed]
+        for pipe in pipes:
+            os.set_blocking(pipe, False)
+        until = time.monotonic() + _TO_END
+        while self._child.poll() is None and time.monotonic() < until:
+            # One that waits for its pipe to be read doesn't take the signal.
+            for pipe in pipes:
+                with suppress(BlockingIOError):
+                    os.read(pipe, _CHUNK)
+            time.sleep(_POLL)
 
 
 def _environment(changes: Mapping[str, str | None] | None) -> dict[str, str] | None:

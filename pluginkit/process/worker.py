@@ -155,6 +155,7 @@ class Group:
 
     def __init__(self) -> None:
         self._members: weakref.WeakSet[Worker] = weakref.WeakSet()
+        self._adding = threading.Lock()
         self._killed = False
 
     def __enter__(self) -> Self:
@@ -166,14 +167,17 @@ class Group:
 
     def add(self, worker: Worker) -> None:
         """A worker was started. Where the group was killed already, it is too."""
-        self._members.add(worker)
+        with self._adding:
+            self._members.add(worker)
         if self._killed:
             worker.kill()
 
     def kill(self) -> None:
         """Kills every worker's process group; whoever waits for one finds it dead. For a run that is given up."""
         self._killed = True
-        for worker in list(self._members):
+        with self._adding:
+            members = list(self._members)
+        for worker in members:
             worker.kill()
 
 

@@ -14,7 +14,7 @@ from pluginkit.judges.digests import digest
 from pluginkit.judges.protocol import Answers, Build, Item, RunWork, Section
 from pluginkit.manifest import Manifest
 from pluginkit.network.large import LargeCase
-from pluginkit.process import fork_server
+from pluginkit.process import fork_server, head_start
 from pluginkit.process.worker import Group
 from pluginkit.run import libraries
 from pluginkit.run.executors import Executor, LocalExecutor
@@ -43,6 +43,7 @@ def run(options: Options, step: Step = lambda *_: None, executor: Executor | Non
         fork_server.begin()
     with _Planning(options, None if executor else place) as planned:
         made = libraries.make(options, targets, step, place.gpus)
+        head_start.cancel()  # of a library that nobody asked for: its folder is locked
         step("asking the reference", 0, None)
         work = replace(planned.work(), builds=tuple(one.build for one in made))
     if executor:  # whose workers are asked once they have the library's builds

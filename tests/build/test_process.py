@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from pluginkit.errors import ToolMissing
-from pluginkit.process.programs import ProcessTimeout, run
+from pluginkit.process.programs import ProcessTimeout, Program, run
 
 
 def test_output_status_and_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,3 +83,24 @@ def test_ctrl_c_lets_a_program_end_what_it_has_started_in_a_group_of_its_own() -
         run(["sh", "-c", script], on_line=interrupted)
     with pytest.raises(ProcessLookupError):
         os.kill(started[0], 0)
+
+
+def test_what_has_more_to_print_than_a_pipe_holds_is_asked_to_end(tmp_path: Path) -> None:
+    """Nobody reads its output meanwhile; it takes the signal only when somebody does."""
+    ended, begun = tmp_path / "ended", tmp_path / "begun"
+    code = (
+        "import pathlib, signal, sys\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})\n"
+        f"pathlib.Path({str(begun)!r}).touch()\n"
+        "sys.stdout.write('x' * 300_000)\n"
+        "sys.stdout.flush()\n"
+        "signal.sigwait({signal.SIGTERM})\n"
+        f"pathlib.Path({str(ended)!r}).touch()\n"
+    )
+    program = Program([sys.executable, "-c", code])
+    until = time.monotonic() + 60
+    while not begun.exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    program.stop()
+    assert ended.exists()

@@ -6,7 +6,7 @@ Not slow are FP16 and one function of windows, by g++.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -174,9 +174,14 @@ def test_a_rim_of_int8_of_another_scale(anywhere: Load) -> None:
         np.testing.assert_array_equal(y, np.clip(np.rint(numbers / scales[1]), -128, 127))
 
 
-def selected(library: Any, name: str) -> None:
+PLACES = ((0, 3), (5, 7), (3, 4, 1000), (8193, 1), (2, 20001))
+MORE_PLACES = (*PLACES, (1,), (8192,), (2, 40001), (3, 50001))
+"""A tile, several, and more than target cpu has multiprocessors."""
+
+
+def selected(library: Any, name: str, shapes: Sequence[tuple[int, ...]] = MORE_PLACES) -> None:
     library.workspaceOf.restype = ctypes.c_int64
-    for shape in ((0, 3), (1,), (5, 7), (3, 4, 1000), (8192,), (8193, 1), (2, 40001)):
+    for shape in shapes:
         for density in (0.0, 0.3, 1.0):
             drawn = np.random.default_rng(len(shape)).random(shape) < density
             x = unaligned(np.where(drawn, 3, -2).astype(TYPES[name]), int(density == 1.0))
@@ -194,7 +199,7 @@ def selected(library: Any, name: str) -> None:
 
 @OF_HALF
 def test_places_of_selected_elements_in_fp16(half: ctypes.CDLL) -> None:
-    selected(half, "Half")
+    selected(half, "Half", PLACES)
 
 
 @pytest.mark.slow

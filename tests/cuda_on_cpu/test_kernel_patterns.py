@@ -63,7 +63,10 @@ def test_rows_and_numbers_are_broadcast_into_outputs_of_two_types(anywhere: Load
             assert (y[count], flags[count]) == (CHANGED, CHANGED)
 
 
-WIDTHS = (1, 3, 16, 32, 33, 40, 100, 128, 232, 240, 512, 1000, 1001, 2048, 8192, 10001, 10004, 70000)
+WIDTHS = (
+    1, 3, 16, 32, 33, 40, 65, 100, 101, 128, 161, 201, 232, 240, 333, 512, 777, 1000, 1001, 2048, 8192, 10001, 10004,
+    70000,
+)  # fmt: skip
 """Whole packs, halves and quarters of packs, and neither."""
 
 

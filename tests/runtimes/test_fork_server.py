@@ -268,7 +268,9 @@ def test_an_error_of_the_build_does_not_wait_for_the_reference(tmp_path: Path, m
     )
 
     def make(*_: object) -> None:
+        until = time.monotonic() + 60
         while not asked.exists():
+            assert time.monotonic() < until, "the reference was not asked"
             time.sleep(0.01)
         raise UsageError("the build's own")
 

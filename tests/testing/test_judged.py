@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -89,3 +91,21 @@ def test_with_values_as_constants_the_first_profile_is_all_that_is_built() -> No
     assert [len(one.profiles) for one in asked] == [2, 1]
     assert verdict.outcome is Outcome.SKIPPED, verdict.message
     assert "With these values as constants it builds the network" in verdict.message
+
+
+def test_what_the_host_could_not_tell_is_no_verdict_of_the_builder() -> None:
+    made = plan(SHAPED, Reference(SHAPED, lambda size, x: np.zeros(int(size[0])) + x.sum()), families=["loop-count"])
+
+    class Building:
+        """Stands for NVIDIA's builder."""
+
+        def build(self, *_: object, **__: object) -> BuildVerdict:
+            return BuildVerdict("built", "")
+
+    def expected() -> NoReturn:
+        raise CheckFailed("pluginkit's host")
+
+    place = SimpleNamespace(get=lambda _: Building())
+    builder = judged.Builder(Path(), SHAPED, 60, made)
+    with pytest.raises(CheckFailed, match="pluginkit's host"):
+        builder.network(made.usual[0], expected, place)  # type: ignore[arg-type]

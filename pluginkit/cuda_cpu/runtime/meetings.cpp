@@ -83,6 +83,10 @@ void complete(Worker& worker, Block& block, Barrier& barrier, unsigned int waiti
     if (!block.elsewhere.empty())
     {
         std::for_each_n(barrier.waiting.begin(), waiting, [](Fiber* each) { each->waiting = nullptr; });
+        if (block.gathering == 0)
+        {
+            block.elsewhere.clear(); // nobody waits in it
+        }
     }
     worker.ready().push(barrier.waiting.data(), waiting);
     accesses::barrierPassed();

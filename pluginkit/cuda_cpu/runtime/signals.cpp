@@ -321,6 +321,10 @@ public:
         }
         Shared& all = *shared();
         Lock const lock{all};
+        for (size_t i = 0; all.launches == 0 && i < kCOUNT; ++i)
+        {
+            sigaction(kSIGNALS[i], nullptr, &all.own[i]); // for a signal that comes while ours are installed
+        }
         gThis.handler = onSignal;
         gThis.next = all.first.load();
         all.first = &gThis;

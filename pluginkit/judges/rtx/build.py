@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -87,8 +88,12 @@ class Builder:
             place: has the session, or opens it; if it can't be opened, that is the verdict.
         """
         counted: list[Case] = []
-        verdict = _guarded(network, lambda: self._network(place.get(self), network, expected, counted))
-        return verdict, len(counted)
+        told = _Told(expected)
+        try:
+            verdict = _guarded(network, lambda: self._network(place.get(self), network, told, counted))
+        except _HostFailed as failed:
+            raise failed.error from None
+        return replace(verdict, seconds=max(verdict.seconds - told.seconds, 0)), len(counted)
 
     def control(self, control: Control, place: Workplace) -> Verdict | None:
         """Whether a control is refused for its reason; None if the builder can't be asked."""
@@ -235,6 +240,33 @@ def judge_control(session: RtxSession, control: Control) -> Verdict:
         return Verdict(control.id, tensorrt_rtx.NAME, Outcome.PASSED, built.message, built.log, built.seconds)
     how = NOT_REFUSED if built.ok else f"{built.status}, but not for its reason"
     return Verdict(control.id, tensorrt_rtx.NAME, Outcome.FAILED, found, built.log, built.seconds, how)
+
+
+class _HostFailed(Exception):
+    """What the host saw can't be had: no fault of the builder's, which this passes by."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class _Told:
+    """What the host saw, asked for once, and the seconds that this took: they aren't the builder's."""
+
+    def __init__(self, expected: Host) -> None:
+        self._expected = expected
+        self._known: Sequence[Configured] | None = None
+        self.seconds = 0.0
+
+    def __call__(self) -> Sequence[Configured]:
+        if self._known is None:
+            begun = time.monotonic()
+            try:
+                self._known = self._expected()
+            except Exception as error:
+                raise _HostFailed(error) from error
+            self.seconds = time.monotonic() - begun
+        return self._known
 
 
 def _guarded(network: AnyNetwork, ask: Callable[[], Verdict]) -> Verdict:

@@ -32,12 +32,11 @@ struct SelectUnit
     static constexpr int32_t kTileMemory = kTileBytes + 2 * kOfTile;
 };
 
-//! A block has `each` of the tensor's tiles, the last one fewer.
+//! Blocks have as many of the tensor's tiles as one another, or one more.
 struct SelectWork
 {
     int32_t count; //!< elements
     int32_t tiles;
-    int32_t each;
 };
 
 //! Writes the bits of elements at + 0 to at + Size - 1 of a block's; `word` has them. All lanes of a warp come here.
@@ -228,8 +227,8 @@ __global__ void __launch_bounds__(kOnceThreads, 1)
     auto const warps = static_cast<int32_t>(blockDim.x / kLanes);
     auto const block = static_cast<int32_t>(blockIdx.x);
     auto const blocks = static_cast<int32_t>(gridDim.x);
-    int32_t const firstTile = block * work.each;
-    int32_t const tiles = min(work.each, work.tiles - firstTile);
+    int32_t const firstTile = block * work.tiles / blocks;
+    int32_t const tiles = (block + 1) * work.tiles / blocks - firstTile;
     int32_t const units = tiles * Unit::kOfTile;
     int32_t const firstElement = firstTile * kSelectTile;
     auto* const bits = reinterpret_cast<uint32_t*>(selectMemory);
@@ -307,6 +306,16 @@ __global__ void __launch_bounds__(kOnceThreads, 1)
     }
 }
 
+#if defined(CUDART_VERSION) && CUDART_VERSION < 11080
+//! Launches have no attributes yet.
+template <int32_t Size, typename Predicate, typename T, typename Index>
+bool selectAtOnce(cudaStream_t /*stream*/, SelectShape const& /*shape*/, int64_t /*count*/,
+                  Predicate const& /*predicate*/, Input<T> /*x*/, Index* /*indices*/, int32_t* /*found*/,
+                  void* /*workspace*/) noexcept
+{
+    return false;
+}
+#else
 //! Starts the kernel; false where the GPU hasn't so much shared memory, or can't let blocks wait for one another.
 template <int32_t Size, typename Predicate, typename T, typename Index>
 bool selectAtOnce(cudaStream_t stream, SelectShape const& shape, int64_t count, Predicate const& predicate, Input<T> x,
@@ -329,9 +338,9 @@ bool selectAtOnce(cudaStream_t stream, SelectShape const& shape, int64_t count, 
     }
     auto const tiles = static_cast<int32_t>((count + kSelectTile - 1) / kSelectTile);
     bool const alone = count * static_cast<int64_t>(sizeof(T)) <= kAlone;
-    int32_t const each = alone ? tiles : (tiles + processors - 1) / processors;
+    int32_t const blocks = alone ? 1 : std::min(tiles, processors);
+    int32_t const each = (tiles + blocks - 1) / blocks; // at most
     int64_t const bytes = int64_t{each} * SelectUnit<Size>::kTileMemory;
-    auto const blocks = static_cast<uint32_t>((tiles + each - 1) / each);
     if (bytes > shared - kStatic || (blocks > 1 && together == 0) ||
         (bytes > kUnasked &&
          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared - kStatic) != cudaSuccess))
@@ -343,14 +352,14 @@ bool selectAtOnce(cudaStream_t stream, SelectShape const& shape, int64_t count, 
     attribute.id = cudaLaunchAttributeCooperative;
     attribute.val.cooperative = 1;
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3{blocks};
+    config.gridDim = dim3{static_cast<uint32_t>(blocks)};
     // Few elements are few units, of a warp each.
     config.blockDim = dim3{static_cast<uint32_t>(each * SelectUnit<Size>::kOfTile > 8 ? kOnceThreads : 256)};
     config.dynamicSmemBytes = static_cast<size_t>(bytes);
     config.stream = stream;
     config.attrs = &attribute;
     config.numAttrs = blocks > 1 ? 1 : 0;
-    SelectWork const work{static_cast<int32_t>(count), tiles, each};
+    SelectWork const work{static_cast<int32_t>(count), tiles};
     SelectShape fromLast{shape.rank, {}};
     std::reverse_copy(shape.sizes, shape.sizes + shape.rank, fromLast.sizes);
     if (cudaLaunchKernelEx(&config, kernel, predicate, fromLast, work, x, static_cast<int32_t*>(workspace), found,
@@ -361,5 +370,6 @@ bool selectAtOnce(cudaStream_t stream, SelectShape const& shape, int64_t count, 
     }
     return true;
 }
+#endif
 
 } // namespace pluginkit::kernels::detail

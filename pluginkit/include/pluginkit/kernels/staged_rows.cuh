@@ -6,7 +6,6 @@
 #include <pluginkit/kernels/row_kernels.cuh>
 #include <pluginkit/kernels/staged.cuh>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -379,16 +378,33 @@ __global__ void __launch_bounds__(detail::kStagedRowThreads)
 namespace detail
 {
 
-template <int32_t Words, typename Work>
-void launchStagedRowsOf(Work const& work, uint32_t lanes) noexcept
+constexpr int64_t kMostStaged = int64_t{48} << 10U; //!< bytes of shared memory that a block has without asking
+
+//! Bytes of shared memory for each matrix of a block.
+template <typename Work>
+int64_t stagedStride(Work const& work, uint32_t lanes) noexcept
+{
+    // Part loads whole packs, and a row's last word is put together of two.
+    return (kStagedRowThreads / lanes * work.columns / kPackBytes + 3) * kPackBytes;
+}
+
+//! Bytes of a block's shared memory.
+template <typename Work>
+int64_t stagedBytes(Work const& work, uint32_t lanes) noexcept
 {
     constexpr int32_t kStaged =
         stagedOf(static_cast<decltype(work.in)*>(nullptr)) + stagedOf(static_cast<decltype(work.outs)*>(nullptr));
+    return kStaged * stagedStride(work, lanes);
+}
+
+template <int32_t Words, typename Work>
+void launchStagedRowsOf(Work const& work, uint32_t lanes) noexcept
+{
     int64_t const inBlock = kStagedRowThreads / lanes;
-    // Part loads whole packs, and a row's last word is put together of two.
-    auto const stride = static_cast<uint32_t>((inBlock * work.columns / kPackBytes + 3) * kPackBytes);
+    auto const stride = static_cast<uint32_t>(stagedStride(work, lanes));
+    auto const bytes = static_cast<size_t>(stagedBytes(work, lanes));
     auto const blocks = static_cast<uint32_t>((work.rows + inBlock - 1) / inBlock);
-    stagedRowsKernel<Words><<<blocks, kStagedRowThreads, kStaged * stride, work.stream>>>(
+    stagedRowsKernel<Words><<<blocks, kStagedRowThreads, bytes, work.stream>>>(
         work.function, work.rows, static_cast<int32_t>(work.columns), lanes, stride, work.outs, work.in);
 }
 
@@ -408,6 +424,10 @@ bool launchStagedRows([[maybe_unused]] Work const& work) noexcept
         while (words > 8 * lanes)
         {
             lanes *= 2;
+        }
+        if (stagedBytes(work, lanes) > kMostStaged)
+        {
+            return false;
         }
         int64_t const each = (words + lanes - 1) / lanes;
         each == 5   ? launchStagedRowsOf<5>(work, lanes)
