@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-
-from typing_extensions import Self
 
 from pluginkit.judges.digests import digest
 from pluginkit.judges.protocol import Answers, Build, Item, RunWork, Section
 from pluginkit.manifest import Manifest
 from pluginkit.network.large import LargeCase
 from pluginkit.process import fork_server, head_start
-from pluginkit.process.worker import Group
+from pluginkit.process.crew import Crew
 from pluginkit.run import libraries
 from pluginkit.run.executors import Executor, LocalExecutor
 from pluginkit.run.items import JudgePart, part_of
@@ -41,48 +37,17 @@ def run(options: Options, step: Step = lambda *_: None, executor: Executor | Non
     targets, without = libraries.targets(options, place.gpus)
     if executor is None and not options.sanitize:  # whose workers have another environment
         fork_server.begin()
-    with _Planning(options, None if executor else place) as planned:
+    with Crew(1) as crew:
+        planned = crew.submit(lambda _: _plan(options) if executor else _chosen(_plan(options), place))
         made = libraries.make(options, targets, step, place.gpus)
         head_start.cancel()  # of a library that nobody asked for: its folder is locked
         step("asking the reference", 0, None)
-        work = replace(planned.work(), builds=tuple(one.build for one in made))
+        work = replace(planned.result(), builds=tuple(one.build for one in made))
     if executor:  # whose workers are asked once they have the library's builds
         work = _chosen(work, executor)
     taking_part = part_of(place.parts(work, options.judges), options.shard)
     found = place.execute(work, taking_part, {one.build: one.path for one in made}, step)
     return assemble(work, taking_part, found, made[0].path, without, place, options.shard)
-
-
-class _Planning:
-    """Plans a run in a thread, while its library is built. A context manager: an error ends the reference's process."""
-
-    def __init__(self, options: Options, here: Executor | None) -> None:
-        self._workers = Group()
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="planning")
-        self._planned = self._pool.submit(self._plan, options, here)
-
-    def work(self) -> RunWork:
-        """What is planned: all networks and cases; on this machine also what of them was chosen.
-
-        Raises:
-            PluginkitError: as of `planning.make`.
-        """
-        return self._planned.result()
-
-    def _plan(self, options: Options, here: Executor | None) -> RunWork:
-        with self._workers:
-            work = _plan(options)
-        return _chosen(work, here) if here else work
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            self._workers.kill()
-        self._pool.shutdown()
 
 
 def _plan(options: Options) -> RunWork:
