@@ -109,8 +109,8 @@ void launchLong(Work const& work, int64_t chunks) noexcept
         Size < 16 ? Size > 1 && Size * Chunks <= 16 : In::kMatrices == In::kCount || (Most <= 128 && !In::kWide);
     if constexpr (Whole && Chunks > 0 && kFull)
     {
-        bool const few = work.rows <= kFewRows || In::kMatrices == In::kCount || Size >= 16;
-        if (few && chunks == int64_t{Chunks} * threads)
+        bool const worthIt = work.rows <= kFewRows || In::kMatrices == In::kCount || Size >= 16;
+        if (worthIt && chunks == int64_t{Chunks} * threads)
         {
             rowsKernel<Size, Whole, Chunks, true, Ahead, Most, WholeBlock<Most / kLanes>>
                 <<<blocks, threads, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);

@@ -6,7 +6,6 @@
 #include <pluginkit/kernels/tensors.cuh>
 
 #include <cstdint>
-#include <type_traits>
 
 namespace pluginkit::kernels::detail
 {

@@ -2,12 +2,11 @@
 //! blocks can't wait for one another; for select.cuh.
 #pragma once
 
-#include <pluginkit/kernels/row_inputs.cuh>
 #include <pluginkit/kernels/rows.cuh>
+#include <pluginkit/kernels/select_marks.cuh>
 #include <pluginkit/kernels/select_shape.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 
-#include <algorithm>
 #include <cstdint>
 
 namespace pluginkit::kernels::detail
@@ -35,19 +34,12 @@ __device__ int32_t markTile(Predicate const& predicate, int64_t first, int32_t c
     for (int32_t k = 0; k < kTurns; ++k)
     {
         int64_t const at = first + (static_cast<int64_t>(k) * kSelectThreads + threadIdx.x) * Size;
-        float numbers[Size];
-        loaded[k].unpack(x.scale, numbers);
-        // Bits added up in a float of 2^23: additions have units of their own, and those for integers are busy already.
-        float marks = 8388608.0F;
-#pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
+        uint32_t word = marksOf<Size>(predicate, loaded[k], x.scale);
+        if constexpr (!Whole)
         {
-            if ((Whole || at + j < count) && predicate(numbers[j]))
-            {
-                marks += static_cast<float>(1U << static_cast<uint32_t>(j));
-            }
+            int64_t const there = count - at;
+            word &= there <= 0 ? 0U : there < Size ? (1U << static_cast<uint32_t>(there)) - 1U : 0xFFFFU;
         }
-        uint32_t word = __float_as_uint(marks) & 0xFFFFU;
         found += __popc(word);
         word <<= Size * (threadIdx.x % kPerWord);
 #pragma unroll
