@@ -157,3 +157,27 @@ for library in (first, second):
     assert first.hasStack(stack) == 1
 """
     assert run(program) == 0
+
+
+def test_a_forked_child_launches_and_ends_while_the_parents_kernel_runs(run: Callable[[str], int]) -> None:
+    program = """
+a = Launch(first, signal.SIGSEGV)
+child = os.fork()
+if child == 0:
+    assert caught() == before
+    word = second.newWord
+    word.restype = ctypes.POINTER(ctypes.c_int)
+    word = word()
+    word[1] = 1
+    assert second.runHold(word, signal.SIGSEGV) == 700
+    assert caught() == before
+    ctypes.CDLL(None).exit(23) # with what libraries do at the end
+until = time.monotonic() + 30
+while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
+    assert time.monotonic() < until
+    time.sleep(0.01)
+assert os.waitstatus_to_exitcode(ended[1]) == 23
+assert a.end() == 700
+assert caught() == before
+"""
+    assert run(program) == 0

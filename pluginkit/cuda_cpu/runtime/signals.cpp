@@ -296,6 +296,23 @@ void uninstall(Shared& all) noexcept
     all.installed = nullptr;
 }
 
+//! In a child of a process's fork, which has none of its other threads: their launches, and what they had locked.
+void afterFork()
+{
+    Shared* const all = shared();
+    if (all == nullptr)
+    {
+        return;
+    }
+    all->mutex = PTHREAD_MUTEX_INITIALIZER;
+    all->readers = 0;
+    all->launches = 0;
+    if (all->installed != nullptr)
+    {
+        uninstall(*all);
+    }
+}
+
 //! This library's part in it, from its first launch until it is unloaded.
 class Member
 {
@@ -328,6 +345,7 @@ public:
         gThis.handler = onSignal;
         gThis.next = all.first.load();
         all.first = &gThis;
+        pthread_atfork(nullptr, nullptr, afterFork); // until the library is unloaded
     }
 
     Member(Member const&) = delete;
