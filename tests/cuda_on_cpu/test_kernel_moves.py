@@ -135,11 +135,11 @@ def test_tensors_without_elements_whatever_their_other_dimensions(half: ctypes.C
     for sizes in ((65536, 65536, 0), (0, 65536, 65536), (2**40, 2**40, 0)):
         assert half.padHalf(at(x), at(x), 3, dims(*sizes), dims(0, 0, 0), dims(*sizes), 0, *floats) == 0
         found = np.full(1, CHANGED, np.int32)
-        assert half.selectHalf(at(x), 3, dims(*sizes), None, at(found), None) == 0
+        assert half.selectHalf(at(x), 3, dims(*sizes), None, at(found), None, 0, 0) == 0
         assert found[0] == 0
     for sizes in ((65536, 65536, 1), (0, -1, 65536), (2**40, 2**40, 2**40)):
         assert half.padHalf(at(x), at(x), 3, dims(1, 1, 1), dims(0, 0, 0), dims(*sizes), 0, *floats) == 1
-        assert half.selectHalf(at(x), 3, dims(*sizes), None, at(x), None) == 1
+        assert half.selectHalf(at(x), 3, dims(*sizes), None, at(x), None, 0, 0) == 1
 
 
 @pytest.mark.slow
@@ -179,22 +179,42 @@ MORE_PLACES = (*PLACES, (1,), (8192,), (2, 40001), (3, 50001))
 """A tile, several, and more than target cpu has multiprocessors."""
 
 
+PREDICATES: tuple[Callable[[Any], Any], ...] = (
+    lambda x: x > 0,
+    lambda x: (x == 3) | (x == -2),
+    lambda x: x * x <= 4,
+    lambda x: x < 1000,
+    lambda x: x > 1000,
+)
+"""Of INT8 elements the first, the third and the last two hold for neighbours: of both ends, of all, of none."""
+
+
 def selected(library: Any, name: str, shapes: Sequence[tuple[int, ...]] = MORE_PLACES) -> None:
     library.workspaceOf.restype = ctypes.c_int64
     for shape in shapes:
         for density in (0.0, 0.3, 1.0):
             drawn = np.random.default_rng(len(shape)).random(shape) < density
             x = unaligned(np.where(drawn, 3, -2).astype(TYPES[name]), int(density == 1.0))
-            indices = np.full(len(shape) * x.size + 1, CHANGED, np.int64)
-            found = np.full(1, CHANGED, np.int32)
-            workspace = np.full(library.workspaceOf(ctypes.c_int64(x.size)) + 1, CHANGED, np.uint8)
-            call = (at(x), len(shape), dims(*shape), at(indices), at(found), at(workspace))
-            assert getattr(library, f"select{name}")(*call) == 0
-            expected = np.array(np.nonzero(x > 0))
-            assert found[0] == expected.shape[1]
-            np.testing.assert_array_equal(indices[: expected.size].reshape(expected.shape), expected)
-            assert (indices[expected.size :] == CHANGED).all()
-            assert workspace[-1] == CHANGED
+            finds(library, name, x, 0, 0)
+    x = np.random.default_rng(1).integers(-128, 128, (2, 3, 1500)).astype(TYPES[name])
+    # By one kernel, and by two, of one tile a block and of four.
+    ways = [*((predicate, 0) for predicate in range(len(PREDICATES))), (1, 1), (1, 2), (3, 1), (3, 2)]
+    for offset in (0, 1):
+        for predicate, steps in ways:
+            finds(library, name, unaligned(x, offset), predicate, steps)
+
+
+def finds(library: Any, name: str, x: Any, predicate: int, steps: int) -> None:
+    indices = np.full(x.ndim * x.size + 1, CHANGED, np.int64)
+    found = np.full(1, CHANGED, np.int32)
+    workspace = np.full(library.workspaceOf(ctypes.c_int64(x.size)) + 1, CHANGED, np.uint8)
+    call = (at(x), x.ndim, dims(*x.shape), at(indices), at(found), at(workspace), predicate, steps)
+    assert getattr(library, f"select{name}")(*call) == 0
+    expected = np.array(np.nonzero(PREDICATES[predicate](x.astype(np.float64))))
+    assert found[0] == expected.shape[1]
+    np.testing.assert_array_equal(indices[: expected.size].reshape(expected.shape), expected)
+    assert (indices[expected.size :] == CHANGED).all()
+    assert workspace[-1] == CHANGED
 
 
 @OF_HALF
@@ -211,7 +231,7 @@ def test_places_of_selected_elements_where_a_block_has_several_groups_of_tiles(h
     x.ravel()[expected] = 1
     indices, found = np.full(2 * expected.size, CHANGED, np.int64), np.full(1, CHANGED, np.int32)
     workspace = np.zeros(half.workspaceOf(ctypes.c_int64(x.size)), np.uint8)
-    assert half.selectHalf(at(x), 2, dims(*shape), at(indices), at(found), at(workspace)) == 0
+    assert half.selectHalf(at(x), 2, dims(*shape), at(indices), at(found), at(workspace), 0, 0) == 0
     assert found[0] == expected.size
     np.testing.assert_array_equal(indices.reshape(2, -1), np.unravel_index(expected, shape))
 

@@ -127,7 +127,28 @@ def test_norms_of_int8_rows_with_float_weights(anywhere: Load) -> None:
     """Chunks of four and eight elements, of a pack, single ones; from a warp's part to more than a cluster; so many
     rows that blocks keep the weights (8 for each block that target cpu's multiprocessors hold)."""
     library = anywhere("kernel_words")
-    widths = (3, 33, 64, 510, 512, 528, 1001, 1024, 1040, 2052, 4096, 4112, 10001, 16384, 16400, 40000, 140000)
+    widths = (
+        3,
+        33,
+        64,
+        101,
+        333,
+        510,
+        512,
+        528,
+        777,
+        1001,
+        1024,
+        1040,
+        2052,
+        4096,
+        4112,
+        10001,
+        16384,
+        16400,
+        40000,
+        140000,
+    )
     for columns, rows in (*((width, 19 if width < 3000 else 2) for width in widths), (4096, 451), (8192, 229)):
         for offset in (0, 1) if columns < 3000 else (0,):
             x = unaligned(drawn("Int8", (rows, columns), columns), offset)

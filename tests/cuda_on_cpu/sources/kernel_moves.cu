@@ -18,18 +18,54 @@ int pad(void const* x, void* y, int rank, int64_t const* xDims, int64_t const* b
                               kernels::output<T>(y, yScale), kernels::input<T>(x, xScale));
 }
 
-struct Positive
+//! PREDICATES of test_kernel_moves.py.
+struct Selected
 {
+    int predicate;
+
     __device__ bool operator()(float x) const
     {
-        return x > 0.0F;
+        switch (predicate)
+        {
+        case 0:
+            return x > 0.0F;
+        case 1:
+            return x == 3.0F || x == -2.0F;
+        case 2:
+            return x * x <= 4.0F;
+        case 3:
+            return x < 1000.0F;
+        default:
+            return x > 1000.0F;
+        }
     }
 };
 
+//! Steps: by two kernels whatever the GPU can do, with so many tiles for a block.
 template <typename T>
-int select(void const* x, int rank, int64_t const* dims, int64_t* indices, int32_t* found, void* workspace)
+int select(void const* x, int rank, int64_t const* dims, int64_t* indices, int32_t* found, void* workspace,
+           int predicate, int steps)
 {
-    return kernels::launchSelect(nullptr, rank, dims, Positive{}, kernels::input<T>(x), indices, found, workspace);
+    auto const in = kernels::input<T>(x);
+    Selected const selected{predicate};
+    if (steps == 0)
+    {
+        return kernels::launchSelect(nullptr, rank, dims, selected, in, indices, found, workspace);
+    }
+    kernels::detail::SelectShape shape{rank, {}};
+    int64_t count = 1;
+    for (int d = 0; d < rank; ++d)
+    {
+        shape.sizes[d] = kernels::divisorOf(dims[d]);
+        count *= dims[d];
+    }
+    constexpr int32_t kSize = kernels::Pack<T>::kSize;
+    return !kernels::canPack(x)
+               ? kernels::detail::selectInSteps<1, 1>(nullptr, shape, count, selected, in, indices, found, workspace)
+           : steps == 1 ? kernels::detail::selectInSteps<kSize, 1>(nullptr, shape, count, selected, in, indices, found,
+                                                                   workspace)
+                        : kernels::detail::selectInSteps<kSize, 4>(nullptr, shape, count, selected, in, indices, found,
+                                                                   workspace);
 }
 
 //! One of the k largest elements as it is, another as its negative.
@@ -123,9 +159,9 @@ int pool(void const* x, void* y, int64_t const* images, int32_t const* window, i
         return pad<T>(x, y, rank, xDims, before, yDims, mode, value, xScale, yScale);                                  \
     }                                                                                                                  \
     EXPORT int select##Name(void const* x, int rank, int64_t const* dims, int64_t* indices, int32_t* found,            \
-                            void* workspace)                                                                           \
+                            void* workspace, int predicate, int steps)                                                 \
     {                                                                                                                  \
-        return select<T>(x, rank, dims, indices, found, workspace);                                                    \
+        return select<T>(x, rank, dims, indices, found, workspace, predicate, steps);                                  \
     }                                                                                                                  \
     EXPORT int topK##Name(void const* x, void* y, void* mask, int64_t rows, int64_t columns, int64_t k)                \
     {                                                                                                                  \
