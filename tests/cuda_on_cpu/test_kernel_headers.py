@@ -177,3 +177,21 @@ def test_packs_of_int8_have_no_slow_conversions(tmp_path: Path, capability: int,
     assert len(re.findall(r"cvt\.rn\.f32\.s", int8)) <= 1, "one element"
     assert len(re.findall(r"cvt\.pack\.sat\.s8\.s32", int8)) == packed
     assert len(re.findall(r"cvt\.r\w+\.s\d+\.f32", int8)) <= 2 * packed + (packed == 0)
+
+
+def test_kernels_that_start_early_wait_before_they_touch_memory(tmp_path: Path) -> None:
+    """In the PTX of nvcc: a kernel that `launchEarly` starts would otherwise read what the one before it still writes,
+    which a GPU rarely shows. None returns before it has waited: the next kernel takes its end for that of all before.
+    """
+    ptx = tmp_path / "kernel_early.ptx"
+    command = [nvcc(), "-std=c++17", "-arch=sm_90", f"-I{include_dir()}", "-ptx", SOURCES / "kernel_early.cu"]
+    subprocess.run([*command, "-o", ptx], check=True)
+    kernels = re.findall(r"^(?:\.\w+ )?\.entry \w+\(.*?^}", ptx.read_text(), re.MULTILINE | re.DOTALL)
+    early = [text for text in kernels if "longScanKernel" not in text.split("(")[0]]  # it comes behind a memset
+    assert len(early) >= 40
+    for text in early:
+        before, waited, behind = text.partition("griddepcontrol.wait;")
+        assert waited
+        assert "griddepcontrol.launch_dependents;" in before
+        assert not re.search(r"\b(ld|st|red|atom|ret)\b(?!\.param|\.shared)", before), text.split("(")[0]
+        assert re.search(r"\bst\.global", behind)

@@ -198,6 +198,18 @@ def test_cumsum(anywhere: Load, name: str) -> None:
         np.testing.assert_array_equal(x, exact)
 
 
+@pytest.mark.parametrize("columns", [8, 13])
+def test_scans_one_after_another(anywhere: Load, columns: int) -> None:
+    """On a GPU blocks of each are there before the one before has ended."""
+    library = anywhere("kernel_patterns")
+    x = np.random.default_rng(columns).integers(-1, 2, (2000 // columns, columns)).astype(np.float32)
+    y, z = np.zeros_like(x), np.zeros_like(x)
+    assert library.cumsumOfCumsums(at(x), at(y), at(z), *x.shape, 2) == 0
+    for _ in range(5):
+        x = np.cumsum(x, axis=1)  # of whole numbers that float32 holds
+    np.testing.assert_array_equal(y, x)
+
+
 @pytest.mark.parametrize("name", TYPES)
 def test_cumsum_of_rows_that_blocks_share(anywhere: Load, name: str) -> None:
     library = anywhere("kernel_patterns")

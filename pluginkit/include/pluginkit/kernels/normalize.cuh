@@ -20,6 +20,7 @@
 #pragma once
 
 #include <pluginkit/kernels/kept_rows.cuh>
+#include <pluginkit/kernels/launch.cuh>
 #include <pluginkit/kernels/row_kernels.cuh>
 #include <pluginkit/kernels/shared_rows.cuh>
 #include <pluginkit/kernels/staged_rows.cuh>
@@ -51,6 +52,16 @@ struct RowsWork
 constexpr uint32_t kRowThreads = 256; //!< of a block with several rows
 constexpr int64_t kFewRows = 512;     //!< what a launch waits for is then one row's time, and not the memory
 
+//! Starts the kernel whose groups have a row each.
+template <int32_t Size, bool Whole, int32_t Chunks, bool Full, bool Ahead, uint32_t Threads, typename Group,
+          typename Work>
+void startRows(Work const& work, uint32_t blocks, uint32_t threads) noexcept
+{
+    launchEarly(rowsKernel<Size, Whole, Chunks, Full, Ahead, Threads, Group, decltype(work.function),
+                           decltype(work.outs), decltype(work.in)>,
+                blocks, threads, work.stream, work.function, work.rows, work.columns, work.outs, work.in);
+}
+
 //! Lanes threads of a warp have a row, each at most Chunks chunks of it.
 template <int32_t Size, bool Whole, int32_t Chunks, uint32_t Lanes, typename Work>
 void launchShort(Work const& work) noexcept
@@ -66,13 +77,11 @@ void launchShort(Work const& work) noexcept
         // Each thread has all its chunks, and each warp of such a block a row.
         if (chunksOf<Size, Whole>(work.columns) == Chunks * kLanes && threads == kLanes)
         {
-            rowsKernel<Size, Whole, Chunks, true, false, kLanes, LanesOfWarp<Lanes>>
-                <<<blocks, kLanes, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
+            startRows<Size, Whole, Chunks, true, false, kLanes, LanesOfWarp<Lanes>>(work, blocks, kLanes);
             return;
         }
     }
-    rowsKernel<Size, Whole, Chunks, false, false, kThreads, LanesOfWarp<Lanes>>
-        <<<blocks, threads, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
+    startRows<Size, Whole, Chunks, false, false, kThreads, LanesOfWarp<Lanes>>(work, blocks, threads);
 }
 
 //! So many threads, of whole warps, that each has at most `each` of a row's chunks.
@@ -112,13 +121,11 @@ void launchLong(Work const& work, int64_t chunks) noexcept
         bool const worthIt = work.rows <= kFewRows || In::kMatrices == In::kCount || Size >= 16;
         if (worthIt && chunks == int64_t{Chunks} * threads)
         {
-            rowsKernel<Size, Whole, Chunks, true, Ahead, Most, WholeBlock<Most / kLanes>>
-                <<<blocks, threads, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
+            startRows<Size, Whole, Chunks, true, Ahead, Most, WholeBlock<Most / kLanes>>(work, blocks, threads);
             return;
         }
     }
-    rowsKernel<Size, Whole, Chunks, false, Ahead, Most, WholeBlock<Most / kLanes>>
-        <<<blocks, threads, 0, work.stream>>>(work.function, work.rows, work.columns, work.outs, work.in);
+    startRows<Size, Whole, Chunks, false, Ahead, Most, WholeBlock<Most / kLanes>>(work, blocks, threads);
 }
 
 //! A cluster of blocks has a row; false where the GPU can't start one, or the row is too long for it.

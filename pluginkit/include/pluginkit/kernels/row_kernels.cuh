@@ -1,6 +1,7 @@
 //! A row as its function sees it, in registers or read again in each step, and the kernel; for normalize.cuh.
 #pragma once
 
+#include <pluginkit/kernels/launch.cuh>
 #include <pluginkit/kernels/row_groups.cuh>
 #include <pluginkit/kernels/row_inputs.cuh>
 
@@ -279,6 +280,7 @@ __global__ void __launch_bounds__(Threads)
     uint32_t turn = 0;
     Group const group{{scratch, &turn}};
     auto const place = detail::placeOf<Size, Whole>(group, group.row(), rows, columns);
+    detail::waitForStream();
     if constexpr (Chunks == 0)
     {
         detail::callOnRow(function, detail::StreamedRow<Size, Whole, Group, In>{place, in}, outs);

@@ -7,6 +7,7 @@
 //! A block has a row. Where there are few rows and they are long, blocks share them if they are given a workspace.
 #pragma once
 
+#include <pluginkit/kernels/launch.cuh>
 #include <pluginkit/kernels/long_scan.cuh>
 #include <pluginkit/kernels/scan_pieces.cuh>
 #include <pluginkit/kernels/staged_scan.cuh>
@@ -46,6 +47,7 @@ __global__ void __launch_bounds__(kMostScanThreads)
         Block ? blockIdx.x : static_cast<int64_t>(blockIdx.x) * (blockDim.x / Lanes) + threadIdx.x / Lanes;
     auto const place = placeOfRow<Size, Whole>(row, rows, columns);
     int64_t const most = chunksOf<Size, Whole>(columns);
+    waitForStream();
     float carried = Operation::kIdentity;
     // Every thread takes as many turns as each other row's could, or it would miss exchanges of its warp.
     for (int64_t begin = 0; begin < most; begin += threads)
@@ -82,6 +84,7 @@ __global__ void __launch_bounds__(kMostScanThreads)
     int64_t const first = (int64_t{blockIdx.x} * warps + warp) * Chunks * kLanes + lane;
     float numbers[Chunks][Size];
     Elements<Size, In> raw[Chunks];
+    waitForStream();
 #pragma unroll
     for (int32_t k = 0; k < Chunks; ++k)
     {
@@ -138,8 +141,8 @@ bool launchFullScan(cudaStream_t stream, int64_t rows, int64_t chunks, Operation
     {
         return false;
     }
-    fullScanKernel<Size, Chunks>
-        <<<static_cast<uint32_t>(rows), static_cast<uint32_t>(threads), 0, stream>>>(operation, out, in);
+    launchEarly(fullScanKernel<Size, Chunks, Operation, Out, In>, static_cast<uint32_t>(rows),
+                static_cast<uint32_t>(threads), stream, operation, out, in);
     return true;
 }
 
@@ -149,9 +152,9 @@ void launchShortScan(cudaStream_t stream, int64_t rows, int64_t columns, Operati
 {
     constexpr uint32_t kThreads = Values::kThreads > 0 ? std::min(Values::kThreads, kMostScanThreads) : 256;
     constexpr int64_t kInBlock = kThreads / Lanes;
-    scanKernel<Size, Whole, Lanes, false>
-        <<<static_cast<uint32_t>((rows + kInBlock - 1) / kInBlock), kThreads, 0, stream>>>(rows, columns, operation,
-                                                                                           out, in);
+    launchEarly(scanKernel<Size, Whole, Lanes, false, Operation, Out, In>,
+                static_cast<uint32_t>((rows + kInBlock - 1) / kInBlock), kThreads, stream, rows, columns, operation,
+                out, in);
 }
 
 template <typename Values, int32_t Size, bool Whole, typename Operation, typename Out, typename In>
@@ -211,8 +214,8 @@ cudaError_t launchScanOf(cudaStream_t stream, int64_t rows, int64_t columns, Ope
         constexpr int64_t kMost =
             Values::kThreads > 0 ? std::min(Values::kThreads, kMostScanThreads) : kMostScanThreads;
         auto const threads = static_cast<uint32_t>(std::min((chunks + kLanes - 1) / kLanes * kLanes, kMost));
-        scanKernel<Size, Whole, kLanes, true>
-            <<<static_cast<uint32_t>(rows), threads, 0, stream>>>(rows, columns, operation, out, in);
+        launchEarly(scanKernel<Size, Whole, kLanes, true, Operation, Out, In>, static_cast<uint32_t>(rows), threads,
+                    stream, rows, columns, operation, out, in);
     }
     return cudaGetLastError();
 }

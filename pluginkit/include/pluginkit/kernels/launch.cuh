@@ -1,0 +1,72 @@
+//! Launches that begin while the kernel before them on the stream still ends: of a small tensor's time most is the way
+//! from one kernel's last block to the next one's first. On GPUs of compute capability 9.0 and above blocks are then
+//! there already, and wait for the end of that kernel (CUDA Programming Guide, "Programmatic Dependent Launch").
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+// Graphs have such launches since CUDA 12.3.
+#if !defined(PLUGINKIT_TARGET_CPU) && defined(CUDART_VERSION) && CUDART_VERSION >= 12030
+#define PLUGINKIT_KERNELS_EARLY 1
+#endif
+
+namespace pluginkit::kernels::detail
+{
+
+//! Called by every thread of each kernel that `launchEarly` starts, on every way, before it reads or writes global
+//! memory: lets the next kernel's blocks come, and waits until all kernels before this one have ended and what they
+//! wrote is visible (PTX ISA, griddepcontrol). The next kernel is not ahead of those either, since it waits for this
+//! one. Without effect in a kernel that is started in another way.
+inline __device__ void waitForStream()
+{
+#if defined(PLUGINKIT_KERNELS_EARLY) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+#ifdef PLUGINKIT_KERNELS_EARLY
+//! Whether a kernel's code for this GPU has the instructions of `waitForStream`: a library may have only code for older
+//! GPUs that runs here, too. Asked at each launch: an answer that a template keeps in a static would hold the library
+//! in memory.
+inline bool canLaunchEarly(void const* kernel) noexcept
+{
+    cudaFuncAttributes attributes{};
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess)
+    {
+        static_cast<void>(cudaGetLastError()); // the launch says what is wrong
+        return false;
+    }
+    return attributes.ptxVersion >= 90 && driver >= 12030;
+}
+#endif
+
+//! Starts a kernel that calls `waitForStream`; an error is what cudaGetLastError then gives.
+template <typename... Parameters>
+void launchEarly(void (*kernel)(Parameters...), uint32_t blocks, uint32_t threads, cudaStream_t stream,
+                 Parameters... arguments) noexcept
+{
+#ifdef PLUGINKIT_KERNELS_EARLY
+    if (canLaunchEarly(reinterpret_cast<void const*>(kernel)))
+    {
+        cudaLaunchAttribute attribute{};
+        attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attribute.val.programmaticStreamSerializationAllowed = 1;
+        cudaLaunchConfig_t config{};
+        config.gridDim = dim3{blocks};
+        config.blockDim = dim3{threads};
+        config.stream = stream;
+        config.attrs = &attribute;
+        config.numAttrs = 1;
+        static_cast<void>(cudaLaunchKernelEx(&config, kernel, arguments...));
+        return;
+    }
+#endif
+    kernel<<<blocks, threads, 0, stream>>>(arguments...);
+}
+
+} // namespace pluginkit::kernels::detail
