@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Sequence
 
@@ -45,6 +47,10 @@ _COMMANDS = {
     "demo": ("testing.demo", "Run new, build and test in a temporary folder."),
 }
 """Each command: its module below `pluginkit.cli`, and what it does."""
+
+
+PROGRAM = "program"
+"""The `obj` of click's context, in a process that was started for the command: it has no threads, and nothing above."""
 
 
 class _Lazy(click.Group):
@@ -107,16 +113,31 @@ def command() -> None:
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with the exit code that `pluginkit.errors` documents."""
-    code = run(args)
+    code = run(args, program=True)
     # What is left is no garbage to look for: at a process's end that takes Python a fifth of a second.
     gc.freeze()
-    sys.exit(code)
+    _end(code)
 
 
-def run(args: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one way out for each kind of ending
-    """Run the command line; the exit code."""
+def _end(code: int) -> None:
+    """Ends the process as `sys.exit` does, but for taking apart all that was imported."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
     try:
-        result = command.main(args=None if args is None else list(args), prog_name="pluginkit", standalone_mode=False)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(code)  # it says so, or knows better
+    os._exit(code)
+
+
+def run(  # noqa: PLR0911 - one way out for each kind of ending
+    args: Sequence[str] | None = None, *, program: bool = False
+) -> int:
+    """Run the command line; the exit code. `program`: it is all that this process does."""
+    words = None if args is None else list(args)
+    try:
+        result = command.main(words, prog_name="pluginkit", standalone_mode=False, obj=PROGRAM if program else None)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:

@@ -179,6 +179,10 @@ class Judge(Protocol):
     NAME: str
     """As reports, tables and `pluginkit info` call it."""
 
+    SPARES: tuple[str, ...]
+    """Modules of workers that its first session will need, and that need no library to start: a run starts them while
+    it compiles (`process.spares`). Each stands there as often as it is needed."""
+
     def probe(self) -> Availability:
         """Whether it is on this machine; or why not, and how to get it. Loads nothing."""
 

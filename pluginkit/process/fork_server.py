@@ -1,11 +1,11 @@
 """Starts workers by fork(2), from a process that has imported what all of them need: half a second less for each.
 
-A process has one server, started with its first worker; another one where its own environment has changed since in
-what programs read at their start. A server has one thread, and loads neither a plugin nor a library of NVIDIA's: what
-can crash is in its children alone. A request on its socket brings a child's environment and `sys.path`, and
-descriptors: the child's two pipes, its log, its working directory, and a socket of its own. There the server sends the
-child's process id and, when it has ended, its exit code. The child stays a zombie until the client closes that socket,
-so its number isn't reused as long as the client may kill it.
+A process has one server, started with its first worker or, of `pluginkit test`, forked from it before it has threads;
+another one where its own environment has changed since in what programs read at their start. A server has one thread,
+and loads neither a plugin nor a library of NVIDIA's: what can crash is in its children alone. A request on its socket
+brings a child's environment and `sys.path`, and descriptors: the child's two pipes, its log, its working directory, and
+a socket of its own. There the server sends the child's process id and, when it has ended, its exit code. The child
+stays a zombie until the client closes that socket, so its number isn't reused as long as the client may kill it.
 
 The server ends with the process that started it, and its children with the server (PR_SET_PDEATHSIG).
 """
@@ -16,6 +16,7 @@ import atexit
 import contextlib
 import gc
 import importlib
+import io
 import logging
 import os
 import pickle
@@ -28,6 +29,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import BinaryIO
 
 from pluginkit.process.child import die_with_parent
@@ -154,16 +156,22 @@ class ForkServer:
 
     @classmethod
     def fork(cls) -> ForkServer:
-        """A server that is a fork of this process, which has one thread and has imported what the server needs."""
+        """A server that is a fork of this process, which has one thread and has imported what the server needs.
+
+        It leads a session of its own, so that Ctrl-C is the owner's, and has none of the owner's open files but stderr.
+        """
         control, theirs = socket.socketpair()
         owner = os.getpid()
         pid = os.fork()
         if pid == 0:
             # Its children leave it by SystemExit. Anything else would reach who serves above, in the owner's name.
             try:
-                control.close()
+                os.setsid()
                 die_with_parent(owner)
+                _leave_files(but=theirs)
                 _Nursery(theirs, owner).run()
+            except KeyboardInterrupt:
+                os._exit(1)
             except Exception:  # noqa: BLE001 (whatever it is, this process ends of it)
                 traceback.print_exc()
                 os._exit(1)
@@ -241,6 +249,7 @@ def begin() -> None:
 
 def branch() -> None:
     """Forks this process's server from itself, while it has one thread: nothing is imported again."""
+    preload()
     _running[frozenset(startup(own_environment()).items())] = ForkServer.fork()
 
 
@@ -276,6 +285,21 @@ def stop() -> None:
 atexit.register(stop)
 
 
+def _leave_files(but: socket.socket) -> None:
+    """In a fork: puts /dev/null in the place of what the process above has open, locks and pipes among it.
+
+    The numbers stay taken: the objects that they belong to may close them whenever they like.
+    """
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for number in [int(file.name) for file in Path("/proc/self/fd").iterdir()]:
+        if number not in {2, null, but.fileno()}:
+            with contextlib.suppress(OSError):  # of the listing itself, which is closed by now
+                os.fstat(number)
+                os.dup2(null, number, inheritable=number < 2)
+    sys.stdout = io.TextIOWrapper(open(1, "wb", buffering=0, closefd=False), write_through=True)  # noqa: SIM115
+    os.close(null)
+
+
 def _read(source: socket.socket, size: int) -> bytes:
     data = b""
     while len(data) < size:
@@ -290,13 +314,18 @@ def main() -> None:
     """The server: imports, and forks a child for each request until the client is gone."""
     control, owner = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
     control.set_inheritable(False)
-    # What is imported is no garbage: a child that looked for it there would have a copy of all its memory.
+    preload()
+    _Nursery(control, owner).run()
+
+
+def preload() -> None:
+    """Imports what workers need. It is no garbage: a child that looked for some there would have a copy of all its
+    memory."""
     gc.disable()
     for module in PRELOADED:
         importlib.import_module(module)
     gc.freeze()
     gc.enable()
-    _Nursery(control, owner).run()
 
 
 class _Nursery:

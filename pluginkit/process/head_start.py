@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import fcntl
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -93,4 +94,12 @@ def cancel() -> None:
         begun.lock.close()
 
 
+def _leave() -> None:
+    """In a fork of the process: what was begun is that one's, to be taken over or ended there."""
+    _of_the_owner.update(_begun)
+    _begun.clear()
+
+
+_of_the_owner: dict[Path, HeadStart] = {}
 atexit.register(cancel)
+os.register_at_fork(after_in_child=_leave)

@@ -231,8 +231,7 @@ class Worker:
         except OSError:
             self.close()
             raise
-        for group in getattr(_GROUPS, "entered", ()):
-            group.add(self)
+        self.join_groups()
         self._ask(("open", {"module": module, "init": init, "breadcrumb": str(self.breadcrumb)}), timeout)
 
     def _forked(self, environment: Mapping[str, str]) -> bool:
@@ -261,6 +260,21 @@ class Worker:
         finally:
             os.close(read)
             os.close(write)
+
+    def join_groups(self) -> None:
+        """It is one of the workers of what this thread is doing."""
+        for group in getattr(_GROUPS, "entered", ()):
+            group.add(self)
+
+    @property
+    def forked(self) -> bool:
+        """Whether it is the server's child, and no program of its own."""
+        return isinstance(self._process, Forked)
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int | None:

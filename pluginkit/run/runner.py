@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +12,11 @@ from pluginkit.judges.digests import digest
 from pluginkit.judges.protocol import Answers, Build, Item, RunWork, Section
 from pluginkit.manifest import Manifest
 from pluginkit.network.large import LargeCase
-from pluginkit.process import fork_server, head_start
+from pluginkit.process import fork_server, head_start, spares
 from pluginkit.process.crew import Crew
 from pluginkit.run import libraries
 from pluginkit.run.executors import Executor, LocalExecutor
-from pluginkit.run.items import JudgePart, part_of
+from pluginkit.run.items import JudgePart, part_of, parts
 from pluginkit.run.options import Options, Shard, Step
 from pluginkit.run.selection import named_families, named_precision, select
 from pluginkit.testing import planning
@@ -37,17 +39,31 @@ def run(options: Options, step: Step = lambda *_: None, executor: Executor | Non
     targets, without = libraries.targets(options, place.gpus)
     if executor is None and not options.sanitize:  # whose workers have another environment
         fork_server.begin()
-    with Crew(1) as crew:
-        planned = crew.submit(lambda _: _plan(options) if executor else _chosen(_plan(options), place))
-        made = libraries.make(options, targets, step, place.gpus)
-        head_start.cancel()  # of a library that nobody asked for: its folder is locked
-        step("asking the reference", 0, None)
-        work = replace(planned.result(), builds=tuple(one.build for one in made))
-    if executor:  # whose workers are asked once they have the library's builds
-        work = _chosen(work, executor)
-    taking_part = part_of(place.parts(work, options.judges), options.shard)
-    found = place.execute(work, taking_part, {one.build: one.path for one in made}, step)
+    built = threading.Event()
+    with ExitStack() as stack:
+        stack.callback(spares.close)
+        with Crew(1) as crew:
+            planned = crew.submit(lambda _: _plan(options) if executor else _chosen(_plan(options), place))
+            if executor is None:
+                crew.submit(lambda _: _start_spares(planned.result(), options, built))
+            made = libraries.make(options, targets, step, place.gpus)
+            built.set()
+            head_start.cancel()  # of a library that nobody asked for: its folder is locked
+            step("asking the reference", 0, None)
+            work = replace(planned.result(), builds=tuple(one.build for one in made))
+        if executor:  # whose workers are asked once they have the library's builds
+            work = _chosen(work, executor)
+        taking_part = part_of(place.parts(work, options.judges), options.shard)
+        found = place.execute(work, taking_part, {one.build: one.path for one in made}, step)
     return assemble(work, taking_part, found, made[0].path, without, place, options.shard)
+
+
+def _start_spares(work: RunWork, options: Options, built: threading.Event) -> None:
+    """Starts what the judges will need besides the library, until that is built."""
+    for part in parts(work, options.judges):
+        for module in part.judge.SPARES if part.items else ():
+            if built.is_set() or not spares.begin(module, options.timeout):
+                return
 
 
 def _plan(options: Options) -> RunWork:

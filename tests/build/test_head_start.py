@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,3 +109,21 @@ def test_nothing_begins_where_somebody_builds_or_nothing_was_built(place: Path, 
     head_start.begin(tmp_path)
     assert not (place / "cmake" / "pid").exists()
     assert free(place)
+
+
+def test_a_fork_of_the_process_ends_nothing(place: Path) -> None:
+    """Workers are forks of the command: what they do at their end is no end of the compiler."""
+    (place / "cmake" / "slow").touch()
+    head_start.begin(place.parents[1])
+    pid = started(place)
+    child = os.fork()
+    if child == 0:
+        head_start.cancel()
+        os._exit(0)
+    os.waitpid(child, 0)
+    with head_start.locked(place) as begun:
+        assert begun is not None
+        assert begun._program is not None
+        with pytest.raises(subprocess.TimeoutExpired):
+            begun._program._child.wait(0.3)
+    assert gone(pid)

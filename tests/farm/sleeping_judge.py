@@ -24,6 +24,7 @@ class SleepingJudge:
     waits for or makes."""
 
     NAME = NAME
+    SPARES: tuple[str, ...] = ()
 
     def probe(self) -> Availability:
         return Availability(True, version="1")

@@ -177,6 +177,23 @@ def test_a_forked_server_that_fails_ends_instead_of_going_on_as_its_owner() -> N
     assert "OSError: no process is left" in done.stderr
 
 
+def test_a_server_that_is_a_fork_has_nothing_of_what_the_process_has_open() -> None:
+    """A lock or a pipe that it kept would outlive its owner's use of it; and Ctrl-C is the owner's."""
+    code = (
+        f"import os, sys\nsys.path[:] = {sys.path!r}\nread, write = os.pipe()\n"
+        "from pluginkit.cli.testing import test_session\nfrom pluginkit.process import fork_server\n"
+        "fork_server.branch()\nfrom pluginkit.process.worker import Worker\n"
+        "with Worker('tests.runtimes.about_itself', {}, timeout=60) as worker:\n"
+        "    server = worker.call('getppid')\n"
+        "    held = {fd: os.readlink(f'/proc/{server}/fd/{fd}') for fd in os.listdir(f'/proc/{server}/fd')}\n"
+        "    print(os.getsid(server) == server, [held[str(fd)] for fd in (0, 1, read, write)] == ['/dev/null'] * 4)\n"
+        "    print(sum(what.startswith('pipe:') for fd, what in held.items() if fd != '2'))\n"
+        "print(*[name for name in sys.modules if name.startswith(('tensorrt', 'onnxruntime', 'pycuda', 'torch'))])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["True", "True", "0"], done.stderr
+
+
 def test_the_server_ends_with_its_owner_though_a_fork_of_that_one_lives() -> None:
     code = (
         f"import os, sys, time\nsys.path[:] = {sys.path!r}\nfrom pluginkit.process.worker import Worker\n"

@@ -12,6 +12,7 @@ from pluginkit.testing.report import Outcome, Verdict
 
 class PatienceJudge:
     NAME = "patience"
+    SPARES: tuple[str, ...] = ()
 
     def probe(self) -> Availability:
         return Availability(True, "0.1", "/nowhere")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import click
 
 from pluginkit.cli import farms
 from pluginkit.cli.report_files import json_option
-from pluginkit.process import fork_server, head_start
+from pluginkit.process import head_start
 
 
 @click.command("test")
@@ -122,7 +123,8 @@ from pluginkit.process import fork_server, head_start
     help="Keep what came of each case in DIR, for pluginkit history.",
 )
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
-def command(project: Path, **options: Any) -> int:
+@click.pass_obj
+def command(obj: str | None, /, project: Path, **options: Any) -> int:
     """Test PROJECT's plugin in networks, against its reference, and have NVIDIA's builder judge each network.
 
     Builds what changed first. Without --fp32, --fp16, --bf16, --int8 or --fp8 it tests all that pluginkit.toml
@@ -133,11 +135,18 @@ def command(project: Path, **options: Any) -> int:
     # What is saved before --watch looks would be missed by a build that began earlier: its rounds begin their own.
     if plain and options["target"] != "gpu" and options["library"] is None and not options["watch"]:
         head_start.begin(project)
-    if plain and options["farm"] is None:
+    from pluginkit.process import fork_server
+
+    serves = plain and options["farm"] is None
+    if serves and obj is None:
         fork_server.begin()
     try:
+        gc.disable()  # what is imported is no garbage
         from pluginkit.cli.testing import test_session
 
+        gc.enable()
+        if serves and obj is not None:
+            fork_server.branch()
         return test_session.run(project=project, **options)
     finally:
         head_start.cancel()

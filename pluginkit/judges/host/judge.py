@@ -20,6 +20,7 @@ class HostJudge:
     """Runs each case of the plan, in each order that CUDA leaves open, and compares."""
 
     NAME = host.NAME
+    SPARES: tuple[str, ...] = ()
 
     def probe(self) -> Availability:
         """It comes with pluginkit."""

@@ -15,6 +15,7 @@ class LeanJudge:
     """Has each registry that is here load the library, and make, clone, serialize and read the plugin."""
 
     NAME = lean.NAME
+    SPARES: tuple[str, ...] = ()
 
     def probe(self) -> Availability:
         """Whether a tensorrt-lean is installed, here or in `.venv-nvidia`."""

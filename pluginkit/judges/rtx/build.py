@@ -116,13 +116,22 @@ class Builder:
             row = refusals.recognise(built)
             return self._without(session, network, row, verdict, expected()) if row and row.hidden else verdict
         built = session.build(network)
-        verdict = _verdict(network, built, expected())
+        verdict = _verdict(network, built)
         if row := self._recognised(built):
             if row.hidden:
                 return self._without(session, network, row, verdict, expected())
             return self._whatever(session, own_operators.replaced(network, self.manifest), row, verdict)
-        if network.variant:
-            return verdict
+        if not network.variant:
+            verdict = self._otherwise(session, network, verdict, counted)
+        # Last: the host may be at work on it yet.
+        compared = _verdict(network, built, expected())
+        if compared.outcome.bad:
+            counted.clear()
+            return compared
+        return verdict
+
+    def _otherwise(self, session: RtxSession, network: Network, verdict: Verdict, counted: list[Case]) -> Verdict:
+        """The verdict on a network, or a bad one on its other forms: as exporters write it, and as static networks."""
         if not verdict.outcome.bad and network.family == "plain":
             again = _verdict(network, session.build(network, as_exported=True))
             if again.outcome.bad and (advice := parser_operators.advice(self.manifest.plugin.name)):

@@ -17,6 +17,7 @@ class EngineJudge:
     """Has RTX build every network and run every case on the GPU, in the process that built it and in another."""
 
     NAME = engines.NAME
+    SPARES: tuple[str, ...] = ()
 
     def probe(self) -> Availability:
         """Whether RTX is here, and a GPU that it runs engines on."""

@@ -37,6 +37,8 @@ class RtxJudge:
     """Has every network built, and negative controls."""
 
     NAME = rtx.NAME
+    SPARES: tuple[str, ...] = (rtx.CHILD, rtx.CHILD)
+    """The first to see whether the registry takes the library, the second to build."""
 
     def probe(self) -> Availability:
         """Whether the wheel tensorrt-rtx is installed."""

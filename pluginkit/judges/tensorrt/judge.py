@@ -15,6 +15,7 @@ class TensorrtJudge:
     """Has TensorRT build every network and run every case."""
 
     NAME = tensorrt.NAME
+    SPARES: tuple[str, ...] = ()
 
     def probe(self) -> Availability:
         """Whether the Python package tensorrt is installed, with its libraries."""

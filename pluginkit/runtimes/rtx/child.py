@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pluginkit.errors import CheckFailed
 from pluginkit.interpreter.walker import as_exported
@@ -33,6 +33,10 @@ class RtxChild:
         self._before = set(nvidia.identities(self._registry))
         self._shapes: dict[str, Dims] = {}
         self._log.take()
+
+    def set_probe(self, environment: Mapping[str, str]) -> None:
+        """What the probe library is to read of its environment, before it is loaded."""
+        os.environ.update(environment)
 
     def load(self, library: str) -> None:
         """Has the registry load a library.

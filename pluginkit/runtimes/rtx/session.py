@@ -25,6 +25,7 @@ from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork, ApiNetwork
 from pluginkit.network.model import Dims, Network
 from pluginkit.paths import built_dir
+from pluginkit.process import spares
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 from pluginkit.runtimes.nvidia import unversioned_name
 from pluginkit.runtimes.rtx import leniencies
@@ -94,12 +95,18 @@ class RtxProcess:
         self._worker: Worker | None = None
 
     def _start(self, library: str = "") -> Worker:
-        env = {
+        probe = {
             "PLUGINKIT_PROBE_LIBRARY": library,
             "PLUGINKIT_PROBE_TRACE": str(self._trace),
             **({"PLUGINKIT_PROBE_IDENTITY": "1"} if library else {}),
         }
-        return Worker(CHILD, {}, timeout=self._timeout, env=env)
+        worker = spares.worker(CHILD, self._timeout)
+        try:
+            worker.call("set_probe", environment=probe)
+        except BaseException:
+            worker.close()
+            raise
+        return worker
 
     def _calls(self) -> list[dict[str, Any]]:
         """What the plugins were asked, as the probe has written it down."""
