@@ -22,53 +22,56 @@ namespace detail
 constexpr uint32_t kGatherThreads = 256;
 constexpr int64_t kMostDivided = 0x7FFFFFFF; //!< by a `Divisor`
 
-constexpr int32_t kGatherUnits = 2; //!< of a thread, both loaded before the first is stored
+constexpr int32_t kGatherUnits = 2; //!< of a thread
 
-//! A number below 0 counts from the table's end; one that is no row's gives zeros. `rows` divides by `inRow`, where
-//! both it and the units are below 2^31.
+//! A number below 0 counts from the table's end; one that is no row's gives zeros. Of each row the units of `columns`
+//! are taken, of a table whose rows are `inRow` units apart. All of a thread's numbers are under way at once, then all
+//! of its units.
 template <uint32_t Threads, int32_t Units, typename Unit, typename Index, typename Change>
 __global__ void __launch_bounds__(Threads)
-    gatherRowsKernel(int64_t units, int64_t inRow, Divisor rows, int64_t tableRows, Change change, Index const* indices,
-                     Unit const* table, Unit* y)
+    gatherRowsKernel(uint32_t units, Divisor columns, int64_t inRow, int64_t tableRows, Change change,
+                     Index const* indices, Unit const* table, Unit* y)
 {
-    bool const small = units <= kMostDivided;
-    int64_t const begin = static_cast<int64_t>(blockIdx.x) * Units * Threads + threadIdx.x;
+    uint32_t const begin = blockIdx.x * (Units * Threads) + threadIdx.x;
+    int64_t from[Units];
+    uint32_t unit[Units];
+#pragma unroll
+    for (int32_t k = 0; k < Units; ++k)
+    {
+        uint32_t const i = min(begin + k * Threads, units - 1); // loads without branches
+        auto const row = static_cast<uint32_t>(columns.quotient(static_cast<int32_t>(i)));
+        unit[k] = i - row * columns.divisor;
+        from[k] = static_cast<int64_t>(indices[row]);
+    }
     Unit found[Units];
 #pragma unroll
     for (int32_t k = 0; k < Units; ++k)
     {
-        int64_t const i = begin + k * int64_t{Threads};
+        from[k] += from[k] < 0 ? tableRows : 0;
         found[k] = Unit{};
-        if (i < units)
+        if (static_cast<uint64_t>(from[k]) < static_cast<uint64_t>(tableRows))
         {
-            int64_t const row = small ? rows.quotient(static_cast<int32_t>(i)) : i / inRow;
-            int64_t const unit = small ? static_cast<int32_t>(i) - static_cast<int32_t>(row * inRow) : i - row * inRow;
-            auto from = static_cast<int64_t>(indices[row]);
-            from += from < 0 ? tableRows : 0;
-            if (from >= 0 && from < tableRows)
-            {
-                found[k] = table[from * inRow + unit];
-                change(found[k]);
-            }
+            found[k] = table[from[k] * inRow + unit[k]];
         }
     }
 #pragma unroll
     for (int32_t k = 0; k < Units; ++k)
     {
-        int64_t const i = begin + k * int64_t{Threads};
+        uint32_t const i = begin + k * Threads;
         if (i < units)
         {
+            change(found[k]);
             y[i] = found[k];
         }
     }
 }
 
-//! Rows of `inRow` units.
+//! Rows of `inRow` units. A launch has 2^31 - 1 units at most: some of the rows, or a part of one.
 template <typename Unit, typename Stream, typename Index, typename Change>
 cudaError_t gather(Stream const& stream, int64_t count, int64_t inRow, int64_t tableRows, Change change,
                    Index const* indices, void const* table, void* y) noexcept
 {
-    int64_t const units = count * inRow;
+    int64_t const most = std::max<int64_t>(kMostDivided / inRow, 1);
     return launchWith(stream,
                       [&](cudaStream_t on, auto values)
                       {
@@ -76,10 +79,20 @@ cudaError_t gather(Stream const& stream, int64_t count, int64_t inRow, int64_t t
                           constexpr uint32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kGatherThreads;
                           constexpr int32_t kUnits = Values::kPacks > 0 ? Values::kPacks : kGatherUnits;
                           constexpr int64_t kInBlock = int64_t{kThreads} * kUnits;
-                          auto const blocks = static_cast<uint32_t>((units + kInBlock - 1) / kInBlock);
-                          gatherRowsKernel<kThreads, kUnits><<<blocks, kThreads, 0, on>>>(
-                              units, inRow, divisorOf(std::min(inRow, kMostDivided)), tableRows, change, indices,
-                              static_cast<Unit const*>(table), static_cast<Unit*>(y));
+                          for (int64_t done = 0; done < count; done += most)
+                          {
+                              int64_t const rows = std::min(count - done, most);
+                              for (int64_t column = 0; column < inRow; column += kMostDivided)
+                              {
+                                  int64_t const columns = std::min(inRow - column, kMostDivided);
+                                  int64_t const units = rows * columns;
+                                  auto const blocks = static_cast<uint32_t>((units + kInBlock - 1) / kInBlock);
+                                  gatherRowsKernel<kThreads, kUnits><<<blocks, kThreads, 0, on>>>(
+                                      static_cast<uint32_t>(units), divisorOf(columns), inRow, tableRows, change,
+                                      indices + done, static_cast<Unit const*>(table) + column,
+                                      static_cast<Unit*>(y) + done * inRow + column);
+                              }
+                          }
                           return cudaGetLastError();
                       });
 }

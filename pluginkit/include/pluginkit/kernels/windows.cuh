@@ -218,9 +218,9 @@ __device__ void foldSteps(Pack<int8_t> const (&rows)[Size], int8_t const (&befor
     }
 }
 
-//! Output rows of a thread. More rows share more loads; of one-byte elements the work on them counts more.
-template <typename T>
-constexpr int32_t kHalvedRows = sizeof(T) == 1 ? 1 : 2;
+//! Output rows of a thread. Windows of 3 x 3 share loads; of one-byte elements the work on them counts more.
+template <int32_t Size, typename T>
+constexpr int32_t kHalvedRows = Size == 2 || sizeof(T) == 1 ? 1 : 2;
 
 //! Windows of 2 x 2, or of 3 x 3 with a pad of 1, from every second element, in rows that are made of packs: what most
 //! networks halve an image with. A thread takes the pack at one place of several rows, all of them loaded before the
@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(kWindowThreads)
     constexpr int32_t kPad = Size - 2;
     constexpr int32_t kIn = Pack<T>::kSize;
     constexpr int32_t kOut = kIn / 2;
-    constexpr int32_t kHalved = kHalvedRows<T>;
+    constexpr int32_t kHalved = kHalvedRows<Size, T>;
     constexpr int32_t kRows = 2 * (kHalved - 1) + Size;
     constexpr bool kFolds = std::is_same_v<T, int8_t> &&
                             (kHasFold<Layer, MaximumFold> || kHasFold<Layer, MinimumFold> || kHasFold<Layer, SumFold>);
@@ -265,23 +265,18 @@ __global__ void __launch_bounds__(kWindowThreads)
     if constexpr (kFolds)
     {
         bool has[Size];
-        bool any = false;
 #pragma unroll
         for (int32_t r = 0; r < Size; ++r)
         {
             has[r] = top + r >= 0 && top + r < work.height;
-            any = any || has[r];
         }
         foldSteps<Size, Layer>(loaded, before, has, pack > 0, x.scale, folded[0]);
-#pragma unroll
-        for (float& number : folded[0])
-        {
-            number = any ? number : Layer::kIdentity;
-        }
     }
     else
     {
-        // A row is converted once, and goes on with each output row whose windows it is in.
+        // A row is converted once, and goes on with each output row whose windows it is in. One that isn't in the image
+        // was loaded as its neighbour, which is in the same window: a maximum may have it twice, without branches.
+        constexpr bool kTwice = Size == 2 && (kHasFold<Layer, MaximumFold> || kHasFold<Layer, MinimumFold>);
 #pragma unroll
         for (int32_t o = 0; o < kHalved * kOut; ++o)
         {
@@ -290,7 +285,7 @@ __global__ void __launch_bounds__(kWindowThreads)
 #pragma unroll
         for (int32_t r = 0; r < kRows; ++r)
         {
-            if (top + r < 0 || top + r >= work.height)
+            if (!kTwice && (top + r < 0 || top + r >= work.height))
             {
                 continue;
             }
@@ -333,7 +328,8 @@ __global__ void __launch_bounds__(kWindowThreads)
         for (int32_t o = 0; o < kOut; ++o)
         {
             int32_t const columns = o == 0 && pack == 0 ? Size - kPad : Size;
-            results[o] = layer.result(folded[k][o], static_cast<float>(rows * columns));
+            float const number = rows > 0 ? folded[k][o] : Layer::kIdentity;
+            results[o] = layer.result(number, static_cast<float>(rows * columns));
         }
         Pack<T> made;
         Conversion<T>::pack(made, results, y.inverse);
@@ -378,7 +374,8 @@ cudaError_t launchWindows(cudaStream_t stream, Images const& images, Window cons
         canPack(y.data, x.data))
     {
         int64_t const packs = images.width / Pack<T>::kSize;
-        int64_t const groups = (images.outHeight + detail::kHalvedRows<T> - 1) / detail::kHalvedRows<T>;
+        int64_t const halved = window.size == 2 ? detail::kHalvedRows<2, T> : detail::kHalvedRows<3, T>;
+        int64_t const groups = (images.outHeight + halved - 1) / halved;
         work.inRow = divisorOf(packs);
         work.inPlane = divisorOf(groups);
         work.threads = images.count * groups * packs;
