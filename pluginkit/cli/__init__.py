@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import importlib
 import os
 import sys
-import threading
 import traceback
 from collections.abc import Sequence
 
@@ -47,10 +45,6 @@ _COMMANDS = {
     "demo": ("testing.demo", "Run new, build and test in a temporary folder."),
 }
 """Each command: its module below `pluginkit.cli`, and what it does."""
-
-
-PROGRAM = "program"
-"""The `obj` of click's context, in a process that was started for the command: it has no threads, and nothing above."""
 
 
 class _Lazy(click.Group):
@@ -116,28 +110,19 @@ def main(args: Sequence[str] | None = None) -> None:
     code = run(args, program=True)
     # What is left is no garbage to look for: at a process's end that takes Python a fifth of a second.
     gc.freeze()
-    _end(code)
-
-
-def _end(code: int) -> None:
-    """Ends the process as `sys.exit` does, but for taking apart all that was imported."""
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        sys.exit(code)  # it says so, or knows better
-    os._exit(code)
+    sys.exit(code)
 
 
 def run(  # noqa: PLR0911 - one way out for each kind of ending
     args: Sequence[str] | None = None, *, program: bool = False
 ) -> int:
-    """Run the command line; the exit code. `program`: it is all that this process does."""
+    """Run the command line; the exit code.
+
+    `program`: this process was started for it, and has no threads and nothing above. Commands get it as click's `obj`.
+    """
     words = None if args is None else list(args)
     try:
-        result = command.main(words, prog_name="pluginkit", standalone_mode=False, obj=PROGRAM if program else None)
+        result = command.main(words, prog_name="pluginkit", standalone_mode=False, obj=program)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:

@@ -101,5 +101,6 @@ def _leave() -> None:
 
 
 _of_the_owner: dict[Path, HeadStart] = {}
+"""Kept in a fork: what is collected would close the lock, and wait for a compiler that is no child of the fork's."""
 atexit.register(cancel)
 os.register_at_fork(after_in_child=_leave)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from pluginkit import cli
+from pluginkit.cli.testing import test_session
 from pluginkit.errors import UsageError
 from pluginkit.process import fork_server
 from pluginkit.process.worker import Worker, WorkerCrashed
@@ -192,6 +194,32 @@ def test_a_server_that_is_a_fork_has_nothing_of_what_the_process_has_open() -> N
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["True", "True", "0"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "expected"),
+    [
+        (True, [], ["branch"]),
+        (False, [], ["begin"]),
+        (True, ["--sanitize", "address"], []),
+        (True, ["--farm", "local:1"], []),
+    ],
+)
+def test_the_test_command_forks_its_server_from_itself_only_where_the_process_is_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, program: bool, options: list[str], expected: list[str]
+) -> None:
+    """Of a process with threads of its own, a fork may wait forever for what one of them held."""
+    done: list[str] = []
+
+    def branch() -> None:
+        done.append("branch")
+        raise BlockingIOError  # of too many processes: the first worker says so
+
+    monkeypatch.setattr(fork_server, "begin", lambda: done.append("begin"))
+    monkeypatch.setattr(fork_server, "branch", branch)
+    monkeypatch.setattr(test_session, "run", lambda **_: 0)
+    assert cli.run(["test", str(tmp_path), *options], program=program) == 0
+    assert done == expected
 
 
 def test_the_server_ends_with_its_owner_though_a_fork_of_that_one_lives() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,7 +77,7 @@ def test_a_run_starts_what_judges_need_while_it_builds_and_ends_it_if_that_fails
     if not rtx.probe().found:
         pytest.skip(rtx.probe().reason)
     begun: list[str] = []
-    asked = runner.threading.Event()
+    asked = threading.Event()
 
     def begin(module: str, timeout: float) -> bool:
         begun.append(module)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import gc
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +124,7 @@ from pluginkit.process import head_start
 )
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
 @click.pass_obj
-def command(obj: str | None, /, project: Path, **options: Any) -> int:
+def command(program: bool | None, /, project: Path, **options: Any) -> int:
     """Test PROJECT's plugin in networks, against its reference, and have NVIDIA's builder judge each network.
 
     Builds what changed first. Without --fp32, --fp16, --bf16, --int8 or --fp8 it tests all that pluginkit.toml
@@ -138,15 +138,14 @@ def command(obj: str | None, /, project: Path, **options: Any) -> int:
     from pluginkit.process import fork_server
 
     serves = plain and options["farm"] is None
-    if serves and obj is None:
+    if serves and not program:
         fork_server.begin()
     try:
-        gc.disable()  # what is imported is no garbage
         from pluginkit.cli.testing import test_session
 
-        gc.enable()
-        if serves and obj is not None:
-            fork_server.branch()
+        if serves and program:
+            with contextlib.suppress(OSError):  # the first worker says so
+                fork_server.branch()
         return test_session.run(project=project, **options)
     finally:
         head_start.cancel()
