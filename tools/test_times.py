@@ -10,6 +10,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,15 @@ SHOWN = 60
 
 def descendants(pid: int) -> Iterator[int]:
     """The processes that a process has started, and theirs, as far as they are alive."""
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = task.read_text().split()
-        except OSError:
-            continue
-        for child in children:
-            yield int(child)
-            yield from descendants(int(child))
+    children: list[str] = []
+    # Any of them may end while it is looked at, its folder with it.
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):
+                children += (task / "children").read_text().split()
+    for child in children:
+        yield int(child)
+        yield from descendants(int(child))
 
 
 def spent() -> float:
