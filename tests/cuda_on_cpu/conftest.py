@@ -27,7 +27,7 @@ COMPILERS = ("g++", "clang++")
 FLAGS = [
     "-std=c++17",
     "-O2",
-    "-g",
+    "-g1",
     "-fPIC",
     "-fvisibility=hidden",
     "-fvisibility-inlines-hidden",
