@@ -35,8 +35,10 @@ inline bool sharesRows(int64_t rows, int64_t columns) noexcept
 
 constexpr int32_t kMostScanThreads = 512; //!< of a block
 
-//! A group scans its row in turns of a chunk a thread: what the turns before gave is carried on.
-template <int32_t Size, bool Whole, uint32_t Lanes, bool Block, typename Operation, typename Out, typename In>
+//! A group scans its row in turns of a chunk a thread: what the turns before gave is carried on. With Early it is for
+//! `launchEarly`.
+template <bool Early, int32_t Size, bool Whole, uint32_t Lanes, bool Block, typename Operation, typename Out,
+          typename In>
 __global__ void __launch_bounds__(kMostScanThreads)
     scanKernel(int64_t rows, int64_t columns, Operation const operation, Output<Out> const out, Input<In> const in)
 {
@@ -47,7 +49,10 @@ __global__ void __launch_bounds__(kMostScanThreads)
         Block ? blockIdx.x : static_cast<int64_t>(blockIdx.x) * (blockDim.x / Lanes) + threadIdx.x / Lanes;
     auto const place = placeOfRow<Size, Whole>(row, rows, columns);
     int64_t const most = chunksOf<Size, Whole>(columns);
-    waitForStream();
+    if constexpr (Early)
+    {
+        waitForStream();
+    }
     float carried = Operation::kIdentity;
     // Every thread takes as many turns as each other row's could, or it would miss exchanges of its warp.
     for (int64_t begin = 0; begin < most; begin += threads)
@@ -71,8 +76,9 @@ __global__ void __launch_bounds__(kMostScanThreads)
     }
 }
 
-//! A block scans a row of which each thread has Chunks chunks, and a warp neighbouring ones.
-template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
+//! A block scans a row of which each thread has Chunks chunks, and a warp neighbouring ones. With Early it is for
+//! `launchEarly`.
+template <bool Early, int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
 __global__ void __launch_bounds__(kMostScanThreads)
     fullScanKernel(Operation const operation, Output<Out> const out, Input<In> const in)
 {
@@ -84,7 +90,10 @@ __global__ void __launch_bounds__(kMostScanThreads)
     int64_t const first = (int64_t{blockIdx.x} * warps + warp) * Chunks * kLanes + lane;
     float numbers[Chunks][Size];
     Elements<Size, In> raw[Chunks];
-    waitForStream();
+    if constexpr (Early)
+    {
+        waitForStream();
+    }
 #pragma unroll
     for (int32_t k = 0; k < Chunks; ++k)
     {
@@ -141,7 +150,13 @@ bool launchFullScan(cudaStream_t stream, int64_t rows, int64_t chunks, Operation
     {
         return false;
     }
-    launchEarly(fullScanKernel<Size, Chunks, Operation, Out, In>, static_cast<uint32_t>(rows),
+    if (rows > kMostEarlyBlocks)
+    {
+        fullScanKernel<false, Size, Chunks>
+            <<<static_cast<uint32_t>(rows), static_cast<uint32_t>(threads), 0, stream>>>(operation, out, in);
+        return true;
+    }
+    launchEarly(fullScanKernel<true, Size, Chunks, Operation, Out, In>, static_cast<uint32_t>(rows),
                 static_cast<uint32_t>(threads), stream, operation, out, in);
     return true;
 }
@@ -152,7 +167,7 @@ void launchShortScan(cudaStream_t stream, int64_t rows, int64_t columns, Operati
 {
     constexpr uint32_t kThreads = Values::kThreads > 0 ? std::min(Values::kThreads, kMostScanThreads) : 256;
     constexpr int64_t kInBlock = kThreads / Lanes;
-    launchEarly(scanKernel<Size, Whole, Lanes, false, Operation, Out, In>,
+    launchEarly(scanKernel<true, Size, Whole, Lanes, false, Operation, Out, In>,
                 static_cast<uint32_t>((rows + kInBlock - 1) / kInBlock), kThreads, stream, rows, columns, operation,
                 out, in);
 }
@@ -214,8 +229,16 @@ cudaError_t launchScanOf(cudaStream_t stream, int64_t rows, int64_t columns, Ope
         constexpr int64_t kMost =
             Values::kThreads > 0 ? std::min(Values::kThreads, kMostScanThreads) : kMostScanThreads;
         auto const threads = static_cast<uint32_t>(std::min((chunks + kLanes - 1) / kLanes * kLanes, kMost));
-        launchEarly(scanKernel<Size, Whole, kLanes, true, Operation, Out, In>, static_cast<uint32_t>(rows), threads,
-                    stream, rows, columns, operation, out, in);
+        if (rows > kMostEarlyBlocks)
+        {
+            scanKernel<false, Size, Whole, kLanes, true>
+                <<<static_cast<uint32_t>(rows), threads, 0, stream>>>(rows, columns, operation, out, in);
+        }
+        else
+        {
+            launchEarly(scanKernel<true, Size, Whole, kLanes, true, Operation, Out, In>, static_cast<uint32_t>(rows),
+                        threads, stream, rows, columns, operation, out, in);
+        }
     }
     return cudaGetLastError();
 }
