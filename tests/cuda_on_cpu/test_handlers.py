@@ -145,6 +145,21 @@ signal.raise_signal(signal.SIGFPE)
     assert run(program) == -signal.SIGFPE
 
 
+def test_a_handler_has_its_mask_and_its_flags_during_launches_and_after(run: Callable[[str], int]) -> None:
+    # Of the first launch of a runtime, which learns from it, and of later ones.
+    program = """
+first.handleWithMask()
+for launch in range(3):
+    a = Launch(first)
+    signal.raise_signal(signal.SIGURG)
+    assert first.blocked() == 0b1011, bin(first.blocked())
+    b = Launch(second)
+    assert a.end() == b.end() == 0
+    assert first.hasMask() == 1, launch
+"""
+    assert run(program) == 0
+
+
 def test_the_threads_stack_for_signals_is_its_own_again(run: Callable[[str], int]) -> None:
     program = """
 first.giveStack.restype = ctypes.c_void_p

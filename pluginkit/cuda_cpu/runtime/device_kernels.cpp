@@ -3,6 +3,7 @@
 #include "device.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -24,7 +25,7 @@ public:
     {
         std::lock_guard<std::mutex> const lock{mMutex};
         mShared[kernel] = bytes;
-        mMost = std::max(mMost, bytes);
+        mMost = std::max(mMost.load(), bytes);
     }
 
     int allowed(void const* kernel) const
@@ -34,16 +35,15 @@ public:
         return found == mShared.end() ? kUSUAL_SHARED : found->second;
     }
 
-    int most() const
+    int most() const noexcept
     {
-        std::lock_guard<std::mutex> const lock{mMutex};
         return mMost;
     }
 
 private:
     mutable std::mutex mMutex;
     std::map<void const*, int> mShared;
-    int mMost{kUSUAL_SHARED};
+    std::atomic<int> mMost{kUSUAL_SHARED}; // changed with the lock
 };
 
 __attribute__((init_priority(101))) Kernels gKernels;

@@ -1,6 +1,7 @@
 #include "faults.h"
 
 #include "findings.h"
+#include "settings.h"
 #include "state.h"
 #include "worker.h"
 
@@ -170,10 +171,10 @@ Timer::~Timer()
     discard();
 }
 
-void Timer::start() noexcept
+void Timer::start(int64_t time) noexcept
 {
     // Set by an earlier launch, and not over now, when there is a handler: it will come.
-    if (mThread == thisThread() && mForks == gForks && (now() < mDue || arm(kPERIOD)))
+    if (mThread == thisThread() && mForks == gForks && (time < mDue || arm(kPERIOD)))
     {
         return;
     }
@@ -229,13 +230,13 @@ void Timer::discard() noexcept
     mThread = 0;
 }
 
-Faults::Faults(Timer& timer, char* stack) : mHandlers(answers()), mTimer(timer)
+Faults::Faults(Timer& timer, char* stack, int64_t time) : mHandlers(answers()), mTimer(timer)
 {
     stack_t ours{};
     ours.ss_sp = stack;
     ours.ss_size = kSTACK;
     sigaltstack(&ours, &mOldStack);
-    mTimer.start();
+    mTimer.start(time);
 }
 
 Faults::~Faults()

@@ -27,8 +27,8 @@ public:
     Timer& operator=(Timer const&) = delete;
     ~Timer();
 
-    //! The calling thread, which has a handler for it, gets the next signal in 10 ms or less.
-    void start() noexcept;
+    //! The calling thread, which has a handler for it, gets the next signal in 10 ms or less. `time` is the clock's.
+    void start(int64_t time) noexcept;
 
     //! A signal has come: sees to the next one. In its handler.
     void again() noexcept;
@@ -51,8 +51,9 @@ private:
 class PLUGINKIT_CPU_HIDDEN Faults
 {
 public:
-    //! The handlers run on `stack`, of kSTACK bytes: a fault may be that a fiber's is full.
-    Faults(Timer& timer, char* stack);
+    //! The handlers run on `stack`, of kSTACK bytes: a fault may be that a fiber's is full. `time` is
+    //! the monotonic clock's, in nanoseconds: to read it is a hundredth of a small launch.
+    Faults(Timer& timer, char* stack, int64_t time);
     Faults(Faults const&) = delete;
     Faults& operator=(Faults const&) = delete;
     ~Faults();

@@ -150,9 +150,3 @@ void pluginkit_cpu::report(Finding const& finding)
         close(file);
     }
 }
-
-long pluginkit_cpu::option(char const* name, long otherwise)
-{
-    char const* const text = std::getenv(name);
-    return text == nullptr || *text == '\0' ? otherwise : std::strtol(text, nullptr, 10);
-}

@@ -25,9 +25,6 @@ struct Finding
 //! Writes the finding: a line of JSON to the file that PLUGINKIT_CPU_FINDINGS names, else text to stderr.
 PLUGINKIT_CPU_HIDDEN void report(Finding const& finding);
 
-//! An environment variable's whole number, or what stands instead of it.
-PLUGINKIT_CPU_HIDDEN long option(char const* name, long otherwise);
-
 } // namespace v2
 
 } // namespace pluginkit_cpu

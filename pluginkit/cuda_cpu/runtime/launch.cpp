@@ -2,6 +2,7 @@
 
 #include "accesses.h"
 #include "findings.h"
+#include "settings.h"
 #include "state.h"
 #include "worker.h"
 
@@ -64,10 +65,9 @@ std::string refusal(Configuration const& configuration)
 //! PLUGINKIT_CPU_ENDS has the tensors' numbers of elements, by commas. The first and the last blocks, and, as in a loop
 //! with the grid's size as its step, those whose turn the last element is, where each thread takes 1, 2, 4 or 8 at
 //! once.
-std::vector<uint64_t> ends(uint64_t blocks, dim3 const& block)
+std::vector<uint64_t> ends(char const* text, uint64_t blocks, dim3 const& block)
 {
     constexpr uint64_t kAT_EACH_END = 2;
-    char const* const text = std::getenv("PLUGINKIT_CPU_ENDS");
     if (text == nullptr || *text == '\0')
     {
         return {};
@@ -95,20 +95,22 @@ std::vector<uint64_t> ends(uint64_t blocks, dim3 const& block)
     return {chosen.begin(), chosen.end()};
 }
 
-void execute(std::string const& name, Configuration const& configuration, Work const& work)
+void execute(char const* name, Configuration const& configuration, Work const& work)
 {
     dim3 const& grid = configuration.grid;
     uint64_t const blocks = uint64_t{grid.x} * grid.y * grid.z;
-    Schedule const schedule = Schedule::fromEnvironment(gLaunches++);
+    Settings const settings = Settings::fromEnvironment();
+    Schedule const schedule = Schedule::fromText(settings.schedule, gLaunches++);
 #ifdef PLUGINKIT_CPU_CHECKED
     bool const alone = true;
 #else
     bool const alone = !schedule.inOrder() || configuration.cooperative;
 #endif
     std::vector<uint64_t> chosen =
-        configuration.cooperative ? std::vector<uint64_t>{} : ends(blocks, configuration.block);
+        configuration.cooperative ? std::vector<uint64_t>{} : ends(settings.ends, blocks, configuration.block);
     uint64_t const run = chosen.empty() ? blocks : chosen.size();
-    LaunchState state{name.c_str(), configuration, work, run, schedule, alone, std::move(chosen)};
+    int64_t const limit = wholeNumber(settings.timeLimit, 60) * 1'000'000'000;
+    LaunchState state{name, configuration, work, run, schedule, alone, limit, std::move(chosen)};
     accesses::launchBegins(state.name, grid, configuration.block);
     Worker::runOne(state, true);
     if (state.error != cudaSuccess)
@@ -160,7 +162,7 @@ cudaError_t launch(char const* kernelName, Configuration const& configuration, s
         return failed(cudaErrorCooperativeLaunchTooLarge);
     }
     Caller const caller{kernelName, __builtin_return_address(0)};
-    auto const run = [name = std::string{kernelName}, configuration, work] { execute(name, configuration, *work); };
+    auto const run = [kernelName, configuration, work] { execute(kernelName, configuration, *work); };
     return failed(enqueueWork(configuration.stream, run, caller));
 }
 

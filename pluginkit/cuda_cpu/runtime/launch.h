@@ -21,7 +21,8 @@ struct LaunchState
     Work const& work;
     uint64_t blocks;
     Schedule schedule;
-    bool alone; //!< On one host thread: asked for, or in order to be repeatable.
+    bool alone;        //!< On one host thread: asked for, or in order to be repeatable.
+    int64_t timeLimit; //!< Nanoseconds in which some thread must end.
     //! The numbers of the blocks that are run, where the others are left out; `blocks` is how many these are.
     std::vector<uint64_t> chosen;
     std::atomic<uint64_t> next{0};

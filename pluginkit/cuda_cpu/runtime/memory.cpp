@@ -387,7 +387,6 @@ std::optional<Allocation> DeviceMemory::findFreed(uintptr_t address) const
 
 bool DeviceMemory::deviceMemoryIsKnown() const
 {
-    std::lock_guard<std::mutex> const lock{mMutex};
     return mHarness > 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "state.h"
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -132,7 +133,7 @@ private:
     std::map<int, Flight> mFlights;
     int mLastFlight{0};
     size_t mBytes{0};
-    size_t mHarness{0};
+    std::atomic<size_t> mHarness{0}; // changed with the lock
 };
 
 extern PLUGINKIT_CPU_HIDDEN DeviceMemory gMemory;

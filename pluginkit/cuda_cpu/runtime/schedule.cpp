@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 #include <numeric>
-#include <string>
+#include <string_view>
 
 namespace pluginkit_cpu
 {
@@ -10,11 +10,10 @@ namespace pluginkit_cpu
 inline namespace v2
 {
 
-Schedule Schedule::fromEnvironment(uint64_t launchNumber)
+Schedule Schedule::fromText(char const* text, uint64_t launchNumber)
 {
     Schedule schedule;
-    char const* const text = std::getenv("PLUGINKIT_CPU_SCHEDULE");
-    std::string const name = text == nullptr ? "forward" : text;
+    std::string_view const name = text == nullptr ? "forward" : text;
     if (name == "reverse")
     {
         schedule.mKind = Kind::kREVERSE;
@@ -22,7 +21,7 @@ Schedule Schedule::fromEnvironment(uint64_t launchNumber)
     else if (!name.empty() && name != "forward")
     {
         schedule.mKind = Kind::kSHUFFLED;
-        schedule.mSeed = Random{std::strtoull(name.c_str(), nullptr, 10) ^ launchNumber << 32}.next();
+        schedule.mSeed = Random{std::strtoull(text, nullptr, 10) ^ launchNumber << 32}.next();
     }
     return schedule;
 }

@@ -14,8 +14,8 @@ inline namespace v2
 class Schedule
 {
 public:
-    //! Reads the environment. `launchNumber` makes the launches of a seed differ.
-    static Schedule fromEnvironment(uint64_t launchNumber);
+    //! From the variable's value, or null. `launchNumber` makes the launches of a seed differ.
+    static Schedule fromText(char const* text, uint64_t launchNumber);
 
     //! Whether blocks and threads run in their own order.
     bool inOrder() const noexcept

@@ -9,6 +9,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 // There where AddressSanitizer is in the process, which has its own handler of faults and reports more.
 extern "C" __attribute__((weak)) void __asan_init();
@@ -25,11 +27,39 @@ namespace
 constexpr int kSIGNALS[] = {kTIMER_SIGNAL, SIGSEGV, SIGBUS, SIGFPE};
 constexpr size_t kCOUNT = 4;
 
+using Handler = void (*)(int, siginfo_t*, void*);
+
+//! What is done with a signal, as the system has it (Linux, include/linux/signal_types.h; the same on x86-64 and
+//! aarch64). The C library's struct sigaction has four times the bytes: to fill and copy eight of them was a sixth of a
+//! small launch.
+struct Action
+{
+    Handler handler;
+    unsigned long flags;
+    void (*restorer)(); //!< Where the handler returns to, of the C library.
+    uint64_t mask;
+
+    bool isDefault() const noexcept
+    {
+        return handler == reinterpret_cast<Handler>(SIG_DFL);
+    }
+
+    bool has(int flag) const noexcept
+    {
+        return (flags & static_cast<unsigned int>(flag)) != 0;
+    }
+
+    bool isIgnored() const noexcept
+    {
+        return handler == reinterpret_cast<Handler>(SIG_IGN);
+    }
+};
+
 //! A runtime of the process.
 struct Runtime
 {
     Answers answers{};
-    void (*handler)(int, siginfo_t*, void*){nullptr};
+    Handler handler{nullptr};
     std::atomic<Runtime*> next{nullptr};
 };
 
@@ -41,7 +71,7 @@ struct Shared
     Runtime* installed{nullptr}; //!< Whose handler the process has; null: its own.
     std::atomic<Runtime*> first{nullptr};
     std::atomic<unsigned> readers{0}; //!< Handlers that go through the runtimes.
-    struct sigaction own[kCOUNT]{};   //!< The process's.
+    Action own[kCOUNT]{};             //!< The process's.
 };
 
 } // namespace
@@ -60,7 +90,7 @@ asm(R"(
     .balign 4
     .long 12
     .long 4
-    .long 1
+    .long 2
     .ascii "pluginkit-s\0"
     .long pluginkit_cpu_v2_signals - .
     .popsection
@@ -76,7 +106,7 @@ namespace
 {
 
 constexpr char kOWNER[] = "pluginkit-s";
-constexpr unsigned kLAYOUT = 1; // of Shared, Runtime and Answers
+constexpr unsigned kLAYOUT = 2; // of Shared, Action, Runtime and Answers
 
 Runtime gThis;
 
@@ -161,6 +191,38 @@ size_t indexOf(int signal) noexcept
     return i;
 }
 
+//! Sets what is done with a signal; null leaves it. What was before, in `before` if that isn't null.
+void exchange(int signal, Action const* action, Action* before) noexcept
+{
+    syscall(SYS_rt_sigaction, signal, action, before, sizeof(Action::mask));
+}
+
+//! Has `handler` called for a signal; what was done with it before, in `before` if that isn't null. With the lock.
+void exchange(int signal, Handler handler, int flags, Action* before) noexcept
+{
+    // What the C library adds to an action, the first that is set through it shows.
+    static Action theirs{};
+    if (theirs.handler == handler)
+    {
+        Action const action{handler, theirs.flags | static_cast<unsigned int>(flags), theirs.restorer, 0};
+        exchange(signal, &action, before);
+        return;
+    }
+    struct sigaction action{};
+    struct sigaction was{};
+    sigemptyset(&action.sa_mask);
+    action.sa_sigaction = handler;
+    action.sa_flags = flags;
+    sigaction(signal, &action, &was);
+    exchange(signal, nullptr, &theirs); // another thread's, if one has set its own since
+    theirs.flags &= ~static_cast<unsigned long>(static_cast<unsigned int>(flags));
+    if (before != nullptr)
+    {
+        *before = {was.sa_sigaction, static_cast<unsigned int>(was.sa_flags), was.sa_restorer, 0};
+        std::memcpy(&before->mask, &was.sa_mask, sizeof(before->mask));
+    }
+}
+
 //! As if nobody had handled it: a fault comes again when the instruction is tried again, a signal that was sent is sent
 //! again.
 void giveUp(int signal, siginfo_t const* info) noexcept
@@ -197,37 +259,38 @@ void passOn(int signal, siginfo_t* info, void* context)
         }
         return;
     }
-    struct sigaction& own = shared()->own[indexOf(signal)];
-    struct sigaction const action = own;
-    if ((action.sa_flags & SA_SIGINFO) == 0 && (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN))
+    Action& own = shared()->own[indexOf(signal)];
+    Action const action = own;
+    if (action.isDefault() || action.isIgnored())
     {
         // What the system does with a fault is the same for both.
-        if (faulted && (action.sa_handler == SIG_DFL || info->si_code > 0))
+        if (faulted && (action.isDefault() || info->si_code > 0))
         {
             giveUp(signal, info);
         }
         return;
     }
-    if ((action.sa_flags & SA_RESETHAND) != 0)
+    if (action.has(SA_RESETHAND))
     {
-        own.sa_flags &= ~SA_SIGINFO;
-        own.sa_handler = SIG_DFL;
+        own.handler = reinterpret_cast<Handler>(SIG_DFL);
     }
-    sigset_t blocked = action.sa_mask;
-    if ((action.sa_flags & SA_NODEFER) == 0)
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    std::memcpy(&blocked, &action.mask, sizeof(action.mask));
+    if (!action.has(SA_NODEFER))
     {
         sigaddset(&blocked, signal);
     }
     sigset_t before;
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
     tPassed = {info, frame};
-    if ((action.sa_flags & SA_SIGINFO) != 0)
+    if (action.has(SA_SIGINFO))
     {
-        action.sa_sigaction(signal, info, context);
+        action.handler(signal, info, context);
     }
     else
     {
-        action.sa_handler(signal);
+        reinterpret_cast<void (*)(int)>(action.handler)(signal);
     }
     tPassed = {};
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -265,18 +328,15 @@ bool handles(int signal) noexcept
 
 void install(Shared& all, Runtime& runtime, bool first) noexcept
 {
-    struct sigaction action{};
-    sigemptyset(&action.sa_mask);
-    action.sa_sigaction = runtime.handler;
     for (size_t i = 0; i < kCOUNT; ++i)
     {
         // A fault's on a stack of its own: that a fiber's is full may be the fault. The timer's on the thread's own,
         // and not blocked while it runs: it may leave for another thread, and be there again.
         bool const timer = kSIGNALS[i] == kTIMER_SIGNAL;
-        action.sa_flags = SA_SIGINFO | SA_NODEFER | (timer ? SA_RESTART : SA_ONSTACK);
+        int const flags = SA_SIGINFO | SA_NODEFER | (timer ? SA_RESTART : SA_ONSTACK);
         if (handles(kSIGNALS[i]))
         {
-            sigaction(kSIGNALS[i], &action, first ? &all.own[i] : nullptr);
+            exchange(kSIGNALS[i], runtime.handler, flags, first ? &all.own[i] : nullptr);
         }
     }
     all.installed = &runtime;
@@ -286,11 +346,15 @@ void uninstall(Shared& all) noexcept
 {
     for (size_t i = 0; i < kCOUNT; ++i)
     {
-        struct sigaction now{};
-        if (handles(kSIGNALS[i]) && sigaction(kSIGNALS[i], &all.own[i], &now) == 0 &&
-            now.sa_sigaction != all.installed->handler)
+        if (!handles(kSIGNALS[i]))
         {
-            sigaction(kSIGNALS[i], &now, nullptr); // the process has set one of its own since
+            continue;
+        }
+        Action now{};
+        exchange(kSIGNALS[i], &all.own[i], &now);
+        if (now.handler != all.installed->handler)
+        {
+            exchange(kSIGNALS[i], &now, nullptr); // the process has set one of its own since
         }
     }
     all.installed = nullptr;
@@ -340,7 +404,7 @@ public:
         Lock const lock{all};
         for (size_t i = 0; all.launches == 0 && i < kCOUNT; ++i)
         {
-            sigaction(kSIGNALS[i], nullptr, &all.own[i]); // for a signal that comes while ours are installed
+            exchange(kSIGNALS[i], nullptr, &all.own[i]); // for a signal that comes while ours are installed
         }
         gThis.handler = onSignal;
         gThis.next = all.first.load();
@@ -401,8 +465,8 @@ Handlers::~Handlers()
 
 bool Handlers::timersAreHeard() noexcept
 {
-    struct sigaction const& own = shared()->own[0];
-    return own.sa_handler != SIG_DFL && own.sa_handler != SIG_IGN;
+    Action const& own = shared()->own[0];
+    return !own.isDefault() && !own.isIgnored();
 }
 
 } // namespace v2

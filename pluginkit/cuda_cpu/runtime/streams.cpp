@@ -3,6 +3,7 @@
 #include "streams.h"
 
 #include "findings.h"
+#include "settings.h"
 
 #include <algorithm>
 #include <atomic>
@@ -432,7 +433,7 @@ void Streams::setDeferred(bool on)
 
 bool Streams::deferred() const noexcept
 {
-    return mDeferred == -1 ? option("PLUGINKIT_CPU_DEFERRED", 0) != 0 : mDeferred != 0;
+    return mDeferred == -1 ? wholeNumber(Settings::fromEnvironment().deferred, 0) != 0 : mDeferred != 0;
 }
 
 cudaError_t enqueueWork(cudaStream_t stream, std::function<void()> work, Caller const& caller, Side side)

@@ -2,6 +2,7 @@
 
 #include "accesses.h"
 #include "findings.h"
+#include "settings.h"
 #include "state.h"
 #include "switching.h"
 
@@ -29,8 +30,14 @@ namespace
 //! Workers that no launch has at the moment. Freed with the library.
 struct Idle
 {
+    std::atomic<Worker*> first{nullptr}; // of a process with one host thread the only one: no lock for it
     std::mutex mutex;
     std::vector<std::unique_ptr<Worker>> workers;
+
+    ~Idle()
+    {
+        delete first.load();
+    }
 };
 
 Idle gIdle;
@@ -78,7 +85,8 @@ NotStopped::~NotStopped()
 
 void Worker::runOne(LaunchState& launch, bool first)
 {
-    std::unique_ptr<Worker> worker;
+    std::unique_ptr<Worker> worker{gIdle.first.exchange(nullptr)};
+    if (worker == nullptr)
     {
         std::lock_guard<std::mutex> const lock{gIdle.mutex};
         if (!gIdle.workers.empty())
@@ -93,6 +101,12 @@ void Worker::runOne(LaunchState& launch, bool first)
     }
     reachThreadLocals();
     worker->runHere(launch, first);
+    Worker* none = nullptr;
+    if (gIdle.first.compare_exchange_strong(none, worker.get()))
+    {
+        static_cast<void>(worker.release()); // it is there
+        return;
+    }
     std::lock_guard<std::mutex> const lock{gIdle.mutex};
     gIdle.workers.push_back(std::move(worker));
 }
@@ -108,7 +122,7 @@ void Worker::runHere(LaunchState& launch, bool first)
     mIdleTurns = 0;
     mPlain = !launch.schedule.shuffled() && !launch.configuration.cooperative;
     mRandom = Random{launch.schedule.seed()};
-    mLimit = option("PLUGINKIT_CPU_TIME_LIMIT", 60) * 1'000'000'000;
+    mLimit = launch.timeLimit;
     mLastEnded = mBegan;
     mExpired = 0;
     mQuick = kASK;
@@ -121,7 +135,7 @@ void Worker::runHere(LaunchState& launch, bool first)
     mSwitched = 1; // the first signal may come at once
     inside = 1;
     tWorker = this;
-    Faults const faults{mTimer, mHandlersStack.get()};
+    Faults const faults{mTimer, mHandlersStack.get(), mBegan};
     if (Block* const block = nextBlock(); block != nullptr)
     {
         go(*startOn(*block, nullptr));

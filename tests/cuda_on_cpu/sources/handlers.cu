@@ -49,6 +49,7 @@ __global__ void hold(Word* word, int how)
 }
 
 sigjmp_buf gBack;
+int volatile gBlocked;
 struct sigaction gBefore;
 
 void leaves(int /*signal*/)
@@ -59,6 +60,14 @@ void leaves(int /*signal*/)
 void passesOn(int signal, siginfo_t* info, void* context)
 {
     gBefore.sa_sigaction(signal, info, context);
+}
+
+void notesMask(int /*signal*/)
+{
+    sigset_t now;
+    pthread_sigmask(SIG_BLOCK, nullptr, &now);
+    gBlocked = sigismember(&now, SIGUSR1) | sigismember(&now, SIGRTMAX) << 1 | sigismember(&now, SIGUSR2) << 2 |
+               sigismember(&now, SIGURG) << 3;
 }
 
 } // namespace
@@ -98,6 +107,34 @@ EXPORT void chain(int signal)
     action.sa_sigaction = passesOn;
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigaction(signal, &action, &gBefore);
+}
+
+//! As one that has a handler of SIGURG during which the first and the last of signals are blocked.
+EXPORT void handleWithMask()
+{
+    struct sigaction action{};
+    action.sa_handler = notesMask;
+    action.sa_flags = SA_ONSTACK | SA_NOCLDWAIT;
+    sigaddset(&action.sa_mask, SIGUSR1);
+    sigaddset(&action.sa_mask, SIGRTMAX);
+    sigaction(SIGURG, &action, nullptr);
+}
+
+//! Whether it is as that set it.
+EXPORT int hasMask()
+{
+    struct sigaction now{};
+    sigaction(SIGURG, nullptr, &now);
+    bool const blocks = sigismember(&now.sa_mask, SIGUSR1) == 1 && sigismember(&now.sa_mask, SIGRTMAX) == 1 &&
+                        sigismember(&now.sa_mask, SIGUSR2) == 0;
+    int const flags = SA_SIGINFO | SA_ONSTACK | SA_NOCLDWAIT | SA_NODEFER | SA_RESTART;
+    return blocks && now.sa_handler == notesMask && (now.sa_flags & flags) == (SA_ONSTACK | SA_NOCLDWAIT) ? 1 : 0;
+}
+
+//! What was blocked in it when it was called last: SIGUSR1, SIGRTMAX, SIGUSR2, SIGURG, a bit each.
+EXPORT int blocked()
+{
+    return gBlocked;
 }
 
 EXPORT int isReadable(int const volatile* address)

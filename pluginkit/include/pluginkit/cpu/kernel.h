@@ -123,6 +123,7 @@ public:
 };
 
 //! Runs the work on the configuration's stream; an invalid configuration is an error of CUDA's.
+//! The name must live as long as the library, where it is launched on a stream that is deferred.
 PLUGINKIT_CPU_HIDDEN cudaError_t launch(char const* kernelName, Configuration const& configuration,
                                         std::shared_ptr<Work const> work);
 
