@@ -160,6 +160,17 @@ def test_the_schedule_says_who_runs_first(engine: ctypes.CDLL, monkeypatch: pyte
     assert sorted(shuffled) == everyone
 
 
+def test_only_a_whole_name_is_a_setting(engine: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> None:
+    everyone = list(range(350))
+    for other in ("PLUGINKIT_CPU_SCHEDULES", "PLUGINKIT_CPU_SCHED", "CPU_SCHEDULE", "XPLUGINKIT_CPU_SCHEDULE"):
+        monkeypatch.setenv(other, "reverse")
+    assert _places(engine) == everyone
+    monkeypatch.setenv("PLUGINKIT_CPU_SCHEDULE", "reverse")
+    monkeypatch.setenv("PLUGINKIT_CPU_TIME_LIMIT", "")  # as if it weren't set
+    monkeypatch.setenv("PLUGINKIT_CPU_DEFERRED", "")
+    assert _places(engine) == everyone[::-1]
+
+
 def test_blocks_and_threads_in_three_dimensions(engine: ctypes.CDLL, schedule: str) -> None:
     x, y, z = 4, 3, 2
     got = np.zeros((y, x, z, z, y, x), np.uint32)  # the grid is (z, x, y), the block (x, y, z)
