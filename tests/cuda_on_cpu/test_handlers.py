@@ -145,6 +145,16 @@ signal.raise_signal(signal.SIGFPE)
     assert run(program) == -signal.SIGFPE
 
 
+def test_a_handler_that_comes_during_a_launch_stays(run: Callable[[str], int]) -> None:
+    program = """
+a, b = Launch(first), Launch(second)
+first.chain(signal.SIGFPE)
+assert a.end() == b.end() == 0
+assert caught() == sorted([*before, signal.SIGFPE]), caught()
+"""
+    assert run(program) == 0
+
+
 def test_a_handler_has_its_mask_and_its_flags_during_launches_and_after(run: Callable[[str], int]) -> None:
     # Of the first launch of a runtime, which learns from it, and of later ones.
     program = """
