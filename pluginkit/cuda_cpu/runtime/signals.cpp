@@ -34,14 +34,18 @@ using Handler = void (*)(int, siginfo_t*, void*);
 //! small launch.
 struct Action
 {
-    Handler handler;
+    union
+    {
+        Handler handler;
+        void (*simple)(int); //!< Without SA_SIGINFO; or SIG_DFL, SIG_IGN.
+    };
     unsigned long flags;
     void (*restorer)(); //!< Where the handler returns to, of the C library.
     uint64_t mask;
 
     bool isDefault() const noexcept
     {
-        return handler == reinterpret_cast<Handler>(SIG_DFL);
+        return simple == SIG_DFL;
     }
 
     bool has(int flag) const noexcept
@@ -51,7 +55,7 @@ struct Action
 
     bool isIgnored() const noexcept
     {
-        return handler == reinterpret_cast<Handler>(SIG_IGN);
+        return simple == SIG_IGN;
     }
 };
 
@@ -204,7 +208,7 @@ void exchange(int signal, Handler handler, int flags, Action* before) noexcept
     static Action theirs{};
     if (theirs.handler == handler)
     {
-        Action const action{handler, theirs.flags | static_cast<unsigned int>(flags), theirs.restorer, 0};
+        Action const action{{handler}, theirs.flags | static_cast<unsigned int>(flags), theirs.restorer, 0};
         exchange(signal, &action, before);
         return;
     }
@@ -218,7 +222,7 @@ void exchange(int signal, Handler handler, int flags, Action* before) noexcept
     theirs.flags &= ~static_cast<unsigned long>(static_cast<unsigned int>(flags));
     if (before != nullptr)
     {
-        *before = {was.sa_sigaction, static_cast<unsigned int>(was.sa_flags), was.sa_restorer, 0};
+        *before = {{was.sa_sigaction}, static_cast<unsigned int>(was.sa_flags), was.sa_restorer, 0};
         std::memcpy(&before->mask, &was.sa_mask, sizeof(before->mask));
     }
 }
@@ -272,7 +276,7 @@ void passOn(int signal, siginfo_t* info, void* context)
     }
     if (action.has(SA_RESETHAND))
     {
-        own.handler = reinterpret_cast<Handler>(SIG_DFL);
+        own.simple = SIG_DFL;
     }
     sigset_t blocked;
     sigemptyset(&blocked);
@@ -290,7 +294,7 @@ void passOn(int signal, siginfo_t* info, void* context)
     }
     else
     {
-        reinterpret_cast<void (*)(int)>(action.handler)(signal);
+        action.simple(signal);
     }
     tPassed = {};
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
