@@ -17,6 +17,8 @@ _SOURCES = frozenset(
 )
 _BUILDS = ("build", "dist")
 _PATIENCE_MS = 200
+_QUIET_MS = 10
+"""Without a further file for so long, a save is over: a verdict comes later by that."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,9 @@ def saved_files(options: Options) -> Iterator[Collection[Path]]:
     folders = {root(options.project).resolve(), *(file.absolute().parent for file in _given(options))}
     ignored = watchfiles.DefaultFilter(ignore_dirs=(*watchfiles.DefaultFilter.ignore_dirs, *_BUILDS))
     watched = False
-    for changes in watchfiles.watch(*folders, watch_filter=ignored, rust_timeout=_PATIENCE_MS, yield_on_timeout=True):
+    for changes in watchfiles.watch(
+        *folders, watch_filter=ignored, step=_QUIET_MS, rust_timeout=_PATIENCE_MS, yield_on_timeout=True
+    ):
         if changes or not watched:
             watched = True
             yield sorted({Path(name) for _, name in changes})
