@@ -1,7 +1,8 @@
 """Everything that pluginkit raises for a person to read, each class with the exit code it ends the command with.
 
 Exit codes: 0 all right; 1 a check or comparison failed; 2 usage or configuration; 3 nothing selected;
-4 a tool or runtime is missing; 5 the build failed; 6 a plugin crashed; 70 a bug in pluginkit.
+4 a tool or runtime is missing; 5 the build failed; 6 a plugin crashed; 70 a bug in pluginkit; 130 stopped by Ctrl-C;
+141 the reader of the output went away.
 """
 
 from __future__ import annotations

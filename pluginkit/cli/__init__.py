@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
+import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import click
 
+from pluginkit.cli import interrupts
 from pluginkit.cli.errors import show, show_error
 from pluginkit.errors import PluginkitError, UsageError, from_import, from_os
 
@@ -47,6 +51,27 @@ _COMMANDS = {
 """Each command: its module below `pluginkit.cli`, and what it does."""
 
 
+_READER_GONE = 128 + signal.SIGPIPE
+"""As of a program that SIGPIPE ends: there is no verdict."""
+
+
+class _ReaderGone(Exception):
+    """The reader of our output went away (`pluginkit info | head`)."""
+
+
+@contextlib.contextmanager
+def _reader() -> Iterator[None]:
+    """In the block, before click and rich make of a reader that went away a failure: exit code 1."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise _ReaderGone from error
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):
+            raise _ReaderGone from end
+        raise
+
+
 class _Lazy(click.Group):
     """Imports a command's module when it is run, so that `pluginkit info` needs nothing that `test` needs."""
 
@@ -58,9 +83,20 @@ class _Lazy(click.Group):
         del ctx
         if cmd_name not in _COMMANDS:
             return None
-        command = importlib.import_module(f"pluginkit.cli.{_COMMANDS[cmd_name][0]}").command
+        with interrupts.held():
+            command = importlib.import_module(f"pluginkit.cli.{_COMMANDS[cmd_name][0]}").command
         assert isinstance(command, click.Command)
         return command
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        with _reader():  # --help and --version
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _reader():
+            return super().invoke(ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -134,10 +170,10 @@ def run(  # noqa: PLR0911 - one way out for each kind of ending
     except PluginkitError as error:
         show_error(error)
         return error.exit_code
-    except BrokenPipeError:
-        # The reader of our output went away (`pluginkit info | head`): nothing left to print, and no traceback at exit.
+    except _ReaderGone:
+        # Nothing left to print, and no traceback at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _READER_GONE
     except (OSError, ModuleNotFoundError) as error:
         known = from_os(error) if isinstance(error, OSError) else from_import(error)
         if known is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -184,6 +185,8 @@ def _run(command: list[str], layout: int | None) -> None:
 
 def main() -> int:
     """The command line; the exit code."""
+    # Ninja ends compilers so when it is stopped itself: their files go.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         compile_source(sys.argv[1:])
     except PluginkitError as error:

@@ -1,0 +1,87 @@
+"""How commands end that are stopped, or whose reader goes away: no traceback, no "bug", nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+_NO_READER = """
+import os, sys
+from pluginkit import cli
+read, write = os.pipe()
+os.close(read)
+os.dup2(write, 1)
+cli.main(sys.argv[1:])
+"""
+_INTERRUPTED_IMPORT = """
+import os, signal, sys
+from pluginkit import cli
+
+class Extension:
+    # An extension module takes Ctrl-C for a failure of its imports.
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                for _ in range(1000):
+                    pass
+            except KeyboardInterrupt:
+                raise ImportError("failed to import") from None
+        return None
+
+sys.meta_path.insert(0, Extension())
+cli.main(sys.argv[2:])
+"""
+_SLOW = "#!/bin/sh\nsleep 60\n"
+
+
+@pytest.mark.parametrize("command", [["info"], ["--help"], ["--version"]])
+def test_a_reader_that_goes_away_is_no_failed_check(command: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _NO_READER, *command], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        ("pluginkit.cli.testing.test", ["test", "--help"]),
+        ("ml_dtypes", ["test", "."]),
+        ("pluginkit.host.context", ["test", "."]),
+    ],
+)
+def test_an_interrupted_import_is_no_bug(tmp_path: Path, module: str, command: list[str]) -> None:
+    # Each is first imported by: the group; what `test` needs; what its workers need.
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_IMPORT, module, *command],
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr.strip()) == (130, "stopped: Stopped.")
+
+
+def test_a_compiler_that_ninja_ends_leaves_no_folder(tmp_path: Path) -> None:
+    source, compiler, folder = tmp_path / "a.cu", tmp_path / "g++", tmp_path / "temporary"
+    source.touch()
+    compiler.write_text(_SLOW)
+    compiler.chmod(0o755)
+    folder.mkdir()
+    command = [sys.executable, "-m", "pluginkit.cuda_cpu.compile", "--cxx", compiler, "-o", tmp_path / "a.o", source]
+    child = subprocess.Popen(command, env=os.environ | {"TMPDIR": str(folder)}, start_new_session=True)
+    until = time.monotonic() + 60
+    while not list(folder.iterdir()):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    os.killpg(child.pid, signal.SIGTERM)
+    assert child.wait(60) == 128 + signal.SIGTERM
+    assert not list(folder.iterdir())
