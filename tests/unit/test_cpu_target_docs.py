@@ -21,6 +21,7 @@ def test_the_list_of_ptx() -> None:
 def test_the_settings() -> None:
     sources = "".join(file.read_text(encoding="utf-8") for file in RUNTIME_DIR.glob("*.cpp"))
     read = set(re.findall(r'(?:option|getenv)\("(PLUGINKIT_CPU_\w+)"', sources))
+    read |= {f"PLUGINKIT_CPU_{name}" for name in re.findall(r'\{"(\w+)=", &Settings::', sources)}
     section = DOCS[DOCS.index("\n## Settings") : DOCS.index("\n## The device")]
     assert set(re.findall(r"^\| `(PLUGINKIT_CPU_\w+)`", section, re.MULTILINE)) == read
 
