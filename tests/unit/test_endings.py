@@ -35,6 +35,7 @@ class Extension:
                 raise ImportError("failed to import") from None
         return None
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 sys.meta_path.insert(0, Extension())
 cli.main(sys.argv[2:])
 """
