@@ -198,6 +198,17 @@ def test_cumsum(anywhere: Load, name: str) -> None:
         np.testing.assert_array_equal(x, exact)
 
 
+@pytest.mark.parametrize("columns", [133, 256])
+def test_cumsum_of_very_many_blocks(anywhere: Load, columns: int) -> None:
+    """A row a block, of whole chunks or not: kernels of their own, which don't wait for the kernel before."""
+    library, rows = anywhere("kernel_patterns"), 16_385
+    x = np.random.default_rng(columns).integers(-1, 2, (rows, columns)).astype(np.float32)
+    y = np.full(x.size + 1, CHANGED, x.dtype)
+    assert library.cumsumFloat(at(x), at(y), rows, columns) == 0
+    np.testing.assert_array_equal(y[:-1].reshape(x.shape), np.cumsum(x, axis=1))
+    assert y[-1] == CHANGED
+
+
 @pytest.mark.parametrize("columns", [8, 13])
 def test_scans_one_after_another(anywhere: Load, columns: int) -> None:
     """On a GPU blocks of each are there before the one before has ended."""

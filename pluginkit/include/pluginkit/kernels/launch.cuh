@@ -73,4 +73,17 @@ void launchEarly(void (*kernel)(Parameters...), uint32_t blocks, uint32_t thread
 //! some 0.9 a nanosecond of those that wait, half of what scans of a small row a block need for the memory's rate.
 constexpr int64_t kMostEarlyBlocks = 16384;
 
+//! Starts `early`, which calls `waitForStream`, or where it has too many blocks for that, `plain`: the same without it.
+template <typename... Parameters>
+void launchEarlyIfFew(void (*early)(Parameters...), void (*plain)(Parameters...), int64_t blocks, uint32_t threads,
+                      cudaStream_t stream, Parameters... arguments) noexcept
+{
+    if (blocks > kMostEarlyBlocks)
+    {
+        plain<<<static_cast<uint32_t>(blocks), threads, 0, stream>>>(arguments...);
+        return;
+    }
+    launchEarly(early, static_cast<uint32_t>(blocks), threads, stream, arguments...);
+}
+
 } // namespace pluginkit::kernels::detail

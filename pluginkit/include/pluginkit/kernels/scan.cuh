@@ -35,8 +35,8 @@ inline bool sharesRows(int64_t rows, int64_t columns) noexcept
 
 constexpr int32_t kMostScanThreads = 512; //!< of a block
 
-//! A group scans its row in turns of a chunk a thread: what the turns before gave is carried on. With Early it is for
-//! `launchEarly`.
+//! A group scans its row in turns of a chunk a thread: what the turns before gave is carried on. Early: it may be
+//! started by `launchEarly`.
 template <bool Early, int32_t Size, bool Whole, uint32_t Lanes, bool Block, typename Operation, typename Out,
           typename In>
 __global__ void __launch_bounds__(kMostScanThreads)
@@ -76,8 +76,8 @@ __global__ void __launch_bounds__(kMostScanThreads)
     }
 }
 
-//! A block scans a row of which each thread has Chunks chunks, and a warp neighbouring ones. With Early it is for
-//! `launchEarly`.
+//! A block scans a row of which each thread has Chunks chunks, and a warp neighbouring ones. Early: it may be
+//! started by `launchEarly`.
 template <bool Early, int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
 __global__ void __launch_bounds__(kMostScanThreads)
     fullScanKernel(Operation const operation, Output<Out> const out, Input<In> const in)
@@ -150,14 +150,9 @@ bool launchFullScan(cudaStream_t stream, int64_t rows, int64_t chunks, Operation
     {
         return false;
     }
-    if (rows > kMostEarlyBlocks)
-    {
-        fullScanKernel<false, Size, Chunks>
-            <<<static_cast<uint32_t>(rows), static_cast<uint32_t>(threads), 0, stream>>>(operation, out, in);
-        return true;
-    }
-    launchEarly(fullScanKernel<true, Size, Chunks, Operation, Out, In>, static_cast<uint32_t>(rows),
-                static_cast<uint32_t>(threads), stream, operation, out, in);
+    launchEarlyIfFew(fullScanKernel<true, Size, Chunks, Operation, Out, In>,
+                     fullScanKernel<false, Size, Chunks, Operation, Out, In>, rows, static_cast<uint32_t>(threads),
+                     stream, operation, out, in);
     return true;
 }
 
@@ -229,16 +224,9 @@ cudaError_t launchScanOf(cudaStream_t stream, int64_t rows, int64_t columns, Ope
         constexpr int64_t kMost =
             Values::kThreads > 0 ? std::min(Values::kThreads, kMostScanThreads) : kMostScanThreads;
         auto const threads = static_cast<uint32_t>(std::min((chunks + kLanes - 1) / kLanes * kLanes, kMost));
-        if (rows > kMostEarlyBlocks)
-        {
-            scanKernel<false, Size, Whole, kLanes, true>
-                <<<static_cast<uint32_t>(rows), threads, 0, stream>>>(rows, columns, operation, out, in);
-        }
-        else
-        {
-            launchEarly(scanKernel<true, Size, Whole, kLanes, true, Operation, Out, In>, static_cast<uint32_t>(rows),
-                        threads, stream, rows, columns, operation, out, in);
-        }
+        launchEarlyIfFew(scanKernel<true, Size, Whole, kLanes, true, Operation, Out, In>,
+                         scanKernel<false, Size, Whole, kLanes, true, Operation, Out, In>, rows, threads, stream, rows,
+                         columns, operation, out, in);
     }
     return cudaGetLastError();
 }
