@@ -1,6 +1,11 @@
-// Rows and scans, of which a test reads what nvcc makes of them.
+// Kernels that may start early, of which a test reads what nvcc makes of them.
+#include <pluginkit/kernels/elementwise.cuh>
+#include <pluginkit/kernels/gather.cuh>
 #include <pluginkit/kernels/normalize.cuh>
+#include <pluginkit/kernels/pad.cuh>
 #include <pluginkit/kernels/scan.cuh>
+#include <pluginkit/kernels/transpose.cuh>
+#include <pluginkit/kernels/windows.cuh>
 
 namespace kernels = pluginkit::kernels;
 
@@ -16,7 +21,52 @@ struct LargestOfRow
     }
 };
 
+struct Doubled
+{
+    __device__ float operator()(float x) const
+    {
+        return 2.0F * x;
+    }
+};
+
+struct Largest : kernels::MaximumFold
+{
+    __device__ float result(float folded, float /*count*/) const
+    {
+        return folded;
+    }
+};
+
 } // namespace
+
+cudaError_t doubled(cudaStream_t stream, int64_t count, float const* x, float* y)
+{
+    return kernels::launchElementwise(stream, count, Doubled{}, kernels::output<float>(y), kernels::input<float>(x));
+}
+
+cudaError_t rowsOfTable(cudaStream_t stream, int64_t count, int64_t rowBytes, int64_t const* indices, void const* x,
+                        void* y)
+{
+    return kernels::launchGatherRows(stream, count, rowBytes, count, indices, x, y);
+}
+
+cudaError_t transposed(cudaStream_t stream, int64_t rows, int64_t columns, void const* x, void* y)
+{
+    return kernels::launchTranspose<float>(stream, 1, rows, columns, x, y);
+}
+
+cudaError_t padded(cudaStream_t stream, int64_t const* xDims, int64_t const* before, int64_t const* yDims,
+                   float const* x, float* y)
+{
+    return kernels::launchPad(stream, 2, xDims, before, yDims, {kernels::PadMode::kReflect, 0.0F},
+                              kernels::output<float>(y), kernels::input<float>(x));
+}
+
+cudaError_t halved(cudaStream_t stream, kernels::Images const& images, float const* x, float* y)
+{
+    return kernels::launchWindows(stream, images, {2, 2, 0}, Largest{}, kernels::output<float>(y),
+                                  kernels::input<float>(x));
+}
 
 cudaError_t scanInPlace(cudaStream_t stream, int64_t rows, int64_t columns, float* y)
 {

@@ -12,6 +12,7 @@
 //!     kernels::launchElementwise(stream, count, Leaky{0.1F}, kernels::output<__half>(y), kernels::input<__half>(x));
 #pragma once
 
+#include <pluginkit/kernels/launch.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 #include <pluginkit/kernels/tuning.cuh>
 
@@ -123,13 +124,14 @@ constexpr int64_t kMaxGrid = 0x7FFFFFFF;      //!< blocks of a launch, in its fi
 //! whole chunk it takes elements. (Without chunks, elements.) All is loaded before the first result is written,
 //! and no thread reads what another writes: so an output may be one of the inputs, but not a row or a scalar.
 template <int32_t Size, uint32_t Threads, int32_t Packs, typename Function, typename Outs, typename... In>
-__global__ void __launch_bounds__(Threads)
-    elementwiseKernel(Function const function, int64_t chunks, int64_t count, Outs const outs, In const... in)
+__global__ void __launch_bounds__(Threads) elementwiseKernel(bool early, Function const function, int64_t chunks,
+                                                             int64_t count, Outs const outs, In... in)
 {
     int64_t const first = chunks * Size;
     int64_t const threads = blockDim.x; // at most Threads
     int64_t const step = gridDim.x * threads * Packs;
     int64_t begin = blockIdx.x * threads * Packs + threadIdx.x;
+    detail::waitForStream(early);
     for (; begin < chunks + (count - first); begin += step)
     {
         if (begin + (Packs - 1) * threads >= chunks)
@@ -175,11 +177,13 @@ __global__ void __launch_bounds__(Threads)
 //! A thread takes chunks of several rows, `period` chunks after one another, for which a row among the inputs is the
 //! same.
 template <int32_t Size, uint32_t Threads, int32_t Repeats, typename Function, typename Outs, typename... In>
-__global__ void __launch_bounds__(Threads) repeatedKernel(Function const function, int64_t period, int64_t chunks,
-                                                          int64_t count, Outs const outs, In const... in)
+__global__ void __launch_bounds__(Threads)
+    repeatedKernel(bool early, Function const function, int64_t period, int64_t chunks, int64_t count, Outs const outs,
+                   In... in)
 {
     int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     int64_t const first = i + (i - remainderOf(i, period)) * (Repeats - 1);
+    detail::waitForStream(early);
     if (first < chunks)
     {
         float numbers[Repeats][sizeof...(In)][Size];
@@ -237,9 +241,9 @@ cudaError_t elementwise(cudaStream_t stream, int64_t count, Function const& func
         int64_t const threads = period > 0 ? (chunks + kRepeats * period - 1) / (kRepeats * period) * period : 0;
         if (threads > kSize && threads <= kMaxGrid * kThreads)
         {
-            repeatedKernel<kSize, kThreads, kRepeats>
-                <<<static_cast<uint32_t>((threads + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
-                    function, period, chunks, count, outs, in...);
+            launchEarlyIfFew(repeatedKernel<kSize, kThreads, kRepeats, Function, Outputs<Out...>, In...>,
+                             static_cast<uint32_t>((threads + kThreads - 1) / kThreads), kThreads, stream, function,
+                             period, chunks, count, outs, in...);
             return cudaGetLastError();
         }
     }
@@ -249,8 +253,8 @@ cudaError_t elementwise(cudaStream_t stream, int64_t count, Function const& func
     uint32_t const threads = kSize >= 16 && Values::kThreads == 0 && work <= kFewChunks ? kThreads / 2 : kThreads;
     int64_t const inBlock = int64_t{threads} * kPacks;
     auto const blocks = std::min((work + inBlock - 1) / inBlock, kMaxGrid);
-    elementwiseKernel<kSize, kThreads, kPacks>
-        <<<static_cast<uint32_t>(blocks), threads, 0, stream>>>(function, chunks, count, outs, in...);
+    launchEarlyIfFew(elementwiseKernel<kSize, kThreads, kPacks, Function, Outputs<Out...>, In...>,
+                     static_cast<uint32_t>(blocks), threads, stream, function, chunks, count, outs, in...);
     return cudaGetLastError();
 }
 

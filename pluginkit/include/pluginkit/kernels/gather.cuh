@@ -7,6 +7,7 @@
 #pragma once
 
 #include <pluginkit/kernels/division.cuh>
+#include <pluginkit/kernels/launch.cuh>
 #include <pluginkit/kernels/moving.cuh>
 #include <pluginkit/kernels/tuning.cuh>
 
@@ -29,12 +30,13 @@ constexpr int32_t kGatherUnits = 2; //!< of a thread
 //! of its units.
 template <uint32_t Threads, int32_t Units, typename Unit, typename Index, typename Change>
 __global__ void __launch_bounds__(Threads)
-    gatherRowsKernel(uint32_t units, Divisor columns, int64_t inRow, int64_t tableRows, Change change,
+    gatherRowsKernel(bool early, uint32_t units, Divisor columns, int64_t inRow, int64_t tableRows, Change change,
                      Index const* indices, Unit const* table, Unit* y)
 {
     uint32_t const begin = blockIdx.x * (Units * Threads) + threadIdx.x;
     int64_t from[Units];
     uint32_t unit[Units];
+    waitForStream(early);
 #pragma unroll
     for (int32_t k = 0; k < Units; ++k)
     {
@@ -87,10 +89,11 @@ cudaError_t gather(Stream const& stream, int64_t count, int64_t inRow, int64_t t
                                   int64_t const columns = std::min(inRow - column, kMostDivided);
                                   int64_t const units = rows * columns;
                                   auto const blocks = static_cast<uint32_t>((units + kInBlock - 1) / kInBlock);
-                                  gatherRowsKernel<kThreads, kUnits><<<blocks, kThreads, 0, on>>>(
-                                      static_cast<uint32_t>(units), divisorOf(columns), inRow, tableRows, change,
-                                      indices + done, static_cast<Unit const*>(table) + column,
-                                      static_cast<Unit*>(y) + done * inRow + column);
+                                  launchEarlyIfFew(gatherRowsKernel<kThreads, kUnits, Unit, Index, Change>, blocks,
+                                                   kThreads, on, static_cast<uint32_t>(units), divisorOf(columns),
+                                                   inRow, tableRows, change, indices + done,
+                                                   static_cast<Unit const*>(table) + column,
+                                                   static_cast<Unit*>(y) + done * inRow + column);
                               }
                           }
                           return cudaGetLastError();

@@ -19,12 +19,15 @@ namespace pluginkit::kernels::detail
 //! Called by every thread of each kernel that `launchEarly` starts, on every way, before it reads or writes global
 //! memory: lets the next kernel's blocks come, and waits until all kernels before this one have ended and what they
 //! wrote is visible (PTX ISA, griddepcontrol). The next kernel is not ahead of those either, since it waits for this
-//! one. Without effect in a kernel that is started in another way.
-inline __device__ void waitForStream()
+//! one. Without effect in a kernel that is started in another way, and where `early` is false.
+inline __device__ void waitForStream([[maybe_unused]] bool early = true)
 {
 #if defined(PLUGINKIT_KERNELS_EARLY) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-    asm volatile("griddepcontrol.wait;" ::: "memory");
+    if (early)
+    {
+        asm volatile("griddepcontrol.launch_dependents;");
+        asm volatile("griddepcontrol.wait;" ::: "memory");
+    }
 #endif
 }
 
@@ -45,10 +48,11 @@ inline bool canLaunchEarly(void const* kernel) noexcept
 }
 #endif
 
-//! Starts a kernel that calls `waitForStream`; an error is what cudaGetLastError then gives.
-template <typename... Parameters>
-void launchEarly(void (*kernel)(Parameters...), uint32_t blocks, uint32_t threads, cudaStream_t stream,
-                 Parameters... arguments) noexcept
+//! Starts a kernel that calls `waitForStream`, with `bytes` of dynamic shared memory; an error is what cudaGetLastError
+//! then gives.
+template <typename... Parameters, typename... Arguments>
+void launchEarly(void (*kernel)(Parameters...), dim3 blocks, uint32_t threads, size_t bytes, cudaStream_t stream,
+                 Arguments const&... arguments) noexcept
 {
 #ifdef PLUGINKIT_KERNELS_EARLY
     if (canLaunchEarly(reinterpret_cast<void const*>(kernel)))
@@ -57,8 +61,9 @@ void launchEarly(void (*kernel)(Parameters...), uint32_t blocks, uint32_t thread
         attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         attribute.val.programmaticStreamSerializationAllowed = 1;
         cudaLaunchConfig_t config{};
-        config.gridDim = dim3{blocks};
+        config.gridDim = blocks;
         config.blockDim = dim3{threads};
+        config.dynamicSmemBytes = bytes;
         config.stream = stream;
         config.attrs = &attribute;
         config.numAttrs = 1;
@@ -66,24 +71,24 @@ void launchEarly(void (*kernel)(Parameters...), uint32_t blocks, uint32_t thread
         return;
     }
 #endif
-    kernel<<<blocks, threads, 0, stream>>>(arguments...);
+    kernel<<<blocks, threads, bytes, stream>>>(arguments...);
 }
 
 //! More blocks take far longer than the way from one kernel to the next, and waiting costs each of them: an H100 starts
 //! some 0.9 a nanosecond of those that wait, half of what scans of a small row a block need for the memory's rate.
 constexpr int64_t kMostEarlyBlocks = 16384;
 
-//! Starts `early`, which calls `waitForStream`, or where it has too many blocks for that, `plain`: the same without it.
-template <typename... Parameters>
-void launchEarlyIfFew(void (*early)(Parameters...), void (*plain)(Parameters...), int64_t blocks, uint32_t threads,
-                      cudaStream_t stream, Parameters... arguments) noexcept
+//! Starts a kernel whose first parameter says whether it waits: `waitForStream(early)`. Of too many blocks none does.
+template <typename... Parameters, typename... Arguments>
+void launchEarlyIfFew(void (*kernel)(bool, Parameters...), dim3 blocks, uint32_t threads, cudaStream_t stream,
+                      Arguments const&... arguments) noexcept
 {
-    if (blocks > kMostEarlyBlocks)
+    if (int64_t{blocks.x} * blocks.y * blocks.z > kMostEarlyBlocks)
     {
-        plain<<<static_cast<uint32_t>(blocks), threads, 0, stream>>>(arguments...);
+        kernel<<<blocks, threads, 0, stream>>>(false, arguments...);
         return;
     }
-    launchEarly(early, static_cast<uint32_t>(blocks), threads, stream, arguments...);
+    launchEarly(kernel, blocks, threads, 0, stream, true, arguments...);
 }
 
 } // namespace pluginkit::kernels::detail

@@ -37,10 +37,10 @@ constexpr int32_t kMostScanThreads = 512; //!< of a block
 
 //! A group scans its row in turns of a chunk a thread: what the turns before gave is carried on. Early: it may be
 //! started by `launchEarly`.
-template <bool Early, int32_t Size, bool Whole, uint32_t Lanes, bool Block, typename Operation, typename Out,
-          typename In>
+template <int32_t Size, bool Whole, uint32_t Lanes, bool Block, typename Operation, typename Out, typename In>
 __global__ void __launch_bounds__(kMostScanThreads)
-    scanKernel(int64_t rows, int64_t columns, Operation const operation, Output<Out> const out, Input<In> const in)
+    scanKernel(bool early, int64_t rows, int64_t columns, Operation const operation, Output<Out> const out,
+               Input<In> const in)
 {
     __shared__ float scratch[kWarps];
     uint32_t const threads = Block ? blockDim.x : Lanes;
@@ -49,10 +49,7 @@ __global__ void __launch_bounds__(kMostScanThreads)
         Block ? blockIdx.x : static_cast<int64_t>(blockIdx.x) * (blockDim.x / Lanes) + threadIdx.x / Lanes;
     auto const place = placeOfRow<Size, Whole>(row, rows, columns);
     int64_t const most = chunksOf<Size, Whole>(columns);
-    if constexpr (Early)
-    {
-        waitForStream();
-    }
+    waitForStream(early);
     float carried = Operation::kIdentity;
     // Every thread takes as many turns as each other row's could, or it would miss exchanges of its warp.
     for (int64_t begin = 0; begin < most; begin += threads)
@@ -78,9 +75,9 @@ __global__ void __launch_bounds__(kMostScanThreads)
 
 //! A block scans a row of which each thread has Chunks chunks, and a warp neighbouring ones. Early: it may be
 //! started by `launchEarly`.
-template <bool Early, int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
+template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
 __global__ void __launch_bounds__(kMostScanThreads)
-    fullScanKernel(Operation const operation, Output<Out> const out, Input<In> const in)
+    fullScanKernel(bool early, Operation const operation, Output<Out> const out, Input<In> const in)
 {
     static_assert(kMostScanThreads <= kMostTotals * kLanes, "a total of each warp");
     __shared__ alignas(16) float totals[kMostTotals];
@@ -90,10 +87,7 @@ __global__ void __launch_bounds__(kMostScanThreads)
     int64_t const first = (int64_t{blockIdx.x} * warps + warp) * Chunks * kLanes + lane;
     float numbers[Chunks][Size];
     Elements<Size, In> raw[Chunks];
-    if constexpr (Early)
-    {
-        waitForStream();
-    }
+    waitForStream(early);
 #pragma unroll
     for (int32_t k = 0; k < Chunks; ++k)
     {
@@ -150,9 +144,8 @@ bool launchFullScan(cudaStream_t stream, int64_t rows, int64_t chunks, Operation
     {
         return false;
     }
-    launchEarlyIfFew(fullScanKernel<true, Size, Chunks, Operation, Out, In>,
-                     fullScanKernel<false, Size, Chunks, Operation, Out, In>, rows, static_cast<uint32_t>(threads),
-                     stream, operation, out, in);
+    launchEarlyIfFew(fullScanKernel<Size, Chunks, Operation, Out, In>, static_cast<uint32_t>(rows),
+                     static_cast<uint32_t>(threads), stream, operation, out, in);
     return true;
 }
 
@@ -162,9 +155,9 @@ void launchShortScan(cudaStream_t stream, int64_t rows, int64_t columns, Operati
 {
     constexpr uint32_t kThreads = Values::kThreads > 0 ? std::min(Values::kThreads, kMostScanThreads) : 256;
     constexpr int64_t kInBlock = kThreads / Lanes;
-    launchEarly(scanKernel<true, Size, Whole, Lanes, false, Operation, Out, In>,
-                static_cast<uint32_t>((rows + kInBlock - 1) / kInBlock), kThreads, stream, rows, columns, operation,
-                out, in);
+    launchEarly(scanKernel<Size, Whole, Lanes, false, Operation, Out, In>,
+                static_cast<uint32_t>((rows + kInBlock - 1) / kInBlock), kThreads, 0, stream, true, rows, columns,
+                operation, out, in);
 }
 
 template <typename Values, int32_t Size, bool Whole, typename Operation, typename Out, typename In>
@@ -224,9 +217,8 @@ cudaError_t launchScanOf(cudaStream_t stream, int64_t rows, int64_t columns, Ope
         constexpr int64_t kMost =
             Values::kThreads > 0 ? std::min(Values::kThreads, kMostScanThreads) : kMostScanThreads;
         auto const threads = static_cast<uint32_t>(std::min((chunks + kLanes - 1) / kLanes * kLanes, kMost));
-        launchEarlyIfFew(scanKernel<true, Size, Whole, kLanes, true, Operation, Out, In>,
-                         scanKernel<false, Size, Whole, kLanes, true, Operation, Out, In>, rows, threads, stream, rows,
-                         columns, operation, out, in);
+        launchEarlyIfFew(scanKernel<Size, Whole, kLanes, true, Operation, Out, In>, static_cast<uint32_t>(rows),
+                         threads, stream, rows, columns, operation, out, in);
     }
     return cudaGetLastError();
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <pluginkit/kernels/division.cuh>
+#include <pluginkit/kernels/launch.cuh>
 #include <pluginkit/kernels/moving.cuh>
 
 #include <algorithm>
@@ -82,7 +83,8 @@ struct Tiles
 //! A tile is 128 bytes in both directions. A thread loads a pack of as many rows as a word has elements, so that it can
 //! write whole words of the transposed tile, and then stores as many packs.
 template <typename T, typename Change>
-__global__ void __launch_bounds__(kTransposeThreads) transposePacksKernel(Tiles tiles, Change change, T const* x, T* y)
+__global__ void __launch_bounds__(kTransposeThreads)
+    transposePacksKernel(bool early, Tiles tiles, Change change, T const* x, T* y)
 {
     constexpr int32_t kBytes = static_cast<int32_t>(sizeof(T));
     constexpr int32_t kInWord = 4 / kBytes;
@@ -99,6 +101,7 @@ __global__ void __launch_bounds__(kTransposeThreads) transposePacksKernel(Tiles 
     int32_t const group = thread / 8;
 
     Pack<T> loaded[kInWord];
+    waitForStream(early);
 #pragma unroll
     for (int32_t e = 0; e < kInWord; ++e)
     {
@@ -144,7 +147,8 @@ constexpr int32_t kSmallTile = 32;
 
 //! Element by element, for matrices whose rows or columns don't begin at multiples of 16 bytes.
 template <typename T, typename Change>
-__global__ void __launch_bounds__(kTransposeThreads) transposeKernel(Tiles tiles, Change change, T const* x, T* y)
+__global__ void __launch_bounds__(kTransposeThreads)
+    transposeKernel(bool early, Tiles tiles, Change change, T const* x, T* y)
 {
     __shared__ T tile[kSmallTile][kSmallTile + 1];
     auto const lane = static_cast<int32_t>(threadIdx.x) % kSmallTile;
@@ -155,6 +159,7 @@ __global__ void __launch_bounds__(kTransposeThreads) transposeKernel(Tiles tiles
     int64_t const firstRow = tiles.row() * kSmallTile;
     int64_t const firstColumn = tiles.column() * kSmallTile;
     int64_t const plane = tiles.plane();
+    waitForStream(early);
     for (int32_t l = line; l < kSmallTile; l += kLines)
     {
         if (firstRow + l < rows && firstColumn + lane < columns)
@@ -177,10 +182,11 @@ __global__ void __launch_bounds__(kTransposeThreads) transposeKernel(Tiles tiles
 //! Small tensors, which the caches hold: a thread writes an element. Tiles would take longer to begin and to end.
 template <typename T, typename Change>
 __global__ void __launch_bounds__(kTransposeThreads)
-    transposeElementsKernel(Divisor rows, Divisor inMatrix, int32_t columns, int32_t count, Change change, T const* x,
-                            T* y)
+    transposeElementsKernel(bool early, Divisor rows, Divisor inMatrix, int32_t columns, int32_t count, Change change,
+                            T const* x, T* y)
 {
     int32_t const i = static_cast<int32_t>(blockIdx.x * kTransposeThreads + threadIdx.x);
+    waitForStream(early);
     if (i < count)
     {
         int32_t const matrix = inMatrix.quotient(i) * static_cast<int32_t>(inMatrix.divisor);
@@ -236,8 +242,8 @@ cudaError_t transpose(cudaStream_t stream, int64_t count, int64_t rows, int64_t 
     {
         auto const elements = static_cast<int32_t>(count * rows * columns);
         auto const blocks = (static_cast<uint32_t>(elements) + kTransposeThreads - 1) / kTransposeThreads;
-        transposeElementsKernel<<<blocks, kTransposeThreads, 0, stream>>>(
-            divisorOf(rows), divisorOf(rows * columns), static_cast<int32_t>(columns), elements, change, x, y);
+        launchEarlyIfFew(transposeElementsKernel<Element, Change>, blocks, kTransposeThreads, stream, divisorOf(rows),
+                         divisorOf(rows * columns), static_cast<int32_t>(columns), elements, change, x, y);
         return cudaGetLastError();
     }
     bool const packed = rows % kInPack == 0 && columns % kInPack == 0 && canPack(x, y);
@@ -254,11 +260,13 @@ cudaError_t transpose(cudaStream_t stream, int64_t count, int64_t rows, int64_t 
         int64_t const before = done * rows * columns;
         if (packed)
         {
-            transposePacksKernel<<<blocks, kTransposeThreads, 0, stream>>>(tiles, change, x + before, y + before);
+            launchEarlyIfFew(transposePacksKernel<Element, Change>, blocks, kTransposeThreads, stream, tiles, change,
+                             x + before, y + before);
         }
         else
         {
-            transposeKernel<<<blocks, kTransposeThreads, 0, stream>>>(tiles, change, x + before, y + before);
+            launchEarlyIfFew(transposeKernel<Element, Change>, blocks, kTransposeThreads, stream, tiles, change,
+                             x + before, y + before);
         }
     }
     return cudaGetLastError();

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <pluginkit/kernels/division.cuh>
+#include <pluginkit/kernels/launch.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 
 #include <algorithm>
@@ -105,10 +106,11 @@ inline __device__ int32_t countOf(int32_t begin, int32_t window, int32_t size)
 
 //! Any window: a thread makes an element.
 template <typename Layer, typename T>
-__global__ void __launch_bounds__(kWindowThreads)
-    windowsKernel(WindowWork const work, Window const window, Layer const layer, Output<T> const y, Input<T> const x)
+__global__ void __launch_bounds__(kWindowThreads) windowsKernel(bool early, WindowWork const work, Window const window,
+                                                                Layer const layer, Output<T> const y, Input<T> const x)
 {
     int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    waitForStream(early);
     if (i >= work.threads)
     {
         return;
@@ -227,7 +229,7 @@ constexpr int32_t kHalvedRows = Size == 2 || sizeof(T) == 1 ? 1 : 2;
 //! first is used, and writes half a pack of each of its output rows.
 template <int32_t Size, typename Layer, typename T>
 __global__ void __launch_bounds__(kWindowThreads)
-    halvingKernel(WindowWork const work, Layer const layer, Output<T> const y, Input<T> const x)
+    halvingKernel(bool early, WindowWork const work, Layer const layer, Output<T> const y, Input<T> const x)
 {
     constexpr int32_t kPad = Size - 2;
     constexpr int32_t kIn = Pack<T>::kSize;
@@ -237,6 +239,7 @@ __global__ void __launch_bounds__(kWindowThreads)
     constexpr bool kFolds = std::is_same_v<T, int8_t> &&
                             (kHasFold<Layer, MaximumFold> || kHasFold<Layer, MinimumFold> || kHasFold<Layer, SumFold>);
     int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    waitForStream(early);
     if (i >= work.threads)
     {
         return;
@@ -381,19 +384,19 @@ cudaError_t launchWindows(cudaStream_t stream, Images const& images, Window cons
         work.threads = images.count * groups * packs;
         if (window.size == 2)
         {
-            detail::halvingKernel<2>
-                <<<detail::windowBlocks(work.threads), detail::kWindowThreads, 0, stream>>>(work, layer, y, x);
+            detail::launchEarlyIfFew(detail::halvingKernel<2, Layer, T>, detail::windowBlocks(work.threads),
+                                     detail::kWindowThreads, stream, work, layer, y, x);
         }
         else
         {
-            detail::halvingKernel<3>
-                <<<detail::windowBlocks(work.threads), detail::kWindowThreads, 0, stream>>>(work, layer, y, x);
+            detail::launchEarlyIfFew(detail::halvingKernel<3, Layer, T>, detail::windowBlocks(work.threads),
+                                     detail::kWindowThreads, stream, work, layer, y, x);
         }
     }
     else
     {
-        detail::windowsKernel<<<detail::windowBlocks(count), detail::kWindowThreads, 0, stream>>>(work, window, layer,
-                                                                                                  y, x);
+        detail::launchEarlyIfFew(detail::windowsKernel<Layer, T>, detail::windowBlocks(count), detail::kWindowThreads,
+                                 stream, work, window, layer, y, x);
     }
     return cudaGetLastError();
 }
