@@ -124,8 +124,8 @@ constexpr int64_t kMaxGrid = 0x7FFFFFFF;      //!< blocks of a launch, in its fi
 //! whole chunk it takes elements. (Without chunks, elements.) All is loaded before the first result is written,
 //! and no thread reads what another writes: so an output may be one of the inputs, but not a row or a scalar.
 template <int32_t Size, uint32_t Threads, int32_t Packs, typename Function, typename Outs, typename... In>
-__global__ void __launch_bounds__(Threads) elementwiseKernel(bool early, Function const function, int64_t chunks,
-                                                             int64_t count, Outs const outs, In... in)
+__global__ void __launch_bounds__(Threads)
+    elementwiseKernel(bool early, Function const function, int64_t chunks, int64_t count, Outs const outs, In... in)
 {
     int64_t const first = chunks * Size;
     int64_t const threads = blockDim.x; // at most Threads
@@ -177,9 +177,8 @@ __global__ void __launch_bounds__(Threads) elementwiseKernel(bool early, Functio
 //! A thread takes chunks of several rows, `period` chunks after one another, for which a row among the inputs is the
 //! same.
 template <int32_t Size, uint32_t Threads, int32_t Repeats, typename Function, typename Outs, typename... In>
-__global__ void __launch_bounds__(Threads)
-    repeatedKernel(bool early, Function const function, int64_t period, int64_t chunks, int64_t count, Outs const outs,
-                   In... in)
+__global__ void __launch_bounds__(Threads) repeatedKernel(bool early, Function const function, int64_t period,
+                                                          int64_t chunks, int64_t count, Outs const outs, In... in)
 {
     int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     int64_t const first = i + (i - remainderOf(i, period)) * (Repeats - 1);
