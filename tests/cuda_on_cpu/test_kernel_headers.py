@@ -179,6 +179,16 @@ def test_packs_of_int8_have_no_slow_conversions(tmp_path: Path, capability: int,
     assert len(re.findall(r"cvt\.r\w+\.s\d+\.f32", int8)) <= 2 * packed + (packed == 0)
 
 
+@pytest.mark.parametrize(
+    ("blocks", "expected"),
+    [((1, 1, 1), 1), ((16_384, 1, 1), 1), ((16_385, 1, 1), 0), ((2, 2, 4096), 1), ((3, 2, 4096), 0)],
+)
+def test_kernels_of_very_many_blocks_do_not_wait(anywhere: Load, blocks: tuple[int, int, int], expected: int) -> None:
+    found = np.full(2, 77, np.int32)
+    assert anywhere("kernel_headers").early(at(found), *blocks) == 0
+    assert found.tolist() == [expected, 77]
+
+
 def test_kernels_that_start_early_wait_before_they_touch_memory(tmp_path: Path) -> None:
     """In the PTX of nvcc: a kernel that `launchEarly` starts would otherwise read what the one before it still writes,
     which a GPU rarely shows. None returns before it has waited: the next kernel takes its end for that of all before.

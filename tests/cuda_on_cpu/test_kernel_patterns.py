@@ -200,7 +200,7 @@ def test_cumsum(anywhere: Load, name: str) -> None:
 
 @pytest.mark.parametrize("columns", [133, 256])
 def test_cumsum_of_very_many_blocks(anywhere: Load, columns: int) -> None:
-    """A row a block, of whole chunks or not: kernels of their own, which don't wait for the kernel before."""
+    """A row a block, of whole chunks or not: none waits for the kernel before."""
     library, rows = anywhere("kernel_patterns"), 16_385
     x = np.random.default_rng(columns).integers(-1, 2, (rows, columns)).astype(np.float32)
     y = np.full(x.size + 1, CHANGED, x.dtype)

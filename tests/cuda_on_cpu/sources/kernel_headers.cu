@@ -2,6 +2,7 @@
 #include <pluginkit/kernels/bfloat16.cuh>
 #include <pluginkit/kernels/elementwise.cuh>
 #include <pluginkit/kernels/float16.cuh>
+#include <pluginkit/kernels/launch.cuh>
 #include <pluginkit/kernels/rows.cuh>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -69,6 +70,22 @@ EXPORT int weightedHalf(void const* a, void const* b, void* c, int n)
 EXPORT int invertible(float scale)
 {
     return kernels::canInvert(scale);
+}
+
+__global__ void earlyKernel(bool early, int* found)
+{
+    if (blockIdx.x + blockIdx.y + blockIdx.z == 0)
+    {
+        *found = early ? 1 : 0;
+    }
+}
+
+//! Whether a kernel of so many blocks is told to wait for the kernel before it.
+EXPORT int early(int* found, int x, int y, int z)
+{
+    dim3 const blocks{static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
+    kernels::detail::launchEarlyIfFew(earlyKernel, blocks, 1, nullptr, found);
+    return cudaGetLastError();
 }
 
 //! A softmax of each row, a block a row.

@@ -48,10 +48,9 @@ inline bool canLaunchEarly(void const* kernel) noexcept
 }
 #endif
 
-//! Starts a kernel that calls `waitForStream`, with `bytes` of dynamic shared memory; an error is what cudaGetLastError
-//! then gives.
+//! Starts a kernel that calls `waitForStream`; an error is what cudaGetLastError then gives.
 template <typename... Parameters, typename... Arguments>
-void launchEarly(void (*kernel)(Parameters...), dim3 blocks, uint32_t threads, size_t bytes, cudaStream_t stream,
+void launchEarly(void (*kernel)(Parameters...), dim3 blocks, uint32_t threads, cudaStream_t stream,
                  Arguments const&... arguments) noexcept
 {
 #ifdef PLUGINKIT_KERNELS_EARLY
@@ -63,7 +62,6 @@ void launchEarly(void (*kernel)(Parameters...), dim3 blocks, uint32_t threads, s
         cudaLaunchConfig_t config{};
         config.gridDim = blocks;
         config.blockDim = dim3{threads};
-        config.dynamicSmemBytes = bytes;
         config.stream = stream;
         config.attrs = &attribute;
         config.numAttrs = 1;
@@ -71,7 +69,7 @@ void launchEarly(void (*kernel)(Parameters...), dim3 blocks, uint32_t threads, s
         return;
     }
 #endif
-    kernel<<<blocks, threads, bytes, stream>>>(arguments...);
+    kernel<<<blocks, threads, 0, stream>>>(arguments...);
 }
 
 //! More blocks take far longer than the way from one kernel to the next, and waiting costs each of them: an H100 starts
@@ -88,7 +86,7 @@ void launchEarlyIfFew(void (*kernel)(bool, Parameters...), dim3 blocks, uint32_t
         kernel<<<blocks, threads, 0, stream>>>(false, arguments...);
         return;
     }
-    launchEarly(kernel, blocks, threads, 0, stream, true, arguments...);
+    launchEarly(kernel, blocks, threads, stream, true, arguments...);
 }
 
 } // namespace pluginkit::kernels::detail

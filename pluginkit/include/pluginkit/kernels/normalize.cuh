@@ -59,7 +59,7 @@ void startRows(Work const& work, uint32_t blocks, uint32_t threads) noexcept
 {
     launchEarly(rowsKernel<Size, Whole, Chunks, Full, Ahead, Threads, Group, decltype(work.function),
                            decltype(work.outs), decltype(work.in)>,
-                blocks, threads, 0, work.stream, work.function, work.rows, work.columns, work.outs, work.in);
+                blocks, threads, work.stream, work.function, work.rows, work.columns, work.outs, work.in);
 }
 
 //! Lanes threads of a warp have a row, each at most Chunks chunks of it.

@@ -370,8 +370,8 @@ void launchPadOf(cudaStream_t stream, AnyPad const& shape, int64_t count, int64_
             padKernel<false, Mode><<<blocks, kPadThreads, 0, stream>>>(shape, rows, elements, change, value, y, x.data);
             return;
         }
-        launchEarly(padKernel<true, Mode, T, Change>, blocks, kPadThreads, 0, stream, shape, rows, elements, change,
-                    value, y, x.data);
+        launchEarly(padKernel<true, Mode, T, Change>, blocks, kPadThreads, stream, shape, rows, elements, change, value,
+                    y, x.data);
         return;
     }
     auto const blocks = static_cast<uint32_t>((count + kPadThreads - 1) / kPadThreads);

@@ -35,8 +35,7 @@ inline bool sharesRows(int64_t rows, int64_t columns) noexcept
 
 constexpr int32_t kMostScanThreads = 512; //!< of a block
 
-//! A group scans its row in turns of a chunk a thread: what the turns before gave is carried on. Early: it may be
-//! started by `launchEarly`.
+//! A group scans its row in turns of a chunk a thread: what the turns before gave is carried on.
 template <int32_t Size, bool Whole, uint32_t Lanes, bool Block, typename Operation, typename Out, typename In>
 __global__ void __launch_bounds__(kMostScanThreads)
     scanKernel(bool early, int64_t rows, int64_t columns, Operation const operation, Output<Out> const out,
@@ -73,8 +72,7 @@ __global__ void __launch_bounds__(kMostScanThreads)
     }
 }
 
-//! A block scans a row of which each thread has Chunks chunks, and a warp neighbouring ones. Early: it may be
-//! started by `launchEarly`.
+//! A block scans a row of which each thread has Chunks chunks, and a warp neighbouring ones.
 template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
 __global__ void __launch_bounds__(kMostScanThreads)
     fullScanKernel(bool early, Operation const operation, Output<Out> const out, Input<In> const in)
@@ -156,7 +154,7 @@ void launchShortScan(cudaStream_t stream, int64_t rows, int64_t columns, Operati
     constexpr uint32_t kThreads = Values::kThreads > 0 ? std::min(Values::kThreads, kMostScanThreads) : 256;
     constexpr int64_t kInBlock = kThreads / Lanes;
     launchEarly(scanKernel<Size, Whole, Lanes, false, Operation, Out, In>,
-                static_cast<uint32_t>((rows + kInBlock - 1) / kInBlock), kThreads, 0, stream, true, rows, columns,
+                static_cast<uint32_t>((rows + kInBlock - 1) / kInBlock), kThreads, stream, true, rows, columns,
                 operation, out, in);
 }
 
