@@ -86,6 +86,42 @@ def test_softmax_of_rows_of_any_width(anywhere: Load, name: str) -> None:
             assert y[-1] == CHANGED
 
 
+IN_WORDS = (513, 516, 637, 700, 766, 767, 777, 1001, 1012, 1020, 1021, 1022, 1023)
+"""Widths of INT8 rows that a warp has in words of memory, and of some next to them."""
+
+
+def test_softmax_of_rows_in_words(anywhere: Load) -> None:
+    library = anywhere("kernel_rows")
+    for columns in IN_WORDS:
+        x = drawn("Int8", (9, columns), columns)
+        exact = np.exp(wide(x) - wide(x).max(axis=1, keepdims=True))
+        exact /= exact.sum(axis=1, keepdims=True)
+        y = np.full(x.size + 1, CHANGED, np.int8)
+        assert library.softmaxInt8(at(x), at(y), *x.shape) == 0
+        agrees(y[:-1].reshape(x.shape), exact, "Int8", f"{columns}", OUT_SCALE)
+        assert y[-1] == CHANGED
+        assert library.softmaxInt8(at(x), at(x), *x.shape) == 0
+        np.testing.assert_array_equal(x.ravel(), y[:-1], err_msg=f"in place, {columns}")
+
+
+@pytest.mark.parametrize("weights", ["Float", "Int8"])
+def test_norms_of_rows_in_words(anywhere: Load, weights: str) -> None:
+    library = anywhere("kernel_words")
+    for columns in IN_WORDS:
+        x, weight, bias = (
+            drawn("Int8", (9, columns), columns),
+            drawn(weights, (columns,), 2),
+            drawn("Float", (columns,), 3),
+        )
+        y = np.full(x.size + 1, CHANGED, np.int8)
+        norm = library.layerNorm if weights == "Float" else library.layerNormInt8
+        assert norm(at(x), at(weight), at(bias), at(y), *x.shape) == 0
+        centered = wide(x) - wide(x).mean(axis=1, keepdims=True)
+        normed = centered / np.sqrt((centered**2).mean(axis=1, keepdims=True) + 1e-5)
+        agrees(y[:-1].reshape(x.shape), normed * wide(weight) + wide(bias), "Int8", f"{columns}")
+        assert y[-1] == CHANGED
+
+
 CLUSTERED = (32768, 32769, 40000, 65536, 65540, 100001, 262144, 262152)
 """Widths about the ends of what a block and a cluster can hold, whole chunks and others."""
 
@@ -184,8 +220,8 @@ def test_sum_norm_and_maximum_of_rows(anywhere: Load) -> None:
 @pytest.mark.parametrize("name", TYPES)
 def test_cumsum(anywhere: Load, name: str) -> None:
     library = anywhere("kernel_patterns")
-    for columns in (1, 5, 16, 33, 64, 65, 100, 256, 1000, 1001, 4096, 9000):
-        rows = 37 if columns < 300 else 2
+    for columns in (1, 5, 16, 33, 64, 65, 100, 201, 256, 500, 1000, 1001, 1009, 1010, 1012, 1052, 4096, 9000):
+        rows = 37 if columns < 300 else 5 if columns < 2000 else 2
         # Sums that every type holds exactly.
         x = np.random.default_rng(columns).integers(-1, 2, (rows, columns)).astype(TYPES[name])
         y = np.full(x.size + 1, CHANGED, x.dtype)
@@ -207,6 +243,20 @@ def test_cumsum_of_very_many_blocks(anywhere: Load, columns: int) -> None:
     assert library.cumsumFloat(at(x), at(y), rows, columns) == 0
     np.testing.assert_array_equal(y[:-1].reshape(x.shape), np.cumsum(x, axis=1))
     assert y[-1] == CHANGED
+
+
+@pytest.mark.parametrize("columns", [36, 40])
+def test_cumsum_of_very_many_short_rows(anywhere: Load, columns: int) -> None:
+    """A thread has a row of INT8 elements, of an odd and of an even number of words."""
+    library, rows = anywhere("kernel_patterns"), 65_539
+    x = np.random.default_rng(columns).integers(-4, 5, (rows, columns)).astype(np.int8)
+    exact = np.clip(np.cumsum(x.astype(np.int64), axis=1), -128, 127)
+    y = np.full(x.size + 1, CHANGED, x.dtype)
+    assert library.cumsumInt8(at(x), at(y), rows, columns) == 0
+    np.testing.assert_array_equal(y[:-1].reshape(x.shape), exact)
+    assert y[-1] == CHANGED
+    assert library.cumsumInt8(at(x), at(x), rows, columns) == 0
+    np.testing.assert_array_equal(x, exact)
 
 
 @pytest.mark.parametrize("columns", [8, 13])

@@ -79,3 +79,15 @@ cudaError_t largestOfRows(cudaStream_t stream, int64_t rows, int64_t columns, fl
     return kernels::launchRows(stream, rows, columns, LargestOfRow{}, kernels::rowOutput<float>(y),
                                kernels::input<float>(x));
 }
+
+cudaError_t scanOfBytes(cudaStream_t stream, int64_t rows, int64_t columns, int8_t* y)
+{
+    return kernels::launchScan(stream, rows, columns, kernels::Sum{}, kernels::output<int8_t>(y),
+                               kernels::input<int8_t>(y));
+}
+
+cudaError_t largestOfBytes(cudaStream_t stream, int64_t rows, int64_t columns, int8_t const* x, int8_t* y)
+{
+    return kernels::launchRows(stream, rows, columns, LargestOfRow{}, kernels::rowOutput<int8_t>(y),
+                               kernels::input<int8_t>(x));
+}

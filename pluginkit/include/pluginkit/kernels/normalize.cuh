@@ -25,6 +25,7 @@
 #include <pluginkit/kernels/shared_rows.cuh>
 #include <pluginkit/kernels/staged_rows.cuh>
 #include <pluginkit/kernels/tuning.cuh>
+#include <pluginkit/kernels/word_rows.cuh>
 
 #include <algorithm>
 #include <cstdint>
@@ -339,8 +340,8 @@ cudaError_t launchRowsBy(cudaStream_t stream, int64_t rows, int64_t columns, Fun
     {
         launchRowsOf<1, true>(work);
     }
-    else if (!launchStagedRows<kSize>(work) && !launchKeptRows<kSize>(work) && !launchSharedRows<kSize>(work) &&
-             !launchWithWeights<kSize, (0 + ... + kIsWideRow<In>)>(work))
+    else if (!launchWordRows<kSize>(work) && !launchStagedRows<kSize>(work) && !launchKeptRows<kSize>(work) &&
+             !launchSharedRows<kSize>(work) && !launchWithWeights<kSize, (0 + ... + kIsWideRow<In>)>(work))
     {
         launchPacked<kSize>(work);
     }

@@ -133,8 +133,8 @@ struct Elements
 
     Pack<T> packs[kPacks];
 
-    template <bool Whole>
-    __device__ void load(Input<T> const& in, Chunk<Size, Whole> const& chunk)
+    template <typename Chunk>
+    __device__ void load(Input<T> const& in, Chunk const& chunk)
     {
         if (chunk.within())
         {
@@ -328,8 +328,8 @@ struct Inputs
     {
     };
 
-    template <int32_t Size, bool Whole>
-    __device__ void load(Chunk<Size, Whole> const& /*chunk*/, Raw<Size>& /*raw*/) const
+    template <int32_t Size, typename Chunk>
+    __device__ void load(Chunk const& /*chunk*/, Raw<Size>& /*raw*/) const
     {
     }
 
@@ -338,8 +338,8 @@ struct Inputs
     {
     }
 
-    template <int32_t Size, bool Whole>
-    __device__ void recall(float const (* /*held*/)[Size], Chunk<Size, Whole> const& /*chunk*/, bool /*has*/,
+    template <int32_t Size, typename Chunk>
+    __device__ void recall(float const (* /*held*/)[Size], Chunk const& /*chunk*/, bool /*has*/,
                            float (* /*numbers*/)[Size]) const
     {
     }
@@ -370,8 +370,8 @@ struct Inputs<First, Rest...>
         typename Inputs<Rest...>::template Raw<Size> rest;
     };
 
-    template <int32_t Size, bool Whole>
-    __device__ void load(Chunk<Size, Whole> const& chunk, Raw<Size>& raw) const
+    template <int32_t Size, typename Chunk>
+    __device__ void load(Chunk const& chunk, Raw<Size>& raw) const
     {
         if constexpr (kIsMatrix<First> == 1)
         {
@@ -392,9 +392,8 @@ struct Inputs<First, Rest...>
 
     //! All inputs' numbers: matrices' as they are held, the others' loaded, where there is such a chunk. What a
     //! function doesn't use of them costs nothing: the compiler leaves out the load.
-    template <int32_t Size, bool Whole>
-    __device__ void recall(float const (*held)[Size], Chunk<Size, Whole> const& chunk, bool has,
-                           float (*numbers)[Size]) const
+    template <int32_t Size, typename Chunk>
+    __device__ void recall(float const (*held)[Size], Chunk const& chunk, bool has, float (*numbers)[Size]) const
     {
         if constexpr (kIsMatrix<First> == 1)
         {
@@ -426,8 +425,8 @@ struct Mapped
     static constexpr int32_t kCount = 1;
     static constexpr int32_t kMatrices = 1;
 
-    template <int32_t Size, bool Whole>
-    __device__ void recall(float const (*held)[Size], Chunk<Size, Whole> const& /*chunk*/, bool /*has*/,
+    template <int32_t Size, typename Chunk>
+    __device__ void recall(float const (*held)[Size], Chunk const& /*chunk*/, bool /*has*/,
                            float (*numbers)[Size]) const
     {
 #pragma unroll

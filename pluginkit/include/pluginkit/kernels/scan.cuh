@@ -9,10 +9,12 @@
 
 #include <pluginkit/kernels/launch.cuh>
 #include <pluginkit/kernels/long_scan.cuh>
+#include <pluginkit/kernels/packed_scan.cuh>
 #include <pluginkit/kernels/scan_pieces.cuh>
 #include <pluginkit/kernels/staged_scan.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 #include <pluginkit/kernels/tuning.cuh>
+#include <pluginkit/kernels/word_scan.cuh>
 
 #include <algorithm>
 #include <cstdint>
@@ -232,7 +234,9 @@ cudaError_t launchScanBy(cudaStream_t stream, int64_t rows, int64_t columns, Ope
     {
         return launchScanOf<Values, kSize, true>(stream, rows, columns, operation, out, in, workspace);
     }
-    if (packed && launchStagedScan(stream, rows, columns, operation, out, in))
+    if (packed && (launchPackedScan(stream, rows, columns, operation, out, in) ||
+                   launchWordScan(stream, rows, columns, operation, out, in) ||
+                   launchStagedScan(stream, rows, columns, operation, out, in)))
     {
         return cudaGetLastError();
     }

@@ -52,6 +52,20 @@ __device__ float blockScan(float value, Operation operation, float* scratch, flo
 namespace detail
 {
 
+//! What comes before this thread's value in its group of so many neighbouring threads of a warp, of which it is `lane`.
+template <typename Operation>
+__device__ float scanOfGroup(float value, Operation operation, uint32_t lane, uint32_t lanes)
+{
+    float sum = value;
+    for (uint32_t distance = 1; distance < lanes; distance *= 2)
+    {
+        float const other = __shfl_up_sync(kWholeWarp, sum, distance);
+        sum = lane >= distance ? operation(other, sum) : sum;
+    }
+    float const before = __shfl_up_sync(kWholeWarp, sum, 1);
+    return lane > 0 ? before : Operation::kIdentity;
+}
+
 //! A chunk's numbers; those of elements that aren't the row's are the operation's identity.
 template <int32_t Size, bool Whole, typename Operation, typename In>
 __device__ void loadForScan(Input<In> const& in, RowPlace<Size, Whole> const& place, int64_t at,

@@ -12,21 +12,6 @@ namespace pluginkit::kernels::detail
 
 constexpr uint32_t kStagedThreads = 128; //!< of a block
 
-//! What comes before this thread's value in its group of so many neighbouring threads, a power of two.
-template <typename Operation>
-__device__ float scanOfGroup(float value, Operation operation, uint32_t lanes)
-{
-    uint32_t const lane = threadIdx.x % lanes;
-    float sum = value;
-    for (uint32_t distance = 1; distance < lanes; distance *= 2)
-    {
-        float const other = __shfl_up_sync(kWholeWarp, sum, distance);
-        sum = lane >= distance ? operation(other, sum) : sum;
-    }
-    float const before = __shfl_up_sync(kWholeWarp, sum, 1);
-    return lane > 0 ? before : Operation::kIdentity;
-}
-
 //! A block has neighbouring rows, `lanes` threads of a warp each of them, and a thread Each neighbouring elements: an
 //! odd number, so that threads side by side read different banks of shared memory. Results take the elements' place
 //! there.
@@ -60,7 +45,7 @@ __global__ void __launch_bounds__(kStagedThreads)
         numbers[j] = mine > 0 ? toNumber(elements[j < last ? j : last], in.scale) : Operation::kIdentity;
     }
     scanChunk(operation, numbers);
-    float const before = scanOfGroup(numbers[Each - 1], operation, lanes);
+    float const before = scanOfGroup(numbers[Each - 1], operation, threadIdx.x % lanes, lanes);
     auto* const results = reinterpret_cast<Out*>(pluginkitStaged) + at;
 #pragma unroll
     for (int32_t j = 0; j < Each; ++j)
@@ -103,7 +88,7 @@ bool launchStagedScan([[maybe_unused]] cudaStream_t stream, [[maybe_unused]] int
     {
         constexpr int64_t kLeast = 33;
         constexpr int64_t kMost = sizeof(In) == 1 ? int64_t{33} * kLanes : 256;
-        if (columns < kLeast || columns > kMost || (sizeof(In) == 1 && columns % 8 == 0))
+        if (columns < kLeast || columns > kMost)
         {
             return false;
         }
