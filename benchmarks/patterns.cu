@@ -147,6 +147,13 @@ __global__ void loadAndStore(uint4 const* x, uint4* y)
     y[threadIdx.x] = x[threadIdx.x];
 }
 
+//! The same, started as the kernels of the headers are.
+__global__ void loadAndStoreEarly(uint4 const* x, uint4* y)
+{
+    kernels::detail::waitForStream();
+    y[threadIdx.x] = x[threadIdx.x];
+}
+
 struct Memory
 {
     char* a;
@@ -189,6 +196,31 @@ void measure(char const* type, std::string const& what, int64_t elements, int64_
                 "\"gb_per_s\": %.1f}\n",
                 type, what.c_str(), static_cast<long long>(elements), static_cast<long long>(columns), time * 1e6,
                 moved / time / 1e9);
+    std::fflush(stdout);
+}
+
+cudaError_t loadAndStored(Memory const& memory)
+{
+    loadAndStore<<<1, 256, 0, stream>>>(reinterpret_cast<uint4 const*>(memory.a), reinterpret_cast<uint4*>(memory.b));
+    return cudaGetLastError();
+}
+
+//! The same behind a kernel that doesn't let the next one's blocks come, of which the own time is taken off.
+template <typename Work>
+void measureAfter(Memory const& memory, char const* type, char const* what, int64_t elements, double moved, int repeats,
+                  Work work)
+{
+    double const before = seconds([&] { check(loadAndStored(memory)); }, repeats);
+    double const both = seconds(
+        [&]
+        {
+            check(loadAndStored(memory));
+            check(work());
+        },
+        repeats);
+    double const time = both - before;
+    std::printf("{\"type\": \"%s\", \"after\": \"%s\", \"elements\": %lld, \"us\": %.2f, \"gb_per_s\": %.1f}\n",
+                type, what, static_cast<long long>(elements), time * 1e6, moved / time / 1e9);
     std::fflush(stdout);
 }
 
@@ -372,14 +404,17 @@ double paddedBytes(Size const& size)
     return static_cast<double>(size.count) * (1 + (side + 2) * (side + 2) / side / side);
 }
 
-//! Patterns whose curves are drawn, at one size.
+//! Patterns whose curves are drawn, at one size. After: behind a kernel that doesn't let the next one's blocks come.
 template <typename T>
-void point(Types const& types, Memory const& memory, Size const& size, int repeats)
+void point(Types const& types, Memory const& memory, Size const& size, int repeats, bool after = false)
 {
     auto const* type = types.name;
     auto const bytes = static_cast<double>(size.count) * sizeof(T);
     auto const one = [&](char const* what, double moved, auto const& work)
-    { measure(type, what, size.count, size.columns, moved, repeats, work); };
+    {
+        after ? measureAfter(memory, type, what, size.count, moved, repeats, work)
+              : measure(type, what, size.count, size.columns, moved, repeats, work);
+    };
     one("leaky", 2 * bytes, leaky<T>(memory, size.count));
     one("softmax", 2 * bytes, softmax<T>(memory, size));
     one("cumsum", 2 * bytes, cumsum<T>(memory, size));
@@ -455,11 +490,12 @@ void tiny(Types const& types, Memory const& memory)
 {
     auto const* type = types.name;
     Size const size = sized(4096 / static_cast<int64_t>(sizeof(T)), 512);
-    replay(type, "load and store",
+    replay(type, "load and store", [&] { return loadAndStored(memory); });
+    replay(type, "load and store, started early",
            [&]
            {
-               loadAndStore<<<1, 256, 0, stream>>>(reinterpret_cast<uint4 const*>(memory.a),
-                                                   reinterpret_cast<uint4*>(memory.c));
+               kernels::detail::launchEarly(loadAndStoreEarly, 1, 256, stream, reinterpret_cast<uint4 const*>(memory.a),
+                                            reinterpret_cast<uint4*>(memory.b));
                return cudaGetLastError();
            });
     replay(type, "leaky", leaky<T>(memory, size.count));
@@ -490,6 +526,10 @@ void everything(Types const& types, Memory const& memory)
         if (count != kElements)
         {
             point<T>(types, memory, sized(count), bytes < (int64_t{1} << 26U) ? 20 : 1);
+        }
+        if (bytes < (int64_t{1} << 26U))
+        {
+            point<T>(types, memory, sized(count), 20, true);
         }
     }
 }

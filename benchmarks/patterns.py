@@ -1,10 +1,10 @@
 """All kernel patterns against the rate of copies: `python benchmarks/patterns.py` on a GPU writes the record.
 
 It compiles `patterns.cu` and the kernel that `pluginkit new` writes by nvcc, measures each pattern in each type, with
-rows of 4096 and 134 million elements, over widths of rows and over sizes; then, by `--torch`, what torch takes for the
-same, eager and compiled; by `--cub` what CUB's device-wide algorithms take. The exit code is 1 where a share is below
-its limit, or a pattern takes longer than CUB by more than 2 %. `patterns_tables.py` writes a record's figures into the
-documents.
+rows of 4096 and 134 million elements, over widths of rows and over sizes, the smaller ones also after a kernel that
+doesn't start the next one early; then, by `--torch`, what torch takes for the same, eager and compiled; by `--cub` what
+CUB's device-wide algorithms take. The exit code is 1 where a share is below its limit, or a pattern takes longer than
+CUB by more than 2 %. `patterns_tables.py` writes a record's figures into the documents.
 """
 
 from __future__ import annotations
@@ -62,13 +62,14 @@ def _recorded(lines: list[dict[str, Any]], out: Path, others: dict[str, list[dic
     # Each type has a process of its own, and small copies take up to a tenth more in one process than in another.
     copies_of = {kind: _copies([line for line in copied if line["type"] == kind]) for kind in TYPES}
     rows = [line for line in lines if "case" in line]
+    after = [line for line in lines if "after" in line]
     apart = (*others["torch"], *others["cub"])
     large = copies[max(copies)]
     if large > peak:
         raise SystemExit(
             f"copies of {large:.0f} GB/s are more than the memory's {peak:.0f}: they were not measured right"
         )
-    for row, beside in (*((row, copies_of[row["type"]]) for row in rows), *((row, copies) for row in apart)):
+    for row, beside in (*((row, copies_of[row["type"]]) for row in rows + after), *((row, copies) for row in apart)):
         row["share"] = round(_copied_us(beside, row["us"] * row["gb_per_s"] * 1e3) / row["us"], 4)
     date = dt.datetime.now(tz=dt.timezone.utc)
     record = {
@@ -82,6 +83,7 @@ def _recorded(lines: list[dict[str, Any]], out: Path, others: dict[str, list[dic
         "copy_gb_per_s": large,
         "peak_gb_per_s": peak,
         "cases": rows,
+        "after": after,
         "replayed": [line for line in lines if "replayed" in line],
         **others,
     }

@@ -94,6 +94,7 @@ class Figures:
 def tables(record: dict[str, Any]) -> list[Figures]:
     """All tables of a record."""
     parts = [large(record), widths(record), sizes(record)]
+    parts += [after(record)] if record.get("after") else []
     parts += [replayed(record)] if record["replayed"] else []
     return [*parts, *([beside_cub(record)] if record.get("cub") else [])]
 
@@ -158,7 +159,7 @@ def sizes(record: dict[str, Any]) -> Figures:
     return _curves(
         "Shares of the rate of copies of as many bytes, by bytes of a tensor",
         by_size(record),
-        lambda size: f"{size // 2**20} MiB" if size >= 2**20 else f"{size // 2**10} KiB",
+        _size,
     )
 
 
@@ -171,6 +172,20 @@ def by_size(record: dict[str, Any]) -> dict[tuple[str, str], dict[int, float]]:
         if size in copies and row["columns"] in (COLUMNS, row["elements"]):
             found.setdefault((row["case"], row["type"]), {})[size] = row["share"]
     return {name: one for name, one in found.items() if len(one) > 1}
+
+
+def after(record: dict[str, Any]) -> Figures:
+    """The smaller ones behind a kernel that doesn't let the next one's blocks come; a record of before has none."""
+    found: dict[tuple[str, str], dict[int, float]] = {}
+    for row in record["after"]:
+        found.setdefault((row["after"], row["type"]), {})[row["elements"] * BYTES[row["type"]]] = row["share"]
+    return _curves(
+        "The same after a kernel that doesn't start the next one early, whose own time is taken off", found, _size
+    )
+
+
+def _size(size: int) -> str:
+    return f"{size // 2**20} MiB" if size >= 2**20 else f"{size // 2**10} KiB"
 
 
 def _curves(title: str, found: dict[tuple[str, str], dict[int, float]], name: Callable[[int], str]) -> Figures:

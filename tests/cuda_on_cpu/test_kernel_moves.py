@@ -115,14 +115,18 @@ def test_a_rim_below_0_cuts(half: ctypes.CDLL, mode: str) -> None:
 
 
 @OF_HALF
-def test_a_rim_of_very_many_tiles(half: ctypes.CDLL) -> None:
-    """More than 16,384 blocks have a kernel of their own, which doesn't wait for the kernel before."""
-    x = np.random.default_rng(1).integers(-100, 100, (16_385, 4095)).astype(np.float16)
-    y = np.full(16_385 * 4096 + 1, CHANGED, np.float16)
-    floats = [ctypes.c_float(1)] * 3
-    call = (2, dims(*x.shape), dims(0, 1), dims(16_385, 4096), MODES.index("edge"))
+@pytest.mark.parametrize("rows", [500, 600])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_rim_of_small_and_of_large_tiles(half: ctypes.CDLL, mode: str, rows: int) -> None:
+    """Up to 4 MiB, and more."""
+    x = np.random.default_rng(1).integers(-100, 100, (rows, 4093)).astype(np.float16)
+    y = np.full((rows + 1) * 4096 + 1, CHANGED, np.float16)
+    floats = [ctypes.c_float(one) for one in (5, 1, 1)]
+    call = (2, dims(*x.shape), dims(1, 1), dims(rows + 1, 4096), MODES.index(mode))
     assert half.padHalf(at(x), at(y), *call, *floats) == 0
-    np.testing.assert_array_equal(y[:-1].reshape(16_385, 4096), np.pad(x, ((0, 0), (1, 0)), mode="edge"))
+    given = {"constant_values": 5} if mode == "constant" else {}
+    expected = np.pad(x, ((1, 0), (1, 2)), mode=mode, **given)  # type: ignore[call-overload]
+    np.testing.assert_array_equal(y[:-1].reshape(expected.shape), expected)
     assert y[-1] == CHANGED
 
 

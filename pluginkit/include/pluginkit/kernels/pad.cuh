@@ -43,8 +43,11 @@ constexpr int32_t kPadBlocks = 4; //!< of a multiprocessor, which has 1024 threa
 #else
 constexpr int32_t kPadBlocks = 6; //!< of a multiprocessor: with fewer registers loads would wait
 #endif
-constexpr int32_t kPadBytes = 8192;              //!< of y, that a block makes
-constexpr int32_t kPadRows = kPadBytes / 16 + 2; //!< that a block may have a part of
+constexpr int32_t kPadBytes = 8192;               //!< of y, that a block makes
+constexpr int32_t kSmallPadBytes = kPadBytes / 2; //!< where that leaves multiprocessors with few blocks
+constexpr int32_t kPadLeastRow = 16;              //!< bytes: a block may have a part of so many shorter rows
+constexpr int64_t kSmallPad = int64_t{1} << 22U;  //!< bytes of y: an H100 makes 2 MiB a third faster by smaller tiles,
+                                                 //!< 16 MiB a quarter slower
 
 //! A dimension of both tensors.
 struct PadDim
@@ -176,17 +179,16 @@ struct LoadedWord
 
 //! A block makes a tile of y in shared memory, and writes it in packs. Words inside a row of x are two loads and a
 //! shift, all of a thread's under way at once; the rim, and what is beside it in its words, is made element by element.
-//! What is made behind the end of y is anything. Early: it may be started by `launchEarly`. As a parameter, in place of
-//! two kernels, that cost an H100 a twentieth of the copy rate in FP16.
-template <bool Early, PadMode Mode, typename T, typename Change>
+//! What is made behind the end of y is anything.
+template <int32_t Bytes, PadMode Mode, typename T, typename Change>
 __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     padKernel(AnyPad const shape, PadRow const of, int32_t count, Change change, float value, Output<T> y, T const* x)
 {
-    constexpr int32_t kTile = kPadBytes / static_cast<int32_t>(sizeof(T));
+    constexpr int32_t kTile = Bytes / static_cast<int32_t>(sizeof(T));
     constexpr int32_t kIn = kPadWord<T>;
     constexpr int32_t kTurns = kTile / kIn / kPadThreads;
-    __shared__ uint4 made[kPadBytes / kPackBytes];
-    __shared__ int32_t sources[kPadRows]; // where in x column `begin` of each row is; -1: nowhere
+    __shared__ uint4 made[Bytes / kPackBytes];
+    __shared__ int32_t sources[Bytes / kPadLeastRow + 2]; // where in x column `begin` of each row is; -1: nowhere
     auto* const elements = reinterpret_cast<T*>(made);
     auto* const words = reinterpret_cast<PadWord<T>*>(made);
     auto const thread = static_cast<int32_t>(threadIdx.x);
@@ -208,10 +210,7 @@ __global__ void __launch_bounds__(kPadThreads, kPadBlocks)
     }
     __syncthreads();
 
-    if constexpr (Early)
-    {
-        waitForStream(); // what is before it needs no memory, and is done while the kernel before ends
-    }
+    waitForStream(); // what is before it needs no memory, and is done while the kernel before ends
     LoadedWord<T> loaded[kTurns];
     int32_t places[kTurns]; // in x; below 0: of the rim's rows
     bool inside[kTurns];    // whether it is a word of x, or a constant instead of one
@@ -351,27 +350,35 @@ inline PadRow padRow(PadDim const& last, int64_t xCount, int64_t word, int64_t p
             divisorOf(std::min(gap, tile / part))};
 }
 
+//! By tiles of so many bytes; false where rows are too short for them, or tensors can't be loaded by words.
+template <int32_t Bytes, PadMode Mode, typename T, typename Change>
+bool launchPadTiles(cudaStream_t stream, AnyPad const& shape, int64_t count, int64_t xCount, Change change, float value,
+                    Output<T> y, Input<T> x) noexcept
+{
+    constexpr int64_t kTile = Bytes / static_cast<int64_t>(sizeof(T));
+    PadRow const rows = padRow(shape.last, xCount, kPadWord<T>, kPadPart<T>, kTile);
+    // Where no word fits into a row, only whole words of x keep what is loaded in vain inside it.
+    bool const words = canPack(y.data, x.data) && (rows.words > 0 || (xCount > 0 && xCount % kPadWord<T> == 0));
+    if (!words || kTile / shape.last.out.divisor > Bytes / kPadLeastRow)
+    {
+        return false;
+    }
+    launchEarly(padKernel<Bytes, Mode, T, Change>, static_cast<uint32_t>((count + kTile - 1) / kTile), kPadThreads,
+                stream, shape, rows, static_cast<int32_t>(count), change, value, y, x.data);
+    return true;
+}
+
 template <PadMode Mode, typename T, typename Change>
 void launchPadOf(cudaStream_t stream, AnyPad const& shape, int64_t count, int64_t xCount, Change change, float value,
                  Output<T> y, Input<T> x) noexcept
 {
-    constexpr int64_t kTile = kPadBytes / static_cast<int64_t>(sizeof(T));
     constexpr int64_t kSmall = 3 * (int64_t{1} << 16U); // elements; an H100 makes 2^18 as fast by tiles
     auto const elements = static_cast<int32_t>(count);
-    int64_t const columns = shape.last.out.divisor;
-    PadRow const rows = padRow(shape.last, xCount, kPadWord<T>, kPadPart<T>, kTile);
-    // Where no word fits into a row, only whole words of x keep what is loaded in vain inside it.
-    bool const words = canPack(y.data, x.data) && (rows.words > 0 || (xCount > 0 && xCount % kPadWord<T> == 0));
-    if (words && kTile / columns + 2 <= kPadRows && count > kSmall)
+    bool const small = count * static_cast<int64_t>(sizeof(T)) <= kSmallPad;
+    if (count > kSmall &&
+        (small ? launchPadTiles<kSmallPadBytes, Mode>(stream, shape, count, xCount, change, value, y, x)
+               : launchPadTiles<kPadBytes, Mode>(stream, shape, count, xCount, change, value, y, x)))
     {
-        auto const blocks = static_cast<uint32_t>((count + kTile - 1) / kTile);
-        if (blocks > kMostEarlyBlocks)
-        {
-            padKernel<false, Mode><<<blocks, kPadThreads, 0, stream>>>(shape, rows, elements, change, value, y, x.data);
-            return;
-        }
-        launchEarly(padKernel<true, Mode, T, Change>, blocks, kPadThreads, stream, shape, rows, elements, change, value,
-                    y, x.data);
         return;
     }
     auto const blocks = static_cast<uint32_t>((count + kPadThreads - 1) / kPadThreads);
