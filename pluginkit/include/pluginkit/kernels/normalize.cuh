@@ -179,7 +179,9 @@ void launchLongOf(Work const& work, int64_t chunks) noexcept
     if constexpr (Size < 16)
     {
         constexpr int32_t kEach = 16 / Size;
-        constexpr uint32_t kFirst = Size < 8 ? 1024 : 256; // the first cluster's threads: what was fastest on an H100
+        // The first cluster: what was fastest on an H100.
+        constexpr int32_t kChunks = Size == 8 && kHeld == 1 ? 4 * kEach : 2 * kEach;
+        constexpr uint32_t kFirst = Size < 8 ? 1024 : kHeld == 1 ? 128 : 256;
         constexpr uint32_t kBlocks = Size < 8 ? 2 : 8;
         if (chunks <= kEach * 512)
         {
@@ -190,7 +192,7 @@ void launchLongOf(Work const& work, int64_t chunks) noexcept
             launchLong<Size, Whole, 2 * kEach, false, 1024>(work, chunks);
         }
         // At most 8 blocks: what every GPU of compute capability 9.0 can start together.
-        else if (!launchCluster<Size, Whole, 2 * kEach, kFirst, kBlocks>(work, chunks) &&
+        else if (!launchCluster<Size, Whole, kChunks, kFirst, kBlocks>(work, chunks) &&
                  !launchCluster<Size, Whole, 2 * kEach, 1024, 8>(work, chunks))
         {
             launchLong<Size, Whole, 0, false, 1024>(work, chunks);
