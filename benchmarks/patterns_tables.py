@@ -175,12 +175,14 @@ def by_size(record: dict[str, Any]) -> dict[tuple[str, str], dict[int, float]]:
 
 
 def after(record: dict[str, Any]) -> Figures:
-    """The smaller ones behind a kernel that doesn't let the next one's blocks come; a record of before has none."""
+    """What the smaller ones add to a plain kernel of one load and one store before them."""
     found: dict[tuple[str, str], dict[int, float]] = {}
     for row in record["after"]:
         found.setdefault((row["after"], row["type"]), {})[row["elements"] * BYTES[row["type"]]] = row["share"]
     return _curves(
-        "The same after a kernel that doesn't start the next one early, whose own time is taken off", found, _size
+        "The same of what is added to the time of a plain load and store of 4 KiB, after which it is launched",
+        found,
+        _size,
     )
 
 

@@ -131,6 +131,19 @@ def test_a_rim_of_small_and_of_large_tiles(half: ctypes.CDLL, mode: str, rows: i
 
 
 @OF_HALF
+def test_constants_around_very_many_tiles(half: ctypes.CDLL) -> None:
+    """More than 16,384 blocks have a kernel of their own, which doesn't wait for the kernel before."""
+    x = np.random.default_rng(1).integers(-100, 100, (16_385, 4095)).astype(np.float16)
+    y = np.full(16_385 * 4096 + 1, CHANGED, np.float16)
+    floats = [ctypes.c_float(one) for one in (5, 1, 1)]
+    call = (2, dims(*x.shape), dims(0, 1), dims(16_385, 4096), MODES.index("constant"))
+    assert half.padHalf(at(x), at(y), *call, *floats) == 0
+    expected = np.pad(x, ((0, 0), (1, 0)), constant_values=5)
+    np.testing.assert_array_equal(y[:-1].reshape(16_385, 4096), expected)
+    assert y[-1] == CHANGED
+
+
+@OF_HALF
 def test_a_reflection_of_more_than_2_to_30_elements(half: ctypes.CDLL) -> None:
     """Its end alone, by a rim below 0: little of the memory is ever touched."""
     size = 3 * 2**29 + 100

@@ -62,6 +62,13 @@ cudaError_t padded(cudaStream_t stream, int64_t const* xDims, int64_t const* bef
                               kernels::output<float>(y), kernels::input<float>(x));
 }
 
+cudaError_t surrounded(cudaStream_t stream, int64_t const* xDims, int64_t const* before, int64_t const* yDims,
+                       float const* x, float* y)
+{
+    return kernels::launchPad(stream, 2, xDims, before, yDims, {kernels::PadMode::kConstant, 0.0F},
+                              kernels::output<float>(y), kernels::input<float>(x));
+}
+
 cudaError_t halved(cudaStream_t stream, kernels::Images const& images, float const* x, float* y)
 {
     return kernels::launchWindows(stream, images, {2, 2, 0}, Largest{}, kernels::output<float>(y),
