@@ -85,6 +85,17 @@ def read(path: Path, *, any_machine: bool = False) -> Elf:
         return _facts(elf)
 
 
+def exports(path: Path, *, any_machine: bool = False) -> tuple[ElfSymbol, ...]:
+    """What a shared library of this machine, or of any, defines for others: of `read` the part that is soonest read.
+
+    Raises:
+        UsageError: as of `read`.
+    """
+    with _opened(path) as elf:
+        _check_kind(path, elf, any_machine=any_machine)
+        return tuple(_defined(symbol) for _, symbol in _listed(elf) if symbol["st_shndx"] != "SHN_UNDEF")
+
+
 def sections(path: Path, names: Sequence[str]) -> list[bytes]:
     """The bytes of those of the named sections that a library has.
 
@@ -184,21 +195,29 @@ def _facts(elf: Any) -> Elf:
 
 def _symbols(elf: Any) -> Iterator[tuple[ElfSymbol, bool]]:
     """The dynamic symbols, and whether each is defined here."""
+    numbers, names = _version_tables(elf)
+    for index, symbol in _listed(elf):
+        if symbol["st_shndx"] != "SHN_UNDEF":
+            yield _defined(symbol), True
+            continue
+        version, file = names.get(numbers[index], ("", "")) if index < len(numbers) else ("", "")
+        yield ElfSymbol(symbol.name, symbol["st_info"]["bind"], version, file), False
+
+
+def _listed(elf: Any) -> Iterator[tuple[int, Any]]:
+    """What the dynamic symbol table has for others or of others, and its place there."""
     table = elf.get_section_by_name(".dynsym")
     if not isinstance(table, SymbolTableSection):
         return
-    numbers, names = _version_tables(elf)
     for index, symbol in enumerate(table.iter_symbols()):
-        binding = symbol["st_info"]["bind"]
-        if not symbol.name or binding == "STB_LOCAL" or symbol["st_other"]["visibility"] == "STV_HIDDEN":
-            continue
-        if symbol["st_shndx"] == "SHN_ABS":
-            continue  # the name of a version, not of a thing
-        if symbol["st_shndx"] != "SHN_UNDEF":
-            yield ElfSymbol(symbol.name, binding), True
-            continue
-        version, file = names.get(numbers[index], ("", "")) if index < len(numbers) else ("", "")
-        yield ElfSymbol(symbol.name, binding, version, file), False
+        local = symbol["st_info"]["bind"] == "STB_LOCAL" or symbol["st_other"]["visibility"] == "STV_HIDDEN"
+        # An absolute one is the name of a version, not of a thing.
+        if symbol.name and not local and symbol["st_shndx"] != "SHN_ABS":
+            yield index, symbol
+
+
+def _defined(symbol: Any) -> ElfSymbol:
+    return ElfSymbol(symbol.name, symbol["st_info"]["bind"])
 
 
 def _version_tables(elf: Any) -> tuple[list[int], dict[int, tuple[str, str]]]:

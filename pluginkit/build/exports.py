@@ -34,6 +34,6 @@ def exported(library: Path) -> list[str]:
     """
     try:
         # A cross compiler's library too.
-        return sorted(symbol.name for symbol in elf.read(library, any_machine=True).exports)
+        return sorted(symbol.name for symbol in elf.exports(library, any_machine=True))
     except UsageError as error:
         raise BuildFailed(error.message, hint=error.hint) from None
