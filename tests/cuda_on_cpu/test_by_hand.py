@@ -82,6 +82,62 @@ def test_threads_without_elements_race_with_none(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+_ODD_ROWS = """
+#include <pluginkit/kernels/normalize.cuh>
+#include <pluginkit/kernels/scan.cuh>
+
+namespace kernels = pluginkit::kernels;
+
+struct Scaled
+{
+    template <typename Row, typename Out>
+    __device__ void operator()(Row const& row, Out const& y) const
+    {
+        float const most = row.reduce(kernels::Max{}, [](float x, float) { return x; });
+        row.write(y, [most](float x, float weight) { return (x - most) * weight; });
+    }
+};
+
+void* filled(size_t bytes)
+{
+    void* memory = nullptr;
+    cudaMalloc(&memory, bytes);
+    cudaMemset(memory, 1, bytes);
+    return memory;
+}
+
+int main()
+{
+    for (int columns : {516, 1001, 1003, 100, 36, 201, 333})
+    {
+        auto const count = static_cast<size_t>(3 * columns);
+        void* const x = filled(count);
+        void* const y = filled(count);
+        auto const in = kernels::input<int8_t>(x, 0.1F);
+        auto const out = kernels::output<int8_t>(y, 0.1F);
+        kernels::launchRows(cudaStream_t{}, 3, columns, Scaled{}, out, in,
+                            kernels::row<int8_t>(filled(static_cast<size_t>(columns)), columns, 0.1F));
+        kernels::launchScan(cudaStream_t{}, 3, columns, kernels::Sum{}, out, in);
+    }
+    auto const many = filled(size_t{65537} * 36);
+    kernels::launchScan(cudaStream_t{}, 65537, 36, kernels::Sum{}, kernels::output<int8_t>(many, 0.1F),
+                        kernels::input<int8_t>(many, 0.1F));
+    return static_cast<int>(cudaDeviceSynchronize());
+}
+"""
+
+
+@pytest.mark.parametrize("sanitizer", ["address", pytest.param("thread", marks=pytest.mark.slow)])
+def test_rows_of_odd_widths_touch_nothing_behind_their_tensors(tmp_path: Path, sanitizer: str) -> None:
+    """Rows and scans of bytes in words and packs of memory, whose last one may end behind the tensor or the weights."""
+    source, program = tmp_path / "rows.cu", tmp_path / "rows"
+    source.write_text(_ODD_ROWS, encoding="utf-8")
+    done = _tool("-O1", "-g", f"-fsanitize={sanitizer}", f"-I{include_dir()}", "-o", program, source)
+    assert done.ok, done.stderr
+    ran = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 def test_an_object(source: Path) -> None:
     obj, program = source.with_suffix(".o"), source.with_suffix("")
     assert _tool("-c", "-o", obj, source).ok
