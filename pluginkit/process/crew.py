@@ -129,5 +129,6 @@ class Crew:
             self.common.stopping.set()
             self.common.workers.kill()
         self._pool.shutdown(cancel_futures=True)
-        for sessions in self._sessions:
-            sessions.close()
+        if self._sessions:
+            with ThreadPoolExecutor(len(self._sessions)) as closing:  # a process takes some milliseconds to end
+                list(closing.map(Sessions.close, self._sessions))

@@ -82,6 +82,10 @@ class Findings:
         self._ask({code for one in records for code in _codes(one)})
         return unique(self._defect(one) for one in records)
 
+    def look_up(self, places: Iterable[tuple[Path, Sequence[int]]]) -> None:
+        """Has addr2line look up addresses in libraries at once, which `place` and `place_in_project` then know."""
+        self._ask((str(library), offset) for library, offsets in places for offset in offsets)
+
     def place(self, library: Path, *offsets: int) -> str:
         """Where in the project's sources calls return to these addresses, innermost first: `src/plugin.cpp:42`, or
         empty."""

@@ -348,6 +348,8 @@ class HostSession:
         except (CheckFailed, WorkerError):
             self._end_runner()
             raise
+        taken = [leak.taken for some in found for leak in some]
+        self._findings.look_up((one.library, (one.offset, *one.callers)) for one in taken)
         initialized, other = (tuple(filter(None, map(self._leak, some))) for some in found)
         return initialized, other
 
