@@ -84,6 +84,7 @@ def test_threads_without_elements_race_with_none(tmp_path: Path) -> None:
 
 _ODD_ROWS = """
 #include <pluginkit/kernels/normalize.cuh>
+#include <pluginkit/kernels/pad.cuh>
 #include <pluginkit/kernels/scan.cuh>
 
 namespace kernels = pluginkit::kernels;
@@ -108,16 +109,29 @@ void* filled(size_t bytes)
 
 int main()
 {
-    for (int columns : {516, 1001, 1003, 100, 36, 201, 333})
+    for (int columns : {516, 1001, 1003, 100, 36, 201, 333, 33, 50, 252})
     {
-        auto const count = static_cast<size_t>(3 * columns);
-        void* const x = filled(count);
-        void* const y = filled(count);
-        auto const in = kernels::input<int8_t>(x, 0.1F);
-        auto const out = kernels::output<int8_t>(y, 0.1F);
-        kernels::launchRows(cudaStream_t{}, 3, columns, Scaled{}, out, in,
-                            kernels::row<int8_t>(filled(static_cast<size_t>(columns)), columns, 0.1F));
-        kernels::launchScan(cudaStream_t{}, 3, columns, kernels::Sum{}, out, in);
+        for (int rows : {3, 500001 / columns})
+        {
+            auto const count = static_cast<size_t>(rows * columns);
+            void* const x = filled(count);
+            void* const y = filled(count);
+            auto const in = kernels::input<int8_t>(x, 0.1F);
+            auto const out = kernels::output<int8_t>(y, 0.1F);
+            kernels::launchRows(cudaStream_t{}, rows, columns, Scaled{}, out, in,
+                                kernels::row<int8_t>(filled(static_cast<size_t>(columns)), columns, 0.1F));
+            if (rows == 3)
+            {
+                kernels::launchScan(cudaStream_t{}, rows, columns, kernels::Sum{}, out, in);
+                continue;
+            }
+            int64_t const xDims[] = {rows, columns};
+            int64_t const yDims[] = {rows + 1, columns + 3};
+            int64_t const before[] = {1, 2};
+            kernels::launchPad(cudaStream_t{}, 2, xDims, before, yDims, {kernels::PadMode::kReflect, 0.0F},
+                               kernels::output<int8_t>(filled(static_cast<size_t>((rows + 1) * (columns + 3))), 0.1F),
+                               in);
+        }
     }
     auto const many = filled(size_t{65537} * 36);
     kernels::launchScan(cudaStream_t{}, 65537, 36, kernels::Sum{}, kernels::output<int8_t>(many, 0.1F),
@@ -129,7 +143,7 @@ int main()
 
 @pytest.mark.parametrize("sanitizer", ["address", pytest.param("thread", marks=pytest.mark.slow)])
 def test_rows_of_odd_widths_touch_nothing_behind_their_tensors(tmp_path: Path, sanitizer: str) -> None:
-    """Rows and scans of bytes in words and packs of memory, whose last one may end behind the tensor or the weights."""
+    """Rows, scans and rims of bytes in words and packs of memory, of which the last one may end behind a tensor."""
     source, program = tmp_path / "rows.cu", tmp_path / "rows"
     source.write_text(_ODD_ROWS, encoding="utf-8")
     done = _tool("-O1", "-g", f"-fsanitize={sanitizer}", f"-I{include_dir()}", "-o", program, source)

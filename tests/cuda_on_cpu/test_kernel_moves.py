@@ -58,6 +58,17 @@ TILED: Rims = [
     ((12400, 1), ((0, 0), (0, 15))),
 ]
 """More than 3 * 2^16 elements, of which a block makes a tile: several rows, a part of one, rims of several tiles."""
+ROWS: Rims = [
+    ((5, 600, 66), ((1, 2), (3, 1), (2, 1))),
+    ((2, 1650, 64), ((0, 0), (1, 1), (30, 40))),
+    ((800, 5, 100), ((0, 1), (2, 2), (1, 1))),
+    ((900, 256), ((1, 1), (0, 7))),
+    ((6300, 33), ((0, 0), (1, 0))),
+    ((3, 40, 50, 55), ((1, 1), (0, 0), (2, 2), (1, 1))),
+    ((2, 2, 2, 900, 35), ((1, 1), (0, 0), (1, 1), (2, 2), (3, 1))),
+]
+"""As many, whose rows are of 2 to 128 words, so that a block has whole rows; rims wider than a block has threads; more
+dimensions with a rim than that kernel takes."""
 
 
 OF_HALF = pytest.mark.xdist_group("kernel_moves_of_half")
@@ -70,7 +81,7 @@ def half(kit: Kit) -> ctypes.CDLL:
 
 
 def rims(library: Any, name: str, mode: Any) -> None:
-    for shape, rim in (*SHAPES, *TILED):
+    for shape, rim in (*SHAPES, *TILED, *ROWS):
         values = np.random.default_rng(len(shape)).integers(-100, 100, shape).astype(TYPES[name])
         given = {"constant_values": 5} if mode == "constant" else {}
         expected = np.pad(values, rim, mode=mode, **given)
@@ -128,6 +139,25 @@ def test_a_rim_of_small_and_of_large_tiles(half: ctypes.CDLL, mode: str, rows: i
     expected = np.pad(x, ((1, 0), (1, 2)), mode=mode, **given)  # type: ignore[call-overload]
     np.testing.assert_array_equal(y[:-1].reshape(expected.shape), expected)
     assert y[-1] == CHANGED
+
+
+@OF_HALF
+@pytest.mark.parametrize("columns", [5, 31, 50, 64, 101, 128, 255])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_rim_of_short_rows(half: ctypes.CDLL, mode: str, columns: int) -> None:
+    """Blocks of small tensors and of those of more than 4 MiB, for rows of each number of words; a cut at one side."""
+    given = {"constant_values": 5} if mode == "constant" else {}
+    for size, before, behind in ((400_000, 1, 1), (2_200_000, 2, 0), (400_000, -2, 3)):
+        rows = size // columns
+        x = np.random.default_rng(columns).integers(-100, 100, (rows, columns)).astype(np.float16)
+        y = np.full((rows + 3) * (columns + before + behind) + 1, CHANGED, np.float16)
+        floats = [ctypes.c_float(one) for one in (5, 1, 1)]
+        wide = (rows + 3, columns + before + behind)
+        call = (2, dims(*x.shape), dims(2, before), dims(*wide), MODES.index(mode))
+        assert half.padHalf(at(x), at(y), *call, *floats) == 0
+        whole = np.pad(x, ((2, 1), (max(before, 0), behind)), mode=mode, **given)  # type: ignore[call-overload]
+        np.testing.assert_array_equal(y[:-1].reshape(wide), whole[:, max(-before, 0) :])
+        assert y[-1] == CHANGED
 
 
 @OF_HALF

@@ -39,6 +39,16 @@ def agrees(found: np.ndarray, expected: np.ndarray, name: str, what: str, scale:
     np.testing.assert_allclose(found.astype(np.float64), expected, rtol=TOLERANCES[name], atol=TOLERANCES[name])
 
 
+def normed(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    centered = wide(x) - wide(x).mean(axis=1, keepdims=True)
+    return centered / np.sqrt((centered**2).mean(axis=1, keepdims=True) + 1e-5) * wide(weights) + wide(bias)
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    powers = np.exp(wide(x) - wide(x).max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
 def unaligned(x: np.ndarray, offset: int) -> np.ndarray:
     """The array, so many elements behind a multiple of 16 bytes."""
     memory = np.full(x.size + offset + 16, CHANGED, x.dtype)
@@ -80,9 +90,7 @@ def test_softmax_of_rows_of_any_width(anywhere: Load, name: str) -> None:
             x = unaligned(drawn(name, (rows, columns), columns), offset)
             y = np.full(rows * columns + 1, CHANGED, x.dtype)
             assert getattr(library, f"softmax{name}")(at(x), at(y), rows, columns) == 0
-            powers = np.exp(wide(x) - wide(x).max(axis=1, keepdims=True))
-            exact = powers / powers.sum(axis=1, keepdims=True)
-            agrees(y[:-1].reshape(x.shape), exact, name, f"{columns}, {offset}", OUT_SCALE)
+            agrees(y[:-1].reshape(x.shape), softmax(x), name, f"{columns}, {offset}", OUT_SCALE)
             assert y[-1] == CHANGED
 
 
@@ -94,8 +102,7 @@ def test_softmax_of_rows_in_words(anywhere: Load) -> None:
     library = anywhere("kernel_rows")
     for columns in IN_WORDS:
         x = drawn("Int8", (9, columns), columns)
-        exact = np.exp(wide(x) - wide(x).max(axis=1, keepdims=True))
-        exact /= exact.sum(axis=1, keepdims=True)
+        exact = softmax(x)
         y = np.full(x.size + 1, CHANGED, np.int8)
         assert library.softmaxInt8(at(x), at(y), *x.shape) == 0
         agrees(y[:-1].reshape(x.shape), exact, "Int8", f"{columns}", OUT_SCALE)
@@ -116,10 +123,47 @@ def test_norms_of_rows_in_words(anywhere: Load, weights: str) -> None:
         y = np.full(x.size + 1, CHANGED, np.int8)
         norm = library.layerNorm if weights == "Float" else library.layerNormInt8
         assert norm(at(x), at(weight), at(bias), at(y), *x.shape) == 0
-        centered = wide(x) - wide(x).mean(axis=1, keepdims=True)
-        normed = centered / np.sqrt((centered**2).mean(axis=1, keepdims=True) + 1e-5)
-        agrees(y[:-1].reshape(x.shape), normed * wide(weight) + wide(bias), "Int8", f"{columns}")
+        agrees(y[:-1].reshape(x.shape), normed(x, weight, bias), "Int8", f"{columns}")
         assert y[-1] == CHANGED
+
+
+SHORT = (27, 50, 63, 28, 36, 40, 64, 104, 252, 456, 604, 832)
+"""Widths of INT8 rows of which a warp has a tile, where there are many: for each number of words and of threads."""
+
+
+@pytest.mark.parametrize("columns", SHORT)
+def test_many_short_rows(load: Load, columns: int) -> None:
+    """Several tiles a warp, the last one of fewer rows; where the result is the tensor itself, too."""
+    rows, norms = 1_600_000 // columns, load("kernel_words")
+    x = drawn("Int8", (rows, columns), columns)
+    y = np.full(x.size + 1, CHANGED, np.int8)
+    assert load("kernel_rows").softmaxInt8(at(x), at(y), rows, columns) == 0
+    agrees(y[:-1].reshape(x.shape), softmax(x), "Int8", "softmax", OUT_SCALE)
+    assert y[-1] == CHANGED
+    for weights in ("Float", "Int8"):
+        weight, bias = drawn(weights, (columns,), 2), drawn("Float", (columns,), 3)
+        y = np.full(x.size + 1, CHANGED, np.int8)
+        norm = norms.layerNorm if weights == "Float" else norms.layerNormInt8
+        assert norm(at(x), at(weight), at(bias), at(y), rows, columns) == 0
+        agrees(y[:-1].reshape(x.shape), normed(x, weight, bias), "Int8", weights)
+        assert y[-1] == CHANGED
+    assert norms.layerNormInt8(at(x), at(weight), at(bias), at(x), rows, columns) == 0
+    np.testing.assert_array_equal(x.ravel(), y[:-1], err_msg="in place")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [33, 40, 64, 100, 252, 600])
+def test_very_many_short_rows(anywhere: Load, columns: int) -> None:
+    """As many as a GPU takes for them to be worth a tile."""
+    rows = 24_000_000 // columns
+    x, weight, bias = (drawn("Int8", shape, 1) for shape in ((rows, columns), (columns,), (columns,)))
+    bias = bias.astype(np.float32) / 50
+    y = np.full(x.size + 1, CHANGED, np.int8)
+    assert anywhere("kernel_rows").softmaxInt8(at(x), at(y), rows, columns) == 0
+    agrees(y[:-1].reshape(x.shape), softmax(x), "Int8", "softmax", OUT_SCALE)
+    assert anywhere("kernel_words").layerNormInt8(at(x), at(weight), at(bias), at(y), rows, columns) == 0
+    agrees(y[:-1].reshape(x.shape), normed(x, weight, bias), "Int8", "norm")
+    assert y[-1] == CHANGED
 
 
 CLUSTERED = (32768, 32769, 40000, 65536, 65540, 100001, 262144, 262152)
@@ -136,9 +180,7 @@ def test_softmax_of_rows_of_clusters(anywhere: Load, name: str) -> None:
         x[:, np.linspace(0, columns - 1, 4).astype(int)] = 127 if name == "Int8" else 12
         y = np.full(x.size + 1, CHANGED, x.dtype)
         assert getattr(library, f"softmax{name}")(at(x), at(y), *x.shape) == 0
-        powers = np.exp(wide(x) - wide(x).max(axis=1, keepdims=True))
-        exact = powers / powers.sum(axis=1, keepdims=True)
-        agrees(y[:-1].reshape(x.shape), exact, name, f"{columns}", OUT_SCALE)
+        agrees(y[:-1].reshape(x.shape), softmax(x), name, f"{columns}", OUT_SCALE)
         assert y[-1] == CHANGED
 
 
@@ -191,9 +233,7 @@ def test_norms_of_int8_rows_with_float_weights(anywhere: Load) -> None:
             weights, bias = drawn("Float", (columns,), 2), drawn("Float", (columns,), 3)
             y = np.full(x.size + 1, CHANGED, np.int8)
             assert library.layerNorm(at(x), at(weights), at(bias), at(y), rows, columns) == 0
-            centered = wide(x) - wide(x).mean(axis=1, keepdims=True)
-            normed = centered / np.sqrt((centered**2).mean(axis=1, keepdims=True) + 1e-5)
-            agrees(y[:-1].reshape(x.shape), normed * wide(weights) + wide(bias), "Int8", f"{columns}, {offset}")
+            agrees(y[:-1].reshape(x.shape), normed(x, weights, bias), "Int8", f"{columns}, {offset}")
             assert y[-1] == CHANGED
 
 
@@ -211,8 +251,8 @@ def test_sum_norm_and_maximum_of_rows(anywhere: Load) -> None:
         assert library.addRmsNormHalf(*places, rows, columns) == 0
         exact = wide(x) + wide(r)
         agrees(total, exact, "Half", f"sum {columns}")
-        normed = exact / np.sqrt((exact**2).mean(axis=1, keepdims=True) + 1e-5) * wide(w)
-        agrees(y, normed, "Half", f"norm {columns}")
+        scaled = exact / np.sqrt((exact**2).mean(axis=1, keepdims=True) + 1e-5) * wide(w)
+        agrees(y, scaled, "Half", f"norm {columns}")
         np.testing.assert_allclose(most[:rows], exact.max(axis=1), rtol=1e-6)
         assert most[rows] == CHANGED
 

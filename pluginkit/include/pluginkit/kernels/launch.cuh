@@ -48,9 +48,19 @@ inline bool canLaunchEarly(void const* kernel) noexcept
 }
 #endif
 
+//! A block's threads, and its bytes of shared memory that the kernel doesn't name.
+struct BlockSize
+{
+    uint32_t threads;
+    size_t shared;
+
+    // NOLINTNEXTLINE(google-explicit-constructor): most blocks have threads alone
+    BlockSize(uint32_t threads_, size_t shared_ = 0) noexcept : threads(threads_), shared(shared_) {}
+};
+
 //! Starts a kernel that calls `waitForStream`; an error is what cudaGetLastError then gives.
 template <typename... Parameters, typename... Arguments>
-void launchEarly(void (*kernel)(Parameters...), dim3 blocks, uint32_t threads, cudaStream_t stream,
+void launchEarly(void (*kernel)(Parameters...), dim3 blocks, BlockSize block, cudaStream_t stream,
                  Arguments const&... arguments) noexcept
 {
 #ifdef PLUGINKIT_KERNELS_EARLY
@@ -61,7 +71,8 @@ void launchEarly(void (*kernel)(Parameters...), dim3 blocks, uint32_t threads, c
         attribute.val.programmaticStreamSerializationAllowed = 1;
         cudaLaunchConfig_t config{};
         config.gridDim = blocks;
-        config.blockDim = dim3{threads};
+        config.blockDim = dim3{block.threads};
+        config.dynamicSmemBytes = block.shared;
         config.stream = stream;
         config.attrs = &attribute;
         config.numAttrs = 1;
@@ -69,7 +80,7 @@ void launchEarly(void (*kernel)(Parameters...), dim3 blocks, uint32_t threads, c
         return;
     }
 #endif
-    kernel<<<blocks, threads, 0, stream>>>(arguments...);
+    kernel<<<blocks, block.threads, block.shared, stream>>>(arguments...);
 }
 
 //! More blocks take far longer than the way from one kernel to the next, and waiting costs each of them: an H100 starts
@@ -78,15 +89,15 @@ constexpr int64_t kMostEarlyBlocks = 16384;
 
 //! Starts a kernel whose first parameter says whether it waits: `waitForStream(early)`. Of too many blocks none does.
 template <typename... Parameters, typename... Arguments>
-void launchEarlyIfFew(void (*kernel)(bool, Parameters...), dim3 blocks, uint32_t threads, cudaStream_t stream,
+void launchEarlyIfFew(void (*kernel)(bool, Parameters...), dim3 blocks, BlockSize block, cudaStream_t stream,
                       Arguments const&... arguments) noexcept
 {
     if (int64_t{blocks.x} * blocks.y * blocks.z > kMostEarlyBlocks)
     {
-        kernel<<<blocks, threads, 0, stream>>>(false, arguments...);
+        kernel<<<blocks, block.threads, block.shared, stream>>>(false, arguments...);
         return;
     }
-    launchEarly(kernel, blocks, threads, stream, true, arguments...);
+    launchEarly(kernel, blocks, block, stream, true, arguments...);
 }
 
 } // namespace pluginkit::kernels::detail

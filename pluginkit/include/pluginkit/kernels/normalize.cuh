@@ -24,6 +24,7 @@
 #include <pluginkit/kernels/row_kernels.cuh>
 #include <pluginkit/kernels/shared_rows.cuh>
 #include <pluginkit/kernels/staged_rows.cuh>
+#include <pluginkit/kernels/tile_rows.cuh>
 #include <pluginkit/kernels/tuning.cuh>
 #include <pluginkit/kernels/word_rows.cuh>
 
@@ -342,8 +343,9 @@ cudaError_t launchRowsBy(cudaStream_t stream, int64_t rows, int64_t columns, Fun
     {
         launchRowsOf<1, true>(work);
     }
-    else if (!launchWordRows<kSize>(work) && !launchStagedRows<kSize>(work) && !launchKeptRows<kSize>(work) &&
-             !launchSharedRows<kSize>(work) && !launchWithWeights<kSize, (0 + ... + kIsWideRow<In>)>(work))
+    else if (!launchTileRows<kSize>(work) && !launchWordRows<kSize>(work) && !launchStagedRows<kSize>(work) &&
+             !launchKeptRows<kSize>(work) && !launchSharedRows<kSize>(work) &&
+             !launchWithWeights<kSize, (0 + ... + kIsWideRow<In>)>(work))
     {
         launchPacked<kSize>(work);
     }
