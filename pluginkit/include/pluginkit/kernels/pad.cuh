@@ -55,9 +55,8 @@ void launchPadOf(cudaStream_t stream, AnyPad const& shape, int64_t count, int64_
     bool const small = count * static_cast<int64_t>(sizeof(T)) <= kSmallPad;
     if constexpr (std::is_same_v<Change, Moved>)
     {
-        if (count > kSmall &&
-            (small ? launchPadRows<SmallPadBlock, Mode>(stream, shape, count, xCount, value, y, x)
-                   : launchPadRows<LargePadBlock<T>, Mode>(stream, shape, count, xCount, value, y, x)))
+        if (count > kSmall && (small ? launchPadRows<SmallPadBlock, Mode>(stream, shape, count, xCount, value, y, x)
+                                     : launchPadRows<LargePadBlock, Mode>(stream, shape, count, xCount, value, y, x)))
         {
             return;
         }

@@ -28,8 +28,7 @@ struct PadBlock
 };
 
 using SmallPadBlock = PadBlock<256, 4, 7>;
-template <typename T>
-using LargePadBlock = PadBlock<128, 8, sizeof(T) == 1 ? 12 : 10>;
+using LargePadBlock = PadBlock<128, 8, 12>;
 
 //! Slots: words that a row has at most, a power of two.
 template <typename Block, int32_t Slots>
@@ -103,6 +102,20 @@ __device__ int32_t nearRow(UsualPad const& shape, int32_t row)
         }
     }
     return missing ? -1 : begin;
+}
+
+template <typename T>
+__device__ PadWord<T> repeated(T element)
+{
+    T elements[kPadWord<T>];
+#pragma unroll
+    for (T& one : elements)
+    {
+        one = element;
+    }
+    PadWord<T> word;
+    memcpy(&word, &elements, sizeof word);
+    return word;
 }
 
 //! A word of a tile that has elements of the rim, or of two rows, or a part of a row that is no word of it.
@@ -199,6 +212,7 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kBlocks)
     }
     T constant;
     toElement(constant, value, y.inverse);
+    PadWord<T> const constants = repeated(constant);
     __syncthreads();
     waitForStream(early); // what is before it needs no memory, and is done while the kernel before ends
 
@@ -229,6 +243,7 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kBlocks)
     {
         edge.load(shape.last, of, sources, skipped, rows, thread, constant, x);
     }
+    __syncwarp(); // else nvcc has some loads wait until others' words are stored
 #pragma unroll
     for (int32_t k = 0; k < Block::kTurns; ++k)
     {
@@ -236,21 +251,13 @@ __global__ void __launch_bounds__(Block::kThreads, Block::kBlocks)
         uint32_t const word = lane + static_cast<uint32_t>(k % Tile::kSegments * kPadLanes);
         if (kWord * word + kWord - 1 < entry.words)
         {
+            PadWord<T> made = low[k];
             if constexpr (kIn > 1)
             {
-                low[k] = __funnelshift_r(low[k], high[k], entry.words); // by bits modulo 32
+                made = __funnelshift_r(low[k], high[k], entry.words); // by bits modulo 32
             }
-            if (Mode == PadMode::kConstant && entry.low < 0)
-            {
-                T constants[kIn];
-#pragma unroll
-                for (T& one : constants)
-                {
-                    one = constant;
-                }
-                memcpy(&low[k], &constants, sizeof constants);
-            }
-            words[entry.place / kBytes + static_cast<int32_t>(word)] = low[k];
+            made = Mode == PadMode::kConstant && entry.low < 0 ? constants : made;
+            words[entry.place / kBytes + static_cast<int32_t>(word)] = made;
         }
     }
     edge.store(words);
