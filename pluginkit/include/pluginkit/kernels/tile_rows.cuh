@@ -665,17 +665,18 @@ bool launchTileRows([[maybe_unused]] Work const& work) noexcept
                   canStage(static_cast<decltype(work.outs)*>(nullptr)))
     {
         constexpr bool kShared = sharedByTiles(static_cast<In*>(nullptr)) > 0;
+        constexpr bool kNarrow = kShared && !In::kWide; // rows of one-byte elements
         constexpr int64_t kShort = 64;
-        constexpr int64_t kMost = kShared ? 832 : 640;
+        constexpr int64_t kMost = kNarrow ? 832 : kShared ? 512 : 416;
         int64_t const columns = work.columns;
         if (columns % 4 != 0)
         {
             // Longer ones lose more by their first and last words than they gain.
             return columns < kShort && launchTileRowsIn<false>(work, 1);
         }
-        bool const packs = columns % Size == 0 && !(kShared && !In::kWide && columns <= kShort);
+        bool const packs = columns % Size == 0 && !(kNarrow && columns <= kShort);
         bool const halves = columns % 8 == 0 && columns > 224 && columns <= 256; // most threads have a chunk of 8
-        bool const quarters = columns % 8 != 0 && columns > 460 && columns <= 512;
+        bool const quarters = columns % 8 == 4 && columns > 460 && columns <= 512;
         if (packs || halves || quarters || columns > kMost)
         {
             return false;

@@ -1,4 +1,4 @@
-//! Functions of rows of one-byte elements that aren't made of 8 bytes: a warp has a row in words of memory, the first
+//! Functions of rows of one-byte elements that aren't made of packs: a warp has a row in words of memory, the first
 //! and last of which may be its neighbours', too; for normalize.cuh.
 #pragma once
 
@@ -272,7 +272,8 @@ void launchWordRowsOf(Work const& work) noexcept
                      work.function, work.rows, static_cast<int32_t>(work.columns), work.outs, work.in);
 }
 
-//! False for rows that are launched as others are: of other elements, made of 8 bytes, or of few or many elements.
+//! False for rows that are launched as others are: of other elements, of few or many of them, and of widths for which
+//! another kernel was faster on an H100.
 template <int32_t Size, typename Work>
 bool launchWordRows([[maybe_unused]] Work const& work) noexcept
 {
@@ -280,14 +281,20 @@ bool launchWordRows([[maybe_unused]] Work const& work) noexcept
                   canStage(static_cast<decltype(work.outs)*>(nullptr)))
     {
         constexpr int64_t kInTurn = 4 * kLanes;
-        int64_t const words = (work.columns + kInTurn - 1) / kInTurn;
+        int64_t const columns = work.columns;
+        int64_t const words = (columns + kInTurn - 1) / kInTurn;
         // A row's last word must be a thread's last one, wherever in a word the row begins.
-        bool const longer = work.columns % 4 != 0 && work.columns % kInTurn > kInTurn - 3;
-        if (work.columns % 8 == 0 || work.columns <= 4 * kInTurn || words > 8 || longer)
+        bool const longer = columns % 4 != 0 && columns % kInTurn > kInTurn - 3;
+        bool const few = columns <= (columns % 4 == 0 ? 416 : 320);
+        bool const quarters = columns % 8 == 4 && columns > 460 && columns <= 512; // most threads have a chunk of 4
+        bool const eighths = columns % 16 == 0 || (columns % 8 == 0 && columns > 832);
+        if (few || quarters || eighths || words > 8 || longer)
         {
             return false;
         }
-        words == 5   ? launchWordRowsOf<5>(work)
+        words == 3   ? launchWordRowsOf<3>(work)
+        : words == 4 ? launchWordRowsOf<4>(work)
+        : words == 5 ? launchWordRowsOf<5>(work)
         : words == 6 ? launchWordRowsOf<6>(work)
         : words == 7 ? launchWordRowsOf<7>(work)
                      : launchWordRowsOf<8>(work);
