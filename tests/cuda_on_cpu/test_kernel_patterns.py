@@ -237,6 +237,24 @@ def test_norms_of_int8_rows_with_float_weights(anywhere: Load) -> None:
             assert y[-1] == CHANGED
 
 
+@pytest.mark.parametrize("weights", ["Float", "Int8"])
+def test_norms_of_parts_of_rows(anywhere: Load, weights: str) -> None:
+    """Rows of which a block keeps the weights, more of them than target cpu has blocks for: of whole chunks, as many as
+    threads hold and fewer, and of words."""
+    library = anywhere("kernel_words")
+    norm = library.layerNorm if weights == "Float" else library.layerNormInt8
+    for columns, rows in ((8208, 61), (16384, 33), (8196, 57), (16356, 31)):
+        x, weight, bias = (
+            drawn("Int8", (rows, columns), columns),
+            drawn(weights, (columns,), 2),
+            drawn("Float", (columns,), 3),
+        )
+        y = np.full(x.size + 1, CHANGED, np.int8)
+        assert norm(at(x), at(weight), at(bias), at(y), *x.shape) == 0
+        agrees(y[:-1].reshape(x.shape), normed(x, weight, bias), "Int8", f"{columns}")
+        assert y[-1] == CHANGED
+
+
 @pytest.mark.slow
 def test_sum_norm_and_maximum_of_rows(anywhere: Load) -> None:
     """Two inputs, a row of weights, three outputs, one of them a number a row."""

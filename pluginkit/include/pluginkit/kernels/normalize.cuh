@@ -21,6 +21,7 @@
 
 #include <pluginkit/kernels/kept_rows.cuh>
 #include <pluginkit/kernels/launch.cuh>
+#include <pluginkit/kernels/part_rows.cuh>
 #include <pluginkit/kernels/row_kernels.cuh>
 #include <pluginkit/kernels/shared_rows.cuh>
 #include <pluginkit/kernels/staged_rows.cuh>
@@ -344,7 +345,7 @@ cudaError_t launchRowsBy(cudaStream_t stream, int64_t rows, int64_t columns, Fun
         launchRowsOf<1, true>(work);
     }
     else if (!launchTileRows<kSize>(work) && !launchWordRows<kSize>(work) && !launchStagedRows<kSize>(work) &&
-             !launchKeptRows<kSize>(work) && !launchSharedRows<kSize>(work) &&
+             !launchPartRows<kSize>(work) && !launchKeptRows<kSize>(work) && !launchSharedRows<kSize>(work) &&
              !launchWithWeights<kSize, (0 + ... + kIsWideRow<In>)>(work))
     {
         launchPacked<kSize>(work);
