@@ -256,6 +256,29 @@ def test_norms_of_parts_of_rows(anywhere: Load, weights: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("columns", "rows"), [(16384, 400), (32784, 131), (40000, 201), (65536, 131), (65540, 100), (131072, 67)]
+)
+def test_many_rows_of_clusters(anywhere: Load, columns: int, rows: int) -> None:
+    """More rows than a GPU runs clusters at once: each of these has several, with weights and without."""
+    norms = anywhere("kernel_words")
+    x, weight, bias = (drawn("Int8", shape, 1) for shape in ((rows, columns), (columns,), (columns,)))
+    bias = bias.astype(np.float32) / 50
+    for weights in (weight, wide(weight).astype(np.float32)):
+        y = np.full(x.size + 1, CHANGED, np.int8)
+        norm = norms.layerNormInt8 if weights.dtype == np.int8 else norms.layerNorm
+        assert norm(at(x), at(weights), at(bias), at(y), rows, columns) == 0
+        agrees(y[:-1].reshape(x.shape), normed(x, weights, bias), "Int8", "norm")
+        assert y[-1] == CHANGED
+    few = np.full(x.shape, -128, np.int8)
+    few[np.arange(rows), np.arange(rows) * 997 % columns] = 127
+    few[np.arange(rows), np.arange(rows) * 991 % columns] = 127
+    assert anywhere("kernel_rows").softmaxInt8(at(few), at(y), rows, columns) == 0
+    agrees(y[:-1].reshape(x.shape), softmax(few), "Int8", "softmax", OUT_SCALE)
+    assert y[-1] == CHANGED
+
+
+@pytest.mark.slow
 def test_sum_norm_and_maximum_of_rows(anywhere: Load) -> None:
     """Two inputs, a row of weights, three outputs, one of them a number a row."""
     library = anywhere("kernel_rows")

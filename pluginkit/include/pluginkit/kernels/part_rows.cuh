@@ -64,8 +64,15 @@ __global__ void __launch_bounds__(Threads, Blocks)
 namespace detail
 {
 
-constexpr uint32_t kPartThreads = 512; //!< of a block, at most
-constexpr uint32_t kPartBlocks = 2;    //!< of those, that a multiprocessor's registers hold
+constexpr uint32_t kPartThreads = 256;     //!< of a block, at most
+constexpr uint32_t kLeastPartThreads = 64; //!< of one of several blocks
+constexpr uint32_t kPartBlocks = 2;        //!< that a multiprocessor's registers hold
+
+struct PartBlocks
+{
+    uint32_t blocks;
+    uint32_t threads;
+};
 
 //! How many blocks that have whole rows run at once; 0 where the kernel can't.
 inline int64_t blocksAtOnce(void const* kernel, uint32_t threads, size_t bytes) noexcept
@@ -152,30 +159,47 @@ bool launchPartRowsOf(Work const& work, uint32_t blocks, uint32_t threads) noexc
     return true;
 }
 
+//! How many blocks a row has, and of how many threads: those that leave the fewest threads without elements, of equals
+//! the smaller ones. Without clusters it is one block. 0 threads: a row is too long.
+template <bool Whole, int32_t Chunks>
+PartBlocks partBlocks(int64_t columns) noexcept
+{
+#ifdef PLUGINKIT_KERNELS_PARTS
+    constexpr uint32_t kMost = kMostParts;
+#else
+    constexpr uint32_t kMost = 1;
+#endif
+    PartBlocks best{1, 0};
+    for (uint32_t blocks = 1; blocks <= kMost; blocks *= 2)
+    {
+        auto const each = static_cast<uint32_t>((chunksOfPart<Whole>(columns, blocks) + Chunks - 1) / Chunks);
+        uint32_t const threads = (each + kLanes - 1) / kLanes * kLanes;
+        bool const possible = threads <= kPartThreads && (blocks == 1 || threads >= kLeastPartThreads);
+        if (possible && (best.threads == 0 || blocks * threads <= best.blocks * best.threads))
+        {
+            best = {blocks, threads};
+        }
+    }
+    return best;
+}
+
 template <bool Whole, typename Work>
 bool launchPartRowsIn(Work const& work) noexcept
 {
-    constexpr int32_t kChunks = decltype(work.in)::kMatrices > 1 ? 1 : 2;
-    constexpr int32_t kInBlock = kChunks * static_cast<int32_t>(kPartThreads);
-    uint32_t blocks = 1;
-    while (chunksOfPart<Whole>(work.columns, blocks) > kInBlock)
-    {
-        blocks *= 2;
-    }
-    if (blocks > kMostParts)
+    constexpr int32_t kChunks = 4 / decltype(work.in)::kMatrices; // as many registers as hold a row's numbers
+    PartBlocks const best = partBlocks<Whole, kChunks>(work.columns);
+    if (best.threads == 0)
     {
         return false;
     }
-    int32_t const each = chunksOfPart<Whole>(work.columns, blocks);
-    auto const threads = (static_cast<uint32_t>((each + kChunks - 1) / kChunks) + kLanes - 1) / kLanes * kLanes;
     if constexpr (Whole)
     {
-        if (chunksOf<16, Whole>(work.columns) == int64_t{kChunks} * threads * blocks)
+        if (chunksOf<16, Whole>(work.columns) == int64_t{kChunks} * best.threads * best.blocks)
         {
-            return launchPartRowsOf<Whole, true, kChunks>(work, blocks, threads);
+            return launchPartRowsOf<Whole, true, kChunks>(work, best.blocks, best.threads);
         }
     }
-    return launchPartRowsOf<Whole, false, kChunks>(work, blocks, threads);
+    return launchPartRowsOf<Whole, false, kChunks>(work, best.blocks, best.threads);
 }
 
 //! False for rows that are launched as others are: of other elements, of few rows, and of widths for which another
@@ -184,12 +208,13 @@ template <int32_t Size, typename Work>
 bool launchPartRows([[maybe_unused]] Work const& work) noexcept
 {
     using In = decltype(work.in);
-    constexpr int32_t kMatrices = In::kMatrices;
-    if constexpr (Size == 16 && kMatrices > 0)
+    if constexpr (Size == 16 && (In::kMatrices == 1 || In::kMatrices == 2))
     {
         constexpr int32_t kShared = sharedByParts(static_cast<In*>(nullptr));
-        constexpr int64_t kLeast = kShared > 1 ? 8192 : kShared > 0 ? 16384 : 32768;
-        if (kMatrices * work.columns <= kLeast || kMatrices * work.columns > int64_t{1} << 20)
+        // More to load for a row: it is slow early without the next one on its way.
+        constexpr int64_t kLeast = kShared > 1 || In::kMatrices > 1 ? 8192 : 32768;
+        constexpr int64_t kMost = int64_t{1} << 20U; // more than any cluster has threads for
+        if (work.columns <= kLeast || work.columns > kMost)
         {
             return false;
         }
