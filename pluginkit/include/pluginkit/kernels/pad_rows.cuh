@@ -136,7 +136,7 @@ struct PadEdge
         int32_t const edge = of.row.gap.quotient(i); // before row `edge`
         int32_t const next = skipped + edge * columns;
         int32_t const above = next - columns;
-        int32_t const from = edge > 0 ? max(above + of.row.end, above + of.row.begin + kIn - 1) : skipped;
+        int32_t const from = edge > 0 ? above + of.row.end : skipped;
         int32_t const first = (from & -kIn) + (i - edge * static_cast<int32_t>(of.row.gap.divisor)) * kIn;
         bool const there = edge <= rows && first < (edge < rows ? next + of.row.begin : next);
         at = there ? first / kIn : -1;
