@@ -127,7 +127,7 @@ def test_norms_of_rows_in_words(anywhere: Load, weights: str) -> None:
         assert y[-1] == CHANGED
 
 
-SHORT = (27, 50, 63, 28, 36, 40, 64, 104, 252, 456, 604, 832)
+SHORT = (27, 50, 63, 28, 36, 40, 64, 104, 252, 412, 456, 460)
 """Widths of INT8 rows of which a warp has a tile, where there are many: for each number of words and of threads."""
 
 
