@@ -189,6 +189,14 @@ def test_kernels_of_very_many_blocks_do_not_wait(anywhere: Load, blocks: tuple[i
     assert found.tolist() == [expected, 77]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ["sm_75", "sm_89", "sm_120"])
+def test_launch_bounds_are_of_the_gpu_that_is_compiled_for(tmp_path: Path, arch: str) -> None:
+    """These have fewer threads a multiprocessor than an H100: nvcc warns of more blocks than they can have."""
+    command = [nvcc(), "-std=c++17", f"-arch={arch}", "-O1", "-Werror", "all-warnings", f"-I{include_dir()}"]
+    subprocess.run([*command, "-cubin", SOURCES / "kernel_early.cu", "-o", tmp_path / "early.cubin"], check=True)
+
+
 def test_kernels_that_start_early_wait_before_they_touch_memory(tmp_path: Path) -> None:
     """In the PTX of nvcc: a kernel that `launchEarly` starts would otherwise read what the one before it still writes,
     which a GPU rarely shows. None returns before it has waited: the next kernel takes its end for that of all before.

@@ -16,6 +16,23 @@
 namespace pluginkit::kernels::detail
 {
 
+//! Threads that a multiprocessor holds at once (CUDA Programming Guide, "Technical Specifications per Compute
+//! Capability").
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 800 || (__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1100) ||               \
+    __CUDA_ARCH__ < 750
+constexpr int32_t kHeldThreads = 2048;
+#elif __CUDA_ARCH__ == 750
+constexpr int32_t kHeldThreads = 1024;
+#else
+constexpr int32_t kHeldThreads = 1536;
+#endif
+
+//! The second of a kernel's launch bounds: so many blocks, or as many as there can be.
+constexpr int32_t heldBlocks(int32_t threads, int32_t blocks) noexcept
+{
+    return threads * blocks <= kHeldThreads ? blocks : kHeldThreads / threads;
+}
+
 //! Called by every thread of each kernel that `launchEarly` starts, on every way, before it reads or writes global
 //! memory: lets the next kernel's blocks come, and waits until all kernels before this one have ended and what they
 //! wrote is visible (PTX ISA, griddepcontrol). The next kernel is not ahead of those either, since it waits for this

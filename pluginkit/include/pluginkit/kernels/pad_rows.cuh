@@ -169,7 +169,7 @@ struct PadEdge
 //! A block makes some rows of y in shared memory, and writes them in packs. A row's words are two loads and a shift,
 //! all of a thread's under way at once; what is between the words of two rows is made element by element.
 template <typename Block, int32_t Slots, PadMode Mode, typename T>
-__global__ void __launch_bounds__(Block::kThreads, Block::kBlocks)
+__global__ void __launch_bounds__(Block::kThreads, heldBlocks(Block::kThreads, Block::kBlocks))
     padRowsKernel(bool early, UsualPad const shape, PadRows const of, float value, Output<T> y, T const* x)
 {
     using Tile = PadTile<Block, Slots>;

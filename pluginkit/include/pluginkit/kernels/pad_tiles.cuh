@@ -13,11 +13,7 @@ namespace pluginkit::kernels::detail
 {
 
 constexpr int32_t kPadThreads = 256;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-constexpr int32_t kPadBlocks = 4; //!< of a multiprocessor, which has 1024 threads at most
-#else
-constexpr int32_t kPadBlocks = 6; //!< of a multiprocessor: with fewer registers loads would wait
-#endif
+constexpr int32_t kPadBlocks = 6;                 //!< of a multiprocessor: with fewer registers loads would wait
 constexpr int32_t kPadBytes = 8192;               //!< of y, that a block makes
 constexpr int32_t kSmallPadBytes = kPadBytes / 2; //!< where that leaves multiprocessors with few blocks
 constexpr int32_t kPadLeastRow = 16;              //!< bytes: a block may have a part of so many shorter rows
@@ -65,7 +61,7 @@ struct LoadedWord
 //! shift, all of a thread's under way at once; the rim, and what is beside it in its words, is made element by element.
 //! What is made behind the end of y is anything. Early: it may be started by `launchEarly`.
 template <int32_t Bytes, bool Early, PadMode Mode, typename T, typename Change>
-__global__ void __launch_bounds__(kPadThreads, kPadBlocks)
+__global__ void __launch_bounds__(kPadThreads, heldBlocks(kPadThreads, kPadBlocks))
     padKernel(AnyPad const shape, PadRow const of, int32_t count, Change change, float value, Output<T> y, T const* x)
 {
     constexpr int32_t kTile = Bytes / static_cast<int32_t>(sizeof(T));
