@@ -99,6 +99,16 @@ struct Scaled
     }
 };
 
+struct Moved
+{
+    template <typename Row, typename Out>
+    __device__ void operator()(Row const& row, Out const& y) const
+    {
+        float const most = row.reduce(kernels::Max{}, [](float x, float, float) { return x; });
+        row.write(y, [most](float x, float weight, float bias) { return (x - most) * weight + bias; });
+    }
+};
+
 void* filled(size_t bytes)
 {
     void* memory = nullptr;
@@ -133,6 +143,11 @@ int main()
                                in);
         }
     }
+    constexpr int kLong = 8196; // more rows than blocks, which keep the rows that all share
+    void* const x = filled(size_t{60} * kLong);
+    kernels::launchRows(cudaStream_t{}, 60, kLong, Moved{}, kernels::output<int8_t>(filled(size_t{60} * kLong), 0.1F),
+                        kernels::input<int8_t>(x, 0.1F), kernels::row<int8_t>(filled(size_t{kLong}), kLong, 0.1F),
+                        kernels::row<float>(filled(sizeof(float) * kLong), kLong, 1.0F));
     auto const many = filled(size_t{65537} * 36);
     kernels::launchScan(cudaStream_t{}, 65537, 36, kernels::Sum{}, kernels::output<int8_t>(many, 0.1F),
                         kernels::input<int8_t>(many, 0.1F));
