@@ -27,9 +27,19 @@ struct PadBlock
     static constexpr int32_t kBlocks = Blocks_; //!< of a multiprocessor
 };
 
-using SmallPadBlock = PadBlock<256, 4, 7>;
+//! Threads of a multiprocessor for which there are registers, if each has so many packs.
 template <typename T>
-using LargePadBlock = PadBlock<128, 8, sizeof(T) == 1 ? 12 : 10>;
+constexpr int32_t padThreads(int32_t packs) noexcept
+{
+    return packs == 1 ? 1792 : packs == 2 ? (sizeof(T) == 1 ? 1536 : 1280) : 2560 / packs;
+}
+
+template <typename Values, typename T>
+using PadBlockOf = PadBlock<Values::kThreads, 4 * Values::kPacks, padThreads<T>(Values::kPacks) / Values::kThreads>;
+template <typename Values, typename T>
+using SmallPadBlock = PadBlockOf<PadValues<Values, 256, 1>, T>;
+template <typename Values, typename T>
+using LargePadBlock = PadBlockOf<PadValues<Values, 128, 2>, T>;
 
 //! Slots: words that a row has at most, a power of two.
 template <typename Block, int32_t Slots>
