@@ -15,9 +15,16 @@ MOST = 24
 STANDARD: dict[str, list[Values]] = {
     "Elementwise": [{"threads": t, "packs": p} for t in (128, 256, 512, 1024) for p in (1, 2, 4)],
     "GatherRows": [{"threads": t, "packs": p} for t in (128, 256, 512) for p in (1, 2, 4, 8)],
+    # 512 packs are 8 KiB, and no block makes more.
+    "Pad": [{"threads": t, "packs": p} for t in (64, 128, 256, 512) for p in (1, 2, 4) if 128 <= t * p <= 512],
     # Short rows have the threads, several rows a block; long ones have the packs.
     "Rows": [{"threads": 64}, {"threads": 128}, {"threads": 512}, {"packs": 1}, {"packs": 2}, {"packs": 4}],
     "Scan": [{"threads": t} for t in (64, 128, 256, 512)],
+    "Select": [{"threads": t} for t in (256, 512)],
+    # As rows; by themselves short ones have 128 threads.
+    "TopK": [{"threads": 64}, {"threads": 256}, {"threads": 512}, {"packs": 1}, {"packs": 2}, {"packs": 4}],
+    "Transpose": [{"threads": t} for t in (64, 128, 512)],
+    "Windows": [{"threads": t, "packs": p} for t in (128, 256, 512) for p in (1, 2, 4)],
 }
 """Of each launch of the device headers, by its name."""
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -62,8 +69,8 @@ def candidates(project: Path, manifest: Manifest) -> list[Values]:
 
 
 _HINT = (
-    "Kernels of elementwise, rows, scan and gather (pluginkit new --kernel) take them. For a kernel of your own, see "
-    "'A kernel of your own' in docs/tuning.md."
+    "All kernels of pluginkit new --kernel but loop take them. For a kernel of your own, see 'A kernel of your own' in "
+    "docs/tuning.md."
 )
 _USUAL = {
     "Elementwise": {"threads": 256, "packs": 1},

@@ -391,6 +391,21 @@ def test_nothing_to_tune(desk: Desk) -> None:
         candidates(desk.folder, manifest)
 
 
+GALLERY = sorted(path.parent for path in (Path(__file__).resolve().parents[2] / "samples" / "gallery").glob("*/src"))
+
+
+@pytest.mark.parametrize("folder", GALLERY, ids=lambda folder: str(folder.name))
+def test_every_kernel_pattern_has_candidates_that_pluginkit_toml_takes(folder: Path) -> None:
+    manifest = Manifest.load(folder)
+    found = candidates(folder, manifest)
+    assert found[0] == {}
+    assert len(found) > 2
+    text = (folder / "pluginkit.toml").read_text()
+    for values in found[1:]:
+        kept = ", ".join(f"{name} = {value}" for name, value in values.items())
+        assert Manifest.parse(f"{text}\n[tuning.sm_90]\nvalues = {{ {kept} }}\n").tuning.sets() == [{}, values]
+
+
 def test_parameters_of_a_kernel_of_ones_own(desk: Desk) -> None:
     (desk.folder / "src" / "leaky_kernel.cu").write_text("kernels::launchWith(kernels::tuned(stream), launch);")
     text = desk.toml + "\n[tuning.parameters]\nunroll_by = [4, 1, 2]\nthreads = [256, 512]\n"

@@ -102,6 +102,7 @@ PATTERNS = {
         transposition.test,
         transposition.variables,
         "--input x:float32:n,c,h,w --output y:float32:n,h,w,c",
+        tunable=True,
     ),
     "pad": KernelPattern(
         "a rim of a constant, the edge, or a reflection",
@@ -112,6 +113,7 @@ PATTERNS = {
         padding.variables,
         "--field top:int32:0..=1 --field bottom:int32:0..=1 --field mode:int32:0..2=0 --input x:float32:n,h,w "
         "--output 'y:float32:n,h + top + bottom,w'",
+        tunable=True,
     ),
     "pool": KernelPattern(
         "a function of each window of an image, as a maximum",
@@ -121,6 +123,7 @@ PATTERNS = {
         pooling.test,
         example="--field kernel:int32:1..=3 --field stride:int32:1..=2 --field pad:int32:0..=1 --input x:float32:n,h,w "
         "--output 'y:float32:n,(h + 2 * pad - kernel) // stride + 1,(w + 2 * pad - kernel) // stride + 1'",
+        tunable=True,
     ),
     "nonzero": KernelPattern(
         "the places of elements that are not 0, and how many there are",
@@ -130,6 +133,7 @@ PATTERNS = {
         selecting.test,
         example="--base v3 --input x:float32:r,c --output indices:int64:2,count --output 'count:int32::upper=r * c"
         ":opt=r * c // 2' --workspace 'ceil_div(r * c, 8192) * 1028'",
+        tunable=True,
     ),
     "topk": KernelPattern(
         "a function of each element and of whether it is among its row's k largest, at the speed of the memory",
@@ -138,6 +142,7 @@ PATTERNS = {
         ranking.reference,
         ranking.test,
         example="--field k:int32:1..=2 --input x:float32:n,c",
+        tunable=True,
     ),
     LOOP: KernelPattern("a plain loop over the output's elements, for every signature", fitting.always),
 }

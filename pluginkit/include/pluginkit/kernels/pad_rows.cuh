@@ -27,8 +27,18 @@ struct PadBlock
     static constexpr int32_t kBlocks = Blocks_; //!< of a multiprocessor
 };
 
-using SmallPadBlock = PadBlock<256, 4, 7>;
-using LargePadBlock = PadBlock<128, 8, 12>;
+//! Threads of a multiprocessor for which there are registers, if each has so many packs.
+constexpr int32_t padThreads(int32_t packs) noexcept
+{
+    return packs == 1 ? 1792 : 3072 / packs;
+}
+
+template <typename Values>
+using PadBlockOf = PadBlock<Values::kThreads, 4 * Values::kPacks, padThreads(Values::kPacks) / Values::kThreads>;
+template <typename Values>
+using SmallPadBlock = PadBlockOf<PadValues<Values, 256, 1>>;
+template <typename Values>
+using LargePadBlock = PadBlockOf<PadValues<Values, 128, 2>>;
 
 //! Slots: words that a row has at most, a power of two.
 template <typename Block, int32_t Slots>

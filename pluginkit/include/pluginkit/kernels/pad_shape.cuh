@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pluginkit/kernels/division.cuh>
+#include <pluginkit/kernels/tuning.cuh>
 
 #include <algorithm>
 #include <cstdint>
@@ -174,6 +175,18 @@ inline AnyPad padShape(int32_t rank, int64_t const* xDims, int64_t const* before
     }
     return shape;
 }
+
+constexpr int32_t kPadBytes = 8192; //!< of y, that a block makes at most
+
+//! Threads of a block, and packs of y of each: those of a set of values, or else the given ones; no more than a block
+//! may make.
+template <typename Values, int32_t Threads, int32_t Packs>
+struct PadValues
+{
+    static constexpr int32_t kMost = kPadBytes / 16;
+    static constexpr int32_t kThreads = std::min(Values::kThreads > 0 ? Values::kThreads : Threads, kMost);
+    static constexpr int32_t kPacks = std::min(Values::kPacks > 0 ? Values::kPacks : Packs, kMost / kThreads);
+};
 
 } // namespace detail
 

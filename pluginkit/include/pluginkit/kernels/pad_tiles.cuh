@@ -6,19 +6,21 @@
 #include <pluginkit/kernels/pack.cuh>
 #include <pluginkit/kernels/pad_shape.cuh>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
 namespace pluginkit::kernels::detail
 {
 
-constexpr int32_t kPadThreads = 256;
-constexpr int32_t kPadBlocks = 6;                 //!< of a multiprocessor: with fewer registers loads would wait
-constexpr int32_t kPadBytes = 8192;               //!< of y, that a block makes
-constexpr int32_t kSmallPadBytes = kPadBytes / 2; //!< where that leaves multiprocessors with few blocks
-constexpr int32_t kPadLeastRow = 16;              //!< bytes: a block may have a part of so many shorter rows
-constexpr int64_t kSmallPad = int64_t{1} << 22U;  //!< bytes of y: an H100 makes 2 MiB a third faster by smaller tiles,
-                                                  //!< 16 MiB a quarter slower
+constexpr int32_t kPadResident = 1536;           //!< threads of a multiprocessor: with fewer registers loads would wait
+constexpr int32_t kPadLeastRow = 16;             //!< bytes: a block may have a part of so many shorter rows
+constexpr int64_t kSmallPad = int64_t{1} << 22U; //!< bytes of y: an H100 makes 2 MiB a third faster by smaller tiles,
+                                                 //!< 16 MiB a quarter slower
+
+//! Blocks of a multiprocessor. More packs of a thread need more registers.
+template <int32_t Threads, int32_t Packs>
+constexpr int32_t kPadBlocks = 2 * kPadResident / std::max(Packs, 2) / Threads;
 
 //! Two loads that have a word of x, from element `first` on.
 template <typename T>
@@ -60,15 +62,16 @@ struct LoadedWord
 //! A block makes a tile of y in shared memory, and writes it in packs. Words inside a row of x are two loads and a
 //! shift, all of a thread's under way at once; the rim, and what is beside it in its words, is made element by element.
 //! What is made behind the end of y is anything. Early: it may be started by `launchEarly`.
-template <int32_t Bytes, bool Early, PadMode Mode, typename T, typename Change>
-__global__ void __launch_bounds__(kPadThreads, heldBlocks(kPadThreads, kPadBlocks))
+template <int32_t Threads, int32_t Packs, bool Early, PadMode Mode, typename T, typename Change>
+__global__ void __launch_bounds__(Threads, heldBlocks(Threads, kPadBlocks<Threads, Packs>))
     padKernel(AnyPad const shape, PadRow const of, int32_t count, Change change, float value, Output<T> y, T const* x)
 {
-    constexpr int32_t kTile = Bytes / static_cast<int32_t>(sizeof(T));
+    constexpr int32_t kBytes = Threads * Packs * static_cast<int32_t>(kPackBytes);
+    constexpr int32_t kTile = kBytes / static_cast<int32_t>(sizeof(T));
     constexpr int32_t kIn = kPadWord<T>;
-    constexpr int32_t kTurns = kTile / kIn / kPadThreads;
-    __shared__ uint4 made[Bytes / kPackBytes];
-    __shared__ int32_t sources[Bytes / kPadLeastRow + 2]; // where in x column `begin` of each row is; -1: nowhere
+    constexpr int32_t kTurns = kTile / kIn / Threads;
+    __shared__ uint4 made[kBytes / kPackBytes];
+    __shared__ int32_t sources[kBytes / kPadLeastRow + 2]; // where in x column `begin` of each row is; -1: nowhere
     auto* const elements = reinterpret_cast<T*>(made);
     auto* const words = reinterpret_cast<PadWord<T>*>(made);
     auto const thread = static_cast<int32_t>(threadIdx.x);
@@ -77,7 +80,7 @@ __global__ void __launch_bounds__(kPadThreads, heldBlocks(kPadThreads, kPadBlock
     int32_t const firstRow = shape.last.out.quotient(first);
     int32_t const skipped = first - firstRow * columns; // of that row
     int32_t const rows = shape.last.out.quotient(skipped + kTile - 1) + 1;
-    for (int32_t i = thread; i < rows; i += kPadThreads)
+    for (int32_t i = thread; i < rows; i += Threads)
     {
         int32_t const source = rowSource<Mode, 1>(shape, firstRow + i);
         sources[i] = source < 0 ? -1 : source + of.lead;
@@ -100,7 +103,7 @@ __global__ void __launch_bounds__(kPadThreads, heldBlocks(kPadThreads, kPadBlock
 #pragma unroll
     for (int32_t k = 0; k < kTurns; ++k)
     {
-        int32_t const at = skipped + (k * kPadThreads + thread) * kIn;
+        int32_t const at = skipped + (k * Threads + thread) * kIn;
         int32_t const row = shape.last.out.quotient(at);
         int32_t const column = at - row * columns - of.begin;
         int32_t const source = sources[row];
@@ -122,14 +125,14 @@ __global__ void __launch_bounds__(kPadThreads, heldBlocks(kPadThreads, kPadBlock
         }
         if (inside[k])
         {
-            words[k * kPadThreads + thread] = word;
+            words[k * Threads + thread] = word;
         }
     }
 
     auto const gap = static_cast<int32_t>(of.gap.divisor);
     constexpr int32_t kPart = kPadPart<T>;
 #pragma unroll(kPart == 1 ? 4 : 2)
-    for (int32_t i = thread; i < (rows + 1) * gap; i += kPadThreads)
+    for (int32_t i = thread; i < (rows + 1) * gap; i += Threads)
     {
         // A gap is between the words of two rows. Places are counted from the tile's first.
         int32_t const below = of.gap.quotient(i);                         // the second of the rows
@@ -177,7 +180,7 @@ __global__ void __launch_bounds__(kPadThreads, heldBlocks(kPadThreads, kPadBlock
 
     constexpr int32_t kSize = Pack<T>::kSize;
     int32_t const size = min(kTile, count - first);
-    for (int32_t pack = thread; pack * kSize < size; pack += kPadThreads)
+    for (int32_t pack = thread; pack * kSize < size; pack += Threads)
     {
         if ((pack + 1) * kSize <= size)
         {
@@ -191,16 +194,20 @@ __global__ void __launch_bounds__(kPadThreads, heldBlocks(kPadThreads, kPadBlock
     }
 }
 
-//! By tiles of so many bytes; false where rows are too short for them, or tensors can't be loaded by words.
-template <int32_t Bytes, PadMode Mode, typename T, typename Change>
+//! By tiles; false where rows are too short for them, or tensors can't be loaded by words. Large: there may be very
+//! many.
+template <typename Values, bool Large, PadMode Mode, typename T, typename Change>
 bool launchPadTiles(cudaStream_t stream, AnyPad const& shape, int64_t count, int64_t xCount, Change change, float value,
                     Output<T> y, Input<T> x) noexcept
 {
-    constexpr int64_t kTile = Bytes / static_cast<int64_t>(sizeof(T));
+    constexpr int32_t kThreads = Values::kThreads;
+    constexpr int32_t kPacks = Values::kPacks;
+    constexpr int32_t kBytes = kThreads * kPacks * static_cast<int32_t>(kPackBytes);
+    constexpr int64_t kTile = kBytes / static_cast<int64_t>(sizeof(T));
     PadRow const rows = padRow(shape.last, xCount, kPadWord<T>, kPadPart<T>, kTile);
     // Where no word fits into a row, only whole words of x keep what is loaded in vain inside it.
     bool const words = canPack(y.data, x.data) && (rows.words > 0 || (xCount > 0 && xCount % kPadWord<T> == 0));
-    if (!words || kTile / shape.last.out.divisor > Bytes / kPadLeastRow)
+    if (!words || kTile / shape.last.out.divisor > kBytes / kPadLeastRow)
     {
         return false;
     }
@@ -208,17 +215,17 @@ bool launchPadTiles(cudaStream_t stream, AnyPad const& shape, int64_t count, int
     auto const elements = static_cast<int32_t>(count);
     // A wait that is compiled in, even without effect, costs an H100 a twentieth of the copy rate in FP16 here; of the
     // other modes it costs nothing.
-    if constexpr (Bytes == kPadBytes && Mode == PadMode::kConstant)
+    if constexpr (Large && Mode == PadMode::kConstant)
     {
         if (blocks > kMostEarlyBlocks)
         {
-            padKernel<Bytes, false, Mode>
-                <<<blocks, kPadThreads, 0, stream>>>(shape, rows, elements, change, value, y, x.data);
+            padKernel<kThreads, kPacks, false, Mode>
+                <<<blocks, kThreads, 0, stream>>>(shape, rows, elements, change, value, y, x.data);
             return true;
         }
     }
-    launchEarly(padKernel<Bytes, true, Mode, T, Change>, blocks, kPadThreads, stream, shape, rows, elements, change,
-                value, y, x.data);
+    launchEarly(padKernel<kThreads, kPacks, true, Mode, T, Change>, blocks, kThreads, stream, shape, rows, elements,
+                change, value, y, x.data);
     return true;
 }
 

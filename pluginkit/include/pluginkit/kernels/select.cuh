@@ -16,6 +16,7 @@
 
 #include <pluginkit/kernels/select_once.cuh>
 #include <pluginkit/kernels/select_steps.cuh>
+#include <pluginkit/kernels/tuning.cuh>
 
 #include <cstdint>
 
@@ -26,13 +27,20 @@ namespace detail
 {
 
 //! Size: elements that a thread loads at once. Tiles: of a block, if it takes two kernels.
-template <int32_t Size, int32_t Tiles, typename Predicate, typename T, typename Index>
-cudaError_t launchSelectOf(cudaStream_t stream, SelectShape const& shape, int64_t count, Predicate const& predicate,
+template <int32_t Size, int32_t Tiles, typename Stream, typename Predicate, typename T, typename Index>
+cudaError_t launchSelectOf(Stream const& stream, SelectShape const& shape, int64_t count, Predicate const& predicate,
                            Input<T> x, Index* indices, int32_t* found, void* workspace) noexcept
 {
-    return selectAtOnce<Size>(stream, shape, count, predicate, x, indices, found, workspace)
-               ? cudaSuccess
-               : selectInSteps<Size, Tiles>(stream, shape, count, predicate, x, indices, found, workspace);
+    return launchWith(
+        stream,
+        [&](cudaStream_t on, auto values)
+        {
+            constexpr int32_t kAsked = decltype(values)::kThreads; // the warps of a block share out its units
+            constexpr int32_t kThreads = kAsked > 0 ? powerOfTwo(kAsked) : kOnceThreads;
+            return selectAtOnce<Size>(on, shape, count, predicate, x, indices, found, workspace, kThreads)
+                       ? cudaSuccess
+                       : selectInSteps<Size, Tiles>(on, shape, count, predicate, x, indices, found, workspace);
+        });
 }
 
 } // namespace detail
@@ -44,13 +52,13 @@ inline int64_t selectWorkspace(int64_t count) noexcept
     return (count + detail::kSelectTile - 1) / detail::kSelectTile * kOfTile;
 }
 
-//! Starts the kernels on a stream and returns at once.
+//! Starts the kernels on a stream, which may be `tuned` (tuning.cuh), and returns at once.
 //!
 //! x has `rank` dimensions, 1 to 8, and at most 2^31 - 8192 elements. `found` gets how many elements the predicate
 //! holds for; `indices` a row of so many numbers for each dimension. Index is int32_t or int64_t.
-template <typename Predicate, typename T, typename Index>
-cudaError_t launchSelect(cudaStream_t stream, int32_t rank, int64_t const* dims, Predicate const& predicate, Input<T> x,
-                         Index* indices, int32_t* found, void* workspace) noexcept
+template <typename Predicate, typename T, typename Index, typename Stream>
+cudaError_t launchSelect(Stream const& stream, int32_t rank, int64_t const* dims, Predicate const& predicate,
+                         Input<T> x, Index* indices, int32_t* found, void* workspace) noexcept
 {
     if (rank < 1 || rank > detail::kMostSelectDims)
     {
@@ -63,7 +71,8 @@ cudaError_t launchSelect(cudaStream_t stream, int32_t rank, int64_t const* dims,
     }
     if (count == 0)
     {
-        return cudaMemsetAsync(found, 0, sizeof *found, stream);
+        return launchWith(stream, [&](cudaStream_t on, auto /*values*/)
+                          { return cudaMemsetAsync(found, 0, sizeof *found, on); });
     }
     detail::SelectShape shape{rank, {}};
     for (int32_t d = 0; d < rank; ++d)

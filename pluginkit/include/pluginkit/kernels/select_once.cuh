@@ -311,15 +311,16 @@ __global__ void __launch_bounds__(kOnceThreads, 1)
 template <int32_t Size, typename Predicate, typename T, typename Index>
 bool selectAtOnce(cudaStream_t /*stream*/, SelectShape const& /*shape*/, int64_t /*count*/,
                   Predicate const& /*predicate*/, Input<T> /*x*/, Index* /*indices*/, int32_t* /*found*/,
-                  void* /*workspace*/) noexcept
+                  void* /*workspace*/, int32_t /*threads*/) noexcept
 {
     return false;
 }
 #else
-//! Starts the kernel; false where the GPU hasn't so much shared memory, or can't let blocks wait for one another.
+//! Starts the kernel, by blocks of so many threads, a power of two; false where the GPU hasn't so much shared memory,
+//! or can't let blocks wait for one another.
 template <int32_t Size, typename Predicate, typename T, typename Index>
 bool selectAtOnce(cudaStream_t stream, SelectShape const& shape, int64_t count, Predicate const& predicate, Input<T> x,
-                  Index* indices, int32_t* found, void* workspace) noexcept
+                  Index* indices, int32_t* found, void* workspace, int32_t threads) noexcept
 {
     auto const kernel = selectKernel<Size, Predicate, T, Index>;
     constexpr int32_t kUnasked = 40 << 10U; // that a block has without more being asked for, and a bit less
@@ -354,7 +355,8 @@ bool selectAtOnce(cudaStream_t stream, SelectShape const& shape, int64_t count, 
     cudaLaunchConfig_t config{};
     config.gridDim = dim3{static_cast<uint32_t>(blocks)};
     // Few elements are few units, of a warp each.
-    config.blockDim = dim3{static_cast<uint32_t>(each * SelectUnit<Size>::kOfTile > 8 ? kOnceThreads : 256)};
+    config.blockDim =
+        dim3{static_cast<uint32_t>(each * SelectUnit<Size>::kOfTile > 8 ? threads : std::min(threads, 256))};
     config.dynamicSmemBytes = static_cast<size_t>(bytes);
     config.stream = stream;
     config.attrs = &attribute;

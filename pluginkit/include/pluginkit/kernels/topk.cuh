@@ -19,6 +19,7 @@
 #include <pluginkit/kernels/rows.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 #include <pluginkit/kernels/topk_rows.cuh>
+#include <pluginkit/kernels/tuning.cuh>
 
 #include <cmath>
 #include <cstdint>
@@ -188,22 +189,45 @@ __global__ void __launch_bounds__(Threads)
 constexpr int32_t kTopKThreads = 256;
 
 //! A block for each row, whose elements are read again.
-template <int32_t Size, bool Whole, typename Function, typename T, typename Out>
+template <typename Values, int32_t Size, bool Whole, typename Function, typename T, typename Out>
 void launchTopKOf(cudaStream_t stream, uint32_t rows, int64_t columns, int32_t k, Function const& function,
                   Output<Out> y, Input<T> x) noexcept
 {
-    topKKernel<kTopKThreads, Size, Whole><<<rows, kTopKThreads, 0, stream>>>(columns, k, function, y, x);
+    constexpr int32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kTopKThreads;
+    topKKernel<kThreads, Size, Whole><<<rows, kThreads, 0, stream>>>(columns, k, function, y, x);
+}
+
+template <typename Values, typename Function, typename T, typename Out>
+void launchTopKBy(cudaStream_t stream, int64_t rows, int64_t columns, int32_t k, Function const& function,
+                  Output<Out> y, Input<T> x) noexcept
+{
+    constexpr int32_t kSize = largest(Pack<T>::kSize, Pack<Out>::kSize);
+    auto const blocks = static_cast<uint32_t>(rows);
+    bool const packed = canPack(y.data, x.data);
+    if (packed && columns % Pack<T>::kSize == 0 &&
+        launchTopKRows<Values, true>(stream, rows, columns, k, function, y, x))
+    {
+        return;
+    }
+    if (packed && columns > Pack<T>::kSize && launchTopKRows<Values, false>(stream, rows, columns, k, function, y, x))
+    {
+        return;
+    }
+    packed&& columns % kSize == 0 ? launchTopKOf<Values, kSize, true>(stream, blocks, columns, k, function, y, x)
+    : packed && columns > kSize   ? launchTopKOf<Values, kSize, false>(stream, blocks, columns, k, function, y, x)
+                                  : launchTopKOf<Values, 1, true>(stream, blocks, columns, k, function, y, x);
 }
 
 } // namespace detail
 
-//! Starts the kernel on a stream and returns at once; without elements it starts nothing.
+//! Starts the kernel on a stream, which may be `tuned` (tuning.cuh), and returns at once; without elements it starts
+//! nothing.
 //!
 //! x and y are matrices of rows x columns elements; y may be of another type than x, and is other memory. The function
 //! gets each element's number and whether it is one of its row's k largest: all are where a row has no more, and of
 //! equal ones the first are. A NaN is larger than infinity. At most 2^31 - 1 rows, and as many columns.
-template <typename Function, typename T, typename Out>
-cudaError_t launchTopK(cudaStream_t stream, int64_t rows, int64_t columns, int64_t k, Function const& function,
+template <typename Function, typename T, typename Out, typename Stream>
+cudaError_t launchTopK(Stream const& stream, int64_t rows, int64_t columns, int64_t k, Function const& function,
                        Output<Out> y, Input<T> x) noexcept
 {
     constexpr int64_t kMost = 0x7FFFFFFF;
@@ -215,37 +239,13 @@ cudaError_t launchTopK(cudaStream_t stream, int64_t rows, int64_t columns, int64
     {
         return cudaSuccess; // a launch of no blocks would be an error
     }
-    constexpr int32_t kSize = detail::largest(Pack<T>::kSize, Pack<Out>::kSize);
-    auto const blocks = static_cast<uint32_t>(rows);
     auto const wanted = static_cast<int32_t>(k < columns ? k : columns);
-    bool const packed = canPack(y.data, x.data);
-    if (packed && columns % Pack<T>::kSize == 0 &&
-        detail::launchTopKRows<true>(stream, rows, columns, wanted, function, y, x))
-    {
-        return cudaGetLastError();
-    }
-    if (packed && columns > Pack<T>::kSize &&
-        detail::launchTopKRows<false>(stream, rows, columns, wanted, function, y, x))
-    {
-        return cudaGetLastError();
-    }
-    if (!packed)
-    {
-        detail::launchTopKOf<1, true>(stream, blocks, columns, wanted, function, y, x);
-    }
-    else if (columns % kSize == 0)
-    {
-        detail::launchTopKOf<kSize, true>(stream, blocks, columns, wanted, function, y, x);
-    }
-    else if (columns > kSize)
-    {
-        detail::launchTopKOf<kSize, false>(stream, blocks, columns, wanted, function, y, x);
-    }
-    else
-    {
-        detail::launchTopKOf<1, true>(stream, blocks, columns, wanted, function, y, x);
-    }
-    return cudaGetLastError();
+    return launchWith(stream,
+                      [&](cudaStream_t on, auto values)
+                      {
+                          detail::launchTopKBy<decltype(values)>(on, rows, columns, wanted, function, y, x);
+                          return cudaGetLastError();
+                      });
 }
 
 } // namespace pluginkit::kernels

@@ -10,18 +10,19 @@
 #include <pluginkit/kernels/row_inputs.cuh>
 #include <pluginkit/kernels/rows.cuh>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
 namespace pluginkit::kernels::detail
 {
 
-constexpr int32_t kTopKRows = 4;   //!< of a block whose warps have a row each
-constexpr int32_t kTopKBlocks = 7; //!< of those, on a multiprocessor
+constexpr int32_t kTopKRows = 4;      //!< of a block whose warps have a row each
+constexpr int32_t kTopKResident = 28; //!< of those, on a multiprocessor
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-constexpr int32_t kTopKShortBlocks = 8; //!< of those with short rows: a multiprocessor has 1024 threads at most
+constexpr int32_t kTopKShortResident = 32; //!< of short ones: a multiprocessor has 1024 threads at most
 #else
-constexpr int32_t kTopKShortBlocks = 12;
+constexpr int32_t kTopKShortResident = 48;
 #endif
 
 //! Elements that are put in order, each compared with all others, by a warp or by a block.
@@ -524,18 +525,21 @@ struct TopKRow
     }
 };
 
-template <int32_t Packs, bool Whole, bool Alone, typename Function, typename T, typename Out>
-__global__ void __launch_bounds__(Alone ? kTopKRows * kLanesOf : 1024,
-                                  Alone ? (Packs > 2 ? kTopKBlocks : kTopKShortBlocks) : 1)
+//! Blocks of Rows rows, on a multiprocessor.
+template <int32_t Rows, int32_t Packs>
+constexpr int32_t kTopKBlocks = std::max((Packs > 2 ? kTopKResident : kTopKShortResident) / Rows, 1);
+
+//! Alone: each of a block's warps has a row. Else Rows is 1.
+template <int32_t Rows, int32_t Packs, bool Whole, bool Alone, typename Function, typename T, typename Out>
+__global__ void __launch_bounds__(Alone ? Rows * kLanesOf : 1024, Alone ? kTopKBlocks<Rows, Packs> : 1)
     topKRowsKernel(int64_t rows, int64_t columns, int32_t k, Function const function, Output<Out> const y,
                    Input<T> const x)
 {
-    constexpr int32_t kRows = Alone ? kTopKRows : 1; // of a block
-    __shared__ uint64_t candidates[kRows][kTopKCandidates<Alone>];
-    __shared__ bool among[kRows][kTopKCandidates<Alone>];
+    __shared__ uint64_t candidates[Rows][kTopKCandidates<Alone>];
+    __shared__ bool among[Rows][kTopKCandidates<Alone>];
     __shared__ int32_t scratch[2 * kWarps];
     int32_t const own = Alone ? static_cast<int32_t>(threadIdx.x / kLanes) : 0;
-    int64_t const number = static_cast<int64_t>(blockIdx.x) * kRows + own;
+    int64_t const number = static_cast<int64_t>(blockIdx.x) * Rows + own;
     if (number >= rows)
     {
         return; // all threads of the group do
@@ -568,42 +572,60 @@ __global__ void __launch_bounds__(Alone ? kTopKRows * kLanesOf : 1024,
     }
 }
 
+//! A block for each row, in which a thread has at most Packs packs; false where a row is too long for it.
+template <int32_t Packs, bool Whole, typename Function, typename T, typename Out>
+bool launchTopKRow(cudaStream_t stream, int64_t rows, int64_t columns, int32_t k, Function const& function,
+                   Output<Out> y, Input<T> x) noexcept
+{
+    int64_t const chunks = chunksOf<Pack<T>::kSize, Whole>(columns);
+    int64_t const warps = (chunks + Packs * kLanesOf - 1) / (Packs * kLanesOf);
+    if (warps > static_cast<int64_t>(kWarps))
+    {
+        return false;
+    }
+    topKRowsKernel<1, Packs, Whole, false>
+        <<<static_cast<uint32_t>(rows), static_cast<uint32_t>(warps) * kLanes, 0, stream>>>(rows, columns, k, function,
+                                                                                            y, x);
+    return true;
+}
+
 //! Starts the kernel for rows that fit into registers; false where they don't.
-template <bool Whole, typename Function, typename T, typename Out>
+template <typename Values, bool Whole, typename Function, typename T, typename Out>
 bool launchTopKRows(cudaStream_t stream, int64_t rows, int64_t columns, int32_t k, Function const& function,
                     Output<Out> y, Input<T> x) noexcept
 {
-    constexpr int64_t kFew = 2; // packs of a thread
-    constexpr int64_t kMany = 8;
+    constexpr int32_t kFew = 2; // packs of a thread
+    constexpr int32_t kMany = 8;
     if constexpr (!PackedOrder<T>::kKnown)
     {
         return false;
     }
     else
     {
+        constexpr int32_t kRows = Values::kThreads > 0 ? Values::kThreads / kLanesOf : kTopKRows;
+        auto const blocks = static_cast<uint32_t>((rows + kRows - 1) / kRows);
+        constexpr uint32_t kThreads = kRows * kLanes;
         int64_t const chunks = chunksOf<Pack<T>::kSize, Whole>(columns);
-        int64_t const warps = (chunks + kMany * kLanesOf - 1) / (kMany * kLanesOf);
-        auto const blocks = static_cast<uint32_t>((rows + kTopKRows - 1) / kTopKRows);
-        constexpr uint32_t kThreads = kTopKRows * kLanes;
-        if (warps > static_cast<int64_t>(kWarps))
+        if constexpr (Values::kPacks > 0)
         {
-            return false;
+            constexpr int32_t kPacks = std::min(Values::kPacks, kMany);
+            if (chunks > kPacks * kLanesOf && launchTopKRow<kPacks, Whole>(stream, rows, columns, k, function, y, x))
+            {
+                return true;
+            }
         }
         if (chunks <= kFew * kLanesOf)
         {
-            topKRowsKernel<kFew, Whole, true><<<blocks, kThreads, 0, stream>>>(rows, columns, k, function, y, x);
+            topKRowsKernel<kRows, kFew, Whole, true><<<blocks, kThreads, 0, stream>>>(rows, columns, k, function, y, x);
+            return true;
         }
-        else if (warps == 1)
+        if (chunks <= kMany * kLanesOf)
         {
-            topKRowsKernel<kMany, Whole, true><<<blocks, kThreads, 0, stream>>>(rows, columns, k, function, y, x);
+            topKRowsKernel<kRows, kMany, Whole, true>
+                <<<blocks, kThreads, 0, stream>>>(rows, columns, k, function, y, x);
+            return true;
         }
-        else
-        {
-            topKRowsKernel<kMany, Whole, false>
-                <<<static_cast<uint32_t>(rows), static_cast<uint32_t>(warps) * kLanes, 0, stream>>>(rows, columns, k,
-                                                                                                    function, y, x);
-        }
-        return true;
+        return launchTopKRow<kMany, Whole>(stream, rows, columns, k, function, y, x);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <pluginkit/kernels/division.cuh>
 #include <pluginkit/kernels/launch.cuh>
 #include <pluginkit/kernels/moving.cuh>
+#include <pluginkit/kernels/tuning.cuh>
 
 #include <algorithm>
 #include <cstdint>
@@ -21,8 +22,8 @@ namespace pluginkit::kernels
 namespace detail
 {
 
-constexpr uint32_t kTransposeThreads = 256;
-constexpr int32_t kTileWords = 32; //!< a tile's rows and columns, in words of 4 bytes
+constexpr int32_t kTransposeThreads = 256; //!< of a block
+constexpr int32_t kTileWords = 32;         //!< a tile's rows and columns, in words of 4 bytes
 
 //! Exchanges rows and columns of a square of elements: `rows[r].words[w]` are elements of row r, and word r' of the
 //! result's column c are those of column c.
@@ -81,15 +82,19 @@ struct Tiles
 };
 
 //! A tile is 128 bytes in both directions. A thread loads a pack of as many rows as a word has elements, so that it can
-//! write whole words of the transposed tile, and then stores as many packs.
-template <typename T, typename Change>
-__global__ void __launch_bounds__(kTransposeThreads)
+//! write whole words of the transposed tile, and then stores as many packs. Fewer threads do that several times each,
+//! with all loads under way at once.
+template <int32_t Threads, typename T, typename Change>
+__global__ void __launch_bounds__(Threads)
     transposePacksKernel(bool early, Tiles tiles, Change change, T const* x, T* y)
 {
     constexpr int32_t kBytes = static_cast<int32_t>(sizeof(T));
     constexpr int32_t kInWord = 4 / kBytes;
     constexpr int32_t kInPack = Pack<T>::kSize;
     constexpr int32_t kTile = kTileWords * kInWord;
+    constexpr int32_t kGroups = Threads / 8;         // of threads that have a tile's width
+    constexpr int32_t kTurns = kTileWords / kGroups; // of each, for words of the transposed tile
+    static_assert(kTurns * kGroups == kTileWords, "a tile's words are shared out");
     __shared__ __align__(16) uint32_t tile[kTile * kTileWords];
     int64_t const rows = tiles.rows;
     int64_t const columns = tiles.columns;
@@ -100,38 +105,42 @@ __global__ void __launch_bounds__(kTransposeThreads)
     int32_t const pack = thread % 8;
     int32_t const group = thread / 8;
 
-    Pack<T> loaded[kInWord];
+    Pack<T> loaded[kTurns * kInWord];
     waitForStream(early);
 #pragma unroll
-    for (int32_t e = 0; e < kInWord; ++e)
+    for (int32_t l = 0; l < kTurns * kInWord; ++l)
     {
-        int64_t const row = firstRow + group * kInWord + e;
+        int64_t const row = firstRow + group * kInWord + l % kInWord + l / kInWord * (kGroups * kInWord);
         int64_t const column = firstColumn + pack * kInPack;
-        loaded[e] = row < rows && column < columns ? loadPack(x, (plane + row * columns + column) / kInPack)
+        loaded[l] = row < rows && column < columns ? loadPack(x, (plane + row * columns + column) / kInPack)
                                                    : Pack<T>{{0, 0, 0, 0}};
-        change(loaded[e]);
+        change(loaded[l]);
     }
 #pragma unroll
-    for (int32_t w = 0; w < kPackWords; ++w)
+    for (int32_t turn = 0; turn < kTurns; ++turn)
     {
-        uint32_t words[kInWord];
 #pragma unroll
-        for (int32_t e = 0; e < kInWord; ++e)
+        for (int32_t w = 0; w < kPackWords; ++w)
         {
-            words[e] = loaded[e].words[w];
-        }
-        transposeSquare<kBytes>(words);
+            uint32_t words[kInWord];
 #pragma unroll
-        for (int32_t e = 0; e < kInWord; ++e)
-        {
-            tile[tilePlace(pack * kInPack + w * kInWord + e, group, kInPack)] = words[e];
+            for (int32_t e = 0; e < kInWord; ++e)
+            {
+                words[e] = loaded[turn * kInWord + e].words[w];
+            }
+            transposeSquare<kBytes>(words);
+#pragma unroll
+            for (int32_t e = 0; e < kInWord; ++e)
+            {
+                tile[tilePlace(pack * kInPack + w * kInWord + e, group + turn * kGroups, kInPack)] = words[e];
+            }
         }
     }
     __syncthreads();
 #pragma unroll
-    for (int32_t e = 0; e < kInWord; ++e)
+    for (int32_t e = 0; e < kTurns * kInWord; ++e)
     {
-        int32_t const inTile = group + e * 32; // the tile's column, which is a row of the result
+        int32_t const inTile = group + e * kGroups; // the tile's column, which is a row of the result
         int64_t const column = firstColumn + inTile;
         int64_t const row = firstRow + pack * kInPack;
         if (column < columns && row < rows)
@@ -146,14 +155,13 @@ __global__ void __launch_bounds__(kTransposeThreads)
 constexpr int32_t kSmallTile = 32;
 
 //! Element by element, for matrices whose rows or columns don't begin at multiples of 16 bytes.
-template <typename T, typename Change>
-__global__ void __launch_bounds__(kTransposeThreads)
-    transposeKernel(bool early, Tiles tiles, Change change, T const* x, T* y)
+template <int32_t Threads, typename T, typename Change>
+__global__ void __launch_bounds__(Threads) transposeKernel(bool early, Tiles tiles, Change change, T const* x, T* y)
 {
     __shared__ T tile[kSmallTile][kSmallTile + 1];
     auto const lane = static_cast<int32_t>(threadIdx.x) % kSmallTile;
     auto const line = static_cast<int32_t>(threadIdx.x) / kSmallTile;
-    constexpr int32_t kLines = static_cast<int32_t>(kTransposeThreads) / kSmallTile;
+    constexpr int32_t kLines = Threads / kSmallTile;
     int64_t const rows = tiles.rows;
     int64_t const columns = tiles.columns;
     int64_t const firstRow = tiles.row() * kSmallTile;
@@ -180,12 +188,12 @@ __global__ void __launch_bounds__(kTransposeThreads)
 }
 
 //! Small tensors, which the caches hold: a thread writes an element. Tiles would take longer to begin and to end.
-template <typename T, typename Change>
-__global__ void __launch_bounds__(kTransposeThreads)
+template <int32_t Threads, typename T, typename Change>
+__global__ void __launch_bounds__(Threads)
     transposeElementsKernel(bool early, Divisor rows, Divisor inMatrix, int32_t columns, int32_t count, Change change,
                             T const* x, T* y)
 {
-    int32_t const i = static_cast<int32_t>(blockIdx.x * kTransposeThreads + threadIdx.x);
+    int32_t const i = static_cast<int32_t>(blockIdx.x * Threads + threadIdx.x);
     waitForStream(early);
     if (i < count)
     {
@@ -223,11 +231,14 @@ struct Bits<4>
 constexpr int64_t kMostBlocks = 65535; //!< of a grid's second and third dimension
 
 //! `Element` has T's size; `change` takes it, and packs of it.
-template <typename Element, typename Change>
+template <typename Values, typename Element, typename Change>
 cudaError_t transpose(cudaStream_t stream, int64_t count, int64_t rows, int64_t columns, Change change,
                       Element const* x, Element* y) noexcept
 {
     constexpr int64_t kInPack = Pack<Element>::kSize;
+    constexpr int32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kTransposeThreads;
+    // A tile has no more words for threads.
+    constexpr int32_t kOfTile = std::min(powerOfTwo(kThreads), kTransposeThreads);
     if (count < 0 || rows < 0 || columns < 0)
     {
         return cudaErrorInvalidValue;
@@ -241,8 +252,8 @@ cudaError_t transpose(cudaStream_t stream, int64_t count, int64_t rows, int64_t 
         count * rows * columns <= kSmall / static_cast<int64_t>(sizeof(Element)))
     {
         auto const elements = static_cast<int32_t>(count * rows * columns);
-        auto const blocks = (static_cast<uint32_t>(elements) + kTransposeThreads - 1) / kTransposeThreads;
-        launchEarlyIfFew(transposeElementsKernel<Element, Change>, blocks, kTransposeThreads, stream, divisorOf(rows),
+        auto const blocks = static_cast<uint32_t>((elements + kThreads - 1) / kThreads);
+        launchEarlyIfFew(transposeElementsKernel<kThreads, Element, Change>, blocks, kThreads, stream, divisorOf(rows),
                          divisorOf(rows * columns), static_cast<int32_t>(columns), elements, change, x, y);
         return cudaGetLastError();
     }
@@ -260,12 +271,12 @@ cudaError_t transpose(cudaStream_t stream, int64_t count, int64_t rows, int64_t 
         int64_t const before = done * rows * columns;
         if (packed)
         {
-            launchEarlyIfFew(transposePacksKernel<Element, Change>, blocks, kTransposeThreads, stream, tiles, change,
+            launchEarlyIfFew(transposePacksKernel<kOfTile, Element, Change>, blocks, kOfTile, stream, tiles, change,
                              x + before, y + before);
         }
         else
         {
-            launchEarlyIfFew(transposeKernel<Element, Change>, blocks, kTransposeThreads, stream, tiles, change,
+            launchEarlyIfFew(transposeKernel<kThreads, Element, Change>, blocks, kThreads, stream, tiles, change,
                              x + before, y + before);
         }
     }
@@ -274,30 +285,41 @@ cudaError_t transpose(cudaStream_t stream, int64_t count, int64_t rows, int64_t 
 
 } // namespace detail
 
-//! Starts the kernel on a stream and returns at once; without elements it starts nothing.
+//! Starts the kernel on a stream, which may be `tuned` (tuning.cuh), and returns at once; without elements it starts
+//! nothing.
 //!
 //! `count` matrices of `rows` times `columns` elements, one after another, become as many of `columns` times `rows`. y
 //! is other memory than x.
-template <typename T>
-cudaError_t launchTranspose(cudaStream_t stream, int64_t count, int64_t rows, int64_t columns, void const* x,
+template <typename T, typename Stream>
+cudaError_t launchTranspose(Stream const& stream, int64_t count, int64_t rows, int64_t columns, void const* x,
                             void* y) noexcept
 {
     using Element = typename detail::Bits<sizeof(T)>::Type;
-    return detail::transpose(stream, count, rows, columns, detail::Moved{}, static_cast<Element const*>(x),
-                             static_cast<Element*>(y));
+    return launchWith(stream,
+                      [&](cudaStream_t on, auto values)
+                      {
+                          return detail::transpose<decltype(values)>(on, count, rows, columns, detail::Moved{},
+                                                                     static_cast<Element const*>(x),
+                                                                     static_cast<Element*>(y));
+                      });
 }
 
 //! The same of numbers: quantized elements are converted where the scales differ.
-template <typename T>
-cudaError_t launchTranspose(cudaStream_t stream, int64_t count, int64_t rows, int64_t columns, Output<T> y,
+template <typename T, typename Stream>
+cudaError_t launchTranspose(Stream const& stream, int64_t count, int64_t rows, int64_t columns, Output<T> y,
                             Input<T> x) noexcept
 {
     if constexpr (kScaled<T>)
     {
         if (!detail::sameScale(y, x))
         {
-            return detail::transpose(stream, count, rows, columns, detail::Rescaled<T>{x.scale, y.inverse}, x.data,
-                                     y.data);
+            return launchWith(stream,
+                              [&](cudaStream_t on, auto values)
+                              {
+                                  return detail::transpose<decltype(values)>(on, count, rows, columns,
+                                                                             detail::Rescaled<T>{x.scale, y.inverse},
+                                                                             x.data, y.data);
+                              });
         }
     }
     return launchTranspose<T>(stream, count, rows, columns, static_cast<void const*>(x.data), y.data);

@@ -56,6 +56,23 @@ cudaError_t launchWith(Tuned<Sets...> const& on, Launch const& launch) noexcept
     return error;
 }
 
+namespace detail
+{
+
+//! The largest power of two that is not above a number, for kernels that share something out by it: any multiple of 32
+//! may be asked for.
+constexpr int32_t powerOfTwo(int32_t number) noexcept
+{
+    int32_t power = 1;
+    while (power <= number / 2)
+    {
+        power *= 2;
+    }
+    return power;
+}
+
+} // namespace detail
+
 } // namespace pluginkit::kernels
 
 // The build writes this header from [tuning] of the pluginkit.toml that the source belongs to. Its names, and those

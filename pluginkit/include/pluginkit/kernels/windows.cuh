@@ -23,6 +23,7 @@
 #include <pluginkit/kernels/division.cuh>
 #include <pluginkit/kernels/launch.cuh>
 #include <pluginkit/kernels/tensors.cuh>
+#include <pluginkit/kernels/tuning.cuh>
 
 #include <algorithm>
 #include <cmath>
@@ -85,7 +86,7 @@ struct Window
 namespace detail
 {
 
-constexpr uint32_t kWindowThreads = 256;
+constexpr int32_t kWindowThreads = 256;
 
 //! The images of a launch, and divisions of a thread's number.
 struct WindowWork
@@ -105,9 +106,9 @@ inline __device__ int32_t countOf(int32_t begin, int32_t window, int32_t size)
 }
 
 //! Any window: a thread makes an element.
-template <typename Layer, typename T>
-__global__ void __launch_bounds__(kWindowThreads) windowsKernel(bool early, WindowWork const work, Window const window,
-                                                                Layer const layer, Output<T> const y, Input<T> const x)
+template <int32_t Threads, typename Layer, typename T>
+__global__ void __launch_bounds__(Threads) windowsKernel(bool early, WindowWork const work, Window const window,
+                                                         Layer const layer, Output<T> const y, Input<T> const x)
 {
     int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     waitForStream(early);
@@ -160,11 +161,12 @@ __device__ uint32_t foldPairs(uint32_t a, uint32_t b)
     }
 }
 
-//! The windows of `halvingKernel` in the rows that are in the image, as numbers: of steps, each 128 more than it is, so
-//! that none is below 0. Vertically first: windows side by side share columns.
-template <int32_t Size, typename Layer>
-__device__ void foldSteps(Pack<int8_t> const (&rows)[Size], int8_t const (&before)[Size], bool const (&has)[Size],
-                          bool hasBefore, float scale, float* numbers)
+//! The windows of an output row of `halvingKernel` in those of its rows, `first` and the next, that are in the image,
+//! as numbers: of steps, each 128 more than it is, so that none is below 0. Vertically first: windows side by side
+//! share columns.
+template <int32_t Size, typename Layer, int32_t Rows>
+__device__ void foldSteps(Pack<int8_t> const (&rows)[Rows], int8_t const (&before)[Rows], bool const (&has)[Rows],
+                          int32_t first, bool hasBefore, float scale, float* numbers)
 {
     constexpr uint32_t kSigns = 0x80808080U;
     constexpr uint32_t kTwoTo23 = 0x4B000000U;
@@ -180,7 +182,7 @@ __device__ void foldSteps(Pack<int8_t> const (&rows)[Size], int8_t const (&befor
     }
     int32_t count = 0; // of rows
 #pragma unroll
-    for (int32_t r = 0; r < Size; ++r)
+    for (int32_t r = first; r < first + Size; ++r)
     {
         if (!has[r])
         {
@@ -220,22 +222,21 @@ __device__ void foldSteps(Pack<int8_t> const (&rows)[Size], int8_t const (&befor
     }
 }
 
-//! Output rows of a thread. Windows of 3 x 3 share loads; of one-byte elements the work on them counts more.
+//! Output rows of a thread by itself. Windows of 3 x 3 share loads; of one-byte elements the work on them counts more.
 template <int32_t Size, typename T>
 constexpr int32_t kHalvedRows = Size == 2 || sizeof(T) == 1 ? 1 : 2;
 
 //! Windows of 2 x 2, or of 3 x 3 with a pad of 1, from every second element, in rows that are made of packs: what most
 //! networks halve an image with. A thread takes the pack at one place of several rows, all of them loaded before the
 //! first is used, and writes half a pack of each of its output rows.
-template <int32_t Size, typename Layer, typename T>
-__global__ void __launch_bounds__(kWindowThreads)
+template <int32_t Threads, int32_t Halved, int32_t Size, typename Layer, typename T>
+__global__ void __launch_bounds__(Threads)
     halvingKernel(bool early, WindowWork const work, Layer const layer, Output<T> const y, Input<T> const x)
 {
     constexpr int32_t kPad = Size - 2;
     constexpr int32_t kIn = Pack<T>::kSize;
     constexpr int32_t kOut = kIn / 2;
-    constexpr int32_t kHalved = kHalvedRows<Size, T>;
-    constexpr int32_t kRows = 2 * (kHalved - 1) + Size;
+    constexpr int32_t kRows = 2 * (Halved - 1) + Size;
     constexpr bool kFolds = std::is_same_v<T, int8_t> &&
                             (kHasFold<Layer, MaximumFold> || kHasFold<Layer, MinimumFold> || kHasFold<Layer, SumFold>);
     int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -248,7 +249,7 @@ __global__ void __launch_bounds__(kWindowThreads)
     int32_t const image = work.inPlane.quotient(group);
     auto const packs = static_cast<int32_t>(work.inRow.divisor);
     int32_t const pack = static_cast<int32_t>(i) - group * packs;
-    int32_t const firstRow = (group - image * static_cast<int32_t>(work.inPlane.divisor)) * kHalved;
+    int32_t const firstRow = (group - image * static_cast<int32_t>(work.inPlane.divisor)) * Halved;
     int32_t const top = 2 * firstRow - kPad;
     int64_t const begin = static_cast<int64_t>(image) * work.height * packs + pack;
     Pack<T> loaded[kRows];
@@ -264,16 +265,20 @@ __global__ void __launch_bounds__(kWindowThreads)
             before[r] = x.data[at * kIn - (pack > 0 ? 1 : 0)];
         }
     }
-    float folded[kHalved][kOut];
+    float folded[Halved][kOut];
     if constexpr (kFolds)
     {
-        bool has[Size];
+        bool has[kRows];
 #pragma unroll
-        for (int32_t r = 0; r < Size; ++r)
+        for (int32_t r = 0; r < kRows; ++r)
         {
             has[r] = top + r >= 0 && top + r < work.height;
         }
-        foldSteps<Size, Layer>(loaded, before, has, pack > 0, x.scale, folded[0]);
+#pragma unroll
+        for (int32_t k = 0; k < Halved; ++k)
+        {
+            foldSteps<Size, Layer>(loaded, before, has, 2 * k, pack > 0, x.scale, folded[k]);
+        }
     }
     else
     {
@@ -281,7 +286,7 @@ __global__ void __launch_bounds__(kWindowThreads)
         // was loaded as its neighbour, which is in the same window: a maximum may have it twice, without branches.
         constexpr bool kTwice = Size == 2 && (kHasFold<Layer, MaximumFold> || kHasFold<Layer, MinimumFold>);
 #pragma unroll
-        for (int32_t o = 0; o < kHalved * kOut; ++o)
+        for (int32_t o = 0; o < Halved * kOut; ++o)
         {
             folded[o / kOut][o % kOut] = Layer::kIdentity;
         }
@@ -295,7 +300,7 @@ __global__ void __launch_bounds__(kWindowThreads)
             float numbers[kIn];
             Conversion<T>::unpack(loaded[r], x.scale, numbers);
 #pragma unroll
-            for (int32_t k = 0; k < kHalved; ++k)
+            for (int32_t k = 0; k < Halved; ++k)
             {
                 if (r < 2 * k || r >= 2 * k + Size)
                 {
@@ -319,7 +324,7 @@ __global__ void __launch_bounds__(kWindowThreads)
         }
     }
 #pragma unroll
-    for (int32_t k = 0; k < kHalved; ++k)
+    for (int32_t k = 0; k < Halved; ++k)
     {
         if (firstRow + k >= work.outHeight)
         {
@@ -341,21 +346,59 @@ __global__ void __launch_bounds__(kWindowThreads)
     }
 }
 
-inline uint32_t windowBlocks(int64_t threads) noexcept
+//! Images whose rows `halvingKernel` takes.
+template <typename Values, int32_t Size, typename Layer, typename T>
+void launchHalving(cudaStream_t stream, Images const& images, Layer const& layer, Output<T> y, Input<T> x) noexcept
 {
-    return static_cast<uint32_t>((threads + kWindowThreads - 1) / kWindowThreads);
+    constexpr int32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kWindowThreads;
+    constexpr int32_t kHalved = Values::kPacks > 0 ? Values::kPacks : kHalvedRows<Size, T>;
+    int64_t const packs = images.width / Pack<T>::kSize;
+    int64_t const groups = (images.outHeight + kHalved - 1) / kHalved;
+    WindowWork const work{static_cast<int32_t>(images.height),
+                          static_cast<int32_t>(images.width),
+                          static_cast<int32_t>(images.outHeight),
+                          divisorOf(packs),
+                          divisorOf(groups),
+                          images.count * groups * packs};
+    launchEarlyIfFew(halvingKernel<kThreads, kHalved, Size, Layer, T>,
+                     static_cast<uint32_t>((work.threads + kThreads - 1) / kThreads), kThreads, stream, work, layer, y,
+                     x);
+}
+
+template <typename Values, typename Layer, typename T>
+void launchWindowsBy(cudaStream_t stream, Images const& images, Window const& window, Layer const& layer, Output<T> y,
+                     Input<T> x) noexcept
+{
+    bool const halves = (window.size == 2 || window.size == 3) && window.stride == 2 && window.pad == window.size - 2;
+    if (halves && images.height > 0 && images.width == 2 * images.outWidth && images.width % Pack<T>::kSize == 0 &&
+        canPack(y.data, x.data))
+    {
+        window.size == 2 ? launchHalving<Values, 2>(stream, images, layer, y, x)
+                         : launchHalving<Values, 3>(stream, images, layer, y, x);
+        return;
+    }
+    constexpr int32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kWindowThreads;
+    WindowWork const work{static_cast<int32_t>(images.height),
+                          static_cast<int32_t>(images.width),
+                          static_cast<int32_t>(images.outHeight),
+                          divisorOf(images.outWidth),
+                          divisorOf(images.outHeight),
+                          images.count * images.outHeight * images.outWidth};
+    launchEarlyIfFew(windowsKernel<kThreads, Layer, T>, static_cast<uint32_t>((work.threads + kThreads - 1) / kThreads),
+                     kThreads, stream, work, window, layer, y, x);
 }
 
 } // namespace detail
 
-//! Starts the kernel on a stream and returns at once; without elements it starts nothing.
+//! Starts the kernel on a stream, which may be `tuned` (tuning.cuh), and returns at once; without elements it starts
+//! nothing.
 //!
 //! The layer folds the numbers of each window that are in the image, row by row from `kIdentity` on, each as its second
 //! argument, and `result` makes of it what is written. Both tensors have at most 2^31 - 1 elements. Windows of 2 x 2,
 //! and of 3 x 3 with a pad of 1, from every second element, run at the speed of the memory where the width is a
 //! multiple of 16 bytes (INT8 of 3 x 3 doesn't), others below it.
-template <typename Layer, typename T>
-cudaError_t launchWindows(cudaStream_t stream, Images const& images, Window const& window, Layer const& layer,
+template <typename Layer, typename T, typename Stream>
+cudaError_t launchWindows(Stream const& stream, Images const& images, Window const& window, Layer const& layer,
                           Output<T> y, Input<T> x) noexcept
 {
     constexpr int64_t kMost = 0x7FFFFFFF;
@@ -369,36 +412,12 @@ cudaError_t launchWindows(cudaStream_t stream, Images const& images, Window cons
     {
         return cudaSuccess; // a launch of no blocks would be an error
     }
-    detail::WindowWork work{
-        static_cast<int32_t>(images.height), static_cast<int32_t>(images.width), static_cast<int32_t>(images.outHeight),
-        divisorOf(images.outWidth),          divisorOf(images.outHeight),        count};
-    bool const halves = (window.size == 2 || window.size == 3) && window.stride == 2 && window.pad == window.size - 2;
-    if (halves && images.height > 0 && images.width == 2 * images.outWidth && images.width % Pack<T>::kSize == 0 &&
-        canPack(y.data, x.data))
-    {
-        int64_t const packs = images.width / Pack<T>::kSize;
-        int64_t const halved = window.size == 2 ? detail::kHalvedRows<2, T> : detail::kHalvedRows<3, T>;
-        int64_t const groups = (images.outHeight + halved - 1) / halved;
-        work.inRow = divisorOf(packs);
-        work.inPlane = divisorOf(groups);
-        work.threads = images.count * groups * packs;
-        if (window.size == 2)
-        {
-            detail::launchEarlyIfFew(detail::halvingKernel<2, Layer, T>, detail::windowBlocks(work.threads),
-                                     detail::kWindowThreads, stream, work, layer, y, x);
-        }
-        else
-        {
-            detail::launchEarlyIfFew(detail::halvingKernel<3, Layer, T>, detail::windowBlocks(work.threads),
-                                     detail::kWindowThreads, stream, work, layer, y, x);
-        }
-    }
-    else
-    {
-        detail::launchEarlyIfFew(detail::windowsKernel<Layer, T>, detail::windowBlocks(count), detail::kWindowThreads,
-                                 stream, work, window, layer, y, x);
-    }
-    return cudaGetLastError();
+    return launchWith(stream,
+                      [&](cudaStream_t on, auto values)
+                      {
+                          detail::launchWindowsBy<decltype(values)>(on, images, window, layer, y, x);
+                          return cudaGetLastError();
+                      });
 }
 
 } // namespace pluginkit::kernels

@@ -34,7 +34,7 @@ cudaError_t launch(ChannelsLastArguments const& args, cudaStream_t stream) noexc
     int64_t const count = product(shape, 0, shape.rank - kColumns - kRows);
     int64_t const rows = product(shape, shape.rank - kColumns - kRows, shape.rank - kColumns);
     int64_t const columns = product(shape, shape.rank - kColumns, shape.rank);
-    return kernels::launchTranspose(stream, count, rows, columns,
+    return kernels::launchTranspose(kernels::tuned(stream, args.tactic), count, rows, columns,
                                     kernels::output<T>(args.outputs.y.data, args.outputs.y.scale),
                                     kernels::input<T>(args.inputs.x.data, args.inputs.x.scale));
 }
@@ -56,6 +56,11 @@ cudaError_t launchChannelsLast(ChannelsLastArguments const& args, ChannelsLastPr
         return launch<int8_t>(args, stream);
     }
     return cudaErrorInvalidValue;
+}
+
+int32_t tacticsOfChannelsLast() noexcept
+{
+    return kernels::tactics();
 }
 
 } // namespace channels_last

@@ -61,11 +61,16 @@ struct ChannelsLastArguments
     ChannelsLastParameters parameters;
     Inputs inputs;
     Outputs outputs;
-    int64_t count; //!< elements of the largest output
+    int64_t count;  //!< elements of the largest output
+    int32_t tactic; //!< which values of pluginkit.toml's [tuning] the launch takes; 0: those for the GPU it is on
 };
 
 //! Starts the kernel on the stream and returns at once; no output element means no launch.
 cudaError_t launchChannelsLast(ChannelsLastArguments const& args, ChannelsLastPrecision precision,
                                cudaStream_t stream) noexcept;
+
+//! How many tactics an IPluginV3 has, from 1 on: the usual values of a launch, and those that `pluginkit tune` has put
+//! into pluginkit.toml. 0: nothing is tuned.
+int32_t tacticsOfChannelsLast() noexcept;
 
 } // namespace channels_last

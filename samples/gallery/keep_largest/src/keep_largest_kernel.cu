@@ -28,7 +28,8 @@ cudaError_t launch(KeepLargestArguments const& args, cudaStream_t stream) noexce
     auto const& shape = args.inputs.x.shape;
     int64_t const columns = shape.dims[shape.rank - 1];
     int64_t const rows = columns > 0 ? args.count / columns : 0;
-    return kernels::launchTopK(stream, rows, columns, static_cast<int64_t>(args.parameters.k), Layer{},
+    return kernels::launchTopK(kernels::tuned(stream, args.tactic), rows, columns,
+                               static_cast<int64_t>(args.parameters.k), Layer{},
                                kernels::output<T>(args.outputs.y.data, args.outputs.y.scale),
                                kernels::input<T>(args.inputs.x.data, args.inputs.x.scale));
 }
@@ -50,6 +51,11 @@ cudaError_t launchKeepLargest(KeepLargestArguments const& args, KeepLargestPreci
         return launch<int8_t>(args, stream);
     }
     return cudaErrorInvalidValue;
+}
+
+int32_t tacticsOfKeepLargest() noexcept
+{
+    return kernels::tactics();
 }
 
 } // namespace keep_largest

@@ -39,7 +39,7 @@ cudaError_t launch(MaxPoolingArguments const& args, cudaStream_t stream) noexcep
     kernels::Window const window{static_cast<int32_t>(args.parameters.kernel),
                                  static_cast<int32_t>(args.parameters.stride),
                                  static_cast<int32_t>(args.parameters.pad)};
-    return kernels::launchWindows(stream, images, window, Layer{},
+    return kernels::launchWindows(kernels::tuned(stream, args.tactic), images, window, Layer{},
                                   kernels::output<T>(args.outputs.y.data, args.outputs.y.scale),
                                   kernels::input<T>(args.inputs.x.data, args.inputs.x.scale));
 }
@@ -61,6 +61,11 @@ cudaError_t launchMaxPooling(MaxPoolingArguments const& args, MaxPoolingPrecisio
         return launch<int8_t>(args, stream);
     }
     return cudaErrorInvalidValue;
+}
+
+int32_t tacticsOfMaxPooling() noexcept
+{
+    return kernels::tactics();
 }
 
 } // namespace max_pooling

@@ -275,6 +275,30 @@ size_t Places::getWorkspaceSize(nvinfer1::DynamicPluginTensorDesc const* inputs,
     return answered(workspaceBytes(mParameters, dims));
 }
 
+int32_t Places::getNbTactics() noexcept
+{
+    return tacticsOfPlaces(); // TensorRT times each
+}
+
+int32_t Places::getValidTactics(int32_t* tactics, int32_t nbTactics) noexcept
+{
+    if (nbTactics > 0 && tactics == nullptr)
+    {
+        return kFailed;
+    }
+    for (int32_t i = 0; i < nbTactics; ++i)
+    {
+        tactics[i] = i + 1;
+    }
+    return 0;
+}
+
+int32_t Places::setTactic(int32_t tactic) noexcept
+{
+    mTactic = tactic; // one that this library has no more is taken as 0
+    return 0;
+}
+
 nvinfer1::PluginFieldCollection const* Places::getFieldsToSerialize() noexcept
 {
     mKept[0] = PluginField{"x_scale", &mParameters.x_scale, PluginFieldType::kFLOAT32, 1};
@@ -360,6 +384,7 @@ int32_t Places::enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::P
     pluginkit::setShape(args.outputs.count, outputDesc[1].dims);
     args.outputs.count.upper = at(0, 0) * at(0, 1);
     args.count = std::max(args.count, args.outputs.count.count);
+    args.tactic = mTactic;
     auto const precision = static_cast<PlacesPrecision>(row);
     cudaError_t const error = launchPlaces(args, precision, stream);
     return error == cudaSuccess ? 0 : kFailed;

@@ -48,10 +48,13 @@ public:
     size_t getWorkspaceSize(nvinfer1::DynamicPluginTensorDesc const* inputs, int32_t nbInputs,
                             nvinfer1::DynamicPluginTensorDesc const* outputs,
                             int32_t nbOutputs) const noexcept override;
+    int32_t getNbTactics() noexcept override;
+    int32_t getValidTactics(int32_t* tactics, int32_t nbTactics) noexcept override;
 
     // What happens when the engine is written, loaded and run.
     nvinfer1::PluginFieldCollection const* getFieldsToSerialize() noexcept override;
     nvinfer1::IPluginV3* attachToContext(nvinfer1::IPluginResourceContext* context) noexcept override;
+    int32_t setTactic(int32_t tactic) noexcept override;
     int32_t onShapeChange(nvinfer1::PluginTensorDesc const* in, int32_t nbInputs, nvinfer1::PluginTensorDesc const* out,
                           int32_t nbOutputs) noexcept override;
     int32_t enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc,
@@ -66,6 +69,7 @@ private:
     //! What getFieldsToSerialize() answers lives here; its data are the members above.
     std::array<nvinfer1::PluginField, 2> mKept;
     nvinfer1::PluginFieldCollection mKeptFields{};
+    int32_t mTactic{};
 };
 
 //! Makes the plugin: from the attributes of a node when a network is built, from the fields that the plugin gave when

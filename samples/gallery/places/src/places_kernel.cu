@@ -25,7 +25,7 @@ template <typename T>
 cudaError_t launch(PlacesArguments const& args, cudaStream_t stream) noexcept
 {
     auto const& shape = args.inputs.x.shape;
-    return kernels::launchSelect(stream, shape.rank, shape.dims, Layer{},
+    return kernels::launchSelect(kernels::tuned(stream, args.tactic), shape.rank, shape.dims, Layer{},
                                  kernels::input<T>(args.inputs.x.data, args.inputs.x.scale),
                                  static_cast<int64_t*>(args.outputs.indices.data),
                                  static_cast<int32_t*>(args.outputs.count.data), args.workspace);
@@ -47,6 +47,11 @@ cudaError_t launchPlaces(PlacesArguments const& args, PlacesPrecision precision,
         return launch<int8_t>(args, stream);
     }
     return cudaErrorInvalidValue;
+}
+
+int32_t tacticsOfPlaces() noexcept
+{
+    return kernels::tactics();
 }
 
 } // namespace places_plugin

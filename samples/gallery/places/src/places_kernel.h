@@ -63,11 +63,16 @@ struct PlacesArguments
     Inputs inputs;
     Outputs outputs;
     int64_t count;   //!< elements of the largest output
+    int32_t tactic;  //!< which values of pluginkit.toml's [tuning] the launch takes; 0: those for the GPU it is on
     void* workspace; //!< scratch memory of this run, of so many bytes; what is in it is lost after the run
     int64_t workspaceBytes;
 };
 
 //! Starts the kernel on the stream and returns at once; no output element means no launch.
 cudaError_t launchPlaces(PlacesArguments const& args, PlacesPrecision precision, cudaStream_t stream) noexcept;
+
+//! How many tactics an IPluginV3 has, from 1 on: the usual values of a launch, and those that `pluginkit tune` has put
+//! into pluginkit.toml. 0: nothing is tuned.
+int32_t tacticsOfPlaces() noexcept;
 
 } // namespace places_plugin

@@ -21,7 +21,7 @@ cudaError_t launch(RimArguments const& args, cudaStream_t stream) noexcept
     int64_t const before[] = {0, 0, static_cast<int64_t>(args.parameters.top),
                               static_cast<int64_t>(args.parameters.left)};
     kernels::Padding const padding{static_cast<kernels::PadMode>(args.parameters.mode), args.parameters.value};
-    return kernels::launchPad(stream, x.rank, x.dims, before, y.dims, padding,
+    return kernels::launchPad(kernels::tuned(stream, args.tactic), x.rank, x.dims, before, y.dims, padding,
                               kernels::output<T>(args.outputs.y.data, args.outputs.y.scale),
                               kernels::input<T>(args.inputs.x.data, args.inputs.x.scale));
 }
@@ -42,6 +42,11 @@ cudaError_t launchRim(RimArguments const& args, RimPrecision precision, cudaStre
         return launch<int8_t>(args, stream);
     }
     return cudaErrorInvalidValue;
+}
+
+int32_t tacticsOfRim() noexcept
+{
+    return kernels::tactics();
 }
 
 } // namespace rim_plugin

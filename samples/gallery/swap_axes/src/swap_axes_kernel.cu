@@ -34,7 +34,7 @@ cudaError_t launch(SwapAxesArguments const& args, cudaStream_t stream) noexcept
     int64_t const count = product(shape, 0, shape.rank - kColumns - kRows);
     int64_t const rows = product(shape, shape.rank - kColumns - kRows, shape.rank - kColumns);
     int64_t const columns = product(shape, shape.rank - kColumns, shape.rank);
-    return kernels::launchTranspose(stream, count, rows, columns,
+    return kernels::launchTranspose(kernels::tuned(stream, args.tactic), count, rows, columns,
                                     kernels::output<T>(args.outputs.y.data, args.outputs.y.scale),
                                     kernels::input<T>(args.inputs.x.data, args.inputs.x.scale));
 }
@@ -55,6 +55,11 @@ cudaError_t launchSwapAxes(SwapAxesArguments const& args, SwapAxesPrecision prec
         return launch<int8_t>(args, stream);
     }
     return cudaErrorInvalidValue;
+}
+
+int32_t tacticsOfSwapAxes() noexcept
+{
+    return kernels::tactics();
 }
 
 } // namespace swap_axes

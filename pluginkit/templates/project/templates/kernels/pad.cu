@@ -19,7 +19,7 @@ cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) 
     auto const& y = args.outputs.@{ y.name }@.shape;
     int64_t const before[] = {@% for name in plugin.rims %@@{ "static_cast<int64_t>(args.parameters." ~ name ~ ")" if name else "0" }@@{ ", " if not loop.last }@@% endfor %@};
     kernels::Padding const padding{@{ "static_cast<kernels::PadMode>(args.parameters.mode)" if plugin.pad_mode else "kernels::PadMode::kConstant" }@, @{ "args.parameters.value" if plugin.pad_value else "0.0F" }@};
-    return kernels::launchPad(stream, x.rank, x.dims, before, y.dims, padding, kernels::output<@{ y.cpp }@>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<@{ x.cpp }@>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@));
+    return kernels::launchPad(kernels::tuned(stream, args.tactic), x.rank, x.dims, before, y.dims, padding, kernels::output<@{ y.cpp }@>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<@{ x.cpp }@>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@));
 }
 
 @% include "parts/kernel_launch.cu" %@

@@ -27,7 +27,7 @@ cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) 
     auto const& shape = args.inputs.@{ x.name }@.shape;
     int64_t const columns = shape.dims[shape.rank - 1];
     int64_t const rows = columns > 0 ? args.count / columns : 0;
-    return kernels::launchTopK(stream, rows, columns, static_cast<int64_t>(args.parameters.k), Layer{}, kernels::output<T>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<T>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@));
+    return kernels::launchTopK(kernels::tuned(stream, args.tactic), rows, columns, static_cast<int64_t>(args.parameters.k), Layer{}, kernels::output<T>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<T>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@));
 }
 
 @% include "parts/kernel_launch.cu" %@

@@ -34,7 +34,7 @@ cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) 
     int64_t const count = product(shape, 0, shape.rank - kColumns - kRows);
     int64_t const rows = product(shape, shape.rank - kColumns - kRows, shape.rank - kColumns);
     int64_t const columns = product(shape, shape.rank - kColumns, shape.rank);
-    return kernels::launchTranspose(stream, count, rows, columns, kernels::output<@{ y.cpp }@>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<@{ x.cpp }@>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@));
+    return kernels::launchTranspose(kernels::tuned(stream, args.tactic), count, rows, columns, kernels::output<@{ y.cpp }@>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<@{ x.cpp }@>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@));
 }
 
 @% include "parts/kernel_launch.cu" %@
