@@ -206,16 +206,18 @@ def test_kernels_that_start_early_wait_before_they_touch_memory(tmp_path: Path) 
     subprocess.run([*command, "-o", ptx], check=True)
     kernels = re.findall(r"^(?:\.\w+ )?\.entry \w+\(.*?^}", ptx.read_text(), re.MULTILINE | re.DOTALL)
     # A long scan comes behind a memset; constants around very many tiles have a form that doesn't wait; long rows of
-    # bytes, and most by way of shared memory, start plainly.
+    # bytes, and most by way of shared memory, start plainly, and selections of large tensors.
     by_shared_memory = (
         r"stagedRowsKernel|keptRowsKernel|partRowsKernel|stagedScanKernel|wordScanKernel|threadScanKernel"
     )
-    names = rf"longScanKernel|padKernelILi\d+ELi\d+ELb0E|{by_shared_memory}"
+    large = r"selectKernel|flagsKernel|placesKernel"
+    names = rf"longScanKernel|padKernelILi\d+ELi\d+ELb0E|{by_shared_memory}|{large}"
     plain = [text for text in kernels if re.search(names, text.split("(")[0])]
     assert plain and not any("griddepcontrol" in text for text in plain)
     early = [text for text in kernels if text not in plain]
     assert len(early) >= 40
-    for name in ("wordRowsKernel", "tileRowsKernel", "packedScanKernel", "padRowsKernel"):
+    selections = ("selectBlockKernel", "markKernel", "markedKernel")
+    for name in ("wordRowsKernel", "tileRowsKernel", "packedScanKernel", "padRowsKernel", *selections):
         assert any(name in text for text in early), name
     for text in early:
         before, waited, behind = text.partition("griddepcontrol.wait;")

@@ -236,6 +236,13 @@ def test_a_rim_of_int8_of_another_scale(anywhere: Load) -> None:
 PLACES = ((0, 3), (5, 7), (3, 4, 1000), (8193, 1), (2, 20001))
 MORE_PLACES = (*PLACES, (1,), (8192,), (2, 40001), (3, 50001))
 """A tile, several, and more than target cpu has multiprocessors."""
+RANKS = (
+    (2003,), (3, 701), (3, 4, 151), (2, 3, 4, 101), (2, 2, 3, 4, 51), (2, 1, 2, 3, 4, 43), (2, 2, 1, 2, 3, 2, 43),
+    (2, 2, 1, 2, 3, 2, 3, 17),
+)  # fmt: skip
+AS_THE_SIZE_HAS_IT, BY_ONE_KERNEL = 0, 3
+WAYS = range(1, 4)
+"""Of select() in kernel_moves.cu."""
 
 
 PREDICATES: tuple[Callable[[Any], Any], ...] = (
@@ -249,36 +256,79 @@ PREDICATES: tuple[Callable[[Any], Any], ...] = (
 
 
 def selected(library: Any, name: str, shapes: Sequence[tuple[int, ...]] = MORE_PLACES) -> None:
-    library.workspaceOf.restype = ctypes.c_int64
     for shape in shapes:
         for density in (0.0, 0.3, 1.0):
-            drawn = np.random.default_rng(len(shape)).random(shape) < density
-            x = unaligned(np.where(drawn, 3, -2).astype(TYPES[name]), int(density == 1.0))
-            finds(library, name, x, 0, 0)
+            x = drawn_of(name, shape, density)
+            finds(library, name, unaligned(x, 0), 0, AS_THE_SIZE_HAS_IT)
+            way = BY_ONE_KERNEL if density < 1.0 and x.size else AS_THE_SIZE_HAS_IT
+            finds(library, name, unaligned(x, int(density == 1.0)), 0, way)
     x = np.random.default_rng(1).integers(-128, 128, (2, 3, 1500)).astype(TYPES[name])
-    # By one kernel, and by two, of one tile a block and of four.
-    ways = [*((predicate, 0) for predicate in range(len(PREDICATES))), (1, 1), (1, 2), (3, 1), (3, 2)]
+    # As a tensor of that size, and as others: of so few and of all elements.
+    ways = [(predicate, AS_THE_SIZE_HAS_IT) for predicate in range(len(PREDICATES))]
+    ways += [(predicate, how) for how in WAYS for predicate in (1, 3)]
     for offset in (0, 1):
-        for predicate, steps in ways:
-            finds(library, name, unaligned(x, offset), predicate, steps)
+        for predicate, how in ways:
+            finds(library, name, unaligned(x, offset), predicate, how)
 
 
-def finds(library: Any, name: str, x: Any, predicate: int, steps: int) -> None:
-    indices = np.full(x.ndim * x.size + 1, CHANGED, np.int64)
-    found = np.full(1, CHANGED, np.int32)
-    workspace = np.full(library.workspaceOf(ctypes.c_int64(x.size)) + 1, CHANGED, np.uint8)
-    call = (at(x), x.ndim, dims(*x.shape), at(indices), at(found), at(workspace), predicate, steps)
-    assert getattr(library, f"select{name}")(*call) == 0
+def selected_early(library: Any, name: str) -> None:
+    """Around the sizes where one way ends: so few for a warp that its lanes write them without a list, and more."""
+    pack = 16 // np.dtype(TYPES[name]).itemsize
+    for packs in (1, 32, 512, 1024, 2**16, 2**17, 2**18, 2**19):
+        for count in (packs * pack - 1, packs * pack, packs * pack + 1):
+            for density in (0.0, 0.02, 0.3) if packs <= 1024 else (0.02,):
+                finds(library, name, unaligned(drawn_of(name, (count,), density), 0), 0, AS_THE_SIZE_HAS_IT)
+            if packs <= 1024 or count == 2**18 * pack + 1:  # all, and zeros too, that would be behind them
+                finds(library, name, unaligned(drawn_of(name, (count,), 1.0), 0), 3, AS_THE_SIZE_HAS_IT)
+    # Whole blocks, a warp more, and parts of a block and of a warp.
+    for packs in (1024 + 256, 2048, 2048 + 32, 2**16 + 512, 2**17 + 1024, 2**18 + 2048 + 33, 2**19 + 4096 + 65):
+        for density in (0.02, 0.9) if packs <= 2048 + 32 else (0.4,):
+            x = drawn_of(name, (2, 2, packs * pack // 4), density)
+            finds(library, name, unaligned(x, 0), 0, AS_THE_SIZE_HAS_IT)
+
+
+def drawn_of(name: str, shape: tuple[int, ...], density: float) -> Any:
+    drawn = np.random.default_rng(len(shape)).random(shape) < density
+    return np.where(drawn, 3, -2).astype(TYPES[name])
+
+
+def finds(library: Any, name: str, x: Any, predicate: int, how: int) -> None:
+    library.workspaceOf.restype = ctypes.c_int64
     expected = np.array(np.nonzero(PREDICATES[predicate](x.astype(np.float64))))
-    assert found[0] == expected.shape[1]
-    np.testing.assert_array_equal(indices[: expected.size].reshape(expected.shape), expected)
+    indices = np.full(expected.size + 64, CHANGED, np.int64)
+    found = np.full(2, CHANGED, np.int32)
+    needed = library.workspaceOf(ctypes.c_int64(x.size))
+    workspace = np.full(needed + 4096, CHANGED, np.uint8)
+    call = (at(x), x.ndim, dims(*x.shape), at(indices), at(found), at(workspace), predicate, how)
+    assert getattr(library, f"select{name}")(*call) == 0
+    assert found.tolist() == [expected.shape[1], CHANGED], f"{x.shape} {how}"
+    np.testing.assert_array_equal(indices[: expected.size].reshape(expected.shape), expected, f"{x.shape} {how}")
     assert (indices[expected.size :] == CHANGED).all()
-    assert workspace[-1] == CHANGED
+    assert (workspace[needed:] == CHANGED).all()
 
 
 @OF_HALF
 def test_places_of_selected_elements_in_fp16(half: ctypes.CDLL) -> None:
     selected(half, "Half", PLACES)
+
+
+@OF_HALF
+def test_places_of_each_rank_in_fp16(half: ctypes.CDLL) -> None:
+    for shape in RANKS:
+        x = unaligned(drawn_of("Half", shape, 0.3), 0)
+        for how in (AS_THE_SIZE_HAS_IT, 1):
+            finds(half, "Half", x, 0, how)
+
+
+@OF_HALF
+def test_places_of_selections_that_start_early_in_fp16(half: ctypes.CDLL) -> None:
+    selected_early(half, "Half")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TYPES)
+def test_places_of_selections_that_start_early(anywhere: Load, name: str) -> None:
+    selected_early(anywhere("kernel_moves"), name)
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ def misfit(manifest: Manifest) -> str:
     if parse(found.upper or "") != parse(count):
         return f"every element may have a place, and the upper bound of '{found.name}' isn't '{count}'"
     # selectWorkspace of pluginkit/kernels/select.cuh.
-    needed = f"ceil_div({count}, 8192) * 1028"
+    needed = f"ceil_div({count}, 8192) * 1184"
     if manifest.plugin.workspace is None or parse(manifest.plugin.workspace) != parse(needed):
         return f"its workspace isn't '{needed}'"
     return fitting.dimensions(manifest)

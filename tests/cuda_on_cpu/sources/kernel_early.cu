@@ -4,6 +4,7 @@
 #include <pluginkit/kernels/normalize.cuh>
 #include <pluginkit/kernels/pad.cuh>
 #include <pluginkit/kernels/scan.cuh>
+#include <pluginkit/kernels/select.cuh>
 #include <pluginkit/kernels/transpose.cuh>
 #include <pluginkit/kernels/windows.cuh>
 
@@ -26,6 +27,14 @@ struct Doubled
     __device__ float operator()(float x) const
     {
         return 2.0F * x;
+    }
+};
+
+struct NotZero
+{
+    __device__ bool operator()(float x) const
+    {
+        return x != 0.0F;
     }
 };
 
@@ -73,6 +82,12 @@ cudaError_t halved(cudaStream_t stream, kernels::Images const& images, float con
 {
     return kernels::launchWindows(stream, images, {2, 2, 0}, Largest{}, kernels::output<float>(y),
                                   kernels::input<float>(x));
+}
+
+cudaError_t selected(cudaStream_t stream, int64_t count, int8_t const* x, int64_t* indices, int32_t* found,
+                     void* workspace)
+{
+    return kernels::launchSelect(stream, 1, &count, NotZero{}, kernels::input<int8_t>(x), indices, found, workspace);
 }
 
 cudaError_t scanInPlace(cudaStream_t stream, int64_t rows, int64_t columns, float* y)

@@ -41,18 +41,20 @@ struct Selected
     }
 };
 
-//! Steps: by two kernels whatever the GPU can do, with so many tiles for a block.
+//! How: 0 as the tensor's size has it; 1 and 2 by two kernels for whatever GPU, with one or four tiles a block; 3 by
+//! one kernel, as tensors that would take a test too long.
 template <typename T>
 int select(void const* x, int rank, int64_t const* dims, int64_t* indices, int32_t* found, void* workspace,
-           int predicate, int steps)
+           int predicate, int how)
 {
+    namespace detail = kernels::detail;
     auto const in = kernels::input<T>(x);
     Selected const selected{predicate};
-    if (steps == 0)
+    if (how == 0)
     {
         return kernels::launchSelect(nullptr, rank, dims, selected, in, indices, found, workspace);
     }
-    kernels::detail::SelectShape shape{rank, {}};
+    detail::SelectShape shape{rank, {}};
     int64_t count = 1;
     for (int d = 0; d < rank; ++d)
     {
@@ -60,12 +62,19 @@ int select(void const* x, int rank, int64_t const* dims, int64_t* indices, int32
         count *= dims[d];
     }
     constexpr int32_t kSize = kernels::Pack<T>::kSize;
-    return !kernels::canPack(x)
-               ? kernels::detail::selectInSteps<1, 1>(nullptr, shape, count, selected, in, indices, found, workspace)
-           : steps == 1 ? kernels::detail::selectInSteps<kSize, 1>(nullptr, shape, count, selected, in, indices, found,
-                                                                   workspace)
-                        : kernels::detail::selectInSteps<kSize, 4>(nullptr, shape, count, selected, in, indices, found,
-                                                                   workspace);
+    if (!kernels::canPack(x))
+    {
+        return detail::selectInSteps<1, 1>(nullptr, shape, count, selected, in, indices, found, workspace);
+    }
+    switch (how)
+    {
+    case 1:
+        return detail::selectInSteps<kSize, 1>(nullptr, shape, count, selected, in, indices, found, workspace);
+    case 2:
+        return detail::selectInSteps<kSize, 4>(nullptr, shape, count, selected, in, indices, found, workspace);
+    default:
+        return detail::selectAtOnce<kSize>(nullptr, shape, count, selected, in, indices, found, workspace) ? 0 : -1;
+    }
 }
 
 //! One of the k largest elements as it is, another as its negative.
@@ -159,9 +168,9 @@ int pool(void const* x, void* y, int64_t const* images, int32_t const* window, i
         return pad<T>(x, y, rank, xDims, before, yDims, mode, value, xScale, yScale);                                  \
     }                                                                                                                  \
     EXPORT int select##Name(void const* x, int rank, int64_t const* dims, int64_t* indices, int32_t* found,            \
-                            void* workspace, int predicate, int steps)                                                 \
+                            void* workspace, int predicate, int how)                                                   \
     {                                                                                                                  \
-        return select<T>(x, rank, dims, indices, found, workspace, predicate, steps);                                  \
+        return select<T>(x, rank, dims, indices, found, workspace, predicate, how);                                    \
     }                                                                                                                  \
     EXPORT int topK##Name(void const* x, void* y, void* mask, int64_t rows, int64_t columns, int64_t k)                \
     {                                                                                                                  \

@@ -190,6 +190,30 @@ inline __device__ int32_t warpCount(int32_t number)
     return number;
 }
 
+//! A number of each lane: the sum of those of the lanes before it, and of all.
+struct LaneCount
+{
+    int32_t before;
+    int32_t all;
+
+    __device__ explicit LaneCount(int32_t number)
+    {
+        int32_t const sum = warpCount(number);
+        before = sum - number;
+        all = __shfl_sync(kWholeWarp, sum, static_cast<int>(kLanes) - 1);
+    }
+};
+
+//! The sum over a warp, in each lane.
+inline __device__ int32_t sumOfWarp(int32_t number)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    return LaneCount{number}.all;
+#else
+    return __reduce_add_sync(kWholeWarp, number);
+#endif
+}
+
 //! What comes before this thread's number in its block of Warps warps; `total` is that of all.
 template <int32_t Warps>
 __device__ int32_t countBefore(int32_t number, int32_t& total, int32_t (&scratch)[Warps])

@@ -10,14 +10,18 @@
 //!     };
 //!     kernels::launchSelect(stream, rank, dims, NonZero{}, kernels::input<__half>(x), indices, found, workspace);
 //!
-//! The elements are read once, and a bit of each is kept: in the shared memory of the GPU's multiprocessors, where all
-//! of them fit in, or in the workspace (`selectWorkspace`), which is a bit more than an eighth of a byte an element.
+//! The elements are read once, and a bit of each is kept: in registers of one block of a small tensor; in the workspace
+//! (`selectWorkspace`), which is a bit more than an eighth of a byte an element; or in the shared memory of the GPU's
+//! multiprocessors, where all of a large tensor's fit in.
 #pragma once
 
+#include <pluginkit/kernels/select_block.cuh>
+#include <pluginkit/kernels/select_marked.cuh>
 #include <pluginkit/kernels/select_once.cuh>
 #include <pluginkit/kernels/select_steps.cuh>
 #include <pluginkit/kernels/tuning.cuh>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace pluginkit::kernels
@@ -43,13 +47,60 @@ cudaError_t launchSelectOf(Stream const& stream, SelectShape const& shape, int64
         });
 }
 
+constexpr int64_t kMarkedPacks = int64_t{1} << 20U; //!< of a tensor of two kernels that start early, at most
+
+//! Of so many packs. An H100 takes least with these ways, sizes and threads (benchmarks/notes.md).
+template <typename Predicate, typename T, typename Index>
+cudaError_t selectEarly(cudaStream_t stream, int64_t packs, SelectShape const& shape, int64_t count,
+                        Predicate const& predicate, Input<T> x, Index* indices, int32_t* found,
+                        void* workspace) noexcept
+{
+    constexpr int32_t kSize = Pack<T>::kSize;
+    SelectShape fromLast{shape.rank, {}};
+    std::reverse_copy(shape.sizes, shape.sizes + shape.rank, fromLast.sizes);
+    if (packs <= kBlockThreads)
+    {
+        return selectByBlock<kSize, 1>(stream, fromLast, count, predicate, x, indices, found);
+    }
+    if (packs <= 2 * kBlockThreads)
+    {
+        return selectByBlock<kSize, 2>(stream, fromLast, count, predicate, x, indices, found);
+    }
+    if (packs <= kMarkedPacks / 4)
+    {
+        uint32_t const threads = packs <= kMarkedPacks / 16 ? 256 : packs < kMarkedPacks / 8 ? 512 : 1024;
+        return selectMarked<kSize, 1>(stream, threads, fromLast, count, predicate, x, indices, found, workspace);
+    }
+    return packs <= kMarkedPacks / 2
+               ? selectMarked<kSize, 4>(stream, 512, fromLast, count, predicate, x, indices, found, workspace)
+               : selectMarked<kSize, 8>(stream, 512, fromLast, count, predicate, x, indices, found, workspace);
+}
+
+//! Of a tensor whose packs are loaded whole.
+template <typename Stream, typename Predicate, typename T, typename Index>
+cudaError_t launchSelectOfPacks(Stream const& stream, SelectShape const& shape, int64_t count,
+                                Predicate const& predicate, Input<T> x, Index* indices, int32_t* found,
+                                void* workspace) noexcept
+{
+    constexpr int32_t kSize = Pack<T>::kSize;
+    int64_t const packs = (count + kSize - 1) / kSize;
+    if (packs <= kMarkedPacks)
+    {
+        return launchWith(stream, [&](cudaStream_t on, auto /*values*/)
+                          { return selectEarly(on, packs, shape, count, predicate, x, indices, found, workspace); });
+    }
+    // Few blocks for a large GPU, if a block had four tiles of a small tensor.
+    constexpr int64_t kLarge = int64_t{kSelectBlocks} * 4 * kSelectTile;
+    return count < kLarge ? launchSelectOf<kSize, 1>(stream, shape, count, predicate, x, indices, found, workspace)
+                          : launchSelectOf<kSize, 4>(stream, shape, count, predicate, x, indices, found, workspace);
+}
+
 } // namespace detail
 
 //! Bytes of workspace for a tensor of so many elements.
 inline int64_t selectWorkspace(int64_t count) noexcept
 {
-    constexpr int64_t kOfTile = detail::kTileBytes + int64_t{sizeof(int32_t)};
-    return (count + detail::kSelectTile - 1) / detail::kSelectTile * kOfTile;
+    return detail::selectTiles(count) * detail::SelectWorkspace::kOfTile;
 }
 
 //! Starts the kernels on a stream, which may be `tuned` (tuning.cuh), and returns at once.
@@ -79,16 +130,9 @@ cudaError_t launchSelect(Stream const& stream, int32_t rank, int64_t const* dims
     {
         shape.sizes[d] = divisorOf(dims[d]);
     }
-    if (!canPack(x.data))
-    {
-        return detail::launchSelectOf<1, 1>(stream, shape, count, predicate, x, indices, found, workspace);
-    }
-    // Few blocks for a large GPU, if a block had four tiles of a small tensor.
-    constexpr int64_t kLarge = int64_t{detail::kSelectBlocks} * 4 * detail::kSelectTile;
-    return count < kLarge ? detail::launchSelectOf<Pack<T>::kSize, 1>(stream, shape, count, predicate, x, indices,
-                                                                      found, workspace)
-                          : detail::launchSelectOf<Pack<T>::kSize, 4>(stream, shape, count, predicate, x, indices,
-                                                                      found, workspace);
+    return canPack(x.data)
+               ? detail::launchSelectOfPacks(stream, shape, count, predicate, x, indices, found, workspace)
+               : detail::launchSelectOf<1, 1>(stream, shape, count, predicate, x, indices, found, workspace);
 }
 
 } // namespace pluginkit::kernels

@@ -71,20 +71,6 @@ __device__ void writeMarks(uint32_t word, int32_t at, uint32_t* bits)
     }
 }
 
-//! A number of each lane: the sum of those of the lanes before it, and of all.
-struct LaneCount
-{
-    int32_t before;
-    int32_t all;
-
-    __device__ explicit LaneCount(int32_t number)
-    {
-        int32_t const sum = warpCount(number);
-        before = sum - number;
-        all = __shfl_sync(kWholeWarp, sum, static_cast<int>(kLanes) - 1);
-    }
-};
-
 //! Writes the bits of unit `unit` of a block, of whose elements from `x` on `there` are the tensor's.
 template <int32_t Size, typename Predicate, typename T>
 __device__ void markUnit(Marker<Size, Predicate, T> const& marker, Input<T> const& x, uint32_t there, int32_t unit,
@@ -162,26 +148,6 @@ __device__ int32_t listUnit(uint32_t* bits)
         }
     }
     return count.all;
-}
-
-//! The place of element `index`, as number `at` of `all`. The shape's sizes are from the last dimension on.
-template <typename Index>
-__device__ void writePlace(SelectShape const& shape, int32_t index, int64_t at, int64_t all, Index* indices)
-{
-    Index* place = indices + (shape.rank - 1) * all + at;
-#pragma unroll // with numbers that the compiler knows the sizes stay where the launch put them
-    for (int32_t d = 0; d < kMostSelectDims - 1; ++d)
-    {
-        if (d == shape.rank - 1)
-        {
-            break;
-        }
-        int32_t const next = shape.sizes[d].quotient(index);
-        *place = static_cast<Index>(index - next * static_cast<int32_t>(shape.sizes[d].divisor));
-        place -= all;
-        index = next;
-    }
-    *place = static_cast<Index>(index);
 }
 
 //! Writes the places of a unit, whose first element is `first`, as numbers `begin` and on of `all`; neighbouring lanes

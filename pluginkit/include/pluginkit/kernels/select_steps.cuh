@@ -2,6 +2,7 @@
 //! blocks can't wait for one another; for select.cuh.
 #pragma once
 
+#include <pluginkit/kernels/launch.cuh>
 #include <pluginkit/kernels/rows.cuh>
 #include <pluginkit/kernels/select_marks.cuh>
 #include <pluginkit/kernels/select_shape.cuh>
@@ -57,7 +58,8 @@ __device__ int32_t markTile(Predicate const& predicate, int64_t first, int32_t c
 
 //! A block looks at a group of Tiles tiles, and counts what it has found.
 template <int32_t Size, int32_t Tiles, typename Predicate, typename T>
-__global__ void __launch_bounds__(kSelectThreads, Size > 1 ? 6 : 1) // by elements they would need more registers
+__global__ void __launch_bounds__(kSelectThreads,
+                                  heldBlocks(kSelectThreads, Size > 1 ? 6 : 1)) // by elements more registers are needed
     flagsKernel(Predicate const predicate, int32_t count, Input<T> const x, uint32_t* bits, int32_t* counts)
 {
     __shared__ int32_t scratch[kSelectThreads / kLanes];

@@ -63,15 +63,6 @@ __device__ Number foldedWarp(Number number, Operation operation)
 }
 #endif
 
-inline __device__ int32_t sumOfWarp(int32_t number)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-    return foldedWarp(number, [](int32_t a, int32_t b) { return a + b; });
-#else
-    return __reduce_add_sync(kWholeWarp, number);
-#endif
-}
-
 inline __device__ uint32_t leastOfWarp(uint32_t number)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800

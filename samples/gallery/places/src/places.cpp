@@ -108,14 +108,14 @@ bool isValid(PlacesParameters const& parameters) noexcept
     return true;
 }
 
-//! What a run needs as workspace, in bytes: ceil_div(r * c, 8192) * 1028. No number where that overflows or divides by
+//! What a run needs as workspace, in bytes: ceil_div(r * c, 8192) * 1184. No number where that overflows or divides by
 //! zero.
 pluginkit::Dimension workspaceBytes(PlacesParameters const& /*parameters*/,
                                     std::array<nvinfer1::Dims, kNbInputs> const& inputs) noexcept
 {
     auto const at = [&inputs](int32_t input, int32_t dim) { return inputs[static_cast<size_t>(input)].d[dim]; };
     return ceilQuotient((pluginkit::Dimension{at(0, 0)} * pluginkit::Dimension{at(0, 1)}), pluginkit::Dimension{8192}) *
-           pluginkit::Dimension{1028};
+           pluginkit::Dimension{1184};
 }
 
 //! The answer of getWorkspaceSize(): where the bytes are no number, more than any device has, so that no engine is
