@@ -156,11 +156,74 @@ int main()
 """
 
 
+_SELECTIONS = """
+#include <pluginkit/kernels/select.cuh>
+
+#include <cstring>
+#include <type_traits>
+
+namespace kernels = pluginkit::kernels;
+
+struct NotZero
+{
+    __device__ bool operator()(float x) const
+    {
+        return x != 0.0F;
+    }
+};
+
+template <typename T>
+void* of(int64_t count)
+{
+    void* memory = nullptr;
+    cudaMalloc(&memory, static_cast<size_t>(count) * sizeof(T));
+    return memory;
+}
+
+//! Every `apart`-th element.
+template <typename T>
+void select(int64_t count, int64_t apart)
+{
+    auto* const x = static_cast<T*>(of<T>(count));
+    std::memset(x, 0, static_cast<size_t>(count) * sizeof(T));
+    for (int64_t i = 0; i < count; i += apart)
+    {
+        x[i] = T{1};
+    }
+    kernels::launchSelect(cudaStream_t{}, 1, &count, NotZero{}, kernels::input<T>(x, std::is_same_v<T, float> ? 1 : 0.1F),
+                          static_cast<int64_t*>(of<int64_t>((count + apart - 1) / apart)),
+                          static_cast<int32_t*>(of<int32_t>(1)), of<char>(kernels::selectWorkspace(count)));
+    cudaFree(x);
+}
+
+int main()
+{
+    for (int64_t apart : {1, 50})
+    {
+        for (int64_t packs : {40, 700, 1300, 66000, 263000, 525000})
+        {
+            if (packs > 2000 && apart == 1)
+            {
+                continue;
+            }
+            select<float>(packs * 4 - 1, apart);
+            select<int8_t>(packs * 16 + 1, apart);
+        }
+    }
+    return static_cast<int>(cudaDeviceSynchronize());
+}
+"""
+
+
 @pytest.mark.parametrize("sanitizer", ["address", pytest.param("thread", marks=pytest.mark.slow)])
-def test_rows_of_odd_widths_touch_nothing_behind_their_tensors(tmp_path: Path, sanitizer: str) -> None:
-    """Rows, scans and rims of bytes in words and packs of memory, of which the last one may end behind a tensor."""
-    source, program = tmp_path / "rows.cu", tmp_path / "rows"
-    source.write_text(_ODD_ROWS, encoding="utf-8")
+@pytest.mark.parametrize(
+    "text", [pytest.param(_ODD_ROWS, id="rows"), pytest.param(_SELECTIONS, marks=pytest.mark.slow, id="selections")]
+)
+def test_kernels_touch_nothing_behind_their_tensors(tmp_path: Path, text: str, sanitizer: str) -> None:
+    """Rows, scans and rims of bytes in words and packs of memory, of which the last one may end behind a tensor;
+    selections by a block, and by two kernels, of which the first leaves the second what it needs."""
+    source, program = tmp_path / "kernels.cu", tmp_path / "kernels"
+    source.write_text(text, encoding="utf-8")
     done = _tool("-O1", "-g", f"-fsanitize={sanitizer}", f"-I{include_dir()}", "-o", program, source)
     assert done.ok, done.stderr
     ran = subprocess.run([program], capture_output=True, text=True, check=False)

@@ -260,12 +260,14 @@ def selected(library: Any, name: str, shapes: Sequence[tuple[int, ...]] = MORE_P
         for density in (0.0, 0.3, 1.0):
             x = drawn_of(name, shape, density)
             finds(library, name, unaligned(x, 0), 0, AS_THE_SIZE_HAS_IT)
-            way = BY_ONE_KERNEL if density < 1.0 and x.size else AS_THE_SIZE_HAS_IT
-            finds(library, name, unaligned(x, int(density == 1.0)), 0, way)
+            if density == 0.3 and x.size:
+                finds(library, name, unaligned(x, 0), 0, BY_ONE_KERNEL)
+            elif density == 1.0:
+                finds(library, name, unaligned(x, 1), 0, AS_THE_SIZE_HAS_IT)
     x = np.random.default_rng(1).integers(-128, 128, (2, 3, 1500)).astype(TYPES[name])
-    # As a tensor of that size, and as others: of so few and of all elements.
+    # As a tensor of that size, and as others: of few, of all and of no elements.
     ways = [(predicate, AS_THE_SIZE_HAS_IT) for predicate in range(len(PREDICATES))]
-    ways += [(predicate, how) for how in WAYS for predicate in (1, 3)]
+    ways += [(predicate, how) for how in WAYS for predicate in (1, 3, 4)]
     for offset in (0, 1):
         for predicate, how in ways:
             finds(library, name, unaligned(x, offset), predicate, how)

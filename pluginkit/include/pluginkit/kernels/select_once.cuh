@@ -16,9 +16,10 @@ namespace pluginkit::kernels::detail
 {
 
 constexpr int32_t kOnceThreads = 1024; //!< of a block, of which a multiprocessor has one
-constexpr int64_t kAlone =
-    int64_t{32} << 10U; //!< bytes of a tensor, not in packs, that one block has, which waits for none
 constexpr int32_t kOnceWarps = kOnceThreads / static_cast<int32_t>(kLanes);
+
+//! Bytes of a tensor that can't be loaded in packs: so few one block has, which waits for none.
+constexpr int64_t kAlone = int64_t{32} << 10U;
 
 //! What a warp looks at at once, where a thread loads Size elements at a time.
 template <int32_t Size>
