@@ -235,9 +235,10 @@ def test_selection(anywhere: Load) -> None:
     library = anywhere("kernel_tuning_moves")
     library.workspaceOf.restype = ctypes.c_int64
     rng = np.random.default_rng(0)
-    for shape in ((7, 9), (150, 100)):
-        x = rng.integers(0, 11, shape).astype(np.float32)
-        workspace = np.zeros(library.workspaceOf(ctypes.c_int64(x.size)), np.uint8)
+    for shape, offset in (((7, 9), 1), ((150, 100), 0), ((150, 100), 1)):
+        size = shape[0] * shape[1]
+        x = rng.integers(0, 11, size + offset).astype(np.float32)[offset:].reshape(shape)
+        workspace = np.zeros(library.workspaceOf(ctypes.c_int64(size)), np.uint8)
         expected = np.stack(np.nonzero(x > 9))
         found = np.zeros(1, np.int32)
         places = every_set(
@@ -249,18 +250,15 @@ def test_selection(anywhere: Load) -> None:
         )
         assert found[0] == expected.shape[1]
         np.testing.assert_array_equal(places, expected)
-    # A block's warps have so many units each that it has all its threads, or so few that it needs 256 at most. Elements
-    # behind a multiple of 16 bytes are taken one by one, by more units.
-    numbers = np.repeat(np.array((0, 64, 256, 512, 1024), np.float32), (1, 64, 256, 512, 1024))
-    for offset, threads in ((0, (256, 64, 64, 256, 256, 256)), (1, (1024, 64, 64, 1024, 512, 1024))):
-        x = numbers[offset:]
-        workspace = np.zeros(library.workspaceOf(ctypes.c_int64(x.size)), np.uint8)
-        places = np.zeros(x.size, np.int64)
-        for number, one in enumerate(threads):
-            found = np.zeros(1, np.int32)
-            call = (number, at(x), ctypes.c_int64(x.size), at(places), at(found), at(workspace))
-            assert library.selectedByThreads(*call) == 0
-            assert found[0] == one
+    # Elements behind a multiple of 16 bytes, as large tensors have it: a block's warps have several units each.
+    x = np.repeat(np.array((0, 64, 256, 512, 1024), np.float32), (1, 64, 256, 512, 1024))[1:]
+    workspace = np.zeros(library.workspaceOf(ctypes.c_int64(x.size)), np.uint8)
+    places = np.zeros(x.size, np.int64)
+    for number, threads in enumerate((1024, 64, 64, 1024, 512, 1024)):
+        found = np.zeros(1, np.int32)
+        call = (number, at(x), ctypes.c_int64(x.size), at(places), at(found), at(workspace))
+        assert library.selectedByThreads(*call) == 0
+        assert found[0] == threads
 
 
 @by_two

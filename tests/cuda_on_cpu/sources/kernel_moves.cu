@@ -73,7 +73,10 @@ int select(void const* x, int rank, int64_t const* dims, int64_t* indices, int32
     case 2:
         return detail::selectInSteps<kSize, 4>(nullptr, shape, count, selected, in, indices, found, workspace);
     default:
-        return detail::selectAtOnce<kSize>(nullptr, shape, count, selected, in, indices, found, workspace) ? 0 : -1;
+        return detail::selectAtOnce<kSize>(nullptr, shape, count, selected, in, indices, found, workspace,
+                                           detail::kOnceThreads)
+                   ? 0
+                   : -1;
     }
 }
 
