@@ -182,8 +182,9 @@ __device__ void foldSteps(Pack<int8_t> const (&rows)[Rows], int8_t const (&befor
     }
     int32_t count = 0; // of rows
 #pragma unroll
-    for (int32_t r = first; r < first + Size; ++r)
+    for (int32_t j = 0; j < Size; ++j)
     {
+        int32_t const r = first + j;
         if (!has[r])
         {
             continue;
