@@ -99,16 +99,6 @@ struct Scaled
     }
 };
 
-struct Moved
-{
-    template <typename Row, typename Out>
-    __device__ void operator()(Row const& row, Out const& y) const
-    {
-        float const most = row.reduce(kernels::Max{}, [](float x, float, float) { return x; });
-        row.write(y, [most](float x, float weight, float bias) { return (x - most) * weight + bias; });
-    }
-};
-
 void* filled(size_t bytes)
 {
     void* memory = nullptr;
@@ -143,14 +133,44 @@ int main()
                                in);
         }
     }
+    auto const many = filled(size_t{65537} * 36);
+    kernels::launchScan(cudaStream_t{}, 65537, 36, kernels::Sum{}, kernels::output<int8_t>(many, 0.1F),
+                        kernels::input<int8_t>(many, 0.1F));
+    return static_cast<int>(cudaDeviceSynchronize());
+}
+"""
+
+
+_LONG_ROWS = """
+#include <pluginkit/kernels/normalize.cuh>
+
+namespace kernels = pluginkit::kernels;
+
+struct Moved
+{
+    template <typename Row, typename Out>
+    __device__ void operator()(Row const& row, Out const& y) const
+    {
+        float const most = row.reduce(kernels::Max{}, [](float x, float, float) { return x; });
+        row.write(y, [most](float x, float weight, float bias) { return (x - most) * weight + bias; });
+    }
+};
+
+void* filled(size_t bytes)
+{
+    void* memory = nullptr;
+    cudaMalloc(&memory, bytes);
+    cudaMemset(memory, 1, bytes);
+    return memory;
+}
+
+int main()
+{
     constexpr int kLong = 8196; // more rows than blocks, which keep the rows that all share
     void* const x = filled(size_t{60} * kLong);
     kernels::launchRows(cudaStream_t{}, 60, kLong, Moved{}, kernels::output<int8_t>(filled(size_t{60} * kLong), 0.1F),
                         kernels::input<int8_t>(x, 0.1F), kernels::row<int8_t>(filled(size_t{kLong}), kLong, 0.1F),
                         kernels::row<float>(filled(sizeof(float) * kLong), kLong, 1.0F));
-    auto const many = filled(size_t{65537} * 36);
-    kernels::launchScan(cudaStream_t{}, 65537, 36, kernels::Sum{}, kernels::output<int8_t>(many, 0.1F),
-                        kernels::input<int8_t>(many, 0.1F));
     return static_cast<int>(cudaDeviceSynchronize());
 }
 """
@@ -218,7 +238,12 @@ int main()
 
 @pytest.mark.parametrize("sanitizer", ["address", pytest.param("thread", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    "text", [pytest.param(_ODD_ROWS, id="rows"), pytest.param(_SELECTIONS, marks=pytest.mark.slow, id="selections")]
+    "text",
+    [
+        pytest.param(_ODD_ROWS, id="rows"),
+        pytest.param(_LONG_ROWS, marks=pytest.mark.slow, id="long-rows"),
+        pytest.param(_SELECTIONS, marks=pytest.mark.slow, id="selections"),
+    ],
 )
 def test_kernels_touch_nothing_behind_their_tensors(tmp_path: Path, text: str, sanitizer: str) -> None:
     """Rows, scans and rims of bytes in words and packs of memory, of which the last one may end behind a tensor;
