@@ -219,8 +219,8 @@ void measureAfter(Memory const& memory, char const* type, char const* what, int6
         },
         repeats);
     double const time = both - before;
-    std::printf("{\"type\": \"%s\", \"after\": \"%s\", \"elements\": %lld, \"us\": %.2f, \"gb_per_s\": %.1f}\n",
-                type, what, static_cast<long long>(elements), time * 1e6, moved / time / 1e9);
+    std::printf("{\"type\": \"%s\", \"after\": \"%s\", \"elements\": %lld, \"us\": %.2f, \"gb_per_s\": %.1f}\n", type,
+                what, static_cast<long long>(elements), time * 1e6, moved / time / 1e9);
     std::fflush(stdout);
 }
 
@@ -394,7 +394,7 @@ auto selected(Memory const& memory, Size const& size, float limit)
     {
         int64_t const dims[] = {size.count / size.columns, size.columns};
         return kernels::launchSelect(stream, 2, dims, Above{limit}, kernels::input<T>(memory.a, kScale), memory.places,
-                                     memory.found, memory.workspace);
+                                     memory.found, memory.workspace, kernels::selectWorkspace(size.count));
     };
 }
 

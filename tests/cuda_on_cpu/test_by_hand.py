@@ -213,7 +213,8 @@ void select(int64_t count, int64_t apart)
     float const scale = std::is_same_v<T, float> ? 1.0F : 0.1F;
     kernels::launchSelect(cudaStream_t{}, 1, &count, NotZero{}, kernels::input<T>(x, scale),
                           static_cast<int64_t*>(of<int64_t>((count + apart - 1) / apart)),
-                          static_cast<int32_t*>(of<int32_t>(1)), of<char>(kernels::selectWorkspace(count)));
+                          static_cast<int32_t*>(of<int32_t>(1)), of<char>(kernels::selectWorkspace(count)),
+                          kernels::selectWorkspace(count));
     cudaFree(x);
 }
 

@@ -240,7 +240,7 @@ RANKS = (
     (2003,), (3, 701), (3, 4, 151), (2, 3, 4, 101), (2, 2, 3, 4, 51), (2, 1, 2, 3, 4, 43), (2, 2, 1, 2, 3, 2, 43),
     (2, 2, 1, 2, 3, 2, 3, 17),
 )  # fmt: skip
-AS_THE_SIZE_HAS_IT, BY_ONE_KERNEL = 0, 3
+AS_THE_SIZE_HAS_IT, BY_ONE_KERNEL, OF_LITTLE_WORKSPACE = 0, 3, 4
 WAYS = range(1, 4)
 """Of select() in kernel_moves.cu."""
 
@@ -299,7 +299,7 @@ def finds(library: Any, name: str, x: Any, predicate: int, how: int) -> None:
     expected = np.array(np.nonzero(PREDICATES[predicate](x.astype(np.float64))))
     indices = np.full(expected.size + 64, CHANGED, np.int64)
     found = np.full(2, CHANGED, np.int32)
-    needed = library.workspaceOf(ctypes.c_int64(x.size))
+    needed = -(-x.size // 8192) * 1028 if how == OF_LITTLE_WORKSPACE else library.workspaceOf(ctypes.c_int64(x.size))
     workspace = np.full(needed + 4096, CHANGED, np.uint8)
     call = (at(x), x.ndim, dims(*x.shape), at(indices), at(found), at(workspace), predicate, how)
     assert getattr(library, f"select{name}")(*call) == 0
@@ -325,6 +325,14 @@ def test_places_of_each_rank_in_fp16(half: ctypes.CDLL) -> None:
 @OF_HALF
 def test_places_of_selections_that_start_early_in_fp16(half: ctypes.CDLL) -> None:
     selected_early(half, "Half")
+
+
+@OF_HALF
+def test_places_by_the_workspace_of_projects_that_have_little(half: ctypes.CDLL) -> None:
+    """It is enough for the ways of larger tensors, and for one block, which needs none."""
+    for count in (100, 8200, 20_000, 300_001):
+        finds(half, "Half", unaligned(drawn_of("Half", (count,), 0.3), 0), 0, OF_LITTLE_WORKSPACE)
+    assert half.workspaceOf(ctypes.c_int64(8193)) == 2 * 1184, "scaffold/kernels/selecting.py has the number, too"
 
 
 @pytest.mark.slow

@@ -213,6 +213,15 @@ def test_a_file_that_names_no_pattern_is_of_a_loop_and_an_unknown_one_is_damaged
         scaffold.update(project)
 
 
+def test_places_with_the_workspace_of_an_older_project_are_updated(tmp_path: Path) -> None:
+    older = NONZERO["workspace"].replace("1184", "1028")
+    project = scaffold.new("Places", directory=tmp_path, kernel="nonzero", **{**NONZERO, "workspace": older})
+    kernel = project / "src" / "places_kernel.cu"
+    assert "args.workspace, args.workspaceBytes" in kernel.read_text()
+    assert older in (project / "pluginkit.toml").read_text()
+    assert scaffold.update(project).changes == ()
+
+
 def test_the_layer_of_a_pattern_is_in_the_reference_too(tmp_path: Path) -> None:
     project = scaffold.new("Some", directory=tmp_path, kernel="scan", inputs=["x:float32:n,c"])
     assert "return np.cumsum(x, axis=-1)" in (project / "reference.py").read_text()

@@ -30,9 +30,10 @@ def misfit(manifest: Manifest) -> str:
     count = " * ".join(shape)
     if parse(found.upper or "") != parse(count):
         return f"every element may have a place, and the upper bound of '{found.name}' isn't '{count}'"
-    # selectWorkspace of pluginkit/kernels/select.cuh.
-    needed = f"ceil_div({count}, 8192) * 1184"
-    if manifest.plugin.workspace is None or parse(manifest.plugin.workspace) != parse(needed):
+    # selectWorkspace of pluginkit/kernels/select.cuh, and what launchSelect takes at least: projects of before have it.
+    needed, least = (f"ceil_div({count}, 8192) * {size}" for size in (1184, 1028))
+    workspace = manifest.plugin.workspace
+    if workspace is None or parse(workspace) not in (parse(needed), parse(least)):
         return f"its workspace isn't '{needed}'"
     return fitting.dimensions(manifest)
 

@@ -87,7 +87,8 @@ cudaError_t halved(cudaStream_t stream, kernels::Images const& images, float con
 cudaError_t selected(cudaStream_t stream, int64_t count, int8_t const* x, int64_t* indices, int32_t* found,
                      void* workspace)
 {
-    return kernels::launchSelect(stream, 1, &count, NotZero{}, kernels::input<int8_t>(x), indices, found, workspace);
+    return kernels::launchSelect(stream, 1, &count, NotZero{}, kernels::input<int8_t>(x), indices, found, workspace,
+                                 kernels::selectWorkspace(count));
 }
 
 cudaError_t scanInPlace(cudaStream_t stream, int64_t rows, int64_t columns, float* y)

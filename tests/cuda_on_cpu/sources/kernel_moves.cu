@@ -42,7 +42,7 @@ struct Selected
 };
 
 //! How: 0 as the tensor's size has it; 1 and 2 by two kernels for whatever GPU, with one or four tiles a block; 3 by
-//! one kernel, as tensors that would take a test too long.
+//! one kernel, as tensors that would take a test too long; 4 as the size has it, of a workspace that isn't said.
 template <typename T>
 int select(void const* x, int rank, int64_t const* dims, int64_t* indices, int32_t* found, void* workspace,
            int predicate, int how)
@@ -50,16 +50,17 @@ int select(void const* x, int rank, int64_t const* dims, int64_t* indices, int32
     namespace detail = kernels::detail;
     auto const in = kernels::input<T>(x);
     Selected const selected{predicate};
-    if (how == 0)
-    {
-        return kernels::launchSelect(nullptr, rank, dims, selected, in, indices, found, workspace);
-    }
     detail::SelectShape shape{rank, {}};
     int64_t count = 1;
     for (int d = 0; d < rank; ++d)
     {
         shape.sizes[d] = kernels::divisorOf(dims[d]);
         count *= dims[d];
+    }
+    if (how == 0 || how == 4)
+    {
+        return kernels::launchSelect(nullptr, rank, dims, selected, in, indices, found, workspace,
+                                     how == 0 ? kernels::selectWorkspace(count) : 0);
     }
     constexpr int32_t kSize = kernels::Pack<T>::kSize;
     if (!kernels::canPack(x))

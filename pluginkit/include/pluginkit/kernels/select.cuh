@@ -8,7 +8,8 @@
 //!             return x != 0.0F;
 //!         }
 //!     };
-//!     kernels::launchSelect(stream, rank, dims, NonZero{}, kernels::input<__half>(x), indices, found, workspace);
+//!     kernels::launchSelect(stream, rank, dims, NonZero{}, kernels::input<__half>(x), indices, found, workspace,
+//!                           kernels::selectWorkspace(count));
 //!
 //! The elements are read once, and a bit of each is kept: in registers of one block of a small tensor; in the workspace
 //! (`selectWorkspace`), which is a bit more than an eighth of a byte an element; or in the shared memory of the GPU's
@@ -76,15 +77,16 @@ cudaError_t selectEarly(cudaStream_t stream, int64_t packs, SelectShape const& s
                : selectMarked<kSize, 8>(stream, 512, fromLast, count, predicate, x, indices, found, workspace);
 }
 
-//! Of a tensor whose packs are loaded whole.
+//! Of a tensor whose packs are loaded whole. Roomy: the workspace has room for the numbers of two kernels that start
+//! early.
 template <typename Stream, typename Predicate, typename T, typename Index>
 cudaError_t launchSelectOfPacks(Stream const& stream, SelectShape const& shape, int64_t count,
-                                Predicate const& predicate, Input<T> x, Index* indices, int32_t* found,
-                                void* workspace) noexcept
+                                Predicate const& predicate, Input<T> x, Index* indices, int32_t* found, void* workspace,
+                                bool roomy) noexcept
 {
     constexpr int32_t kSize = Pack<T>::kSize;
     int64_t const packs = (count + kSize - 1) / kSize;
-    if (packs <= kMarkedPacks)
+    if (packs <= 2 * kBlockThreads || (roomy && packs <= kMarkedPacks))
     {
         return launchWith(stream, [&](cudaStream_t on, auto /*values*/)
                           { return selectEarly(on, packs, shape, count, predicate, x, indices, found, workspace); });
@@ -97,7 +99,7 @@ cudaError_t launchSelectOfPacks(Stream const& stream, SelectShape const& shape, 
 
 } // namespace detail
 
-//! Bytes of workspace for a tensor of so many elements.
+//! Bytes of workspace for a tensor of so many elements, with which each size is launched in the fastest way.
 inline int64_t selectWorkspace(int64_t count) noexcept
 {
     return detail::selectTiles(count) * detail::SelectWorkspace::kOfTile;
@@ -106,10 +108,12 @@ inline int64_t selectWorkspace(int64_t count) noexcept
 //! Starts the kernels on a stream, which may be `tuned` (tuning.cuh), and returns at once.
 //!
 //! x has `rank` dimensions, 1 to 8, and at most 2^31 - 8192 elements. `found` gets how many elements the predicate
-//! holds for; `indices` a row of so many numbers for each dimension. Index is int32_t or int64_t.
+//! holds for; `indices` a row of so many numbers for each dimension. Index is int32_t or int64_t. `workspaceBytes` says
+//! how large the workspace is: 1028 for each 8192 elements or part of them are enough, and what is meant if it is less.
 template <typename Predicate, typename T, typename Index, typename Stream>
 cudaError_t launchSelect(Stream const& stream, int32_t rank, int64_t const* dims, Predicate const& predicate,
-                         Input<T> x, Index* indices, int32_t* found, void* workspace) noexcept
+                         Input<T> x, Index* indices, int32_t* found, void* workspace,
+                         int64_t workspaceBytes = 0) noexcept
 {
     if (rank < 1 || rank > detail::kMostSelectDims)
     {
@@ -131,7 +135,8 @@ cudaError_t launchSelect(Stream const& stream, int32_t rank, int64_t const* dims
         shape.sizes[d] = divisorOf(dims[d]);
     }
     return canPack(x.data)
-               ? detail::launchSelectOfPacks(stream, shape, count, predicate, x, indices, found, workspace)
+               ? detail::launchSelectOfPacks(stream, shape, count, predicate, x, indices, found, workspace,
+                                             workspaceBytes >= selectWorkspace(count))
                : detail::launchSelectOf<1, 1>(stream, shape, count, predicate, x, indices, found, workspace);
 }
 

@@ -28,7 +28,7 @@ cudaError_t launch(PlacesArguments const& args, cudaStream_t stream) noexcept
     return kernels::launchSelect(kernels::tuned(stream, args.tactic), shape.rank, shape.dims, Layer{},
                                  kernels::input<T>(args.inputs.x.data, args.inputs.x.scale),
                                  static_cast<int64_t*>(args.outputs.indices.data),
-                                 static_cast<int32_t*>(args.outputs.count.data), args.workspace);
+                                 static_cast<int32_t*>(args.outputs.count.data), args.workspace, args.workspaceBytes);
 }
 
 } // namespace

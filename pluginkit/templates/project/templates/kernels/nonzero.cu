@@ -25,7 +25,7 @@ template <typename T>
 cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) noexcept
 {
     auto const& shape = args.inputs.@{ x.name }@.shape;
-    return kernels::launchSelect(kernels::tuned(stream, args.tactic), shape.rank, shape.dims, Layer{}, kernels::input<@{ x.cpp }@>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@), static_cast<@{ places.cpp }@*>(args.outputs.@{ places.name }@.data), static_cast<int32_t*>(args.outputs.@{ found.name }@.data), args.workspace);
+    return kernels::launchSelect(kernels::tuned(stream, args.tactic), shape.rank, shape.dims, Layer{}, kernels::input<@{ x.cpp }@>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@), static_cast<@{ places.cpp }@*>(args.outputs.@{ places.name }@.data), static_cast<int32_t*>(args.outputs.@{ found.name }@.data), args.workspace, args.workspaceBytes);
 }
 
 @% include "parts/kernel_launch.cu" %@
