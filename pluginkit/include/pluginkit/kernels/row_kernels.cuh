@@ -249,6 +249,37 @@ struct HeldRow
     }
 };
 
+//! All of a thread's words of a row are loaded before the first is converted: so many loads are under way at once.
+template <int32_t Words, typename Row>
+__device__ void loadWords(Row& row)
+{
+    typename decltype(row.in)::template Raw<4> raw[Words] = {};
+#pragma unroll
+    for (int32_t k = 0; k < Words; ++k)
+    {
+        if (row.has(k))
+        {
+            row.in.load(row.at(k), raw[k]);
+        }
+    }
+#pragma unroll
+    for (int32_t k = 0; k < Words; ++k)
+    {
+        row.in.unpack(raw[k], row.held[k]);
+    }
+}
+
+//! Over `lanes` neighbouring threads of a warp, a power of two; each gets the result.
+template <typename Operation>
+__device__ float reduceLanes(float value, uint32_t lanes, Operation operation)
+{
+    for (uint32_t distance = lanes / 2; distance > 0; distance /= 2)
+    {
+        value = operation(value, __shfl_xor_sync(kWholeWarp, value, static_cast<int>(distance)));
+    }
+    return value;
+}
+
 template <typename Function, typename Row, typename... Out>
 __device__ void callOnRow(Function const& function, Row const& row, Outputs<Out...> const& outs)
 {

@@ -242,29 +242,21 @@ struct StagedRow
         return k + 1 < Words || some >= 4 ? kAll : some <= 0 ? 0 : kAll >> static_cast<uint32_t>(4 - some);
     }
 
+    __device__ bool has(int32_t k) const
+    {
+        return elementsOf(k) != 0;
+    }
+
     __device__ void load()
     {
-        typename In::template Raw<4> raw[Words] = {};
-#pragma unroll
-        for (int32_t k = 0; k < Words; ++k)
-        {
-            if (elementsOf(k) != 0)
-            {
-                in.load(at(k), raw[k]);
-            }
-        }
-#pragma unroll
-        for (int32_t k = 0; k < Words; ++k)
-        {
-            in.unpack(raw[k], held[k]);
-        }
+        loadWords<Words>(*this);
     }
 
     template <typename Function>
     __device__ void apply(int32_t k, float const (*mine)[4], Function const& function, float (&results)[4]) const
     {
         float numbers[In::kCount][4];
-        in.recall(mine, at(k), elementsOf(k) != 0, numbers);
+        in.recall(mine, at(k), has(k), numbers);
         applyAll(function, numbers, results);
     }
 
@@ -288,11 +280,7 @@ struct StagedRow
             }
             result = operation(result, operation(operation(results[0], results[1]), operation(results[2], results[3])));
         }
-        for (uint32_t distance = lanes / 2; distance > 0; distance /= 2)
-        {
-            result = operation(result, __shfl_xor_sync(kWholeWarp, result, static_cast<int>(distance)));
-        }
-        return result;
+        return reduceLanes(result, lanes, operation);
     }
 
     template <typename Function>

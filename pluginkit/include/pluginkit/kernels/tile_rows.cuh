@@ -69,20 +69,7 @@ struct TileRow
 
     __device__ void load()
     {
-        typename In::template Raw<4> raw[Words] = {};
-#pragma unroll
-        for (int32_t k = 0; k < Words; ++k)
-        {
-            if (has(k))
-            {
-                in.load(at(k), raw[k]);
-            }
-        }
-#pragma unroll
-        for (int32_t k = 0; k < Words; ++k)
-        {
-            in.unpack(raw[k], held[k]);
-        }
+        loadWords<Words>(*this);
     }
 
     template <typename Function>
@@ -114,11 +101,7 @@ struct TileRow
             float const folded = operation(operation(results[0], results[1]), operation(results[2], results[3]));
             result = has(k) ? operation(result, folded) : result;
         }
-        for (uint32_t distance = lanes / 2; distance > 0; distance /= 2)
-        {
-            result = operation(result, __shfl_xor_sync(kWholeWarp, result, static_cast<int>(distance)));
-        }
-        return result;
+        return reduceLanes(result, lanes, operation);
     }
 
     template <typename Function>

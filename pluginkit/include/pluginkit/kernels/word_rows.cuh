@@ -121,29 +121,21 @@ struct WordRow
                 (k > 0 && k + 2 < Words) || (column >= 0 && column + 8 <= columns)};
     }
 
+    __device__ bool has(int32_t k) const
+    {
+        return elementsOf(k) != 0;
+    }
+
     __device__ void load()
     {
-        typename In::template Raw<4> raw[Words] = {};
-#pragma unroll
-        for (int32_t k = 0; k < Words; ++k)
-        {
-            if (elementsOf(k) != 0)
-            {
-                in.load(at(k), raw[k]);
-            }
-        }
-#pragma unroll
-        for (int32_t k = 0; k < Words; ++k)
-        {
-            in.unpack(raw[k], held[k]);
-        }
+        loadWords<Words>(*this);
     }
 
     template <typename Function>
     __device__ void apply(int32_t k, float const (*mine)[4], Function const& function, float (&results)[4]) const
     {
         float numbers[In::kCount][4];
-        in.recall(mine, at(k), elementsOf(k) != 0, numbers);
+        in.recall(mine, at(k), has(k), numbers);
         applyAll(function, numbers, results);
     }
 
