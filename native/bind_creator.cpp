@@ -19,11 +19,22 @@ namespace
 class PyCreator
 {
 public:
-    PyCreator(std::shared_ptr<Library> library, nvinfer1::IPluginCreatorInterface* creator)
-        : mLibrary{std::move(library)}, mCreator{creator}
+    PyCreator(std::shared_ptr<Library> library, void* creator) : mLibrary{std::move(library)}
     {
-        Call const call{"IPluginCreatorInterface::getInterfaceInfo"};
-        mInfo = mCreator->getInterfaceInfo();
+        if (!mLibrary->face().versioned)
+        {
+            mV2 = mLibrary->face().wrapCreator(creator);
+            return;
+        }
+        mCreator = static_cast<nvinfer1::IPluginCreatorInterface*>(creator);
+        {
+            Call const call{"IPluginCreatorInterface::getInterfaceInfo"};
+            mInfo = mCreator->getInterfaceInfo();
+        }
+        if (mInfo.kind != nullptr && std::strcmp(mInfo.kind, "PLUGIN CREATOR_V1") == 0)
+        {
+            mV2 = mLibrary->face().wrapCreator(static_cast<nvinfer1::IPluginCreator*>(mCreator));
+        }
     }
 
     std::tuple<OptionalText, std::int32_t, std::int32_t> interfaceInfo() const
@@ -33,7 +44,7 @@ public:
 
     bool isV2() const
     {
-        return mInfo.kind != nullptr && std::strcmp(mInfo.kind, "PLUGIN CREATOR_V1") == 0;
+        return mV2 != nullptr;
     }
 
     bool isV3() const
@@ -179,7 +190,7 @@ private:
         }
     }
 
-    nvinfer1::IPluginCreator& v2() const
+    V2Creator& v2() const
     {
         checkLoaded();
         if (!isV2())
@@ -187,7 +198,7 @@ private:
             throw UseError{"this creator is no IPluginCreator: its interface kind is " +
                            std::string{mInfo.kind == nullptr ? "null" : mInfo.kind}};
         }
-        return *static_cast<nvinfer1::IPluginCreator*>(mCreator);
+        return *mV2;
     }
 
     nvinfer1::IPluginCreatorV3One& v3() const
@@ -216,45 +227,46 @@ private:
         }
         std::int32_t const base = version >> 24;
         std::int32_t const compiled = version & 0xFFFFFF;
-        std::int32_t const layout = layoutOf(mLibrary->version());
+        LayoutFace const& face = mLibrary->face();
         bool const dynamic = base == static_cast<std::int32_t>(nvinfer1::PluginVersion::kV2_DYNAMICEXT);
         bool const ioext = base == static_cast<std::int32_t>(nvinfer1::PluginVersion::kV2_IOEXT);
         bool const ext = base == static_cast<std::int32_t>(nvinfer1::PluginVersion::kV2_EXT);
         bool const known = dynamic || ioext || ext || base == static_cast<std::int32_t>(nvinfer1::PluginVersion::kV2);
-        if (!known || (compiled >= 110000 ? 11 : 10) != layout)
+        if (!known || layoutOf(compiled) != face.layout)
         {
             Call const call{"IPluginV2::destroy"};
             made->destroy();
             throw std::invalid_argument{
                 known ? "getTensorRTVersion answered " + std::to_string(compiled) + ", but the host is of version " +
                             std::to_string(mLibrary->version()) + " and calls the vtable of layout " +
-                            std::to_string(layout)
+                            std::to_string(face.layout)
                       : "getTensorRTVersion answered the base " + std::to_string(base) +
                             " in its top byte, expected 3 (IPluginV2DynamicExt), 2 (IPluginV2IOExt), 1 (IPluginV2Ext) "
                             "or 0 (IPluginV2)"};
         }
         if (dynamic)
         {
-            auto plugin = layout == 10 ? layout10::wrapDynamic(made) : layout11::wrapDynamic(made);
+            auto plugin = face.wrapDynamic(made);
             return py::cast(std::make_unique<PyDynamicPlugin>(std::move(plugin)));
         }
         if (ioext)
         {
-            auto plugin = layout == 10 ? layout10::wrapIOExt(made) : layout11::wrapIOExt(made);
+            auto plugin = face.wrapIOExt(made);
             return py::cast(std::make_unique<PyIOExtPlugin>(std::move(plugin)));
         }
         if (ext)
         {
-            auto plugin = layout == 10 ? layout10::wrapExt(made) : layout11::wrapExt(made);
+            auto plugin = face.wrapExt(made);
             return py::cast(std::make_unique<PyExtPlugin>(std::move(plugin)));
         }
-        auto plugin = layout == 10 ? layout10::wrapBasic(made) : layout11::wrapBasic(made);
+        auto plugin = face.wrapBasic(made);
         return py::cast(std::make_unique<PyBasicPlugin>(std::move(plugin)));
     }
 
     std::shared_ptr<Library> mLibrary;
-    nvinfer1::IPluginCreatorInterface* mCreator;
-    nvinfer1::InterfaceInfo mInfo;
+    nvinfer1::IPluginCreatorInterface* mCreator{nullptr};
+    nvinfer1::InterfaceInfo mInfo{};
+    std::unique_ptr<V2Creator> mV2;
     std::vector<std::unique_ptr<GivenFields>> mGiven;
 };
 

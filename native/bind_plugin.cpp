@@ -147,9 +147,9 @@ void bindDynamic(py::module_& module)
                 return repeated(times,
                                 [&]
                                 {
-                                    return p.get().enqueue(inDescs.data(), outDescs.data(), from.data(), to.data(),
-                                                           reinterpret_cast<void*>(workspace),
-                                                           reinterpret_cast<void*>(stream));
+                                    return p.get().enqueue(
+                                        inDescs.data(), count(inDescs), outDescs.data(), count(outDescs), from.data(),
+                                        to.data(), reinterpret_cast<void*>(workspace), reinterpret_cast<void*>(stream));
                                 });
             },
             // Two contexts enqueue at once, from two threads.

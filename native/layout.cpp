@@ -3,6 +3,10 @@
 
 #include "breadcrumb.h"
 
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
 #include <type_traits>
 
 namespace pluginkit
@@ -19,6 +23,126 @@ template <>
 constexpr char const* kInterface<nvinfer1::IPluginV2Ext> = "IPluginV2Ext";
 template <>
 constexpr char const* kInterface<nvinfer1::IPluginV2> = "IPluginV2";
+
+#if PLUGINKIT_TRT_LAYOUT == 8
+// Dimensions beyond 32 bits don't exist there.
+nvinfer1::Dims own(host::Dims64 const& dims)
+{
+    constexpr std::int64_t kLargest = std::numeric_limits<pluginkit::Extent>::max();
+    nvinfer1::Dims result{};
+    result.nbDims = dims.nbDims;
+    for (std::int32_t i = 0; i < dims.nbDims && i < nvinfer1::Dims::MAX_DIMS; ++i)
+    {
+        if (dims.d[i] > kLargest)
+        {
+            throw std::invalid_argument{"TensorRT 8 keeps a dimension in 32 bits, and this one is " +
+                                        std::to_string(dims.d[i])};
+        }
+        result.d[i] = static_cast<pluginkit::Extent>(dims.d[i]);
+    }
+    return result;
+}
+
+nvinfer1::PluginTensorDesc own(host::PluginTensorDesc const& desc)
+{
+    return {own(desc.dims), desc.type, desc.format, desc.scale};
+}
+
+nvinfer1::DynamicPluginTensorDesc own(host::DynamicPluginTensorDesc const& desc)
+{
+    return {own(desc.desc), own(desc.min), own(desc.max)};
+}
+
+host::Dims64 back(nvinfer1::Dims const& dims)
+{
+    host::Dims64 result{};
+    result.nbDims = dims.nbDims;
+    std::copy_n(dims.d, nvinfer1::Dims::MAX_DIMS, result.d);
+    return result;
+}
+
+//! An array as the plugin of this layout gets it.
+template <class Type>
+class Given
+{
+public:
+    Given(Type const* items, std::int32_t count)
+    {
+        for (std::int32_t i = 0; i < count; ++i)
+        {
+            mItems.push_back(own(items[i]));
+        }
+    }
+    auto const* get() const
+    {
+        return mItems.data();
+    }
+
+private:
+    std::vector<decltype(own(std::declval<Type>()))> mItems;
+};
+
+//! The host's builder, called by a plugin of this layout: expressions lie as in the later ones, which only add to them.
+class Builder final : public nvinfer1::IExprBuilder, public nvinfer1::apiv::VExprBuilder
+{
+    //! VExprBuilder of layouts 10 and 11, as far as it is called.
+    class Later
+    {
+    public:
+        virtual ~Later() noexcept = default;
+        virtual nvinfer1::IDimensionExpr const* constant(std::int64_t value) = 0;
+        virtual nvinfer1::IDimensionExpr const* operation(nvinfer1::DimensionOperation op,
+                                                          nvinfer1::IDimensionExpr const& first,
+                                                          nvinfer1::IDimensionExpr const& second) = 0;
+    };
+    //! Where an IExprBuilder has its implementation.
+    struct Reached : nvinfer1::IExprBuilder
+    {
+        using nvinfer1::IExprBuilder::mImpl;
+    };
+
+public:
+    explicit Builder(nvinfer1::IExprBuilder& builder)
+        : mHost{*reinterpret_cast<Later*>(static_cast<Reached&>(builder).mImpl)}
+    {
+        mImpl = this;
+    }
+    nvinfer1::IDimensionExpr const* constant(std::int32_t value) override
+    {
+        return mHost.constant(value);
+    }
+    nvinfer1::IDimensionExpr const* operation(nvinfer1::DimensionOperation op, nvinfer1::IDimensionExpr const& first,
+                                              nvinfer1::IDimensionExpr const& second) override
+    {
+        return mHost.operation(op, first, second);
+    }
+
+private:
+    Later& mHost;
+};
+#else
+host::Dims64 const& back(host::Dims64 const& dims)
+{
+    return dims;
+}
+
+//! An array as the plugin of this layout gets it: as it is.
+template <class Type>
+class Given
+{
+public:
+    Given(Type const* items, std::int32_t /*count*/) : mItems{items} {}
+    Type const* get() const
+    {
+        return mItems;
+    }
+
+private:
+    Type const* mItems;
+};
+
+using Builder = nvinfer1::IExprBuilder&;
+#endif
 
 template <class Plugin>
 constexpr bool kIsBasic = std::is_same_v<Plugin, nvinfer1::IPluginV2>;
@@ -132,13 +256,14 @@ public:
         }
     }
 
-    bool supportsFormatCombination(std::int32_t pos, nvinfer1::PluginTensorDesc const* inOut, std::int32_t nbInputs,
+    bool supportsFormatCombination(std::int32_t pos, host::PluginTensorDesc const* inOut, std::int32_t nbInputs,
                                    std::int32_t nbOutputs) override
     {
         if constexpr (kHasCombinations<Plugin>)
         {
             Call const call{kInterface<Plugin>, "supportsFormatCombination"};
-            return mPlugin->supportsFormatCombination(pos, inOut, nbInputs, nbOutputs);
+            return mPlugin->supportsFormatCombination(pos, Given{inOut, nbInputs + nbOutputs}.get(), nbInputs,
+                                                      nbOutputs);
         }
         else
         {
@@ -166,29 +291,38 @@ public:
     nvinfer1::DimsExprs getOutputDimensions(std::int32_t index, nvinfer1::DimsExprs const* inputs,
                                             std::int32_t nbInputs, nvinfer1::IExprBuilder& builder) override
     {
+        Builder given{builder};
         Call const call{"IPluginV2DynamicExt::getOutputDimensions"};
-        return mPlugin->getOutputDimensions(index, inputs, nbInputs, builder);
+        return mPlugin->getOutputDimensions(index, inputs, nbInputs, given);
     }
 
-    void configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, std::int32_t nbInputs,
-                         nvinfer1::DynamicPluginTensorDesc const* out, std::int32_t nbOutputs) override
+    void configurePlugin(host::DynamicPluginTensorDesc const* in, std::int32_t nbInputs,
+                         host::DynamicPluginTensorDesc const* out, std::int32_t nbOutputs) override
     {
+        Given const givenIn{in, nbInputs};
+        Given const givenOut{out, nbOutputs};
         Call const call{"IPluginV2DynamicExt::configurePlugin"};
-        mPlugin->configurePlugin(in, nbInputs, out, nbOutputs);
+        mPlugin->configurePlugin(givenIn.get(), nbInputs, givenOut.get(), nbOutputs);
     }
 
-    std::size_t getWorkspaceSize(nvinfer1::PluginTensorDesc const* in, std::int32_t nbInputs,
-                                 nvinfer1::PluginTensorDesc const* out, std::int32_t nbOutputs) const override
+    std::size_t getWorkspaceSize(host::PluginTensorDesc const* in, std::int32_t nbInputs,
+                                 host::PluginTensorDesc const* out, std::int32_t nbOutputs) const override
     {
+        Given const givenIn{in, nbInputs};
+        Given const givenOut{out, nbOutputs};
         Call const call{"IPluginV2DynamicExt::getWorkspaceSize"};
-        return mPlugin->getWorkspaceSize(in, nbInputs, out, nbOutputs);
+        return mPlugin->getWorkspaceSize(givenIn.get(), nbInputs, givenOut.get(), nbOutputs);
     }
 
-    std::int32_t enqueue(nvinfer1::PluginTensorDesc const* inDesc, nvinfer1::PluginTensorDesc const* outDesc,
-                         void const* const* inputs, void* const* outputs, void* workspace, void* stream) override
+    std::int32_t enqueue(host::PluginTensorDesc const* inDesc, std::int32_t nbInputs,
+                         host::PluginTensorDesc const* outDesc, std::int32_t nbOutputs, void const* const* inputs,
+                         void* const* outputs, void* workspace, void* stream) override
     {
+        Given const givenIn{inDesc, nbInputs};
+        Given const givenOut{outDesc, nbOutputs};
         Call const call{"IPluginV2DynamicExt::enqueue"};
-        return mPlugin->enqueue(inDesc, outDesc, inputs, outputs, workspace, static_cast<cudaStream_t>(stream));
+        return mPlugin->enqueue(givenIn.get(), givenOut.get(), inputs, outputs, workspace,
+                                static_cast<cudaStream_t>(stream));
     }
 };
 
@@ -205,14 +339,14 @@ public:
         return copy == nullptr ? nullptr : std::make_unique<WrappedIOExt>(copy);
     }
 
-    nvinfer1::Dims64 getOutputDimensions(std::int32_t index, nvinfer1::Dims64 const* inputs,
-                                         std::int32_t nbInputs) override
+    host::Dims64 getOutputDimensions(std::int32_t index, host::Dims64 const* inputs, std::int32_t nbInputs) override
     {
+        Given const given{inputs, nbInputs};
         Call const call{"IPluginV2IOExt::getOutputDimensions"};
-        return mPlugin->getOutputDimensions(index, inputs, nbInputs);
+        return back(mPlugin->getOutputDimensions(index, given.get(), nbInputs));
     }
 
-#if PLUGINKIT_TRT_LAYOUT == 10
+#if PLUGINKIT_TRT_LAYOUT <= 10
     bool isOutputBroadcastAcrossBatch(std::int32_t index, std::int32_t nbInputs) const override
     {
         Call const call{"IPluginV2IOExt::isOutputBroadcastAcrossBatch"};
@@ -237,11 +371,13 @@ public:
     }
 #endif
 
-    void configurePlugin(nvinfer1::PluginTensorDesc const* in, std::int32_t nbInputs,
-                         nvinfer1::PluginTensorDesc const* out, std::int32_t nbOutputs) override
+    void configurePlugin(host::PluginTensorDesc const* in, std::int32_t nbInputs, host::PluginTensorDesc const* out,
+                         std::int32_t nbOutputs) override
     {
+        Given const givenIn{in, nbInputs};
+        Given const givenOut{out, nbOutputs};
         Call const call{"IPluginV2IOExt::configurePlugin"};
-        mPlugin->configurePlugin(in, nbInputs, out, nbOutputs);
+        mPlugin->configurePlugin(givenIn.get(), nbInputs, givenOut.get(), nbOutputs);
     }
 
     std::size_t getWorkspaceSize(std::int32_t maxBatchSize) const override
@@ -272,17 +408,17 @@ public:
         return copy == nullptr ? nullptr : std::make_unique<WrappedStatic>(copy);
     }
 
-    nvinfer1::Dims64 getOutputDimensions(std::int32_t index, nvinfer1::Dims64 const* inputs,
-                                         std::int32_t nbInputs) override
+    host::Dims64 getOutputDimensions(std::int32_t index, host::Dims64 const* inputs, std::int32_t nbInputs) override
     {
+        Given const given{inputs, nbInputs};
         Call const call{kInterface<Plugin>, "getOutputDimensions"};
-        return mPlugin->getOutputDimensions(index, inputs, nbInputs);
+        return back(mPlugin->getOutputDimensions(index, given.get(), nbInputs));
     }
 
     bool isOutputBroadcastAcrossBatch([[maybe_unused]] std::int32_t index,
                                       [[maybe_unused]] std::int32_t nbInputs) const override
     {
-#if PLUGINKIT_TRT_LAYOUT == 10
+#if PLUGINKIT_TRT_LAYOUT <= 10
         if constexpr (!kIsBasic<Plugin>)
         {
             Call const call{kInterface<Plugin>, "isOutputBroadcastAcrossBatch"};
@@ -295,7 +431,7 @@ public:
 
     bool canBroadcastInputAcrossBatch([[maybe_unused]] std::int32_t index) const override
     {
-#if PLUGINKIT_TRT_LAYOUT == 10
+#if PLUGINKIT_TRT_LAYOUT <= 10
         if constexpr (!kIsBasic<Plugin>)
         {
             Call const call{kInterface<Plugin>, "canBroadcastInputAcrossBatch"};
@@ -305,17 +441,19 @@ public:
         return false;
     }
 
-    void configure(std::vector<nvinfer1::Dims64> const& inputs, std::vector<nvinfer1::Dims64> const& outputs,
+    void configure(std::vector<host::Dims64> const& inputs, std::vector<host::Dims64> const& outputs,
                    std::vector<nvinfer1::DataType> const& inputTypes,
                    [[maybe_unused]] std::vector<nvinfer1::DataType> const& outputTypes, nvinfer1::TensorFormat format,
                    std::int32_t maxBatchSize) override
     {
         auto const nbInputs = static_cast<std::int32_t>(inputs.size());
         auto const nbOutputs = static_cast<std::int32_t>(outputs.size());
+        Given const givenIn{inputs.data(), nbInputs};
+        Given const givenOut{outputs.data(), nbOutputs};
         if constexpr (kIsBasic<Plugin>)
         {
             Call const call{kInterface<Plugin>, "configureWithFormat"};
-            mPlugin->configureWithFormat(inputs.data(), nbInputs, outputs.data(), nbOutputs,
+            mPlugin->configureWithFormat(givenIn.get(), nbInputs, givenOut.get(), nbOutputs,
                                          inputTypes.empty() ? nvinfer1::DataType::kFLOAT : inputTypes.front(), format,
                                          maxBatchSize);
         }
@@ -324,7 +462,7 @@ public:
             auto const inBroadcast = std::make_unique<bool[]>(inputs.size());
             auto const outBroadcast = std::make_unique<bool[]>(outputs.size());
             Call const call{kInterface<Plugin>, "configurePlugin"};
-            mPlugin->configurePlugin(inputs.data(), nbInputs, outputs.data(), nbOutputs, inputTypes.data(),
+            mPlugin->configurePlugin(givenIn.get(), nbInputs, givenOut.get(), nbOutputs, inputTypes.data(),
                                      outputTypes.data(), inBroadcast.get(), outBroadcast.get(), format, maxBatchSize);
         }
     }
@@ -364,14 +502,43 @@ private:
     Logger mLogger;
 };
 
-} // namespace
-
-#if PLUGINKIT_TRT_LAYOUT == 10
-namespace layout10
-#else
-namespace layout11
-#endif
+class WrappedCreator final : public V2Creator
 {
+public:
+    explicit WrappedCreator(nvinfer1::IPluginCreator& creator) : mCreator{creator} {}
+
+    char const* getPluginName() const override
+    {
+        return mCreator.getPluginName();
+    }
+    char const* getPluginVersion() const override
+    {
+        return mCreator.getPluginVersion();
+    }
+    char const* getPluginNamespace() const override
+    {
+        return mCreator.getPluginNamespace();
+    }
+    void setPluginNamespace(char const* pluginNamespace) override
+    {
+        mCreator.setPluginNamespace(pluginNamespace);
+    }
+    nvinfer1::PluginFieldCollection const* getFieldNames() override
+    {
+        return mCreator.getFieldNames();
+    }
+    nvinfer1::IPluginV2* createPlugin(char const* name, nvinfer1::PluginFieldCollection const* fields) override
+    {
+        return mCreator.createPlugin(name, fields);
+    }
+    nvinfer1::IPluginV2* deserializePlugin(char const* name, void const* data, std::size_t size) override
+    {
+        return mCreator.deserializePlugin(name, data, size);
+    }
+
+private:
+    nvinfer1::IPluginCreator& mCreator;
+};
 
 std::unique_ptr<DynamicPlugin> wrapDynamic(nvinfer1::IPluginV2* plugin)
 {
@@ -393,6 +560,11 @@ std::unique_ptr<StaticPlugin> wrapBasic(nvinfer1::IPluginV2* plugin)
     return std::make_unique<WrappedStatic<nvinfer1::IPluginV2>>(plugin);
 }
 
+std::unique_ptr<V2Creator> wrapCreator(void* creator)
+{
+    return std::make_unique<WrappedCreator>(*static_cast<nvinfer1::IPluginCreator*>(creator));
+}
+
 void* loggerFinder()
 {
     // Never destroyed: a plugin may log from its own static destructors, after those of this module.
@@ -400,6 +572,17 @@ void* loggerFinder()
     return static_cast<nvinfer1::ILoggerFinder*>(finder);
 }
 
-} // namespace layout10 or layout11
+#if PLUGINKIT_TRT_LAYOUT == 8
+constexpr char const* kCREATORS_BY{"getPluginCreators"};
+constexpr bool kVERSIONED{false};
+#else
+constexpr char const* kCREATORS_BY{"getCreators"};
+constexpr bool kVERSIONED{true};
+#endif
+
+[[maybe_unused]] bool const gAdded = addFace({PLUGINKIT_TRT_LAYOUT, &wrapDynamic, &wrapIOExt, &wrapExt, &wrapBasic,
+                                              &wrapCreator, &loggerFinder, kCREATORS_BY, kVERSIONED});
+
+} // namespace
 
 } // namespace pluginkit

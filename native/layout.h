@@ -12,9 +12,56 @@
 namespace pluginkit
 {
 
-//! What plugins of the second generation share, in either layout: each method is the plugin's method of that name, and
-//! nothing else; an interface that lacks one answers as told there. What appears here (descriptors, expressions, the
-//! creator) is the same in both layouts.
+//! The types by which the host speaks of tensors: those of layouts 10 and 11, which are the same. Layout 8, which has
+//! others, is compiled against these declarations of the same memory, and converts.
+namespace host
+{
+#if PLUGINKIT_TRT_LAYOUT == 8
+struct Dims64
+{
+    static constexpr std::int32_t MAX_DIMS{8};
+    std::int32_t nbDims;
+    std::int64_t d[MAX_DIMS];
+};
+struct PluginTensorDesc
+{
+    Dims64 dims;
+    nvinfer1::DataType type;
+    nvinfer1::TensorFormat format;
+    float scale;
+};
+struct DynamicPluginTensorDesc
+{
+    PluginTensorDesc desc;
+    Dims64 min;
+    Dims64 max;
+    Dims64 opt;
+};
+#else
+using nvinfer1::Dims64;
+using nvinfer1::DynamicPluginTensorDesc;
+using nvinfer1::PluginTensorDesc;
+#endif
+} // namespace host
+
+//! A creator of the second generation: each method is the creator's method of that name.
+class V2Creator
+{
+public:
+    virtual ~V2Creator() = default;
+
+    virtual char const* getPluginName() const = 0;
+    virtual char const* getPluginVersion() const = 0;
+    virtual char const* getPluginNamespace() const = 0;
+    virtual void setPluginNamespace(char const* pluginNamespace) = 0;
+    virtual nvinfer1::PluginFieldCollection const* getFieldNames() = 0;
+    virtual nvinfer1::IPluginV2* createPlugin(char const* name, nvinfer1::PluginFieldCollection const* fields) = 0;
+    virtual nvinfer1::IPluginV2* deserializePlugin(char const* name, void const* data, std::size_t size) = 0;
+};
+
+//! What plugins of the second generation share, in any layout: each method is the plugin's method of that name, and
+//! nothing else; an interface that lacks one answers as told there. What appears here (descriptors, expressions) is the
+//! same in all layouts.
 class V2Plugin
 {
 public:
@@ -38,8 +85,8 @@ public:
     virtual void attachToContext(void* cudnn, void* cublas) = 0;
     virtual void detachFromContext() = 0;
     //! Of an IPluginV2 and IPluginV2Ext it is supportsFormat, for the tensor at `pos`.
-    virtual bool supportsFormatCombination(std::int32_t pos, nvinfer1::PluginTensorDesc const* inOut,
-                                           std::int32_t nbInputs, std::int32_t nbOutputs) = 0;
+    virtual bool supportsFormatCombination(std::int32_t pos, host::PluginTensorDesc const* inOut, std::int32_t nbInputs,
+                                           std::int32_t nbOutputs) = 0;
 };
 
 //! An IPluginV2DynamicExt.
@@ -50,11 +97,12 @@ public:
     virtual std::unique_ptr<DynamicPlugin> clone() const = 0;
     virtual nvinfer1::DimsExprs getOutputDimensions(std::int32_t index, nvinfer1::DimsExprs const* inputs,
                                                     std::int32_t nbInputs, nvinfer1::IExprBuilder& builder) = 0;
-    virtual void configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, std::int32_t nbInputs,
-                                 nvinfer1::DynamicPluginTensorDesc const* out, std::int32_t nbOutputs) = 0;
-    virtual std::size_t getWorkspaceSize(nvinfer1::PluginTensorDesc const* in, std::int32_t nbInputs,
-                                         nvinfer1::PluginTensorDesc const* out, std::int32_t nbOutputs) const = 0;
-    virtual std::int32_t enqueue(nvinfer1::PluginTensorDesc const* inDesc, nvinfer1::PluginTensorDesc const* outDesc,
+    virtual void configurePlugin(host::DynamicPluginTensorDesc const* in, std::int32_t nbInputs,
+                                 host::DynamicPluginTensorDesc const* out, std::int32_t nbOutputs) = 0;
+    virtual std::size_t getWorkspaceSize(host::PluginTensorDesc const* in, std::int32_t nbInputs,
+                                         host::PluginTensorDesc const* out, std::int32_t nbOutputs) const = 0;
+    virtual std::int32_t enqueue(host::PluginTensorDesc const* inDesc, std::int32_t nbInputs,
+                                 host::PluginTensorDesc const* outDesc, std::int32_t nbOutputs,
                                  void const* const* inputs, void* const* outputs, void* workspace, void* stream) = 0;
 };
 
@@ -64,13 +112,12 @@ class IOExtPlugin : public V2Plugin
 public:
     //! Null when the plugin answers null.
     virtual std::unique_ptr<IOExtPlugin> clone() const = 0;
-    virtual nvinfer1::Dims64 getOutputDimensions(std::int32_t index, nvinfer1::Dims64 const* inputs,
-                                                 std::int32_t nbInputs) = 0;
-    //! TensorRT 11 has no such method: false then.
+    virtual host::Dims64 getOutputDimensions(std::int32_t index, host::Dims64 const* inputs, std::int32_t nbInputs) = 0;
+    //! TensorRT 11 has neither method: false then.
     virtual bool isOutputBroadcastAcrossBatch(std::int32_t index, std::int32_t nbInputs) const = 0;
     virtual bool canBroadcastInputAcrossBatch(std::int32_t index) const = 0;
-    virtual void configurePlugin(nvinfer1::PluginTensorDesc const* in, std::int32_t nbInputs,
-                                 nvinfer1::PluginTensorDesc const* out, std::int32_t nbOutputs) = 0;
+    virtual void configurePlugin(host::PluginTensorDesc const* in, std::int32_t nbInputs,
+                                 host::PluginTensorDesc const* out, std::int32_t nbOutputs) = 0;
     virtual std::size_t getWorkspaceSize(std::int32_t maxBatchSize) const = 0;
     virtual std::int32_t enqueue(std::int32_t batchSize, void const* const* inputs, void* const* outputs,
                                  void* workspace, void* stream) = 0;
@@ -82,13 +129,12 @@ class StaticPlugin : public V2Plugin
 public:
     //! Null when the plugin answers null.
     virtual std::unique_ptr<StaticPlugin> clone() const = 0;
-    virtual nvinfer1::Dims64 getOutputDimensions(std::int32_t index, nvinfer1::Dims64 const* inputs,
-                                                 std::int32_t nbInputs) = 0;
+    virtual host::Dims64 getOutputDimensions(std::int32_t index, host::Dims64 const* inputs, std::int32_t nbInputs) = 0;
     //! False where there is no such method: in an IPluginV2, and in TensorRT 11.
     virtual bool isOutputBroadcastAcrossBatch(std::int32_t index, std::int32_t nbInputs) const = 0;
     virtual bool canBroadcastInputAcrossBatch(std::int32_t index) const = 0;
     //! configurePlugin, or an IPluginV2's configureWithFormat with the first input's type. Nothing is broadcast.
-    virtual void configure(std::vector<nvinfer1::Dims64> const& inputs, std::vector<nvinfer1::Dims64> const& outputs,
+    virtual void configure(std::vector<host::Dims64> const& inputs, std::vector<host::Dims64> const& outputs,
                            std::vector<nvinfer1::DataType> const& inputTypes,
                            std::vector<nvinfer1::DataType> const& outputTypes, nvinfer1::TensorFormat format,
                            std::int32_t maxBatchSize) = 0;
@@ -97,24 +143,27 @@ public:
                                  void* workspace, void* stream) = 0;
 };
 
-namespace layout10
+//! What is compiled once for each layout, and how it is reached. Registers and lists are those of that layout.
+struct LayoutFace
 {
-std::unique_ptr<DynamicPlugin> wrapDynamic(nvinfer1::IPluginV2* plugin);
-std::unique_ptr<IOExtPlugin> wrapIOExt(nvinfer1::IPluginV2* plugin);
-std::unique_ptr<StaticPlugin> wrapExt(nvinfer1::IPluginV2* plugin);
-std::unique_ptr<StaticPlugin> wrapBasic(nvinfer1::IPluginV2* plugin);
-//! The ILoggerFinder to hand to setLoggerFinder.
-void* loggerFinder();
-} // namespace layout10
+    std::int32_t layout;
+    std::unique_ptr<DynamicPlugin> (*wrapDynamic)(nvinfer1::IPluginV2* plugin);
+    std::unique_ptr<IOExtPlugin> (*wrapIOExt)(nvinfer1::IPluginV2* plugin);
+    std::unique_ptr<StaticPlugin> (*wrapExt)(nvinfer1::IPluginV2* plugin);
+    std::unique_ptr<StaticPlugin> (*wrapBasic)(nvinfer1::IPluginV2* plugin);
+    //! Takes an IPluginCreator of that layout.
+    std::unique_ptr<V2Creator> (*wrapCreator)(void* creator);
+    //! The ILoggerFinder to hand to setLoggerFinder.
+    void* (*loggerFinder)();
+    //! The function that loadLibrary takes a library's creators from, and whether those are versioned interfaces.
+    char const* creatorsBy;
+    bool versioned;
+};
 
-namespace layout11
-{
-std::unique_ptr<DynamicPlugin> wrapDynamic(nvinfer1::IPluginV2* plugin);
-std::unique_ptr<IOExtPlugin> wrapIOExt(nvinfer1::IPluginV2* plugin);
-std::unique_ptr<StaticPlugin> wrapExt(nvinfer1::IPluginV2* plugin);
-std::unique_ptr<StaticPlugin> wrapBasic(nvinfer1::IPluginV2* plugin);
-void* loggerFinder();
-} // namespace layout11
+//! The layout's face. Throws std::invalid_argument for a number that there is none of.
+LayoutFace const& faceOf(std::int32_t layout);
+//! Adds one; the answer is only there for initializers.
+bool addFace(LayoutFace const& face);
 
 //! What plugins logged through the logger they found, (ILogger::Severity, text), oldest first.
 using LogLines = std::vector<std::pair<std::int32_t, std::string>>;

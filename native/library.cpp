@@ -2,9 +2,11 @@
 
 #include "breadcrumb.h"
 
+#include <algorithm>
 #include <atomic>
 #include <dlfcn.h>
 #include <mutex>
+#include <pluginkit/loader.h>
 
 namespace
 {
@@ -48,7 +50,35 @@ std::int32_t hostVersion()
 
 std::int32_t layoutOf(std::int32_t version)
 {
-    return version >= 110000 || (version >= 10500 && version < 100000) ? 11 : 10;
+    return detail::servedBy(version).layout;
+}
+
+namespace
+{
+
+std::vector<LayoutFace>& faces()
+{
+    static std::vector<LayoutFace> all;
+    return all;
+}
+
+} // namespace
+
+bool addFace(LayoutFace const& face)
+{
+    faces().push_back(face);
+    return true;
+}
+
+LayoutFace const& faceOf(std::int32_t layout)
+{
+    auto const& all = faces();
+    auto const found = std::find_if(all.begin(), all.end(), [&](auto const& one) { return one.layout == layout; });
+    if (found == all.end())
+    {
+        throw std::invalid_argument{"there is no layout " + std::to_string(layout)};
+    }
+    return *found;
 }
 
 void* Library::symbol(char const* name) const
@@ -56,7 +86,7 @@ void* Library::symbol(char const* name) const
     return dlsym(mHandle, name);
 }
 
-Library::Library(std::string const& path, std::int32_t version) : mVersion{version}
+Library::Library(std::string const& path, std::int32_t version) : mVersion{version}, mFace{faceOf(layoutOf(version))}
 {
     {
         Call const call{"dlopen"};
@@ -72,11 +102,11 @@ Library::Library(std::string const& path, std::int32_t version) : mVersion{versi
     {
         throw LoadError{"dlopen", mUnresolved};
     }
-    mGetCreators = symbol("getCreators");
+    mGetCreators = symbol(mFace.creatorsBy);
     void* const setFinder = symbol("setLoggerFinder");
     if (mGetCreators == nullptr || setFinder == nullptr)
     {
-        std::string missing = mGetCreators == nullptr ? "getCreators" : "";
+        std::string missing = mGetCreators == nullptr ? mFace.creatorsBy : "";
         if (setFinder == nullptr)
         {
             missing += missing.empty() ? "setLoggerFinder" : " and setLoggerFinder";
@@ -85,7 +115,7 @@ Library::Library(std::string const& path, std::int32_t version) : mVersion{versi
         throw LoadError{"dlsym", path + " does not export " + missing};
     }
     setHostVersion(version);
-    void* const finder = layoutOf(version) == 10 ? layout10::loggerFinder() : layout11::loggerFinder();
+    void* const finder = mFace.loggerFinder();
     Call const call{"setLoggerFinder"};
     reinterpret_cast<void (*)(void*)>(setFinder)(finder);
 }
@@ -105,27 +135,27 @@ void Library::close()
     }
 }
 
-std::vector<nvinfer1::IPluginCreatorInterface*> Library::creators() const
+std::vector<void*> Library::creators() const
 {
-    using Creators = nvinfer1::IPluginCreatorInterface* const* (*)(std::int32_t&);
+    using Creators = void* const* (*)(std::int32_t&);
+    std::string const name{mFace.creatorsBy};
     std::int32_t count = 0;
-    nvinfer1::IPluginCreatorInterface* const* list = nullptr;
+    void* const* list = nullptr;
     {
-        Call const call{"getCreators"};
+        Call const call{mFace.creatorsBy};
         list = reinterpret_cast<Creators>(mGetCreators)(count);
     }
     if (count < 0 || (count > 0 && list == nullptr))
     {
-        throw LoadError{"getCreators", "getCreators answered " +
-                                           std::string{list == nullptr ? "a null list" : "a list"} +
-                                           " and a count of " + std::to_string(count)};
+        throw LoadError{name, name + " answered " + std::string{list == nullptr ? "a null list" : "a list"} +
+                                  " and a count of " + std::to_string(count)};
     }
-    std::vector<nvinfer1::IPluginCreatorInterface*> creators(list, list + count);
+    std::vector<void*> creators(list, list + count);
     for (std::size_t i = 0; i < creators.size(); ++i)
     {
         if (creators[i] == nullptr)
         {
-            throw LoadError{"getCreators", "getCreators answered null as creator " + std::to_string(i)};
+            throw LoadError{name, name + " answered null as creator " + std::to_string(i)};
         }
     }
     return creators;

@@ -9,8 +9,8 @@
 namespace pluginkit
 {
 
-//! A library that can't be loaded as a plugin library. `step` is the call that failed: "dlopen", "dlsym" or
-//! "getCreators".
+//! A library that can't be loaded as a plugin library. `step` is the call that failed: "dlopen", "dlsym" or the one
+//! that gives the creators.
 struct LoadError : std::runtime_error
 {
     LoadError(std::string failedStep, std::string const& message)
@@ -24,7 +24,7 @@ struct LoadError : std::runtime_error
 void setHostVersion(std::int32_t version);
 std::int32_t hostVersion();
 
-//! 10 or 11: which vtable a host of that version has (research: 11 from 11.0.0, and RTX from 1.5).
+//! Which layout's virtual tables a host of that version has; 0 where there is none.
 std::int32_t layoutOf(std::int32_t version);
 
 //! A plugin library, loaded as IPluginRegistry::loadLibrary does.
@@ -37,8 +37,13 @@ public:
     Library(Library const&) = delete;
     Library& operator=(Library const&) = delete;
 
-    //! Calls getCreators; may be called again, as deregisterLibrary does.
-    std::vector<nvinfer1::IPluginCreatorInterface*> creators() const;
+    //! Calls getCreators, or what the layout has in its place; may be called again, as deregisterLibrary does. Each is
+    //! an IPluginCreatorInterface, where the layout has that class, else an IPluginCreator.
+    std::vector<void*> creators() const;
+    LayoutFace const& face() const
+    {
+        return mFace;
+    }
     void close();
     bool loaded() const
     {
@@ -60,6 +65,7 @@ private:
 
     void* mHandle{nullptr};
     std::int32_t mVersion;
+    LayoutFace const& mFace;
     std::string mUnresolved;
     void* mGetCreators{nullptr};
 };

@@ -3,11 +3,17 @@
 
 #include "NvInferRuntimeCommon.h"
 
-#if PLUGINKIT_TRT_LAYOUT == 10
-bool pluginkit::loadIntoLayout10(void* registry, char const* path) noexcept
-#else
-bool pluginkit::loadIntoLayout11(void* registry, char const* path) noexcept
-#endif
+namespace
+{
+
+bool load(void* registry, char const* path) noexcept
 {
     return static_cast<nvinfer1::IPluginRegistry*>(registry)->loadLibrary(path) != nullptr;
 }
+
+constexpr pluginkit::LibraryLoader kLOADER{PLUGINKIT_TRT_LAYOUT, &load};
+
+// Where register_on_load.cpp finds those of all layouts, before any initializer has run.
+__attribute__((used, section("pluginkit_loaders"))) pluginkit::LibraryLoader const* const gLoader{&kLOADER};
+
+} // namespace

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <cstdint>
+
 namespace pluginkit
 {
 
-//! IPluginRegistry::loadLibrary of a registry of that layout: whether it has loaded the library.
-bool loadIntoLayout10(void* registry, char const* path) noexcept;
-bool loadIntoLayout11(void* registry, char const* path) noexcept;
+//! IPluginRegistry::loadLibrary of a registry of one layout: whether it has loaded the library.
+struct LibraryLoader
+{
+    std::int32_t layout;
+    bool (*load)(void* registry, char const* path) noexcept;
+};
 
 } // namespace pluginkit

@@ -11,10 +11,33 @@
 #include <sstream>
 #include <string>
 
+// Where the linker puts the loaders of load_library.cpp.
+// NOLINTBEGIN(bugprone-reserved-identifier)
+extern "C" __attribute__((visibility("hidden"))) pluginkit::LibraryLoader const* const __start_pluginkit_loaders[];
+extern "C" __attribute__((visibility("hidden"))) pluginkit::LibraryLoader const* const __stop_pluginkit_loaders[];
+// NOLINTEND(bugprone-reserved-identifier)
+
 namespace
 {
 
 constexpr char const* kVARIABLE{"PLUGINKIT_PLUGINS"};
+
+//! Null where registries of that version have no loadLibrary: it came with TensorRT 8.6.
+pluginkit::LibraryLoader const* loaderFor(std::int32_t version)
+{
+    constexpr std::int32_t kFIRST{8600};
+    if (version >= kFIRST)
+    {
+        for (auto const* one = __start_pluginkit_loaders; one != __stop_pluginkit_loaders; ++one)
+        {
+            if ((*one)->layout == pluginkit::detail::servedBy(version).layout)
+            {
+                return *one;
+            }
+        }
+    }
+    return nullptr;
+}
 
 void loadAll(char const* paths)
 {
@@ -26,18 +49,18 @@ void loadAll(char const* paths)
     }
     for (auto const& found : registries)
     {
-        if (pluginkit::detail::servedBy(found.version) == pluginkit::Served::kNOTHING)
+        pluginkit::LibraryLoader const* const loader = loaderFor(found.version);
+        if (loader == nullptr)
         {
-            std::fprintf(stderr, "pluginkit: TensorRT %d is older than 10, so %s is not followed there\n",
+            std::fprintf(stderr,
+                         "pluginkit: the registry of TensorRT %d has no loadLibrary, so %s is not followed there\n",
                          found.version, kVARIABLE);
             continue;
         }
-        auto* const load = pluginkit::detail::registryLayout(found.version) == 10 ? pluginkit::loadIntoLayout10
-                                                                                  : pluginkit::loadIntoLayout11;
         std::istringstream list{paths};
         for (std::string path; std::getline(list, path, ':');)
         {
-            if (!path.empty() && !load(found.registry, path.c_str()))
+            if (!path.empty() && !loader->load(found.registry, path.c_str()))
             {
                 std::fprintf(stderr, "pluginkit: the registry of TensorRT %d does not load %s of %s\n", found.version,
                              path.c_str(), kVARIABLE);

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pluginkit import layouts
 from pluginkit.build import python_module, toolchain
 from pluginkit.build.gpus import find_driver
 from pluginkit.errors import ToolMissing
@@ -128,8 +129,8 @@ def _tensorrt_headers() -> Iterator[SurveyItem]:
         used = sdk.path in chosen.values()
         note = sdk.why_not or ("" if used else "another one of this major is used")
         yield SurveyItem("headers", "TensorRT SDK", sdk.usable, str(sdk.version or ""), str(sdk.path), used, note)
-    own = [str(layout) for layout in (10, 11) if layout not in chosen]
-    note = f"for layout {' and '.join(own)}" if own else "the SDKs' are used for both layouts"
+    own = [str(layout) for layout in sorted(layouts.NUMBERS) if layout not in chosen]
+    note = f"for layout {', '.join(own)}" if own else "the SDKs' are used for all layouts"
     yield SurveyItem(
         "headers", "TensorRT, pluginkit's own", True, __version__, str(include_dir()), used=bool(own), note=note
     )

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from pluginkit import elf
+from pluginkit import elf, layouts
 from pluginkit.adoption import node, questions
 from pluginkit.adoption.answers import ListedCreator, PluginAnswers, selected
 from pluginkit.adoption.draft import DATA, DraftTexts, LibraryFacts, draft
 from pluginkit.adoption.node import ModelNode
 from pluginkit.errors import PluginCrashed, PluginkitError, UsageError
+from pluginkit.library.loadable import loadable
 from pluginkit.manifest import FILE_NAME
 from pluginkit.manifest.project import ADDED
 from pluginkit.manifest.signature import slug
@@ -23,9 +24,6 @@ from pluginkit.process.worker import Worker
 from pluginkit.scaffold.writing import write
 
 CHILD = "pluginkit.adoption.child"
-HOSTS = {11: 110100, 10: 101600}
-"""What the host says it is, by the layout of TensorRT's plugin classes; the first that a plugin can be made in is
-drafted."""
 REFERENCE = "reference.py"
 
 Step = Callable[[str], None]
@@ -48,7 +46,7 @@ class Adopted:
 
     Attributes:
         plugins: those that were drafted, in the library's order.
-        layouts: the TensorRT versions (10, 11) in which the library gives creators.
+        layouts: the major versions of TensorRT in which the library gives creators.
         left_out: creators that were not drafted, with the reason.
     """
 
@@ -122,10 +120,11 @@ def _listed(library: Path, timeout: float) -> dict[int, list[ListedCreator]]:
     """The creators by layout, of the hosts in which the library gives any."""
     found: dict[int, list[ListedCreator]] = {}
     errors: list[PluginkitError] = []
-    for layout, version in HOSTS.items():
-        creators = _creators(library, version, timeout)
+    # The first that a plugin can be made in is drafted.
+    for one in loadable(library):
+        creators = _creators(library, one.host_version, timeout)
         if isinstance(creators, list):
-            found[layout] = creators
+            found[one.number] = creators
             continue
         errors.append(creators)
         if isinstance(creators, PluginCrashed):
@@ -185,7 +184,7 @@ def _answers(
         if index is None:
             continue
         given, ranks, sizes = (asked.given, asked.ranks, asked.opt_sizes()) if asked else (None, None, ())
-        init = {"library": library.resolve(), "version": HOSTS[layout]}
+        init = {"library": library.resolve(), "version": layouts.layout(layout).host_version}
         with Worker(CHILD, init, timeout=timeout + questions.ALL) as worker:
             found: PluginAnswers = worker.call("answers", index=index, given=given, ranks=ranks, sizes=sizes)
         if found.made:
@@ -208,7 +207,8 @@ def _in_other(
         index = next((one.index for one in creators if one.identity == creator.identity), None)
         if other == layout or index is None:
             continue
-        with Worker(CHILD, {"library": library.resolve(), "version": HOSTS[other]}, timeout=timeout) as worker:
+        init = {"library": library.resolve(), "version": layouts.layout(other).host_version}
+        with Worker(CHILD, init, timeout=timeout) as worker:
             if worker.call("base", index=index, given=answers.given):
                 return True
     return False

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pluginkit import layouts
 from pluginkit.build import cache, existing, python_module, toolchain
 from pluginkit.build.artifact import TARGETS, Artifact, library_path
 from pluginkit.build.cmake import Progress, configure, install, put, run_tool, tools
@@ -28,6 +29,7 @@ def build(
     flavour: Flavour = PLAIN,
     python: bool = False,
     tuning: tuple[Path, Path] | None = None,
+    chosen: Sequence[layouts.LayoutNumber] = layouts.DEFAULT,
     progress: Progress = lambda _: None,
 ) -> list[Artifact]:
     """Build a project's library for each target; what has not changed is not compiled again.
@@ -40,6 +42,7 @@ def build(
         flavour: the checks that are compiled into the library of target cpu, which then has a folder of its own.
         tuning: a pluginkit.toml, and a header in the place of what its `[tuning]` makes; the library has then a folder
             of its own.
+        chosen: the layouts of TensorRT's plugin classes that the library holds, the newest first.
         python: whether the project's Python module is built too, where it has one and Python.h is there.
         progress: called with each line that a person may want to see.
 
@@ -72,7 +75,7 @@ def build(
     def one(name: str) -> Artifact:
         place = flavour.folder if name == "cpu" else name
         library = library_path(project, manifest.slug, "tune" if tuning else place)
-        settings = cache.settings(name, archs=archs, werror=werror, sanitize=flavour.compiled)
+        settings = cache.settings(name, archs=archs, werror=werror, sanitize=flavour.compiled, chosen=chosen)
         if tuning:
             given = zip(("PLUGINKIT_TUNING_MANIFEST", "PLUGINKIT_TUNING_HEADER"), map(str, tuning), strict=True)
             settings |= dict(given)

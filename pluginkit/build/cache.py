@@ -14,13 +14,19 @@ from collections.abc import Sequence
 
 import pybind11
 
+from pluginkit import layouts
 from pluginkit.build import python_module, toolchain
 from pluginkit.errors import PluginkitError
 from pluginkit.paths import __version__, built_dir, cmake_dir
 
 
 def settings(
-    target: str, *, archs: Sequence[str] = (), werror: bool = False, sanitize: Sequence[str] = ()
+    target: str,
+    *,
+    archs: Sequence[str] = (),
+    werror: bool = False,
+    sanitize: Sequence[str] = (),
+    chosen: Sequence[layouts.LayoutNumber] = layouts.DEFAULT,
 ) -> dict[str, str]:
     """CMake's cache variables for a target; `sanitize` are the checks to be compiled in on target cpu, or
     `coverage`, which takes clang++.
@@ -47,11 +53,14 @@ def settings(
         values["PLUGINKIT_TOOLS"] += f", nvcc {nvcc.version}"
     else:
         values["PLUGINKIT_SANITIZE"] = ";".join(sanitize)
-    return {**values, **found(target, archs)}
+    return {**values, **found(target, archs, chosen)}
 
 
-def found(target: str, archs: Sequence[str] = ()) -> dict[str, str]:
+def found(
+    target: str, archs: Sequence[str] = (), chosen: Sequence[layouts.LayoutNumber] = layouts.DEFAULT
+) -> dict[str, str]:
     """CMake's cache variables for what is on this machine, whichever compiler the C++ sources go through.
+    `chosen` are the layouts of TensorRT's plugin classes that libraries hold.
 
     Raises:
         ToolMissing: no usable nvcc for target gpu, or no CUDA headers.
@@ -60,8 +69,9 @@ def found(target: str, archs: Sequence[str] = ()) -> dict[str, str]:
     sdk = toolchain.sdk_headers()
     values = {
         "PLUGINKIT_FOUND_FOR": target,
-        "PLUGINKIT_TRT10_INCLUDE_DIR": str(sdk.get(10, "")),
-        "PLUGINKIT_TRT11_INCLUDE_DIR": str(sdk.get(11, "")),
+        "PLUGINKIT_KNOWN_LAYOUTS": ";".join(map(str, layouts.NUMBERS)),
+        "PLUGINKIT_LAYOUTS": ";".join(map(str, chosen)),
+        **{f"PLUGINKIT_TRT{one}_INCLUDE_DIR": str(sdk.get(one, "")) for one in layouts.NUMBERS},
         "PLUGINKIT_PYTHON_INCLUDE_DIR": str(python_module.headers() or ""),
         "PLUGINKIT_PYTHON_SUFFIX": python_module.suffix(),
         "PLUGINKIT_PYBIND11_INCLUDE_DIR": pybind11.get_include(),

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pluginkit import layouts
 from pluginkit.build import cache
 from pluginkit.build.artifact import Artifact, library_path
 from pluginkit.build.cmake import Progress, configure, install, put_changed, run_tool, tools
 from pluginkit.errors import BuildFailed, UsageError, from_os
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".cu")
-LAYOUTS = {"10": "10", "11": "11", "both": "10 11"}
+LAYOUTS = {**{str(one): str(one) for one in reversed(layouts.NUMBERS)}, "both": " ".join(map(str, layouts.DEFAULT))}
 _DIAGNOSTIC = re.compile(r"^(?!error: )\S.*?(?:: (?:fatal )?error: |: undefined reference to )")
 _NEXT = re.compile(r"^(?:\S+: |In file included|\s+from )")
 _OURS = re.compile(r"^error: |^  fix: ")
@@ -32,8 +33,8 @@ class SourceSet:
         files: absolute paths.
         include: folders of headers.
         define: macros, as `NAME` or `NAME=VALUE`.
-        layout: which TensorRT's plugin classes it holds: `10`, `11`, `both`, or empty: the major of the NvInfer.h
-            that the include folders or the machine have, and without one 11.
+        layout: which TensorRT's plugin classes it holds: a key of `LAYOUTS`, or empty: the major of the NvInfer.h
+            that the include folders or the machine have, and without one the newest.
     """
 
     files: tuple[Path, ...]

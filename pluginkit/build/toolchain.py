@@ -17,6 +17,7 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from pluginkit import layouts
 from pluginkit.build.gpus import find_driver
 from pluginkit.errors import PluginkitError, ToolMissing, UsageError
 from pluginkit.process.programs import run
@@ -346,9 +347,8 @@ def _sdk(folder: Path) -> Found:
     if None in numbers or not (folder / "NvInfer.h").exists():
         return Found(folder, None, "no NvInfer.h with a version next to NvInferVersion.h")
     version = Version(".".join(str(number) for number in numbers))
-    return Found(
-        folder, version, "" if version.major in {10, 11} else "its plugin interfaces are neither 10's nor 11's"
-    )
+    served = layouts.of(version.major, version.minor)
+    return Found(folder, version, "" if served else f"its interfaces are not those of TensorRT {layouts.majors()}")
 
 
 def _macro(text: str, name: str) -> int | None:
@@ -362,7 +362,7 @@ def _macro(text: str, name: str) -> int | None:
 
 
 def sdk_headers() -> dict[int, Path]:
-    """The SDK header folder for each layout (10, 11) that has one; the others get pluginkit's own."""
+    """The SDK header folder for each layout that has one; the others get pluginkit's own."""
     chosen: dict[int, Path] = {}
     for sdk in tensorrt_sdks():
         if sdk.usable and sdk.version is not None:

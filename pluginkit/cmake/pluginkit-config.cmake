@@ -20,8 +20,8 @@
 #   PLUGINKIT_PYTHON              The Python that has pluginkit; it runs the CUDA-on-CPU compiler.
 #   PLUGINKIT_CUDA_INCLUDE_DIRS   CUDA's headers.
 #   PLUGINKIT_CPU_RUNTIME_DIR     Folder of the runtime that libraries of target cpu are linked with.
-#   PLUGINKIT_TRT10_INCLUDE_DIR   Folder of a TensorRT SDK's NvInfer.h of that major; empty: pluginkit's own headers.
-#   PLUGINKIT_TRT11_INCLUDE_DIR
+#   PLUGINKIT_LAYOUTS             The layouts of TensorRT's plugin classes (majors) that a library holds, the newest first.
+#   PLUGINKIT_TRT<major>_INCLUDE_DIR  Folder of a TensorRT SDK's NvInfer.h of that major; empty: pluginkit's own headers.
 #   PLUGINKIT_PYTHON_INCLUDE_DIR  Folder of the Python.h that modules are compiled against; empty: there is none, and no module.
 #   PLUGINKIT_PYTHON_SUFFIX       How that Python's modules end: .cpython-312-x86_64-linux-gnu.so
 #   PLUGINKIT_PYBIND11_INCLUDE_DIR
@@ -108,9 +108,9 @@ endif()
 # pluginkit_add_plugin(<slug> NAME <Name> SOURCES <file>...)
 #
 # Makes the target <slug>: lib<slug>.so, which exports getCreators, setLoggerFinder and init<Name>Plugins and holds the
-# plugin for both layouts of TensorRT's plugin classes; with PLUGINKIT_SANITIZE, for TensorRT 11's alone. <Name> is the
+# plugin for each layout in PLUGINKIT_LAYOUTS; with PLUGINKIT_SANITIZE, for the newest alone. <Name> is the
 # first argument of PLUGINKIT_PLUGINS(...). target_include_directories, target_compile_definitions,
-# target_compile_options and target_link_libraries on <slug> hold for all of its sources, in both layouts and on both
+# target_compile_options and target_link_libraries on <slug> hold for all of its sources, in all layouts and on both
 # targets.
 function(pluginkit_add_plugin slug)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME" "SOURCES")
@@ -122,33 +122,47 @@ function(pluginkit_add_plugin slug)
     list(FILTER cu_sources INCLUDE REGEX "\\.cu$")
 
     # A build with checks compiled in, which takes several times as long, has the one layout that pluginkit's host calls.
-    set(layouts 11 10)
+    set(layouts ${PLUGINKIT_LAYOUTS})
+    list(GET layouts 0 newest)
     if(PLUGINKIT_SANITIZE AND NOT "coverage" IN_LIST PLUGINKIT_SANITIZE)
-        set(layouts 11)
+        set(layouts ${newest})
     endif()
-    set(from_10 none)
+    set(headers_from)
+    set(joined)
     foreach(layout IN LISTS layouts)
-        pluginkit_layout_headers(${layout} headers_${layout} from_${layout})
+        pluginkit_layout_headers(${layout} headers from)
+        list(APPEND headers_from "${layout}=${from}")
+        # The newest layout makes the exports, and is what .cu sources and editors see.
+        set(defines PLUGINKIT_TRT_LAYOUT=${layout})
+        if(layout EQUAL newest)
+            set(cu_headers ${headers})
+        else()
+            list(APPEND defines PLUGINKIT_SECONDARY)
+        endif()
+        if(PLUGINKIT_TARGET STREQUAL "cpu")
+            pluginkit_cpu_objects(objects ${slug} layout${layout} SOURCES ${cpp_sources} HEADERS ${headers} DEFINES ${defines})
+        else()
+            pluginkit_gpu_objects(${slug}_layout${layout} ${slug} SOURCES ${cpp_sources} HEADERS ${headers} DEFINES ${defines})
+            set(objects $<TARGET_OBJECTS:${slug}_layout${layout}>)
+        endif()
+        if(layout EQUAL newest)
+            set(newest_objects ${objects})
+        else()
+            pluginkit_join_objects("${CMAKE_CURRENT_BINARY_DIR}/${slug}-layout${layout}.o" ${objects})
+            list(APPEND joined "${CMAKE_CURRENT_BINARY_DIR}/${slug}-layout${layout}.o")
+        endif()
     endforeach()
-    set(primary PLUGINKIT_TRT_LAYOUT=11)
-    set(secondary PLUGINKIT_TRT_LAYOUT=10 PLUGINKIT_SECONDARY)
 
     if(PLUGINKIT_TARGET STREQUAL "cpu")
-        pluginkit_cpu_objects(cu_objects ${slug} once SOURCES ${cu_sources} HEADERS ${headers_11})
-        pluginkit_cpu_objects(objects_11 ${slug} layout11 SOURCES ${cpp_sources} HEADERS ${headers_11} DEFINES ${primary})
-        if(10 IN_LIST layouts)
-            pluginkit_cpu_objects(objects_10 ${slug} layout10 SOURCES ${cpp_sources} HEADERS ${headers_10} DEFINES ${secondary})
-        endif()
-        add_library(${slug} SHARED ${objects_11} ${cu_objects})
+        pluginkit_cpu_objects(cu_objects ${slug} once SOURCES ${cu_sources} HEADERS ${cu_headers})
+        add_library(${slug} SHARED ${newest_objects} ${cu_objects} ${joined})
         set_target_properties(${slug} PROPERTIES LINKER_LANGUAGE CXX)
         pluginkit_link_cpu_runtime(${slug})
-        pluginkit_editor_commands(${slug} SOURCES ${arg_SOURCES} HEADERS ${headers_11} DEFINES ${primary})
+        pluginkit_editor_commands(${slug} SOURCES ${arg_SOURCES} HEADERS ${cu_headers}
+            DEFINES PLUGINKIT_TRT_LAYOUT=${newest})
     else()
-        pluginkit_gpu_objects(${slug}_once ${slug} SOURCES ${cu_sources} HEADERS ${headers_11})
-        pluginkit_gpu_objects(${slug}_layout11 ${slug} SOURCES ${cpp_sources} HEADERS ${headers_11} DEFINES ${primary})
-        pluginkit_gpu_objects(${slug}_layout10 ${slug} SOURCES ${cpp_sources} HEADERS ${headers_10} DEFINES ${secondary})
-        set(objects_10 $<TARGET_OBJECTS:${slug}_layout10>)
-        add_library(${slug} SHARED $<TARGET_OBJECTS:${slug}_layout11>)
+        pluginkit_gpu_objects(${slug}_once ${slug} SOURCES ${cu_sources} HEADERS ${cu_headers})
+        add_library(${slug} SHARED ${newest_objects} ${joined})
         if(cu_sources)
             target_sources(${slug} PRIVATE $<TARGET_OBJECTS:${slug}_once>)
         endif()
@@ -156,20 +170,13 @@ function(pluginkit_add_plugin slug)
         set_target_properties(${slug} PROPERTIES LINKER_LANGUAGE CUDA CUDA_RUNTIME_LIBRARY Static)
     endif()
 
-    if(10 IN_LIST layouts)
-        pluginkit_join_objects("${CMAKE_CURRENT_BINARY_DIR}/${slug}-layout10.o" ${objects_10})
-        target_sources(${slug} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/${slug}-layout10.o")
-    endif()
-    set(exports getCreators setLoggerFinder init${arg_NAME}Plugins)
-    if(PLUGINKIT_TARGET STREQUAL "cpu")
-        list(APPEND exports pluginkit_cpu_control)
-    endif()
+    _pluginkit_exports(exports init${arg_NAME}Plugins ${layouts})
     pluginkit_export_only(${slug} ${exports})
     set_target_properties(${slug} PROPERTIES PLUGINKIT_NAME ${arg_NAME})
-    _pluginkit_describe(${slug} ${arg_NAME} "${from_10}" "${from_11}")
+    _pluginkit_describe(${slug} ${arg_NAME} ${headers_from})
 endfunction()
 
-# pluginkit_test_plugin(<target> [SOURCES <file>...] [LAYOUTS 10 11])
+# pluginkit_test_plugin(<target> [SOURCES <file>...] [LAYOUTS <major>...])
 #
 # Makes the target <target>_pluginkit: lib<target>_pluginkit.so in the build folder, of the same sources, include folders
 # and definitions as the existing target <target>, compiled for target cpu beside it: `pluginkit adopt` and `pluginkit
@@ -217,7 +224,7 @@ function(pluginkit_test_plugin target)
             file(STRINGS "${folder}/NvInferVersion.h" lines REGEX "define (NV_TENSORRT|TRT)_MAJOR")
             string(REGEX MATCH "MAJOR(_ENTERPRISE)? ([0-9]+)" _ "${lines}")
             set(major "${CMAKE_MATCH_2}")
-            if(major MATCHES "^(10|11)$")
+            if(major IN_LIST PLUGINKIT_KNOWN_LAYOUTS)
                 set(PLUGINKIT_TRT${major}_INCLUDE_DIR "${folder}")
                 if(NOT arg_LAYOUTS)
                     set(arg_LAYOUTS ${major})
@@ -226,10 +233,14 @@ function(pluginkit_test_plugin target)
         endif()
     endforeach()
     if(NOT arg_LAYOUTS)
-        set(arg_LAYOUTS 11)
-        if(PLUGINKIT_TRT10_INCLUDE_DIR AND NOT PLUGINKIT_TRT11_INCLUDE_DIR)
-            set(arg_LAYOUTS 10)
-        endif()
+        # The newest whose SDK is here, else the newest.
+        list(GET PLUGINKIT_KNOWN_LAYOUTS 0 arg_LAYOUTS)
+        foreach(layout IN LISTS PLUGINKIT_KNOWN_LAYOUTS)
+            if(PLUGINKIT_TRT${layout}_INCLUDE_DIR)
+                set(arg_LAYOUTS ${layout})
+                break()
+            endif()
+        endforeach()
     endif()
 
     set(entry "${CMAKE_CURRENT_BINARY_DIR}/${slug}_entry.cpp")
@@ -254,19 +265,21 @@ function(pluginkit_test_plugin target)
         endif()
     endif()
     set(primary ON)
-    foreach(layout IN ITEMS 11 10)
-        set(from_${layout} none)
+    set(headers_from)
+    foreach(layout IN LISTS PLUGINKIT_KNOWN_LAYOUTS)
         if(NOT layout IN_LIST arg_LAYOUTS)
             continue()
         endif()
-        pluginkit_layout_headers(${layout} headers from_${layout})
+        pluginkit_layout_headers(${layout} headers from)
+        list(APPEND headers_from "${layout}=${from}")
         set(defines PLUGINKIT_TRT_LAYOUT=${layout})
-        set(keep getCreators setLoggerFinder init${target}Plugins)
+        _pluginkit_exports(exported init${target}Plugins ${arg_LAYOUTS})
+        set(keep ${exported})
         if(NOT primary)
             list(APPEND defines PLUGINKIT_SECONDARY)
-            set(keep pluginkitSecondaryLayout)
+            set(keep pluginkit_none)
         endif()
-        if(NOT from_${layout} STREQUAL "pluginkit")
+        if(NOT from STREQUAL "pluginkit")
             list(APPEND defines PLUGINKIT_EXISTING_SOURCES)
             target_compile_options(${slug} PRIVATE -include pluginkit/registered.h)
         endif()
@@ -280,6 +293,7 @@ function(pluginkit_test_plugin target)
             COMMAND "${PLUGINKIT_LD}" -r --force-group-allocation -o "${joined}.own" ${objects}
             COMMAND
                 "${PLUGINKIT_OBJCOPY}" --redefine-sym getCreators=pluginkitOwnGetCreators
+                --redefine-sym getPluginCreators=pluginkitOwnGetPluginCreators
                 --redefine-sym setLoggerFinder=pluginkitOwnSetLoggerFinder "${joined}.own"
             COMMAND "${PLUGINKIT_LD}" -r --force-group-allocation -o "${joined}" "${joined}.own" ${half}
             COMMAND "${PLUGINKIT_OBJCOPY}" ${keep} "${joined}"
@@ -291,8 +305,8 @@ function(pluginkit_test_plugin target)
         set(primary OFF)
     endforeach()
     pluginkit_link_cpu_runtime(${slug})
-    pluginkit_export_only(${slug} getCreators setLoggerFinder init${target}Plugins pluginkit_cpu_control)
-    _pluginkit_describe(${slug} ${target} "${from_10}" "${from_11}")
+    pluginkit_export_only(${slug} ${exported})
+    _pluginkit_describe(${slug} ${target} ${headers_from})
 endfunction()
 
 # pluginkit_add_validation(<target> [LEVEL <n>] [MODEL <file>] [BASELINE <file>] [STRICT])
@@ -386,7 +400,7 @@ function(pluginkit_ordinary_names out)
     endif()
 endfunction()
 
-# pluginkit_layout_headers(<10|11> <dirs> <from>)
+# pluginkit_layout_headers(<major> <dirs> <from>)
 #
 # Sets <dirs> to the include folders in which NvInfer.h of that layout is found first, and <from> to their source:
 # `pluginkit`, or the folder of the SDK. An SDK's headers are linked into a folder of their own, because compilers
@@ -416,10 +430,13 @@ endfunction()
 # pluginkit_warnings(<out>): sets <out> to the warning options for the project's own C++ sources.
 function(pluginkit_warnings out)
     set(options -Wall -Wextra -Wconversion)
-    if(PLUGINKIT_TRT10_INCLUDE_DIR OR PLUGINKIT_TRT11_INCLUDE_DIR)
-        # An SDK's headers call every V2 interface deprecated, which says nothing about the project's own code.
-        list(APPEND options -Wno-deprecated-declarations)
-    endif()
+    foreach(layout IN LISTS PLUGINKIT_KNOWN_LAYOUTS)
+        if(PLUGINKIT_TRT${layout}_INCLUDE_DIR)
+            # An SDK's headers call every V2 interface deprecated, which says nothing about the project's own code.
+            list(APPEND options -Wno-deprecated-declarations)
+        endif()
+    endforeach()
+    list(REMOVE_DUPLICATES options)
     if(PLUGINKIT_WERROR)
         list(APPEND options -Werror)
     endif()
@@ -771,18 +788,33 @@ function(_pluginkit_include_folders out target)
     set(${out} ${folders} PARENT_SCOPE)
 endfunction()
 
+# Sets <out> to what a library of these layouts exports: what their registries look for, and the init function.
+function(_pluginkit_exports out init)
+    set(exports setLoggerFinder ${init})
+    if("8" IN_LIST ARGN)
+        list(APPEND exports getPluginCreators)
+    endif()
+    if(NOT "${ARGN}" STREQUAL "8")
+        list(APPEND exports getCreators)
+    endif()
+    if(PLUGINKIT_TARGET STREQUAL "cpu")
+        list(APPEND exports pluginkit_cpu_control)
+    endif()
+    set(${out} ${exports} PARENT_SCOPE)
+endfunction()
+
 # Writes pluginkit-<slug>.json, from which `pluginkit build` learns what was made, and by what.
-function(_pluginkit_describe slug name from_10 from_11)
+# ARGN: <major>=<where its headers are from> for each layout.
+function(_pluginkit_describe slug name)
     set(info "{}")
     foreach(pair IN ITEMS "name=${name}" "slug=${slug}" "target=${PLUGINKIT_TARGET}" "library=$<TARGET_FILE:${slug}>")
         string(REGEX MATCH "^([^=]*)=(.*)$" _ "${pair}")
         string(JSON info SET "${info}" "${CMAKE_MATCH_1}" "\"${CMAKE_MATCH_2}\"")
     endforeach()
     string(JSON info SET "${info}" layouts "{}")
-    foreach(layout IN ITEMS 10 11)
-        if(NOT from_${layout} STREQUAL "none")
-            string(JSON info SET "${info}" layouts ${layout} "{\"headers\": \"${from_${layout}}\"}")
-        endif()
+    foreach(pair IN LISTS ARGN)
+        string(REGEX MATCH "^([0-9]+)=(.*)$" _ "${pair}")
+        string(JSON info SET "${info}" layouts "${CMAKE_MATCH_1}" "{\"headers\": \"${CMAKE_MATCH_2}\"}")
     endforeach()
     string(JSON info SET "${info}" compiler "{\"id\": \"${CMAKE_CXX_COMPILER_ID}\", \"version\": \"${CMAKE_CXX_COMPILER_VERSION}\"}")
     if(PLUGINKIT_TARGET STREQUAL "gpu")

@@ -7,16 +7,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pluginkit import layouts
 from pluginkit.creators.facts import CreatorFacts
 from pluginkit.errors import PluginkitError
+from pluginkit.library.loadable import loadable
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
 from pluginkit.runtimes.host import session as host
 from pluginkit.runtimes.lean import session as lean
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 
 CHILD = "pluginkit.creators.loading_child"
-HOST_VERSIONS = (110100, 101600)
-"""The versions that pluginkit's host passes to a library: once TensorRT 11, once TensorRT 10."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,15 @@ class Loaded:
 def load(library: Path, *, timeout: float = 60.0) -> list[Loaded]:
     """Have every host that is here load a library and list its creators."""
     return [
-        *(in_host(library, version, timeout=timeout) for version in HOST_VERSIONS),
+        *(in_host(library, one.host_version, timeout=timeout) for one in loadable(library)),
         *_in_lean(library, timeout),
         in_rtx(library, timeout=timeout),
     ]
 
 
 def in_host(library: Path, version: int, *, timeout: float = 60.0) -> Loaded:
-    """Load it in pluginkit's host, as TensorRT `version` (110100, 101600, 10701)."""
-    name = f"TensorRT {version // 10000}" if version >= 100000 else "TensorRT-RTX"
+    """Load it in pluginkit's host, as TensorRT `version`: a layout's `host_version`, or RTX_HOST."""
+    name = next((f"TensorRT {one.number}" for one in layouts.LAYOUTS if one.host_version == version), "TensorRT-RTX")
     return _loaded(host.NAME, f"as {name}", {"kind": "host", "library": library, "version": version}, timeout)
 
 

@@ -27,7 +27,7 @@ _PREPROCESSOR = ("-I", "-D", "-U", "-isystem", "-include", "-iquote", "-idirafte
 _CLUSTERS = re.compile(r"\b(pluginkit_cpu_cluster_dims|this_cluster|cluster_group)\b")
 _TENSOR_CORES = re.compile(r'^# \d+ "[^"]*/mma\.h"', re.MULTILINE)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[mK]")
-_LAYOUT = re.compile(r"-DPLUGINKIT_TRT_LAYOUT=(10|11)$")
+_LAYOUT = re.compile(r"-DPLUGINKIT_TRT_LAYOUT=(\d+)$")
 _SDK_FOLDER = re.compile(r"/trt1[01]-headers$")
 """Where pluginkit's CMake package links the headers of a TensorRT SDK."""
 _THREAD_LOCAL = re.compile(r"\b(?:thread_local|__thread|_Thread_local)\b")

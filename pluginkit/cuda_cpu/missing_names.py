@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from pluginkit import layouts
 from pluginkit.paths import include_dir
 
 _QUOTED = r"['‘`]([^'’]+)['’]"
@@ -163,7 +164,8 @@ def _name(name: str, scope: str, layout: int) -> MissingName | None:
 def _other_layout(what: str, name: str, layout: int) -> MissingName | None:
     if not _in_headers(name):
         return None
-    other = 21 - layout
+    # What TensorRT 8 has, 10 has as well, and its classes fit sources of either.
+    other = 10 if layout == layouts.NUMBERS[0] else layouts.NUMBERS[0]
     return MissingName(
         f"{what}: these sources may be written for TensorRT {other}, and are compiled for TensorRT {layout}.",
         f"If they are: LAYOUTS {other} in pluginkit_test_plugin, --layout {other} of pluginkit build --sources.",

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pluginkit import _native
+from pluginkit import _native, layouts
 from pluginkit.bases import BASES
 from pluginkit.demands import doubt
 from pluginkit.dtypes import DType
@@ -200,7 +200,7 @@ class Creator:
 class Library:
     """A plugin library, loaded into this process; a context manager.
 
-    `host_version` is the TensorRT version that the library sees: 101600 (TensorRT 10), 110100 (11) or 10701 (RTX).
+    `host_version` is the TensorRT version that the library sees: a layout's `host_version`, or `layouts.RTX_HOST`.
 
     Raises:
         UsageError: there is no such file, or it is no ELF library.
@@ -208,7 +208,7 @@ class Library:
         Finding: `getCreators` answers nonsense or no creator (rule B4), or as `Creator`.
     """
 
-    def __init__(self, path: str | Path, host_version: int = 110100) -> None:
+    def __init__(self, path: str | Path, host_version: int = layouts.LAYOUTS[0].host_version) -> None:
         self.path = Path(path).resolve()
         self.host_version = host_version
         _check_file(self.path)

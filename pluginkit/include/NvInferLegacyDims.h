@@ -11,7 +11,7 @@ class Dims2 : public Dims
 {
 public:
     Dims2() : Dims2(0, 0) {}
-    Dims2(int64_t d0, int64_t d1) : Dims{2, {d0, d1}} {}
+    Dims2(pluginkit::Extent d0, pluginkit::Extent d1) : Dims{2, {d0, d1}} {}
 };
 
 //! A height and a width.
@@ -19,20 +19,20 @@ class DimsHW : public Dims2
 {
 public:
     DimsHW() = default;
-    DimsHW(int64_t height, int64_t width) : Dims2(height, width) {}
-    int64_t& h()
+    DimsHW(pluginkit::Extent height, pluginkit::Extent width) : Dims2(height, width) {}
+    pluginkit::Extent& h()
     {
         return d[0];
     }
-    int64_t h() const
+    pluginkit::Extent h() const
     {
         return d[0];
     }
-    int64_t& w()
+    pluginkit::Extent& w()
     {
         return d[1];
     }
-    int64_t w() const
+    pluginkit::Extent w() const
     {
         return d[1];
     }
@@ -42,14 +42,17 @@ class Dims3 : public Dims
 {
 public:
     Dims3() : Dims3(0, 0, 0) {}
-    Dims3(int64_t d0, int64_t d1, int64_t d2) : Dims{3, {d0, d1, d2}} {}
+    Dims3(pluginkit::Extent d0, pluginkit::Extent d1, pluginkit::Extent d2) : Dims{3, {d0, d1, d2}} {}
 };
 
 class Dims4 : public Dims
 {
 public:
     Dims4() : Dims4(0, 0, 0, 0) {}
-    Dims4(int64_t d0, int64_t d1, int64_t d2, int64_t d3) : Dims{4, {d0, d1, d2, d3}} {}
+    Dims4(pluginkit::Extent d0, pluginkit::Extent d1, pluginkit::Extent d2, pluginkit::Extent d3)
+        : Dims{4, {d0, d1, d2, d3}}
+    {
+    }
 };
 
 } // namespace nvinfer1

@@ -22,7 +22,7 @@ enum class PluginFieldType : int32_t
     kINT64 = 10,
     kFP8 = 11,
     kINT4 = 12,
-#if PLUGINKIT_TRT_SINCE_10(8)
+#if PLUGINKIT_TRT_NAMES_10(8)
     kFP4 = 13,
 #endif
 };
@@ -48,6 +48,8 @@ struct PluginFieldCollection
     int32_t nbFields{};
     PluginField const* fields{};
 };
+
+#if PLUGINKIT_TRT_LAYOUT != 8
 
 enum class TensorRTPhase : int32_t
 {
@@ -151,6 +153,8 @@ protected:
 } // namespace v_1_0
 
 using IPluginCreatorV3One = v_1_0::IPluginCreatorV3One;
+
+#endif
 
 } // namespace nvinfer1
 

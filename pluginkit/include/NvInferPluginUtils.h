@@ -54,7 +54,7 @@ struct GridAnchorParameters
     float variance[4];
 };
 
-#if PLUGINKIT_TRT_LAYOUT == 10 // gone with TensorRT 11
+#if PLUGINKIT_TRT_LAYOUT <= 10 // gone with TensorRT 11
 
 enum class CodeTypeSSD : int32_t
 {

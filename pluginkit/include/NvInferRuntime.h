@@ -43,18 +43,22 @@ class VDimensionExpr : public VRoot
 {
 public:
     virtual bool isConstant() const = 0;
-    virtual int64_t getConstantValue() const = 0;
+    virtual pluginkit::Extent getConstantValue() const = 0;
+#if PLUGINKIT_TRT_LAYOUT != 8
     virtual bool isSizeTensor() const = 0;
+#endif
 };
 
 class VExprBuilder : public VRoot
 {
 public:
-    virtual IDimensionExpr const* constant(int64_t value) = 0;
+    virtual IDimensionExpr const* constant(pluginkit::Extent value) = 0;
     virtual IDimensionExpr const* operation(DimensionOperation op, IDimensionExpr const& first,
                                             IDimensionExpr const& second) = 0;
+#if PLUGINKIT_TRT_LAYOUT != 8
     virtual IDimensionExpr const* declareSizeTensor(int32_t outputIndex, IDimensionExpr const& opt,
                                                     IDimensionExpr const& upper) = 0;
+#endif
 };
 
 } // namespace apiv
@@ -91,10 +95,12 @@ public:
     {
         return mImpl->getConstantValue();
     }
+#if PLUGINKIT_TRT_LAYOUT != 8
     bool isSizeTensor() const noexcept
     {
         return mImpl->isSizeTensor();
     }
+#endif
 
 protected:
     apiv::VDimensionExpr* mImpl;
@@ -107,18 +113,20 @@ class IExprBuilder : public INoCopy
 public:
     IDimensionExpr const* constant(int64_t value) noexcept
     {
-        return mImpl->constant(value);
+        return mImpl->constant(static_cast<pluginkit::Extent>(value));
     }
     IDimensionExpr const* operation(DimensionOperation op, IDimensionExpr const& first,
                                     IDimensionExpr const& second) noexcept
     {
         return mImpl->operation(op, first, second);
     }
+#if PLUGINKIT_TRT_LAYOUT != 8
     IDimensionExpr const* declareSizeTensor(int32_t outputIndex, IDimensionExpr const& opt,
                                             IDimensionExpr const& upper) noexcept
     {
         return mImpl->declareSizeTensor(outputIndex, opt, upper);
     }
+#endif
 
 protected:
     apiv::VExprBuilder* mImpl;
@@ -175,7 +183,7 @@ private:
     {
         return Dims{-1, {}};
     }
-#if PLUGINKIT_TRT_LAYOUT == 10
+#if PLUGINKIT_TRT_LAYOUT <= 10
     bool isOutputBroadcastAcrossBatch(int32_t, bool const*, int32_t) const noexcept override final
     {
         return false;
@@ -194,6 +202,8 @@ private:
         return 1;
     }
 };
+
+#if PLUGINKIT_TRT_LAYOUT != 8
 
 //! What a V3 plugin is handed when it is attached to an execution context.
 class IPluginResourceContext
@@ -316,6 +326,8 @@ using IPluginV3OneCore = v_1_0::IPluginV3OneCore;
 using IPluginV3OneBuild = v_1_0::IPluginV3OneBuild;
 using IPluginV3OneBuildV2 = v_2_0::IPluginV3OneBuild;
 using IPluginV3OneRuntime = v_1_0::IPluginV3OneRuntime;
+
+#endif
 
 } // namespace nvinfer1
 

@@ -21,6 +21,18 @@ typedef struct CUevent_st* cudaEvent_t; // NOLINT(modernize-use-using)
 struct cublasContext;
 struct cudnnContext;
 
+namespace pluginkit
+{
+
+//! One dimension in a Dims.
+#if PLUGINKIT_TRT_LAYOUT == 8
+using Extent = int32_t;
+#else
+using Extent = int64_t;
+#endif
+
+} // namespace pluginkit
+
 namespace nvinfer1
 {
 
@@ -44,10 +56,10 @@ enum class DataType : int32_t
     kBF16 = 7,
     kINT64 = 8,
     kINT4 = 9,
-#if PLUGINKIT_TRT_SINCE_10(8)
+#if PLUGINKIT_TRT_NAMES_10(8)
     kFP4 = 10,
 #endif
-#if PLUGINKIT_TRT_SINCE_10(12)
+#if PLUGINKIT_TRT_NAMES_10(12)
     kE8M0 = 11,
 #endif
 };
@@ -59,21 +71,29 @@ constexpr inline int32_t EnumMax<DataType>() noexcept
     return 12;
 #elif PLUGINKIT_TRT_SINCE_10(8)
     return 11;
-#else
+#elif PLUGINKIT_TRT_LAYOUT != 8
     return 10;
+#else
+    return NV_TENSORRT_MINOR >= 6 ? 7 : 6;
 #endif
 }
 
 //! A shape: at most MAX_DIMS extents. -1 is an extent that is not known yet; nbDims -1 is no shape.
-class Dims64
+#if PLUGINKIT_TRT_LAYOUT == 8
+#define PLUGINKIT_DIMS Dims32
+#else
+#define PLUGINKIT_DIMS Dims64
+#endif
+class PLUGINKIT_DIMS
 {
 public:
     static constexpr int32_t MAX_DIMS{8};
     int32_t nbDims;
-    int64_t d[MAX_DIMS];
+    pluginkit::Extent d[MAX_DIMS];
 };
 
-using Dims = Dims64;
+using Dims = PLUGINKIT_DIMS;
+#undef PLUGINKIT_DIMS
 using InterfaceKind = char const*;
 
 //! How the elements of a tensor lie in memory.
@@ -97,8 +117,14 @@ enum class TensorFormat : int32_t
 template <>
 constexpr inline int32_t EnumMax<TensorFormat>() noexcept
 {
+#if PLUGINKIT_TRT_LAYOUT == 8
+    return NV_TENSORRT_MINOR >= 6 ? 13 : 12;
+#else
     return 13;
+#endif
 }
+
+#if PLUGINKIT_TRT_LAYOUT != 8
 
 //! The language that an implementation of an interface is written in.
 enum class APILanguage : int32_t
@@ -141,6 +167,8 @@ protected:
     IVersionedInterface& operator=(IVersionedInterface&&) & = default;
 };
 
+#endif
+
 enum class AllocatorFlag : int32_t
 {
     kRESIZABLE = 0,
@@ -153,6 +181,35 @@ constexpr inline int32_t EnumMax<AllocatorFlag>() noexcept
 }
 
 using AllocatorFlags = uint32_t;
+
+#if PLUGINKIT_TRT_LAYOUT == 8
+
+//! Gives out GPU memory. Sizes and alignments are in bytes.
+class IGpuAllocator
+{
+public:
+    virtual void* allocate(uint64_t size, uint64_t alignment, AllocatorFlags flags) noexcept = 0;
+    virtual void free(void* memory) noexcept = 0;
+    virtual ~IGpuAllocator() = default;
+    IGpuAllocator() = default;
+    virtual void* reallocate(void* /*address*/, uint64_t /*alignment*/, uint64_t /*newSize*/) noexcept
+    {
+        return nullptr;
+    }
+    virtual bool deallocate(void* memory) noexcept
+    {
+        this->free(memory);
+        return true;
+    }
+
+protected:
+    IGpuAllocator(IGpuAllocator const&) = default;
+    IGpuAllocator(IGpuAllocator&&) = default;
+    IGpuAllocator& operator=(IGpuAllocator const&) & = default;
+    IGpuAllocator& operator=(IGpuAllocator&&) & = default;
+};
+
+#else
 
 namespace v_1_0
 {
@@ -218,6 +275,8 @@ public:
 using IGpuAllocator = v_1_0::IGpuAllocator;
 using IGpuAsyncAllocator = v_1_0::IGpuAsyncAllocator;
 
+#endif
+
 enum class ErrorCode : int32_t
 {
     kSUCCESS = 0,
@@ -239,6 +298,13 @@ constexpr inline int32_t EnumMax<ErrorCode>() noexcept
     return 11;
 }
 
+#if PLUGINKIT_TRT_LAYOUT == 8
+//! Collects errors.
+class IErrorRecorder
+{
+public:
+    virtual ~IErrorRecorder() noexcept = default;
+#else
 namespace v_1_0
 {
 
@@ -250,11 +316,12 @@ public:
     {
         return {"IErrorRecorder", 1, 0};
     }
+    ~IErrorRecorder() noexcept override = default;
+#endif
     using ErrorDesc = char const*;
     static constexpr size_t kMAX_DESC_LENGTH{127U};
     using RefCount = int32_t;
     IErrorRecorder() = default;
-    ~IErrorRecorder() noexcept override = default;
     virtual int32_t getNbErrors() const noexcept = 0;
     virtual ErrorCode getErrorCode(int32_t errorIdx) const noexcept = 0;
     virtual ErrorDesc getErrorDesc(int32_t errorIdx) const noexcept = 0;
@@ -271,9 +338,11 @@ protected:
     IErrorRecorder& operator=(IErrorRecorder&&) & = default;
 };
 
+#if PLUGINKIT_TRT_LAYOUT != 8
 } // namespace v_1_0
 
 using IErrorRecorder = v_1_0::IErrorRecorder;
+#endif
 
 } // namespace nvinfer1
 

@@ -1,4 +1,5 @@
-//! The plugin registry, the logger and the logger finder. All three lie differently in TensorRT 10 and 11.
+//! The plugin registry, the logger and the logger finder. All three lie differently in TensorRT 10 and 11, and the
+//! registry in TensorRT 8.
 #ifndef PLUGINKIT_NV_INFER_RUNTIME_COMMON_H
 #define PLUGINKIT_NV_INFER_RUNTIME_COMMON_H
 
@@ -14,7 +15,7 @@ class IPluginRegistry
 {
 public:
     using PluginLibraryHandle = void*;
-#if PLUGINKIT_TRT_LAYOUT == 10
+#if PLUGINKIT_TRT_LAYOUT <= 10
     virtual bool registerCreator(IPluginCreator& creator, AsciiChar const* pluginNamespace) noexcept = 0;
     virtual IPluginCreator* const* getPluginCreatorList(int32_t* numCreators) const noexcept = 0;
     virtual IPluginCreator* getPluginCreator(AsciiChar const* pluginName, AsciiChar const* pluginVersion,
@@ -32,10 +33,12 @@ public:
     virtual void setErrorRecorder(IErrorRecorder* recorder) noexcept = 0;
     virtual IErrorRecorder* getErrorRecorder() const noexcept = 0;
     virtual bool deregisterCreator(IPluginCreator const& creator) noexcept = 0;
+#if PLUGINKIT_TRT_LAYOUT != 8 || NV_TENSORRT_MINOR >= 6
     virtual bool isParentSearchEnabled() const = 0;
     virtual void setParentSearchEnabled(bool enabled) = 0;
     virtual PluginLibraryHandle loadLibrary(AsciiChar const* pluginPath) noexcept = 0;
     virtual void deregisterLibrary(PluginLibraryHandle handle) noexcept = 0;
+#endif
 #else
     IPluginRegistry() = default;
     IPluginRegistry(IPluginRegistry const&) = delete;
@@ -54,6 +57,7 @@ public:
     virtual PluginLibraryHandle loadLibrary(AsciiChar const* pluginPath) noexcept = 0;
     virtual void deregisterLibrary(PluginLibraryHandle handle) noexcept = 0;
 #endif
+#if PLUGINKIT_TRT_LAYOUT != 8
     virtual bool registerCreator(IPluginCreatorInterface& creator, AsciiChar const* pluginNamespace) noexcept = 0;
     virtual IPluginCreatorInterface* const* getAllCreators(int32_t* numCreators) const noexcept = 0;
     virtual IPluginCreatorInterface* getCreator(AsciiChar const* pluginName, AsciiChar const* pluginVersion,
@@ -64,9 +68,10 @@ public:
 #if PLUGINKIT_TRT_SINCE_10(10)
     virtual IPluginCreatorInterface* const* getAllCreatorsRecursive(int32_t* numCreators) noexcept = 0;
 #endif
+#endif
 };
 
-#if PLUGINKIT_TRT_LAYOUT == 10
+#if PLUGINKIT_TRT_LAYOUT <= 10
 
 //! Takes messages.
 class ILogger
@@ -91,7 +96,7 @@ protected:
     ILogger& operator=(ILogger&&) & = default;
 };
 
-//! Finds the logger of the calling thread. A plugin library gets one through `setLoggerFinder`.
+//! Finds the logger of the calling thread. A plugin library gets one through `setLoggerFinder`, from TensorRT 8.6 on.
 class ILoggerFinder
 {
 public:

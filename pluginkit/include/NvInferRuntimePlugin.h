@@ -26,7 +26,9 @@ struct DynamicPluginTensorDesc
     PluginTensorDesc desc;
     Dims min;
     Dims max;
+#if PLUGINKIT_TRT_LAYOUT != 8
     Dims opt;
+#endif
 };
 
 //! The upper byte of getTensorRTVersion(): which interface a V2 plugin implements.
@@ -88,7 +90,7 @@ class IPluginV2Ext : public IPluginV2
 {
 public:
     virtual DataType getOutputDataType(int32_t index, DataType const* inputTypes, int32_t nbInputs) const noexcept = 0;
-#if PLUGINKIT_TRT_LAYOUT == 10
+#if PLUGINKIT_TRT_LAYOUT <= 10
     virtual bool isOutputBroadcastAcrossBatch(int32_t outputIndex, bool const* inputIsBroadcasted,
                                               int32_t nbInputs) const noexcept = 0;
     virtual bool canBroadcastInputAcrossBatch(int32_t inputIndex) const noexcept = 0;
@@ -161,6 +163,16 @@ private:
 //! NvInferRuntime.h declares it, since it needs the expression builder.
 class IPluginV2DynamicExt;
 
+#if PLUGINKIT_TRT_LAYOUT == 8
+//! Makes plugins of the second generation, from fields or from serialized bytes.
+class IPluginCreator
+{
+public:
+    virtual int32_t getTensorRTVersion() const noexcept
+    {
+        return static_cast<int32_t>(NV_TENSORRT_VERSION);
+    }
+#else
 namespace v_1_0
 {
 
@@ -168,6 +180,7 @@ namespace v_1_0
 class IPluginCreator : public IPluginCreatorInterface
 {
 public:
+#endif
     virtual AsciiChar const* getPluginName() const noexcept = 0;
     virtual AsciiChar const* getPluginVersion() const noexcept = 0;
     virtual PluginFieldCollection const* getFieldNames() noexcept = 0;
@@ -177,11 +190,15 @@ public:
     virtual void setPluginNamespace(AsciiChar const* pluginNamespace) noexcept = 0;
     virtual AsciiChar const* getPluginNamespace() const noexcept = 0;
     IPluginCreator() = default;
+#if PLUGINKIT_TRT_LAYOUT == 8
+    virtual ~IPluginCreator() = default;
+#else
     ~IPluginCreator() override = default;
     InterfaceInfo getInterfaceInfo() const noexcept override
     {
         return {"PLUGIN CREATOR_V1", 1, 0};
     }
+#endif
 
 protected:
     IPluginCreator(IPluginCreator const&) = default;
@@ -190,9 +207,11 @@ protected:
     IPluginCreator& operator=(IPluginCreator&&) & = default;
 };
 
+#if PLUGINKIT_TRT_LAYOUT != 8
 } // namespace v_1_0
 
 using IPluginCreator = v_1_0::IPluginCreator;
+#endif
 
 } // namespace nvinfer1
 

@@ -13,6 +13,7 @@ from pluginkit import bases, shapes
 from pluginkit.dtypes import PRECISIONS, REFUSED, DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import DLA_ONLY, Format
+from pluginkit.layouts import LayoutNumber
 from pluginkit.manifest import bench_section, open_ranks
 from pluginkit.manifest.fields import Attribute
 from pluginkit.manifest.mistakes import toml, unknown
@@ -245,13 +246,13 @@ class LibrarySection(_SectionModel):
     Attributes:
         path: of the library, relative to the folder of `pluginkit.toml`.
         command: builds it; run by a shell in that folder before each test. Empty: the library is taken as it is.
-        layout: the only TensorRT, 10 or 11, that it can be loaded by: the host is that one, and NVIDIA's registries of
-            the other are not asked. Without it the library is for both.
+        layout: the only major version of TensorRT that it can be loaded by: the host is that one, and NVIDIA's
+            registries of others are not asked. Without it the library is for TensorRT 10 and 11.
     """
 
     path: str
     command: str = ""
-    layout: Literal[10, 11] | None = None
+    layout: LayoutNumber | None = None
 
 
 class ManifestModel(_SectionModel):

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pluginkit.adoption.adopting import HOSTS
+from pluginkit import layouts
 from pluginkit.adoption.answers import ListedCreator
 from pluginkit.errors import PluginCrashed, PluginkitError
 from pluginkit.host import Doubt
+from pluginkit.library.loadable import loadable
 from pluginkit.process.worker import Worker
 
 CHILD = "pluginkit.validation.child"
@@ -56,6 +57,7 @@ class LibraryHosts:
         self._timeout = max(timeout, PATIENCE)
         self._first = timeout
         self._libfuzzer = libfuzzer
+        self._layouts = tuple(one.number for one in loadable(library))
         self._workers: dict[int, Worker | PluginkitError] = {}
 
     def close(self) -> None:
@@ -66,7 +68,7 @@ class LibraryHosts:
 
     def init(self, layout: int) -> dict[str, Any]:
         """What a worker's library is opened with."""
-        return {"library": self._library, "version": HOSTS[layout], "libfuzzer": self._libfuzzer}
+        return {"library": self._library, "version": layouts.layout(layout).host_version, "libfuzzer": self._libfuzzer}
 
     def worker(self, layout: int) -> Worker | PluginkitError:
         """The worker of a layout, or why the library can't be loaded in it."""
@@ -83,11 +85,11 @@ class LibraryHosts:
     @property
     def layout(self) -> int:
         """The first that the library can be loaded in."""
-        return next(layout for layout in HOSTS if isinstance(self.worker(layout), Worker))
+        return next(layout for layout in self._layouts if isinstance(self.worker(layout), Worker))
 
     def first(self) -> tuple[list[ListedCreator], tuple[Doubt, ...]] | PluginkitError:
         """The creators in the first layout that the library can be loaded in, and what loading it has shown."""
-        for layout in HOSTS:
+        for layout in self._layouts:
             one = self._worker(layout, self._first)
             if isinstance(one, Worker):
                 return self._loaded(one)
@@ -101,13 +103,13 @@ class LibraryHosts:
         Raises:
             PluginkitError: this time the library can't be loaded in any.
         """
-        for layout in HOSTS:
+        for layout in self._layouts:
             worker = self.worker(layout)
             if isinstance(worker, Worker):
                 listed, _ = self._loaded(worker)
                 yield from ((layout, worker, one.index) for one in listed if one.identity == creator.identity)
         errors = [one for one in self._workers.values() if isinstance(one, PluginkitError)]
-        if len(errors) == len(HOSTS):
+        if len(errors) == len(self._layouts):
             raise errors[0]
 
     @staticmethod

@@ -46,6 +46,7 @@ from typing import Any, Generic, TypeVar
 
 from typing_extensions import Self
 
+from pluginkit import _native
 from pluginkit.demands import doubt
 from pluginkit.host.bases.changed_fields import Fields, changed
 from pluginkit.host.bases.v2_plugin import V2Plugin
@@ -128,7 +129,7 @@ class V2Layer(Generic[P]):
         _check_restored(self._engine, built)
         self._engine.initialize()
         self._plugin = self._engine.clone()
-        self._plugin.attach_to_context(handles if _layout(self._plugin) == 10 else NONE)
+        self._plugin.attach_to_context(handles if _layout(self._plugin) <= 10 else NONE)
         self._first = True
 
     def name_of(self, method: str) -> str:
@@ -157,8 +158,8 @@ class V2Layer(Generic[P]):
 
 
 def _layout(plugin: V2Plugin[Any]) -> int:
-    """The major version of TensorRT that it was compiled for; TensorRT 11 gives no handles."""
-    return (plugin.tensorrt_version() & 0xFFFFFF) // 10000
+    """The layout that it was compiled for; TensorRT 11 gives no handles."""
+    return _native.layout_of(plugin.tensorrt_version() & 0xFFFFFF)
 
 
 def _check_restored(plugin: V2Plugin[Any], built: BuiltPlugin) -> None:

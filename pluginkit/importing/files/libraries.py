@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pluginkit import layouts
 from pluginkit.build import Flavour, build, flavours
 from pluginkit.build.artifact import library_path
 from pluginkit.creators import loading
@@ -13,12 +14,11 @@ from pluginkit.creators.loading import Loaded
 from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
 from pluginkit.importing.serving import PluginLibrary
 from pluginkit.library import inspect
+from pluginkit.library.loadable import loadable
 from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.manifest.project import Member, members, root
 
 Progress = Callable[[str], None]
-RTX_VERSION = 10701
-"""The version that pluginkit's host passes as TensorRT-RTX."""
 
 
 def read(paths: Sequence[Path], sanitize: Sequence[str], timeout: float, progress: Progress) -> list[PluginLibrary]:
@@ -97,7 +97,7 @@ def _project_of(library: Path) -> Path | None:
 def _creators(library: Path, timeout: float) -> tuple[CreatorFacts, ...]:
     """As pluginkit's host has them, as the first TensorRT that gets any: a V2 library gives V2 creators."""
     answers: list[Loaded] = []
-    for version in (*loading.HOST_VERSIONS, RTX_VERSION):
+    for version in (*(one.host_version for one in loadable(library)), layouts.RTX_HOST):
         answers.append(loading.in_host(library, version, timeout=timeout))
         if answers[-1].status == "loaded":
             return answers[-1].creators

@@ -8,6 +8,7 @@
 //!   setLoggerFinder, getCreators     what IPluginRegistry::loadLibrary looks for. TensorRT calls setLoggerFinder
 //!                                    first, and that shows which library is loading, so getCreators gives exactly one
 //!                                    creator a plugin: V2 of the right layout, or the V3 adapter for TensorRT-RTX
+//!   getPluginCreators                what loadLibrary of TensorRT 8.6 looks for; it gives others nothing
 //!   initMyPluginPlugins              bool (void* logger, char const* libNamespace): registers the creators under that
 //!                                    namespace in the registry of every TensorRT library of the process. True where
 //!                                    all have them, also the second time; false where there is none, or one refuses.
@@ -18,15 +19,18 @@
 //! PLUGINKIT_REGISTERED_PLUGINS(MyPlugin).
 //!
 //! pluginkit's CMake package compiles this file once for each layout (PLUGINKIT_TRT_LAYOUT). The one with
-//! PLUGINKIT_SECONDARY exports nothing; the other reaches it through pluginkitSecondaryLayout. Compiled once and by
-//! hand, the library serves the layout it was compiled for, and TensorRT-RTX.
+//! PLUGINKIT_SECONDARY exports nothing: each puts a pointer to its hooks into the section pluginkit_layouts, where the
+//! primary one finds all of its library. Compiled once and by hand, the library serves the layout it was compiled for,
+//! and TensorRT-RTX unless that is 8.
 #pragma once
 
 #include <NvInfer.h>
 #include <pluginkit/loader.h>
 #include <pluginkit/log.h>
 #include <pluginkit/registered.h>
+#if NV_TENSORRT_MAJOR >= 10
 #include <pluginkit/v3_adapter.h>
+#endif
 
 #include <memory>
 #include <mutex>
@@ -46,11 +50,12 @@ namespace pluginkit
 namespace detail
 {
 
-//! What the code of one layout offers to the other. The types in it lie alike in both.
+//! What the code of one layout offers to the others. The types in it lie alike in all.
 struct LayoutHooks
 {
-    //! The creators for loadLibrary; the same list at every call.
-    nvinfer1::IPluginCreatorInterface* const* (*listed)(bool v3, int32_t& count) noexcept;
+    int32_t layout;
+    //! The creators for loadLibrary, an `AnyCreator* const*` of that layout; the same list at every call.
+    void const* (*listed)(bool v3, int32_t& count) noexcept;
     //! Registers creators of its own under a namespace; true if they are all there now.
     bool (*enroll)(void* registry, char const* pluginNamespace, bool v3) noexcept;
     //! Takes an ILoggerFinder of that layout.
@@ -68,8 +73,12 @@ public:
             if (maker.v2 != nullptr)
             {
                 mV2.emplace_back(maker.v2());
-                mV3.emplace_back(new V3AdapterCreator{*mV2.back()});
                 mListV2.push_back(mV2.back().get());
+            }
+#if NV_TENSORRT_MAJOR >= 10
+            if (maker.v2 != nullptr)
+            {
+                mV3.emplace_back(new V3AdapterCreator{*mV2.back()});
             }
             else
             {
@@ -81,10 +90,11 @@ public:
                 }
             }
             mListV3.push_back(mV3.back().get());
+#endif
         }
     }
 
-    std::vector<nvinfer1::IPluginCreatorInterface*> const& listed(bool v3) const noexcept
+    std::vector<AnyCreator*> const& listed(bool v3) const noexcept
     {
         return v3 ? mListV3 : mListV2;
     }
@@ -95,18 +105,22 @@ public:
         {
             creator->setPluginNamespace(pluginNamespace);
         }
+#if NV_TENSORRT_MAJOR >= 10
         for (auto const& [creator, name] : mNamed)
         {
             name(*creator, pluginNamespace);
         }
+#endif
     }
 
 private:
     std::vector<std::unique_ptr<nvinfer1::IPluginCreator>> mV2;
+#if NV_TENSORRT_MAJOR >= 10
     std::vector<std::unique_ptr<nvinfer1::IPluginCreatorV3One>> mV3;
     std::vector<std::pair<nvinfer1::IPluginCreatorV3One*, decltype(CreatorMaker::name)>> mNamed;
-    std::vector<nvinfer1::IPluginCreatorInterface*> mListV2;
-    std::vector<nvinfer1::IPluginCreatorInterface*> mListV3;
+#endif
+    std::vector<AnyCreator*> mListV2;
+    std::vector<AnyCreator*> mListV3;
 };
 
 //! This layout's half of the library. `Creators` are those that PLUGINKIT_PLUGINS names.
@@ -123,7 +137,7 @@ struct Layout
             bool known{false};
             for (CreatorMaker const& other : all)
             {
-                known = known || (other.v2 == one->maker.v2 && other.v3 == one->maker.v3);
+                known = known || isSame(other, one->maker);
             }
             if (!known)
             {
@@ -134,7 +148,7 @@ struct Layout
         return all;
     }
 
-    static nvinfer1::IPluginCreatorInterface* const* listed(bool v3, int32_t& count) noexcept
+    static void const* listed(bool v3, int32_t& count) noexcept
     {
         try
         {
@@ -190,8 +204,7 @@ struct Layout
     }
 
     //! All or, where the registry refuses one (it has that name, version and namespace already), none.
-    static bool addAll(nvinfer1::IPluginRegistry& registry,
-                       std::vector<nvinfer1::IPluginCreatorInterface*> const& creators,
+    static bool addAll(nvinfer1::IPluginRegistry& registry, std::vector<AnyCreator*> const& creators,
                        char const* pluginNamespace) noexcept
     {
         for (size_t i = 0; i < creators.size(); ++i)
@@ -210,30 +223,36 @@ struct Layout
 
     static void hear(void* finder) noexcept
     {
-        gLoggerFinder = static_cast<nvinfer1::ILoggerFinder*>(finder);
+        setFinder(finder);
     }
 
-    static constexpr LayoutHooks hooks{&listed, &enroll, &hear};
+    static constexpr LayoutHooks hooks{NV_TENSORRT_MAJOR, &listed, &enroll, &hear};
 };
 
 } // namespace detail
 
 } // namespace pluginkit
 
+//! Puts a layout's half where the primary one finds it.
+#define PLUGINKIT_HALF(Half)                                                                                           \
+    namespace                                                                                                          \
+    {                                                                                                                  \
+    __attribute__((used, section("pluginkit_layouts"))) pluginkit::detail::LayoutHooks const* const gPluginkitHalf{    \
+        &Half::hooks};                                                                                                 \
+    }
+
 #ifdef PLUGINKIT_SECONDARY
 
-#define PLUGINKIT_ENTRY(Stem, Half)                                                                                    \
-    extern "C" PLUGINKIT_EXPORT pluginkit::detail::LayoutHooks const* pluginkitSecondaryLayout() noexcept              \
-    {                                                                                                                  \
-        return &Half::hooks;                                                                                           \
-    }
+#define PLUGINKIT_ENTRY(Stem, Half) PLUGINKIT_HALF(Half)
 
 #else
 
-//! The other layout's half of this library; null where the library was compiled for one layout only. Hidden, so that
-//! no other library's half can stand in for it.
-extern "C" __attribute__((weak, visibility("hidden"))) pluginkit::detail::LayoutHooks const*
-pluginkitSecondaryLayout() noexcept;
+// Where the section of this very library begins and ends: names that the linker gives. Hidden, so that no other
+// library's halves can stand in for them. NOLINTBEGIN(bugprone-reserved-identifier)
+extern "C"
+    __attribute__((visibility("hidden"))) pluginkit::detail::LayoutHooks const* const __start_pluginkit_layouts[];
+extern "C" __attribute__((visibility("hidden"))) pluginkit::detail::LayoutHooks const* const __stop_pluginkit_layouts[];
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace pluginkit
 {
@@ -241,45 +260,39 @@ namespace pluginkit
 namespace detail
 {
 
-//! The half that has the V2 classes of a layout (10 or 11); null where this library has none.
-inline LayoutHooks const* halfFor(int32_t layout, LayoutHooks const& primary) noexcept
+//! The half that has the classes of a layout; null where this library has none.
+inline LayoutHooks const* halfFor(int32_t layout) noexcept
 {
-    if (layout == NV_TENSORRT_MAJOR)
+    for (auto const* one = __start_pluginkit_layouts; one != __stop_pluginkit_layouts; ++one)
     {
-        return &primary;
+        if ((*one)->layout == layout)
+        {
+            return *one;
+        }
     }
-    // A library without the other half leaves the weak reference null.
-    auto* const secondary = &pluginkitSecondaryLayout;
-    return secondary != nullptr ? secondary() : nullptr;
+    return nullptr;
 }
 
 //! Gives the finder to the half whose classes lie as those of the library that it comes from.
-inline void tellLogger(void* finder, int32_t version, LayoutHooks const& primary) noexcept
+inline void tellLogger(void* finder, int32_t version) noexcept
 {
-    LayoutHooks const* const half = version != 0 ? halfFor(registryLayout(version), primary) : nullptr;
+    LayoutHooks const* const half = version != 0 ? halfFor(servedBy(version).layout) : nullptr;
     if (half != nullptr)
     {
         half->hear(finder);
     }
 }
 
-inline nvinfer1::IPluginCreatorInterface* const* creatorsFor(Served served, LayoutHooks const& primary,
-                                                             int32_t& count) noexcept
+//! The creators for a library of that kind. V3 creators, which lie alike in all layouts that have them, are those of
+//! this half.
+inline void const* creatorsFor(Served served, LayoutHooks const& primary, int32_t& count) noexcept
 {
     count = 0;
-    if (served == Served::kNOTHING)
-    {
-        return nullptr;
-    }
-    if (served == Served::kV3)
-    {
-        return primary.listed(true, count);
-    }
-    LayoutHooks const* const half = halfFor(served == Served::kV2_LAYOUT10 ? 10 : 11, primary);
-    return half != nullptr ? half->listed(false, count) : nullptr;
+    LayoutHooks const* const half = served.v3 ? &primary : halfFor(served.layout);
+    return half != nullptr ? half->listed(served.v3, count) : nullptr;
 }
 
-inline bool enrollEverywhere(char const* pluginNamespace, LayoutHooks const& primary) noexcept
+inline bool enrollEverywhere(char const* pluginNamespace) noexcept
 {
     try
     {
@@ -289,10 +302,10 @@ inline bool enrollEverywhere(char const* pluginNamespace, LayoutHooks const& pri
         {
             Served const served = servedBy(found.version);
             // A registry is called through the half whose IPluginRegistry lies as it does.
-            LayoutHooks const* const half = halfFor(registryLayout(found.version), primary);
+            LayoutHooks const* const half = halfFor(served.layout);
             bool const done =
-                served != Served::kNOTHING && half != nullptr &&
-                half->enroll(found.registry, pluginNamespace != nullptr ? pluginNamespace : "", served == Served::kV3);
+                half != nullptr &&
+                half->enroll(found.registry, pluginNamespace != nullptr ? pluginNamespace : "", served.v3);
             all = all && done;
             any = true;
         }
@@ -308,24 +321,43 @@ inline bool enrollEverywhere(char const* pluginNamespace, LayoutHooks const& pri
 
 } // namespace pluginkit
 
+#if NV_TENSORRT_MAJOR >= 10
+#define PLUGINKIT_GET_CREATORS(Half)                                                                                   \
+    extern "C" PLUGINKIT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(int32_t& nbCreators) noexcept    \
+    {                                                                                                                  \
+        return static_cast<nvinfer1::IPluginCreatorInterface* const*>(                                                 \
+            pluginkit::detail::creatorsFor(gPluginkitServed, Half::hooks, nbCreators));                                \
+    }
+#else
+#define PLUGINKIT_GET_CREATORS(Half)
+#endif
+
 #define PLUGINKIT_ENTRY(Stem, Half)                                                                                    \
+    PLUGINKIT_HALF(Half)                                                                                               \
     namespace                                                                                                          \
     {                                                                                                                  \
-    pluginkit::Served gPluginkitServed{pluginkit::Served::kV2_LAYOUT11};                                               \
+    pluginkit::Served gPluginkitServed{pluginkit::detail::servedBy(0)};                                                \
     }                                                                                                                  \
     extern "C" PLUGINKIT_EXPORT void setLoggerFinder(nvinfer1::ILoggerFinder* finder) noexcept                         \
     {                                                                                                                  \
         int32_t const version = pluginkit::detail::versionBehind(finder);                                              \
         gPluginkitServed = pluginkit::detail::servedBy(version);                                                       \
-        pluginkit::detail::tellLogger(finder, version, Half::hooks);                                                   \
+        pluginkit::detail::tellLogger(finder, version);                                                                \
     }                                                                                                                  \
-    extern "C" PLUGINKIT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(int32_t& nbCreators) noexcept    \
+    PLUGINKIT_GET_CREATORS(Half)                                                                                       \
+    extern "C" PLUGINKIT_EXPORT nvinfer1::IPluginCreator* const* getPluginCreators(int32_t& nbCreators) noexcept       \
     {                                                                                                                  \
-        return pluginkit::detail::creatorsFor(gPluginkitServed, Half::hooks, nbCreators);                              \
+        nbCreators = 0;                                                                                                \
+        /* Of TensorRT 10 and later, which have getCreators, none may take what it finds here. */                      \
+        pluginkit::Served const served =                                                                               \
+            pluginkit::detail::servedBy(pluginkit::detail::versionAt(__builtin_return_address(0)));                    \
+        return served.layout == 8 ? static_cast<nvinfer1::IPluginCreator* const*>(                                     \
+                                        pluginkit::detail::creatorsFor(served, Half::hooks, nbCreators))               \
+                                  : nullptr;                                                                           \
     }                                                                                                                  \
     extern "C" PLUGINKIT_EXPORT bool init##Stem##Plugins(void* /*logger*/, char const* libNamespace) noexcept          \
     {                                                                                                                  \
-        return pluginkit::detail::enrollEverywhere(libNamespace, Half::hooks);                                         \
+        return pluginkit::detail::enrollEverywhere(libNamespace);                                                      \
     }
 
 #endif

@@ -13,9 +13,13 @@
 #include <algorithm>
 #include <cstring>
 
-//! getCreators and setLoggerFinder of the sources; null where they have none.
+//! getCreators (in TensorRT 8 getPluginCreators) and setLoggerFinder of the sources; null where they have none.
+#if NV_TENSORRT_MAJOR >= 10
 extern "C" __attribute__((weak)) nvinfer1::IPluginCreatorInterface* const* pluginkitOwnGetCreators(int32_t& count);
-extern "C" __attribute__((weak)) void pluginkitOwnSetLoggerFinder(nvinfer1::ILoggerFinder* finder);
+#else
+extern "C" __attribute__((weak)) nvinfer1::IPluginCreator* const* pluginkitOwnGetPluginCreators(int32_t& count);
+#endif
+extern "C" __attribute__((weak)) void pluginkitOwnSetLoggerFinder(void* finder);
 
 namespace pluginkit
 {
@@ -23,7 +27,7 @@ namespace pluginkit
 namespace detail
 {
 
-using CreatorList = std::vector<nvinfer1::IPluginCreatorInterface*>;
+using CreatorList = std::vector<AnyCreator*>;
 
 //! Keeps what it is given while the library is loaded, so that getCreators can give it; knows no other plugins.
 class OwnRegistry final : public nvinfer1::IPluginRegistry
@@ -41,7 +45,7 @@ public:
         return mCreators;
     }
 
-#if NV_TENSORRT_MAJOR == 10
+#if NV_TENSORRT_MAJOR <= 10
     bool registerCreator(nvinfer1::IPluginCreator& creator, nvinfer1::AsciiChar const* name) noexcept override
     {
         return add(creator, name);
@@ -72,6 +76,7 @@ public:
     {
         return mRecorder;
     }
+#if NV_TENSORRT_MAJOR > 8 || NV_TENSORRT_MINOR > 5
     bool isParentSearchEnabled() const override
     {
         return mParentSearch;
@@ -85,6 +90,8 @@ public:
         return nullptr;
     }
     void deregisterLibrary(PluginLibraryHandle) noexcept override {}
+#endif
+#if NV_TENSORRT_MAJOR >= 10
     bool registerCreator(nvinfer1::IPluginCreatorInterface& creator, nvinfer1::AsciiChar const* name) noexcept override
     {
         return add(creator, name);
@@ -122,9 +129,10 @@ public:
     {
         return getAllCreators(count);
     }
+#endif
 
 private:
-    bool add(nvinfer1::IPluginCreatorInterface& creator, char const* /*name*/) noexcept
+    bool add(AnyCreator& creator, char const* /*name*/) noexcept
     {
         try
         {
@@ -137,7 +145,7 @@ private:
         }
     }
 
-    bool remove(nvinfer1::IPluginCreatorInterface const& creator) noexcept
+    bool remove(AnyCreator const& creator) noexcept
     {
         auto const found = std::find(mCreators.begin(), mCreators.end(), &creator);
         if (found == mCreators.end())
@@ -150,7 +158,9 @@ private:
 
     CreatorList mCreators;
     nvinfer1::IErrorRecorder* mRecorder{nullptr};
+#if NV_TENSORRT_MAJOR > 8 || NV_TENSORRT_MINOR > 5
     bool mParentSearch{true};
+#endif
 };
 
 //! This layout's half of a library of such sources.
@@ -159,17 +169,20 @@ struct ExistingLayout
     struct Creators
     {
         CreatorSet registered{Layout<>::makers()};
+#if NV_TENSORRT_MAJOR >= 10
         std::vector<std::unique_ptr<V3AdapterCreator>> adapters;
+#endif
         CreatorList v2{registered.listed(false)};
         CreatorList v3{registered.listed(true)};
 
-        void add(nvinfer1::IPluginCreatorInterface* creator)
+        void add(AnyCreator* creator)
         {
             if (creator == nullptr || std::find(v2.begin(), v2.end(), creator) != v2.end())
             {
                 return;
             }
             v2.push_back(creator);
+#if NV_TENSORRT_MAJOR >= 10
             if (std::strcmp(creator->getInterfaceInfo().kind, "PLUGIN CREATOR_V1") == 0)
             {
                 adapters.push_back(
@@ -177,6 +190,7 @@ struct ExistingLayout
                 creator = adapters.back().get();
             }
             v3.push_back(creator);
+#endif
         }
     };
 
@@ -190,11 +204,15 @@ struct ExistingLayout
             {
                 made->add(creator);
             }
+#if NV_TENSORRT_MAJOR >= 10
             auto* const own = &pluginkitOwnGetCreators;
+#else
+            auto* const own = &pluginkitOwnGetPluginCreators;
+#endif
             if (own != nullptr)
             {
                 int32_t count{0};
-                nvinfer1::IPluginCreatorInterface* const* const list = own(count);
+                AnyCreator* const* const list = own(count);
                 for (int32_t i = 0; i < count; ++i)
                 {
                     made->add(list[i]);
@@ -205,7 +223,7 @@ struct ExistingLayout
         return *all;
     }
 
-    static nvinfer1::IPluginCreatorInterface* const* listed(bool v3, int32_t& count) noexcept
+    static void const* listed(bool v3, int32_t& count) noexcept
     {
         try
         {
@@ -253,11 +271,11 @@ struct ExistingLayout
         auto* const own = &pluginkitOwnSetLoggerFinder;
         if (own != nullptr)
         {
-            own(static_cast<nvinfer1::ILoggerFinder*>(finder));
+            own(finder);
         }
     }
 
-    static constexpr LayoutHooks hooks{&listed, &enroll, &hear};
+    static constexpr LayoutHooks hooks{NV_TENSORRT_MAJOR, &listed, &enroll, &hear};
 };
 
 //! Where nobody listens.
@@ -284,8 +302,7 @@ extern "C" nvinfer1::IPluginRegistry* getPluginRegistry() noexcept
 
 extern "C" nvinfer1::ILogger* getLogger() noexcept
 {
-    auto* const finder = pluginkit::detail::gLoggerFinder;
-    nvinfer1::ILogger* const found = finder != nullptr ? finder->findLogger() : nullptr;
+    nvinfer1::ILogger* const found = pluginkit::detail::findLogger();
     static auto* const nobody = new pluginkit::detail::StderrLogger;
     return found != nullptr ? found : nobody;
 }

@@ -13,37 +13,42 @@
 namespace pluginkit
 {
 
-//! The creators that a TensorRT library takes.
-enum class Served : int32_t
+//! What a TensorRT library takes.
+struct Served
 {
-    kNOTHING, //!< TensorRT before 10: another binary interface
-    kV2_LAYOUT10,
-    kV2_LAYOUT11,
-    kV3, //!< TensorRT-RTX, whose parser takes no other
+    int32_t layout; //!< how its registry and its V2 classes lie: 8, 10 or 11; 0: a library that nothing is given to
+    bool v3;        //!< its parser takes V3 creators alone: TensorRT-RTX
 };
 
 namespace detail
 {
 
+//! The libraries whose getInferLibVersion() lies from `first` to below `end`.
+struct LibraryVersions
+{
+    int32_t first;
+    int32_t end;
+    Served served;
+};
+
+//! TensorRT 8 says major * 1000 + minor * 100 + patch, later ones major * 10000 + minor * 100 + patch; RTX counts
+//! from 1.0 (10000), and changed from layout 10 to 11 in 1.5. pluginkit/layouts.py has the same numbers.
+constexpr LibraryVersions kLIBRARIES[]{
+    {8500, 8700, {8, false}},      {10000, 10500, {10, true}},        {10500, 100000, {11, true}},
+    {100000, 110000, {10, false}}, {110000, 2147483647, {11, false}},
+};
+
 //! What a library of that getInferLibVersion() takes. 0, an unknown library, is taken for TensorRT 11.
-//! RTX counts from 1.0 (10000); TensorRT 10 and later say major * 10000 + minor * 100 + patch.
 constexpr Served servedBy(int32_t version) noexcept
 {
-    if (version == 0 || version >= 110000)
+    for (LibraryVersions const& one : kLIBRARIES)
     {
-        return Served::kV2_LAYOUT11;
+        if (version >= one.first && version < one.end)
+        {
+            return one.served;
+        }
     }
-    if (version >= 100000)
-    {
-        return Served::kV2_LAYOUT10;
-    }
-    return version >= 10000 ? Served::kV3 : Served::kNOTHING;
-}
-
-//! How the registry of such a library lies: RTX changed over in 1.5, TensorRT in 11.0.
-constexpr int32_t registryLayout(int32_t version) noexcept
-{
-    return version >= 110000 || (version >= 10500 && version < 100000) ? 11 : 10;
+    return {version == 0 ? 11 : 0, false};
 }
 
 //! The version that the library at `path` says; 0 where it is not loaded or does not say. Loads nothing.
@@ -66,6 +71,13 @@ inline int32_t versionOf(char const* path) noexcept
     return version;
 }
 
+//! The version of the library that an address lies in: of a function, or of a virtual table.
+inline int32_t versionAt(void const* address) noexcept
+{
+    Dl_info info{};
+    return dladdr(address, &info) != 0 && info.dli_fname != nullptr ? versionOf(info.dli_fname) : 0;
+}
+
 //! The version of the library that an object's virtual table lies in.
 inline int32_t versionBehind(void const* object) noexcept
 {
@@ -75,8 +87,7 @@ inline int32_t versionBehind(void const* object) noexcept
     }
     void const* table{nullptr};
     std::memcpy(&table, object, sizeof table);
-    Dl_info info{};
-    return dladdr(table, &info) != 0 && info.dli_fname != nullptr ? versionOf(info.dli_fname) : 0;
+    return versionAt(table);
 }
 
 //! A plugin registry of this process.

@@ -12,6 +12,10 @@ namespace pluginkit
 namespace detail
 {
 
+#if NV_TENSORRT_MAJOR >= 10
+//! What all creators are.
+using AnyCreator = nvinfer1::IPluginCreatorInterface;
+
 //! A creator class that this library has, as the way to make one. What it is decides which of the two is not null.
 struct CreatorMaker
 {
@@ -52,6 +56,33 @@ constexpr CreatorMaker makerOf() noexcept
         return {nullptr, +[]() -> nvinfer1::IPluginCreatorV3One* { return new Creator; }, Namespaces<Creator>::set};
     }
 }
+
+constexpr bool isSame(CreatorMaker const& one, CreatorMaker const& other) noexcept
+{
+    return one.v2 == other.v2 && one.v3 == other.v3;
+}
+#else
+//! TensorRT 8 has creators of V2 plugins alone, without a common base.
+using AnyCreator = nvinfer1::IPluginCreator;
+
+struct CreatorMaker
+{
+    nvinfer1::IPluginCreator* (*v2)();
+};
+
+template <typename Creator>
+constexpr CreatorMaker makerOf() noexcept
+{
+    static_assert(std::is_base_of_v<nvinfer1::IPluginCreator, Creator>,
+                  "a creator derives from nvinfer1::IPluginCreator: TensorRT 8 has no other");
+    return {+[]() -> nvinfer1::IPluginCreator* { return new Creator; }};
+}
+
+constexpr bool isSame(CreatorMaker const& one, CreatorMaker const& other) noexcept
+{
+    return one.v2 == other.v2;
+}
+#endif
 
 } // namespace detail
 

@@ -74,7 +74,7 @@ class Hosted:
 
     @property
     def for_tensorrt_10(self) -> bool:
-        """Whether the library is known to have classes of TensorRT 10's layout; of others wrong methods are called."""
+        """Whether the library is known to have TensorRT 10's classes; of others wrong methods are called."""
         if self.manifest.library is not None:
             return self.manifest.library.layout == 10
         record = build_record.read(self.library, digest(self.library))

@@ -36,8 +36,15 @@ LONGEST = 16 << 20
 LONGEST_PATTERN = 1 << 16
 """Characters of the longest pattern."""
 
-Host = Literal["tensorrt-10", "tensorrt-11", "tensorrt-rtx"]
+Host = Literal["tensorrt-8", "tensorrt-10", "tensorrt-11", "tensorrt-rtx"]
 """The kinds of registries that load plugins: TensorRT's by its major version, tensorrt-lean among them."""
+
+_OF_LAYOUT: dict[int, Host] = {8: "tensorrt-8", 10: "tensorrt-10", 11: "tensorrt-11"}
+
+
+def host_of_layout(number: int) -> Host:
+    """The kind of registry of full TensorRT, or tensorrt-lean, of that major version."""
+    return _OF_LAYOUT[number]
 
 
 def _release(text: str) -> str:
@@ -171,7 +178,7 @@ class Variant(File):
         target: `gpu` if it has GPU code, `cpu` if it is pluginkit's target cpu, else `unknown`.
         gpu_code: by architecture.
         cuda: the CUDA version that it was built with; empty if that is not known.
-        layouts: of TensorRT's V2 classes, `10` and `11`; empty for a library without, or where that is unknown.
+        layouts: of TensorRT's V2 classes, as `10` and `11`; empty for a library without, or where that is unknown.
         hosts: the kinds of registries that listed its creators.
         toolchain: the compilers, by what they compiled.
     """

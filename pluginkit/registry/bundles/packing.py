@@ -12,11 +12,12 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 from pydantic import ValidationError
 
-from pluginkit import patterns
+from pluginkit import layouts, patterns
 from pluginkit.build.artifact import TARGETS, library_path
 from pluginkit.creators import loading
 from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
 from pluginkit.library import inspection
+from pluginkit.library.loadable import loadable
 from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.manifest.project import Member, members, root
 from pluginkit.paths import __version__
@@ -35,10 +36,14 @@ from pluginkit.registry.bundles.bundle import (
     Host,
     PluginField,
     Variant,
+    host_of_layout,
 )
 
-HOSTS: tuple[tuple[Host, int], ...] = (("tensorrt-10", 101600), ("tensorrt-11", 110100), ("tensorrt-rtx", 10701))
-"""The kinds of registries, and the version that pluginkit's host gives where it plays one."""
+
+def _hosts(library: Path) -> list[tuple[Host, int]]:
+    """The kinds of registries that a library may be for, and the version that pluginkit's host gives as each."""
+    found = [(host_of_layout(one.number), one.host_version) for one in reversed(loadable(library))]
+    return [*found, ("tensorrt-rtx", layouts.RTX_HOST)]
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,7 @@ def _variant(path: Path, plugins: Sequence[Member], timeout: float) -> Variant:
         raise CheckFailed(f"{facts.record.path} is about another file than {path}.", hint="pluginkit build")
     record = facts.record.content if facts.record else None
     hosts, reason = [], ""
-    for host, version in HOSTS:
+    for host, version in _hosts(path):
         loaded = loading.in_host(path, version, timeout=timeout)
         if loaded.status in {"crashed", "hung"}:
             raise PluginCrashed(f"{path} cannot be loaded: {loaded.message}", hint=f"pluginkit inspect --load {path}")

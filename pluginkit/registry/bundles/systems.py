@@ -13,10 +13,10 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
-from pluginkit import elf
+from pluginkit import elf, layouts
 from pluginkit.errors import UsageError
 from pluginkit.library import linkage
-from pluginkit.registry.bundles.bundle import Host
+from pluginkit.registry.bundles.bundle import Host, host_of_layout
 
 KEYS = {
     "tensorrt": "TensorRT's version, as 10.13 or 11",
@@ -145,14 +145,10 @@ def host_of(kind: str, version: Version) -> Host:
     """
     if kind == "rtx":
         return "tensorrt-rtx"
-    if version.major == 10:
-        return "tensorrt-10"
-    if version.major == 11:
-        return "tensorrt-11"
-    raise UsageError(
-        f"TensorRT {version} is none that pluginkit knows: 10 and 11 are.",
-        hint="TensorRT 8 and 9 load other libraries (getPluginCreators), which pluginkit doesn't make.",
-    )
+    if (chosen := layouts.of(version.major, version.minor)) is not None:
+        return host_of_layout(chosen.number)
+    served = "; ".join(f"TensorRT {one.serves}" for one in reversed(layouts.LAYOUTS))
+    raise UsageError(f"pluginkit makes no library for TensorRT {version}.", hint=f"It makes them for {served}.")
 
 
 def _installed() -> tuple[Host | None, str]:

@@ -12,11 +12,12 @@ from typing import TypeAlias
 import numpy as np
 import onnx
 
-from pluginkit import host
+from pluginkit import host, layouts
 from pluginkit.errors import CheckFailed
 from pluginkit.formats import Format
 from pluginkit.host.memory.leaks import Leak, Site, find_leaks
 from pluginkit.interpreter import api_structure, api_walker, preflight, shape_check, walker
+from pluginkit.library.loadable import loadable
 from pluginkit.manifest import Manifest, type_rules
 from pluginkit.network.api_model import ApiNetwork, is_probe
 from pluginkit.network.large import LargeCase, LargeRun
@@ -40,9 +41,10 @@ def open(  # noqa: A001
     return HostChild(library, manifest, target, version)
 
 
-def _host_version(manifest: Manifest) -> int:
-    """What the host says it is: TensorRT 11, unless the library's plugin classes are those of another."""
-    return 101600 if manifest.library is not None and manifest.library.layout == 10 else 110100
+def _host_version(manifest: Manifest, library: Path) -> int:
+    """What the host says it is: the newest TensorRT that the library has creators for, unless it is for one alone."""
+    chosen = manifest.library.layout if manifest.library is not None else None
+    return (layouts.layout(chosen) if chosen else loadable(library)[0]).host_version
 
 
 class HostChild:
@@ -52,7 +54,7 @@ class HostChild:
         plugin = manifest.plugin
         self._manifest = manifest
         self._identity = (plugin.name, plugin.version, plugin.namespace)
-        self._library = host.Library(library, version or _host_version(manifest))
+        self._library = host.Library(library, version or _host_version(manifest, library))
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
         self._device: host.AnyDevice = host.GpuDevice(library) if target == "gpu" else host.Device(library)
         self._doubts = host.take_doubts()

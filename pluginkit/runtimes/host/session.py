@@ -12,6 +12,7 @@ from typing import Any
 
 from typing_extensions import Self
 
+from pluginkit import layouts
 from pluginkit.bases import BASES
 from pluginkit.build import PLAIN, Flavour
 from pluginkit.errors import CheckFailed, UsageError
@@ -46,7 +47,8 @@ class Asked:
 
 IMPLICIT = "an implicit batch dimension (docs/bases.md)"
 """The second convention of an IPluginV2IOExt, for people."""
-TENSORRT_10 = 101600
+TENSORRT_10 = layouts.layout(10).host_version
+"""The last TensorRT whose networks may have an implicit batch dimension."""
 CHILD = "pluginkit.runtimes.host.child"
 _KERNEL_SECONDS = "PLUGINKIT_CPU_TIME_LIMIT"
 

@@ -1,0 +1,90 @@
+"""The binary layouts of TensorRT's plugin classes: what differs between them, by its major version.
+
+A new one is a row here, a branch in the headers (`PLUGINKIT_TRT_LAYOUT`), a row of `kLIBRARIES` in
+`include/pluginkit/loader.h` and a recorded file in `tests/abi/recorded`: docs/extending/layout.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from pluginkit.dtypes import DType
+
+LayoutNumber = Literal[8, 10, 11]
+"""TensorRT's major version."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One layout.
+
+    Attributes:
+        number: TensorRT's major version.
+        serves: TensorRT's versions, for a person.
+        first_minor: the first minor version of that major that it serves.
+        host_version: what getInferLibVersion() answers in pluginkit's host of this layout.
+        dimension: the element type of Dims.
+        creator: the class that a registry hands over.
+        creators_by: the function that IPluginRegistry::loadLibrary takes a library's creators from.
+        loading: how a library's creators come into a registry, for a person.
+        recorded: the versions whose binary interface `tests/abi/recorded` has.
+        has_v3: whether it has IPluginV3.
+        lacks: the element types that a plugin can't have there.
+        by_default: whether `build` puts it into a library that does not say which layouts it wants.
+    """
+
+    number: LayoutNumber
+    serves: str
+    first_minor: int
+    host_version: int
+    dimension: Literal["int32", "int64"]
+    creator: str
+    creators_by: str
+    loading: str
+    recorded: tuple[str, ...]
+    has_v3: bool = True
+    lacks: frozenset[DType] = frozenset()
+    by_default: bool = True
+
+
+LAYOUTS: tuple[Layout, ...] = (
+    Layout(11, "11.0 and later", 0, 110100, "int64", "IPluginCreatorInterface", "getCreators",
+           "loadLibrary, or the init function", ("11.1",)),
+    Layout(10, "10.0 to 10.16", 0, 101600, "int64", "IPluginCreatorInterface", "getCreators",
+           "loadLibrary, or the init function", ("10.3", "10.16")),
+    Layout(8, "8.5 and 8.6", 5, 8503, "int32", "IPluginCreator", "getPluginCreators",
+           "the init function; loadLibrary from 8.6 on", ("8.5", "8.6"), has_v3=False,
+           lacks=frozenset({DType.INT64, DType.BFLOAT16, DType.FLOAT8}), by_default=False),
+)  # fmt: skip
+"""The newest first: the order in which the host tries them."""
+
+NUMBERS: tuple[LayoutNumber, ...] = tuple(one.number for one in LAYOUTS)
+DEFAULT: tuple[LayoutNumber, ...] = tuple(one.number for one in LAYOUTS if one.by_default)
+assert set(NUMBERS) == set(get_args(LayoutNumber))
+
+RTX_HOST = 10701
+"""What getInferLibVersion() answers in pluginkit's host that plays TensorRT-RTX."""
+
+_BY_NUMBER = {one.number: one for one in LAYOUTS}
+
+
+def layout(number: int) -> Layout:
+    """The layout of a major version.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return _BY_NUMBER[number]  # type: ignore[index]
+
+
+def of(major: int, minor: int) -> Layout | None:
+    """The layout that serves a version of TensorRT; None where none does."""
+    found = _BY_NUMBER.get(major)  # type: ignore[call-overload]
+    return found if found is not None and minor >= found.first_minor else None
+
+
+def majors() -> str:
+    """The major versions for a sentence: `8, 10 or 11`."""
+    *first, last = sorted(NUMBERS)
+    return f"{', '.join(map(str, first))} or {last}"
