@@ -70,7 +70,7 @@ public:
     {
         for (std::int32_t i = 0; i < count; ++i)
         {
-            mItems.push_back(own(items[i]));
+            mItems.push_back({own(items[i])});
         }
     }
     auto const* get() const
@@ -79,22 +79,14 @@ public:
     }
 
 private:
-    std::vector<decltype(own(std::declval<Type>()))> mItems;
+    // A class of this file's own: the linker would take a vector of TensorRT's for that of another layout.
+    struct Item : decltype(own(std::declval<Type>())){};
+    std::vector<Item> mItems;
 };
 
 //! The host's builder, called by a plugin of this layout: expressions lie as in the later ones, which only add to them.
 class Builder final : public nvinfer1::IExprBuilder, public nvinfer1::apiv::VExprBuilder
 {
-    //! VExprBuilder of layouts 10 and 11, as far as it is called.
-    class Later
-    {
-    public:
-        virtual ~Later() noexcept = default;
-        virtual nvinfer1::IDimensionExpr const* constant(std::int64_t value) = 0;
-        virtual nvinfer1::IDimensionExpr const* operation(nvinfer1::DimensionOperation op,
-                                                          nvinfer1::IDimensionExpr const& first,
-                                                          nvinfer1::IDimensionExpr const& second) = 0;
-    };
     //! Where an IExprBuilder has its implementation.
     struct Reached : nvinfer1::IExprBuilder
     {
@@ -103,7 +95,7 @@ class Builder final : public nvinfer1::IExprBuilder, public nvinfer1::apiv::VExp
 
 public:
     explicit Builder(nvinfer1::IExprBuilder& builder)
-        : mHost{*reinterpret_cast<Later*>(static_cast<Reached&>(builder).mImpl)}
+        : mHost{*reinterpret_cast<host::ExprBuilderImpl*>(static_cast<Reached&>(builder).mImpl)}
     {
         mImpl = this;
     }
@@ -118,7 +110,7 @@ public:
     }
 
 private:
-    Later& mHost;
+    host::ExprBuilderImpl& mHost;
 };
 #else
 host::Dims64 const& back(host::Dims64 const& dims)

@@ -37,6 +37,16 @@ struct DynamicPluginTensorDesc
     Dims64 max;
     Dims64 opt;
 };
+//! VExprBuilder of layouts 10 and 11, as far as it is called.
+class ExprBuilderImpl
+{
+public:
+    virtual ~ExprBuilderImpl() noexcept = default;
+    virtual nvinfer1::IDimensionExpr const* constant(std::int64_t value) = 0;
+    virtual nvinfer1::IDimensionExpr const* operation(nvinfer1::DimensionOperation op,
+                                                      nvinfer1::IDimensionExpr const& first,
+                                                      nvinfer1::IDimensionExpr const& second) = 0;
+};
 #else
 using nvinfer1::Dims64;
 using nvinfer1::DynamicPluginTensorDesc;

@@ -30,6 +30,8 @@ class Layout:
         loading: how a library's creators come into a registry, for a person.
         recorded: the versions whose binary interface `tests/abi/recorded` has.
         has_v3: whether it has IPluginV3.
+        implicit_batch: whether networks may have an implicit batch dimension.
+        hands_handles: whether attachToContext may get handles of cuDNN and cuBLAS.
         lacks: the element types that a plugin can't have there.
         by_default: whether `build` puts it into a library that does not say which layouts it wants.
     """
@@ -44,13 +46,15 @@ class Layout:
     loading: str
     recorded: tuple[str, ...]
     has_v3: bool = True
+    implicit_batch: bool = True
+    hands_handles: bool = True
     lacks: frozenset[DType] = frozenset()
     by_default: bool = True
 
 
 LAYOUTS: tuple[Layout, ...] = (
     Layout(11, "11.0 and later", 0, 110100, "int64", "IPluginCreatorInterface", "getCreators",
-           "loadLibrary, or the init function", ("11.1",)),
+           "loadLibrary, or the init function", ("11.1",), implicit_batch=False, hands_handles=False),
     Layout(10, "10.0 to 10.16", 0, 101600, "int64", "IPluginCreatorInterface", "getCreators",
            "loadLibrary, or the init function", ("10.3", "10.16")),
     Layout(8, "8.5 and 8.6", 5, 8503, "int32", "IPluginCreator", "getPluginCreators",
@@ -62,6 +66,9 @@ LAYOUTS: tuple[Layout, ...] = (
 NUMBERS: tuple[LayoutNumber, ...] = tuple(one.number for one in LAYOUTS)
 DEFAULT: tuple[LayoutNumber, ...] = tuple(one.number for one in LAYOUTS if one.by_default)
 assert set(NUMBERS) == set(get_args(LayoutNumber))
+
+IMPLICIT_BATCH = next(one for one in LAYOUTS if one.implicit_batch)
+"""The newest layout whose networks may have an implicit batch dimension."""
 
 RTX_HOST = 10701
 """What getInferLibVersion() answers in pluginkit's host that plays TensorRT-RTX."""

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from pluginkit import npz, shapes
+from pluginkit import shapes
 from pluginkit.errors import UsageError
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest, Profile, Tensor
+from pluginkit.network import npz
 from pluginkit.network.model import Array, Dims
 
 LARGE = (60.0, -60.0)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pluginkit import layouts
+
 HERE = Path(__file__).parent
 INCLUDE = HERE.parents[1] / "pluginkit" / "include"
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
@@ -23,7 +25,7 @@ def compiled(compiler: str, source: str, layout: int) -> subprocess.CompletedPro
     return subprocess.run([*command, "-x", "c++", "-"], input=source, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("layout", [10, 11])
+@pytest.mark.parametrize("layout", layouts.NUMBERS)
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_sizes_and_offsets(compiler: str, layout: int) -> None:
     done = compiled(compiler, (HERE / "sizes.cpp").read_text(), layout)

@@ -1,4 +1,4 @@
-"""Compiles the test plugins as pluginkit's CMake package does, in plain commands: both layouts in one library."""
+"""Compiles the test plugins as pluginkit's CMake package does, in plain commands: all layouts in one library."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from pluginkit import layouts
+
 HERE = Path(__file__).parent
 INCLUDE = HERE.parents[1] / "pluginkit" / "include"
 FLAGS = ["-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", f"-I{INCLUDE}"]
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
-EXPORTED = "getCreators", "setLoggerFinder"
+EXPORTED = "getCreators", "getPluginCreators", "setLoggerFinder"
+NEWEST, *OTHERS = layouts.NUMBERS
 
 
 def run(*command: str | Path) -> str:
@@ -29,19 +32,21 @@ def compiler(name: str) -> list[str]:
     return [name, "-fno-gnu-unique"] if name == "g++" else [name]
 
 
-def both_layouts(folder: Path, source: Path, stem: str, cxx: str = "g++", defines: Sequence[str] = ()) -> Path:
-    """The library of one source, for both layouts."""
+def all_layouts(folder: Path, source: Path, stem: str, cxx: str = "g++", defines: Sequence[str] = ()) -> Path:
+    """The library of one source, for all layouts."""
     command = [*compiler(cxx), *FLAGS, *WARNINGS, *defines]
-    first, second, joined = folder / "first.o", folder / "second.o", folder / "joined.o"
-    run(*command, "-DPLUGINKIT_TRT_LAYOUT=11", "-c", source, "-o", first)
-    run(*command, "-DPLUGINKIT_TRT_LAYOUT=10", "-DPLUGINKIT_SECONDARY", "-c", source, "-o", second)
-    run("ld", "-r", "--force-group-allocation", "-o", joined, second)
-    run("objcopy", "--localize-hidden", joined)
+    objects = [folder / f"{number}.o" for number in layouts.NUMBERS]
+    run(*command, f"-DPLUGINKIT_TRT_LAYOUT={NEWEST}", "-c", source, "-o", objects[0])
+    for number, joined in zip(OTHERS, objects[1:], strict=True):
+        alone = folder / f"{number}-alone.o"
+        run(*command, f"-DPLUGINKIT_TRT_LAYOUT={number}", "-DPLUGINKIT_SECONDARY", "-c", source, "-o", alone)
+        run("ld", "-r", "--force-group-allocation", "-o", joined, alone)
+        run("objcopy", "--localize-hidden", joined)
     script = folder / "exports.map"
     script.write_text(f"{{ global: {'; '.join([*EXPORTED, f'init{stem}Plugins'])}; local: *; }};\n")
     library = folder / f"lib{source.stem}.so"
     options = [f"-Wl,--version-script={script}", "-Wl,--no-undefined", "-Wl,-z,now"]
-    run(cxx, "-shared", "-o", library, first, joined, *options)
+    run(cxx, "-shared", "-o", library, *objects, *options)
     return library
 
 
@@ -64,5 +69,7 @@ def fake_tensorrt(folder: Path, version: int, layout: int) -> Path:
     path = folder / f"libfake-{version}.so"
     flags = ["-std=c++17", "-fPIC", "-shared", *WARNINGS, f"-I{INCLUDE}"]
     defines = [f"-DVERSION={version}", f"-DPLUGINKIT_TRT_LAYOUT={layout}"]
+    if layout == 8:
+        defines.append(f"-DPLUGINKIT_TRT_MINOR={version // 100 % 10}")
     run("g++", *flags, *defines, Path(__file__).with_name("fake_tensorrt.cpp"), "-o", path)
     return path

@@ -126,9 +126,17 @@ public:
                          nvinfer1::DynamicPluginTensorDesc const* out, int32_t) noexcept override
     {
         auto const first = [](nvinfer1::Dims const& dims) { return static_cast<long long>(dims.d[0]); };
+        auto const opt = [](nvinfer1::DynamicPluginTensorDesc const& tensor)
+        {
+#if NV_TENSORRT_MAJOR == 8
+            return tensor.max; // TensorRT 8 tells no opt
+#else
+            return tensor.opt;
+#endif
+        };
         trace("configure type %d scale %g in %lld %lld %lld twice %lld %lld %lld", static_cast<int>(in[0].desc.type),
-              static_cast<double>(in[0].desc.scale), first(in[0].min), first(in[0].opt), first(in[0].max),
-              first(out[1].min), first(out[1].opt), first(out[1].max));
+              static_cast<double>(in[0].desc.scale), first(in[0].min), first(opt(in[0])), first(in[0].max),
+              first(out[1].min), first(opt(out[1])), first(out[1].max));
     }
     size_t getWorkspaceSize(nvinfer1::PluginTensorDesc const* inputs, int32_t, nvinfer1::PluginTensorDesc const*,
                             int32_t) const noexcept override

@@ -1,23 +1,34 @@
 //! Stands for a TensorRT library in a process: a registry of one layout and a version that the test chooses.
 #include <NvInfer.h>
 
-#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
-#include <vector>
 
 using namespace nvinfer1;
 
 namespace
 {
 
+using pluginkit::detail::AnyCreator;
+
+std::string kindOf(AnyCreator& creator)
+{
+#if PLUGINKIT_TRT_LAYOUT == 8
+    // A namespace counts there only if the creator has it itself.
+    return "V8 " + std::string{creator.getPluginNamespace()};
+#else
+    return creator.getInterfaceInfo().kind;
+#endif
+}
+
 class Registry final : public IPluginRegistry
 {
 public:
-#if PLUGINKIT_TRT_LAYOUT == 10
+#if PLUGINKIT_TRT_LAYOUT <= 10
     bool registerCreator(IPluginCreator& creator, char const* pluginNamespace) noexcept override
     {
-        return registerCreator(static_cast<IPluginCreatorInterface&>(creator), pluginNamespace);
+        return registered(creator, pluginNamespace);
     }
     IPluginCreator* const* getPluginCreatorList(int32_t*) const noexcept override
     {
@@ -37,6 +48,7 @@ public:
     {
         return nullptr;
     }
+#if PLUGINKIT_TRT_LAYOUT != 8 || PLUGINKIT_TRT_MINOR > 5
     bool isParentSearchEnabled() const override
     {
         return false;
@@ -47,12 +59,11 @@ public:
         return nullptr;
     }
     void deregisterLibrary(void*) noexcept override {}
+#endif
+#if PLUGINKIT_TRT_LAYOUT != 8
     bool registerCreator(IPluginCreatorInterface& creator, char const* pluginNamespace) noexcept override
     {
-        said += creator.getInterfaceInfo().kind;
-        said += std::string{"@"} + pluginNamespace + ";";
-        creators.push_back(&creator);
-        return !refuses;
+        return registered(creator, pluginNamespace);
     }
     IPluginCreatorInterface* const* getAllCreators(int32_t*) const noexcept override
     {
@@ -78,9 +89,15 @@ public:
     {
         return nullptr;
     }
+#endif
+
+    bool registered(AnyCreator& creator, char const* pluginNamespace) noexcept
+    {
+        said += kindOf(creator) + "@" + pluginNamespace + ";";
+        return !refuses;
+    }
 
     std::string said;
-    std::vector<IPluginCreatorInterface*> creators;
     bool refuses{false};
 };
 
@@ -121,21 +138,20 @@ extern "C" void fakeRefuse()
 
 //! Loads a library as IPluginRegistry::loadLibrary does, from its two functions: how many creators, and the first's
 //! kind.
-extern "C" int32_t fakeLoad(void (*setLoggerFinder)(ILoggerFinder*),
-                            IPluginCreatorInterface* const* (*getCreators)(int32_t&), bool withFinder, char* kind,
-                            int32_t size)
+extern "C" int32_t fakeLoad(void (*setLoggerFinder)(ILoggerFinder*), AnyCreator* const* (*getCreators)(int32_t&),
+                            bool withFinder, char* kind, int32_t size)
 {
     setLoggerFinder(withFinder ? &gFinder : nullptr);
     int32_t count{-1};
-    IPluginCreatorInterface* const* const creators = getCreators(count);
+    AnyCreator* const* const creators = getCreators(count);
     int32_t again{-1};
     if (getCreators(again) != creators || again != count)
     {
         return -1;
     }
-    std::string text = count > 0 ? creators[0]->getInterfaceInfo().kind : "";
+    std::string text = count > 0 ? kindOf(*creators[0]) : "";
     // A V2 plugin says which layout it was compiled for.
-    if (text == "PLUGIN CREATOR_V1")
+    if (text == "PLUGIN CREATOR_V1" || text == "V8 ")
     {
         IPluginV2* const plugin = static_cast<IPluginCreator*>(creators[0])->createPlugin("x", nullptr);
         text = "V2 of " + std::to_string(plugin->getTensorRTVersion() & 0xFFFFFF);

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pluginkit import layouts
+
 from . import building
 
 HERE = Path(__file__).parent
@@ -21,7 +23,7 @@ V2 = "PLUGIN CREATOR_V1"
 
 @pytest.fixture(scope="module", params=["g++", "clang++"])
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return building.both_layouts(tmp_path_factory.mktemp("entry"), HERE / "entry.cpp", "Echo", request.param)
+    return building.all_layouts(tmp_path_factory.mktemp("entry"), HERE / "entry.cpp", "Echo", request.param)
 
 
 def python(code: str, *arguments: object) -> list[str]:
@@ -31,7 +33,7 @@ def python(code: str, *arguments: object) -> list[str]:
 
 
 def test_exports(library: Path) -> None:
-    assert building.exports(library) == {"getCreators", "setLoggerFinder", "initEchoPlugins"}
+    assert building.exports(library) == {*building.EXPORTED, "initEchoPlugins"}
     needed = building.run("readelf", "-d", library)
     assert "nvinfer" not in needed
 
@@ -49,7 +51,8 @@ print(sys.argv[1] in open("/proc/self/maps").read())
 LOAD = """
 library, host = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(sys.argv[2])
 kind = ctypes.create_string_buffer(64)
-print(host.fakeLoad(library.setLoggerFinder, library.getCreators, sys.argv[3] == "finder", kind, 64))
+gives = getattr(library, sys.argv[4] if len(sys.argv) > 4 else "getCreators")
+print(host.fakeLoad(library.setLoggerFinder, gives, sys.argv[3] == "finder", kind, 64))
 print(kind.value.decode())
 """
 
@@ -64,12 +67,25 @@ print(kind.value.decode())
         (120000, 11, "V2 of 110100"),
         (10400, 10, V3),  # TensorRT-RTX
         (10701, 11, V3),
-        (8601, 10, None),  # TensorRT 8.6, before the interfaces got versions
+        (8503, 8, "V2 of 8503"),
+        (8612, 8, "V2 of 8503"),
+        (8499, 10, None),
+        (8700, 10, None),
     ],
 )
 def test_who_gets_what(library: Path, tmp_path: Path, version: int, layout: int, wanted: str | None) -> None:
-    saw = python(LOAD, library, building.fake_tensorrt(tmp_path, version, layout), "finder")
+    gives = layouts.layout(layout).creators_by
+    saw = python(LOAD, library, building.fake_tensorrt(tmp_path, version, layout), "finder", gives)
     assert saw == (["1", wanted] if wanted else ["0", ""])
+
+
+@pytest.mark.parametrize(("version", "layout"), [(101600, 10), (110100, 11), (10701, 11)])
+def test_later_registries_find_nothing_in_the_old_function(
+    library: Path, tmp_path: Path, version: int, layout: int
+) -> None:
+    """A creator of TensorRT 8 lies otherwise: a registry that took one would call wrong methods."""
+    host = building.fake_tensorrt(tmp_path, version, layout)
+    assert python(LOAD, library, host, "finder", "getPluginCreators") == ["0", ""]
 
 
 def test_without_a_finder(library: Path, tmp_path: Path) -> None:
@@ -89,12 +105,14 @@ for library in libraries:
 
 
 def test_init_reaches_every_registry(library: Path, tmp_path: Path) -> None:
-    """TensorRT 10 and 11, and RTX with the one registry layout and the other, in one process."""
-    hosts = [(101600, 10), (110400, 11), (10400, 10), (10701, 11)]
+    """TensorRT 8, 10 and 11, and RTX with the one registry layout and the other, in one process."""
+    hosts = [(101600, 10), (110400, 11), (10400, 10), (10701, 11), (8503, 8), (8612, 8)]
     saw = python(INIT, library, *(building.fake_tensorrt(tmp_path, *host) for host in hosts))
     assert saw[0] == "[True, True, True, True]"
     kinds = [V2, V2, V3, V3]
-    assert saw[1:] == [f"{kind}@acme;{kind}@b;{kind}@;" for kind in kinds]
+    assert saw[1:5] == [f"{kind}@acme;{kind}@b;{kind}@;" for kind in kinds]
+    # The creator has the namespace before it is registered.
+    assert saw[5:] == ["V8 acme@acme;V8 b@b;V8 @;"] * 2
 
 
 def test_init_without_tensorrt(library: Path) -> None:
@@ -102,7 +120,7 @@ def test_init_without_tensorrt(library: Path) -> None:
 
 
 def test_init_with_an_old_tensorrt(library: Path, tmp_path: Path) -> None:
-    assert python(INIT, library, building.fake_tensorrt(tmp_path, 8601, 10)) == ["[False, False, False, False]", ""]
+    assert python(INIT, library, building.fake_tensorrt(tmp_path, 8499, 10)) == ["[False, False, False, False]", ""]
 
 
 def test_init_of_one_layout(tmp_path: Path) -> None:
@@ -121,9 +139,9 @@ def test_two_libraries_share_nothing(tmp_path: Path) -> None:
     """Another library's half for layout 10, visible to all, is not taken for this one's."""
     one_half = building.one_layout(tmp_path, HERE / "entry.cpp", 11)
     other_half = building.one_layout(tmp_path, HERE / "registered.cpp", 10, "-DPLUGINKIT_SECONDARY")
-    assert "pluginkitSecondaryLayout" in building.exports(other_half)
-    code = "import os\nctypes.CDLL(sys.argv[4], mode=os.RTLD_GLOBAL)\n" + LOAD
-    assert python(code, one_half, building.fake_tensorrt(tmp_path, 101600, 10), "finder", other_half) == ["0", ""]
+    code = "import os\nctypes.CDLL(sys.argv[5], mode=os.RTLD_GLOBAL)\n" + LOAD
+    host = building.fake_tensorrt(tmp_path, 101600, 10)
+    assert python(code, one_half, host, "finder", "getCreators", other_half) == ["0", ""]
 
 
 @COMPILERS

@@ -25,7 +25,7 @@ def in_lean(major: int, job: str, *libraries: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> Libraries:
-    """The two-layout library of a source by a compiler, made once."""
+    """The library of all layouts of a source by a compiler, made once."""
     made: dict[tuple[str, str, tuple[str, ...]], Path] = {}
 
     def get(source: str, cxx: str = "g++", *defines: str) -> Path:
@@ -33,7 +33,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Libraries:
         if key not in made:
             stem = "Old" if source == "old_creator" else "Echo"
             folder = tmp_path_factory.mktemp(source)
-            made[key] = building.both_layouts(folder, HERE / f"{source}.cpp", stem, cxx, defines)
+            made[key] = building.all_layouts(folder, HERE / f"{source}.cpp", stem, cxx, defines)
         return made[key]
 
     return get

@@ -60,7 +60,7 @@ def in_rtx(folder: Path, library: Path, *models: Path) -> tuple[Any, list[str]]:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return building.both_layouts(tmp_path_factory.mktemp("entry"), HERE / "entry.cpp", "Echo")
+    return building.all_layouts(tmp_path_factory.mktemp("entry"), HERE / "entry.cpp", "Echo")
 
 
 @pytest.mark.parametrize(("precision", "code"), [("float32", FLOAT), ("float16", HALF), ("int8", INT8)])
@@ -94,7 +94,7 @@ def test_a_namespace_that_is_not_there(library: Path, tmp_path: Path) -> None:
 
 def test_what_v3_cannot_carry(tmp_path: Path) -> None:
     """An IPluginV2Ext behind the adapter: no plugin, and no crash."""
-    old = building.both_layouts(tmp_path, HERE / "old_creator.cpp", "Old")
+    old = building.all_layouts(tmp_path, HERE / "old_creator.cpp", "Old")
     saw, _ = in_rtx(tmp_path, old)
     assert saw["listed"] == [["IPluginCreatorV3One", "Old", "1", ""]]
     assert saw["made"] == [[False, False]]

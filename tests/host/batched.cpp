@@ -5,6 +5,12 @@
 #include <cstring>
 #include <string>
 
+#if PLUGINKIT_TRT_LAYOUT == 8
+#define GET_CREATORS getPluginCreators
+#else
+#define GET_CREATORS getCreators
+#endif
+
 using namespace nvinfer1;
 
 namespace
@@ -91,7 +97,7 @@ public:
     {
         return is(Fault::kOTHER_TYPE) ? DataType::kINT32 : types[0];
     }
-#if PLUGINKIT_TRT_LAYOUT == 10
+#if PLUGINKIT_TRT_LAYOUT <= 10
     bool isOutputBroadcastAcrossBatch(std::int32_t, bool const*, std::int32_t) const noexcept override
     {
         return is(Fault::kBROADCAST);
@@ -227,10 +233,11 @@ private:
 
 extern "C" __attribute__((visibility("default"))) void setLoggerFinder(ILoggerFinder*) {}
 
-extern "C" __attribute__((visibility("default"))) IPluginCreatorInterface* const* getCreators(std::int32_t& count)
+extern "C" __attribute__((visibility("default"))) pluginkit::detail::AnyCreator* const*
+GET_CREATORS(std::int32_t& count)
 {
     static Creator creator;
-    static IPluginCreatorInterface* const list[]{&creator};
+    static pluginkit::detail::AnyCreator* const list[]{&creator};
     count = 1;
     return list;
 }

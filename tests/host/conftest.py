@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 import pluginkit
+from pluginkit import layouts
 from pluginkit.host import take_doubts
 from tests.compilers import default_cxx
 from tests.shared import Shared
 
 SOURCE = Path(__file__).with_name("plugin.cpp")
 V3_SOURCE = Path(__file__).with_name("v3.cpp")
-VERSIONS = {10: 101600, 11: 110100}
+VERSIONS = {one.number: one.host_version for one in reversed(layouts.LAYOUTS)}
 STRICT = ["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
 
 Compile = Callable[..., Path]

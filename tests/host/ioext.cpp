@@ -5,6 +5,12 @@
 #include <cstring>
 #include <string>
 
+#if PLUGINKIT_TRT_LAYOUT == 8
+#define GET_CREATORS getPluginCreators
+#else
+#define GET_CREATORS getCreators
+#endif
+
 using namespace nvinfer1;
 
 namespace
@@ -54,7 +60,7 @@ public:
     Dims getOutputDimensions(std::int32_t, Dims const* inputs, std::int32_t) noexcept override
     {
         Dims dims = inputs[0];
-        std::int64_t& last = dims.d[dims.nbDims - 1];
+        pluginkit::Extent& last = dims.d[dims.nbDims - 1];
         if (is(Fault::kNINE_DIMENSIONS))
         {
             dims.nbDims = 9;
@@ -109,7 +115,7 @@ public:
     {
         return types[0];
     }
-#if PLUGINKIT_TRT_LAYOUT == 10
+#if PLUGINKIT_TRT_LAYOUT <= 10
     bool isOutputBroadcastAcrossBatch(std::int32_t, bool const*, std::int32_t) const noexcept override
     {
         return is(Fault::kBROADCAST);
@@ -213,10 +219,11 @@ private:
 
 extern "C" __attribute__((visibility("default"))) void setLoggerFinder(ILoggerFinder*) {}
 
-extern "C" __attribute__((visibility("default"))) IPluginCreatorInterface* const* getCreators(std::int32_t& count)
+extern "C" __attribute__((visibility("default"))) pluginkit::detail::AnyCreator* const*
+GET_CREATORS(std::int32_t& count)
 {
     static Creator creator;
-    static IPluginCreatorInterface* const list[]{&creator};
+    static pluginkit::detail::AnyCreator* const list[]{&creator};
     count = 1;
     return list;
 }

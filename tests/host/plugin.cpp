@@ -62,6 +62,12 @@ bool is(Fault fault)
     return kFAULT == fault;
 }
 
+#if PLUGINKIT_TRT_LAYOUT == 8
+#define GET_CREATORS getPluginCreators
+#else
+#define GET_CREATORS getCreators
+#endif
+
 namespace
 {
 
@@ -240,7 +246,9 @@ public:
             dims.d[1] = n->isConstant() ? builder.constant(1) : dims.d[1];
             break;
         case Fault::size_tensor:
+#if PLUGINKIT_TRT_LAYOUT != 8
             dims.d[1] = builder.declareSizeTensor(0, *n, *n);
+#endif
             break;
         case Fault::dims_negative:
             dims.d[1] = op(DimensionOperation::kSUB, n, builder.constant(100));
@@ -375,10 +383,12 @@ private:
 class Creator final : public IPluginCreator
 {
 public:
+#if PLUGINKIT_TRT_LAYOUT != 8
     InterfaceInfo getInterfaceInfo() const noexcept override
     {
         return is(Fault::kind_unknown) ? InterfaceInfo{"PLUGIN CREATOR_V9", 1, 0} : IPluginCreator::getInterfaceInfo();
     }
+#endif
     char const* getPluginName() const noexcept override
     {
         if (is(Fault::name_changes))
@@ -477,10 +487,10 @@ EXPORT void setLoggerFinder(ILoggerFinder* finder)
     gFinder = finder;
 }
 
-EXPORT IPluginCreatorInterface* const* getCreators(std::int32_t& count)
+EXPORT pluginkit::detail::AnyCreator* const* GET_CREATORS(std::int32_t& count)
 {
     static Creator creator;
-    static IPluginCreatorInterface* const list[]{is(Fault::creators_null) ? nullptr : &creator, &creator};
+    static pluginkit::detail::AnyCreator* const list[]{is(Fault::creators_null) ? nullptr : &creator, &creator};
     static int turn = 0;
     count = is(Fault::creators_none) ? 0 : is(Fault::creators_change) && turn++ > 0 ? 2 : 1;
 #ifdef UNRESOLVED

@@ -61,7 +61,7 @@ def life(library: Library, fault: str = "NONE", dtype: DType = DType.FLOAT32) ->
 
 
 @pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.FLOAT16])
-@pytest.mark.parametrize("layout", [10, 11])
+@pytest.mark.parametrize("layout", VERSIONS)
 @pytest.mark.parametrize("base", INTERFACES)
 def test_a_good_plugin_passes(opened: Opened, base: str, layout: int, dtype: DType) -> None:
     life(opened(base, layout), dtype=dtype)

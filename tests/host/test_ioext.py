@@ -65,7 +65,7 @@ def life(library: Library, fault: str = "NONE", *, implicit_batch: bool = False)
 
 
 @pytest.mark.parametrize("implicit_batch", [False, True])
-@pytest.mark.parametrize("layout", [10, 11])
+@pytest.mark.parametrize("layout", VERSIONS)
 def test_a_good_plugin_passes(libraries: dict[int, Library], layout: int, implicit_batch: bool) -> None:
     life(libraries[layout], implicit_batch=implicit_batch)
 

@@ -23,7 +23,7 @@ from .drive import FIELDS, SPECS, build_layer, drive
 pytestmark = pytest.mark.compile
 
 
-@pytest.mark.parametrize("layout", [10, 11])
+@pytest.mark.parametrize("layout", VERSIONS)
 @pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.INT8])
 def test_a_good_plugin_passes(compile_plugin: Compile, layout: int, dtype: DType) -> None:
     y0, y1 = drive(compile_plugin("none", layout), VERSIONS[layout], dtype)
@@ -105,7 +105,7 @@ def test_the_breadcrumb_names_the_last_call(compile_plugin: Compile, tmp_path: P
     assert read_breadcrumb(crumb) == ("dlclose", False)
 
 
-@pytest.mark.parametrize("layout", [10, 11])
+@pytest.mark.parametrize("layout", VERSIONS)
 def test_a_second_context_of_an_engine_is_another_clone(
     compile_plugin: Compile, layout: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -329,4 +329,4 @@ def test_only_a_library_that_tensorrt_10_can_load_is_run_as_by_it(
         sha256 = hashlib.sha256(library.read_bytes()).hexdigest()
         (tmp_path / "lib.json").write_text(json.dumps({"sha256": sha256, **record}))
     hosted = Hosted(library, PLAIN, LEAKY, tmp_path, 60.0, (Schedule(),))
-    assert hosted.for_tensorrt_10 is known
+    assert hosted.for_implicit_batch is known

@@ -54,6 +54,7 @@ from pluginkit.host.errors import Finding
 from pluginkit.host.handles import NONE, Handles
 from pluginkit.host.library import SPACE, Creator
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
+from pluginkit.layouts import Layout, layout
 
 P = TypeVar("P", bound=V2Plugin[Any])
 
@@ -129,7 +130,7 @@ class V2Layer(Generic[P]):
         _check_restored(self._engine, built)
         self._engine.initialize()
         self._plugin = self._engine.clone()
-        self._plugin.attach_to_context(handles if _layout(self._plugin) <= 10 else NONE)
+        self._plugin.attach_to_context(handles if _layout(self._plugin).hands_handles else NONE)
         self._first = True
 
     def name_of(self, method: str) -> str:
@@ -157,9 +158,9 @@ class V2Layer(Generic[P]):
         self._engine.destroy()
 
 
-def _layout(plugin: V2Plugin[Any]) -> int:
-    """The layout that it was compiled for; TensorRT 11 gives no handles."""
-    return _native.layout_of(plugin.tensorrt_version() & 0xFFFFFF)
+def _layout(plugin: V2Plugin[Any]) -> Layout:
+    """The layout that it was compiled for."""
+    return layout(_native.layout_of(plugin.tensorrt_version() & 0xFFFFFF))
 
 
 def _check_restored(plugin: V2Plugin[Any], built: BuiltPlugin) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import onnx
 
-from pluginkit import npz
 from pluginkit.errors import UsageError
+from pluginkit.network import npz
 from pluginkit.network.model import Array
 
 

@@ -17,6 +17,7 @@ from pluginkit.judges.digests import digest
 from pluginkit.judges.host import field_causes, large, leaks, outside_profile, ties
 from pluginkit.judges.host.kept_state import KeptState
 from pluginkit.judges.host.schedules import Schedule, other_contexts
+from pluginkit.layouts import IMPLICIT_BATCH
 from pluginkit.library import build_record
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
@@ -73,12 +74,12 @@ class Hosted:
         return ("host", digest(self.library), self.flavour, self.target, self.timeout, self.project, self.strict)
 
     @property
-    def for_tensorrt_10(self) -> bool:
-        """Whether the library is known to have TensorRT 10's classes; of others wrong methods are called."""
+    def for_implicit_batch(self) -> bool:
+        """Whether the library is known to have the classes of `IMPLICIT_BATCH`; of others wrong methods are called."""
         if self.manifest.library is not None:
-            return self.manifest.library.layout == 10
+            return self.manifest.library.layout == IMPLICIT_BATCH.number
         record = build_record.read(self.library, digest(self.library))
-        return record is not None and record.same and "10" in record.layouts
+        return record is not None and record.same and str(IMPLICIT_BATCH.number) in record.layouts
 
     def open(self) -> Hosting:
         """Load it.
@@ -125,7 +126,7 @@ class Hosting:
 
     def __init__(self, hosted: Hosted, session: HostSession) -> None:
         self._hosted = hosted
-        self._for_tensorrt_10 = hosted.for_tensorrt_10
+        self._for_implicit_batch = hosted.for_implicit_batch
         self._session = session
         self._built: dict[str, _Built] = {}
         self._kept = KeptState(session)
@@ -239,7 +240,7 @@ class Hosting:
             hosted.manifest,
             hosted.target,
             checked=bool(hosted.flavour.name),
-            for_tensorrt_10=self._for_tensorrt_10,
+            for_implicit_batch=self._for_implicit_batch,
         )
         for schedule, convention in product((*schedules, *more), session.ways(case)):
             before = session.asked

@@ -71,7 +71,7 @@ _WAYS = {
 
 
 def other_contexts(
-    network: AnyNetwork, case: Case, manifest: Manifest, target: Target, *, checked: bool, for_tensorrt_10: bool
+    network: AnyNetwork, case: Case, manifest: Manifest, target: Target, *, checked: bool, for_implicit_batch: bool
 ) -> tuple[Schedule, ...]:
     """How a case is run once more; not in a build with checks.
 
@@ -86,7 +86,7 @@ def other_contexts(
     if isinstance(network, Network) and network.family == "plain" and not network.variant and case.point == "opt":
         first = network.precision is manifest.precisions()[0] and case.profile == manifest.profiles[0].name
         found = [Schedule(way="page-start"), *reused, Schedule(way="concurrent")] if target == "cpu" else reused
-        once = first and for_tensorrt_10
+        once = first and for_implicit_batch
         found += [Schedule(way="handles")] if once and BASES[manifest.plugin.base].generation == "v2" else []
     return tuple(found)
 

@@ -47,8 +47,6 @@ class Asked:
 
 IMPLICIT = "an implicit batch dimension (docs/bases.md)"
 """The second convention of an IPluginV2IOExt, for people."""
-TENSORRT_10 = layouts.layout(10).host_version
-"""The last TensorRT whose networks may have an implicit batch dimension."""
 CHILD = "pluginkit.runtimes.host.child"
 _KERNEL_SECONDS = "PLUGINKIT_CPU_TIME_LIMIT"
 
@@ -136,7 +134,7 @@ class HostSession:
 
     def _run_with_handles(self, case: Case, asked: dict[str, Any], *, implicit_batch: bool) -> Ran:
         """Builds and runs as TensorRT 10, the last to give a plugin handles, in a process of its own."""
-        init = {**self._init, "version": TENSORRT_10}
+        init = {**self._init, "version": layouts.IMPLICIT_BATCH.host_version}
         command = self._flavour.command(Path(self._folder.name))
         try:
             worker = self._worker(init, command)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pluginkit import npz
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
+from pluginkit.network import npz
 from pluginkit.network.model import Array
 from pluginkit.testing.points import Point, convert, place
 
