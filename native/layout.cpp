@@ -113,7 +113,7 @@ private:
     host::ExprBuilderImpl& mHost;
 };
 #else
-host::Dims64 const& back(host::Dims64 const& dims)
+host::Dims64 back(host::Dims64 const& dims)
 {
     return dims;
 }
@@ -572,8 +572,11 @@ constexpr char const* kCREATORS_BY{"getCreators"};
 constexpr bool kVERSIONED{true};
 #endif
 
-[[maybe_unused]] bool const gAdded = addFace({PLUGINKIT_TRT_LAYOUT, &wrapDynamic, &wrapIOExt, &wrapExt, &wrapBasic,
-                                              &wrapCreator, &loggerFinder, kCREATORS_BY, kVERSIONED});
+constexpr LayoutFace kFACE{PLUGINKIT_TRT_LAYOUT, &wrapDynamic,  &wrapIOExt,   &wrapExt,  &wrapBasic,
+                           &wrapCreator,         &loggerFinder, kCREATORS_BY, kVERSIONED};
+
+// Where faceOf() finds those of all layouts.
+__attribute__((used, section("pluginkit_faces"))) LayoutFace const* const gFace{&kFACE};
 
 } // namespace
 

@@ -172,8 +172,6 @@ struct LayoutFace
 
 //! The layout's face. Throws std::invalid_argument for a number that there is none of.
 LayoutFace const& faceOf(std::int32_t layout);
-//! Adds one; the answer is only there for initializers.
-bool addFace(LayoutFace const& face);
 
 //! What plugins logged through the logger they found, (ILogger::Severity, text), oldest first.
 using LogLines = std::vector<std::pair<std::int32_t, std::string>>;

@@ -17,6 +17,12 @@ pluginkit::LogLines gLog;
 
 } // namespace
 
+// Where the linker puts the faces of layout.cpp.
+// NOLINTBEGIN(bugprone-reserved-identifier)
+extern "C" __attribute__((visibility("hidden"))) pluginkit::LayoutFace const* const __start_pluginkit_faces[];
+extern "C" __attribute__((visibility("hidden"))) pluginkit::LayoutFace const* const __stop_pluginkit_faces[];
+// NOLINTEND(bugprone-reserved-identifier)
+
 //! Looked up by plugin libraries in the object that holds the logger finder's vtable, which is this module.
 extern "C" __attribute__((visibility("default"))) std::int32_t getInferLibVersion() noexcept
 {
@@ -53,32 +59,15 @@ std::int32_t layoutOf(std::int32_t version)
     return detail::servedBy(version).layout;
 }
 
-namespace
-{
-
-std::vector<LayoutFace>& faces()
-{
-    static std::vector<LayoutFace> all;
-    return all;
-}
-
-} // namespace
-
-bool addFace(LayoutFace const& face)
-{
-    faces().push_back(face);
-    return true;
-}
-
 LayoutFace const& faceOf(std::int32_t layout)
 {
-    auto const& all = faces();
-    auto const found = std::find_if(all.begin(), all.end(), [&](auto const& one) { return one.layout == layout; });
-    if (found == all.end())
+    auto const found = std::find_if(__start_pluginkit_faces, __stop_pluginkit_faces,
+                                    [&](auto const* one) { return one->layout == layout; });
+    if (found == __stop_pluginkit_faces)
     {
         throw std::invalid_argument{"there is no layout " + std::to_string(layout)};
     }
-    return *found;
+    return **found;
 }
 
 void* Library::symbol(char const* name) const
