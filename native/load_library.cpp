@@ -1,6 +1,10 @@
 // Compiled once for each layout of IPluginRegistry.
 #include "load_library.h"
 
+#if PLUGINKIT_TRT_LAYOUT == 8
+#define PLUGINKIT_TRT_MINOR 6 // 8.5 has no loadLibrary
+#endif
+
 #include "NvInferRuntimeCommon.h"
 
 namespace

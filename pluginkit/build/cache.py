@@ -72,6 +72,7 @@ def found(
         "PLUGINKIT_KNOWN_LAYOUTS": ";".join(map(str, layouts.NUMBERS)),
         "PLUGINKIT_LAYOUTS": ";".join(map(str, chosen)),
         **{f"PLUGINKIT_TRT{one}_INCLUDE_DIR": str(sdk.get(one, "")) for one in layouts.NUMBERS},
+        **{f"PLUGINKIT_CREATORS_BY_{one.number}": one.creators_by for one in layouts.LAYOUTS},
         "PLUGINKIT_PYTHON_INCLUDE_DIR": str(python_module.headers() or ""),
         "PLUGINKIT_PYTHON_SUFFIX": python_module.suffix(),
         "PLUGINKIT_PYBIND11_INCLUDE_DIR": pybind11.get_include(),

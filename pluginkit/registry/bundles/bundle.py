@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from packaging.version import InvalidVersion, Version
 from pydantic import (
@@ -39,12 +39,12 @@ LONGEST_PATTERN = 1 << 16
 Host = Literal["tensorrt-8", "tensorrt-10", "tensorrt-11", "tensorrt-rtx"]
 """The kinds of registries that load plugins: TensorRT's by its major version, tensorrt-lean among them."""
 
-_OF_LAYOUT: dict[int, Host] = {8: "tensorrt-8", 10: "tensorrt-10", 11: "tensorrt-11"}
+_OF_LAYOUT: dict[str, Host] = {host.removeprefix("tensorrt-"): host for host in get_args(Host)}
 
 
 def host_of_layout(number: int) -> Host:
     """The kind of registry of full TensorRT, or tensorrt-lean, of that major version."""
-    return _OF_LAYOUT[number]
+    return _OF_LAYOUT[str(number)]
 
 
 def _release(text: str) -> str:

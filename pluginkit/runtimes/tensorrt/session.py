@@ -10,6 +10,7 @@ import importlib.metadata
 import importlib.util
 from pathlib import Path
 
+from pluginkit import layouts
 from pluginkit.build.gpus import find_driver
 from pluginkit.errors import ToolMissing
 from pluginkit.manifest import Manifest
@@ -21,7 +22,7 @@ from pluginkit.runtimes.verdict import Availability, BuildVerdict
 
 NAME = "tensorrt"
 REMEDY = "pip install 'pluginkit[tensorrt]', whose libraries come from NVIDIA's own index, on a machine with a GPU"
-MAJORS = (10, 11)
+MAJORS = layouts.DEFAULT
 DISTRIBUTIONS = ("tensorrt", "tensorrt_cu13", "tensorrt_cu12")
 
 
