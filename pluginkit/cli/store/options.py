@@ -57,6 +57,7 @@ evidence_option = click.option(
 release_option = click.option(
     "--release", default="0.0.0", show_default=True, help="Orders bundles of one name: 1.2.0."
 )
+cpu_only_option = click.option("--cpu-only", is_flag=True, help="Allow libraries without GPU code.")
 license_option = click.option("--license", "license_", default="", metavar="SPDX", help="As Apache-2.0.")
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pluginkit.cli import progress
-from pluginkit.cli.store.options import evidence_option, license_option, release_option
+from pluginkit.cli.store.options import cpu_only_option, evidence_option, license_option, release_option
 from pluginkit.registry.bundles import archive, digests, packing
 from pluginkit.registry.bundles.bundle import Bundle
 
@@ -28,6 +28,7 @@ from pluginkit.registry.bundles.bundle import Bundle
 @evidence_option
 @release_option
 @license_option
+@cpu_only_option
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=".", help="A file, or a folder. Default: this folder."
 )
@@ -39,6 +40,7 @@ def command(
     evidence: tuple[Path, ...],
     release: str,
     license_: str,
+    cpu_only: bool,
     output: Path,
     timeout: float,
     as_json: bool,
@@ -49,6 +51,8 @@ def command(
     """
     options = packing.PackOptions(project, builds, evidence, release, license_, timeout)
     with progress.spinner("packing", Console(stderr=as_json)) as show, packing.packed(options, show) as content:
+        if not cpu_only:
+            packing.require_gpu_code(content.bundle)
         path = output / archive.file_name(content.bundle) if output.is_dir() else output
         archive.write(content, path)
         bundle, digest = content.bundle, content.digest

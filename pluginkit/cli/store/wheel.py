@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pluginkit.cli import progress
-from pluginkit.cli.store.options import evidence_option, license_option, release_option
+from pluginkit.cli.store.options import cpu_only_option, evidence_option, license_option, release_option
 from pluginkit.manifest.project import root
 from pluginkit.registry import wheels
 from pluginkit.registry.bundles import archive, digests, packing
@@ -22,6 +22,7 @@ from pluginkit.registry.wheels import PluginWheel
 @click.option("--name", default="", help="The distribution's, as pip knows it. Default: NAMESPACE-PLUGIN.")
 @release_option
 @license_option
+@cpu_only_option
 @evidence_option
 @click.option("--any-python", is_flag=True, help="Leave the Python module out: the wheel is for every Python 3.")
 @click.option(
@@ -33,6 +34,7 @@ def command(
     name: str,
     release: str,
     license_: str,
+    cpu_only: bool,
     evidence: tuple[Path, ...],
     any_python: bool,
     output: Path,
@@ -52,6 +54,8 @@ def command(
         opened = archive.opened(source) if of_bundle else packing.packed(options, show)
         project = None if of_bundle or any_python else root(source)
         with opened as content:
+            if not cpu_only:
+                packing.require_gpu_code(content.bundle)
             made = wheels.write(content, output, name=name, project=project, progress=show)
     if as_json:
         click.echo(json.dumps([_plain(one) for one in made], indent=2))
