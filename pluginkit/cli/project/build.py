@@ -15,7 +15,7 @@ from pluginkit.build import Artifact, build
 from pluginkit.build.artifact import ASKED
 from pluginkit.build.output import Step
 from pluginkit.build.sources import LAYOUTS, SourceSet, build_sources, find
-from pluginkit.cli import progress
+from pluginkit.cli import progress, terminal
 from pluginkit.errors import UsageError
 from pluginkit.manifest import FILE_NAME
 
@@ -79,7 +79,7 @@ def command(
     What has not changed is not compiled again. With --sources there needs to be no project: sources that were written
     without pluginkit are compiled for target cpu, to try them; `pluginkit adopt` drafts what tests need.
     """
-    console = Console(stderr=as_json)
+    console = terminal.console(stderr=as_json)
     if sources is None:
         if include or define or layout or output:
             raise UsageError(
@@ -114,15 +114,13 @@ def command(
         )
         return
     for one in made:
-        console.print(_sentence(one), soft_wrap=True, highlight=False)
+        console.print(_sentence(one), highlight=False)
         if one.module is not None:
             name = one.module.name.split(".")[0]
-            console.print(f"Python: import {name}, from {_shown(one.module.parent)}", soft_wrap=True, highlight=False)
+            console.print(f"Python: import {name}, from {_shown(one.module.parent)}", highlight=False)
     if sources is not None:
         adopt = f"pluginkit adopt {shlex.quote(str(_shown(made[0].library)))}"
-        console.print(
-            f"Next: {'pluginkit test' if Path(FILE_NAME).exists() else adopt}", soft_wrap=True, highlight=False
-        )
+        console.print(f"Next: {'pluginkit test' if Path(FILE_NAME).exists() else adopt}", highlight=False)
     elif any(one.target == "cpu" for one in made):
         console.print("Next: pluginkit test", highlight=False)
 
@@ -136,7 +134,7 @@ def _shown_progress(console: Console) -> Iterator[Callable[[str], None]]:
             if isinstance(line, Step):
                 step(line, line.since)
             else:
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
+                console.print(line, markup=False, highlight=False)
 
         yield show
 
