@@ -13,6 +13,8 @@ from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import root
 
 TARGETS = ("cpu", "gpu")
+ASKED = {"cpu": ("cpu",), "gpu": ("gpu",), "all": TARGETS}
+"""What `--target` and `[build]` may name, and the targets that it stands for; `auto` depends on the machine."""
 
 
 @dataclass(frozen=True)

@@ -9,20 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from pluginkit import layouts
-from pluginkit.build import cache, existing, python_module, toolchain
-from pluginkit.build.artifact import TARGETS, Artifact, library_path
+from pluginkit.build import cache, existing, gpus, python_module, toolchain
+from pluginkit.build.artifact import ASKED, TARGETS, Artifact, library_path
 from pluginkit.build.cmake import Progress, configure, install, put, run_tool, tools
 from pluginkit.build.exports import exported
 from pluginkit.build.sanitizers import PLAIN, Flavour
 from pluginkit.errors import BuildFailed, UsageError, from_os
-from pluginkit.manifest import Manifest
+from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.manifest.project import members, root
 from pluginkit.process import head_start
 
 
 def build(
     project: Path,
-    target: str = "auto",
+    target: str = "",
     *,
     archs: Sequence[str] = (),
     werror: bool = False,
@@ -36,7 +36,8 @@ def build(
 
     Args:
         project: the folder with `pluginkit.toml` and `CMakeLists.txt`, or that of a plugin added to its library.
-        target: `cpu`, `gpu`, or `auto`: cpu always, and gpu where nvcc is found.
+        target: `cpu`, `gpu`, `all` for both, or `auto`: cpu always, and gpu where nvcc and a GPU are found, or where
+            `archs` are given. Empty: that of `[build]` in `pluginkit.toml`, which is `auto` unless it says another.
         archs: GPU architectures, as of `toolchain.architectures`.
         werror: whether warnings in the project's sources are errors.
         flavour: the checks that are compiled into the library of target cpu, which then has a folder of its own.
@@ -55,21 +56,22 @@ def build(
     """
     project = root(project.resolve())
     manifest = members(project)[0].manifest
+    target = target or manifest.build.target
     if manifest.library is not None:
         return [existing.for_target(project, manifest.library, target, progress)]
     if not (project / "CMakeLists.txt").exists():
         raise UsageError(
             f"There is no CMakeLists.txt in {project}.", hint="pluginkit new shows what a project looks like."
         )
-    if target not in (*TARGETS, "auto"):
-        raise UsageError(f"There is no target '{target}'.", hint="The targets are cpu, gpu and auto.")
-    targets = [target] if target != "auto" else ["cpu", *(["gpu"] if _has_nvcc() else [])]
+    if target not in ("auto", *ASKED):
+        raise UsageError(f"There is no target '{target}'.", hint=f"The targets are auto, {', '.join(ASKED)}.")
+    targets = ASKED[target] if target in ASKED else _for_this_machine(archs, progress)
     if archs and "gpu" not in targets:
         raise UsageError(
             f"GPU architecture {', '.join(archs)} is asked for, and target gpu is not built here.",
             hint="Say --target gpu." if target == "cpu" else "No nvcc was found: see pluginkit info.",
         )
-    if flavour.sanitizers and targets != ["cpu"]:
+    if flavour.sanitizers and targets != ("cpu",):
         raise UsageError("Sanitizers are for target cpu alone.", hint="Say --target cpu, or leave them out.")
 
     def one(name: str) -> Artifact:
@@ -94,6 +96,19 @@ _ELSEWHERE = (
     "Build a copy of it in a folder that you may write to. A library that is there already needs no build: "
     "pluginkit test --library LIB.so, pluginkit import --plugins LIB.so"
 )
+
+
+def _for_this_machine(archs: Sequence[str], progress: Progress) -> tuple[str, ...]:
+    """The targets of `auto`: code for GPUs takes a minute or more, for nothing where there is none to run it."""
+    if not _has_nvcc():
+        return ("cpu",)
+    if archs or gpus.find_driver().gpus:
+        return TARGETS
+    progress(
+        "GPU code is left out, for there is no GPU here: pluginkit build --target all builds it, and so does "
+        f'target = "all" of [build] in {FILE_NAME}.'
+    )
+    return ("cpu",)
 
 
 def _has_nvcc() -> bool:

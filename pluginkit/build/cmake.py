@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,10 +17,14 @@ from pluginkit.errors import BuildFailed
 from pluginkit.library import build_record
 from pluginkit.paths import __version__
 from pluginkit.process.head_start import ENVIRONMENT, INIT, HeadStart
-from pluginkit.process.programs import run
+from pluginkit.process.programs import Program
 
 Progress = Callable[[str], None]
-"""Called with a line of Ninja's progress (`[3/7] ...`), a compiler's output, and why all is compiled anew."""
+"""Called with Ninja's progress (a `Step`), a compiler's output, and why all is compiled anew."""
+
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+"""What a terminal takes for colours, and for the rest of a line to be cleared."""
 
 
 def configure(
@@ -68,14 +73,15 @@ def run_tool(command: Sequence[str | Path], folder: Path, progress: Progress, be
     with log.open("w", encoding="utf-8") as file:
 
         def on_line(line: str) -> None:
+            line = _ESCAPES.sub("", line)
             file.write(line + "\n")
             output.take(line)
 
         result = begun.finish([str(word) for word in command], on_line) if begun is not None else None
         if result is None:
-            result = run(command, env=ENVIRONMENT, on_line=on_line)
+            result = Program(command, env=ENVIRONMENT, terminal=True).finish(on_line=on_line)
     if not result.ok:
-        tail = result.stdout.splitlines()[-20:]
+        tail = _ESCAPES.sub("", result.stdout).splitlines()[-20:]
         message = "\n".join(output.errors or tail or [f"{command[0]} ended with {result.status}."])
         raise BuildFailed(
             message, hint="\n  ".join(filter(None, (hint_for(message), f"The whole output is in {log}.")))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 
-PROGRESS = re.compile(r"^\[\d+/\d+\] ")
-"""Ninja's progress, as `NINJA_STATUS` makes it."""
+_STATUS = re.compile(r"\[(\d+)/(\d+)/(\d+)\] (.*)")
+"""Ninja's own line, as `NINJA_STATUS` makes it."""
 
 _OTHERS_SYMBOL = (
     "{0} belongs to libnvinfer, which a plugin library does not link, so that it loads in every host. "
@@ -43,11 +44,24 @@ _HINTS = (
 )
 
 
+class Step(str):
+    """Ninja's progress, as `[3/7] Compiling a.cu`: how many steps of how many have ended, and the one that has run
+    longest.
+
+    Attributes:
+        since: when that one began, by `time.monotonic`.
+    """
+
+    __slots__ = ("since",)
+    since: float
+
+
 class BuildOutput:
     """Takes the lines as they come: passes on those for people, and keeps the errors.
 
     Ninja shows a failed step as `FAILED: ...`, one line with its whole command, and then what the step wrote; a step
-    that succeeded as its progress line, and then what it wrote (warnings). CMake's progress begins with `-- `.
+    that succeeded as its progress line, and then what it wrote (warnings). Each step has a progress line when it
+    starts, too. CMake's progress begins with `-- `.
 
     Attributes:
         errors: the output of failed steps, the linker or CMake.
@@ -58,12 +72,15 @@ class BuildOutput:
         self._progress = progress
         self._failing = False
         self._command_next = False
+        self._ended = self._started = 0
+        self._running: dict[str, float] = {}
+        self._said = Step()
 
     def take(self, line: str) -> None:
         """Look at one line."""
-        if PROGRESS.match(line):
+        if status := _STATUS.match(line):
             self._failing = False
-            self._progress(line)
+            self._step(int(status[1]), int(status[2]), int(status[3]), status[4])
         elif line.startswith("FAILED: "):
             self._failing = self._command_next = True
         elif self._command_next:
@@ -77,6 +94,23 @@ class BuildOutput:
             self.errors.append(line)
         else:
             self._progress(line)
+
+    def _step(self, ended: int, total: int, started: int, name: str) -> None:
+        """Say what is running. Ninja may begin to count again, after CMake was run."""
+        if ended > self._ended:
+            self._running.pop(name, None)
+        else:
+            if started <= self._started:
+                self._running.clear()
+            self._running[name] = time.monotonic()
+        self._ended, self._started = ended, started
+        # Nothing is known to run where Ninja writes to a pipe: it names steps that have ended alone.
+        oldest, since = next(iter(self._running.items()), ("Building", time.monotonic()))
+        said = Step(f"[{ended}/{total}] {oldest}")
+        said.since = since
+        if said != self._said:
+            self._said = said
+            self._progress(said)
 
 
 def hint_for(text: str) -> str:

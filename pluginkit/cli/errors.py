@@ -13,10 +13,11 @@ def show_error(error: PluginkitError) -> None:
 
 def show(kind: str, message: str, hint: str) -> None:
     """Print a message of a kind (`error`, `bug`), and the hint on a line of its own, to stderr."""
-    from rich.console import Console  # what has no error to show needs none
-    from rich.text import Text
+    from rich.text import Text  # what has no error to show needs none
 
-    console = Console(stderr=True, soft_wrap=True)
+    from pluginkit.cli import terminal
+
+    console = terminal.console(stderr=True)
     console.print(Text.assemble((f"{kind}: ", "bold red"), shown(message, "\n\t")))
     if hint:
         console.print(Text.assemble(("  fix: ", "bold"), shown(hint, "\n\t")))

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -33,12 +34,21 @@ Step = Callable[[str, int, int | None], None]
 
 @contextmanager
 def spinner(text: str, console: Console, *, elapsed: bool = False) -> Iterator[Callable[[str], None]]:
-    """A line with what is being done, and the time it takes if `elapsed`; the yielded function is called with the next
+    """A line with what is being done, and the seconds of it if `elapsed`; the yielded function is called with the next
     text."""
     with _shown(
         text, console, [SpinnerColumn(), TextColumn("{task.description}", markup=False)], elapsed=elapsed
     ) as step:
         yield lambda what: step(what, 0, None)
+
+
+@contextmanager
+def steps(text: str, console: Console) -> Iterator[Callable[[str, float], None]]:
+    """A line with what is being done, and the seconds of it; the yielded function is called with the next text, and
+    when that began, by `time.monotonic`."""
+    columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
+    with _shown(text, console, columns, elapsed=True) as step:
+        yield lambda what, since: step(what, 0, None, since)
 
 
 @contextmanager
@@ -57,8 +67,13 @@ def transfer(text: str, console: Console) -> Iterator[Step]:
         yield step
 
 
+class _Step(Protocol):
+    def __call__(self, what: str, done: int, total: int | None, since: float | None = None) -> None:
+        """As a `Step`; `since` is when the seconds begin, if not with the line."""
+
+
 @contextmanager
-def _shown(text: str, console: Console, columns: list[ProgressColumn], *, elapsed: bool) -> Iterator[Step]:
+def _shown(text: str, console: Console, columns: list[ProgressColumn], *, elapsed: bool) -> Iterator[_Step]:
     if not console.is_terminal:
         with _logged(text) as step:
             yield step
@@ -66,11 +81,16 @@ def _shown(text: str, console: Console, columns: list[ProgressColumn], *, elapse
     columns = [*columns, *([Elapsed()] if elapsed else [])]
     with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task(text, total=None)
-        yield lambda what, done, total: shown.update(task, description=what, completed=done, total=total)
+
+        def step(what: str, done: int, total: int | None, since: float | None = None) -> None:
+            shown.tasks[0].start_time = since or shown.tasks[0].start_time
+            shown.update(task, description=what, completed=done, total=total)
+
+        yield step
 
 
 @contextmanager
-def _logged(text: str) -> Iterator[Step]:
+def _logged(text: str) -> Iterator[_Step]:
     """Lines on stderr, for stdout may be read by a program."""
     begun, ended = time.monotonic(), threading.Event()
     shown = [text]
@@ -80,7 +100,9 @@ def _logged(text: str) -> Iterator[Step]:
         while not ended.wait(EVERY) and sys.stderr is not None:
             print(f"{shown[0]} ({time.monotonic() - begun:.0f} s so far)", file=sys.stderr, flush=True)
 
-    def step(what: str, done: int, total: int | None) -> None:
+    def step(what: str, done: int, total: int | None, since: float | None = None) -> None:
+        nonlocal begun
+        begun = since or begun
         shown[0] = what if total is None else f"{what}: {done} of {total}"
 
     writer = threading.Thread(target=write, name="progress", daemon=True)

@@ -31,17 +31,8 @@ _GPU = re.compile(r"^NVIDIA |, driver for CUDA .*")
 """What a GPU's name goes without in a column."""
 PLACES = 6
 """Columns of places that a terminal has room for."""
-PIPE_WIDTH = 120
-"""Columns where there is no terminal: nothing may be cut in a log."""
-
 FAILURES = 8
 """How many failures are explained; a wrong kernel fails everywhere in the same way."""
-
-
-def console(*, stderr: bool = False) -> Console:
-    """The terminal; on a pipe, wide enough that nothing is cut. `stderr` where stdout has the result itself."""
-    found = Console(stderr=stderr)
-    return found if found.is_terminal else Console(stderr=stderr, width=PIPE_WIDTH)
 
 
 def show(report: Report, console: Console, *, command: str, every: bool = False) -> None:

@@ -255,6 +255,16 @@ class LibrarySection(_SectionModel):
     layout: LayoutNumber | None = None
 
 
+class BuildSection(_SectionModel):
+    """What `pluginkit build` builds.
+
+    Attributes:
+        target: as its `--target`, which goes before it.
+    """
+
+    target: Literal["auto", "cpu", "gpu", "all"] = "auto"
+
+
 class ManifestModel(_SectionModel):
     """The content of a `pluginkit.toml`, each part valid by itself. One that keeps all rules is a `Manifest`."""
 
@@ -265,6 +275,7 @@ class ManifestModel(_SectionModel):
     profiles: tuple[Profile, ...]
     tolerances: Tolerances = Tolerances()
     test: Test = Test()
+    build: BuildSection = BuildSection()
     library: LibrarySection | None = None
     bench: bench_section.BenchSection = bench_section.BenchSection()
     tuning: TuningSection = TuningSection()

@@ -20,8 +20,9 @@ from pluginkit.process.programs import Completed, Program
 
 INIT = "pluginkit-init.cmake"
 """The settings that a build folder was configured with, as CMake's script."""
-ENVIRONMENT: dict[str, str | None] = {"NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": None}
-"""Ninja's progress distinguishes its own lines from the compilers', so NINJA_STATUS may not change it."""
+ENVIRONMENT: dict[str, str | None] = {"NINJA_STATUS": "[%f/%t/%s] ", "CLICOLOR_FORCE": None, "TERM": "xterm"}
+"""Ninja's progress (finished, of, started) distinguishes its own lines from the compilers', so the user's settings may
+not change it. A terminal is told of each step when it starts, and again when it has ended."""
 
 
 class HeadStart:
@@ -29,7 +30,7 @@ class HeadStart:
 
     def __init__(self, command: Sequence[str], lock: IO[str]) -> None:
         self.lock = lock
-        self._program: Program | None = Program(command, env=ENVIRONMENT)
+        self._program: Program | None = Program(command, env=ENVIRONMENT, terminal=True)
 
     def finish(self, command: Sequence[str], on_line: Callable[[str], None]) -> Completed | None:
         """What it leaves, once it has ended; None if it was asked something else than `command`, or ended before."""

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import selectors
 import shlex
+import shutil
 import signal
 import subprocess
 import time
+import tty
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from pluginkit.errors import PluginkitError, ToolMissing
 
 _CHUNK = 65536
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_TO_TERMINAL = 'exec >"$0" 2>&1 && exec "$@"'
+"""The shell opens the terminal in the program's session, which so gets SIGHUP when we are killed."""
 _POLL = 0.005
 _TO_END = 5.0
 """Seconds that a program has to end what it has started."""
@@ -88,24 +96,30 @@ class Program:
         cwd: Path | None = None,
         env: Mapping[str, str | None] | None = None,
         joined: bool = True,
+        terminal: bool = False,
     ) -> None:
         """Starts it.
 
         Args:
             command, cwd, env: as of `run`.
             joined: whether stderr is part of stdout.
+            terminal: whether it writes to a terminal, as which Ninja is told to say what it starts. A pipe where this
+                machine has no more terminals.
 
         Raises:
             ToolMissing: as `run`.
         """
         self.command = tuple(os.fspath(argument) for argument in command)
+        if terminal and shutil.which(self.command[0]) is None:
+            raise ToolMissing(f"Can't run {shlex.join(self.command)}: there is no such program.")
+        ours, theirs = _terminal() if terminal else (None, subprocess.PIPE)
         try:
             self._child = subprocess.Popen(
-                self.command,
+                ("/bin/sh", "-c", _TO_TERMINAL, os.ttyname(theirs), *self.command) if ours else self.command,
                 cwd=cwd,
                 env=_environment(env),
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
+                stdout=theirs,
                 stderr=subprocess.STDOUT if joined else subprocess.PIPE,
                 start_new_session=True,
             )
@@ -114,6 +128,10 @@ class Program:
             raise ToolMissing(f"Can't run {shlex.join(self.command)}: {missing} does not exist.") from error
         except OSError as error:
             raise ToolMissing(f"Can't run {shlex.join(self.command)}: {error.strerror}.") from error
+        finally:
+            if ours:
+                os.close(theirs)
+        self._child.stdout = ours or self._child.stdout
 
     def finish(self, *, timeout: float | None = None, on_line: Callable[[str], None] | None = None) -> Completed:
         """What it leaves; nothing of it is left behind.
@@ -149,7 +167,7 @@ class Program:
         while self._child.poll() is None and time.monotonic() < until:
             # One that waits for its pipe to be read doesn't take the signal.
             for pipe in pipes:
-                with suppress(BlockingIOError):
+                with suppress(OSError):  # it has written nothing, or closed its terminal
                     os.read(pipe, _CHUNK)
             time.sleep(_POLL)
 
@@ -184,7 +202,7 @@ def _collect(  # noqa: C901 - one loop over two pipes and a clock
                 break
             wait = 0.5 if deadline is None else min(0.5, deadline - now)
             for key, _ in selector.select(wait):
-                data = os.read(key.fd, _CHUNK)
+                data = _read(key.fd)
                 if data:
                     texts[key.data] += data
                 else:
@@ -203,11 +221,32 @@ def _collect(  # noqa: C901 - one loop over two pipes and a clock
     return texts["stdout"].decode(errors="replace"), texts["stderr"].decode(errors="replace")
 
 
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, _CHUNK)
+    except OSError as error:
+        if error.errno != errno.EIO:  # of a terminal that the program has closed
+            raise
+        return b""
+
+
 def _lines(text: bytearray, start: int, on_line: Callable[[str], None]) -> int:
-    while (end := text.find(b"\n", start)) >= 0:
-        on_line(text[start:end].decode(errors="replace"))
-        start = end + 1
+    """What stands between two line ends; what a terminal overwrites (carriage return) is a line too, unless empty."""
+    while end := _LINE_END.search(text, start):
+        if end.start() > start or end[0] != b"\r":
+            on_line(text[start : end.start()].decode(errors="replace"))
+        start = end.end()
     return start
+
+
+def _terminal() -> tuple[IO[bytes] | None, int]:
+    """Our end of a new terminal, and the program's; a pipe for it where there is no terminal to be had."""
+    try:
+        ours, theirs = os.openpty()
+    except OSError:
+        return None, subprocess.PIPE
+    tty.setraw(theirs)
+    return os.fdopen(ours, "rb", buffering=0), theirs
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

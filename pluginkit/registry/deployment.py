@@ -2,13 +2,14 @@
 
 Polygraphy, onnxruntime and Triton only open a library and expect it to register its creators meanwhile. They are given
 pluginkit's `libpluginkit_register.so` (native/register_on_load.cpp), which has TensorRT's registry load the libraries
-that PLUGINKIT_PLUGINS names.
+that PLUGINKIT_PLUGINS names. No engine can use a library of target cpu, whose kernels take the CPU's memory: it is for
+what runs models on the CPU.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,13 +38,41 @@ class LoadingForm:
     shell: bool = True
 
 
-def forms(libraries: Sequence[Path]) -> tuple[LoadingForm, ...]:
+def forms(libraries: Sequence[Path], target: str) -> tuple[LoadingForm, ...]:
     """The forms for libraries, in the order in which they are loaded.
 
     Args:
         libraries: files without a colon or a semicolon in their names, as in every store.
+        target: what they are built for, `cpu` or `gpu`.
     """
     paths = [str(one) for one in libraries]
+    return _on_gpu(paths) if target == "gpu" else _on_cpu(paths)
+
+
+def all_forms(libraries: Mapping[str, Sequence[Path]]) -> list[LoadingForm]:
+    """The forms for the libraries of each target."""
+    return [form for target, those in libraries.items() for form in forms(those, target)]
+
+
+def _on_cpu(paths: list[str]) -> tuple[LoadingForm, ...]:
+    return (
+        LoadingForm(
+            "Polygraphy, on the CPU",
+            f"polygraphy run MODEL.onnx --pluginkit --plugins {shlex.join(paths)}",
+            "pluginkit, polygraphy/runner.py",
+            "polygraphy.md",
+        ),
+        LoadingForm(
+            "onnxruntime, on the CPU",
+            f"from pluginkit.onnxruntime import session\n\nopened = session('MODEL.onnx', plugins={paths!r})",
+            "pluginkit, onnxruntime/session.py",
+            "onnxruntime.md",
+            shell=False,
+        ),
+    )
+
+
+def _on_gpu(paths: list[str]) -> tuple[LoadingForm, ...]:
     named = f"{VARIABLE}={shlex.quote(':'.join(paths))}"
     register = shlex.quote(str(built_dir() / REGISTER))
     return (
@@ -92,11 +121,12 @@ def _escaped(path: str) -> str:
     return path.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def shell_lines(libraries: Sequence[Path]) -> list[str]:
-    """All forms as lines for a shell: what exports variables as it is, all others as comments."""
+def shell_lines(libraries: Mapping[str, Sequence[Path]]) -> list[str]:
+    """All forms of each target's libraries as lines for a shell: what exports variables as it is, all others as
+    comments."""
     lines: list[str] = []
-    for one in forms(libraries):
+    for one in all_forms(libraries):
         exports = one.text.startswith("export ")
         lines.append(f"# {one.program} (docs/deploying/{one.page}):")
-        lines += [line if exports else f"#     {line}" for line in one.text.splitlines()]
+        lines += [line if exports else f"#     {line}".rstrip() for line in one.text.splitlines()]
     return lines

@@ -77,12 +77,6 @@ class Checked:
         """0 if all that it needs is there, else 1."""
         return CheckFailed.exit_code if any(one.level == "error" for one in self.problems) else 0
 
-    @property
-    def libraries(self) -> tuple[tuple[str, str, str], ...]:
-        """The libraries that are to be loaded before the engine: where each is, its bundle's digest and its own."""
-        found = [(one.chosen.store, one.chosen.digest, one.chosen.variant.digest) for one in self.plugins if one.chosen]
-        return tuple(dict.fromkeys(found))
-
     def to_json(self) -> dict[str, Any]:
         """All of it as plain data."""
         return {

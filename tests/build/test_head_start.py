@@ -73,7 +73,7 @@ def test_who_builds_has_what_it_wrote_and_the_lock(place: Path) -> None:
         assert begun.finish(asked(place), lines.append) is None  # once
     assert done is not None
     assert done.ok
-    assert lines == [f"[%f/%t] -C {place}/cmake all", "end"]
+    assert lines == [f"[%f/%t/%s] -C {place}/cmake all", "end"]
     assert free(place)
 
 

@@ -19,9 +19,11 @@ def split(text: str) -> tuple[list[str], list[str]]:
 
 
 def test_a_failed_step_is_kept_as_the_compiler_said_it() -> None:
-    message, errors = split("""[1/3] Compiling a.cpp
+    message, errors = split("""[0/3/1] Compiling a.cpp
+[0/3/2] Compiling b.cpp
+[1/3/2] Compiling a.cpp
 a.cpp:1:1: warning: w
-[2/3] Compiling b.cpp
+[2/3/2] Compiling b.cpp
 FAILED: [code=1] b.o
 cd /x && g++ -c b.cpp -o b.o
 b.cpp: In function 'int f()':
@@ -32,7 +34,26 @@ ninja: build stopped: subcommand failed.""")
     assert errors == [
         "b.cpp: In function 'int f()':", "b.cpp:3:5: error: no", "    3 |     g(1);", "[the compiler's own bracket]",
     ]  # fmt: skip
-    assert message == ["[1/3] Compiling a.cpp", "a.cpp:1:1: warning: w", "[2/3] Compiling b.cpp"]
+    assert message == [
+        "[0/3] Compiling a.cpp", "[1/3] Compiling b.cpp", "a.cpp:1:1: warning: w", "[2/3] Building",
+    ]  # fmt: skip
+
+
+def test_what_is_named_is_running() -> None:
+    """The step that has run longest; Ninja counts anew once it has run CMake. A pipe gets what has ended alone."""
+    message, _ = split("""[0/1/1] Re-running CMake...
+-- Configuring done
+[0/3/1] Compiling a.cu
+[0/3/2] Compiling b.cpp
+[1/3/2] Compiling b.cpp
+[1/3/3] Compiling c.cpp
+[2/3/3] Compiling a.cu
+[3/3/3] Compiling c.cpp""")
+    assert message == [
+        "[0/1] Re-running CMake...", "[0/3] Compiling a.cu", "[1/3] Compiling a.cu", "[2/3] Compiling c.cpp",
+        "[3/3] Building",
+    ]  # fmt: skip
+    assert split("[1/3/2] Compiling a.cu\n[2/3/3] Compiling b.cpp")[0] == ["[1/3] Building", "[2/3] Building"]
 
 
 def test_cmakes_error_without_its_talk() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -17,8 +18,9 @@ from click.testing import CliRunner
 
 import pluginkit
 from pluginkit import elf
-from pluginkit.build import build, builder, cache, find_artifact, toolchain
-from pluginkit.build.output import PROGRESS
+from pluginkit.build import build, builder, cache, find_artifact, gpus, toolchain
+from pluginkit.build.gpus import DriverInfo, Gpu
+from pluginkit.build.output import Step
 from pluginkit.cli.project.build import command
 from pluginkit.errors import BuildFailed, ToolMissing, UsageError
 from pluginkit.library import gpu_code
@@ -46,9 +48,9 @@ def project(built: Path) -> Iterator[Path]:
 
 def steps(project: Path, target: str = "cpu", **options: object) -> list[str]:
     """Build, and return the sources that were compiled."""
-    lines: list[str] = []
-    build(project, target, progress=lines.append, **options)  # type: ignore[arg-type]
-    return [word for line in lines if PROGRESS.match(line) and "Compiling" in line for word in [line.split()[2]]]
+    build(project, target, **options)  # type: ignore[arg-type]
+    log = (project / "build" / target / "cmake/pluginkit.log").read_text()
+    return [name.split()[0] for name in dict.fromkeys(re.findall(r"^\[.*\] Compiling (.*)", log, re.MULTILINE))]
 
 
 def exported(library: Path) -> set[str]:
@@ -124,7 +126,7 @@ def test_an_error_is_shown_as_the_compiler_said_it_and_the_old_library_stays(
     (project / "src/other.cpp").write_text(OTHER.replace("value;", "value + nowhere;"))
     if ahead:
         head_start.begin(project)
-        monkeypatch.setattr("pluginkit.build.cmake.run", None)  # what has begun is all that runs
+        monkeypatch.setattr("pluginkit.build.cmake.Program", None)  # what has begun is all that runs
     with pytest.raises(BuildFailed) as error:
         build(project, "cpu")
     message = error.value.message
@@ -230,7 +232,7 @@ def test_target_gpu(tmp_path: Path) -> None:
     assert init is False or ctypes.CDLL("libcuda.so.1")  # the kernel needs a GPU to run
     lines: list[str] = []
     build(folder, "gpu", archs=["90"], werror=True, progress=lines.append)
-    assert not [line for line in lines if PROGRESS.match(line)]
+    assert not [line for line in lines if isinstance(line, Step)]
 
 
 @pytest.mark.skipif(not HAS_NVCC, reason="nvcc is not on this machine")
@@ -277,9 +279,40 @@ def test_an_architecture_that_nvcc_does_not_know(built: Path) -> None:
         build(built, "cpu", archs=["90"])
 
 
-def test_auto_is_cpu_alone_without_nvcc(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builder, "_has_nvcc", lambda: False)
-    assert [one.target for one in build(project)] == ["cpu"]
+GPU = DriverInfo("13.0", (Gpu("a GPU", "9.0", 1, ""),))
+
+
+@pytest.mark.parametrize(("target", "section", "has_nvcc", "driver", "archs", "targets", "said"), [
+    ("", "", True, GPU, (), ("cpu", "gpu"), False),
+    ("auto", "", True, GPU, (), ("cpu", "gpu"), False),
+    ("", "", False, GPU, (), ("cpu",), False),
+    ("", "", True, DriverInfo(), (), ("cpu",), True),
+    ("", "", True, DriverInfo(), ("90",), ("cpu", "gpu"), False),
+    ("", 'target = "all"', True, DriverInfo(), (), ("cpu", "gpu"), False),
+    ("", 'target = "gpu"', True, DriverInfo(), (), ("gpu",), False),
+    ("cpu", 'target = "all"', True, GPU, (), ("cpu",), False),
+    ("all", "", True, DriverInfo(), (), ("cpu", "gpu"), False),
+])  # fmt: skip
+def test_which_targets_are_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, section: str, has_nvcc: bool, driver: DriverInfo,
+    archs: tuple[str, ...], targets: tuple[str, ...], said: bool,
+) -> None:  # fmt: skip
+    """Without a GPU code for one is for nothing, unless it is asked for; what is left out is said in one line."""
+    folder = write_project(tmp_path / "tiny")
+    manifest = folder / "pluginkit.toml"
+    manifest.write_text(f"{manifest.read_text()}\n[build]\n{section}\n")
+    asked: list[str] = []
+    monkeypatch.setattr(builder, "_has_nvcc", lambda: has_nvcc)
+    monkeypatch.setattr(gpus, "find_driver", lambda: driver)
+    monkeypatch.setattr(builder, "_build_one", lambda library, manifest, name, *_: asked.append(name))
+    monkeypatch.setattr(cache, "settings", lambda *_, **__: {})
+    lines: list[str] = []
+    build(folder, target, archs=archs, progress=lines.append)
+    assert asked == list(targets)
+    assert bool(lines) == said
+    if said:
+        (line,) = lines
+        assert re.search(r"pluginkit build --target all .* \[build\]", line)
 
 
 def test_a_missing_compiler_is_said_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,8 +72,8 @@ def packed(scale_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
               "cases": [{"outcome": "passed", "target": "cpu"}]}  # fmt: skip
     (folder / "report.json").write_text(json.dumps(report))
     (folder / "other.json").write_text(json.dumps({**report, "sha256": "0" * 64}))
-    done = run("pack", scale_project, "-o", folder, "--release", "1.0.0", "--evidence", folder / "report.json",
-               "--license", "Apache-2.0")  # fmt: skip
+    done = run("pack", scale_project, "--cpu-only", "-o", folder, "--release", "1.0.0", "--evidence",
+               folder / "report.json", "--license", "Apache-2.0")  # fmt: skip
     assert done == 0
     assert run("registry", "add", folder / f"scale-1.0.0{archive.SUFFIX}", "--store", folder / "store") == 0
     return folder
@@ -100,8 +100,8 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_the_same_builds_give_the_same_bundle(packed: Path, scale_project: Path, tmp_path: Path) -> None:
-    again = ("pack", scale_project, "-o", tmp_path / "again.bundle.tar.gz", "--release", "1.0.0", "--evidence",
-             packed / "report.json", "--license", "Apache-2.0")  # fmt: skip
+    again = ("pack", scale_project, "--cpu-only", "-o", tmp_path / "again.bundle.tar.gz", "--release", "1.0.0",
+             "--evidence", packed / "report.json", "--license", "Apache-2.0")  # fmt: skip
     assert run(*again) == 0
     first, second = packed / f"scale-1.0.0{archive.SUFFIX}", tmp_path / "again.bundle.tar.gz"
     assert first.read_bytes() == second.read_bytes()
@@ -115,22 +115,47 @@ def test_the_same_builds_give_the_same_bundle(packed: Path, scale_project: Path,
         assert content.bundle.evidence[0].summary == "1 of 1 cases passed"
 
 
+@pytest.mark.parametrize("command", ["pack", "wheel"])
+def test_what_no_engine_could_use_is_not_shipped_unasked(
+    packed: Path, scale_project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    sources = [scale_project, *([packed / f"scale-1.0.0{archive.SUFFIX}"] if command == "wheel" else [])]
+    for source in sources:
+        assert run(command, source, "-o", tmp_path) == 2
+        error = " ".join(capsys.readouterr().err.split())
+        assert "would have no GPU code" in error
+        assert "fix: pluginkit build --target all" in error
+        assert "--cpu-only" in error
+        assert list(tmp_path.iterdir()) == []
+
+
 def test_a_report_of_another_library_is_refused(
     packed: Path, scale_project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("pack", scale_project, "-o", tmp_path, "--evidence", packed / "other.json") == 1
+    assert run("pack", scale_project, "--cpu-only", "-o", tmp_path, "--evidence", packed / "other.json") == 1
     assert "about another library" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
     (packed / "no.json").write_text("[]")
-    assert run("pack", scale_project, "-o", tmp_path, "--evidence", packed / "no.json") == 2
-    assert run("pack", tmp_path) == 2, "no project"
+    assert run("pack", scale_project, "--cpu-only", "-o", tmp_path, "--evidence", packed / "no.json") == 2
+    assert run("pack", tmp_path, "--cpu-only") == 2, "no project"
 
 
 def test_a_report_of_bench_is_evidence(scale_project: Path, tmp_path: Path) -> None:
     library = digests.of_file(library_path(scale_project, "scale", "cpu")).partition(":")[2]
     machine = Machine("a GPU", "9.0", "13.0", 1, 1.0, 1)
     (tmp_path / "bench.json").write_text(json.dumps(BenchReport("Scale", "libscale.so", library, machine).to_json()))
-    assert run("pack", scale_project, "-o", tmp_path / "x.bundle.tar.gz", "--evidence", tmp_path / "bench.json") == 0
+    assert (
+        run(
+            "pack",
+            scale_project,
+            "--cpu-only",
+            "-o",
+            tmp_path / "x.bundle.tar.gz",
+            "--evidence",
+            tmp_path / "bench.json",
+        )
+        == 0
+    )
     with archive.opened(tmp_path / "x.bundle.tar.gz") as content:
         (report,) = content.bundle.evidence
     assert (report.kind, report.where["GPU"], report.summary) == ("bench", "a GPU", "0 of 0 shapes measured")
@@ -143,13 +168,26 @@ def test_a_library_for_another_machine(
     data = bytearray(library_path(scale_project, "scale", "cpu").read_bytes())
     data[18:20] = (183 if platform.machine() == "x86_64" else 62).to_bytes(2, "little")  # e_machine of elf.h
     (tmp_path / "libscale.so").write_bytes(data)
-    assert run("pack", scale_project, "-o", tmp_path, "--build", tmp_path / "libscale.so") == 2
+    assert run("pack", scale_project, "--cpu-only", "-o", tmp_path, "--build", tmp_path / "libscale.so") == 2
     assert "this machine is" in capsys.readouterr().err
 
 
 def test_bundles_of_other_machines_are_taken_over(packed: Path, scale_project: Path, tmp_path: Path) -> None:
     first = packed / f"scale-1.0.0{archive.SUFFIX}"
-    assert run("pack", scale_project, "-o", tmp_path / "both.bundle.tar.gz", "--build", first, "--release", "2.0") == 0
+    assert (
+        run(
+            "pack",
+            scale_project,
+            "--cpu-only",
+            "-o",
+            tmp_path / "both.bundle.tar.gz",
+            "--build",
+            first,
+            "--release",
+            "2.0",
+        )
+        == 0
+    )
     with archive.opened(tmp_path / "both.bundle.tar.gz") as content, archive.opened(first) as before:
         assert content.bundle.variants == before.bundle.variants
         assert content.bundle.evidence == before.bundle.evidence
@@ -281,10 +319,8 @@ def test_the_commands(packed: Path, model: Path, tmp_path: Path, capsys: pytest.
     assert run("registry", "verify", "--repair", *mine) == 0
     assert run("registry", "env", "acme::Scale", *mine) == 0
     output = capsys.readouterr().out
-    assert "# acme::Scale: scale 1.0.0, target cpu\n# Engines need a library of target gpu" in output
+    assert "# acme::Scale: scale 1.0.0, target cpu\n# No engine can use a library of target cpu" in output
     assert str(tmp_path / "mine" / "blobs") in output
-    (line,) = [one for one in output.splitlines() if one.startswith("export ORT_TENSORRT_EXTRA_PLUGIN_LIB_PATHS=")]
-    assert Path(line.partition("=")[2]).is_file()
     assert run("registry", "remove", "scale", *mine) == 0
     assert run("registry", "gc", *mine) == 0
     assert "2 files removed" in capsys.readouterr().out, "the library and the report"

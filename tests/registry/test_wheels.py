@@ -53,7 +53,7 @@ def wheel(scale_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
         one.unlink()
     shutil.copy(built_dir() / "_probe.so", library.parent / f"scale{sysconfig.get_config_var('EXT_SUFFIX')}")
     made = project / "made"
-    assert run("wheel", project, "--release", "1.0.0", "--license", "Apache-2.0", "-o", made) == 0
+    assert run("wheel", project, "--cpu-only", "--release", "1.0.0", "--license", "Apache-2.0", "-o", made) == 0
     (found,) = made.iterdir()
     return found
 
@@ -88,7 +88,7 @@ def test_what_is_in_it(wheel: Path, scale_project: Path) -> None:
 @pytest.fixture(scope="module")
 def bundle(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("bundle") / f"scale-1.0.0{archive.SUFFIX}"
-    assert run("pack", wheel.parents[1], "--release", "1.0.0", "--license", "Apache-2.0", "-o", path) == 0
+    assert run("pack", wheel.parents[1], "--cpu-only", "--release", "1.0.0", "--license", "Apache-2.0", "-o", path) == 0
     return path
 
 
@@ -98,7 +98,7 @@ def test_a_bundle_gives_a_wheel_for_any_python_and_equal_bytes(
     capsys.readouterr()
     files = []
     for folder in ("one", "two"):
-        assert run("wheel", bundle, "--json", "-o", tmp_path / folder) == 0
+        assert run("wheel", bundle, "--cpu-only", "--json", "-o", tmp_path / folder) == 0
         (made,) = json.loads(capsys.readouterr().out)
         files.append(Path(made["file"]))
     assert files[0].read_bytes() == files[1].read_bytes()
@@ -134,9 +134,9 @@ def test_libraries_for_two_kinds_of_machines(bundle: Path, tmp_path: Path) -> No
 
 
 def test_wrong_options(wheel: Path, bundle: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert run("wheel", bundle, "--name", "-acme", "-o", tmp_path / "made") == 2
-    assert run("wheel", wheel.parents[1], "--release", "one", "-o", tmp_path / "made") == 2
-    assert run("wheel", bundle, "-o", "/proc/nothing") == 2
+    assert run("wheel", bundle, "--cpu-only", "--name", "-acme", "-o", tmp_path / "made") == 2
+    assert run("wheel", wheel.parents[1], "--cpu-only", "--release", "one", "-o", tmp_path / "made") == 2
+    assert run("wheel", bundle, "--cpu-only", "-o", "/proc/nothing") == 2
     said = capsys.readouterr().err
     assert "'-acme' is no name of a distribution" in said
     assert "'one' is no release" in said
@@ -147,9 +147,9 @@ def test_wrong_options(wheel: Path, bundle: Path, capsys: pytest.CaptureFixture[
 def test_what_is_no_project_and_no_bundle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bundle = tmp_path / f"cut{archive.SUFFIX}"
     bundle.write_bytes(b"\x1f\x8b\x08")
-    assert run("wheel", bundle) == 1
-    assert run("wheel", bundle, "--release", "2.0") == 2
-    assert run("wheel", tmp_path) == 2
+    assert run("wheel", bundle, "--cpu-only") == 1
+    assert run("wheel", bundle, "--cpu-only", "--release", "2.0") == 2
+    assert run("wheel", tmp_path, "--cpu-only") == 2
     said = capsys.readouterr().err
     assert "damaged archive" in said
     assert "A bundle has its release" in said
@@ -159,7 +159,7 @@ def test_tools_that_are_missing(
     bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(wheels, "TOOLS", ("wheel", "nowhere_to_be_found"))
-    assert run("wheel", bundle) == 4
+    assert run("wheel", bundle, "--cpu-only") == 4
     assert "pip install 'pluginkit[wheel]'" in capsys.readouterr().err
 
 
@@ -171,7 +171,7 @@ def test_a_fresh_environment(scale_project: Path, tmp_path: Path) -> None:
     project = tmp_path / "scale"
     shutil.copytree(scale_project, project)
     assert run("build", project, "--target", "cpu") == 0
-    assert run("wheel", project, "--release", "1.0.0", "-o", tmp_path) == 0
+    assert run("wheel", project, "--cpu-only", "--release", "1.0.0", "-o", tmp_path) == 0
     place = tmp_path / "venv"
     venv.create(place, with_pip=True)
     own, plugin = next(tmp_path.glob("pluginkit-*.whl")), next(tmp_path.glob("acme_scale-*.whl"))

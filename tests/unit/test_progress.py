@@ -9,6 +9,7 @@ import threading
 import pytest
 from rich.console import Console
 
+from pluginkit.build.output import BuildOutput
 from pluginkit.cli import progress
 from pluginkit.cli.project import build
 
@@ -25,14 +26,24 @@ class Log(io.StringIO):
             self.come.set()
 
 
-def test_a_build_names_what_is_finished_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ninja writes a step's line when the step is done."""
+def test_a_build_names_what_runs_with_its_own_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "EVERY", 0.001)
-    log = Log("finished [3/9] Compiling a.cu (")
+    clock = [20.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[-1])
+    lines: list[str] = []
+    output = BuildOutput(lines.append)
     with build._shown_progress(Console(file=io.StringIO())) as show:
-        monkeypatch.setattr(sys, "stderr", log)
-        show("[3/9] Compiling a.cu")
-        assert log.come.wait(60), log.getvalue()
+        for now, status, line in (
+            (50.0, "[0/9/1] Compiling a.cu", "[0/9] Compiling a.cu (0 s so far)"),
+            (52.0, "[0/9/2] Compiling b.cu", "[0/9] Compiling a.cu (2 s so far)"),
+            (57.0, "[1/9/2] Compiling a.cu", "[1/9] Compiling b.cu (5 s so far)"),
+        ):
+            clock.append(now)
+            log = Log(line)
+            monkeypatch.setattr(sys, "stderr", log)
+            output.take(status)
+            show(lines[-1])
+            assert log.come.wait(60), log.getvalue()
 
 
 def test_a_log_gets_lines_of_what_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,9 +70,9 @@ def test_without_stderr_stdout_stays_what_a_program_reads(
     monkeypatch.setattr(progress, "EVERY", 0.001)
     monkeypatch.setattr(sys, "stderr", None)
     with progress.spinner("reading", Console(file=io.StringIO())):
-        (writer,) = [one for one in threading.enumerate() if one.name == "progress"]
-        writer.join(60)
-        assert not writer.is_alive()
+        for writer in [one for one in threading.enumerate() if one.name == "progress"]:
+            writer.join(60)
+            assert not writer.is_alive()
     assert capsys.readouterr().out == ""
 
 

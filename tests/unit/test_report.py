@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.console import Console
 
-from pluginkit.cli import table
+from pluginkit.cli import table, terminal
 from pluginkit.dtypes import DType
 from pluginkit.judges.protocol import Answers, Item, RunWork
 from pluginkit.manifest import Manifest
@@ -39,7 +39,7 @@ def report(*cases: CaseResult, verdicts: tuple[Verdict, ...] = ()) -> Report:
 
 def shown(what: Report, *, every: bool = False) -> str:
     out = io.StringIO()
-    table.show(what, Console(file=out, width=table.PIPE_WIDTH), command="pluginkit test", every=every)
+    table.show(what, Console(file=out, width=terminal.UNLIMITED, soft_wrap=True), command="pluginkit test", every=every)
     return out.getvalue()
 
 

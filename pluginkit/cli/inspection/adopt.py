@@ -6,12 +6,11 @@ import shlex
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from pluginkit.adoption.adopting import Adopted, adopt
 from pluginkit.adoption.answers import PluginAnswers
 from pluginkit.adoption.draft import DATA
-from pluginkit.cli import progress
+from pluginkit.cli import progress, terminal
 from pluginkit.manifest import FILE_NAME
 from pluginkit.manifest.mistakes import FILL_IN
 
@@ -41,7 +40,7 @@ def command(library: Path, folder: Path, creators: tuple[str, ...], model: Path 
     The library is asked in worker processes: its creators and fields, how many inputs and outputs, which types, formats
     and ranks, and the outputs' shapes. What can't be found out is marked in the draft. Nothing existing is overwritten.
     """
-    console = Console()
+    console = terminal.console()
     with progress.spinner("loading the library", console, elapsed=True) as step:
         found = adopt(library, folder, wanted=creators, model=model, timeout=timeout, step=step)
     _show(found, folder)

@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.cli import farms, progress, table
+from pluginkit.cli import farms, progress, terminal
 from pluginkit.cli.inspection.fuzz import Duration, fuzz, fuzz_one
 from pluginkit.cli.report_files import check_writable
 from pluginkit.errors import UsageError
@@ -113,7 +113,7 @@ def command(
     plugin. Exit code 0 if nothing but warnings was found, 1 if a check failed, 6 if the plugin crashed or hung.
     """
     chosen = choose(level, include, exclude)
-    console = table.console()
+    console = terminal.console()
     if listing:
         console.print(_listing([one.id for one in chosen]))
         return 0
@@ -144,7 +144,7 @@ def command(
             options = replace(options, library=fuzzed.library, members=fuzzed.members, coverage=covered)
             strict = fuzzed.strict
             if not fuzz_input:
-                console.print(_libfuzzer(fuzzed.coverage), style="dim", soft_wrap=True)
+                console.print(_libfuzzer(fuzzed.coverage), style="dim")
         options = replace(options, command=_again(subject, given_library, options))
         if fuzz_input:
             results = fuzz_one(options, fuzz_input, console, strict=strict)
@@ -176,7 +176,7 @@ def command(
         report = replace(report, results=baseline.apply(known, report.results))
     _write(report, json_file, junit_file, sarif_file)
     console.print(_shown(report, verbose=verbose))
-    console.print(_known(report, new_baseline), end="", soft_wrap=True)  # on one line, for the shell
+    console.print(_known(report, new_baseline), end="")  # on one line, for the shell
     return report.exit_code
 
 

@@ -174,7 +174,7 @@ def _summary(found: list[Imported], unread: dict[Path, PluginkitError], console:
         )
     for path, error in unread.items():
         rows.add_row(Text(shown(str(path))), "-", "-", "not read", "-", "-", style="red")
-        console.print(Text.assemble(("\nerror: ", "bold red"), shown(error.message, "\n")), soft_wrap=True)
-        console.print(Text.assemble(("  fix: ", "bold"), shown(error.hint, "\n")), soft_wrap=True)
+        console.print(Text.assemble(("\nerror: ", "bold red"), shown(error.message, "\n")))
+        console.print(Text.assemble(("  fix: ", "bold"), shown(error.hint, "\n")))
     console.print(Text())
     console.print(rows)

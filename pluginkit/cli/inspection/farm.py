@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pluginkit import farm
-from pluginkit.cli import progress, table
+from pluginkit.cli import progress, terminal
 from pluginkit.cli.report_files import check_writable, json_option
 from pluginkit.errors import ToolMissing
 
@@ -31,7 +31,7 @@ def command(address: str, json_file: Path | None) -> int:
     """
     check_writable(json_file)
     to_stdout = json_file is not None and str(json_file) == "-"
-    console = table.console(stderr=to_stdout)
+    console = terminal.console(stderr=to_stdout)
     with progress.spinner("asking the workers", console) as step, farm.open_fleet(address) as found:
         step("asking the workers")
         workers, obstacle = found.workers, _obstacle(found)

@@ -50,7 +50,7 @@ def fuzz_one(options: FuzzOptions, what: str, console: Console, *, strict: bool)
     """Give the input of a file, or of a seed, alone."""
     found = repeat(options, what)
     if found is None:
-        console.print(Text(f"nothing is wrong with the input {what}", style="bold green"), soft_wrap=True)
+        console.print(Text(f"nothing is wrong with the input {what}", style="bold green"))
         return ()
     console.print(_finding(replace(found, seed="", command=""), strict))
     return (_result(found),)

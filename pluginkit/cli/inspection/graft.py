@@ -114,7 +114,7 @@ def command(
     model_report.show(built, console)
     plugins = " ".join(f"--plugins {quoted(str(one))}" for one in others)
     console.print(Text("\nTo look at it again:", style="bold"))
-    console.print(Text(f"  pluginkit import {quoted(str(done.out))} {plugins}"), soft_wrap=True)
+    console.print(Text(f"  pluginkit import {quoted(str(done.out))} {plugins}"))
     return built.exit_code
 
 
@@ -154,9 +154,9 @@ def _show(done: Grafted, console: Console) -> None:
     for one in done.places:
         attributes = ", ".join(f"{name}={_short(value)}" for name, value in one.attributes.items())
         head = f"place {one.number}: {one.label} ({', '.join(one.nodes)})"
-        console.print(Text(shown(head), style="bold"), soft_wrap=True)
+        console.print(Text(shown(head), style="bold"))
         node = f"  {done.plugin} ({', '.join(one.inputs)}) -> {', '.join(one.outputs)}"
-        console.print(Text(shown(f"{node}: {attributes}" if attributes else node)), soft_wrap=True)
+        console.print(Text(shown(f"{node}: {attributes}" if attributes else node)))
     console.print()
     left = done.found - len(done.places)
     if left:
@@ -169,7 +169,7 @@ def _show(done: Grafted, console: Console) -> None:
         runs.add_row(run_.inputs, f"{run_.error:.1e}", f"{run_.allowed:.1e}", mean, Text(shown(run_.output)))
     console.print(runs)
     tolerance = f"rtol {done.tolerance.rtol:g}, atol {done.tolerance.atol:g}"
-    console.print(Text(f"The same, within {tolerance}. Written: {done.out}", style="green"), soft_wrap=True)
+    console.print(Text(f"The same, within {tolerance}. Written: {done.out}", style="green"))
 
 
 def _short(value: object) -> str:

@@ -6,10 +6,10 @@ import json
 
 import click
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pluginkit.cli import terminal
 from pluginkit.info import EXTRAS, SurveyItem, as_json, survey
 
 _TITLES = {
@@ -19,8 +19,6 @@ _TITLES = {
     "packages": "Python packages",
     "gpus": "GPUs",
 }
-_PIPE_WIDTH = 160
-"""Columns where there is no terminal: paths are not to be cut in a log."""
 
 
 @click.command("info")
@@ -31,11 +29,13 @@ def command(machine: bool) -> None:
     if machine:
         click.echo(json.dumps(as_json(items), indent=2))
         return
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_PIPE_WIDTH)
+    console = terminal.console()
     for group, title in _TITLES.items():
-        console.print(_table(title, [item for item in items if item.group == group]))
+        shown = [item for item in items if item.group == group]
+        console.print(_table(title, shown))
+        # Below the table, whose cells are broken where a terminal is narrow: these are commands to copy.
+        for item in (one for one in shown if one.remedy and not one.found):
+            console.print(Text(f"Get {item.name}: {item.remedy}"))
     extras = _empty("Optional parts: pip install 'pluginkit[extra]'", "extra", "what it brings")
     for name, sentence in EXTRAS.items():
         extras.add_row(name, Text(sentence))
@@ -51,6 +51,6 @@ def _table(title: str, items: list[SurveyItem]) -> Table:
     for item in items:
         mark = Text("*", style="green") if item.used else Text("-" if item.found else "!", style="dim")
         version = Text(item.version) if item.found else Text(item.version or "not found", style="yellow")
-        details = [item.where, item.note, f"Get it: {item.remedy}" if item.remedy and not item.found else ""]
+        details = [item.where, item.note]
         table.add_row(mark, Text(item.name), version, Text("\n".join(filter(None, details)), overflow="fold"))
     return table

@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.cli import table
+from pluginkit.cli import terminal
 from pluginkit.creators.loading import Loaded, load
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.library import Inspection, Problem, inspect
@@ -44,7 +44,7 @@ def command(library: Path, loading: bool, timeout: float, as_json: bool) -> int:
         more = {} if loaded is None else {"loaded": [one.to_json() for one in loaded]}
         click.echo(json.dumps({**found.to_json(), **more}, indent=2))
     else:
-        console = table.console()
+        console = terminal.console()
         console.print(_facts(found))
         for one in loaded or []:
             console.print(_loaded(one))

@@ -13,7 +13,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.cli import table
+from pluginkit.cli import table, terminal
 from pluginkit.cli.inspection.inspect import problems
 from pluginkit.importing import Imported
 from pluginkit.importing.building import advice, log_lines
@@ -65,7 +65,7 @@ def options(command: F) -> F:
 
 def opened(*, as_json: bool) -> Console:
     """The console of the report: stderr, where the result itself is JSON."""
-    return table.console(stderr=as_json)
+    return terminal.console(stderr=as_json)
 
 
 def show(found: Imported, console: Console, title: str = "") -> None:
@@ -85,9 +85,9 @@ def show(found: Imported, console: Console, title: str = "") -> None:
         # One line each, to be copied.
         console.print(Text("\nNext:", style="bold"))
         for line in commands:
-            console.print(Text(f"  {line}"), soft_wrap=True)
+            console.print(Text(f"  {line}"))
     # One line in a log too.
-    console.print(Text(f"\n{found.last_line}", style=_ending(found)), soft_wrap=True)
+    console.print(Text(f"\n{found.last_line}", style=_ending(found)))
 
 
 def following(found: Imported) -> list[str]:

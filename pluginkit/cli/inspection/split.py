@@ -82,7 +82,7 @@ def _tell(part: cutting_.Part, file: Path, console: Console) -> None:
             line = f"  {what}  {shown(value.name)}"
             line += f", {how}" if value.name in shapes else ""
             line += "; at a network's end that is int32 or int64: cast it" if value.name in part.wrong else ""
-            console.print(Text(line, style="yellow" if value.name in part.wrong else ""), soft_wrap=True)
+            console.print(Text(line, style="yellow" if value.name in part.wrong else ""))
 
 
 def _report(file: Path, options: ImportOptions, console: Console, *, as_json: bool) -> Imported:

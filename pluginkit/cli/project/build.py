@@ -12,17 +12,23 @@ import click
 from rich.console import Console
 
 from pluginkit.build import Artifact, build
-from pluginkit.build.output import PROGRESS
+from pluginkit.build.artifact import ASKED
+from pluginkit.build.output import Step
 from pluginkit.build.sources import LAYOUTS, SourceSet, build_sources, find
-from pluginkit.cli import progress
+from pluginkit.cli import progress, terminal
 from pluginkit.errors import UsageError
 from pluginkit.manifest import FILE_NAME
 
 
 @click.command("build")
 @click.argument("project", type=click.Path(path_type=Path), default=".")
-@click.option("--target", type=click.Choice(["auto", "cpu", "gpu"]), default="auto", show_default=True,
-              help="cpu: the kernels run on the host; gpu: nvcc; auto: cpu, and gpu where nvcc is found.")  # fmt: skip
+@click.option(
+    "--target",
+    type=click.Choice(["auto", *ASKED]),
+    default=None,
+    help="What to compile the kernels for: cpu, to run on the host; gpu, by nvcc; all, both; auto, cpu, and gpu if "
+    f"nvcc and a GPU are found. Default: [build] target in {FILE_NAME}, else auto.",
+)
 @click.option(
     "--arch",
     "archs",
@@ -58,7 +64,7 @@ from pluginkit.manifest import FILE_NAME
 def command(
     *,
     project: Path,
-    target: str,
+    target: str | None,
     archs: tuple[str, ...],
     werror: bool,
     as_json: bool,
@@ -73,7 +79,7 @@ def command(
     What has not changed is not compiled again. With --sources there needs to be no project: sources that were written
     without pluginkit are compiled for target cpu, to try them; `pluginkit adopt` drafts what tests need.
     """
-    console = Console(stderr=as_json)
+    console = terminal.console(stderr=as_json)
     if sources is None:
         if include or define or layout or output:
             raise UsageError(
@@ -81,12 +87,12 @@ def command(
                 hint="A project says these in its CMakeLists.txt.",
             )
         with _shown_progress(console) as show:
-            made = build(project, target, archs=archs, werror=werror, python=True, progress=show)
+            made = build(project, target or "", archs=archs, werror=werror, python=True, progress=show)
     else:
-        if archs or werror or target == "gpu" or project != Path():
+        if archs or werror or target in ("gpu", "all") or project != Path():
             raise UsageError(
                 "--sources builds for target cpu, without a project.",
-                hint="Leave PROJECT, --target gpu, --arch and --werror out.",
+                hint="Leave PROJECT, --target, --arch and --werror out.",
             )
         chosen = SourceSet(find(sources, Path.cwd()), include, define, layout or "")
         with _shown_progress(console) as show:
@@ -108,15 +114,13 @@ def command(
         )
         return
     for one in made:
-        console.print(_sentence(one), soft_wrap=True, highlight=False)
+        console.print(_sentence(one), highlight=False)
         if one.module is not None:
             name = one.module.name.split(".")[0]
-            console.print(f"Python: import {name}, from {_shown(one.module.parent)}", soft_wrap=True, highlight=False)
+            console.print(f"Python: import {name}, from {_shown(one.module.parent)}", highlight=False)
     if sources is not None:
         adopt = f"pluginkit adopt {shlex.quote(str(_shown(made[0].library)))}"
-        console.print(
-            f"Next: {'pluginkit test' if Path(FILE_NAME).exists() else adopt}", soft_wrap=True, highlight=False
-        )
+        console.print(f"Next: {'pluginkit test' if Path(FILE_NAME).exists() else adopt}", highlight=False)
     elif any(one.target == "cpu" for one in made):
         console.print("Next: pluginkit test", highlight=False)
 
@@ -124,13 +128,13 @@ def command(
 @contextmanager
 def _shown_progress(console: Console) -> Iterator[Callable[[str], None]]:
     """Progress in one line, and a compiler's output as it is."""
-    with progress.spinner("configuring", console, elapsed=True) as step:
+    with progress.steps("configuring", console) as step:
 
         def show(line: str) -> None:
-            if PROGRESS.match(line):
-                step(f"finished {line}")  # that is what ninja counts and names
+            if isinstance(line, Step):
+                step(line, line.since)
             else:
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
+                console.print(line, markup=False, highlight=False)
 
         yield show
 

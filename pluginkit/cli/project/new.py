@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from pluginkit import parser_operators, scaffold
 from pluginkit.bases import BASES
-from pluginkit.cli import progress, signature
+from pluginkit.cli import progress, signature, terminal
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
@@ -162,7 +161,7 @@ def _from_model(
             "--from-onnx needs --op DOMAIN::OP, for all nodes of an operator, or --node NAME, for one.",
             hint=f"pluginkit doctor {quoted(str(model))} lists the operators that nobody serves.",
         )
-    with progress.spinner("reading the model, and running it up to its nodes", Console(), elapsed=True):
+    with progress.spinner("reading the model, and running it up to its nodes", terminal.console(), elapsed=True):
         found = extract(
             model,
             operator=operator,
@@ -210,7 +209,7 @@ def _from_torch(target: str, example: str, name: str, directory: Path | None, ba
             "--from-torch needs an example of what it is called with.",
             hint="As in: --example 'torch.randn(2, 8)'; for two inputs: --example 'torch.randn(2, 8), torch.ones(8)'",
         )
-    with progress.spinner("asking PyTorch", Console(), elapsed=True):
+    with progress.spinner("asking PyTorch", terminal.console(), elapsed=True):
         found = extract(target, example, name=name, directory=directory, base=base)
     manifest = _made(found.project)
     click.echo(f"\nFrom {target}:")

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pluginkit import scaffold
-from pluginkit.cli import table
+from pluginkit.cli import terminal
 from pluginkit.errors import CheckFailed
 from pluginkit.paths import __version__
 from pluginkit.scaffold.generated import FILE_NAME
@@ -41,7 +41,7 @@ def command(project: Path, *, dry_run: bool, check: bool) -> int:
     """
     writes = not (dry_run or check)
     done = scaffold.update(project, dry_run=not writes)
-    console = table.console()
+    console = terminal.console()
     for folder in done.worked_out:
         where = (folder / FILE_NAME).relative_to(done.project)
         click.echo(f"{where} isn't there: what pluginkit had written is worked out from pluginkit.toml.")

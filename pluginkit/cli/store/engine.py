@@ -6,19 +6,21 @@ import json
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.text import Text
 
+from pluginkit.cli import terminal
 from pluginkit.cli.inspection.inspect import problems
 from pluginkit.cli.store.options import (
     SYSTEM_HELP,
     RegistryOptions,
     json_option,
+    libraries_of,
     looked_into,
     registry_options,
     store_option,
 )
 from pluginkit.cli.store.resolve import resolved
+from pluginkit.process.escapes import quoted
 from pluginkit.registry import deployment, engines, lock
 from pluginkit.registry.bundles import digests
 from pluginkit.registry.bundles.systems import described, this_machine
@@ -50,7 +52,7 @@ def note(engine: Path, model: Path, system: str | None, named: tuple[Path, ...],
     found = resolved(model, described(system) if system else this_machine(), named, before, path, asked)
     written = engines.write(engine, found)
     click.echo(f"Wrote {engines.sidecar(engine)}: {len(written.plugins)} plugins, {written.host} {written.tensorrt}")
-    click.echo(f"Next: pluginkit engine check {engine}, where the engine is to be loaded")
+    click.echo(f"Next: pluginkit engine check {quoted(str(engine))}, where the engine is to be loaded")
     return 0
 
 
@@ -70,26 +72,26 @@ def check(engine: Path, system: str | None, named: tuple[Path, ...], asked: Regi
     with looked_into(named, asked) as (opened, policy):
         machine = described(system) if system else this_machine()
         found = engines.check(engine, Resolver(opened, machine, policy=policy))
-        paths = [opened.library(*one) for one in found.libraries]
+        libraries = libraries_of([one.chosen for one in found.plugins if one.chosen], opened)
     if as_json:
         click.echo(
             json.dumps(
                 {
                     **found.to_json(),
-                    "libraries": [str(path) for path in paths],
-                    "loading": {one.program: one.text for one in deployment.forms(paths)} if paths else {},
+                    "libraries": [str(path) for those in libraries.values() for path in those],
+                    "loading": {one.program: one.text for one in deployment.all_forms(libraries)},
                 },
                 indent=2,
             )
         )
         return found.exit_code
-    console = Console(soft_wrap=True)
+    console = terminal.console()
     how = {"note": f"by {engines.sidecar(engine).name}", "guess": "guessed from its bytes; there is no note next to it"}
     console.print(Text.assemble((str(engine), "bold"), f" needs {len(found.plugins)} plugins ({how[found.by]})"))
     for one in found.plugins:
         by = f"{one.chosen.bundle.label} ({digests.short(one.chosen.digest)})" if one.chosen else "nothing"
         console.print(Text.assemble(f"  {shown(one.identity)}: ", (by, "green" if one.chosen else "bold red")))
     console.print(problems(found.problems))
-    if paths and not found.exit_code:
-        console.print(Text("\n" + "\n".join(deployment.shell_lines([path.resolve() for path in paths])), style="dim"))
+    if libraries and not found.exit_code:
+        console.print(Text("\n" + "\n".join(deployment.shell_lines(libraries)), style="dim"))
     return found.exit_code

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 
-from pluginkit.cli import progress
+from pluginkit.cli import progress, terminal
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.registry import sources
 from pluginkit.registry.bundles import archive
@@ -57,6 +56,7 @@ evidence_option = click.option(
 release_option = click.option(
     "--release", default="0.0.0", show_default=True, help="Orders bundles of one name: 1.2.0."
 )
+cpu_only_option = click.option("--cpu-only", is_flag=True, help="Allow libraries without GPU code.")
 license_option = click.option("--license", "license_", default="", metavar="SPDX", help="As Apache-2.0.")
 
 
@@ -106,6 +106,13 @@ def registry_options(command: F) -> F:
     )(trust_options(called))  # type: ignore[return-value]
 
 
+def asked_again(named: tuple[Path, ...], asked: RegistryOptions) -> list[str]:
+    """The options by which another command looks into the same stores and registries."""
+    words = [word for store in named for word in ("--store", str(store))]
+    words += [word for registry in asked.registries for word in ("--registry", registry)]
+    return words + (["--trust", str(asked.trust)] if asked.trust else []) + ["--unsigned"] * asked.unsigned
+
+
 def chosen_for(name: str, resolver: Resolver) -> Chosen:
     """What serves a plugin that a person names, as `NAMESPACE::NAME[@VERSION]`.
 
@@ -126,12 +133,21 @@ def chosen_for(name: str, resolver: Resolver) -> Chosen:
     return answer.chosen
 
 
+def libraries_of(found: Iterable[Chosen], opened: Stores) -> dict[str, list[Path]]:
+    """The libraries of each target, once each; what a registry has is brought into the store."""
+    libraries: dict[str, dict[Path, None]] = {}
+    for one in found:
+        path = opened.library(one.store, one.digest, one.variant.digest).resolve()
+        libraries.setdefault(one.variant.target, {})[path] = None
+    return {target: list(paths) for target, paths in libraries.items()}
+
+
 @contextlib.contextmanager
 def looked_into(named: tuple[Path, ...], asked: RegistryOptions) -> Iterator[tuple[Stores, Policy]]:
     """The stores and registries, and whose bundles are taken; what is read of registries is shown on a terminal."""
     found = asked.policy
     with (
-        progress.transfer("reading", Console(stderr=True)) as step,
+        progress.transfer("reading", terminal.console(stderr=True)) as step,
         sources.opened(named, asked.registries, policy=found, progress=step) as opened,
     ):
         yield opened, found

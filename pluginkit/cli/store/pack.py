@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.text import Text
 
-from pluginkit.cli import progress
-from pluginkit.cli.store.options import evidence_option, license_option, release_option
+from pluginkit.cli import progress, terminal
+from pluginkit.cli.store.options import cpu_only_option, evidence_option, license_option, release_option
+from pluginkit.process.escapes import quoted
 from pluginkit.registry.bundles import archive, digests, packing
 from pluginkit.registry.bundles.bundle import Bundle
 
@@ -28,6 +28,7 @@ from pluginkit.registry.bundles.bundle import Bundle
 @evidence_option
 @release_option
 @license_option
+@cpu_only_option
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=".", help="A file, or a folder. Default: this folder."
 )
@@ -39,6 +40,7 @@ def command(
     evidence: tuple[Path, ...],
     release: str,
     license_: str,
+    cpu_only: bool,
     output: Path,
     timeout: float,
     as_json: bool,
@@ -48,7 +50,12 @@ def command(
     The same builds give the same digest. Worker processes load each library, to see which hosts list its plugins.
     """
     options = packing.PackOptions(project, builds, evidence, release, license_, timeout)
-    with progress.spinner("packing", Console(stderr=as_json)) as show, packing.packed(options, show) as content:
+    with (
+        progress.spinner("packing", terminal.console(stderr=as_json)) as show,
+        packing.packed(options, show) as content,
+    ):
+        if not cpu_only:
+            packing.require_gpu_code(content.bundle)
         path = output / archive.file_name(content.bundle) if output.is_dir() else output
         archive.write(content, path)
         bundle, digest = content.bundle, content.digest
@@ -61,7 +68,7 @@ def command(
 
 
 def _show(bundle: Bundle, digest: str, path: Path) -> None:
-    console = Console(soft_wrap=True)
+    console = terminal.console()
     size = path.stat().st_size / 1024
     console.print(Text.assemble("Packed ", (str(path), "bold"), f" ({size:.0f} KiB; {digests.short(digest)})"))
     for one in bundle.variants:
@@ -81,4 +88,4 @@ def _show(bundle: Bundle, digest: str, path: Path) -> None:
         console.print(
             Text("  no evidence: pluginkit test --json report.json, then --evidence report.json", style="dim")
         )
-    console.print(Text.assemble("Next: ", (f"pluginkit registry add {path}", "bold")))
+    console.print(Text.assemble("Next: ", (f"pluginkit registry add {quoted(str(path))}", "bold")))

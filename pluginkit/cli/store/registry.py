@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -14,14 +15,16 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.cli import progress, table
+from pluginkit.cli import progress, terminal
 from pluginkit.cli.inspection.inspect import problems
 from pluginkit.cli.store import sharing, signing
 from pluginkit.cli.store.options import (
     RegistryOptions,
+    asked_again,
     chosen_for,
     json_option,
     largest_option,
+    libraries_of,
     looked_into,
     registry_options,
     store_option,
@@ -57,7 +60,7 @@ for _one in (sharing.push, sharing.pull, sharing.tags, signing.sign):
 @largest_option
 def add(sources: tuple[Path, ...], named: tuple[Path, ...], largest: float) -> int:
     """Put bundles into the store; of a project's folder, what its builds made."""
-    console = Console(soft_wrap=True)
+    console = terminal.console()
     with stores.writable(named) as store:
         for source in sources:
             with progress.spinner(f"adding {source}", console) as show:
@@ -113,7 +116,7 @@ def show(bundle: str, named: tuple[Path, ...], as_json: bool) -> int:
             plain = found.model_dump(mode="json", by_alias=True)
             click.echo(json.dumps({"digest": entry.digest, "store": str(store.folder), "manifest": plain}, indent=2))
         else:
-            table.console().print(_bundle(found, entry.digest, store))
+            terminal.console().print(_bundle(found, entry.digest, store))
     return 0
 
 
@@ -127,7 +130,7 @@ def verify(bundle: str | None, named: tuple[Path, ...], trust: Path | None, unsi
 
     Exit code 1 if something is damaged, or is of nobody who may publish it.
     """
-    console = Console(soft_wrap=True)
+    console = terminal.console()
     policy = Policy.find(trust, unsigned=unsigned)
     bad, any_damage = 0, False
     with stores.opened(named) as opened:
@@ -136,7 +139,7 @@ def verify(bundle: str | None, named: tuple[Path, ...], trust: Path | None, unsi
         for store, entry in chosen:
             if repair:
                 console.print(f"{store.folder}: the index has {store.rebuild()} bundles now.")
-            with progress.bar("verifying", Console(stderr=True)) as step:
+            with progress.bar("verifying", terminal.console(stderr=True)) as step:
                 damage = store.verify(entry.digest if entry else None, partial(step, "verifying"))
             for one in damage:
                 console.print(Text.assemble((f"damaged {digests.short(one.digest)}: ", "bold red"), one.text))
@@ -241,17 +244,29 @@ def env(plugins: tuple[str, ...], system: str | None, named: tuple[Path, ...], a
     """
     with looked_into(named, asked) as (opened, policy):
         resolver = Resolver(opened, described(system) if system else this_machine(), policy=policy)
-        libraries, comments = [], []
-        for name in plugins:
-            chosen = chosen_for(name, resolver)
-            libraries.append(opened.library(chosen.store, chosen.digest, chosen.variant.digest).resolve())
-            comments.append(f"# {name}: {chosen.bundle.label}, target {chosen.variant.target}")
-            if chosen.variant.target == "cpu":
-                comments.append(
-                    "# Engines need a library of target gpu: pluginkit registry env --for sm=90,tensorrt=10.13"
-                )
-    click.echo("\n".join((*dict.fromkeys(comments), *deployment.shell_lines(tuple(dict.fromkeys(libraries))))))
+        found = {name: chosen_for(name, resolver) for name in plugins}
+        lines = [f"# {name}: {one.bundle.label}, target {one.variant.target}" for name, one in found.items()]
+        libraries = libraries_of(found.values(), opened)
+        if "cpu" in libraries:
+            lines += _without_gpu_code(plugins, Resolver(opened, described("target=gpu"), policy=policy), named, asked)
+    click.echo("\n".join([*lines, *deployment.shell_lines(libraries)]))
     return 0
+
+
+def _without_gpu_code(
+    plugins: tuple[str, ...], resolver: Resolver, named: tuple[Path, ...], asked: RegistryOptions
+) -> list[str]:
+    """What engines on a GPU take: a command that finds it, or how it comes into a store."""
+    try:
+        for name in plugins:
+            chosen_for(name, resolver)
+    except CheckFailed:
+        return [
+            "# No engine can use a library of target cpu, and no store has one of target gpu. In the project:",
+            "#     pluginkit build --target all && pluginkit pack && pluginkit registry add BUNDLE",
+        ]
+    words = ["pluginkit", "registry", "env", "--for", "target=gpu", *asked_again(named, asked), *plugins]
+    return ["# No engine can use a library of target cpu. Those of target gpu:", f"#     {shlex.join(words)}"]
 
 
 def _taken(path: Path, store: Store, largest: int) -> tuple[str, bool]:
@@ -307,7 +322,7 @@ def _listed(opened: Stores, text: str, *, as_json: bool) -> int:
         what = f"Nothing with '{text}'" if text else "No bundle"
         click.echo(f"{what} in {where}.\nNext: pluginkit pack, then pluginkit registry add BUNDLE")
         return 0
-    table.console().print(_rows(rows, several=len(opened.sources) > 1 or bool(opened.registries)))
+    terminal.console().print(_rows(rows, several=len(opened.sources) > 1 or bool(opened.registries)))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.cli import table
+from pluginkit.cli import terminal
 from pluginkit.cli.inspection.inspect import problems
 from pluginkit.cli.store.options import (
     SYSTEM_HELP,
     RegistryOptions,
+    asked_again,
     json_option,
+    libraries_of,
     looked_into,
     registry_options,
     store_option,
@@ -62,21 +65,23 @@ def command(
 
     Exit code 0 if every node is served, else 1.
     """
-    console = table.console(stderr=as_json)
+    console = terminal.console(stderr=as_json)
     path = lock.path_for(model)
     before = lock.read(path) if locked else None
     found = [resolved(model, one, named, before, path, asked) for one in described_or_this(systems)]
-    libraries = [] if systems or found[0].exit_code else _here(found[0], named)
+    libraries = {} if systems or found[0].exit_code else _here(found[0], named)
     if as_json:
         plain = [one.to_json() for one in found]
         if libraries:
-            plain[0]["loading"] = {one.program: one.text for one in deployment.forms(libraries)}
+            plain[0]["loading"] = {one.program: one.text for one in deployment.all_forms(libraries)}
         click.echo(json.dumps(plain if len(plain) != 1 else plain[0], indent=2))
     else:
         for one in found:
             console.print(_resolution(one))
-        if libraries:
-            console.print(Text("\n" + "\n".join(deployment.shell_lines(libraries)), style="dim"))
+        if libraries and not locked:
+            names = [f"{space}::{name}@{version}" for name, version, space in found[0].answers]
+            words = ["pluginkit", "registry", "env", *asked_again(named, asked), *names]
+            console.print(Text.assemble("\nWhat has other programs load it: ", (shlex.join(words), "bold")))
     if write:
         lock.write(path, found)
         console.print(
@@ -124,13 +129,11 @@ def libraries_for(model: Path, named: tuple[Path, ...]) -> list[Path]:
         return [opened.library(one.store, one.digest, one.variant.digest) for one in found.chosen]
 
 
-def _here(found: Resolution, named: tuple[Path, ...]) -> list[Path]:
-    """The libraries, if all of them are in stores on this machine."""
+def _here(found: Resolution, named: tuple[Path, ...]) -> dict[str, list[Path]]:
+    """The libraries of each target, if all of them are in stores on this machine."""
     with stores.opened(named) as opened:
-        places = {store.place: store for store in opened.stores}
-        if any(one.store not in places for one in found.chosen):
-            return []
-        return [places[one.store].library(one.digest, one.variant.digest).resolve() for one in found.chosen]
+        places = {store.place for store in opened.stores}
+        return libraries_of(found.chosen, opened) if {one.store for one in found.chosen} <= places else {}
 
 
 def _resolution(found: Resolution) -> Group:

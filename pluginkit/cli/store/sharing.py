@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from pluginkit.cli import progress
+from pluginkit.cli import progress, terminal
 from pluginkit.cli.store.options import SYSTEM_HELP, json_option, largest_option, store_option, trust_options
 from pluginkit.errors import NothingSelected
 from pluginkit.registry.bundles import compatibility, digests
@@ -35,11 +35,11 @@ def push(bundle: str, target: str, overwrite: bool, named: tuple[Path, ...]) -> 
     machine alone, unless http:// stands before the host.
     """
     where = reference.parse(target)
-    console = Console(soft_wrap=True)
+    console = terminal.console()
     with stores.opened(named) as opened, repository.opened(where) as remote:
         store, entry = opened.find(bundle)
         content = store.content(entry.digest)
-        with progress.transfer("pushing", Console(stderr=True)) as step:
+        with progress.transfer("pushing", terminal.console(stderr=True)) as step:
             done = pushing.push(
                 content,
                 remote,
@@ -94,10 +94,13 @@ def pull(
     references = [reference.parse(one) for one in sources]
     wanted = [described(one) for one in systems] or [this_machine()]
     policy = Policy.find(trust, unsigned=unsigned)
-    console = Console(soft_wrap=True)
+    console = terminal.console()
     with stores.writable(named) as store:
         for where in references:
-            with repository.opened(where) as remote, progress.transfer("pulling", Console(stderr=True)) as step:
+            with (
+                repository.opened(where) as remote,
+                progress.transfer("pulling", terminal.console(stderr=True)) as step,
+            ):
                 done = pulling.pull(
                     remote,
                     where.name or the_tag(remote),

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.text import Text
 
+from pluginkit.cli import terminal
 from pluginkit.cli.store.options import store_option
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.registry.bundles import archive, digests
@@ -42,7 +42,7 @@ def sign(bundle: str, key: Path | None, made: Path | None, named: tuple[Path, ..
     """Sign a bundle in the store: that its digest is that bundle's. push takes the signature along."""
     if (key is None) == (made is None):
         raise UsageError("Give --key FILE, or --sigstore FILE.", hint="docs/registry.md, 'Trust', explains both.")
-    console = Console(soft_wrap=True)
+    console = terminal.console()
     private = keys.private(key, lambda: _password(key)) if key else None
     with stores.writable(named) as store:
         entry = store.find(bundle)

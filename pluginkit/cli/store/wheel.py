@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.text import Text
 
-from pluginkit.cli import progress
-from pluginkit.cli.store.options import evidence_option, license_option, release_option
+from pluginkit.cli import progress, terminal
+from pluginkit.cli.store.options import cpu_only_option, evidence_option, license_option, release_option
 from pluginkit.manifest.project import root
+from pluginkit.process.escapes import quoted
 from pluginkit.registry import wheels
 from pluginkit.registry.bundles import archive, digests, packing
 from pluginkit.registry.wheels import PluginWheel
@@ -22,6 +22,7 @@ from pluginkit.registry.wheels import PluginWheel
 @click.option("--name", default="", help="The distribution's, as pip knows it. Default: NAMESPACE-PLUGIN.")
 @release_option
 @license_option
+@cpu_only_option
 @evidence_option
 @click.option("--any-python", is_flag=True, help="Leave the Python module out: the wheel is for every Python 3.")
 @click.option(
@@ -33,6 +34,7 @@ def command(
     name: str,
     release: str,
     license_: str,
+    cpu_only: bool,
     evidence: tuple[Path, ...],
     any_python: bool,
     output: Path,
@@ -48,10 +50,12 @@ def command(
         raise click.UsageError("A bundle has its release, license and evidence: --release, --license and --evidence "
                                "are for a project.")  # fmt: skip
     options = packing.PackOptions(source, (), evidence, release, license_)
-    with progress.spinner("packing", Console(stderr=as_json)) as show:
+    with progress.spinner("packing", terminal.console(stderr=as_json)) as show:
         opened = archive.opened(source) if of_bundle else packing.packed(options, show)
         project = None if of_bundle or any_python else root(source)
         with opened as content:
+            if not cpu_only:
+                packing.require_gpu_code(content.bundle)
             made = wheels.write(content, output, name=name, project=project, progress=show)
     if as_json:
         click.echo(json.dumps([_plain(one) for one in made], indent=2))
@@ -74,7 +78,7 @@ def _plain(one: PluginWheel) -> dict[str, object]:
 
 
 def _show(one: PluginWheel) -> None:
-    console = Console(soft_wrap=True)
+    console = terminal.console()
     size = one.path.stat().st_size / 1024
     console.print(Text.assemble("Wrote ", (str(one.path), "bold"), f" ({size:.0f} KiB)"))
     for variant in one.variants:
@@ -91,4 +95,4 @@ def _show(one: PluginWheel) -> None:
                 style="yellow",
             )
         )
-    console.print(Text.assemble("Next: ", (f"pip install {one.path}", "bold")))
+    console.print(Text.assemble("Next: ", (f"pip install {quoted(str(one.path))}", "bold")))

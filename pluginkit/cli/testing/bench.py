@@ -15,7 +15,7 @@ from rich.text import Text
 from pluginkit.bench import BenchOptions, BenchReport, Result, plot, run, sweep
 from pluginkit.bench.baseline import COMPILED, TORCH
 from pluginkit.bench.runner import asked
-from pluginkit.cli import farms, progress, table
+from pluginkit.cli import farms, progress, terminal
 from pluginkit.cli.report_files import check_writable, json_option
 from pluginkit.cli.testing.precisions import chosen, measured_precisions
 from pluginkit.run.options import Step
@@ -82,7 +82,7 @@ def command(
         project, kinds, only, library, archs, seed, timeout, compare, None if range_ is None else sweep.parse(range_)
     )
     to_stdout = str(json_file) == "-"
-    console = table.console(stderr=to_stdout)
+    console = terminal.console(stderr=to_stdout)
     with progress.spinner("looking for a GPU", console, elapsed=True) as show:
         report = _run(options, farm, on, lambda what, _done, _total: show(what))
     console.print(shown(report))

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.cli import table
+from pluginkit.cli import terminal
 from pluginkit.cli.report_files import check_writable, json_option
 from pluginkit.history import BeganToFail, History, Slower, began_to_fail, slower
 from pluginkit.history.store import PastResult
@@ -44,7 +44,7 @@ def command(folder: Path, json_file: Path | None) -> int:
             click.echo(text)
         else:
             json_file.write_text(text + "\n", encoding="utf-8")
-    _show(entries, failing, slow, table.console(stderr=to_stdout))
+    _show(entries, failing, slow, terminal.console(stderr=to_stdout))
     return 0
 
 

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.cli import table
+from pluginkit.cli import terminal
 from pluginkit.errors import UsageError
 from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.testing import onnx_export
@@ -49,7 +49,7 @@ def command(project: Path | None, names: tuple[str, ...], save: Path | None, as_
     if as_json:
         click.echo(json.dumps([_json(row, known=manifest is not None) for row in rows], indent=2))
         return
-    console = table.console()
+    console = terminal.console()
     console.print(_table(rows, manifest))
     if written:
         console.print(f"{len(written)} models written to {save}")

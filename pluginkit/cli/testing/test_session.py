@@ -14,7 +14,7 @@ from typing import Literal
 import click
 from rich.text import Text
 
-from pluginkit.cli import farms, progress, table
+from pluginkit.cli import farms, progress, table, terminal
 from pluginkit.cli.errors import show_error
 from pluginkit.cli.report_files import check_writable
 from pluginkit.cli.testing.precisions import chosen
@@ -89,7 +89,7 @@ def run(
         raise UsageError("--watch and --json - don't go together.", hint="Name a file: it is written at each run.")
     refused = {"--watch": (watch, "--watch tests on this machine."), "--jobs": (jobs, farms.FULL)}
     farms.check(farm, on, refused)
-    console = table.console(stderr=to_stdout)
+    console = terminal.console(stderr=to_stdout)
     several = _projects(options, since, watch=watch)
     if several is not None and not several:
         console.print(Text(f"Nothing of a project has changed since {since}: nothing is tested."))

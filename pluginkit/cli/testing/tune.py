@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pluginkit.build.gpus import find_driver
-from pluginkit.cli import progress, table
+from pluginkit.cli import progress, terminal
 from pluginkit.cli.report_files import check_writable, json_option
 from pluginkit.cli.testing.bench import seconds
 from pluginkit.cli.testing.precisions import chosen, measured_precisions
@@ -56,7 +56,7 @@ def command(
     kinds = chosen(precisions)
     options = TuneOptions(project, kinds, only, dry_run, timeout)
     to_stdout = str(json_file) == "-"
-    console = table.console(stderr=to_stdout)
+    console = terminal.console(stderr=to_stdout)
     try:
         with progress.bar("looking for a GPU", console, elapsed=True) as step:
             report = tune(options, step)

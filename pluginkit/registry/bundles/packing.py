@@ -125,6 +125,20 @@ def packed(options: PackOptions, progress: Callable[[str], None] = lambda _: Non
         yield Content(found, found.to_bytes(), files)
 
 
+def require_gpu_code(bundle: Bundle) -> None:
+    """Raises where no engine on a GPU could use what is shipped.
+
+    Raises:
+        UsageError: all libraries of the bundle are of target cpu.
+    """
+    if all(one.target == "cpu" for one in bundle.variants):
+        files = ", ".join(dict.fromkeys(one.file for one in bundle.variants))
+        raise UsageError(
+            f"{bundle.label} would have no GPU code, and no engine on a GPU could use it: {files} is for target cpu.",
+            hint="pluginkit build --target all, which needs nvcc and no GPU; or --cpu-only, if that is what you want.",
+        )
+
+
 def _patterns(project: Path) -> tuple[BundlePattern, ...]:
     """The patterns that the project ships; each is one, so that nobody finds out elsewhere that it is none."""
     found = []
