@@ -125,7 +125,7 @@ from pluginkit.process import head_start
     is_flag=True,
     help="Test again whenever a file is saved: the affected cases, last failures first. Stop with Ctrl-C.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show a row for each network and case.")
+@click.option("-v", "--verbose", count=True, help="Show a row for each network; -vv: for each case.")
 @json_option
 @click.option(
     "--html",
