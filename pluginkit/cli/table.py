@@ -186,8 +186,7 @@ def _ended(cases: Sequence[CaseResult]) -> Text:
 
 def _label(case: CaseResult) -> str:
     """The network: `loop FP16`, or `plain INT8 chw32`, or `plain INT8 /c16` with 16 for the symbol c."""
-    variant = case.network.removeprefix(f"{case.family}/{case.precision.value}").removeprefix("-")
-    return " ".join(filter(None, (case.family, case.precision.short, variant)))
+    return " ".join(filter(None, (case.family, case.precision.short, case.variant)))
 
 
 def _counts(report: Report) -> Iterator[Text]:
@@ -249,7 +248,7 @@ def _warning(one: Warned) -> RenderableType:
     page = "demands" if one.doubt.rule in DEMANDS else "checks"
     return Group(
         Text.assemble(("\nwarning ", "bold yellow"), one.doubt.text),
-        Text(f"  {one.where}; no document of TensorRT asks for it (docs/{page}.md), and --strict makes it a failure"),
+        Text(f"  {one.where}; TensorRT does not require it (docs/{page}.md), --strict makes it a failure"),
     )
 
 
@@ -261,12 +260,14 @@ def summary(report: Report, *, reasons: bool = False) -> RenderableType:
         table.add_column(justify=justify, overflow="fold")
     for one in parts:
         style = "bold red" if one.bad else ""
-        table.add_row(Text(one.name, style="bold"), Text(one.what, style=style), f"{one.seconds:.1f} s")
+        seconds = f"{one.seconds:.1f} s" if one.seconds else "-"
+        table.add_row(Text(one.name, style="bold"), Text(one.what, style=style), seconds)
     lines: list[RenderableType] = [Text(), table] if parts else [Text()]
     if reasons:
         lines += [Text.assemble((f"{name}: ", "bold"), status) for name, status in report.runtimes.items()]
     elif missing := absent(report):
-        lines.append(Text(f"took no part: {', '.join(missing)} (-v or pluginkit info shows why)", style="dim"))
+        names = ", ".join(f"{name} ({why})" if why else name for name, why in missing.items())
+        lines.append(Text(f"took no part: {names} (why: -v; how to get it: pluginkit info)", style="dim"))
     return Group(*lines, closing(report))
 
 

@@ -38,7 +38,7 @@ class Cause:
     @property
     def first(self) -> Item:
         """The item whose message is shown: the first one with the usual fields and a likely cause, if there is one."""
-        return max(self.items, key=lambda one: (not _field(one), min(len(one.message.splitlines()), 2)))
+        return max(self.items, key=lambda one: (not _field(one), _explained(one)))
 
     @property
     def others(self) -> tuple[Item, ...]:
@@ -108,6 +108,11 @@ def key(item: Item, *, control: bool = False) -> Hashable:
 def _is_off(case: CaseResult) -> bool:
     """Whether its values are what is wrong."""
     return case.error is not None and case.allowed is not None and not case.error <= case.allowed
+
+
+def _explained(item: Item) -> bool:
+    """Whether the message has more than which values are wrong: small outputs don't show why."""
+    return any(not line.startswith("output ") for line in item.message.splitlines())
 
 
 def _same(usual: Item, item: Item) -> bool:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pluginkit.judges import judges
 from pluginkit.run import messages
 from pluginkit.testing.report import ABSENT, CaseResult, Outcome, Report, Verdict
 
@@ -51,13 +52,17 @@ def parts(report: Report) -> Iterator[RunPart]:
         yield _part(name, verdicts, f"{_ended(verdicts)} of {_count(len(verdicts), 'check')} of the library")
 
 
-def absent(report: Report) -> tuple[str, ...]:
-    """What took no part."""
-    found: list[str] = []
+def absent(report: Report) -> dict[str, str]:
+    """What took no part; and why, where the runtime is on this machine, so that `pluginkit info` can't tell."""
+    here = {one.NAME for one in judges() if one.probe().found}
+    found: dict[str, str] = {}
     for name, status in report.runtimes.items():
-        found += [name] if status.startswith(ABSENT) else []
-        found += [text.partition(f" {ABSENT}")[0] for text in status.split("; ") if f" {ABSENT}" in text]
-    return tuple(dict.fromkeys(found))
+        if status.startswith(ABSENT):
+            found[name] = status.removeprefix(f"{ABSENT}: ") if name in here else ""
+        for text in status.split("; "):
+            before, what, _ = text.partition(f" {ABSENT}")
+            found |= {before: ""} if what else {}
+    return found
 
 
 def _part(name: str, items: Sequence[CaseResult | Verdict], what: str) -> RunPart:
