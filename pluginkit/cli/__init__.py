@@ -18,37 +18,49 @@ from pluginkit.cli import interrupts
 from pluginkit.cli.errors import show, show_error
 from pluginkit.errors import PluginkitError, UsageError, from_import, from_os
 
-_COMMANDS = {
-    "new": ("project.new", "Write a new plugin project."),
-    "add": ("project.add", "Add a plugin to the project's library."),
-    "convert": ("project.convert", "Convert a project's plugin to IPluginV3."),
-    "update": ("project.update", "Bring what a later pluginkit writes into a project."),
-    "build": ("project.build", "Build the project's plugin library."),
-    "test": ("testing.test", "Test the plugin in networks, and have NVIDIA's builder judge it."),
-    "history": ("testing.history", "Show what began to fail in the runs that test --history kept, and what is slower."),
-    "bench": ("testing.bench", "Measure the plugin on a GPU, compared with the speed of a copy."),
-    "networks": ("testing.networks", "List the networks that plugins are tested in; write them as ONNX models."),
-    "inspect": ("inspection.inspect", "Show what a plugin library holds, and what is wrong with it."),
-    "check": ("inspection.check", "Ask of a plugin library what TensorRT's contract asks."),
-    "doctor": ("inspection.doctor", "Say what keeps TensorRT from taking a model, and what to do."),
-    "tune": ("testing.tune", "Choose block sizes and packs a thread by measurement, for the GPU here."),
-    "adopt": ("inspection.adopt", "Draft pluginkit.toml for a plugin library that you already have."),
-    "import": ("inspection.import_", "Parse a model with your plugins: who serves each node, and what is wrong."),
-    "graft": ("inspection.graft", "Replace subgraphs of a model by a plugin's node."),
-    "pack": ("store.pack", "Pack a project's builds into a bundle."),
-    "wheel": ("store.wheel", "Make a wheel of a project's builds or of a bundle."),
-    "registry": (
-        "store.registry",
-        "Bundles of built plugins in stores: add, list, show, search, verify, ...",
-    ),
-    "resolve": ("store.resolve", "Say which bundle serves each node of a model on a system, and why others don't."),
-    "fetch": ("store.fetch", "Bring the bundles that a model needs into the store."),
-    "engine": ("store.engine", "Write down what an engine needs of plugins; check whether it is here."),
-    "farm": ("inspection.farm", "Show the workers of a farm, and what can be tested on it."),
-    "info": ("inspection.info", "Show every tool, header set, runtime and GPU found."),
-    "demo": ("testing.demo", "Run new, build and test in a temporary folder."),
+_GROUPS = {
+    "Start": {
+        "new": ("project.new", "Write a new plugin project."),
+        "add": ("project.add", "Add a plugin to a project's library."),
+        "demo": ("testing.demo", "Run new, build and test in a temporary folder."),
+        "info": ("inspection.info", "Show all tools, headers, runtimes and GPUs found."),
+    },
+    "From a model": {
+        "doctor": ("inspection.doctor", "Show what keeps TensorRT from accepting a model, and how to fix it."),
+        "import": ("inspection.import_", "Parse, build and run a model with your plugins."),
+        "graft": ("inspection.graft", "Replace subgraphs of a model with a plugin node."),
+    },
+    "Build and test": {
+        "build": ("project.build", "Build a project's plugin library."),
+        "test": ("testing.test", "Test a plugin in networks, against its reference and with NVIDIA's builder."),
+        "check": ("inspection.check", "Check a plugin library against TensorRT's plugin contract."),
+        "networks": ("testing.networks", "List the test networks, or write them as ONNX models."),
+        "history": ("testing.history", "Show new failures and slower cases in the runs of test --history."),
+    },
+    "Existing libraries": {
+        "inspect": ("inspection.inspect", "Show the contents and problems of a plugin library."),
+        "adopt": ("inspection.adopt", "Draft pluginkit.toml for an existing plugin library."),
+    },
+    "GPU": {
+        "bench": ("testing.bench", "Measure a plugin on a GPU and compare it with a memory copy."),
+        "tune": ("testing.tune", "Choose launch parameters by measurement on this machine's GPU."),
+        "farm": ("inspection.farm", "Show the workers of a Dask cluster and what each can test."),
+    },
+    "Ship": {
+        "pack": ("store.pack", "Pack a project's builds into a bundle."),
+        "wheel": ("store.wheel", "Make a Python wheel of a project's builds or of a bundle."),
+        "registry": ("store.registry", "Manage bundles in local stores and OCI registries."),
+        "resolve": ("store.resolve", "Show which bundle implements each node of a model."),
+        "fetch": ("store.fetch", "Copy the bundles that a model needs into the store."),
+        "engine": ("store.engine", "Record and check which plugins an engine needs."),
+    },
+    "Maintain": {
+        "update": ("project.update", "Update a project to what pluginkit new writes today."),
+        "convert": ("project.convert", "Convert a project's plugin to IPluginV3."),
+    },
 }
-"""Each command: its module below `pluginkit.cli`, and what it does."""
+"""The commands by group: each one's module below `pluginkit.cli`, and what it does."""
+_COMMANDS = {name: module for group in _GROUPS.values() for name, (module, _) in group.items()}
 
 
 _READER_GONE = 128 + signal.SIGPIPE
@@ -84,7 +96,7 @@ class _Lazy(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         with interrupts.held():
-            command = importlib.import_module(f"pluginkit.cli.{_COMMANDS[cmd_name][0]}").command
+            command = importlib.import_module(f"pluginkit.cli.{_COMMANDS[cmd_name]}").command
         assert isinstance(command, click.Command)
         return command
 
@@ -109,8 +121,10 @@ class _Lazy(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+        width = max(map(len, _COMMANDS))
+        for title, group in _GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, (_, text) in group.items()])
 
 
 def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -132,7 +146,7 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
     help="Show the version and exit.",
 )
 def command() -> None:
-    """Write, build, prove and ship NVIDIA TensorRT plugins.
+    """Write, build, test and ship NVIDIA TensorRT plugins.
 
     \b
     pluginkit new MyPlugin && cd my_plugin

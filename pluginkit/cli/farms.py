@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 farm_option = click.option(
     "--farm",
     metavar="ADDRESS",
-    help="Run on a Dask cluster's workers: tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, or local:N.",
+    help="Run on the workers of a Dask cluster: tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, or local:N.",
 )
 on_option = click.option(
     "--on",
     multiple=True,
     metavar="GPUS",
-    help="With --farm: the GPUs that cases of target gpu run on: 'sm>=80', 'memory>=40' (GiB), 'name==*H200*', or "
-    "each-gpu, each one by itself.  [default: one of each architecture]",
+    help="With --farm: GPUs for target gpu: 'sm>=80', 'memory>=40' (GiB), 'name==*H200*', or each-gpu for every "
+    "GPU. May be repeated.  [default: one of each architecture]",
 )
 FULL = "A farm has as many jobs as its workers have threads."
 

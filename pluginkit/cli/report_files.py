@@ -14,7 +14,7 @@ json_option = click.option(
     "json_file",
     type=click.Path(path_type=Path, allow_dash=True),
     metavar="FILE",
-    help="Write JSON (- : stdout).",
+    help="Write the results as JSON to FILE (-: stdout).",
 )
 """Of every command with a report: a file, or stdout for `-`."""
 

@@ -19,56 +19,55 @@ _OPTIONS = (
         "inputs",
         multiple=True,
         metavar="NAME:TYPES:SHAPE",
-        help="An input, as x:float32,float16,int8:n,c,h,w (the default); x:float32:n,... is of any rank, k:int64: a "
-        "scalar. size:int64:2:values=oh,ow (base v3) is a shape input: its elements are symbols for the outputs' "
-        "shapes. With :scale=s behind it the field s carries its INT8 scale; of s:float32[c], one for each of its c. "
-        "May be repeated.",
+        help="Input tensor, for example x:float32,float16,int8:n,c,h,w (the default). x:float32:n,... has any rank; "
+        "k:int64: is a scalar. size:int64:2:values=oh,ow (base v3) is a shape input: its elements are symbols for "
+        "the output shapes. A suffix :scale=s names the field with the INT8 scale; a field s:float32[c] has one "
+        "scale per channel c. May be repeated.",
     ),
     click.option(
         "--output",
         "outputs",
         multiple=True,
         metavar="NAME:TYPES:SHAPE",
-        help="An output; its shape may compute: y:float32:n + m,c. Default: one y like the first input. Behind it "
-        ":valid=k says that only its first k rows mean something, k being another output; :alias=x (base v3) that it "
-        "is written into the memory of the input x; :upper=n * c and :opt=n (base v3) what a size tensor is at most "
-        "and usually. May be repeated.",
+        help="Output tensor; its shape may be an expression, for example y:float32:n + m,c. Suffixes: :valid=k (only "
+        "the first k rows are valid; k is another output), :alias=x (base v3; shares the memory of input x), "
+        ":upper=n * c and :opt=n (base v3; upper bound and typical value of a size tensor). Default: one y like "
+        "the first input. May be repeated.",
     ),
     click.option(
         "--field",
         "fields",
         multiple=True,
         metavar="NAME:TYPE[:VALUES][=DEFAULT]",
-        help="A field: alpha:float32=0.5 (the default), axes:int64[]=0,1, w:float32[c], mode:string=nearest; without "
-        "=DEFAULT it must be given. VALUES are those that it takes: k:int32:1..8=3, s:float32:0..=1, "
-        "mode:string:nearest,linear=nearest.",
+        help="Plugin field, for example alpha:float32=0.5 (the default), axes:int64[]=0,1, w:float32[c], "
+        "mode:string=nearest. Without =DEFAULT the field is required. VALUES restricts it: k:int32:1..8=3, "
+        "s:float32:0..=1, mode:string:nearest,linear=nearest. May be repeated.",
     ),
-    click.option("--no-fields", is_flag=True, help="No fields but the INT8 scales."),
+    click.option("--no-fields", is_flag=True, help="No fields other than the INT8 scales."),
     click.option(
         "--format",
         "formats",
         multiple=True,
         metavar="FORMAT",
-        help="A tensor format other than linear, as chw32 or hwc8, for the tensors that can have it. May be repeated.",
+        help="Tensor format besides linear, for example chw32 or hwc8, for the tensors that can have it. May be "
+        "repeated.",
     ),
     click.option(
         "--workspace",
         default="",
         metavar="BYTES",
-        help="Scratch memory of a run, an expression as a shape's: '4 * n * h * w'. Default: none.",
+        help="Workspace size in bytes, as an expression like a shape's: '4 * n * h * w'. Default: none.",
     ),
     click.option(
         "--kernel",
         default="",
         metavar="PATTERN",
-        help=f"What the kernel begins as: {'; '.join(f'{name}, {one.about}' for name, one in PATTERNS.items())}. "
-        "Default: elementwise, where the signature fits.",
+        help=f"Kernel pattern to start from: {'; '.join(f'{name}, {one.about}' for name, one in PATTERNS.items())}. "
+        "Default: elementwise, if the signature fits.",
     ),
-    click.option("--namespace", default="", help="TensorRT plugin namespace."),
-    click.option(
-        "--version", "--plugin-version", "version", default="1", show_default=True, help="The plugin's version."
-    ),
-    click.option("--base", default="dynamic", show_default=True, help=f"The interface: {_BASES}."),
+    click.option("--namespace", default="", help="Plugin namespace."),
+    click.option("--version", "--plugin-version", "version", default="1", show_default=True, help="Plugin version."),
+    click.option("--base", default="dynamic", show_default=True, help=f"Plugin interface: {_BASES}."),
 )
 
 

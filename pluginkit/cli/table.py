@@ -1,4 +1,4 @@
-"""Prints a test run on a terminal: a table, then each failure with its position and the command that repeats it."""
+"""Prints a test run on a terminal: the causes of failures, a line for each part of the run, and how it ended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from rich.text import Text
 
 from pluginkit.demands import DEMANDS
 from pluginkit.dtypes import DType
+from pluginkit.reporting import causes
 from pluginkit.reporting.matrix import Matrix, matrix
+from pluginkit.reporting.summary import absent
+from pluginkit.reporting.summary import parts as parts_of
 from pluginkit.run import messages
 from pluginkit.testing.report import NVIDIAS, CaseResult, Outcome, Report, Verdict, Warned
 
@@ -32,44 +35,46 @@ _GPU = re.compile(r"^NVIDIA |, driver for CUDA .*")
 PLACES = 6
 """Columns of places that a terminal has room for."""
 FAILURES = 8
-"""How many failures are explained; a wrong kernel fails everywhere in the same way."""
+"""How many causes are explained."""
 
 
-def show(report: Report, console: Console, *, command: str, every: bool = False) -> None:
-    """Print a report.
+def show(report: Report, console: Console, *, command: str, detail: int = 0) -> None:
+    """Print a report: what is wrong, what took part, how it ended.
 
     Args:
         report: what to print.
         console: where to.
         command: what repeats the run; a failing case's own command is made from it.
-        every: a row for each case; without it one for each network, and for each case that isn't as it should be.
+        detail: 1: with a row for each network, and for each case that isn't as it should be, and with what was not
+            tested and why; 2: with a row for each case.
     """
-    if report.cases:
-        console.print(cases_table(report, every=every), *_counts(report), sep="\n")
-    for name, why in report.kept_fields.items() if every else ():
-        console.print(Text(f"field {name} is not tested with other values: {why}", style="dim"))
-    bad = report.bad
-    for item in bad[:FAILURES]:
-        console.print(_failure(item, report, command))
+    found = causes.causes(report)
+    for cause in found[:FAILURES]:
+        console.print(_failure(causes.message(cause, report, command)))
+    if len(found) > FAILURES:
+        more = f"\n... and {len(found) - FAILURES} more causes; --json FILE has all cases."
+        console.print(Text(more, style="bold red"))
     refused: dict[str, list[Verdict]] = {}
     for verdict in (one for one in report.verdicts if one.how == NVIDIAS):
         refused.setdefault(verdict.message, []).append(verdict)
     for alike in refused.values():
         console.print(_own(alike))
-    for one in () if report.strict else report.warnings:
-        console.print(_warning(one))
-    if len(bad) > FAILURES:
-        console.print(Text(f"\n... and {len(bad) - FAILURES} more; --json FILE has them all.", style="bold red"))
-    console.print(summary(report))
+    for warned in () if report.strict else report.warnings:
+        console.print(_warning(warned))
+    if detail and report.cases:
+        console.print(Text(), cases_table(report, every=detail > 1), *_counts(report), sep="\n")
+    for name, why in report.kept_fields.items() if detail else ():
+        console.print(Text(f"field {name} is not tested with other values: {why}", style="dim"))
+    console.print(summary(report, reasons=detail > 0))
 
 
-def show_all(reports: Sequence[Report], joined: Report, console: Console, *, command: str, every: bool = False) -> None:
+def show_all(reports: Sequence[Report], joined: Report, console: Console, *, command: str, detail: int = 0) -> None:
     """Print a run's reports, one for each plugin, and how all of them together ended (`joined`)."""
     several = len(reports) > 1
     for report in reports:
         if several:
             console.print(Text(f"\n{report.plugin}", style="bold"))
-        show(report, console, command=command, every=every)
+        show(report, console, command=command, detail=detail)
     if (found := matrix(reports)).says_something:
         console.print(Text(), matrix_table(found), *map(Text, found.machines), sep="\n")
     if several:
@@ -172,8 +177,7 @@ def _ended(cases: Sequence[CaseResult]) -> Text:
 
 def _label(case: CaseResult) -> str:
     """The network: `loop FP16`, or `plain INT8 chw32`, or `plain INT8 /c16` with 16 for the symbol c."""
-    variant = case.network.removeprefix(f"{case.family}/{case.precision.value}").removeprefix("-")
-    return " ".join(filter(None, (case.family, case.precision.short, variant)))
+    return " ".join(filter(None, (case.family, case.precision.short, case.variant)))
 
 
 def _counts(report: Report) -> Iterator[Text]:
@@ -214,8 +218,7 @@ def _verdict(verdict: Verdict | None) -> Text:
     return Text(verdict.word, style=_STYLE[verdict.outcome])
 
 
-def _failure(item: CaseResult | Verdict, report: Report, command: str) -> RenderableType:
-    failure = messages.failure(item, report, command)
+def _failure(failure: messages.Failure) -> RenderableType:
     lines: list[RenderableType] = [Text(f"\n{failure.head}", style="bold red")]
     lines += [Text(f"  {line}") for line in failure.message]
     lines += [Text(f"  | {line}", style="dim") for line in failure.log]
@@ -236,19 +239,26 @@ def _warning(one: Warned) -> RenderableType:
     page = "demands" if one.doubt.rule in DEMANDS else "checks"
     return Group(
         Text.assemble(("\nwarning ", "bold yellow"), one.doubt.text),
-        Text(f"  {one.where}; no document of TensorRT asks for it (docs/{page}.md), and --strict makes it a failure"),
+        Text(f"  {one.where}; TensorRT does not require it (docs/{page}.md), --strict makes it a failure"),
     )
 
 
-def summary(report: Report) -> RenderableType:
-    """The closing lines: what took part, and how it ended."""
-    lines: list[RenderableType] = [Text()]
-    for name, status in report.runtimes.items():
-        lines.append(Text.assemble((f"{name}: ", "bold"), status))
-    if report.controls:
-        held = report.count(Outcome.PASSED, report.controls)
-        style = "" if held == len(report.controls) else "bold red"
-        lines.append(Text(f"refused, as it must be: {held} of {len(report.controls)} broken networks", style=style))
+def summary(report: Report, *, reasons: bool = False) -> RenderableType:
+    """The closing lines: what took part, what did not, and how it ended; `reasons`: why not, and each version."""
+    parts = list(parts_of(report))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for justify in ("left", "left", "right"):
+        table.add_column(justify=justify, overflow="fold")
+    for one in parts:
+        style = "bold red" if one.bad else ""
+        seconds = f"{one.seconds:.1f} s" if one.seconds else "-"
+        table.add_row(Text(one.name, style="bold"), Text(one.what, style=style), seconds)
+    lines: list[RenderableType] = [Text(), table] if parts else [Text()]
+    if reasons:
+        lines += [Text.assemble((f"{name}: ", "bold"), status) for name, status in report.runtimes.items()]
+    elif missing := absent(report):
+        names = ", ".join(f"{name} ({why})" if why else name for name, why in missing.items())
+        lines.append(Text(f"took no part: {names} (why: -v; how to get it: pluginkit info)", style="dim"))
     return Group(*lines, closing(report))
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from pluginkit.gpu import calls
 from pluginkit.gpu.enqueue_rules import Call
+from pluginkit.process.backtrace import bare
 
 _DRIVER_API, _RUNTIME_API = 1, 2
 """`CUPTI_CB_DOMAIN_...`"""
@@ -212,16 +213,3 @@ def _demangled(symbol: bytes) -> str:
     release.argtypes = (c_void_p,)
     release(made)
     return bare(text)
-
-
-def bare(signature: str) -> str:
-    """`kernel<my::Type>` of `void my::kernel<my::Type>(Arguments)`: no namespaces, no parameters."""
-    name = signature.removeprefix("void ").replace("(anonymous namespace)::", "")
-    depth = begin = 0
-    for at, letter in enumerate(name):
-        depth += (letter == "<") - (letter == ">")
-        if depth == 0 and letter == "(":
-            return name[begin:at]
-        if depth == 0 and letter == ":":
-            begin = at + 1
-    return name[begin:]

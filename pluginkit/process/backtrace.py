@@ -75,7 +75,20 @@ def _address(at: int, one: NativeFrame) -> int:
 def _line(one: NativeFrame, place: tuple[str, str] | None) -> str:
     function, line = place or ("", "")
     name = function or one.symbol or f"{one.offset:#x}"
-    return f"{name} at {line}" if line else f"{name} in {Path(one.file).name or 'no library'}"
+    return f"{bare(name)} at {line}" if line else f"{name} in {Path(one.file).name or 'no library'}"
+
+
+def bare(signature: str) -> str:
+    """`kernel<my::Type>` of `void my::kernel<my::Type>(Arguments)`: no result, no namespaces, no parameters."""
+    name = signature.replace("(anonymous namespace)::", "")
+    depth = begin = 0
+    for at, letter in enumerate(name):
+        depth += (letter == "<") - (letter == ">")
+        if depth == 0 and letter == "(":
+            return name[begin:at]
+        if depth == 0 and letter in ": ":
+            begin = at + 1
+    return name[begin:]
 
 
 def _places(file: str, frames: Sequence[NativeFrame]) -> dict[int, tuple[str, str]]:

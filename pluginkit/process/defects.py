@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pluginkit.process.backtrace import bare
 from pluginkit.process.findings import Defect, Index
 
 SHOWN = 4
@@ -91,7 +92,7 @@ def explain(defect: Defect, workspace: int | None = None) -> tuple[str, str]:
         indices = (("block", defect.block), ("thread", defect.thread))
         lines.append(f"  in kernel {', '.join([defect.kernel, *(f'{name} {_shown(i)}' for name, i in indices if i)])}")
     if defect.place:
-        lines.append(f"  at {defect.place}" + (f", in {defect.function}" if defect.function else ""))
+        lines.append(f"  at {defect.place}" + (f", in {bare(defect.function)}" if defect.function else ""))
     if defect.other and defect.other != defect.place:
         lines.append(f"  and at {defect.other}")
     if defect.count > 1:

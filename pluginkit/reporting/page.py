@@ -1,4 +1,4 @@
-"""The HTML page: the matrix, and for each failure the message, the errors and the network."""
+"""The HTML page: how a run ended, the causes of failures with pictures and networks, warnings; folded, the rest."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pluginkit.errors import ToolMissing
+from pluginkit.reporting import causes, summary
+from pluginkit.reporting.causes import Cause
 from pluginkit.reporting.matrix import matrix
 from pluginkit.run import messages
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
 
+if TYPE_CHECKING:
+    from pluginkit.testing.heat import Heat
+
 NEEDED = ("jinja2", "matplotlib", "networkx")
 REMEDY = "pip install 'pluginkit[html]'"
 PICTURES = 24
-"""Of so many failing cases the errors are drawn: a wrong kernel fails everywhere, and a page is to stay small."""
+"""So many pictures of errors are on a page, which is to stay small."""
+NAMED = 3
+"""So many plugins are named in a title."""
 
 _MARKS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.CRASHED: "!", Outcome.HUNG: "∞", Outcome.SKIPPED: "–"}
 
@@ -42,13 +50,21 @@ class Cell:
 
 @dataclass(frozen=True)
 class Failed:
-    """A failing item; `network` is where its network is drawn."""
+    """A cause of failures.
+
+    Attributes:
+        anchor: where it is on the page.
+        failure: its message.
+        heats: pictures of errors, each with its caption.
+        network: the first case's network, drawn; empty for what is about none.
+        others: what else it is in: what each item is and how it failed.
+    """
 
     anchor: str
     failure: messages.Failure
-    heat: str
-    where: str
+    heats: tuple[tuple[str, str], ...]
     network: str
+    others: tuple[tuple[str, str], ...]
 
 
 def check() -> None:
@@ -105,36 +121,47 @@ def page(report: Report, *, command: str, whole: str, reports: Sequence[Report] 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    anchors = {id(item): f"failure-{number}" for number, item in enumerate(report.bad, 1)}
-    families = list(dict.fromkeys(case.family for case in report.cases))
+    found = [(one, cause) for one in reports or [report] for cause in causes.causes(one)]
+    anchors = {id(item): f"failure-{number}" for number, (_, cause) in enumerate(found, 1) for item in cause.items}
     precisions = list(dict.fromkeys(case.precision.short for case in report.cases))
-    rows = [(family, [_cell(report, family, precision, anchors) for precision in precisions]) for family in families]
     in_matrix = {case.network for case in report.cases}
     others = [verdict for verdict in (*report.verdicts, *report.registries) if verdict.network not in in_matrix]
-    failures, drawings = _failures(report, command, anchors)
     return environment.get_template("page.html.jinja").render(
         report=report,
         again=whole,
+        title=f"{_named(report, reports)}: {'failed' if report.bad else 'passed'}",
         closing=messages.closing(report),
+        parts=list(summary.parts(report)),
         precisions=precisions,
         places=matrix(reports or [report]),
-        rows=rows,
+        rows=_rows(report, precisions, anchors),
         beside=[(item, _mark(item, anchors)) for item in others],
         controls=[(item, _mark(item, anchors)) for item in report.controls],
-        failures=failures,
-        drawings=drawings,
-        pictures=PICTURES,
+        failures=_failures(found, command),
     )
 
 
-def _cell(report: Report, family: str, precision: str, anchors: dict[int, str]) -> Cell:
-    cases = [case for case in report.cases if case.family == family and case.precision.short == precision]
-    networks = {case.network for case in cases}
-    verdicts = [verdict for verdict in report.verdicts if verdict.network in networks]
-    return Cell(
-        tuple(_mark(case, anchors) for case in cases),
-        tuple((verdict.runtime, _mark(verdict, anchors)) for verdict in verdicts),
-    )
+def _named(report: Report, reports: Sequence[Report]) -> str:
+    """The plugin, or how many there are: a title is short."""
+    return f"{len(reports)} plugins" if len(reports) > NAMED else report.plugin
+
+
+def _rows(report: Report, precisions: Sequence[str], anchors: dict[int, str]) -> list[tuple[str, list[Cell]]]:
+    """A row for each network, a cell for each precision."""
+    rows: dict[str, dict[str, list[CaseResult]]] = {}
+    for case in report.cases:
+        name = " ".join(filter(None, (case.family, case.variant)))
+        rows.setdefault(name, {}).setdefault(case.precision.short, []).append(case)
+    verdicts: dict[str, list[Verdict]] = {}
+    for verdict in report.verdicts:
+        verdicts.setdefault(verdict.network, []).append(verdict)
+
+    def cell(cases: Sequence[CaseResult]) -> Cell:
+        networks = dict.fromkeys(one.network for one in cases)
+        marks = [(one.runtime, _mark(one, anchors)) for name in networks for one in verdicts.get(name, ())]
+        return Cell(tuple(_mark(one, anchors) for one in cases), tuple(marks))
+
+    return [(name, [cell(row.get(one, ())) for one in precisions]) for name, row in rows.items()]
 
 
 def _mark(item: CaseResult | Verdict, anchors: dict[int, str]) -> Mark:
@@ -147,30 +174,31 @@ def _mark(item: CaseResult | Verdict, anchors: dict[int, str]) -> Mark:
     return Mark(item.outcome.value, _MARKS[item.outcome], title, anchors.get(id(item), ""))
 
 
-def _failures(
-    report: Report, command: str, anchors: dict[int, str]
-) -> tuple[Sequence[Failed], Sequence[tuple[str, str]]]:
-    """The failing items, and their networks: where each stands on the page, and its drawing."""
-    if not report.bad:
-        return [], []
+def _failures(found: Sequence[tuple[Report, Cause]], command: str) -> list[Failed]:
+    """The causes, with pictures of the first cases of each."""
+    if not found:
+        return []
     from pluginkit.reporting import drawing, picture
 
-    networks = {network.id: network for network in report.networks}
-    drawn: dict[str, tuple[str, str]] = {}
-    found = []
+    made = []
     left = PICTURES
-    for item in report.bad:
-        heat = item.heat if isinstance(item, CaseResult) and left else None
-        left -= heat is not None
-        if item.network in networks and item.network not in drawn:
-            drawn[item.network] = (f"network-{len(drawn) + 1}", drawing.svg(networks[item.network]))
-        found.append(
+    for number, (report, cause) in enumerate(found, 1):
+        items = (cause.first, *cause.others)
+        drawn = [(one, one.heat) for one in items if isinstance(one, CaseResult) and one.heat]
+        drawn = drawn[: min(left, causes.SHOWN)]
+        left -= len(drawn)
+        network = next((one for one in report.networks if one.id == cause.first.network), None)
+        made.append(
             Failed(
-                anchors[id(item)],
-                messages.failure(item, report, command),
-                picture.png(heat) if heat else "",
-                f"|error| of {heat.where}; the largest beyond its tolerance is at {list(heat.index)}" if heat else "",
-                drawn[item.network][0] if item.network in drawn else "",
+                f"failure-{number}",
+                causes.message(cause, report, command),
+                tuple((picture.png(heat), _caption(one, heat)) for one, heat in drawn),
+                drawing.svg(network) if network else "",
+                tuple((causes.name_of(one), one.message.partition("\n")[0]) for one in cause.others),
             )
         )
-    return found, list(drawn.values())
+    return made
+
+
+def _caption(case: CaseResult, heat: Heat) -> str:
+    return f"{case.id}: |error| of {heat.where}; the largest beyond its tolerance is at {list(heat.index)}"

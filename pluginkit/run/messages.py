@@ -54,7 +54,8 @@ def failure(item: CaseResult | Verdict, report: Report, command: str) -> Failure
         log: tuple[str, ...] = ()
     else:
         # An error that is the message is not printed twice.
-        log = tuple(line for line in dict.fromkeys(item.log) if (line.partition(": ")[2] or line) not in item.message)
+        lines = dict.fromkeys(line for entry in item.log for line in entry.splitlines())
+        log = tuple(line for line in lines if (line.partition(": ")[2] or line) not in item.message)
         head, case = f"{item.network} in {item.runtime}: {item.word}", f"{item.network}/*"
         if item in report.controls:
             head, case = f"{item.network} in {item.runtime}: a broken network, {item.word}", item.network
@@ -85,12 +86,12 @@ def _check_again(name: str, command: str) -> str:
 
 
 def closing(report: Report) -> str:
-    """The last line: what failed, before all that did not; and who was not asked."""
+    """The last line: what failed, before all that did not; and what took no part."""
     facts = list(_facts(report))
     failed = [text for bad, text in facts if bad]
     rest = [text for bad, text in facts if not bad]
     if report.absent and facts:
-        rest.append(f"not judged by {', '.join(report.absent)}")
+        rest.append(f"not tested by {', '.join(report.absent)}")
     if report.shard:
         rest.append(f"shard {report.shard}" + ("" if facts else ", which has nothing of it"))
     text = "; ".join([*failed, *rest, f"seed {report.seed}"])

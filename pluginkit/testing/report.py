@@ -106,6 +106,11 @@ class CaseResult:
     place: str = ""
     gpu: str = ""
 
+    @property
+    def variant(self) -> str:
+        """What its network's id has behind family and precision: `implicit-max`, `/c16`; mostly nothing."""
+        return self.network.removeprefix(f"{self.family}/{self.precision.value}").removeprefix("-")
+
 
 @dataclass(frozen=True)
 class Warned:

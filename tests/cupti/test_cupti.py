@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pluginkit.build import toolchain
 from pluginkit.gpu import calls, cupti
@@ -280,22 +278,3 @@ def test_where_it_is_looked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setenv("LD_LIBRARY_PATH", f"{tmp_path / 'path'}:")
     found = [path.relative_to(tmp_path) for path in cupti.candidates() if path.is_relative_to(tmp_path)]
     assert [str(path.parent) for path in found] == ["home/extras/CUPTI/lib64", "home/lib64", "path"]
-
-
-@pytest.mark.parametrize(
-    ("signature", "name"),
-    [
-        ("void my::kernel<float>(Arguments)", "kernel<float>"),
-        ("void my::kernel<my::T, (my::E)2>(float*, int)", "kernel<my::T, (my::E)2>"),
-        ("my::(anonymous namespace)::right(float*)", "right"),
-        ("kernel", "kernel"),
-        ("void k<void (*)(int)>(int)", "k<void (*)(int)>"),
-    ],
-)
-def test_a_kernels_name(signature: str, name: str) -> None:
-    assert cupti.bare(signature) == name
-
-
-@given(st.text(max_size=40))
-def test_any_name_is_taken(signature: str) -> None:
-    assert len(cupti.bare(signature)) <= len(signature)

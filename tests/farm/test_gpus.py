@@ -322,7 +322,7 @@ def test_a_report_tells_two_gpus_apart(tmp_path: Path) -> None:
     first, second = (f"NVIDIA H200, here {one}, sm_90, driver for CUDA 13.0" for one in ("GPU-1", "GPU-2"))
     report = Report("P", "lib.so", "0", 0, (case(first, Outcome.PASSED), case(second, Outcome.FAILED)), ())
     text = StringIO()
-    table.show(report, Console(file=text, width=140), command="pluginkit test")
+    table.show(report, Console(file=text, width=140), command="pluginkit test", detail=1)
     rows = [line for line in text.getvalue().splitlines() if "plain FP32" in line]
     assert ["H200, here GPU-1, sm_90" in row for row in rows] == [True, False]
     assert ["H200, here GPU-2, sm_90" in row for row in rows] == [False, True]

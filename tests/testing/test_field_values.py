@@ -96,7 +96,7 @@ def test_what_shows_in_no_output_is_tried_and_told() -> None:
 def test_the_table_of_all_cases_and_json_say_what_is_not_tested() -> None:
     report = Report("P", "", "", 0, (), (), kept_fields={"k": "outputs do not depend on it"})
     console = Console(width=200, record=True, file=StringIO())
-    table.show(report, console, command="pluginkit test", every=True)
+    table.show(report, console, command="pluginkit test", detail=1)
     assert "field k is not tested with other values: outputs do not depend on it" in console.export_text()
     assert report.to_json()["kept_fields"] == report.kept_fields
 

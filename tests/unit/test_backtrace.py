@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pluginkit.process import backtrace
 from pluginkit.process.backtrace import NativeFrame
@@ -43,3 +45,24 @@ def test_an_endless_recursion_is_cut() -> None:
     shown = backtrace.describe([NativeFrame("", at, "f") for at in range(64)])
     assert len(shown) == backtrace.MOST + 1
     assert shown[-1] == "... and 44 more"
+
+
+@pytest.mark.parametrize(
+    ("signature", "name"),
+    [
+        ("void my::kernel<float>(Arguments)", "kernel<float>"),
+        ("void my::kernel<my::T, (my::E)2>(float*, int)", "kernel<my::T, (my::E)2>"),
+        ("my::(anonymous namespace)::right(float*)", "right"),
+        ("cudaError my::(anonymous namespace)::launch<float>(my::Arguments const&, CUstream_st*)", "launch<float>"),
+        ("cudaError launch(int)", "launch"),
+        ("kernel", "kernel"),
+        ("void k<void (*)(int)>(int)", "k<void (*)(int)>"),
+    ],
+)
+def test_a_functions_name(signature: str, name: str) -> None:
+    assert backtrace.bare(signature) == name
+
+
+@given(st.text(max_size=40))
+def test_any_name_is_taken(signature: str) -> None:
+    assert len(backtrace.bare(signature)) <= len(signature)

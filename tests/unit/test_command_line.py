@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -99,3 +101,42 @@ def test_a_folder_that_was_deleted(
     here.rmdir()
     assert cli.run(["test"]) == 2
     assert "error: The current folder was deleted." in capsys.readouterr().err
+
+
+def every_command(one: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield path, one
+    if isinstance(one, click.Group):
+        context = click.Context(one)
+        for name in one.list_commands(context):
+            found = one.get_command(context, name)
+            assert found is not None
+            yield from every_command(found, (*path, name))
+
+
+def test_every_command_and_option_has_a_help_without_private_words() -> None:
+    private = re.compile(
+        r"\b(nobody|anew|judges?|doubts?|demands?|liveness|told|flavours?|crew|spare|breadcrumbs?|serves?|unserved)\b"
+        r"|\bis no\b|\bfor one in\b|\b[Aa]s of pluginkit\b"
+    )
+    count = 0
+    for path, one in every_command(cli.command):
+        texts = {"": one.help, **{p.opts[0]: p.help for p in one.params if isinstance(p, click.Option)}}
+        for name, text in texts.items():
+            count += 1
+            assert text, (path, name)
+            assert text.rstrip().endswith((".", "]")) or not path, (path, name, text)
+            assert not private.search(text), (path, name, private.search(text))
+        # Shown in a group's list, where click cuts what is longer.
+        assert len(path) < 2 or not one.get_short_help_str(62).endswith("..."), path
+    assert count > 200
+
+
+def test_the_help_lists_each_command_once_in_a_group(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["--help"]) == 0
+    _, *groups = re.split(r"^(?=\w[\w ]*:\n)", capsys.readouterr().out, flags=re.MULTILINE)
+    shown = {group.partition(":")[0]: re.findall(r"^  (\w+) ", group, re.MULTILINE) for group in groups[1:]}
+    assert list(shown) == ["Start", "From a model", "Build and test", "Existing libraries", "GPU", "Ship", "Maintain"]
+    assert shown["Start"] == ["new", "add", "demo", "info"]
+    assert sorted(name for names in shown.values() for name in names) == sorted(
+        cli.command.list_commands(click.Context(cli.command))
+    )

@@ -14,12 +14,14 @@ from matplotlib.colors import to_rgba
 from onnx import TensorProto, helper
 
 from pluginkit import cli
+from pluginkit.demands import Doubt
 from pluginkit.dtypes import DType
 from pluginkit.errors import ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import ApiNetwork, ConstantLayer, LoopStep, NetworkInput
 from pluginkit.network.model import Network, Tolerance
 from pluginkit.reporting import drawing, page, picture
+from pluginkit.reporting.causes import SHOWN
 from pluginkit.reporting.picture import norm
 from pluginkit.run import messages
 from pluginkit.testing import heat
@@ -172,14 +174,57 @@ def test_a_failure_has_its_words_its_picture_and_its_network() -> None:
     assert "pluginkit test --only cond/float32/opt --seed 7" in section.text
     (image,) = section.all("img")
     assert image.attributes["src"].startswith("data:image/png;base64,iVBOR")
-    assert image.attributes["alt"] == "|error| of y[:, :]; the largest beyond its tolerance is at [1, 2]"
-    (link,) = [one.attributes["href"] for one in section.all("a")]
-    drawn = found.by_id(link.removeprefix("#")).all("svg")
+    caption = "cond/float32/opt: |error| of y[:, :]; the largest beyond its tolerance is at [1, 2]"
+    assert image.attributes["alt"] == section.all("figcaption")[0].text == caption
+    drawn = section.all("svg")
     assert [one.attributes["aria-label"] for one in drawn] == [
         "cond/float32",
         "else_branch of If n1",
         "then_branch of If n1",
     ]
+
+
+def test_failures_come_first_each_cause_once_and_the_rest_is_folded() -> None:
+    bad = [case(str(number), Outcome.FAILED, message=f"off by {number}", heat=HEAT) for number in range(5)]
+    doubt = Doubt("S2", "serialize", "byte 4 of 5 was not written")
+    good = [case(f"good-{number}", Outcome.PASSED, warnings=(doubt,)) for number in range(2)]
+    control = Verdict("cond/float32/min-above-opt", "tensorrt-rtx", Outcome.PASSED)
+    found = read(report(*bad, *good, controls=(control,)))
+    body = found.all("body")[0]
+    parts = [one for one in body.children if isinstance(one, Element)]
+    assert [(one.name, one.text) for one in parts if one.name in ("h1", "h2")] == [
+        ("h1", "MyPlugin: failed"),
+        ("h2", "Failures"),
+        ("h2", "Warnings"),
+    ]
+    (section,) = body.all("section")
+    assert "in 5 cases: cond/float32/0, cond/float32/1, cond/float32/2, ..." in section.all("pre")[0].text
+    assert [one.text for one in section.all("li")] == [f"cond/float32/{number}" for number in range(1, 5)]
+    links = [one.attributes["href"] for one in found.by_id("matrix").all("a")]
+    assert links == ["#failure-1"] * 5
+    (warning,) = [one for one in body.all("pre") if one.attributes.get("class") == "warning"]
+    assert warning.text == "[S2] serialize: byte 4 of 5 was not written"
+    assert "cond/float32/good-1" in body.text, "all cases of a warning"
+    at = parts.index(next(one for one in parts if one.text == "Warnings"))
+    rest = [one.name for one in parts[at:] if one.all("table") or "Library" in one.text]
+    assert rest
+    assert set(rest) == {"details"}
+
+
+def test_a_row_has_its_networks_variant() -> None:
+    cases = [
+        CaseResult(f"{name}/opt", name, "cond", DType.INT8, "opt", "n=1", Outcome.PASSED)
+        for name in ("cond/int8", "cond/int8-implicit-max", "cond/int8/c16")
+    ]
+    rows = read(report(*cases)).by_id("matrix").all("tbody")[0].all("th")
+    assert [one.text for one in rows] == ["cond", "cond implicit-max", "cond /c16"]
+
+
+def test_a_title_is_short_with_many_plugins() -> None:
+    joined = replace(report(case("min", Outcome.PASSED)), plugin=", ".join(f"P{number}" for number in range(20)))
+    text = page.page(joined, command="pluginkit test", whole=WHOLE, reports=[joined] * 20)
+    (title,) = re.findall("<title>(.*)</title>", text)
+    assert title == "20 plugins: passed"
 
 
 def test_all_is_well() -> None:
@@ -231,16 +276,18 @@ def test_what_others_wrote_is_text() -> None:
     assert not [one for one in found.everything() if any(name.startswith("on") for name in one.attributes)]
     assert found.all("h1")[0].text.startswith(HOSTILE)
     assert f"{HOSTILE}\nsecond line" in found.all("pre")[0].text
-    assert found.all("img")[0].attributes["alt"].startswith(f"|error| of {HOSTILE}")
+    assert f": |error| of {HOSTILE}" in found.all("img")[0].attributes["alt"]
     assert any(one.text == f"input {HOSTILE}: float32 [n]" for one in found.all("svg")[0].all("title"))
 
 
 def test_only_so_many_pictures() -> None:
-    cases = [case(str(number), Outcome.FAILED, message="no", heat=HEAT) for number in range(page.PICTURES + 2)]
-    found = read(report(*cases))
-    assert len(found.all("section")) == page.PICTURES + 2
-    assert len(found.all("img")) == page.PICTURES
-    assert len(found.all("svg")) == 3, "each network once"
+    def bad(cause: int) -> list[CaseResult]:
+        return [case(f"{cause}-{i}", Outcome.FAILED, message=f"no {'x' * cause}", heat=HEAT) for i in range(5)]
+
+    count = page.PICTURES // SHOWN + 2
+    found = read(report(*(one for cause in range(count) for one in bad(cause))))
+    pictures = [len(one.all("img")) for one in found.all("section")]
+    assert pictures == [SHOWN] * (count - 2) + [0, 0]
 
 
 def test_the_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,10 +326,11 @@ def test_a_folder_that_is_not_there(option: str, capsys: pytest.CaptureFixture[s
 def test_the_heading_says_what_failed_and_the_command_repeats_the_whole_run() -> None:
     control = Verdict("cond/float32/min-above-opt", "tensorrt-rtx", Outcome.FAILED, "built", how="not refused")
     found = read(report(case("min", Outcome.PASSED), controls=(control,)))
-    assert found.all("h1")[0].text == (
+    assert found.all("h1")[0].text == "MyPlugin: failed"
+    assert found.all("p")[0].text == (
         "MyPlugin: FAILED: 1 of 1 broken networks not refused (cond/float32/min-above-opt); 1 passed of 1 cases; seed 7"
     )
-    assert found.all("p")[0].text == WHOLE
+    assert found.all("p")[1].text == WHOLE
 
 
 def test_the_command_of_a_whole_run_has_all_that_chose_it() -> None:

@@ -143,7 +143,7 @@ def test_a_report_says_where_each_case_ran() -> None:
 
     report = Report("P", "lib.so", "0", 0, (case("cpu", Outcome.PASSED), case("gpu", Outcome.FAILED)), ())
     message = StringIO()
-    table.show(report, Console(file=message, width=120), command="pluginkit test")
+    table.show(report, Console(file=message, width=120), command="pluginkit test", detail=1)
     text = message.getvalue()
     assert "target" in text
     rows = [line.split() for line in text.splitlines() if "plain FP32" in line]

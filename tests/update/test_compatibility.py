@@ -44,7 +44,7 @@ def test_an_old_command_line_is_taken(name: str) -> None:
         alike = [one for one in there if one["name"] == was["name"]]
         now = next(one for one in alike if wanted <= {*one["opts"], *one.get("secondary_opts", ())})
         assert now["nargs"] == was["nargs"]
-        assert now.get("is_flag", False) == was["is_flag"]
+        assert (now.get("is_flag", False) or now.get("count", False)) == was["is_flag"]
         assert now["multiple"] == was["multiple"]
         assert was["required"] or not now["required"]
         assert set(was["choices"]) <= set(now["type"].get("choices", was["choices"]))

@@ -22,23 +22,34 @@ from pluginkit.manifest.mistakes import FILL_IN
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
     default=".",
-    help="Where the files are written.",
+    help="Output folder. Default: the current folder.",
 )
-@click.option("--creator", "creators", multiple=True, metavar="NAME[:VERSION]", help="Only this plugin of the library.")
+@click.option(
+    "--creator",
+    "creators",
+    multiple=True,
+    metavar="NAME[:VERSION]",
+    help="Only this plugin of the library. May be repeated.",
+)
 @click.option(
     "--model",
     type=click.Path(path_type=Path),
     metavar="MODEL.onnx",
-    help="Take the values of fields, ranks, sizes and constant inputs of this model's nodes.",
+    help="Take field values, ranks, sizes and constant inputs from this model's nodes.",
 )
 @click.option(
-    "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a library hangs."
+    "--timeout",
+    type=click.FloatRange(1),
+    default=60.0,
+    show_default=True,
+    help="Seconds before a call is reported as hung.",
 )
 def command(library: Path, folder: Path, creators: tuple[str, ...], model: Path | None, timeout: float) -> None:
-    """Draft pluginkit.toml and reference.py for the plugins of LIB.so, which another build has made.
+    """Draft pluginkit.toml and reference.py for the plugins in LIB.so, a library of another build.
 
-    The library is asked in worker processes: its creators and fields, how many inputs and outputs, which types, formats
-    and ranks, and the outputs' shapes. What can't be found out is marked in the draft. Nothing existing is overwritten.
+    Worker processes query the library: its creators and fields, the number of inputs and outputs, their types, formats
+    and ranks, and the output shapes. What cannot be determined is marked in the draft. Existing files are not
+    overwritten.
     """
     console = terminal.console()
     with progress.spinner("loading the library", console, elapsed=True) as step:

@@ -39,46 +39,73 @@ _FILE = click.Path(path_type=Path)
 
 @click.command("check")
 @click.argument("subject", type=click.Path(path_type=Path), metavar="[LIB.so|PROJECT]", required=False)
-@click.option("--library", type=_FILE, metavar="LIB.so", help="Check this library of PROJECT; build nothing.")
+@click.option("--library", type=_FILE, metavar="LIB.so", help="Check this library of PROJECT instead of building.")
 @click.option(
-    "--level", type=click.IntRange(1, 10), default=DEFAULT_LEVEL, show_default=True, help="All checks up to this one."
+    "--level",
+    type=click.IntRange(1, 10),
+    default=DEFAULT_LEVEL,
+    show_default=True,
+    help="Highest level of checks to run.",
 )
-@click.option("--include", multiple=True, metavar="PATTERN", help="Only these ids or groups, of any level: S*, shapes.")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these ids or groups.")
-@click.option("--creator", "creators", multiple=True, metavar="NAME[:VERSION]", help="Only this plugin of the library.")
+@click.option(
+    "--include",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only these check ids or groups, of any level: S*, shapes. May be repeated.",
+)
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Skip these check ids or groups. May be repeated.")
+@click.option(
+    "--creator",
+    "creators",
+    multiple=True,
+    metavar="NAME[:VERSION]",
+    help="Only this plugin of the library. May be repeated.",
+)
 @click.option(
     "--model",
     type=click.Path(path_type=Path),
     metavar="MODEL.onnx",
-    help="Take values of fields and sizes from this model's nodes.",
+    help="Take field values and sizes from this model's nodes.",
 )
-@click.option("--strict", is_flag=True, help="Warnings are failures.")
-@click.option("--timeout", type=click.FloatRange(1), default=10.0, show_default=True, help="Seconds for one check.")
-@click.option("--memory", type=click.FloatRange(0.25), default=4.0, show_default=True, help="GiB for one check.")
-@click.option("--jobs", type=click.IntRange(1), help="Workers at once; as many as there are cores if not given.")
+@click.option("--strict", is_flag=True, help="Treat warnings as failures.")
+@click.option(
+    "--timeout", type=click.FloatRange(1), default=10.0, show_default=True, help="Seconds allowed for each check."
+)
+@click.option(
+    "--memory", type=click.FloatRange(0.25), default=4.0, show_default=True, help="Memory limit of each check, in GiB."
+)
+@click.option("--jobs", type=click.IntRange(1), help="Number of parallel jobs. Default: number of CPU cores.")
 @farms.farm_option
 @farms.on_option
-@click.option("--in-process", is_flag=True, help="No worker processes, for a debugger: a crash ends the run.")
+@click.option("--in-process", is_flag=True, help="Run without worker processes, for a debugger; a crash ends the run.")
 @click.option("--json", "json_file", type=_FILE, help="Write all results as JSON.")
-@click.option("--junit", "junit_file", type=_FILE, help="Write them as JUnit XML.")
+@click.option("--junit", "junit_file", type=_FILE, help="Write all results as JUnit XML.")
 @click.option("--sarif", "sarif_file", type=_FILE, help="Write the findings as SARIF 2.1.0.")
 @click.option(
     "--baseline",
     "baseline_file",
     type=_FILE,
-    help="Findings that are known: they don't fail, and only -v shows them.",
+    help="File with known findings: they do not fail the run and are shown only with -v.",
 )
-@click.option("--write-baseline", "new_baseline", type=_FILE, help="Write what is found as a baseline.")
+@click.option("--write-baseline", "new_baseline", type=_FILE, help="Write the findings to a baseline file.")
 @click.option(
-    "--fuzz", "fuzzing", type=Duration(), metavar="TIME", help="Instead, give inputs at random: for 90s, 10m, 2h."
+    "--fuzz",
+    "fuzzing",
+    type=Duration(),
+    metavar="TIME",
+    help="Fuzz the plugin for TIME (90s, 10m, 2h) instead of running checks.",
 )
-@click.option("--fuzz-input", metavar="FILE|SEED", help="Instead, give one input of --fuzz again.")
+@click.option("--fuzz-input", metavar="FILE|SEED", help="Repeat one input found by --fuzz: its file or its seed.")
 @click.option(
-    "--corpus", type=_FILE, default=Path("fuzz"), show_default=True, help="Folder of inputs for --fuzz, which grows."
+    "--corpus",
+    type=_FILE,
+    default=Path("fuzz"),
+    show_default=True,
+    help="Folder with the inputs for --fuzz; new inputs are added.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random numbers of --fuzz.")
-@click.option("--list", "listing", is_flag=True, help="List the checks, and run none.")
-@click.option("-v", "--verbose", is_flag=True, help="Show checks that passed or were skipped too.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed for --fuzz.")
+@click.option("--list", "listing", is_flag=True, help="List the checks and exit.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show passed and skipped checks.")
 def command(
     subject: Path | None,
     library: Path | None,
@@ -106,11 +133,11 @@ def command(
     listing: bool,
     verbose: bool,
 ) -> int:
-    """Ask of the plugins in LIB.so what TensorRT's contract asks, check by check, each in a process of its own.
+    """Check the plugins in LIB.so against TensorRT's plugin contract, each check in its own process.
 
-    It needs no manifest and no reference: fields are guessed, or taken from a model. Of a project (this folder, if it
-    is one) the library is built, and with a pluginkit.toml, of the project or next to LIB.so, it does more: it runs the
-    plugin. Exit code 0 if nothing but warnings was found, 1 if a check failed, 6 if the plugin crashed or hung.
+    No manifest and no reference are needed: field values are guessed, or taken from a model. A project (default: the
+    current folder, if it is one) is built first. With a pluginkit.toml, in the project or next to LIB.so, the plugin is
+    also run. Exit code 0 if there is nothing worse than warnings, 1 if a check failed, 6 if the plugin crashed or hung.
     """
     chosen = choose(level, include, exclude)
     console = terminal.console()

@@ -37,7 +37,7 @@ from pluginkit.reporting import model_page
     "cuts",
     multiple=True,
     metavar="TENSOR[,TENSOR]",
-    help="Cut the model behind these tensors, and write MODEL-A.onnx, MODEL-B.onnx, ... May be repeated.",
+    help="Cut the model after these tensors and write MODEL-A.onnx, MODEL-B.onnx, ... May be repeated.",
 )
 @click.option(
     "--outputs",
@@ -48,7 +48,7 @@ from pluginkit.reporting import model_page
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
-    help="The folder for what --cut and --outputs write. Default: this one.",
+    help="Output folder for --cut and --outputs. Default: the current folder.",
 )
 @model_report.options
 def command(
@@ -65,11 +65,11 @@ def command(
     html: Path | None,
     as_json: bool,
 ) -> int:
-    """Say what keeps NVIDIA's parser and builder from taking a model, and what to do: no plugins are needed.
+    """Show what keeps NVIDIA's parser and builder from accepting a model, and how to fix it. No plugins are needed.
 
-    Every node that has no server (native, plugin or function), the rules that the model breaks, NVIDIA's build, a run
-    by onnxruntime, and the command that makes a plugin project of each operator that is missing. `pluginkit import` is
-    the same with plugins. Exit code 0 if all models are fine, 1 if something is wrong with one, 2 if one can't be read.
+    The report has every unsupported node, the rules that the model breaks, NVIDIA's build, a run with onnxruntime, and
+    the command that makes a plugin project for each missing operator. `pluginkit import` does the same with plugins.
+    Exit code 0 if all models are fine, 1 if there is a problem with one, 2 if one cannot be read.
     """
     _one({"--fix": fixed, "--cut": cuts, "--outputs": outputs}, {"--profile": profiles}, models)
     if html:

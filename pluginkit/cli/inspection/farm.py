@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.argument("address")
 @json_option
 def command(address: str, json_file: Path | None) -> int:
-    """Show the workers of the Dask cluster at ADDRESS: what each has, and what can't be tested on it.
+    """Show the workers of the Dask cluster at ADDRESS: what each has, and what cannot be tested on it.
 
     ADDRESS is tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, or local:N.
     """

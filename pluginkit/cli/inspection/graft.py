@@ -39,16 +39,16 @@ from pluginkit.registry.resolving import Resolver
     "pattern",
     required=True,
     metavar="PATTERN",
-    help="What is replaced: nodes:NAME,... | values:FROM,...->TO,... | scope:PATH | chain:TYPE,... | FILE.toml | "
-    "FILE.py:FUNCTION | the name of a pattern that the plugin's project ships (docs/grafting.md).",
+    help="Subgraph to replace: nodes:NAME,... | values:FROM,...->TO,... | scope:PATH | chain:TYPE,... | FILE.toml | "
+    "FILE.py:FUNCTION | the name of a pattern that the plugin's project contains (docs/grafting.md).",
 )
 @click.option(
     "--by",
     "plugin",
     required=True,
     metavar="LIB.so|PROJECT|NAMESPACE::NAME[@VERSION]",
-    help="The plugin that takes its place: a library; a project's folder, which is built first; or a plugin's name, "
-    "which is looked for in the stores, as pluginkit resolve does.",
+    help="Replacement plugin: a library; a project folder, which is built first; or a plugin name, which is looked "
+    "up in the stores as in pluginkit resolve.",
 )
 @click.option(
     "-o",
@@ -57,10 +57,10 @@ from pluginkit.registry.resolving import Resolver
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="OUT.onnx",
-    help="The file to write. Nothing is written unless both models give the same.",
+    help="Output model. It is written only if both models give the same results.",
 )
 @click.option(
-    "--place", "places", multiple=True, type=click.IntRange(1), help="Only the place of that number. May be repeated."
+    "--place", "places", multiple=True, type=click.IntRange(1), help="Only the match with this number. May be repeated."
 )
 @click.option(
     "--plugins",
@@ -68,22 +68,28 @@ from pluginkit.registry.resolving import Resolver
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="LIB.so|PROJECT",
-    help="Of plugins whose nodes the model has already. May be repeated.",
+    help="Library or project of plugins that the model already uses. May be repeated.",
 )
-@click.option("--fold", is_flag=True, help="Compute first what follows from constants: sizes of upsamplings, pads.")
+@click.option("--fold", is_flag=True, help="Fold constants first, for example sizes of Resize nodes and pads.")
 @click.option(
     "--data",
     multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="IN.npz",
-    help="Inputs to compare on, besides random ones, under the model's names. May be repeated.",
+    help="Inputs for the comparison besides random ones; the arrays have the model's input names. May be repeated.",
 )
-@click.option("--rtol", type=click.FloatRange(0), help="Relative tolerance. Default: as of pluginkit import.")
-@click.option("--atol", type=click.FloatRange(0), help="Absolute tolerance. Default: as of pluginkit import.")
-@click.option("--profile", "profiles", multiple=True, metavar="NAME:SHAPES", help="As of pluginkit import.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="What random inputs follow from.")
+@click.option("--rtol", type=click.FloatRange(0), help="Relative tolerance. Default: as in pluginkit import.")
+@click.option("--atol", type=click.FloatRange(0), help="Absolute tolerance. Default: as in pluginkit import.")
 @click.option(
-    "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a step is given up."
+    "--profile",
+    "profiles",
+    multiple=True,
+    metavar="NAME:SHAPES",
+    help="Shapes of an input, as in pluginkit import. May be repeated.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed for the inputs.")
+@click.option(
+    "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds before a step is stopped."
 )
 @store_option
 @registry_options
@@ -91,13 +97,13 @@ from pluginkit.registry.resolving import Resolver
 def command(
     *, plugin: str, named: tuple[Path, ...], asked: RegistryOptions, as_json: bool, out: Path, **given: Any
 ) -> int:
-    """Replace subgraphs of MODEL.onnx by a plugin's node.
+    """Replace subgraphs of MODEL.onnx with a plugin node.
 
     Before OUT.onnx is written, both models run on random inputs, the original in onnxruntime and the other with the
-    plugin's kernel on the CPU, and must agree. Then NVIDIA's builder builds it, as pluginkit import does.
+    plugin's kernel on the CPU, and must agree. Then NVIDIA's builder builds it, as in pluginkit import.
 
-    Exit code 0 if OUT.onnx is written and built, 1 if the models differ (nothing is written) or something is wrong
-    with OUT.onnx, 2 if the pattern does not fit the plugin or the model, 3 if no place fits the pattern.
+    Exit code 0 if OUT.onnx is written and built, 1 if the models differ (nothing is written) or OUT.onnx has a problem,
+    2 if the pattern does not fit the plugin or the model, 3 if the pattern matches nothing.
     """
     check_writable(out)
     library, bundled = _plugin(plugin, named, asked)

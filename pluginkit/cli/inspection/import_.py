@@ -23,28 +23,30 @@ from pluginkit.reporting import model_page
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="LIB.so|PROJECT",
-    help="A plugin library, or a project's folder, which is built first. May be repeated.",
+    help="Plugin library, or project folder, which is built first. May be repeated.",
 )
-@click.option("--resolve", "resolving", is_flag=True, help="Take the plugins' libraries from the stores (see resolve).")
+@click.option(
+    "--resolve", "resolving", is_flag=True, help="Take the plugin libraries from the stores, as pluginkit resolve does."
+)
 @store_option
 @click.option(
     "--data",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="IN.npz",
-    help="Inputs for the run on the CPU, under the model's names. Inputs that it lacks are drawn.",
+    help="Inputs for the run on the CPU; the arrays have the model's input names. Missing inputs get random values.",
 )
 @click.option(
     "--expected",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="OUT.npz",
-    help="Outputs that the run on --data must give, instead of those of onnxruntime and reference.py.",
+    help="Expected outputs for --data, instead of those of onnxruntime and reference.py.",
 )
 @click.option(
     "--sanitize",
     multiple=True,
     metavar="CHECKS",
-    help="Build the plugins with these checks for the run on the CPU; several by commas: address, undefined, thread, "
-    "memory (as of pluginkit test).",
+    help="Build the plugins with sanitizers for the run on the CPU, separated by commas: address, undefined, "
+    "thread, memory.",
 )
 @model_report.options
 def command(
@@ -63,10 +65,10 @@ def command(
     html: Path | None,
     as_json: bool,
 ) -> int:
-    """Parse MODEL.onnx with your plugins: who serves each node, what is wrong, NVIDIA's build, a run on the CPU.
+    """Parse MODEL.onnx with your plugins: what implements each node, problems, NVIDIA's build, a run on the CPU.
 
-    Exit code 0 if the model is fine, 1 if something is wrong with it, 6 if a plugin crashes or hangs. The last line
-    says what was built and run, and what would run the rest.
+    Exit code 0 if the model is fine, 1 if there is a problem, 6 if a plugin crashes or hangs. The last line says what
+    was built and run, and how to run the rest.
     """
     if html:
         check_writable(html)

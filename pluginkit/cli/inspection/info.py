@@ -22,9 +22,9 @@ _TITLES = {
 
 
 @click.command("info")
-@click.option("--json", "machine", is_flag=True, help="Print it as JSON.")
+@click.option("--json", "machine", is_flag=True, help="Print the result as JSON.")
 def command(machine: bool) -> None:
-    """Show every tool, header set, runtime and GPU found: where, which version, and (*) which is used."""
+    """Show all tools, headers, runtimes and GPUs found: path, version, and (*) which one is used."""
     items = survey()
     if machine:
         click.echo(json.dumps(as_json(items), indent=2))

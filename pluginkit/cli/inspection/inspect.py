@@ -28,15 +28,22 @@ NODES = 4
 
 @click.command("inspect")
 @click.argument("library", type=click.Path(path_type=Path), metavar="LIB.so")
-@click.option("--load", "loading", is_flag=True, help="Also load it in every host that is here, in worker processes.")
 @click.option(
-    "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a library hangs."
+    "--load", "loading", is_flag=True, help="Also load the library in every available host, in worker processes."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1),
+    default=60.0,
+    show_default=True,
+    help="Seconds before a call is reported as hung.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(library: Path, loading: bool, timeout: float, as_json: bool) -> int:
-    """Show what LIB.so holds: exports, needed libraries, GPU code, manifest; with --load its creators and fields.
+    """Show the contents of LIB.so: exports, needed libraries, GPU code, manifest; with --load creators and fields.
 
-    Exit code 0 if nothing but warnings was found, 1 if hosts cannot use it so, 6 if loading it crashes or hangs.
+    Exit code 0 if there is nothing worse than warnings, 1 if hosts cannot use the library, 6 if loading it crashes or
+    hangs.
     """
     found = inspect(library)
     loaded = load(library, timeout=timeout) if loading else None

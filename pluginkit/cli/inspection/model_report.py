@@ -41,18 +41,21 @@ _OPTIONS = (
         "profiles",
         multiple=True,
         metavar="NAME:SHAPES",
-        help="An input's shapes: x:min=1x3x8x8,opt=4x3x8x8,max=8x3x8x8, or x:4x3x8x8 for all three. Default of an "
-        "open dimension: 1, 4, 16; if NVIDIA's builder refuses these, the least sizes that onnxruntime runs.",
+        help="Shapes of an input: x:min=1x3x8x8,opt=4x3x8x8,max=8x3x8x8, or x:4x3x8x8 for all three. Default for a "
+        "dynamic dimension: 1, 4, 16, or the smallest sizes that onnxruntime runs if NVIDIA's builder refuses "
+        "these. May be repeated.",
+    ),
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed for the inputs."),
+    click.option(
+        "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds before a step is stopped."
     ),
     click.option(
-        "--seed", type=click.IntRange(0), default=0, show_default=True, help="What the run's inputs follow from."
+        "--strict", is_flag=True, help="Exit with code 1 also for warnings, and if the model was not built or not run."
     ),
     click.option(
-        "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a step is given up."
+        "--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write the report as an HTML page."
     ),
-    click.option("--strict", is_flag=True, help="Exit code 1 for warnings too, and for what was not built or not run."),
-    click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write the report as a page too."),
-    click.option("--json", "as_json", is_flag=True, help="Print it as JSON."),
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
 )
 
 

@@ -20,7 +20,7 @@ from pluginkit.manifest import Manifest
     type=click.Path(path_type=Path, file_okay=False),
     default=".",
     metavar="FOLDER",
-    help="The project. Default: the current folder.",
+    help="Project folder. Default: the current folder.",
 )
 @signature.options
 def command(
@@ -38,10 +38,10 @@ def command(
     version: str,
     base: str,
 ) -> None:
-    """Add a plugin to a project's library: NAME is the C++ class, as MyPlugin. Its base may be another one.
+    """Add a plugin to a project's library. NAME is the C++ class, for example MyPlugin.
 
-    It gets a folder in plugins/; CMakeLists.txt and src/entry.cpp get the lines that build and list it. The options are
-    those of `pluginkit new`.
+    The plugin gets a folder in plugins/; CMakeLists.txt and src/entry.cpp get the lines that build and list it. The
+    options are those of `pluginkit new`; the base may differ from that of the project's other plugins.
     """
     done = scaffold.add(
         name,

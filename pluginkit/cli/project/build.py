@@ -34,32 +34,34 @@ from pluginkit.manifest import FILE_NAME
     "archs",
     multiple=True,
     metavar="SM",
-    help="GPU architecture for target gpu: 90, '80;90', native (this machine's GPUs) or all-major; may be repeated. "
-    "Default: native, and where there is no GPU a common set.",
+    help="GPU architectures for target gpu: 90, '80;90', native (this machine's GPUs) or all-major. May be "
+    "repeated. Default: native, or a common set on a machine without a GPU.",
 )
-@click.option("--werror", is_flag=True, help="Warnings in the project's sources are errors.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was built as JSON.")
+@click.option("--werror", is_flag=True, help="Treat compiler warnings in the project's sources as errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option(
     "--sources",
     metavar="PATTERNS",
-    help="Without a project: build these sources for target cpu, as 'plugin/foo/*.cpp,*.cu'.",
+    help="Without a project: build these sources for target cpu, for example 'plugin/foo/*.cpp,*.cu'.",
 )
 @click.option(
     "--include", "include", type=click.Path(path_type=Path), multiple=True, metavar="FOLDER",
-    help="With --sources: a folder of headers; may be repeated. A TensorRT SDK's go before pluginkit's own.",
+    help="With --sources: add a header folder. It is searched before pluginkit's own headers. May be repeated.",
 )  # fmt: skip
-@click.option("--define", multiple=True, metavar="NAME[=VALUE]", help="With --sources: a macro; may be repeated.")
+@click.option(
+    "--define", multiple=True, metavar="NAME[=VALUE]", help="With --sources: define a macro. May be repeated."
+)
 @click.option(
     "--layout",
     type=click.Choice([*LAYOUTS]),
-    help="With --sources: whose plugin classes the library holds, TensorRT 10's, 11's or both. Default: that of the "
-    "NvInfer.h that is found, else 11.",
+    help="With --sources: TensorRT version whose plugin classes the library uses: 10, 11 or both. Default: that of "
+    "the NvInfer.h found, else 11.",
 )
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
     metavar="LIB.so",
-    help="With --sources: the library. Default: build/cpu/lib<the first source's folder>.so.",
+    help="With --sources: output library. Default: build/cpu/lib<folder of the first source>.so.",
 )
 def command(
     *,
@@ -76,8 +78,8 @@ def command(
 ) -> None:
     """Build PROJECT's plugin library and its Python module (default: the current folder).
 
-    What has not changed is not compiled again. With --sources there needs to be no project: sources that were written
-    without pluginkit are compiled for target cpu, to try them; `pluginkit adopt` drafts what tests need.
+    Only changed files are compiled. --sources needs no project: it compiles sources that were written without pluginkit
+    for target cpu, to try them. `pluginkit adopt` then drafts what tests need.
     """
     console = terminal.console(stderr=as_json)
     if sources is None:

@@ -11,15 +11,15 @@ from pluginkit import scaffold
 
 @click.command("convert")
 @click.argument("project", type=click.Path(path_type=Path), default=".")
-@click.option("--to", "base", required=True, metavar="BASE", help="The interface: v3 is IPluginV3.")
-@click.option("--dry-run", is_flag=True, help="Show the changes as a patch, and write nothing.")
-@click.option("--force", is_flag=True, help="Convert a class that was edited by hand too; the old files are kept.")
+@click.option("--to", "base", required=True, metavar="BASE", help="Target interface: v3 (IPluginV3).")
+@click.option("--dry-run", is_flag=True, help="Show the changes as a patch without writing.")
+@click.option("--force", is_flag=True, help="Also convert a class that was edited by hand; the old files are kept.")
 def command(project: Path, base: str, *, dry_run: bool, force: bool) -> None:
     """Convert PROJECT's plugin (default: the current folder) to IPluginV3.
 
-    The kernel, the reference, the fields and the plugin's name, version and namespace stay as they are. The new class
-    also reads what the old one had serialized into engines of TensorRT-RTX; engines of TensorRT 10 and 11 are built
-    anew, or keep the library that they were built with.
+    The kernel, the reference, the fields and the plugin's name, version and namespace do not change. The new class also
+    reads what the old class serialized into TensorRT-RTX engines. Engines of TensorRT 10 and 11 must be rebuilt, or
+    need the library that they were built with.
     """
     done = scaffold.convert(project, base, force=force, dry_run=dry_run)
     if dry_run:

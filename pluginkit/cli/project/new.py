@@ -19,7 +19,10 @@ from pluginkit.scaffold.kernels.patterns import PATTERNS
 @click.command("new")
 @click.argument("name", required=False)
 @click.option(
-    "--dir", "directory", type=click.Path(path_type=Path, file_okay=False), help="Where to make the project's folder."
+    "--dir",
+    "directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Parent folder of the new project. Default: the current folder.",
 )
 @click.option(
     "--from-onnx",
@@ -32,28 +35,30 @@ from pluginkit.scaffold.kernels.patterns import PATTERNS
     "--from-torch",
     "torch_target",
     metavar="MODULE:CLASS",
-    help="Take signature, fields, reference and a test case from a torch.nn.Module or an operator of PyTorch.",
+    help="Take signature, fields, reference and a test case from a torch.nn.Module or a PyTorch operator.",
 )
 @click.option(
     "--example",
     default="",
     metavar="EXPRESSION",
-    help="With --from-torch: the tensor, or the tensors, to call it with, in Python: 'torch.randn(2, 8)'.",
+    help="With --from-torch: Python expression for the input tensor or tensors: 'torch.randn(2, 8)'.",
 )
-@click.option("--op", "operator", default="", metavar="DOMAIN::OP", help="With --from-onnx: all nodes of an operator.")
-@click.option("--node", default="", metavar="NAME", help="With --from-onnx: one node.")
+@click.option(
+    "--op", "operator", default="", metavar="DOMAIN::OP", help="With --from-onnx: use all nodes of this operator."
+)
+@click.option("--node", default="", metavar="NAME", help="With --from-onnx: use this node.")
 @click.option(
     "--profile",
     "profiles",
     multiple=True,
     metavar="NAME:SHAPES",
-    help="With --from-onnx: shapes of the model's input, as for pluginkit import.",
+    help="With --from-onnx: shapes of a model input, as in pluginkit import. May be repeated.",
 )
 @click.option(
     "--data",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="INPUTS.npz",
-    help="With --from-onnx: the model's inputs, from which test cases are cut. Default: random numbers.",
+    help="With --from-onnx: model inputs from which test cases are extracted. Default: random values.",
 )
 @signature.options
 def command(
@@ -78,16 +83,16 @@ def command(
     version: str,
     base: str,
 ) -> None:
-    """Write a new plugin project: NAME is the C++ class, as MyPlugin.
+    """Write a new plugin project. NAME is the C++ class, for example MyPlugin.
 
-    TYPES are float32, float16, bfloat16, int8, float8 (E4M3), int32 and int64; SHAPE is symbols and numbers, as
-    n,c,3. In an output's shape they may be computed with, and with integer fields, elements of lists (pads[0]) and
-    their lengths (len(pads)): + - * // ceil_div(a, b) min(a, b) max(a, b) broadcast(a, b). A field may choose: h if
-    keepdims else 1, and 1 if keepdims, which without it is no dimension.
+    TYPES are float32, float16, bfloat16, int8, float8 (E4M3), int32 and int64. SHAPE is a list of symbols and numbers:
+    n,c,3. Output shapes may be expressions of symbols, integer fields, list elements (pads[0]) and list lengths
+    (len(pads)): + - * // ceil_div(a, b) min(a, b) max(a, b) broadcast(a, b). A field may select: 'h if keepdims else
+    1', and '1 if keepdims', which drops the dimension otherwise.
 
-    With --from-onnx, and --op or --node, all of that is taken from a model, and NAME is the operator's type if it is
-    left out. `pluginkit doctor MODEL.onnx` prints that command for each operator that nobody serves. With --from-torch
-    it is taken from a class, called with the tensors of --example.
+    With --from-onnx and --op or --node, all of this is taken from a model, and NAME defaults to the operator's type.
+    `pluginkit doctor MODEL.onnx` prints that command for each unsupported operator. With --from-torch it is taken from
+    a class, which is called with the tensors of --example.
     """
     if model is not None or torch_target is not None:
         option = "--from-torch" if torch_target is not None else "--from-onnx"

@@ -29,13 +29,13 @@ _MEANS = {
 
 @click.command("update")
 @click.argument("project", type=click.Path(path_type=Path), default=".")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
-@click.option("--check", is_flag=True, help="The same; exit code 1 if anything would change.")
+@click.option("--dry-run", is_flag=True, help="Show the changes without writing.")
+@click.option("--check", is_flag=True, help="Like --dry-run; exit code 1 if anything would change.")
 def command(project: Path, *, dry_run: bool, check: bool) -> int:
-    """Bring what today's `pluginkit new` writes into PROJECT (default: the current folder) and its added plugins.
+    """Update PROJECT (default: the current folder) and its added plugins to what `pluginkit new` writes today.
 
-    What you have edited stays. Where pluginkit has changed the same lines, both stand in the file between marks, as git
-    has them. Each file of yours that is changed is kept as *.orig. pluginkit.toml is left alone.
+    Your edits are kept. Where pluginkit has changed the same lines, the file contains both between conflict markers, as
+    in git. A copy of each changed file is kept as *.orig. pluginkit.toml is not changed.
 
     Exit code 0 if the project is up to date, 1 if there are conflicts to resolve.
     """

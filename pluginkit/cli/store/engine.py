@@ -31,21 +31,27 @@ _for = click.option("--for", "system", metavar="KEY=VALUE,...", help=f"{SYSTEM_H
 
 @click.group("engine")
 def command() -> None:
-    """What a serialized engine (a plan) needs of plugins."""
+    """Record and check which plugins a serialized engine (plan) needs."""
 
 
 @command.command("note")
 @click.argument("engine", type=click.Path(path_type=Path), metavar="MODEL.plan")
 @click.option(
-    "--from", "model", required=True, type=click.Path(path_type=Path), metavar="MODEL.onnx", help="Its model."
+    "--from",
+    "model",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="MODEL.onnx",
+    help="ONNX model that the engine was built from.",
 )
 @_for
 @store_option
 @registry_options
 def note(engine: Path, model: Path, system: str | None, named: tuple[Path, ...], asked: RegistryOptions) -> int:
-    """Write what MODEL.plan needs next to it: TensorRT, GPU, and each plugin's bundle.
+    """Record what an engine needs in a file next to it.
 
-    Bundles are chosen as pluginkit resolve does; where a lock lies next to the model, by that.
+    The file names TensorRT, the GPU and the bundle of each plugin. Bundles are chosen as in pluginkit resolve, or
+    by the lock file next to the model if there is one.
     """
     path = lock.path_for(model)
     before = lock.read(path) if path.exists() else None
@@ -63,11 +69,11 @@ def note(engine: Path, model: Path, system: str | None, named: tuple[Path, ...],
 @registry_options
 @json_option
 def check(engine: Path, system: str | None, named: tuple[Path, ...], asked: RegistryOptions, as_json: bool) -> int:
-    """Say whether the stores have what MODEL.plan needs, and whether it fits this machine.
+    """Check that an engine and its plugins fit this machine.
 
-    What a registry has is brought into the store.
+    The stores must have what MODEL.plan needs. Bundles in a registry are pulled into the store.
 
-    Exit code 0 if all is there, else 1.
+    Exit code 0 if everything is available, else 1.
     """
     with looked_into(named, asked) as (opened, policy):
         machine = described(system) if system else this_machine()

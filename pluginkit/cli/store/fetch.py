@@ -19,7 +19,11 @@ from pluginkit.registry.storage.store import Store
 
 @click.command("fetch")
 @click.argument("model", required=False, type=click.Path(path_type=Path), metavar="[MODEL.onnx]")
-@click.option("--locked", is_flag=True, help=f"Exactly what {lock.FILE_NAME} next to the model (or here) names.")
+@click.option(
+    "--locked",
+    is_flag=True,
+    help=f"Fetch exactly the bundles in {lock.FILE_NAME} next to the model or in the current folder.",
+)
 @click.option("--for", "systems", multiple=True, metavar="KEY=VALUE,...", help=f"{SYSTEM_HELP} May be repeated.")
 @click.option(
     "--from",
@@ -27,7 +31,7 @@ from pluginkit.registry.storage.store import Store
     multiple=True,
     type=click.Path(path_type=Path, exists=True),
     metavar="STORE|BUNDLE|FOLDER",
-    help="Where bundles are looked for besides: a store, a bundle's file, a folder of them. May be repeated.",
+    help="Additional source: a store, a bundle file or a folder of bundles. May be repeated.",
 )
 @store_option
 @registry_options
@@ -39,9 +43,9 @@ def command(
     named: tuple[Path, ...],
     asked: RegistryOptions,
 ) -> int:
-    """Bring the bundles that a model needs into the store: from other stores and from files, then from registries.
+    """Copy the bundles that a model needs into the store: from other stores and files, then from registries.
 
-    Of a registry's bundle the variants that are needed come. Without a registry, no network takes part.
+    From a registry only the needed variants are downloaded. Without a registry, the network is not used.
     """
     with stores.writable(named) as store, looked_into(named, asked) as (opened, _):
         others = [one for one in stores.folders(named) if one != store.folder]

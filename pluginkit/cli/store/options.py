@@ -33,17 +33,17 @@ store_option = click.option(
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help=f"A store. May be repeated: the first that has a bundle gives it. Default: {stores.VARIABLE} (by colons), "
-    "else pluginkit/store in XDG's data folder.",
+    help=f"Store folder; the first store with a matching bundle is used. May be repeated. Default: {stores.VARIABLE} "
+    "(separated by colons), else pluginkit/store in the XDG data folder.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 largest_option = click.option(
     "--largest",
     type=click.FloatRange(0, min_open=True),
     default=archive.LARGEST / 2**30,
     show_default=True,
     metavar="GIB",
-    help="What a bundle's files may have together, in GiB.",
+    help="Maximum total size of a bundle's files, in GiB.",
 )
 
 evidence_option = click.option(
@@ -51,13 +51,15 @@ evidence_option = click.option(
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="REPORT.json",
-    help="A report of pluginkit test --json or bench --json about one of the libraries. May be repeated.",
+    help="Report of pluginkit test --json or bench --json for one of the libraries. May be repeated.",
 )
 release_option = click.option(
-    "--release", default="0.0.0", show_default=True, help="Orders bundles of one name: 1.2.0."
+    "--release", default="0.0.0", show_default=True, help="Release number of the bundle, for example 1.2.0."
+)
+license_option = click.option(
+    "--license", "license_", default="", metavar="SPDX", help="License as an SPDX identifier, for example Apache-2.0."
 )
 cpu_only_option = click.option("--cpu-only", is_flag=True, help="Allow libraries without GPU code.")
-license_option = click.option("--license", "license_", default="", metavar="SPDX", help="As Apache-2.0.")
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,13 @@ def trust_options(command: F) -> F:
     command = click.option(
         "--unsigned",
         is_flag=True,
-        help="Take bundles without the signature that trust.toml asks for; never revoked ones.",
+        help="Accept bundles without the signature that trust.toml requires, but never revoked ones.",
     )(command)
     return click.option(
         "--trust",
         type=click.Path(path_type=Path, exists=True, dir_okay=False),
         metavar="FILE",
-        help=f"Whose bundles are taken. Default: {policy.VARIABLE}, else pluginkit/{policy.FILE_NAME} in XDG's "
+        help=f"File with trusted signers. Default: {policy.VARIABLE}, else pluginkit/{policy.FILE_NAME} in the XDG "
         "configuration folder.",
     )(command)
 
@@ -102,7 +104,8 @@ def registry_options(command: F) -> F:
         "registries",
         multiple=True,
         metavar="HOST/REPOSITORY",
-        help=f"An OCI registry, asked after the stores. May be repeated. Default: {sources.VARIABLE} (by spaces).",
+        help=f"OCI registry to search after the stores. May be repeated. Default: {sources.VARIABLE} (separated by "
+        "spaces).",
     )(trust_options(called))  # type: ignore[return-value]
 
 

@@ -23,16 +23,26 @@ from pluginkit.registry.bundles.bundle import Bundle
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="LIB.so|BUNDLE",
-    help="A library, or a bundle of another machine's builds. May be repeated. Default: the project's own builds.",
+    help="Library, or bundle of another machine's builds. May be repeated. Default: the project's own builds.",
 )
 @evidence_option
 @release_option
 @license_option
 @cpu_only_option
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=".", help="A file, or a folder. Default: this folder."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=".",
+    help="Output file or folder. Default: the current folder.",
 )
-@click.option("--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds to load a library.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1),
+    default=60.0,
+    show_default=True,
+    help="Seconds allowed for loading a library.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest and its digest as JSON.")
 def command(
     project: Path,
@@ -47,7 +57,8 @@ def command(
 ) -> int:
     """Pack PROJECT's builds into a bundle (default: the current folder).
 
-    The same builds give the same digest. Worker processes load each library, to see which hosts list its plugins.
+    The same builds give the same digest. Each library is loaded in worker processes to see which hosts list its
+    plugins.
     """
     options = packing.PackOptions(project, builds, evidence, release, license_, timeout)
     with (

@@ -47,7 +47,7 @@ from pluginkit.registry.trust.policy import Policy
 
 @click.group("registry")
 def command() -> None:
-    """Bundles of built plugins in stores on this machine, and in OCI registries."""
+    """Manage bundles of built plugins in local stores and OCI registries."""
 
 
 for _one in (sharing.push, sharing.pull, sharing.tags, signing.sign):
@@ -59,7 +59,7 @@ for _one in (sharing.push, sharing.pull, sharing.tags, signing.sign):
 @store_option
 @largest_option
 def add(sources: tuple[Path, ...], named: tuple[Path, ...], largest: float) -> int:
-    """Put bundles into the store; of a project's folder, what its builds made."""
+    """Add bundles to the store; a project folder is packed first."""
     console = terminal.console()
     with stores.writable(named) as store:
         for source in sources:
@@ -85,7 +85,7 @@ def add(sources: tuple[Path, ...], named: tuple[Path, ...], largest: float) -> i
 @store_option
 @json_option
 def list_(named: tuple[Path, ...], as_json: bool) -> int:
-    """List the bundles, the newest release of each name first."""
+    """List the bundles, newest release of each name first."""
     with stores.opened(named) as opened:
         return _listed(opened, "", as_json=as_json)
 
@@ -96,9 +96,9 @@ def list_(named: tuple[Path, ...], as_json: bool) -> int:
 @registry_options
 @json_option
 def search(text: str, named: tuple[Path, ...], asked: RegistryOptions, as_json: bool) -> int:
-    """List the bundles with TEXT in their names, or in names, namespaces or descriptions of their plugins.
+    """List the bundles with TEXT in their name or plugins.
 
-    Of registries too: each tag is read.
+    It may be part of a plugin's name, namespace or description. In registries every tag is read.
     """
     return _list(named, text, asked, as_json=as_json)
 
@@ -108,7 +108,7 @@ def search(text: str, named: tuple[Path, ...], asked: RegistryOptions, as_json: 
 @store_option
 @json_option
 def show(bundle: str, named: tuple[Path, ...], as_json: bool) -> int:
-    """Show a bundle: plugins with their fields, patterns, variants, evidence."""
+    """Show a bundle's plugins, patterns, variants and reports."""
     with stores.opened(named) as opened:
         store, entry = opened.find(bundle)
         found = store.bundle(entry.digest)
@@ -124,11 +124,13 @@ def show(bundle: str, named: tuple[Path, ...], as_json: bool) -> int:
 @click.argument("bundle", required=False, metavar="[NAME[@RELEASE]|DIGEST]")
 @store_option
 @trust_options
-@click.option("--repair", is_flag=True, help="Make the index anew of the manifests in the store.")
+@click.option("--repair", is_flag=True, help="Rebuild the index from the manifests in the store.")
 def verify(bundle: str | None, named: tuple[Path, ...], trust: Path | None, unsigned: bool, repair: bool) -> int:
-    """Read a bundle, or all of them: each file against its digest and manifest, its signatures against trust.toml.
+    """Verify the files and signatures of one bundle or of all.
 
-    Exit code 1 if something is damaged, or is of nobody who may publish it.
+    Files must match their digests and the manifest, signatures must be those that trust.toml requires.
+
+    Exit code 1 if a file is damaged, or a bundle has no trusted signature that trust.toml requires.
     """
     console = terminal.console()
     policy = Policy.find(trust, unsigned=unsigned)
@@ -163,7 +165,7 @@ def verify(bundle: str | None, named: tuple[Path, ...], trust: Path | None, unsi
 @click.argument("bundles", nargs=-1, required=True, metavar="NAME[@RELEASE]|DIGEST...")
 @store_option
 def remove(bundles: tuple[str, ...], named: tuple[Path, ...]) -> int:
-    """Take bundles out of the store. `gc` then frees what no other bundle has."""
+    """Remove bundles from the store. `gc` then deletes files that no other bundle uses."""
     with stores.writable(named) as store:
         for name in bundles:
             entry = store.find(name)
@@ -176,7 +178,7 @@ def remove(bundles: tuple[str, ...], named: tuple[Path, ...]) -> int:
 @command.command("gc")
 @store_option
 def gc(named: tuple[Path, ...]) -> int:
-    """Remove the files that no bundle in the store has."""
+    """Delete the files that no bundle in the store uses."""
     with stores.writable(named) as store:
         freed = store.gc()
         click.echo(f"{store.folder}: {freed.files} files removed, {freed.size / 2**20:.1f} MiB")
@@ -185,10 +187,12 @@ def gc(named: tuple[Path, ...]) -> int:
 
 @command.command("export")
 @click.argument("bundles", nargs=-1, metavar="[NAME[@RELEASE]|DIGEST...]")
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=".", help="A folder. Default: this one.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=".", help="Output folder. Default: the current folder."
+)
 @store_option
 def export(bundles: tuple[str, ...], output: Path, named: tuple[Path, ...]) -> int:
-    """Write bundles as files, one each; without names all of them."""
+    """Write bundles to files, one file each. Default: all bundles."""
     with stores.opened(named) as opened:
         chosen = [opened.find(name) for name in bundles] or [
             (one, entry) for one in opened.stores for entry in one.entries()
@@ -215,9 +219,9 @@ def export(bundles: tuple[str, ...], output: Path, named: tuple[Path, ...]) -> i
 @store_option
 @largest_option
 def import_(sources: tuple[Path, ...], named: tuple[Path, ...], largest: float) -> int:
-    """Put all bundles of a folder into the store, past those that are damaged.
+    """Add all bundles of a folder to the store, except damaged ones.
 
-    Exit code 1 if one was.
+    Exit code 1 if there was a damaged one.
     """
     files = [path for one in sources for path in (sorted(one.glob(f"*{SUFFIX}")) if one.is_dir() else [one])]
     if not files:
@@ -234,11 +238,13 @@ def import_(sources: tuple[Path, ...], named: tuple[Path, ...], largest: float) 
 
 @command.command("env")
 @click.argument("plugins", nargs=-1, required=True, metavar="NAMESPACE::NAME[@VERSION]...")
-@click.option("--for", "system", metavar="KEY=VALUE,...", help="Another system than this machine (see resolve).")
+@click.option(
+    "--for", "system", metavar="KEY=VALUE,...", help="Target system instead of this machine, as in pluginkit resolve."
+)
 @store_option
 @registry_options
 def env(plugins: tuple[str, ...], system: str | None, named: tuple[Path, ...], asked: RegistryOptions) -> int:
-    """Print what has other programs load plugins' libraries, as lines for a shell.
+    """Print shell lines that load plugins into other programs.
 
     The libraries are verified now; they are loaded from the store.
     """

@@ -47,8 +47,8 @@ NATIVE = 12
     metavar="KEY=VALUE,...",
     help=f"{SYSTEM_HELP} May be repeated. Default: this machine.",
 )
-@click.option("--lock", "write", is_flag=True, help=f"Write what was chosen into {lock.FILE_NAME} next to the model.")
-@click.option("--locked", is_flag=True, help=f"Take what {lock.FILE_NAME} next to the model names, and nothing else.")
+@click.option("--lock", "write", is_flag=True, help=f"Write the chosen bundles to {lock.FILE_NAME} next to the model.")
+@click.option("--locked", is_flag=True, help=f"Use only the bundles in {lock.FILE_NAME} next to the model.")
 @store_option
 @registry_options
 @json_option
@@ -61,9 +61,9 @@ def command(
     asked: RegistryOptions,
     as_json: bool,
 ) -> int:
-    """Say which bundle, version and variant serves each node of MODEL.onnx, and why others don't.
+    """Show which bundle, version and variant implements each node of MODEL.onnx, and why others do not fit.
 
-    Exit code 0 if every node is served, else 1.
+    Exit code 0 if every node is covered, else 1.
     """
     console = terminal.console(stderr=as_json)
     path = lock.path_for(model)

@@ -26,13 +26,13 @@ _REFERENCE = "HOST/REPOSITORY[:TAG]"
 @click.command("push")
 @click.argument("bundle", metavar="NAME[@RELEASE]|DIGEST")
 @click.argument("target", metavar=_REFERENCE)
-@click.option("--overwrite", is_flag=True, help="Let a tag that names another bundle name this one.")
+@click.option("--overwrite", is_flag=True, help="Replace the tag if it refers to another bundle.")
 @store_option
 def push(bundle: str, target: str, overwrite: bool, named: tuple[Path, ...]) -> int:
-    """Put a bundle of the store into an OCI registry: all its variants, its reports and signatures, behind one tag.
+    """Push a bundle to an OCI registry under one tag.
 
-    The tag is NAME-RELEASE if none is given. Credentials are those of docker login or oras login. http is used for this
-    machine alone, unless http:// stands before the host.
+    All variants, reports and signatures are pushed. The default tag is NAME-RELEASE. Credentials are those of
+    docker login or oras login. Plain http is used only for this machine, or if the host is written with http://.
     """
     where = reference.parse(target)
     console = terminal.console()
@@ -67,7 +67,7 @@ def push(bundle: str, target: str, overwrite: bool, named: tuple[Path, ...]) -> 
 
 @click.command("pull")
 @click.argument("sources", nargs=-1, required=True, metavar="HOST/REPOSITORY:TAG...")
-@click.option("--all", "everything", is_flag=True, help="All variants, not only those that fit.")
+@click.option("--all", "everything", is_flag=True, help="Pull all variants, not only those that fit.")
 @click.option(
     "--for",
     "systems",
@@ -87,9 +87,10 @@ def pull(
     unsigned: bool,
     named: tuple[Path, ...],
 ) -> int:
-    """Bring bundles from an OCI registry into the store: the variants that fit, and the reports about them.
+    """Pull bundles from an OCI registry into the store.
 
-    Every byte is held against its digest before the store has it. What a cut connection has left is gone on with.
+    By default only the variants that fit, and their reports, are pulled. All data is checked against its digest
+    before it enters the store. Interrupted downloads are resumed.
     """
     references = [reference.parse(one) for one in sources]
     wanted = [described(one) for one in systems] or [this_machine()]
@@ -119,7 +120,7 @@ def pull(
 @click.argument("source", metavar="HOST/REPOSITORY")
 @json_option
 def tags(source: str, as_json: bool) -> int:
-    """List the tags of a repository, one a line."""
+    """List the tags of a repository, one per line."""
     where = reference.parse(source)
     with repository.opened(where) as remote:
         found = sorted(one for one in remote.tags() if not artifacts.is_own_tag(one))

@@ -27,19 +27,19 @@ PASSWORD = "PLUGINKIT_KEY_PASSWORD"
     "--key",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A private Ed25519 key: ssh-keygen -t ed25519 -f FILE, or openssl genpkey -algorithm ed25519 -out FILE. "
-    f"Its password is asked for, or is in {PASSWORD}.",
+    help="Private Ed25519 key: ssh-keygen -t ed25519 -f FILE, or openssl genpkey -algorithm ed25519 -out FILE. Its "
+    f"password is taken from {PASSWORD} or asked for.",
 )
 @click.option(
     "--sigstore",
     "made",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A signature without a key, which sigstore, cosign or GitHub has made of the bundle's manifest.json.",
+    help="Keyless signature of the bundle's manifest.json, made by sigstore, cosign or GitHub.",
 )
 @store_option
 def sign(bundle: str, key: Path | None, made: Path | None, named: tuple[Path, ...]) -> int:
-    """Sign a bundle in the store: that its digest is that bundle's. push takes the signature along."""
+    """Sign the digest of a bundle in the store. `push` uploads the signature with the bundle."""
     if (key is None) == (made is None):
         raise UsageError("Give --key FILE, or --sigstore FILE.", hint="docs/registry.md, 'Trust', explains both.")
     console = terminal.console()

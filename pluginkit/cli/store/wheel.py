@@ -19,16 +19,18 @@ from pluginkit.registry.wheels import PluginWheel
 
 @click.command("wheel")
 @click.argument("source", type=click.Path(path_type=Path), default=".", metavar="[PROJECT|BUNDLE]")
-@click.option("--name", default="", help="The distribution's, as pip knows it. Default: NAMESPACE-PLUGIN.")
+@click.option("--name", default="", help="Distribution name. Default: NAMESPACE-PLUGIN.")
 @release_option
 @license_option
 @cpu_only_option
 @evidence_option
-@click.option("--any-python", is_flag=True, help="Leave the Python module out: the wheel is for every Python 3.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default="dist", show_default=True, help="The folder for wheels."
+    "--any-python", is_flag=True, help="Leave out the Python module; the wheel then works with every Python 3."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default="dist", show_default=True, help="Output folder."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(
     source: Path,
     name: str,
@@ -40,10 +42,10 @@ def command(
     output: Path,
     as_json: bool,
 ) -> int:
-    """Make a wheel of PROJECT's builds (default: the current folder), or of a BUNDLE.
+    """Make a Python wheel of PROJECT's builds (default: the current folder), or of a BUNDLE.
 
-    Who installs it has the plugin: pluginkit.load() finds it, without a compiler. Its platform tag is what auditwheel
-    says that the libraries need. A project's Python module goes in, if it was built for this Python.
+    After installation, pluginkit.load() finds the plugin without a compiler. auditwheel determines the platform tag
+    from the libraries. The project's Python module is included if it was built for this Python.
     """
     of_bundle = source.name.endswith(archive.SUFFIX)
     if of_bundle and (release != "0.0.0" or license_ or evidence):

@@ -24,32 +24,40 @@ from pluginkit.run.options import Step
 @click.command("bench")
 @click.argument("project", type=click.Path(path_type=Path), default=".")
 @measured_precisions
-@click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
-@click.option("--library", type=click.Path(path_type=Path), metavar="LIB.so", help="Measure this library; build none.")
 @click.option(
-    "--arch", "archs", multiple=True, metavar="SM", help="Build for this architecture.  [default: this GPU's]"
+    "--only", multiple=True, metavar="ID", help="Only cases whose id matches; * and ? are wildcards. May be repeated."
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="What the values follow from.")
 @click.option(
-    "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a plugin hangs."
+    "--library", type=click.Path(path_type=Path), metavar="LIB.so", help="Measure this library instead of building."
+)
+@click.option(
+    "--arch", "archs", multiple=True, metavar="SM", help="Build for this GPU architecture.  [default: this GPU's]"
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed for the input values.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1),
+    default=60.0,
+    show_default=True,
+    help="Seconds before a call is reported as hung.",
 )
 @click.option(
     "--compare",
     multiple=True,
     metavar="WHAT",
-    help="Measure beside it: torch.compile, of [bench]'s baseline; or LIB.so, another library with this plugin.",
+    help="Also measure torch.compile of the baseline in [bench], or LIB.so, another library with this plugin.",
 )
 @click.option(
     "--sweep",
     "range_",
     metavar="SIZES",
-    help="Other sizes than [bench]'s: 4KiB..1GiB, by the first open dimension, or c=32..65536.",
+    help="Sizes to measure instead of those in [bench]: 4KiB..1GiB over the first dynamic dimension, or c=32..65536.",
 )
 @farms.farm_option
 @farms.on_option
 @json_option
 @click.option(
-    "--plot", "picture", type=click.Path(path_type=Path), metavar="FILE.png", help="Draw bandwidth against size."
+    "--plot", "picture", type=click.Path(path_type=Path), metavar="FILE.png", help="Plot bandwidth against size."
 )
 def command(
     project: Path,
@@ -66,10 +74,10 @@ def command(
     json_file: Path | None,
     picture: Path | None,
 ) -> int:
-    """Measure how fast PROJECT's plugin runs on the GPU here, or on one of a farm's, compared with a copy there.
+    """Measure PROJECT's plugin on this machine's GPU, or on a farm's, and compare it with a memory copy.
 
-    Shapes are those of [bench] in pluginkit.toml, or min, opt and max of the profiles. A time is given only of launches
-    whose outputs were compared with reference.py and were right.
+    Shapes are those of [bench] in pluginkit.toml, or min, opt and max of the profiles. Only launches whose outputs
+    match reference.py are timed.
     """
     libraries = [one for one in compare if one not in (TORCH, COMPILED)]
     farms.check(farm, on, {f"--compare {name}": (True, "A worker measures what it gets.") for name in libraries})

@@ -24,10 +24,10 @@ from pluginkit.history.trends import BEFORE, RECENT
 @click.argument("folder", type=click.Path(path_type=Path))
 @json_option
 def command(folder: Path, json_file: Path | None) -> int:
-    """Show what began to fail, where, and what became slower, in the runs that `pluginkit test --history FOLDER` kept.
+    """Show new failures and slower cases in the runs recorded by `pluginkit test --history FOLDER`.
 
-    A case is slower if its last three runs on a machine all took longer than it varied in the runs before, of which
-    there must be five.
+    A case is slower if its last three runs on a machine all took longer than the normal variation of the earlier
+    runs, of which there must be at least five.
     """
     check_writable(json_file)
     entries = History(folder).entries()

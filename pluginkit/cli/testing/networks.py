@@ -23,15 +23,21 @@ from pluginkit.testing.families.selection import Offered, called, choose, offere
     "--project",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Say which of them can hold this project's plugin. By default the current folder's, if it is a project.",
+    help="Show which networks support this project's plugin. Default: the current folder, if it is a project.",
 )
-@click.option("--network", "names", multiple=True, metavar="NAME", help="Only this network, or all of a kind: loop.")
 @click.option(
-    "--save", type=click.Path(path_type=Path), metavar="DIR", help="Write the project's networks there as ONNX models."
+    "--network",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Only this network, or all of a kind (for example loop). May be repeated.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@click.option(
+    "--save", type=click.Path(path_type=Path), metavar="DIR", help="Write the project's networks to DIR as ONNX models."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(project: Path | None, names: tuple[str, ...], save: Path | None, as_json: bool) -> None:
-    """List the networks that plugins are tested in, with a sentence each; write them as ONNX models."""
+    """List the test networks, with one sentence each, or write them as ONNX models."""
     here = project or (Path() if (Path() / FILE_NAME).exists() else None)
     manifest = Manifest.load(here) if here else None
     rows = offered(manifest) if manifest else [Offered(family, "") for family in FAMILIES.values()]

@@ -53,7 +53,7 @@ def run(
     since: str | None,
     shard: str | None,
     watch: bool,
-    verbose: bool,
+    verbose: int,
     json_file: Path | None,
     html: Path | None,
     history: Path | None,
@@ -102,7 +102,7 @@ def run(
         with progress.bar("planning", console, elapsed=True) as step, farms.opened(farm, on) as executor:
             runs = _run(options, several, step, executor)
         report = runs.joined
-        table.show_all(runs.reports, report, console, command=command_, every=verbose)
+        table.show_all(runs.reports, report, console, command=command_, detail=verbose)
         _write(report, json_file, junit)
         if html is not None:
             names = [kind.short.lower() for kind in options.precisions or ()]
@@ -116,6 +116,7 @@ def run(
                 seed=seed,
             )
             page.write(report, html, command=command_, whole=whole, reports=runs.reports)
+            console.print(Text(f"Page: {html}"))
         kept(runs.reports)
         if runs.error is not None:
             raise runs.error

@@ -33,10 +33,16 @@ COLUMNS = 4
 @click.command("tune")
 @click.argument("project", type=click.Path(path_type=Path), default=".")
 @measured_precisions
-@click.option("--only", multiple=True, metavar="ID", help="Only the cases with this id; * and ? stand for anything.")
-@click.option("--dry-run", is_flag=True, help="Measure, and leave pluginkit.toml as it is.")
 @click.option(
-    "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds until a plugin hangs."
+    "--only", multiple=True, metavar="ID", help="Only cases whose id matches; * and ? are wildcards. May be repeated."
+)
+@click.option("--dry-run", is_flag=True, help="Measure without changing pluginkit.toml.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1),
+    default=60.0,
+    show_default=True,
+    help="Seconds before a call is reported as hung.",
 )
 @json_option
 def command(
@@ -47,10 +53,10 @@ def command(
     timeout: float,
     json_file: Path | None,
 ) -> int:
-    """Choose how PROJECT's kernels are launched by measurement: threads of a block, packs of a thread.
+    """Choose launch parameters of PROJECT's kernels by measurement: threads per block, packs per thread.
 
-    Cases are those of pluginkit bench. What is faster than the usual values by more than the noise is kept in
-    pluginkit.toml, in [tuning.sm_90] for the GPU's architecture, and builds hand it to the kernels.
+    The cases are those of pluginkit bench. Values that beat the defaults by more than the noise are written to
+    pluginkit.toml, in [tuning.sm_90] for the GPU's architecture, and used by later builds.
     """
     check_writable(json_file)
     kinds = chosen(precisions)
