@@ -211,9 +211,6 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
             problems += tuple(rules_operators.squeezed(proto, declared))
         ran = _run(options, given, proto, served, problems, None, progress)
         problems = _sorted((*_on_lines(problems), *ran.problems))
-        open_ones = _with_commands(
-            options, proto, plugins, unserved.find(options.model, proto, served, onnx.defs.has), progress
-        )
         return Imported(
             options.model,
             tuple(served),

@@ -89,7 +89,7 @@ def find(
 def commands(found: Iterable[UnservedOperator]) -> list[str]:
     """What to type, in this order; where something is missing, a line of comment says what."""
     ordered = sorted((one for one in found if not one.rewrite), key=lambda one: (bool(one.lacks), one.after))
-    return [f"# {one.operator}: {shown(one.lacks)}" if one.lacks else one.command for one in ordered]
+    return [f"# {shown(one.operator)}: {shown(one.lacks)}" if one.lacks else one.command for one in ordered]
 
 
 def command(path: Path, operator: str) -> str:

@@ -15,7 +15,7 @@ from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.importing.control_flow.types import declare
 from pluginkit.importing.extraction import ranks
 from pluginkit.importing.extraction.node_facts import Dim, NodeFacts, TensorFacts
-from pluginkit.importing.extraction.project import FromModel, Extracted, extract
+from pluginkit.importing.extraction.project import Extracted, FromModel, extract
 from pluginkit.importing.extraction.selection import select
 from pluginkit.importing.model import dims, own_types, subgraphs
 from pluginkit.manifest import Manifest

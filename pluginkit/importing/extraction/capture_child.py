@@ -155,11 +155,13 @@ class _Recorder(Oracle):
         for value in single.graph.output:
             value.ClearField("type")
         try:
-            return list(onnx_sessions.session(single.SerializeToString()).run(None, feeds))
+            outputs = list(onnx_sessions.session(single.SerializeToString()).run(None, feeds))
         except ToolMissing:
             raise
         except Exception:  # noqa: BLE001 - it has a class for each of its codes, and no common one
             return None
+        # Sequences and maps are nothing that a plugin has.
+        return outputs if all(isinstance(one, np.ndarray) for one in outputs) else None
 
 
 def _known(node: onnx.NodeProto) -> bool:

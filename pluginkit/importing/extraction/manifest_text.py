@@ -10,7 +10,7 @@ from typing import TypeGuard
 from pluginkit import shapes
 from pluginkit.bases import BASES
 from pluginkit.importing.extraction.fields import Value
-from pluginkit.importing.extraction.signature import Guess, NodeSignature
+from pluginkit.importing.extraction.signature import NodeSignature, SignatureGuess
 from pluginkit.manifest import REST, Manifest
 from pluginkit.process.escapes import shown
 from pluginkit.scaffold import profiles, signature
@@ -75,7 +75,7 @@ def _with_places(found: NodeSignature, ranges: Mapping[str, Range]) -> dict[str,
     return {name: (min(raised[name][0], opt), opt, high) for name, (_, opt, high) in ranges.items()}
 
 
-def _with_checks(toml: str, checks: Sequence[Guess]) -> str:
+def _with_checks(toml: str, checks: Sequence[SignatureGuess]) -> str:
     """The manifest with `# check:` behind what is a guess."""
     for one in checks:
         pattern = rf'(?m)(^\[\[{one.table}\]\]\nname = "{re.escape(one.name)}"\n(?:(?!\[\[).*\n)*?{one.key} = .*)$'

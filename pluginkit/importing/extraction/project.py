@@ -22,7 +22,7 @@ from pluginkit.importing.extraction.capture_child import Captured
 from pluginkit.importing.extraction.manifest_text import has_places, manifest_of
 from pluginkit.importing.extraction.neighbours import Neighbour, declare, read
 from pluginkit.importing.extraction.selection import MARK, Selection, select
-from pluginkit.importing.extraction.signature import Guess, NodeSignature
+from pluginkit.importing.extraction.signature import NodeSignature, SignatureGuess
 from pluginkit.importing.files import external
 from pluginkit.importing.plugin_node import NAMESPACE, VERSION, text
 from pluginkit.importing.signature import ELEMENTS
@@ -97,7 +97,7 @@ class Prepared:
     nodes: tuple[str, ...]
     computed: bool
     notes: tuple[str, ...]
-    checks: tuple[Guess, ...]
+    checks: tuple[SignatureGuess, ...]
     kernel: str
 
 

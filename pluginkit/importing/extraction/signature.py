@@ -34,7 +34,7 @@ _GUESSES = {
 
 
 @dataclass(frozen=True)
-class Guess:
+class SignatureGuess:
     """A guess.
 
     Attributes:
@@ -74,7 +74,7 @@ class NodeSignature:
     ranges: dict[str, tuple[int, int, int]]
     notes: tuple[str, ...]
     ranks: tuple[RankProfile, ...] = ()
-    checks: tuple[Guess, ...] = ()
+    checks: tuple[SignatureGuess, ...] = ()
 
 
 def read(selection: Selection, nodes: Sequence[NodeFacts], types: Sequence[DType] = ()) -> NodeSignature:
@@ -123,7 +123,7 @@ def read(selection: Selection, nodes: Sequence[NodeFacts], types: Sequence[DType
         low, opt, high = ranges[name]
         ranges[name] = (low, opt, high + 1)
         text = f"{name} is {opt} as {other} is: max is one more, so that exchanging them shows. Does it take that?"
-        reader.checks.append(Guess("profiles", "default", "symbols", text))
+        reader.checks.append(SignatureGuess("profiles", "default", "symbols", text))
     return NodeSignature(
         tuple(ins),
         tuple(outs),
@@ -201,7 +201,7 @@ class _Tensors:
         self._notes = notes
         self._constants = {tensor.name for tensor in selection.model.graph.initializer}
         self._fields = [integers(node, selection) for node in selection.nodes]
-        self.checks: list[Guess] = []
+        self.checks: list[SignatureGuess] = []
         self.window: dict[str, int] = {}
         self.constant: list[str] = []
 
@@ -220,7 +220,7 @@ class _Tensors:
             return ""
         if any(one.assumed for one in tensors):
             text = f"nothing in the model says what {what} is: it is taken to be like the first floating input"
-            self.checks += [Guess("outputs", name, "types", text)]
+            self.checks += [SignatureGuess("outputs", name, "types", text)]
         kinds = self._kinds(tensors, what)
         if opened is not None:
             return f"{name}:{kinds}:{','.join(opened)}"
@@ -237,7 +237,7 @@ class _Tensors:
         for guess, why in _GUESSES.items():
             if dims := [f"dimension {axis} is {dim.text}" for axis, dim in enumerate(found) if dim.guess == guess]:
                 says.append(f"{', '.join(dims)}, {why}")
-        self.checks += [Guess("outputs", name, "shape", "; ".join(says))] if says else []
+        self.checks += [SignatureGuess("outputs", name, "shape", "; ".join(says))] if says else []
         self.constant += [name] if any(dim.guess == "constant" for dim in found) else []
         return f"{name}:{kinds}:{','.join(str(dim.text) for dim in found)}"
 
@@ -311,12 +311,12 @@ def _names(selection: Selection, count: int, taken: set[str], *, outputs: bool) 
     return found
 
 
-def _bounded(field: AttributeFacts, window: Mapping[str, int], checks: list[Guess]) -> AttributeFacts:
+def _bounded(field: AttributeFacts, window: Mapping[str, int], checks: list[SignatureGuess]) -> AttributeFacts:
     """The field with the least value that a window's has; with a check where that is a guess."""
     if field.name not in window or len(field.values) > 1:
         return field
     least = min([window[field.name], *map(int, numbers(field.values[0]))])
-    checks.append(Guess("fields", field.name, "min", f"taken for a field of a window: is {least} the least?"))
+    checks.append(SignatureGuess("fields", field.name, "min", f"taken for a field of a window: is {least} the least?"))
     return field.at_least(least)
 
 
