@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from pluginkit.bases import FOR_NEW
+from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.scaffold.kernels.patterns import PATTERNS
 
@@ -63,7 +64,7 @@ _OPTIONS = (
         default="",
         metavar="PATTERN",
         help=f"Kernel pattern to start from: {'; '.join(f'{name}, {one.about}' for name, one in PATTERNS.items())}. "
-        "Default: elementwise, if the signature fits.",
+        "Default: the pattern that the signature looks like (rows, gather, transpose, pad, pool), else elementwise.",
     ),
     click.option("--namespace", default="", help="Plugin namespace."),
     click.option("--version", "--plugin-version", "version", default="1", show_default=True, help="Plugin version."),
@@ -87,3 +88,17 @@ def fields(given: Sequence[str], *, no_fields: bool) -> Sequence[str] | None:
     if given and no_fields:
         raise UsageError("--field and --no-fields contradict each other.", hint="Leave one of them out.")
     return given or ([] if no_fields else None)
+
+
+def types(text: str) -> tuple[DType, ...]:
+    """The value of --types.
+
+    Raises:
+        UsageError: there is no such type, or integers are among them.
+    """
+    known = {kind.value: kind for kind in DType if not kind.is_integer}
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--types: '{name}' is no type of a floating tensor.", hint=f"Known: {', '.join(known)}.")
+    return tuple(kind for kind in DType if kind.value in names)
