@@ -15,7 +15,7 @@ from pluginkit.build.cmake import Progress, configure, install, put, run_tool, t
 from pluginkit.build.exports import exported
 from pluginkit.build.sanitizers import PLAIN, Flavour
 from pluginkit.errors import BuildFailed, UsageError, from_os
-from pluginkit.manifest import FILE_NAME, Manifest
+from pluginkit.manifest import FILE_NAME, Manifest, type_rules
 from pluginkit.manifest.project import members, root
 from pluginkit.process import head_start
 
@@ -29,7 +29,7 @@ def build(
     flavour: Flavour = PLAIN,
     python: bool = False,
     tuning: tuple[Path, Path] | None = None,
-    chosen: Sequence[layouts.LayoutNumber] = layouts.DEFAULT,
+    chosen: Sequence[layouts.LayoutNumber] = (),
     progress: Progress = lambda _: None,
 ) -> list[Artifact]:
     """Build a project's library for each target; what has not changed is not compiled again.
@@ -43,7 +43,8 @@ def build(
         flavour: the checks that are compiled into the library of target cpu, which then has a folder of its own.
         tuning: a pluginkit.toml, and a header in the place of what its `[tuning]` makes; the library has then a folder
             of its own.
-        chosen: the layouts of TensorRT's plugin classes that the library holds, the newest first.
+        chosen: the layouts of TensorRT's plugin classes that the library holds besides the usual ones. None: those of
+            `[build]`, and without them TensorRT 8's where an SDK of it is found and the plugins fit it.
         python: whether the project's Python module is built too, where it has one and Python.h is there.
         progress: called with each line that a person may want to see.
 
@@ -74,10 +75,12 @@ def build(
     if flavour.sanitizers and targets != ("cpu",):
         raise UsageError("Sanitizers are for target cpu alone.", hint="Say --target cpu, or leave them out.")
 
+    held = _layouts(project, tuple(chosen) or manifest.build.layouts, progress)
+
     def one(name: str) -> Artifact:
         place = flavour.folder if name == "cpu" else name
         library = library_path(project, manifest.slug, "tune" if tuning else place)
-        settings = cache.settings(name, archs=archs, werror=werror, sanitize=flavour.compiled, chosen=chosen)
+        settings = cache.settings(name, archs=archs, werror=werror, sanitize=flavour.compiled, chosen=held)
         if tuning:
             given = zip(("PLUGINKIT_TUNING_MANIFEST", "PLUGINKIT_TUNING_HEADER"), map(str, tuning), strict=True)
             settings |= dict(given)
@@ -96,6 +99,35 @@ _ELSEWHERE = (
     "Build a copy of it in a folder that you may write to. A library that is there already needs no build: "
     "pluginkit test --library LIB.so, pluginkit import --plugins LIB.so"
 )
+
+
+def _layouts(
+    project: Path, asked: Sequence[layouts.LayoutNumber], progress: Progress
+) -> tuple[layouts.LayoutNumber, ...]:
+    """The layouts of a project's library, the newest first.
+
+    Raises:
+        UsageError: one is asked for that a plugin of the library doesn't fit.
+    """
+    wanted = asked or toolchain.sdk_headers()
+    held = []
+    for one in layouts.LAYOUTS:
+        if one.by_default:
+            held.append(one.number)
+            continue
+        if one.number not in wanted:
+            continue
+        lacks = [what for member in members(project) for what in type_rules.lacking(member.manifest, one)]
+        if lacks and one.number in asked:
+            raise UsageError(
+                f"The library can't be for TensorRT {one.number}.\n" + "\n".join(lacks),
+                hint=f"Leave {one.number} out of --layout and of layouts in [build] of {FILE_NAME}.",
+            )
+        if lacks:
+            progress(f"TensorRT {one.number} is left out. {lacks[0]}.")
+        else:
+            held.append(one.number)
+    return tuple(held)
 
 
 def _for_this_machine(archs: Sequence[str], progress: Progress) -> tuple[str, ...]:

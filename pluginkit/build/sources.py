@@ -17,7 +17,11 @@ from pluginkit.build.cmake import Progress, configure, install, put_changed, run
 from pluginkit.errors import BuildFailed, UsageError, from_os
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".cu")
-LAYOUTS = {**{str(one): str(one) for one in reversed(layouts.NUMBERS)}, "both": " ".join(map(str, layouts.DEFAULT))}
+LAYOUTS = {
+    **{str(one): str(one) for one in reversed(layouts.NUMBERS)},
+    "both": " ".join(map(str, layouts.DEFAULT)),
+    "all": " ".join(map(str, layouts.NUMBERS)),
+}
 _DIAGNOSTIC = re.compile(r"^(?!error: )\S.*?(?:: (?:fatal )?error: |: undefined reference to )")
 _NEXT = re.compile(r"^(?:\S+: |In file included|\s+from )")
 _OURS = re.compile(r"^error: |^  fix: ")

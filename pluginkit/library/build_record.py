@@ -41,7 +41,7 @@ class BuildRecord:
     @property
     def layouts(self) -> tuple[str, ...]:
         """The layouts that are in the library: `10`, `11`."""
-        return tuple(sorted(self.content.get("layouts", {}))) if self.content else ()
+        return tuple(sorted(self.content.get("layouts", {}), key=int)) if self.content else ()
 
 
 def path(library: Path) -> Path:

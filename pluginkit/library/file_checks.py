@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from pluginkit import layouts
 from pluginkit.elf import Elf
 from pluginkit.library.build_record import BuildRecord
 from pluginkit.library.gpu_code import GpuCodes
@@ -25,10 +26,11 @@ _RUNTIMES = re.compile(r"libcudart\.so|libcublas\w*\.so|libcudnn\w*\.so")
 def of_exports(facts: Elf) -> Iterator[Problem]:
     """Entries that hosts look for (rule B3), and C++ names that would meet others of the same name."""
     names = {symbol.name for symbol in facts.exports}
-    missing = [name for name in ("getCreators", "setLoggerFinder") if name not in names]
+    gives = {one.creators_by for one in layouts.LAYOUTS}
+    missing = [] if gives & names else [layouts.LAYOUTS[0].creators_by]
+    missing += [name for name in ("setLoggerFinder",) if name not in names]
     if missing:
-        old = " getPluginCreators alone is what TensorRT 8 and 9 look for." if "getPluginCreators" in names else ""
-        yield Problem("error", f"It does not export {' and '.join(missing)}: no host can load it.{old}", _ENTRY, "B3")
+        yield Problem("error", f"It does not export {' and '.join(missing)}: no host can load it.", _ENTRY, "B3")
     # libstdc++ has this function once: whoever exports it has its archive inside, whatever flags its own code has.
     inside = _STANDARD_INSIDE if "__cxa_throw" in names else ""
     # What is instantiated of the standard library is the same in all that are compiled alike.

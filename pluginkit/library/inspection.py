@@ -18,8 +18,8 @@ from pluginkit.library.problem import Problem
 
 ENTRIES = {
     "getCreators": "TensorRT 10 and later: the creators",
-    "setLoggerFinder": "TensorRT 10 and later: which library loads",
-    "getPluginCreators": "TensorRT 8 and 9: the creators",
+    "setLoggerFinder": "TensorRT 8.6 and later: which library loads",
+    "getPluginCreators": "TensorRT 8.6: the creators",
     "pluginkit_cpu_control": "target cpu: its device",
 }
 """What is exported for whom."""

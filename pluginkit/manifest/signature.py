@@ -260,9 +260,12 @@ class BuildSection(_SectionModel):
 
     Attributes:
         target: as its `--target`, which goes before it.
+        layouts: the major versions of TensorRT whose plugin classes the library holds besides 10's and 11's; empty: 8
+            where an SDK of it is found.
     """
 
     target: Literal["auto", "cpu", "gpu", "all"] = "auto"
+    layouts: tuple[LayoutNumber, ...] = ()
 
 
 class ManifestModel(_SectionModel):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from pluginkit import bases
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
+from pluginkit.layouts import Layout
 from pluginkit.manifest.signature import ManifestModel, Tensor
 
 CALIBRATION = "rule int8-calibration: TensorRT Developer Guide, 'INT8 I/O' of custom layers"
@@ -25,6 +27,17 @@ def problems(manifest: ManifestModel) -> Iterator[str]:
     yield from _calibration(manifest)
     yield from _both_quantized(manifest)
     yield from _one_answer(manifest)
+
+
+def lacking(manifest: ManifestModel, layout: Layout) -> Iterator[str]:
+    """What a plugin needs and TensorRT of a layout has not, a sentence each: its interface, or a type of a tensor."""
+    where = f"{manifest.plugin.name}: TensorRT {layout.number} has no"
+    if not layout.has_v3 and bases.BASES[manifest.plugin.base].generation == "v3":
+        yield f'{where} IPluginV3 (base = "{manifest.plugin.base}")'
+    for tensor in (*manifest.inputs, *manifest.outputs):
+        for kind in tensor.types:
+            if kind in layout.lacks:
+                yield f"{where} {kind.short} (types of {tensor.name})"
 
 
 def _one_answer(manifest: ManifestModel) -> Iterator[str]:

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <iterator>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -158,6 +159,7 @@ private:
     std::string mNamespace;
 };
 
+#if PLUGINKIT_TRT_LAYOUT != 8
 //! The maximum over groups of channels: [n, c, l] -> [n, c // group, l].
 class GroupMax final : public IPluginV3, public IPluginV3OneCore, public IPluginV3OneBuild, public IPluginV3OneRuntime
 {
@@ -271,6 +273,7 @@ private:
     PluginField mKept{};
     PluginFieldCollection mKeptAll{};
 };
+#endif
 
 //! Sums of neighbours, times a factor, of static shapes: [n, c] -> [n, c // 2].
 class PairSum final : public IPluginV2IOExt
@@ -358,7 +361,7 @@ public:
     {
         return DataType::kFLOAT;
     }
-#if PLUGINKIT_TRT_LAYOUT == 10
+#if PLUGINKIT_TRT_LAYOUT <= 10
     bool isOutputBroadcastAcrossBatch(int32_t, bool const*, int32_t) const noexcept override
     {
         return false;
@@ -462,6 +465,7 @@ private:
 std::vector<PluginField> ShiftCreator::mAttributes;
 PluginFieldCollection ShiftCreator::mCollection{};
 
+#if PLUGINKIT_TRT_LAYOUT != 8
 class GroupMaxCreator final : public IPluginCreatorV3One
 {
 public:
@@ -492,6 +496,7 @@ private:
     PluginField mGroup{"group", nullptr, PluginFieldType::kINT32, 1};
     PluginFieldCollection mCollection{1, &mGroup};
 };
+#endif
 
 class PairSumCreator final : public IPluginCreator
 {
@@ -545,16 +550,28 @@ private:
 
 EXPORTED void setLoggerFinder(ILoggerFinder*) {}
 
-EXPORTED IPluginCreatorInterface* const* getCreators(int32_t& count)
+#if PLUGINKIT_TRT_LAYOUT == 8
+using AnyCreator = IPluginCreator;
+#define GET_CREATORS getPluginCreators
+#else
+using AnyCreator = IPluginCreatorInterface;
+#define GET_CREATORS getCreators
+#endif
+
+EXPORTED AnyCreator* const* GET_CREATORS(int32_t& count)
 {
     at("list");
     static ShiftCreator shift;
-    static GroupMaxCreator maximum;
     static PairSumCreator pairs;
-    static IPluginCreatorInterface* const all[] = {&shift, &maximum};
-    static IPluginCreatorInterface* const alone[] = {&pairs};
+#if PLUGINKIT_TRT_LAYOUT == 8
+    static AnyCreator* const all[] = {&shift};
+#else
+    static GroupMaxCreator maximum;
+    static AnyCreator* const all[] = {&shift, &maximum};
+#endif
+    static AnyCreator* const alone[] = {&pairs};
     // A registry is given a copy too, which has another name.
     bool const one = fault().find("ioext") != std::string::npos;
-    count = fault() == "no-creators" ? 0 : one ? 1 : 2;
+    count = fault() == "no-creators" ? 0 : one ? 1 : static_cast<int32_t>(std::size(all));
     return one ? alone : all;
 }

@@ -81,7 +81,7 @@ def test_a_draft_is_tested(foreign: Foreign, tmp_path: Path, capsys: pytest.Capt
     assert (tmp_path / "reference.py").read_text(encoding="utf-8") == REFERENCE
 
 
-@pytest.mark.parametrize("layout", [10, pytest.param(11, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("layout", [8, 10, pytest.param(11, marks=pytest.mark.slow)])
 def test_an_ioext_plugin_is_drafted_and_tested(
     foreign: Foreign, tmp_path: Path, layout: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,7 +70,7 @@ def test_an_sdk_is_listed_and_says_whether_it_is_used(monkeypatch: pytest.Monkey
     assert items[str(tmp_path / "a")].version == "10.1.2"
     assert not items[str(tmp_path / "b")].used
     (own,) = find(info.survey(), "TensorRT, pluginkit's own")
-    assert own.note == "for layout 11"
+    assert own.note == "for layout 8, 11"
 
 
 def test_gpus(monkeypatch: pytest.MonkeyPatch) -> None:

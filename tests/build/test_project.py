@@ -371,6 +371,7 @@ def test_an_sdks_headers_are_used_for_its_layout(tmp_path: Path, monkeypatch: py
     (include / "NvInferVersion.h").write_text(
         "#define NV_TENSORRT_MAJOR 10\n#define NV_TENSORRT_MINOR 9\n#define NV_TENSORRT_PATCH 0\n"
         "#define NV_TENSORRT_VERSION 100900\n#define PLUGINKIT_TRT_SINCE_10(minor) (minor <= 9)\n"
+        "#define PLUGINKIT_TRT_NAMES_10(minor) (minor <= 9)\n"
     )
     monkeypatch.setenv("TENSORRT_ROOT", str(tmp_path / "sdk"))
     folder = write_project(tmp_path / "tiny")

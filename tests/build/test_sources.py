@@ -48,6 +48,7 @@ def test_a_quick_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
         header.write("#define FROM_THE_SDK 1\n")
     version = "#define NV_TENSORRT_MAJOR 10\n#define NV_TENSORRT_MINOR 9\n#define NV_TENSORRT_PATCH 0\n"
     version += "#define NV_TENSORRT_VERSION 100900\n#define PLUGINKIT_TRT_SINCE_10(minor) (minor <= 9)\n"
+    version += "#define PLUGINKIT_TRT_NAMES_10(minor) (minor <= 9)\n"
     (sdk / "NvInferVersion.h").write_text(version)
     source = Path("group sum/groupSum.cu")
     right = source.read_text()
@@ -83,7 +84,7 @@ def test_what_cannot_be_meant(
     monkeypatch.chdir(tmp_path)
     Path("a.cpp").touch()
     for options, problem in (
-        (["--layout", "10"], "go with --sources"),
+        (["--define", "A"], "go with --sources"),
         (["--sources", "*.cpp", "--target", "gpu"], "without a project"),
         (["--sources", "*.cpp", "--include", "nowhere"], "there is no folder nowhere"),
         (["--sources", "*.cpp", "--output", "build"], "no name for a library"),

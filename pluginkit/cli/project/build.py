@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from pluginkit import layouts
 from pluginkit.build import Artifact, build
 from pluginkit.build.artifact import ASKED
 from pluginkit.build.output import Step
@@ -54,8 +55,8 @@ from pluginkit.manifest import FILE_NAME
 @click.option(
     "--layout",
     type=click.Choice([*LAYOUTS]),
-    help="With --sources: TensorRT version whose plugin classes the library uses: 10, 11 or both. Default: that of "
-    "the NvInfer.h found, else 11.",
+    help="TensorRT major version whose plugin classes the library has; a project's library always has both, 10 and "
+    f"11. Default: [build] layouts in {FILE_NAME}; with --sources that of the NvInfer.h found, else 11.",
 )
 @click.option(
     "--output",
@@ -82,14 +83,15 @@ def command(
     for target cpu, to try them. `pluginkit adopt` then drafts what tests need.
     """
     console = terminal.console(stderr=as_json)
+    wanted = [one for one in layouts.NUMBERS if layout and str(one) in LAYOUTS[layout].split()]
     if sources is None:
-        if include or define or layout or output:
+        if include or define or output:
             raise UsageError(
-                "--include, --define, --layout and --output go with --sources.",
+                "--include, --define and --output go with --sources.",
                 hint="A project says these in its CMakeLists.txt.",
             )
         with _shown_progress(console) as show:
-            made = build(project, target or "", archs=archs, werror=werror, python=True, progress=show)
+            made = build(project, target or "", archs=archs, werror=werror, python=True, chosen=wanted, progress=show)
     else:
         if archs or werror or target in ("gpu", "all") or project != Path():
             raise UsageError(
@@ -144,7 +146,9 @@ def _shown_progress(console: Console) -> Iterator[Callable[[str], None]]:
 def _sentence(artifact: Artifact) -> str:
     library = artifact.library
     size = f"{int(artifact.info['size']) / 1024:.0f} KiB"
-    headers = {layout: facts["headers"] for layout, facts in artifact.info["layouts"].items()}
+    headers = {
+        one: facts["headers"] for one, facts in sorted(artifact.info["layouts"].items(), key=lambda x: int(x[0]))
+    }
     layouts = ", ".join(
         f"TensorRT {layout} ({'own headers' if h == 'pluginkit' else h})" for layout, h in headers.items()
     )

@@ -95,7 +95,7 @@ def of_library(path: Path, *, hosts: tuple[Host, ...], record: Mapping[str, Any]
         **facts_of(path),
         file=path.name,
         cuda=".".join(cuda.split(".")[:2]),
-        layouts=tuple(sorted(record.get("layouts") or {})),
+        layouts=tuple(sorted(record.get("layouts") or {}, key=int)),
         hosts=hosts,
         toolchain=compilers,
     )

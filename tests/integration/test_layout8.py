@@ -1,0 +1,124 @@
+"""One library for TensorRT 8, 10, 11 and RTX: what is asked for in [build], what is refused, and each layout's creators."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pluginkit import cli, scaffold
+from pluginkit.adoption.adopting import adopt
+from pluginkit.build import build
+from pluginkit.build.exports import exported
+from pluginkit.creators import loading
+from pluginkit.errors import UsageError
+
+pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("layout8")]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = scaffold.new("Eight", directory=tmp_path_factory.mktemp("layout8"))
+    manifest = folder / "pluginkit.toml"
+    manifest.write_text(f"{manifest.read_text(encoding='utf-8')}\n[build]\nlayouts = [8]\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def library(project: Path) -> Path:
+    (made,) = build(project, "cpu", werror=True)
+    assert [*made.info["layouts"]] == ["10", "11", "8"]
+    return made.library
+
+
+def test_one_library_gives_each_layout_its_creator(library: Path) -> None:
+    assert {"getCreators", "getPluginCreators"} <= {*exported(library)}
+    loaded = loading.load(library)
+    assert [one.version for one in loaded if one.runtime == "host"] == [
+        f"as TensorRT {number}" for number in (11, 10, 8)
+    ]
+    assert {one.status for one in loaded} <= {"loaded", "missing"}
+    assert {creator.name for one in loaded for creator in one.creators} == {"Eight"}
+
+
+def test_it_is_called_in_each_layout(library: Path, tmp_path: Path) -> None:
+    """No layout is drafted as the only one, since the plugin can be made in all."""
+    adopted = adopt(library, tmp_path)
+    assert adopted.layouts == (8, 10, 11)
+
+
+def test_check_passes_in_layout_8(library: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["check", str(library), "--level", "8"]) == 0, capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("options", "lacks"),
+    [
+        ({"base": "v3"}, 'no IPluginV3 (base = "v3")'),
+        ({"inputs": ["x:float32:n,c", "i:int64:n,c"], "outputs": ["y:float32:n,c"]}, "no INT64 (types of i)"),
+        ({"inputs": ["x:float32,bfloat16:n,c"]}, "no BF16 (types of x)"),
+    ],
+)
+def test_what_tensorrt_8_lacks_is_refused(options: dict[str, object], lacks: str, tmp_path: Path) -> None:
+    folder = scaffold.new("Later", directory=tmp_path, **options)  # type: ignore[arg-type]
+    with pytest.raises(UsageError) as refused:
+        build(folder, "cpu", chosen=[8])
+    assert f"Later: TensorRT 8 has {lacks}" in refused.value.message
+    assert not (folder / "build" / "cpu").exists()
+
+
+REAL = """
+import ctypes, json, sys
+nvidia = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
+plugin = ctypes.CDLL(sys.argv[2])
+nvidia.getPluginRegistry.restype = ctypes.c_void_p
+registry = nvidia.getPluginRegistry()
+
+def slot(thing, index, result, *arguments):
+    table = ctypes.cast(thing, ctypes.POINTER(ctypes.c_void_p))[0]
+    return ctypes.CFUNCTYPE(result, ctypes.c_void_p, *arguments)(
+        ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))[index]
+    )
+
+init = plugin.initEightPlugins
+init.restype, init.argtypes = ctypes.c_bool, [ctypes.c_void_p, ctypes.c_char_p]
+said = [init(None, name) for name in (b"acme", b"acme", b"", b"other")]
+text = ctypes.c_char_p
+get = slot(registry, 2, ctypes.c_void_p, text, text, text)
+found = [bool(get(registry, b"Eight", b"1", name)) for name in (b"acme", b"", b"other", b"nowhere")]
+creator = get(registry, b"Eight", b"1", b"acme")
+fields = (ctypes.c_int64 * 2)(0, 0)
+made = slot(creator, 4, ctypes.c_void_p, text, ctypes.c_void_p)(creator, b"layer", ctypes.addressof(fields))
+print(json.dumps([nvidia.getInferLibVersion(), said, found, slot(made, 0, ctypes.c_int32)(made)]))
+"""
+
+
+@pytest.mark.real_tensorrt
+def test_the_registry_of_8_5_takes_it(library: Path) -> None:
+    """NVIDIA's own, which needs no GPU for that: again, and under other namespaces."""
+    folder = os.environ.get("PLUGINKIT_TENSORRT8")
+    if not folder or not (Path(folder) / "libnvinfer.so.8").is_file():
+        pytest.skip("no TensorRT 8: PLUGINKIT_TENSORRT8 names no folder with libnvinfer.so.8")
+    nvidia = Path(folder) / "libnvinfer.so.8"
+    command = [sys.executable, "-c", REAL, str(nvidia), str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    version, said, found, plugin = json.loads(done.stdout.splitlines()[-1])
+    assert version // 100 == 85
+    assert said == [True] * 4
+    assert found == [True, True, True, False]
+    assert plugin == (3 << 24) | 8503
+
+
+def test_the_old_function_gives_later_hosts_nothing(library: Path) -> None:
+    """Called by a process without TensorRT, as by a later registry."""
+    count = ctypes.c_int32(-1)
+    gives = ctypes.CDLL(str(library)).getPluginCreators
+    gives.restype = ctypes.c_void_p
+    assert gives(ctypes.byref(count)) is None
+    assert count.value == 0
