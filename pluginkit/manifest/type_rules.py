@@ -30,14 +30,19 @@ def problems(manifest: ManifestModel) -> Iterator[str]:
 
 
 def lacking(manifest: ManifestModel, layout: Layout) -> Iterator[str]:
-    """What a plugin needs and TensorRT of a layout has not, a sentence each: its interface, or a type of a tensor."""
+    """What a plugin needs and TensorRT of a layout has not, a sentence each: its interface, or a type in each of its rows.
+
+    A type that only some rows have is no obstacle: a TensorRT without it never offers it.
+    """
     where = f"{manifest.plugin.name}: TensorRT {layout.number} has no"
     if not layout.has_v3 and bases.BASES[manifest.plugin.base].generation == "v3":
         yield f'{where} IPluginV3 (base = "{manifest.plugin.base}")'
-    for tensor in (*manifest.inputs, *manifest.outputs):
-        for kind in tensor.types:
-            if kind in layout.lacks:
-                yield f"{where} {kind.short} (types of {tensor.name})"
+    tensors = (*manifest.inputs, *manifest.outputs)
+    rows = {row: [(one, manifest.type_of(one, row)) for one in tensors] for row in manifest.precisions()}
+    missing = {row: [pair for pair in pairs if pair[1] in layout.lacks] for row, pairs in rows.items()}
+    if all(missing.values()):
+        for row, ((tensor, kind), *_) in missing.items():
+            yield f"{where} {kind.short} ({tensor.name} in the row {row.value})"
 
 
 def _one_answer(manifest: ManifestModel) -> Iterator[str]:

@@ -60,8 +60,8 @@ def test_check_passes_in_layout_8(library: Path, capsys: pytest.CaptureFixture[s
     ("options", "lacks"),
     [
         ({"base": "v3"}, 'no IPluginV3 (base = "v3")'),
-        ({"inputs": ["x:float32:n,c", "i:int64:n,c"], "outputs": ["y:float32:n,c"]}, "no INT64 (types of i)"),
-        ({"inputs": ["x:float32,bfloat16:n,c"]}, "no BF16 (types of x)"),
+        ({"inputs": ["x:float32:n,c", "i:int64:n,c"], "outputs": ["y:float32:n,c"]}, "no INT64 (i in the row float32)"),
+        ({"inputs": ["x:bfloat16:n,c"], "outputs": ["y:bfloat16:n,c"]}, "no BF16 (x in the row bfloat16)"),
     ],
 )
 def test_what_tensorrt_8_lacks_is_refused(options: dict[str, object], lacks: str, tmp_path: Path) -> None:
