@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
@@ -119,8 +121,19 @@ _OF_THE_MACHINE = {
 """What a folder or a disk can have against being written, and what to do: never a bug of ours."""
 
 
-def from_os(error: OSError) -> UsageError | None:
-    """An operating system's refusal to let a file be read or written as a sentence; None if it is something else."""
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""What a full disk says."""
+_SOME_ROOM = 1 << 20
+"""Bytes. What could not be written is gone, and its room is free again."""
+
+
+def from_os(error: OSError, folder: Path | None = None) -> UsageError | None:
+    """An operating system's refusal to let a file be read or written as a sentence; None if it is something else.
+
+    Args:
+        error: what Python raised, without a path where a write failed.
+        folder: what was being written, if known: the current folder.
+    """
     if "usable temporary directory" in str(error.strerror):
         # What Python's tempfile raises, without a file's name.
         return UsageError(f"{error.strerror}.", hint="Let TMPDIR name a folder that may be written.")
@@ -129,8 +142,25 @@ def from_os(error: OSError) -> UsageError | None:
     hint = _OF_THE_MACHINE.get(error.errno or 0)
     if hint is None:
         return None
-    where = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes, os.PathLike)) else "A file"
+    if isinstance(error.filename, (str, bytes, os.PathLike)):
+        where = os.fsdecode(error.filename)
+    else:
+        where = str(fullest(folder or Path.cwd()) or "A file") if error.errno in FULL else "A file"
     return UsageError(f"{where}: {os.strerror(error.errno or 0)}.", hint=hint)
+
+
+def fullest(*folders: Path) -> Path | None:
+    """Of the folders, and that of temporary files, the one whose disk has least room; None if all have some."""
+    temporary = Path(os.environ.get("TMPDIR") or tempfile.gettempdir())
+    free = {one: shutil.disk_usage(one).free for one in (*folders, temporary) if one.is_dir()}
+    place = min(free, key=free.__getitem__)
+    return place if free[place] < _SOME_ROOM else None
+
+
+def unwritable(path: Path, error: OSError) -> UsageError:
+    """The error of a file or folder that can't be written, with what to do where that is known."""
+    hint = _OF_THE_MACHINE.get(error.errno or 0, "")
+    return UsageError(f"{path} cannot be written: {error.strerror or error}.", hint=hint)
 
 
 def _has_a_folder() -> bool:

@@ -14,7 +14,7 @@ from pluginkit.build.artifact import ASKED, TARGETS, Artifact, library_path
 from pluginkit.build.cmake import Progress, configure, install, put, run_tool, tools
 from pluginkit.build.exports import exported
 from pluginkit.build.sanitizers import PLAIN, Flavour
-from pluginkit.errors import BuildFailed, UsageError, from_os
+from pluginkit.errors import FULL, BuildFailed, UsageError, from_os
 from pluginkit.manifest import FILE_NAME, Manifest, type_rules
 from pluginkit.manifest.project import members, root
 from pluginkit.process import head_start
@@ -89,10 +89,11 @@ def build(
     try:
         return [one(name) for name in targets]
     except OSError as error:
-        known = from_os(error)
+        known = from_os(error, project)
         if known is None:
             raise
-        raise UsageError(f"{project} cannot be built there: {known.message}", hint=_ELSEWHERE) from None
+        hint = known.hint if error.errno in FULL else _ELSEWHERE
+        raise UsageError(f"{project} cannot be built there: {known.message}", hint=hint) from None
 
 
 _ELSEWHERE = (
@@ -153,7 +154,8 @@ def _build_one(
     project, folder = library.parent.parent.parent, library.parent / "cmake"
     cmake, ninja, settings = tools(settings)
     library.parent.mkdir(parents=True, exist_ok=True)
-    with head_start.locked(library.parent) as begun:
+    waiting = f"Another pluginkit builds in {library.parent}: this one waits for it."
+    with head_start.locked(library.parent, lambda: progress(waiting)) as begun:
         try:
             if configure(project, folder, cmake, settings, progress, begun):
                 _show_to_editors(project / "build", folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -13,9 +14,10 @@ from pluginkit.build import cache, toolchain
 from pluginkit.build.artifact import Artifact
 from pluginkit.build.exports import check_exports
 from pluginkit.build.output import BuildOutput, hint_for
-from pluginkit.errors import BuildFailed
+from pluginkit.errors import FULL, BuildFailed, fullest
 from pluginkit.library import build_record
 from pluginkit.paths import __version__
+from pluginkit.process import files
 from pluginkit.process.head_start import ENVIRONMENT, INIT, HeadStart
 from pluginkit.process.programs import Program
 
@@ -23,6 +25,8 @@ Progress = Callable[[str], None]
 """Called with Ninja's progress (a `Step`), a compiler's output, and why all is compiled anew."""
 
 
+_NO_ROOM = 64 << 10
+"""Bytes: less than a source's object."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 """What a terminal takes for colours, and for the rest of a line to be cleared."""
 
@@ -67,6 +71,7 @@ def run_tool(command: Sequence[str | Path], folder: Path, progress: Progress, be
 
     Raises:
         BuildFailed: with the errors of the compiler, the linker or CMake.
+        OSError: a disk is full.
     """
     log = folder / "pluginkit.log"
     output = BuildOutput(progress)
@@ -81,6 +86,7 @@ def run_tool(command: Sequence[str | Path], folder: Path, progress: Progress, be
         if result is None:
             result = Program(command, env=ENVIRONMENT, terminal=True).finish(on_line=on_line)
     if not result.ok:
+        _refuse_full_disk(result.stdout, folder)
         tail = _ESCAPES.sub("", result.stdout).splitlines()[-20:]
         message = "\n".join(output.errors or tail or [f"{command[0]} ended with {result.status}."])
         raise BuildFailed(
@@ -88,15 +94,28 @@ def run_tool(command: Sequence[str | Path], folder: Path, progress: Progress, be
         )
 
 
+def _refuse_full_disk(output: str, folder: Path) -> None:
+    """Raises where a tool has failed for it. Not every tool says so: CMake reports what it then misses.
+
+    Raises:
+        OSError: ENOSPC or EDQUOT, with the folder whose disk it is.
+    """
+    place = fullest(folder) or folder
+    said = [number for number in FULL if os.strerror(number) in output]
+    if said or shutil.disk_usage(place).free < _NO_ROOM:
+        number = said[0] if said else errno.ENOSPC
+        raise OSError(number, os.strerror(number), str(place))
+
+
 def put(path: Path, content: bytes, mode: int) -> None:
-    """Write a new file and rename it: a kill leaves the old one or the new one, an OSError the old one alone."""
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    """Write a new file and rename it: a kill leaves the old one or the new one, a failure the old one alone.
+
+    Raises:
+        UsageError: it can't be written.
+    """
+    with files.replacing(path) as new:
         new.write_bytes(content)
         new.chmod(mode)
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def put_changed(path: Path, text: str) -> None:

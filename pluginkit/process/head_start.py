@@ -61,25 +61,29 @@ def begin(project: Path) -> None:
         init = place / "cmake" / INIT
         if place in _begun or not (place / "cmake" / "build.ninja").is_file():
             return
-        ninja = re.search(r'^set\(CMAKE_MAKE_PROGRAM "(.*)" CACHE', init.read_text(encoding="utf-8"), re.MULTILINE)
-        if ninja is None:
-            return
+        settings = dict(re.findall(r'^set\((\w+) "(.*)" CACHE', init.read_text(encoding="utf-8"), re.MULTILINE))
+        if "CMAKE_MAKE_PROGRAM" not in settings or settings.get("PLUGINKIT_PROJECT") != str(project.resolve()):
+            return  # what it would compile is the project's that this one was copied from
         lock = stack.enter_context((place / ".lock").open("w", encoding="utf-8"))
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _begun[place] = HeadStart([ninja[1], "-C", str(place / "cmake"), "all"], lock)
+        _begun[place] = HeadStart([settings["CMAKE_MAKE_PROGRAM"], "-C", str(place / "cmake"), "all"], lock)
         stack.pop_all()
 
 
 @contextlib.contextmanager
-def locked(place: Path) -> Iterator[HeadStart | None]:
+def locked(place: Path, wait: Callable[[], None] = lambda: None) -> Iterator[HeadStart | None]:
     """The lock of a library's folder, and what was begun there, which has it already.
 
-    Two builds at once would write the same objects; the second waits, and then finds all done.
+    Two builds at once would write the same objects; the second calls `wait`, waits, and then finds all done.
     """
     begun = _begun.pop(place, None)
     with begun.lock if begun else (place / ".lock").open("w", encoding="utf-8") as lock:
         if begun is None:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                wait()
+                fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             yield begun
         finally:

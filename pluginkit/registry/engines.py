@@ -12,8 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.library.problem import Problem
+from pluginkit.process import files
 from pluginkit.registry import plans
-from pluginkit.registry.bundles import digests, files
+from pluginkit.registry.bundles import digests
 from pluginkit.registry.bundles.digests import Digest
 from pluginkit.registry.bundles.systems import System
 from pluginkit.registry.resolving import Identity, PluginResolution, Resolution, Resolver, is_nvidias, shown

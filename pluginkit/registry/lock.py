@@ -23,7 +23,7 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.registry.bundles import files
+from pluginkit.process import files
 from pluginkit.registry.bundles.digests import Digest
 from pluginkit.registry.resolving import Identity, Resolution, shown
 

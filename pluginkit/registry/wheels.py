@@ -23,9 +23,9 @@ from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import Version
 
 from pluginkit.build.artifact import TARGETS, library_path
-from pluginkit.errors import CheckFailed, ToolMissing, UsageError
-from pluginkit.process import programs
-from pluginkit.registry.bundles import digests, files
+from pluginkit.errors import CheckFailed, ToolMissing, UsageError, unwritable
+from pluginkit.process import files, programs
+from pluginkit.registry.bundles import digests
 from pluginkit.registry.bundles.archive import Content
 from pluginkit.registry.bundles.bundle import Bundle, Variant
 from pluginkit.registry.storage import index
@@ -145,7 +145,7 @@ class _Wheel:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise UsageError(f"{folder} cannot be written: {error.strerror}.") from None
+                raise unwritable(folder, error) from None
             with files.replacing(path) as place:
                 shutil.copyfile(made, place)
         return PluginWheel(

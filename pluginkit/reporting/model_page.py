@@ -10,6 +10,7 @@ from pluginkit.errors import ToolMissing
 from pluginkit.importing import Imported
 from pluginkit.importing.building import advice
 from pluginkit.importing.unserved import labels
+from pluginkit.process import files
 from pluginkit.process.escapes import shown
 
 SHOWN = 12
@@ -30,9 +31,9 @@ def write(found: Sequence[Imported], file: Path) -> None:
     """Write the page.
 
     Raises:
-        OSError: the file can't be written.
+        UsageError: the file can't be written.
     """
-    file.write_text(page(found), encoding="utf-8")
+    files.write(file, page(found))
 
 
 def _shown(value: object) -> object:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pluginkit.errors import ToolMissing
+from pluginkit.process import files
 from pluginkit.reporting import causes, summary
 from pluginkit.reporting.causes import Cause
 from pluginkit.reporting.matrix import matrix
@@ -92,22 +91,7 @@ def write(report: Report, file: Path, *, command: str, whole: str, reports: Sequ
         ToolMissing: as `check`.
     """
     check()
-    text = page(report, command=command, whole=whole, reports=reports)
-    if file.exists() and not file.is_file():
-        # /dev/stdout, for one: nothing there can be replaced by renaming.
-        file.write_text(text, encoding="utf-8")
-        return
-    handle, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.absolute().parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)
-        Path(name).replace(file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    files.write(file, page(report, command=command, whole=whole, reports=reports))
 
 
 def page(report: Report, *, command: str, whole: str, reports: Sequence[Report] = ()) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import onnx
 
-from pluginkit.errors import UsageError
+from pluginkit.errors import unwritable
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Network
 from pluginkit.testing.families import Family
@@ -47,5 +47,5 @@ def save(manifest: Manifest, families: Sequence[Family], folder: Path) -> list[P
                 onnx.checker.check_model(str(part))
                 written.append(part.rename(folder / f"{network.id.replace('/', '-')}.onnx"))
     except OSError as error:
-        raise UsageError(f"{folder} cannot be written to: {error.strerror}.") from None
+        raise unwritable(folder, error) from None
     return written

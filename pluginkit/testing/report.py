@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -15,6 +16,7 @@ from pluginkit.demands import Doubt
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.network.api_model import AnyNetwork
+from pluginkit.process import files
 from pluginkit.process.findings import Defect
 from pluginkit.runtimes.verdict import Target
 
@@ -250,7 +252,11 @@ class Report:
         return found
 
     def write_junit(self, file: Path) -> None:
-        """Write JUnit XML: a suite for the host's cases on each build, one for each runtime's verdicts."""
+        """Write JUnit XML: a suite for the host's cases on each build, one for each runtime's verdicts.
+
+        Raises:
+            UsageError: the file can't be written.
+        """
         xml = junitparser.JUnitXml(name=self.plugin)
         several = len(self.gpus) > 1
         for target, gpu, checks in dict.fromkeys((c.target, c.gpu, c.sanitizers) for c in self.cases):
@@ -270,7 +276,9 @@ class Report:
             tests = [_test(v.network, "refused", v) for v in self.controls]
             xml.append(_suite(f"{self.controls[0].runtime} refuses", tests))
         xml.update_statistics()
-        xml.write(str(file), pretty=True)
+        text = io.BytesIO()
+        xml.write(text, pretty=True)
+        files.write(file, text.getvalue())
 
 
 def _suite(name: str, tests: list[junitparser.TestCase]) -> junitparser.TestSuite:

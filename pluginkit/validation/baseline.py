@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pluginkit.errors import UsageError
+from pluginkit.process import files
 from pluginkit.validation.results import CheckResult, Ending
 
 
@@ -48,7 +49,7 @@ def read(path: Path) -> KnownFindings:
 def write(path: Path, results: Sequence[CheckResult]) -> None:
     """Write the findings among the results to a file."""
     known = [KnownFinding(check=one.check, plugin=one.plugin, method=one.method) for one in results if one.is_finding]
-    path.write_text(KnownFindings(known=known).model_dump_json(indent=2) + "\n", encoding="utf-8")
+    files.write(path, KnownFindings(known=known).model_dump_json(indent=2) + "\n")
 
 
 def apply(baseline: KnownFindings, results: Sequence[CheckResult]) -> tuple[CheckResult, ...]:

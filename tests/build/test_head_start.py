@@ -5,13 +5,19 @@ from __future__ import annotations
 import fcntl
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pluginkit.build import cache
 from pluginkit.process import head_start
+
+
+def settings(ninja: str | Path, project: Path) -> str:
+    return cache.script({"CMAKE_MAKE_PROGRAM": str(ninja), "PLUGINKIT_PROJECT": str(project)})
 
 
 @pytest.fixture
@@ -25,7 +31,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
     )
     ninja.chmod(0o755)
     (folder / "cmake" / "build.ninja").touch()
-    (folder / "cmake" / head_start.INIT).write_text(f'set(CMAKE_MAKE_PROGRAM "{ninja}" CACHE STRING "" FORCE)\n')
+    (folder / "cmake" / head_start.INIT).write_text(settings(ninja, tmp_path))
     yield folder
     head_start.cancel()
 
@@ -102,13 +108,34 @@ def test_nothing_begins_where_somebody_builds_or_nothing_was_built(place: Path, 
     with (place / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         head_start.begin(tmp_path)
-    for text in ("", 'set(CMAKE_MAKE_PROGRAM "/nowhere/ninja" CACHE STRING "" FORCE)\n'):
+    # Also where the project was copied from another folder, which is what Ninja would build.
+    for text in ("", settings("/nowhere/ninja", tmp_path), settings(tmp_path / "ninja", tmp_path / "original")):
         (place / "cmake" / head_start.INIT).write_text(text)
         head_start.begin(tmp_path)
     (place / "cmake" / "build.ninja").unlink()
     head_start.begin(tmp_path)
     assert not (place / "cmake" / "pid").exists()
     assert free(place)
+
+
+def test_who_waits_for_another_build_says_so(place: Path) -> None:
+    said = threading.Event()
+    with (place / ".lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+
+        def build() -> None:
+            with head_start.locked(place, said.set):
+                pass
+
+        second = threading.Thread(target=build)
+        second.start()
+        assert said.wait(30)
+        assert second.is_alive()
+    second.join(30)
+    assert not second.is_alive()
+    said.clear()
+    with head_start.locked(place, said.set):
+        assert not said.is_set()
 
 
 def test_a_fork_of_the_process_ends_nothing(place: Path) -> None:

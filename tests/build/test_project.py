@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -25,6 +26,7 @@ from pluginkit.cli.project.build import command
 from pluginkit.errors import BuildFailed, ToolMissing, UsageError
 from pluginkit.library import gpu_code
 from pluginkit.process import head_start
+from pluginkit.process.programs import Completed
 
 from .conftest import CMAKE, ENTRY, OTHER, answers, write_project
 
@@ -313,6 +315,43 @@ def test_which_targets_are_built(
     if said:
         (line,) = lines
         assert re.search(r"pluginkit build --target all .* \[build\]", line)
+
+
+@pytest.mark.parametrize(("says", "free", "text"), [
+    ("as: a.o: No space left on device", 1 << 40, "No space left on device"),
+    ("cp: a.o: Disk quota exceeded", 1 << 40, "Disk quota exceeded"),
+    ("ninja: error: unknown target 'cmTC_7a3c4'", 4096, "No space left on device"),
+])  # fmt: skip
+def test_a_full_disk_is_one_sentence_with_the_folder(
+    project: Path, monkeypatch: pytest.MonkeyPatch, says: str, free: int, text: str
+) -> None:
+    """Whatever tool found it full, and whether it says so: not the assembler's own words."""
+    build(project, "cpu")
+    before = (project / "build/cpu/libtiny.so").read_bytes()
+    place = project / "build/cpu/cmake"
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free if path == place else 1 << 50))
+    monkeypatch.setattr(
+        "pluginkit.build.cmake.Program",
+        lambda *_, **__: SimpleNamespace(finish=lambda on_line: Completed((), 1, f"FAILED: a.o\ng++ a\n{says}\n", "")),
+    )
+    with pytest.raises(UsageError) as error:
+        build(project, "cpu")
+    assert error.value.message == f"{project} cannot be built there: {place}: {text}."
+    assert error.value.hint == "Make room there."
+    assert (project / "build/cpu/libtiny.so").read_bytes() == before
+
+
+def test_a_project_that_was_moved_is_built_where_it_is(tmp_path: Path) -> None:
+    """CMake's files have the absolute paths of the first place."""
+    first, second = write_project(tmp_path / "first"), tmp_path / "a second ü"
+    build(first, "cpu")
+    first.rename(second)
+    lines: list[str] = []
+    head_start.begin(second)
+    build(second, "cpu", progress=lines.append)
+    assert lines[0] == f"Everything is compiled anew: PLUGINKIT_PROJECT was {first} and is {second}."
+    assert answers(second / "build/cpu/libtiny.so") == (11010, 42, True)
+    assert not first.exists()
 
 
 def test_a_missing_compiler_is_said_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,20 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background
 sys.meta_path.insert(0, Extension())
 cli.main(sys.argv[2:])
 """
+_EARLY = """
+import os, signal, sys
+from pluginkit.__main__ import main
+
+class Pressed:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+        return None
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Pressed())
+main()
+"""
 _SLOW = "#!/bin/sh\nsleep 60\n"
 
 
@@ -67,6 +81,15 @@ def test_an_interrupted_import_is_no_bug(tmp_path: Path, module: str, command: l
         capture_output=True,
         text=True,
         timeout=60,
+    )
+    assert (done.returncode, done.stderr.strip()) == (130, "stopped: Stopped.")
+
+
+@pytest.mark.parametrize("module", ["pluginkit.cli", "click", "pluginkit.cli.errors"])
+def test_ctrl_c_before_there_is_a_command_line(module: str) -> None:
+    """The program's first quarter of a second is imports. Python's own start can't be caught."""
+    done = subprocess.run(
+        [sys.executable, "-c", _EARLY, module], check=False, capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr.strip()) == (130, "stopped: Stopped.")
 

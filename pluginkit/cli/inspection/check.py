@@ -18,6 +18,7 @@ from pluginkit.cli.inspection.fuzz import Duration, fuzz, fuzz_one
 from pluginkit.cli.report_files import check_writable
 from pluginkit.errors import UsageError
 from pluginkit.manifest import FILE_NAME
+from pluginkit.process import files
 from pluginkit.run.project_checks import ProjectOptions, check_project
 from pluginkit.run.project_fuzzing import prepare
 from pluginkit.validation import CHECKS, CheckReport, CheckResult, Ending, baseline, check_library, choose
@@ -247,11 +248,11 @@ def _again(subject: Path | None, library: Path | None, options: FuzzOptions) -> 
 
 def _write(report: CheckReport, json_file: Path | None, junit_file: Path | None, sarif_file: Path | None) -> None:
     if json_file:
-        json_file.write_text(json.dumps(to_json(report), indent=2) + "\n")
+        files.write(json_file, json.dumps(to_json(report), indent=2) + "\n")
     if junit_file:
         junit(report).write(str(junit_file), pretty=True)
     if sarif_file:
-        sarif_file.write_text(json.dumps(sarif(report, Path.cwd()), indent=2) + "\n")
+        files.write(sarif_file, json.dumps(sarif(report, Path.cwd()), indent=2) + "\n")
 
 
 def _listing(names: list[str]) -> Table:

@@ -16,6 +16,7 @@ from pluginkit import farm
 from pluginkit.cli import progress, terminal
 from pluginkit.cli.report_files import check_writable, json_option
 from pluginkit.errors import ToolMissing
+from pluginkit.process import files
 
 if TYPE_CHECKING:
     from pluginkit.farm.fleet import FarmWorker, Fleet
@@ -40,7 +41,7 @@ def command(address: str, json_file: Path | None) -> int:
         if to_stdout:
             click.echo(text)
         else:
-            json_file.write_text(text + "\n", encoding="utf-8")
+            files.write(json_file, text + "\n")
     console.print(_table(workers))
     for line in _absent(workers):
         console.print(Text(line, style="yellow"))

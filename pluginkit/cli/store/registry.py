@@ -30,7 +30,7 @@ from pluginkit.cli.store.options import (
     store_option,
     trust_options,
 )
-from pluginkit.errors import CheckFailed, NothingSelected, PluginkitError, UsageError
+from pluginkit.errors import CheckFailed, NothingSelected, PluginkitError, UsageError, unwritable
 from pluginkit.registry import deployment
 from pluginkit.registry.bundles import archive, conflicts, digests, packing
 from pluginkit.registry.bundles.archive import SUFFIX
@@ -202,7 +202,7 @@ def export(bundles: tuple[str, ...], output: Path, named: tuple[Path, ...]) -> i
         try:
             output.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"{output} cannot be made: {error.strerror}.") from None
+            raise unwritable(output, error) from None
         for store, entry in chosen:
             content = store.content(entry.digest)
             path = output / archive.file_name(content.bundle)

@@ -18,6 +18,7 @@ from pluginkit.bench.runner import asked
 from pluginkit.cli import farms, progress, terminal
 from pluginkit.cli.report_files import check_writable, json_option
 from pluginkit.cli.testing.precisions import chosen, measured_precisions
+from pluginkit.process import files
 from pluginkit.run.options import Step
 
 
@@ -98,7 +99,7 @@ def command(
     if to_stdout:
         click.echo(text)
     elif json_file is not None:
-        json_file.write_text(text + "\n", encoding="utf-8")
+        files.write(json_file, text + "\n")
     if picture is not None:
         plot.write(report, picture)
     return report.exit_code

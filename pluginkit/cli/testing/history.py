@@ -18,6 +18,7 @@ from pluginkit.cli.report_files import check_writable, json_option
 from pluginkit.history import BeganToFail, History, Slower, began_to_fail, slower
 from pluginkit.history.store import PastResult
 from pluginkit.history.trends import BEFORE, RECENT
+from pluginkit.process import files
 
 
 @click.command("history")
@@ -43,7 +44,7 @@ def command(folder: Path, json_file: Path | None) -> int:
         if to_stdout:
             click.echo(text)
         else:
-            json_file.write_text(text + "\n", encoding="utf-8")
+            files.write(json_file, text + "\n")
     _show(entries, failing, slow, terminal.console(stderr=to_stdout))
     return 0
 

@@ -20,7 +20,7 @@ from pluginkit.cli.report_files import check_writable
 from pluginkit.cli.testing.precisions import chosen
 from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.manifest import FILE_NAME
-from pluginkit.process import head_start
+from pluginkit.process import files, head_start
 from pluginkit.reporting import page
 from pluginkit.run import messages, several_plugins, watching
 from pluginkit.run.executors import Executor
@@ -228,6 +228,6 @@ def _write(report: Report, json_file: Path | None, junit: Path | None) -> None:
     if json_file is not None and str(json_file) == "-":
         click.echo(json.dumps(report.to_json(), indent=2))
     elif json_file is not None:
-        json_file.write_text(json.dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
+        files.write(json_file, json.dumps(report.to_json(), indent=2) + "\n")
     if junit is not None:
         report.write_junit(junit)

@@ -19,6 +19,7 @@ from pluginkit.cli.testing.bench import seconds
 from pluginkit.cli.testing.precisions import chosen, measured_precisions
 from pluginkit.errors import PluginkitError
 from pluginkit.manifest import Manifest
+from pluginkit.process import files
 from pluginkit.tuning import Tuned, TuneOptions, TuneReport, tune
 from pluginkit.tuning.choosing import LEAST
 from pluginkit.tuning.model import named
@@ -80,7 +81,7 @@ def command(
     if to_stdout:
         click.echo(text)
     elif json_file is not None:
-        json_file.write_text(text + "\n", encoding="utf-8")
+        files.write(json_file, text + "\n")
     return 0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from pluginkit.errors import CheckFailed, PluginkitError, UsageError
+from pluginkit.errors import CheckFailed, PluginkitError, UsageError, unwritable
 from pluginkit.importing import inputs, plugin_node, running
 from pluginkit.importing import model as model_
 from pluginkit.importing.files import external
@@ -171,5 +171,7 @@ def write(model: onnx.ModelProto, made: Path) -> None:
             file = Path(scratch) / made.name
             file.write_bytes(model.SerializeToString())
             file.replace(made)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise unwritable(made, error) from None
+    except ValueError as error:
         raise UsageError(f"{made} cannot be written: {error}.") from None

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.process import files
 from pluginkit.registry.bundles import bundle as bundle_
-from pluginkit.registry.bundles import digests, files
+from pluginkit.registry.bundles import digests
 from pluginkit.registry.bundles.bundle import Bundle
 
 SUFFIX = ".bundle.tar.gz"
