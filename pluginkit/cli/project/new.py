@@ -165,7 +165,7 @@ def _from_model(
     if bool(operator) == bool(node):
         raise UsageError(
             "--from-onnx needs --op DOMAIN::OP, for all nodes of an operator, or --node NAME, for one.",
-            hint=f"pluginkit doctor {quoted(str(model))} lists the operators that nobody serves.",
+            hint=f"pluginkit doctor {quoted(str(model))} lists the operators without an implementation.",
         )
     with progress.spinner("reading the model, and running it up to its nodes", Console(), elapsed=True):
         found = extract(
