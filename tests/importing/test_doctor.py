@@ -83,7 +83,7 @@ def test_nodes_in_functions_are_found_in_them() -> None:
     [
         (helper.make_node("QuickGelu", ["x"], ["y"], domain="com.microsoft"), 17, "yes: onnxruntime", "fuses", True),
         (helper.make_node("CenterCropPad", ["x", "s"], ["y"]), 18, "yes: ONNX's own", "measure", True),
-        (helper.make_node("Det", ["x"], ["y"]), 17, "not told by ONNX", "", False),
+        (helper.make_node("Det", ["x"], ["y"]), 17, "not defined in ONNX", "", False),
     ],
 )
 def test_the_documents_questions(node: onnx.NodeProto, opset: int, expressible: str, slow: str, rewrite: bool) -> None:

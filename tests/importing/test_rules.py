@@ -163,7 +163,7 @@ def test_m2_a_node_with_a_namespace_gets_the_plugin_of_a_native_name(tmp_path: P
     other = helper.make_node("Selu", ["x"], ["y"], "s", domain=DOMAIN, plugin_version="1", plugin_namespace="else")
     problem = one(found(tmp_path, model([other]), given), "M2")
     assert (problem.level, problem.fix) == ("error", 'Set plugin_namespace="" on the node.')
-    assert "nobody has version '1' in namespace 'else'" in problem.text
+    assert "no library has version '1' in namespace 'else'" in problem.text
     newer = helper.make_node("Selu", ["x"], ["y"], "s", domain=DOMAIN, plugin_version="2", plugin_namespace="")
     fix = one(found(tmp_path, model([newer]), given), "M2").fix
     assert fix.startswith('Set plugin_namespace="" and plugin_version=')
