@@ -134,7 +134,7 @@ def _opened(path: Path) -> Iterator[Any]:
     except Exception as error:  # noqa: BLE001 - pyelftools answers damaged files with whatever exception comes of it
         what = str(error) if isinstance(error, ELFError) and str(error) else type(error).__name__
         raise UsageError(
-            f"{path} is a damaged ELF file: {what}.", hint="Was it copied to its end? Build it anew."
+            f"{path} is a damaged ELF file: {what}.", hint="Was it copied to its end? Rebuild it."
         ) from None
 
 
@@ -145,7 +145,7 @@ def _check_magic(path: Path, head: bytes) -> None:
             hint="A plugin library for Linux is an ELF shared library (.so).",
         )
     if len(head) < 20:
-        raise UsageError(f"{path} is a damaged ELF file: it ends after {len(head)} bytes.", hint="Build it anew.")
+        raise UsageError(f"{path} is a damaged ELF file: it ends after {len(head)} bytes.", hint="Rebuild it.")
     if head[4] != 2:
         raise UsageError(
             f"{path} is a 32-bit library; TensorRT and pluginkit are 64-bit.", hint="Build it without -m32."

@@ -57,7 +57,7 @@ def configure(
     if begun is not None:
         begun.cancel()
     if (folder / "build.ninja").exists():
-        progress(f"Everything is compiled anew: {cache.difference(before, script)}.")
+        progress(f"Everything is compiled again: {cache.difference(before, script)}.")
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)

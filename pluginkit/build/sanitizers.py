@@ -16,14 +16,14 @@ SANITIZERS = {
     "address": "reads and writes outside of memory (AddressSanitizer)",
     "undefined": "undefined behaviour of C++ (UndefinedBehaviorSanitizer)",
     "thread": "data races between CUDA threads",
-    "memory": "reads of memory that nobody wrote",
+    "memory": "reads of uninitialized memory",
 }
 """The checks by name, each with what it finds."""
 
 GPU_SANITIZERS = {
     "memcheck": "accesses out of bounds, misaligned ones",
     "racecheck": "data races in shared memory",
-    "initcheck": "reads of global memory that nobody wrote",
+    "initcheck": "reads of uninitialized global memory",
     "synccheck": "barriers that are used wrongly",
 }
 """The tools of compute-sanitizer by name, each with what it finds; it runs one at a time."""

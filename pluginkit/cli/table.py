@@ -50,7 +50,7 @@ def show(report: Report, console: Console, *, command: str, detail: int = 0) -> 
     """
     found = causes.causes(report)
     for cause in found[:FAILURES]:
-        console.print(_failure(causes.message(cause, report, command)))
+        _show_failure(causes.message(cause, report, command), console)
     if len(found) > FAILURES:
         more = f"\n... and {len(found) - FAILURES} more causes; --json FILE has all cases."
         console.print(Text(more, style="bold red"))
@@ -218,11 +218,13 @@ def _verdict(verdict: Verdict | None) -> Text:
     return Text(verdict.word, style=_STYLE[verdict.outcome])
 
 
-def _failure(failure: messages.Failure) -> RenderableType:
-    lines: list[RenderableType] = [Text(f"\n{failure.head}", style="bold red")]
-    lines += [Text(f"  {line}") for line in failure.message]
-    lines += [Text(f"  | {line}", style="dim") for line in failure.log]
-    return Group(*lines, Text.assemble(("  again: ", "bold"), failure.again))
+def _show_failure(failure: messages.Failure, console: Console) -> None:
+    console.print(Text(f"\n{failure.head}", style="bold red"))
+    console.print(*(Text(f"  {line}") for line in failure.message), sep="\n")
+    if failure.log:
+        console.print(*(Text(f"  | {line}", style="dim") for line in failure.log), sep="\n")
+    # To be copied: no line ends that a terminal's width makes.
+    console.print(Text.assemble(("  again: ", "bold"), failure.again), soft_wrap=True)
 
 
 def _own(alike: Sequence[Verdict]) -> RenderableType:

@@ -252,7 +252,7 @@ class Execution(ABC):
         if ended.worker in self._dispatcher.workers:
             raise FarmLost(
                 f"The farm's scheduler has forgotten the run; {self._progress}.",
-                hint="Was it started anew? Run again.",
+                hint="Was it restarted? Run again.",
             )
 
     def _fetch(self, ended: Ended) -> None:

@@ -200,7 +200,7 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
     given = recorded.read(proto, options.data, options.expected)
     plugins = libraries.read(options.plugins, options.sanitize, options.timeout, progress)
     found = tensorrt_rtx.probe()
-    progress("asking who serves each node")
+    progress("looking up what implements each node")
     if not found.found:
         judge = "the onnx package, for TensorRT-RTX isn't here"
         served = serve(proto, plugins, onnx.defs.has)

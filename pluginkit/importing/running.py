@@ -274,7 +274,7 @@ def impossible(served: Sequence[Served], plugins: Sequence[Served]) -> RunOutcom
     unserved = [one.place.label for one in served if one.by == "nobody"]
     if unserved:
         more = " ..." if len(unserved) > 3 else ""
-        message = f"nobody serves {', '.join(unserved[:3])}{more}"
+        message = f"nothing implements {', '.join(unserved[:3])}{more}"
         return RunOutcome("not run", message, remedy="give the library that has it by --plugins")
     for one in plugins:
         if one.library is None or one.creator is None:

@@ -128,7 +128,7 @@ def _answers(model: onnx.ModelProto, node: onnx.NodeProto, native: Callable[[str
     definition = definitions.of(model, node)
     if definition is None:
         if node.domain in {"", "ai.onnx"} and onnx.defs.has(node.op_type):
-            return "not told by ONNX, which defines it by no other operators", "", "", False
+            return "not defined in ONNX, which defines it by no other operators", "", "", False
         return "known to its author only: its domain says nothing of it", "", "", False
     kinds = [inner.op_type for inner in definitions.nodes(definition.nodes)]
     missing = sorted({kind for kind in kinds if not native(kind)})

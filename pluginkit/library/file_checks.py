@@ -106,7 +106,7 @@ def of_linkage(path: Path, facts: Elf, linkage: Linkage) -> Iterator[Problem]:
         yield Problem(
             "warning",
             f"Its SONAME is {facts.soname}, the file's name {path.name}: a process that has both loads one.",
-            "Keep the file's name, or link it anew.",
+            "Keep the file's name, or relink it.",
             "B20",
         )
 

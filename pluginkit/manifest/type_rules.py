@@ -30,7 +30,7 @@ def problems(manifest: ManifestModel) -> Iterator[str]:
 
 
 def lacking(manifest: ManifestModel, layout: Layout) -> Iterator[str]:
-    """What a plugin needs and TensorRT of a layout has not, a sentence each: its interface, or a type in each of its rows.
+    """What a plugin needs that TensorRT of a layout lacks, a sentence each: its interface, or a type in each row.
 
     A type that only some rows have is no obstacle: a TensorRT without it never offers it.
     """

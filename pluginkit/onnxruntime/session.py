@@ -84,7 +84,7 @@ def of_libraries(proto: onnx.ModelProto, plugins: Sequence[PluginLibrary], timeo
         first = unknown[0].place
         more = f", and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         raise UsageError(
-            f"nobody serves {first.operator}, node {first.label}{more}.", hint="Give the library that has it."
+            f"nothing implements {first.operator}, node {first.label}{more}.", hint="Give the library that has it."
         )
     known = [one for one in served if one.by != "nobody"]
     if reason := running.impossible(known, [one for one in known if one.by == "plugin"]):

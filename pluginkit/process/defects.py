@@ -12,7 +12,7 @@ SHOWN = 4
 """How many defects of a case are shown; a wrong kernel often has one defect in many forms."""
 
 _SHARE = "Order the two by __syncthreads() or __syncwarp(), make both atomic, or give each thread a place of its own."
-_OUTSIDE = "Compare the index with the size before the access; a grid's last block often has threads to spare."
+_OUTSIDE = "Compare the index with the size before the access; the last block often has more threads than elements."
 _WORKSPACE = "Get it in initialize() or attachToContext(), or ask for it by getWorkspaceSize()."
 _NO_WORKSPACE = (
     "getWorkspaceSize() answered 0, so the workspace that enqueue() is given is null: ask for its bytes there. If the "
@@ -61,8 +61,8 @@ KINDS = {
     "synchronization-in-enqueue": ("waiting in enqueue", "Leave it out: later work on the stream waits by itself."),
     "trap": ("a trap", "The kernel ended itself; look at what made it do so."),
     "undefined": ("undefined behaviour", "The result is anything, and may be another one on a GPU."),
-    "uninitialized-copy": ("a copy of memory that nobody wrote", _WRITE),
-    "uninitialized-read": ("a read of memory that nobody wrote", _WRITE),
+    "uninitialized-copy": ("a copy of uninitialized memory", _WRITE),
+    "uninitialized-read": ("a read of uninitialized memory", _WRITE),
     "unsynchronized-copy": (
         "memory used before its copy is done",
         "Wait for the stream or for an event before the memory is used or freed.",

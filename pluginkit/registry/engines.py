@@ -107,7 +107,7 @@ def write(engine: Path, resolution: Resolution) -> Note:
     """
     if missing := [shown(identity) for identity, answer in resolution.answers.items() if answer.chosen is None]:
         raise CheckFailed(
-            f"No bundle serves {', '.join(missing)}, so what {engine} needs can't be said.",
+            f"No bundle implements {', '.join(missing)}, so what {engine} needs can't be said.",
             hint=f"pluginkit resolve {resolution.model} shows why.",
         )
     inside = plans.read(engine).plugins
@@ -158,7 +158,7 @@ def read(engine: Path) -> Note | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", hint="pluginkit engine note writes it anew.") from None
+        raise UsageError(f"{path} cannot be read: {error}", hint="pluginkit engine note writes it again.") from None
     if isinstance(plain, dict) and plain.get("schema") != SCHEMA:
         raise UsageError(f"{path} is of schema version {plain.get('schema')!r}; this pluginkit knows {SCHEMA}.")
     try:
@@ -166,7 +166,7 @@ def read(engine: Path) -> Note | None:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{path}: {where}: {first['msg']}.", hint="pluginkit engine note writes it anew.") from None
+        raise UsageError(f"{path}: {where}: {first['msg']}.", hint="pluginkit engine note writes it again.") from None
 
 
 def check(engine: Path, resolver: Resolver) -> Checked:
@@ -181,7 +181,7 @@ def check(engine: Path, resolver: Resolver) -> Checked:
         problems.append(
             Problem(
                 "warning",
-                f"{sidecar(engine).name} is about another file: the engine was changed or built anew.",
+                f"{sidecar(engine).name} is about another file: the engine was changed or rebuilt.",
                 f"pluginkit engine note {engine} --from MODEL.onnx",
             )
         )

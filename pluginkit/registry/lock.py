@@ -121,7 +121,7 @@ def read(path: Path) -> Lock:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{path}: {where}: {first['msg']}.", hint="pluginkit resolve --lock writes it anew.") from None
+        raise UsageError(f"{path}: {where}: {first['msg']}.", hint="Run pluginkit resolve --lock again.") from None
 
 
 def write(path: Path, resolutions: Sequence[Resolution]) -> Lock:
@@ -134,7 +134,7 @@ def write(path: Path, resolutions: Sequence[Resolution]) -> Lock:
     for one in resolutions:
         if missing := [shown(identity) for identity, answer in one.answers.items() if answer.chosen is None]:
             raise CheckFailed(
-                f"{one.model} cannot be locked for {one.system.key}: nothing serves {', '.join(missing)}.",
+                f"{one.model} cannot be locked for {one.system.key}: nothing implements {', '.join(missing)}.",
                 hint="pluginkit resolve shows why.",
             )
     wanted = tuple(sorted({shown(identity) for one in resolutions for identity in one.answers}))
@@ -160,7 +160,7 @@ def check(lock: Lock, plugins: Sequence[Identity], where: Path) -> None:
     if found:
         raise CheckFailed(
             f"{where} and the model no longer agree:\n" + "\n".join(f"  {line}" for line in found),
-            hint="pluginkit resolve MODEL.onnx --lock writes it anew.",
+            hint="pluginkit resolve MODEL.onnx --lock writes it again.",
         )
 
 

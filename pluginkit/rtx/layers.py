@@ -70,7 +70,7 @@ def _difference(tensor: trt.ITensor, wanted: declaration.Input) -> str:
     try:
         shape = tuple(int(size) for size in tensor.shape)
     except (ValueError, RuntimeError):
-        return "its rank can't be told: the layers before it have no valid shape"
+        return "its rank is not known: the layers before it have no valid shape"
     if len(shape) != len(wanted.shape):
         return f"it has {_count(len(shape), 'dimension')}"
     fixed = [pair for pair in zip(shape, wanted.shape, strict=True) if -1 not in pair and pair[0] != pair[1]]

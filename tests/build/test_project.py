@@ -168,7 +168,7 @@ def test_warnings_are_shown_and_are_errors_only_when_asked(project: Path) -> Non
     lines.clear()
     with pytest.raises(BuildFailed, match="-Werror=conversion"):
         build(project, "cpu", werror=True, progress=lines.append)
-    assert lines[0] == "Everything is compiled anew: PLUGINKIT_WERROR was OFF and is ON."
+    assert lines[0] == "Everything is compiled again: PLUGINKIT_WERROR was OFF and is ON."
 
 
 def test_flags_in_the_environment_are_settings_too(monkeypatch: pytest.MonkeyPatch) -> None:

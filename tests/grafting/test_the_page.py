@@ -109,7 +109,7 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
     assert typed("pluginkit graft model.onnx --replace other --by acme::GroupNorm -o bad.onnx") == 2
     assert "The plugin's bundle brings instance_norm." in words(capfd.readouterr().err)
     assert typed("pluginkit graft model.onnx --replace other --by acme::Groupnorm -o bad.onnx") == 1
-    assert "Nothing serves acme::Groupnorm 1." in words(capfd.readouterr().err)
+    assert "Nothing implements acme::Groupnorm 1." in words(capfd.readouterr().err)
     Path("aside").rename("group_norm")
 
     # A wrong attribute: other values, and nothing is written.

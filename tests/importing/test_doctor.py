@@ -83,7 +83,7 @@ def test_nodes_in_functions_are_found_in_them() -> None:
     [
         (helper.make_node("QuickGelu", ["x"], ["y"], domain="com.microsoft"), 17, "yes: onnxruntime", "fuses", True),
         (helper.make_node("CenterCropPad", ["x", "s"], ["y"]), 18, "yes: ONNX's own", "measure", True),
-        (helper.make_node("Det", ["x"], ["y"]), 17, "not told by ONNX", "", False),
+        (helper.make_node("Det", ["x"], ["y"]), 17, "not defined in ONNX", "", False),
     ],
 )
 def test_the_documents_questions(node: onnx.NodeProto, opset: int, expressible: str, slow: str, rewrite: bool) -> None:
@@ -152,7 +152,7 @@ def test_doctor_on_several_models(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert cli.run(["doctor", str(first), str(fine), str(text), "--html", str(page)]) == 2
     out = " ".join(capsys.readouterr().out.split())
     assert re.search(r"acme::Swish2 2 1 main graph, 1 inside If .* outer, if/then_branch/inner ", out)
-    assert "nodes outer, if/then_branch/inner: nobody serves Swish2" in out
+    assert "nodes outer, if/then_branch/inner: nothing implements Swish2" in out
     assert "pluginkit new" in out
     assert "is a checkpoint of PyTorch" in out
     assert out.rindex(" 1 - 0 built ran ") > out.rindex(" 4 acme::Swish2 2 refused not run ")
@@ -291,7 +291,7 @@ def test_every_wait_shows_its_time(
     assert cli.run(["doctor", other, "--cut", "h", "--into", str(tmp_path / "parts")]) in {0, 1}
     assert len(seen) >= 6
     assert all(seen.values()), seen
-    assert "asking who serves each node" in steps
+    assert "looking up what implements each node" in steps
     capsys.readouterr()
 
 

@@ -389,9 +389,9 @@ def test_what_cannot_be_run_is_said(scale_project: Path, tmp_path: Path) -> None
     assert "no reference.py" in found.ran.message
     assert (found.exit_code, replace(found, strict=True).exit_code) == (0, 0)
     found = imported(tmp_path, model([scale()]))
-    assert "nobody serves s" in found.ran.message
+    assert "nothing implements s" in found.ran.message
     assert found.last_line.endswith(
-        "not run on the CPU: nobody serves s; to run it, give the library that has it by --plugins"
+        "not run on the CPU: nothing implements s; to run it, give the library that has it by --plugins"
     )
     # A library that can't be run here says what would run it; that it wasn't is an error only where one asks for it.
     (library_,) = (one.library for one in imported(tmp_path, model([scale()]), library(scale_project)).served)

@@ -90,7 +90,7 @@ def test_inputs_that_do_not_fit(scale_project: Path) -> None:
 
 
 def test_an_operator_of_nobody_and_an_output_that_is_not_there(scale_project: Path) -> None:
-    with pytest.raises(UsageError, match=r"nobody serves acme::Scale"):
+    with pytest.raises(UsageError, match=r"nothing implements acme::Scale"):
         session(onnx.parser.parse_model(SHORT), [])
     opened = session(onnx.parser.parse_model(SHORT), [scale_project])
     with opened, pytest.raises(UsageError, match="no output 'nothing'"):

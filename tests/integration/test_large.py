@@ -199,8 +199,8 @@ def test_each_test_finds_indices_and_counts_of_32_bits(
     [
         pytest.param(0, "", marks=pytest.mark.slow),
         pytest.param(4, "", marks=pytest.mark.slow),
-        (7, "not judged: it takes more than 512 MiB or 5 s of CPU"),
-        (8, "not judged: run by few blocks, it fails with 16778240 elements too"),
+        (7, "not tested: it takes more than 512 MiB or 5 s of CPU"),
+        (8, "not tested: run by few blocks, it fails with 16778240 elements too"),
     ],
 )
 def test_each_test_passes_what_is_right(
@@ -227,7 +227,7 @@ def test_indices_and_counts_of_32_bits_are_found(
 def test_a_thread_that_runs_through_all_is_not_judged(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report, case = run(project, monkeypatch, 7)
     assert case.outcome is Outcome.SKIPPED
-    assert "it touches each element in few blocks. --target gpu can judge it." in case.message
+    assert "it touches each element in few blocks. --target gpu can test it." in case.message
     assert report.exit_code == 0
 
 
@@ -236,7 +236,7 @@ def test_a_kernel_that_needs_what_other_blocks_have_written_is_not_judged(
 ) -> None:
     report, case = run(project, monkeypatch, 8)
     assert case.outcome is Outcome.SKIPPED
-    assert case.message.startswith("not judged: run by few blocks, it fails with 16778240 elements too")
+    assert case.message.startswith("not tested: run by few blocks, it fails with 16778240 elements too")
     assert report.exit_code == 0
 
 

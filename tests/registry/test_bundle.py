@@ -29,7 +29,7 @@ EVIDENCE = {
 
 def test_the_published_schema_is_that_of_the_code() -> None:
     assert json.loads(SCHEMA.read_text()) == bundle.json_schema(), (
-        "python -m pluginkit.registry.bundles.bundle writes it anew"
+        "python -m pluginkit.registry.bundles.bundle writes it again"
     )
 
 

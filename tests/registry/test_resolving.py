@@ -279,7 +279,7 @@ def test_notes_that_cannot_be(store: Store, make: Make, tmp_path: Path) -> None:
     path = model(tmp_path, node("Scale", namespace="acme"))
     with pytest.raises(CheckFailed, match="built of another model"):
         engines.write(engine, look(path, store))
-    with pytest.raises(CheckFailed, match="No bundle serves"):
+    with pytest.raises(CheckFailed, match="No bundle implements"):
         engines.write(engine, look(model(tmp_path, node("Unknown")), store))
     for text in ("", "[]", "{}", '{"schema": 3}', '{"schema": 1, "kind": "pluginkit.engine"}'):
         engines.sidecar(engine).write_text(text)

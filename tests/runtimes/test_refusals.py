@@ -390,11 +390,11 @@ NESTED, UNTYPED, FORMATS = (
 @pytest.mark.parametrize(
     ("without", "own", "outcome", "text"),
     [
-        ({"sizes": WKSP, "sizes workspace": OTHER}, OTHER, Outcome.SKIPPED, "the plugin is not judged in this network"),
+        ({"sizes": WKSP, "sizes workspace": OTHER}, OTHER, Outcome.SKIPPED, "the plugin is not tested in this network"),
         ({"sizes": OTHER}, BuildVerdict("built", ""), Outcome.FAILED, "but without the sizes: refused"),
         ({"sizes": WKSP, "sizes workspace": WKSP}, BuildVerdict("built", ""), Outcome.FAILED, "sizes and workspace:"),
         ({"sizes": BuildVerdict("crashed", "")}, OTHER, Outcome.FAILED, "but without the sizes: crashed"),
-        ({"sizes": NESTED}, UNTYPED, Outcome.SKIPPED, "the plugin is not judged in this network"),
+        ({"sizes": NESTED}, UNTYPED, Outcome.SKIPPED, "the plugin is not tested in this network"),
         ({"sizes": FORMATS}, UNTYPED, Outcome.FAILED, "could not find any supported formats"),
     ],
 )

@@ -180,7 +180,7 @@ def test_how_it_is_judged(
 def test_what_is_written_elsewhere_is_not_missed(case: LargeCase) -> None:
     """Blocks may have other elements than those at the ends."""
     found, message = judging.judge(case, answered(case, unwritten=3, elsewhere=True), "cpu")
-    assert (found, message.partition(":")[0]) == (Outcome.SKIPPED, "not judged")
+    assert (found, message.partition(":")[0]) == (Outcome.SKIPPED, "not tested")
 
 
 class Session:
@@ -209,7 +209,7 @@ class Session:
 
 def test_where_there_is_not_so_much_memory_nothing_is_judged(case: LargeCase) -> None:
     none = replace(LargeRun(), problem=f"{2**33} bytes for a tensor")
-    reason = "not judged, there is not so much memory: 8589934592 bytes for a tensor"
+    reason = "not tested, there is not so much memory: 8589934592 bytes for a tensor"
     assert judging.run(Session(none), case, "gpu") == (Outcome.SKIPPED, reason)  # type: ignore[arg-type]
     assert judging.doubts(Session(none), case) == ((), reason)  # type: ignore[arg-type]
 
@@ -222,10 +222,10 @@ CONFIGURATION = Defect("launch-config", "a grid of (1, 4194306, 1) blocks; at mo
     ("answer", "found", "doubted", "text"),
     [
         (None, (), False, ""),
-        (CheckFailed("enqueue answered 1"), (), False, "not judged: enqueue answered 1"),
-        (CheckFailed("enqueue answered 1"), (CONFIGURATION,), False, "not judged: a grid of (1, 4194306, 1) blocks"),
+        (CheckFailed("enqueue answered 1"), (), False, "not tested: enqueue answered 1"),
+        (CheckFailed("enqueue answered 1"), (CONFIGURATION,), False, "not tested: a grid of (1, 4194306, 1) blocks"),
         (CheckFailed("enqueue answered 0, but"), (OUTSIDE,), True, "the thread touches 0x10"),
-        (WorkerTimeout(20, "enqueue", inside=True, log_tail=""), (), False, "not judged: no answer within 20 s"),
+        (WorkerTimeout(20, "enqueue", inside=True, log_tail=""), (), False, "not tested: no answer within 20 s"),
         (WorkerCrashed("SIGABRT", "enqueue", inside=True, log_tail=""), (), False, "SIGABRT in enqueue"),
         (WorkerCrashed("SIGKILL", "enqueue", inside=True, log_tail=""), (), False, "SIGKILL in enqueue"),
         (WorkerCrashed("SIGSEGV", "enqueue", inside=True, log_tail=""), (), True, "SIGSEGV in enqueue"),
@@ -266,7 +266,7 @@ def test_what_fails_with_few_elements_too_is_not_the_sizes_doing(
     session = Session(answered(case, 1.0), *found, control=control, beside=beside)
     doubts, untried = judging.doubts(session, case)  # type: ignore[arg-type]
     assert bool(doubts) is doubted
-    assert untried.startswith("not judged: run by few blocks, it fails with 167") is not doubted
+    assert untried.startswith("not tested: run by few blocks, it fails with 167") is not doubted
 
 
 def test_a_control_has_the_same_pieces_of_so_few_elements_that_32_bits_reach_them(case: LargeCase) -> None:

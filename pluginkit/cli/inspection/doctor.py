@@ -159,7 +159,7 @@ def _fix(before: Imported, made: Path, options: ImportOptions, console: Console,
 
 def _summary(found: list[Imported], unread: dict[Path, PluginkitError], console: Console) -> None:
     rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for title in ("model", "nodes", "served by nobody", "errors", "build", "run"):
+    for title in ("model", "nodes", "not implemented", "errors", "build", "run"):
         rows.add_column(title, overflow="fold")
     for one in found:
         errors = sum(problem.level == "error" for problem in one.problems)

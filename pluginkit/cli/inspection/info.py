@@ -15,7 +15,7 @@ from pluginkit.info import EXTRAS, SurveyItem, as_json, survey
 _TITLES = {
     "tools": "Tools",
     "headers": "Headers",
-    "runtimes": "Runtimes: what judges plugins",
+    "runtimes": "Runtimes: what tests plugins",
     "packages": "Python packages",
     "gpus": "GPUs",
 }

@@ -106,7 +106,7 @@ def following(found: Imported) -> list[str]:
 
 def _unserved(found: Sequence[UnservedOperator]) -> Group:
     rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for title in ("served by nobody", "nodes", "where", "can TensorRT's own layers express it?"):
+    for title in ("not implemented", "nodes", "where", "can TensorRT's own layers express it?"):
         rows.add_column(title, overflow="fold")
     for one in found:
         answer = one.expressible
@@ -121,7 +121,7 @@ def _unserved(found: Sequence[UnservedOperator]) -> Group:
 
 def _nodes(found: Imported) -> Group:
     rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for title in ("node", "operator", "served by"):
+    for title in ("node", "operator", "implemented by"):
         rows.add_column(title, overflow="fold")
     native = 0
     for one in found.served:

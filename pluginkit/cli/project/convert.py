@@ -33,4 +33,4 @@ def command(project: Path, base: str, *, dry_run: bool, force: bool) -> None:
     for path in done.kept.values():
         click.echo(f"kept     {path.relative_to(done.project)}: what you had changed is to be carried over from there")
     click.echo("\nNext:\n  pluginkit build\n  pluginkit test")
-    click.echo("Engines that TensorRT 10 or 11 has built with the old class need the old library, or are built anew.")
+    click.echo("Engines that TensorRT 10 or 11 has built with the old class need the old library, or must be rebuilt.")

@@ -195,7 +195,7 @@ def _from_model(model: Path, directory: Path | None, asked: dict[str, Any]) -> N
     if bool(asked["operator"]) == bool(asked["node"]):
         raise UsageError(
             "--from-onnx needs --op DOMAIN::OP, for all nodes of an operator, or --node NAME, for one.",
-            hint=f"pluginkit doctor {quoted(str(model))} lists the operators that nobody serves.",
+            hint=f"pluginkit doctor {quoted(str(model))} lists the operators without an implementation.",
         )
     with progress.spinner("reading the model, and running it up to its nodes", terminal.console(), elapsed=True):
         found = extract(FromModel(model, **asked), directory)

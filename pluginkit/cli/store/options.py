@@ -132,7 +132,7 @@ def chosen_for(name: str, resolver: Resolver) -> Chosen:
     if answer.chosen is None:
         reasons = "".join(f"\n  {one.bundle}: {'; '.join(one.reasons)}" for one in answer.rejected)
         hint = answer.fix("pluginkit registry list shows what there is.")
-        raise CheckFailed(f"Nothing serves {shown(identity)}.{reasons}", hint=hint)
+        raise CheckFailed(f"Nothing implements {shown(identity)}.{reasons}", hint=hint)
     return answer.chosen
 
 

@@ -305,7 +305,7 @@ def _signed(policy: Policy, bundle: Bundle, digest: str, signatures: list[bytes]
         return "not signed"
     names = ", ".join(f"'{one.name}'" for one in policy.signers(bundle, digest, signatures))
     where = policy.path if policy.file else f"{policy.path}, which isn't there"
-    return f"signed by {names}" if names else f"signed by nobody in {where} ({len(signatures)} signatures)"
+    return f"signed by {names}" if names else f"signed by none of those in {where} ({len(signatures)} signatures)"
 
 
 def _list(named: tuple[Path, ...], text: str, asked: RegistryOptions, *, as_json: bool) -> int:

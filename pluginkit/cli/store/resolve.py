@@ -138,7 +138,7 @@ def _here(found: Resolution, named: tuple[Path, ...]) -> dict[str, list[Path]]:
 
 def _resolution(found: Resolution) -> Group:
     rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for title in ("node", "operator", "served by"):
+    for title in ("node", "operator", "implemented by"):
         rows.add_column(title, overflow="fold")
     native = 0
     for one in found.nodes:

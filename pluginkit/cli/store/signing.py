@@ -102,7 +102,7 @@ def _identity(signature: bytes, path: Path) -> str:
     """
     claim = keyless.claim(signature)
     if claim is None or not claim.identities:
-        raise UsageError(f"{path}: its certificate names nobody, or there is none.", hint="Have it signed again.")
+        raise UsageError(f"{path}: its certificate has no name, or is missing.", hint="Have it signed again.")
     name = json.dumps(claim.identities[0])
     return f"[[identities]]\n  name = {name}\n  identity = {name}\n  issuer = {json.dumps(claim.issuer)}"
 

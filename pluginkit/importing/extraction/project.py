@@ -234,7 +234,7 @@ def _captured(
     if without:
         shown = ", ".join(without[:3]) + (", ..." if len(without) > 3 else "")
         notes.append(
-            f"no data of {shown}: it stands behind a node that nobody can run here, or in a branch that was not taken"
+            f"no data of {shown}: it stands behind a node that cannot be run here, or in a branch that was not taken"
         )
     return found
 

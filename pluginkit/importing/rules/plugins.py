@@ -138,13 +138,13 @@ def _missing(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Proble
             wrong.append(f'{VERSION}="{creator.version}"')
         if creator.namespace not in {text(node, NAMESPACE, ""), node.domain}:
             wrong.append(f'{NAMESPACE}="{creator.namespace}"')
-        fault = f"nobody serves {wanted}; {library.path.name} has {_name(creator)}."
+        fault = f"nothing implements {wanted}; {library.path.name} has {_name(creator)}."
         if _written(node) != creator.version or len(wrong) > 1:
             yield Problem("error", fault, f"Set {' and '.join(wrong)} on the node.", "M11", label)
         return
     close = difflib.get_close_matches(node.op_type, [creator.name for _, creator in creators], n=1)
     if close:
-        fault = f"nobody serves {wanted}; a plugin {close[0]} is given."
+        fault = f"nothing implements {wanted}; a plugin {close[0]} is given."
         yield Problem("error", fault, f"Is {close[0]} meant? Then set the node's op_type.", "M11", label)
     elif one.place.node.domain in {"", "ai.onnx"} and onnx.defs.has(node.op_type):
         fault = f"{node.op_type} is an operator of ONNX that NVIDIA's parser does not have."
@@ -156,7 +156,7 @@ def _missing(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Proble
         yield Problem("error", fault, fix, "M11", label)
     else:
         given = ", ".join(library.path.name for library in libraries)
-        fault = f"nobody serves {wanted}: {f'{given} has no such name' if given else 'no library is given'}."
+        fault = f"nothing implements {wanted}: {f'{given} has no such name' if given else 'no library is given'}."
         yield Problem("error", fault, _WRITE, "M11", label)
 
 
@@ -197,7 +197,7 @@ def _shadowed(one: Served, libraries: Sequence[PluginLibrary], versioned: Collec
         right += [f'{VERSION}="{creator.version}"'] if creator.version != text(node, VERSION, "1") else []
         if named:
             who = f"version {text(node, VERSION, '1')!r} in namespace {text(node, NAMESPACE, '')!r}"
-            fault = f"the parser takes its own {node.op_type}, for nobody has {who}; {name} has {_name(creator)}."
+            fault = f"the parser takes its own {node.op_type}, for no library has {who}; {name} has {_name(creator)}."
             yield Problem("error", fault, f"Set {' and '.join(right)} on the node.", "M2", label)
             return
         yield Problem(
@@ -211,7 +211,7 @@ def _shadowed(one: Served, libraries: Sequence[PluginLibrary], versioned: Collec
     elif one.place.operator != node.op_type:
         yield Problem(
             "warning",
-            f"{one.place.operator} is served by the parser's own {node.op_type}, for the parser looks at no domain.",
+            f"{one.place.operator} is implemented by the parser's own {node.op_type}: the parser ignores the domain.",
             "Rename the node's op_type if something else is meant.",
             "M2",
             label,

@@ -67,7 +67,7 @@ def _counts(one: Served, manifest: Manifest) -> Iterator[Problem]:
 def _fields(one: Served, creator: CreatorFacts, manifest: Manifest) -> Iterator[Problem]:
     given = {found.name for found in one.place.node.attribute}
     for name in unknown_fields(one, creator, manifest):
-        fault = f"its attribute {name} is a field that {FILE_NAME} does not have: reference.py is not told of it."
+        fault = f"its attribute {name} is a field that {FILE_NAME} does not have: reference.py does not get it."
         yield Problem("warning", fault, "Add it to [[fields]] and to reference.py.", "M15", one.place.label)
     for field in manifest.fields:
         if field.default is None and field.name not in given:

@@ -77,7 +77,7 @@ RULES: dict[str, ImportRule] = {
         builder_decides=True,
     ),
     "M8": ImportRule(
-        "a Loop's state that changes its shape; scan outputs without a trip count; a condition that nobody gives",
+        "a Loop's state that changes its shape; scan outputs without a trip count; a condition that is not given",
         ("error",),
         "TensorRT's recurrences have one shape, its outputs a length; NVIDIA's parser wants the condition",
     ),
@@ -92,7 +92,7 @@ RULES: dict[str, ImportRule] = {
         "NVIDIA's parser finds layers by the beginning of their names",
     ),
     "M11": ImportRule(
-        "nobody serves the node: missing library, another version or namespace, a name that is nearly "
+        "nothing implements the node: missing library, another version or namespace, a name that is nearly "
         "right; TensorRT-RTX's parser makes a plugin of it that TensorRT-RTX does not have (`NonZero`, "
         "`RoiAlign`)",
         ("error",),

@@ -185,7 +185,7 @@ class Hosting:
         result = self._result(case.network, case, outcome, message=message, seconds=time.monotonic() - started)
         found = self._session.findings()
         if found and all(endless(one) for one in found):
-            return replace(result, outcome=Outcome.SKIPPED, message=f"not judged: {found[0].text}")
+            return replace(result, outcome=Outcome.SKIPPED, message=f"not tested: {found[0].text}")
         result = _with(result, found, self._session.printed)
         if not result.outcome.bad or self._hosted.target == "gpu":
             return result

@@ -13,7 +13,7 @@ from pluginkit.testing.report import CaseResult
 TRIES = 6
 """So many failing cases of a session are run again alone: each takes a new process, and a wrong kernel fails in all."""
 
-KEPT = "Look for variables that are static or global, and for device memory that a run does not write anew."
+KEPT = "Look for variables that are static or global, and for device memory that a run does not write again."
 
 
 @dataclass

@@ -37,10 +37,10 @@ def run(session: HostSession, case: LargeCase, target: Target) -> tuple[Outcome,
         ran = session.large(case)
     except WorkerTimeout as hang:
         # On the CPU a right kernel may take so long, if few blocks do much.
-        return (Outcome.HUNG, hang.message) if target == "gpu" else (Outcome.SKIPPED, f"not judged: {hang.message}")
+        return (Outcome.HUNG, hang.message) if target == "gpu" else (Outcome.SKIPPED, f"not tested: {hang.message}")
     except WorkerCrashed as crash:
         if session.took_too_much(crash):
-            return Outcome.SKIPPED, "not judged: it touches each element in few blocks. --target gpu can judge it."
+            return Outcome.SKIPPED, "not tested: it touches each element in few blocks. --target gpu can test it."
         return Outcome.CRASHED, crash.message
     except CheckFailed as failure:
         return Outcome.FAILED, failure.message
@@ -57,7 +57,7 @@ def doubts(session: HostSession, case: LargeCase) -> tuple[tuple[Doubt, ...], st
     found = session.findings()
     outside = _outside(found)
     if found and not outside:
-        return (), f"not judged: {found[0].text}"
+        return (), f"not tested: {found[0].text}"
     if outside:
         message = "\n".join((_with_elements(case), describe(outside[0]), WIDER))
     elif outcome is not Outcome.FAILED:
@@ -81,7 +81,7 @@ def other_cause(session: HostSession, case: LargeCase, found: Sequence[Defect]) 
     if not same and (_outside(found) or outcome is not Outcome.FAILED):
         return ""
     return (
-        f"not judged: run by few blocks, it fails with {case.control.elements} elements too, as where a kernel needs "
+        f"not tested: run by few blocks, it fails with {case.control.elements} elements too, as where a kernel needs "
         "what other blocks have written. Try --large --target gpu."
     )
 
@@ -96,12 +96,12 @@ def _tried(session: HostSession, case: LargeCase) -> tuple[Outcome, str]:
     except WorkerCrashed as crash:
         if session.took_too_much(crash):
             limits = f"{_TOUCHED >> 20} MiB or {_SECONDS:g} s of CPU"
-            return Outcome.SKIPPED, f"not judged: it takes more than {limits}; with --large it may"
+            return Outcome.SKIPPED, f"not tested: it takes more than {limits}; with --large it may"
         # Ended by itself, it has refused; killed, the machine had not so much memory.
         fault = crash.how in _FAULTS
         return (Outcome.FAILED if fault else Outcome.SKIPPED), f"{_with_elements(case)} {crash.message}"
     except (WorkerTimeout, CheckFailed) as refusal:
-        return Outcome.SKIPPED, f"not judged: {refusal.message}"
+        return Outcome.SKIPPED, f"not tested: {refusal.message}"
     return judge(case, ran, "cpu")
 
 
@@ -109,7 +109,7 @@ def judge(case: LargeCase, ran: LargeRun, target: Target) -> tuple[Outcome, str]
     """Holds the pieces against the reference. On target cpu what no block has written is not judged, but something must
     be written."""
     if ran.problem:
-        return Outcome.SKIPPED, f"not judged, there is not so much memory: {ran.problem}"
+        return Outcome.SKIPPED, f"not tested, there is not so much memory: {ran.problem}"
     problems = []
     seen = set()
     for tensor, found in zip(case.outputs, ran.outputs, strict=True):
@@ -132,7 +132,7 @@ def judge(case: LargeCase, ran: LargeRun, target: Target) -> tuple[Outcome, str]
     if _PLACES[2] not in seen:
         return (
             Outcome.SKIPPED,
-            "not judged: no block that was run wrote any of the last elements; --target gpu runs them all",
+            "not tested: no block that was run wrote any of the last elements; --target gpu runs them all",
         )
     return Outcome.PASSED, ""
 

@@ -159,7 +159,7 @@ class Builder:
             return replace(verdict, message=f"{verdict.message}\n{message}")
         message = (
             f"NVIDIA's builder refuses {refusal}, whatever the operator: with ONNX's own in the plugin's place too. So "
-            f"the plugin is not judged in this network.\nWhat builds: {row.instead}."
+            f"the plugin is not tested in this network.\nWhat builds: {row.instead}."
         )
         return replace(verdict, outcome=Outcome.SKIPPED, message=message, how=NVIDIAS)
 
@@ -191,7 +191,7 @@ class Builder:
                 message = (
                     f"NVIDIA's builder refuses {cause}. Told that the plugin has no {hidden}, it refuses the network "
                     f"too, and with ONNX's own operators in the plugin's place:\n{built.message}\n{own.message}\n"
-                    f"So the plugin is not judged in this network.\nWhat builds: {row.instead}."
+                    f"So the plugin is not tested in this network.\nWhat builds: {row.instead}."
                 )
                 return replace(verdict, outcome=Outcome.SKIPPED, message=message, how=NVIDIAS)
         if other.outcome.bad:
@@ -206,7 +206,7 @@ class Builder:
             return replace(verdict, outcome=Outcome.SKIPPED, message=message, how=NVIDIAS)
         message = (
             f"NVIDIA's builder refuses {cause}. Told that the plugin has no {hidden}, it builds the network, and all "
-            f"else of the plugin is judged so.\nWhat builds: {instead}."
+            f"else of the plugin is tested so.\nWhat builds: {instead}."
         )
         return replace(verdict, outcome=Outcome.SKIPPED, message=message, how=NVIDIAS)
 

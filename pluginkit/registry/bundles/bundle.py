@@ -298,7 +298,7 @@ def parse(data: bytes, where: str) -> Bundle:
     if plain.get("schema") != SCHEMA:
         raise CheckFailed(
             f"{where} is of schema version {plain.get('schema')!r}; this pluginkit knows version {SCHEMA}.",
-            hint="Update pluginkit, or have the bundle packed anew.",
+            hint="Update pluginkit, or have the bundle repacked.",
         )
     try:
         bundle = Bundle.model_validate(plain)

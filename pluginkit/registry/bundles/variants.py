@@ -110,7 +110,7 @@ def check(variant: Variant, path: Path) -> None:
     try:
         found = facts_of(path)
     except PluginkitError as error:
-        raise CheckFailed(f"{variant.file}: {error.message}", hint="The bundle must be packed anew.") from None
+        raise CheckFailed(f"{variant.file}: {error.message}", hint="The bundle must be repacked.") from None
     wrong = [
         f"{key}: the manifest says {_shown(getattr(variant, key))}, the file {_shown(value)}"
         for key, value in found.items()
@@ -119,7 +119,7 @@ def check(variant: Variant, path: Path) -> None:
     if wrong:
         raise CheckFailed(
             f"The bundle's manifest lies about {variant.file}:\n" + "\n".join(f"  {line}" for line in wrong),
-            hint="Don't use this bundle; have it packed anew by pluginkit pack.",
+            hint="Don't use this bundle; have it repacked by pluginkit pack.",
         )
 
 

@@ -139,7 +139,7 @@ def pull(
     if expected and found.digest != expected:
         raise CheckFailed(
             f"{where} is {bundle.label} ({digests.short(found.digest)}) now, not {digests.short(expected)}.",
-            hint="Its tag was moved: resolve and lock anew, if that is right.",
+            hint="Its tag was moved: resolve and lock again, if that is right.",
         )
     chosen = choose(bundle)
     wanted = [one for one in bundle.variants if one in chosen]

@@ -238,7 +238,7 @@ class Index:
             raise UsageError(f"The store's index cannot be read: {error}.") from None
         except sqlite3.DatabaseError as error:
             raise CheckFailed(
-                f"The store's index is damaged: {error}.", hint="pluginkit registry verify --repair makes it anew."
+                f"The store's index is damaged: {error}.", hint="pluginkit registry verify --repair rebuilds it."
             ) from None
 
 

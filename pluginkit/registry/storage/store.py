@@ -250,7 +250,7 @@ class Store:
             path = content.files.get(report.digest)
             if path is not None and digests.of_file(path) != report.digest:
                 raise CheckFailed(
-                    f"The {report.kind} report of {content.bundle.label} was changed.", hint="Pack it anew."
+                    f"The {report.kind} report of {content.bundle.label} was changed.", hint="Pack it again."
                 )
         try:
             return self._add(content)

@@ -37,7 +37,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     (
         r"file too short|invalid ELF header",
         "is no shared library",
-        "Build it anew: `pluginkit build`.",
+        "Rebuild it: `pluginkit build`.",
     ),
     (
         r": (\S+): cannot open shared object file: No such file",

@@ -206,7 +206,7 @@ of_runs(
 )
 of_runs(
     "K3",
-    "No kernel reads or copies memory that nobody wrote.",
+    "No kernel reads or copies uninitialized memory.",
     group=_GROUP,
     level=8,
     need="sanitizers",
@@ -249,7 +249,7 @@ of_runs(
 for _check, _tool, _what in (
     ("G2", "memcheck", "accesses nothing out of bounds"),
     ("G3", "racecheck", "has no race in shared memory"),
-    ("G4", "initcheck", "reads no global memory that nobody wrote"),
+    ("G4", "initcheck", "reads no uninitialized global memory"),
     ("G5", "synccheck", "uses barriers as it must"),
 ):
     of_runs(
