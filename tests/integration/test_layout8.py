@@ -1,4 +1,4 @@
-"""One library for TensorRT 8, 10, 11 and RTX: what is asked for in [build], what is refused, and each layout's creators."""
+"""One library for TensorRT 8, 10, 11 and RTX: what [build] asks for, what is refused, each layout's creators."""
 
 from __future__ import annotations
 

@@ -12,6 +12,9 @@ from typing import Literal
 BEGIN, END = "<!-- table -->", "<!-- end of the table -->"
 
 
+Inside = Literal["yes", "some", "no", "differs"]
+
+
 @dataclass(frozen=True)
 class FlowLayer:
     """A layer of TensorRT.
@@ -19,17 +22,18 @@ class FlowLayer:
     Attributes:
         name: its type.
         operators: the ONNX operators that NVIDIA's parser makes it of, mostly.
-        inside: whether it may stand in a loop or conditional; `some`: some forms of it.
+        inside: whether it may stand in a loop or conditional; `some`: some forms of it; `differs`: that depends on the
+            version, as the page says below the table.
         what: what it does, for messages.
     """
 
     name: str
     operators: tuple[str, ...]
-    inside: Literal["yes", "some", "no"] = "yes"
+    inside: Inside = "yes"
     what: str = ""
 
 
-def _layer(name: str, operators: str, inside: Literal["yes", "some", "no"] = "yes", what: str = "") -> FlowLayer:
+def _layer(name: str, operators: str, inside: Inside = "yes", what: str = "") -> FlowLayer:
     return FlowLayer(name, tuple(operators.split()), inside, what)
 
 
@@ -54,7 +58,7 @@ LAYERS = (
     _layer("OneHot", "OneHot"),
     _layer("Padding", "Pad", "no", "padding"),
     _layer("ParametricReLU", "PRelu", "no", "parametric ReLU"),
-    _layer("Plugin", ""),
+    _layer("Plugin", "", "differs"),
     _layer("Pooling", "MaxPool AveragePool GlobalMaxPool GlobalAveragePool LpPool", "no", "pooling"),
     _layer("Quantize, Dequantize", "QuantizeLinear DequantizeLinear"),
     _layer("RaggedSoftMax", "", "no", "ragged softmax"),
@@ -81,7 +85,9 @@ NOT_INSIDE = {operator: one.what for one in LAYERS if one.inside == "no" for ope
 
 def table() -> list[str]:
     """The page's table, a line a row."""
-    words = {"yes": "yes", "some": "some forms", "no": "no (M9)"}
+    words: dict[Inside, str] = {
+        "yes": "yes", "some": "some forms", "no": "no (M9)", "differs": "not in loops of 8.5 (below)"
+    }  # fmt: skip
     rows = [
         f"| {one.name} | {', '.join(f'`{name}`' for name in one.operators) or '-'} | {words[one.inside]} |"
         for one in LAYERS
