@@ -41,7 +41,7 @@ $(STAMP): pyproject.toml CMakeLists.txt tools/setup_venv.py $(wildcard native/* 
 wheel: setup
 	@rm -rf dist
 	@$(RUN) -m build --quiet --outdir dist .
-	@$(RUN) tools/check_wheel.py dist/pluginkit-*.whl
+	@$(RUN) tools/check_wheel.py dist/*.whl
 
 # What CI runs, in a Debian root that has nothing of this machine; needs root and debootstrap. SUITE=trixie: another
 # release, ONLY=bare or ONLY=equipped: one of the two passes.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from pluginkit import installation
+
 try:
     from pluginkit.cli import main
 except ModuleNotFoundError as error:
@@ -11,7 +13,7 @@ except ModuleNotFoundError as error:
         raise
     sys.stderr.write(
         f"error: {sys.executable} has no {error.name}, which pluginkit needs: pluginkit is not installed there.\n"
-        "  fix: In a checkout: make setup, then .venv/bin/pluginkit. Elsewhere: pip install pluginkit\n"
+        f"  fix: {installation.again()}\n"
     )
     sys.exit(4)  # as for every missing tool
 

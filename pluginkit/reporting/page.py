@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pluginkit import installation
 from pluginkit.errors import ToolMissing
 from pluginkit.reporting.matrix import matrix
 from pluginkit.run import messages
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
 
 NEEDED = ("jinja2", "matplotlib", "networkx")
-REMEDY = "pip install 'pluginkit[html]'"
 PICTURES = 24
 """Of so many failing cases the errors are drawn: a wrong kernel fails everywhere, and a page is to stay small."""
 
@@ -59,7 +59,9 @@ def check() -> None:
     """
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise ToolMissing(f"--html needs {', '.join(missing)}, which is not installed.", hint=REMEDY)
+        raise ToolMissing(
+            f"--html needs {', '.join(missing)}, which is not installed.", hint=installation.extra("html")
+        )
 
 
 def write(report: Report, file: Path, *, command: str, whole: str, reports: Sequence[Report] = ()) -> None:

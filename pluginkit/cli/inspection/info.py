@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pluginkit import installation
 from pluginkit.info import EXTRAS, SurveyItem, as_json, survey
 
 _TITLES = {
@@ -36,10 +37,18 @@ def command(machine: bool) -> None:
         console = Console(width=_PIPE_WIDTH)
     for group, title in _TITLES.items():
         console.print(_table(title, [item for item in items if item.group == group]))
-    extras = _empty("Optional parts: pip install 'pluginkit[extra]'", "extra", "what it brings")
-    for name, sentence in EXTRAS.items():
-        extras.add_row(name, Text(sentence))
-    console.print(extras)
+    _commands("What is missing, or in the way", {one.name: one.remedy for one in items if one.remedy and not one.used})
+    extras = {name: f"{sentence}\n  {installation.extra(name)}" for name, sentence in EXTRAS.items()}
+    _commands("Optional parts", extras)
+
+
+def _commands(title: str, rows: dict[str, str]) -> None:
+    """Rows with commands to copy: no table, which would wrap them."""
+    console = Console(soft_wrap=True)
+    console.print(Text(title, style="bold"))
+    for name, text in rows.items():
+        console.print(Text.assemble((name, "bold"), f": {text}"))
+    console.print()
 
 
 def _empty(title: str, *columns: str) -> Table:
@@ -51,6 +60,6 @@ def _table(title: str, items: list[SurveyItem]) -> Table:
     for item in items:
         mark = Text("*", style="green") if item.used else Text("-" if item.found else "!", style="dim")
         version = Text(item.version) if item.found else Text(item.version or "not found", style="yellow")
-        details = [item.where, item.note, f"Get it: {item.remedy}" if item.remedy and not item.found else ""]
-        table.add_row(mark, Text(item.name), version, Text("\n".join(filter(None, details)), overflow="fold"))
+        details = "\n".join(filter(None, [item.where, item.note]))
+        table.add_row(mark, Text(item.name), version, Text(details, overflow="fold"))
     return table

@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from pluginkit import installation
 from pluginkit.cli import progress
 from pluginkit.cli.store.options import evidence_option, license_option, release_option
 from pluginkit.manifest.project import root
@@ -91,4 +92,4 @@ def _show(one: PluginWheel) -> None:
                 style="yellow",
             )
         )
-    console.print(Text.assemble("Next: ", (f"pip install {one.path}", "bold")))
+    console.print(Text.assemble("Next: ", (installation.pip(str(one.path)), "bold")))
